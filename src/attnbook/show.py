@@ -1,0 +1,110 @@
+"""What the notebooks print with: tensors without a device, the library's own source, the device."""
+
+import inspect
+import os
+import textwrap
+import unicodedata
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from attnbook.checks import check_tensor
+
+
+def device() -> torch.device:
+    """The device the notebooks compute on: a GPU where there is one, else the CPU.
+
+    The environment variable ATTNBOOK_DEVICE ("cpu" or "cuda") overrides the choice.
+
+    Raises:  ValueError if the variable is another word; RuntimeError if it asks for a GPU and
+             PyTorch sees none
+    """
+    name = os.environ.get("ATTNBOOK_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu")
+    if name not in ("cpu", "cuda"):
+        raise ValueError(f"ATTNBOOK_DEVICE={name!r}: it must be 'cpu' or 'cuda'")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise RuntimeError("ATTNBOOK_DEVICE='cuda', but PyTorch sees no CUDA device here")
+    return torch.device(name)
+
+
+def show(
+    tensor: Tensor,
+    rows: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    digits: int = 4,
+) -> None:
+    """Print a tensor's shape and its numbers, one matrix row per line, never its device.
+
+    Shapes:  tensor (), (N,), or (..., N, M); rows and columns label a vector or a matrix
+    Raises:  TypeError if it is no tensor; ValueError if there are more or fewer labels than rows
+    """
+    check_tensor("tensor", tensor)
+    x = tensor.detach().cpu()
+    _check_labels("rows", rows, x, -2)
+    _check_labels("columns", columns, x, -1)
+    print(f"shape {tuple(x.shape)}")
+    if x.dim() > 2:
+        for index, matrix in enumerate(x):
+            print(f"[{index}] ", end="")
+            show(matrix, rows, columns, digits)
+        return
+    texts = [[_number(v, digits) for v in line] for line in x.reshape(-1, _last(x)).tolist()]
+    width = max((_cells(t) for line in [*texts, columns or ()] for t in line), default=0)
+    margin = max((_cells(r) for r in rows or ()), default=0)
+    if columns is not None:
+        print(_pad("", margin), *(_pad(c, width) for c in columns))
+    for label, line in zip(rows or [""] * len(texts), texts, strict=True):
+        print(_pad(label, margin), *(_pad(t, width) for t in line))
+
+
+def show_source(thing: object) -> "Source":
+    """Show the library's own source of a function or class, so that no page holds a copy.
+
+    Raises:  TypeError if `thing` has no Python source
+    """
+    return Source(textwrap.dedent(inspect.getsource(thing)))  # type: ignore[arg-type]
+
+
+class Source:
+    """Python source that a notebook renders as a highlighted block."""
+
+    def __init__(self, code: str) -> None:
+        self.code = code.rstrip()
+
+    def __repr__(self) -> str:
+        return self.code
+
+    def _repr_markdown_(self) -> str:
+        return f"```python\n{self.code}\n```"
+
+
+def _last(x: Tensor) -> int:
+    return x.size(-1) if x.dim() else 1
+
+
+def _check_labels(name: str, labels: Sequence[str] | None, x: Tensor, dim: int) -> None:
+    if labels is None:
+        return
+    count = x.size(dim) if x.dim() >= -dim else 1
+    if len(labels) != count:
+        raise ValueError(
+            f"{name} has {len(labels)} labels but the tensor of shape {tuple(x.shape)} "
+            f"has {count} {name}"
+        )
+
+
+def _number(value: float | int | bool, digits: int) -> str:
+    if isinstance(value, float):
+        text = f"{value:.{digits}f}"
+        return text.removeprefix("-") if float(text) == 0 else text
+    return str(value)
+
+
+def _cells(text: str) -> int:
+    """Columns a text takes in a terminal, where a Chinese character takes two."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _pad(text: str, width: int) -> str:
+    return " " * (width - _cells(text)) + text
