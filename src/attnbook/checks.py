@@ -79,6 +79,27 @@ def check_attention(query: object, key: object, value: object, mask: object, bia
         check_fits("bias", bias, scores, query)
 
 
+def check_head_mask(mask: Tensor | None, query: Tensor, key: Tensor, n_heads: int) -> Tensor | None:
+    """Give a mask the axis of the heads: (Lq, Lk) and (B, 1 or Lq, Lk) become (…, 1, …, Lk)."""
+    for name, x in (("query", query), ("key", key)):
+        if x.dim() > 3:
+            raise ValueError(f"{name} has shape {shape(x)}: it must be (L, D) or (B, L, D)")
+    if mask is None:
+        return None
+    check_tensor("mask", mask)
+    if mask.dim() == 3:
+        mask = mask.unsqueeze(1)
+    elif mask.dim() not in (2, 4):
+        raise ValueError(
+            f"mask has shape {shape(mask)}: it must be (Lq, Lk), (B, 1 or Lq, Lk) "
+            "or (B, 1 or H, Lq, Lk)"
+        )
+    batch = max(query.shape[:-2], key.shape[:-2], key=len)
+    scores = (*batch, n_heads, query.size(-2), key.size(-2))
+    check_fits("mask", mask, scores, query)
+    return mask
+
+
 def check_alike(**tensors: Tensor) -> None:
     """Demand one dtype and one device of all."""
     for what in ("dtype", "device"):
