@@ -1,0 +1,62 @@
+# The attention book. `make` alone prints what there is.
+# Every target first brings the environment in .venv up to date; see tools/bootstrap.py.
+
+PYTHON ?= python3
+PORT ?= 8000
+BIN := .venv/bin
+NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 600 --nbval-sanitize-with tests/nbval.cfg
+
+.PHONY: help env book serve lab run nbval check test bench lighthouse clean
+
+help:
+	@echo "make book        build the book: open _build/html/index.html"
+	@echo "make serve       build it and serve it at http://localhost:$(PORT)  (PORT=...)"
+	@echo "make lab         open your own copies of the chapters in JupyterLab (in my/)"
+	@echo "make test        everything below that checks: check, unit tests, notebooks, browser"
+	@echo "make check       lint, format, types and the rules for notebooks"
+	@echo "make nbval       run the notebooks again and compare every output"
+	@echo "make run         run the notebooks again and write their outputs  (NB=... FORCE=1)"
+	@echo "make bench       time our attention against PyTorch's"
+	@echo "make lighthouse  measure the speed of the built pages"
+	@echo "make clean       remove what was built; keeps .venv and my/"
+
+env:
+	@command -v $(PYTHON) >/dev/null || { echo "attention book: there is no $(PYTHON) here; install Python 3.11 or newer" >&2; exit 1; }
+	@$(PYTHON) tools/bootstrap.py
+
+# After a failure Sphinx would not repeat the warnings of pages it has read: it reads all again.
+book: env
+	@$(BIN)/jupyter-book build . -W -n --keep-going || { rm -rf _build/.doctrees; exit 1; }
+
+serve: book
+	@echo "The book is at http://localhost:$(PORT)/  (Ctrl-C ends it)"
+	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+lab: env
+	@$(BIN)/python tools/copy_notebooks.py
+	@$(BIN)/jupyter lab my
+
+run: env
+	@$(BIN)/python tools/run_notebooks.py $(if $(FORCE),--force) $(NB)
+
+nbval: env
+	@$(BIN)/pytest $(NBVAL) $(or $(NB),book)
+
+check: env
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/python tools/notebook_rules.py
+
+test: check book
+	@$(BIN)/pytest $(NBVAL) tests book
+
+bench: env
+	@$(BIN)/python benchmarks/attention.py
+
+lighthouse: book
+	@$(BIN)/python tools/lighthouse.py
+
+clean:
+	rm -rf _build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests tools book benchmarks -name __pycache__ -prune -exec rm -rf {} +

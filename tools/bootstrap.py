@@ -1,0 +1,234 @@
+"""Make the environment of the book in .venv, or bring it up to date. `make` calls this first.
+
+Nothing happens when the environment fits requirements.txt and pyproject.toml already. Whatever
+goes wrong ends in one line that says what to do, and a second try goes on where this one stopped.
+On Windows, without make:  py tools\\bootstrap.py
+
+This file must run on any old Python, Python 2 too, at least as far as the line which says that
+it is too old: no annotations, no f-strings.
+"""
+
+from __future__ import print_function
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+
+OLDEST, NEWEST = (3, 11), (3, 14)
+GOOD = ("python3.13", "python3.12", "python3.11", "python3.14")
+CPU_TORCH = "https://download.pytorch.org/whl/cpu"
+GIGABYTES = {"cpu": 2.5, "cuda": 9.0}  # free space for the environment and pip's temporary files
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+AGAIN = "then run the same command again"
+
+# Packages with a missing file, or without the list of their files: cut off while being installed.
+# (attnbook itself pip installs afresh each time, and it is on no index.)
+INCOMPLETE = """
+import importlib.metadata, sysconfig
+for d in importlib.metadata.distributions(path=[sysconfig.get_path("purelib")]):
+    files = d.files
+    if files is None or not all(f.locate().exists() for f in files if f.suffix != ".pyc"):
+        if d.name != "attnbook":
+            print(d.name + "==" + d.version)
+"""
+
+# What pip says, and what it means.
+TROUBLES = (
+    (
+        r"No space left on device|Errno 28|not enough space on the disk",
+        "the disk is full, or the folder for temporary files (TMPDIR): free some space, " + AGAIN,
+    ),
+    (
+        r"from versions: none|NewConnectionError|NameResolutionError|Failed to establish|"
+        r"Could not fetch URL|Connection refused|ConnectTimeout|ReadTimeout|ProxyError|SSLError|"
+        r"Connection broken|IncompleteRead|Network is unreachable",
+        "pip reaches no package index: check the network connection, " + AGAIN,
+    ),
+    (
+        r"No matching distribution found",
+        "a pinned package has no build for this machine and Python {0}; "
+        "see 'Dependencies' in CONTRIBUTING.md".format(platform.python_version()),
+    ),
+)
+
+
+class Trouble(Exception):
+    """Something the reader has to mend, said in one line."""
+
+
+def main():
+    """Make .venv fit, or say in one line why not; return the exit status."""
+    if not OLDEST <= sys.version_info[:2] <= NEWEST:
+        return other_python()
+    try:
+        make_environment(os.path.join(ROOT, ".venv"))
+    except Trouble as trouble:
+        return stop(str(trouble))
+    except KeyboardInterrupt:
+        return stop("interrupted; run the same command again to go on", status=130)
+    except (OSError, subprocess.CalledProcessError) as error:
+        return stop(meaning(str(error)) or str(error))
+    return 0
+
+
+def stop(line, status=1):
+    """Print the one line and return the exit status."""
+    print("attention book: " + line, file=sys.stderr)
+    return status
+
+
+def say(line):
+    """Print a line now, before what the next program prints."""
+    print(line)
+    sys.stdout.flush()
+
+
+def other_python():
+    """Hand over to a Python on the PATH that fits, or say that there is none."""
+    for name in GOOD:
+        path = find_program(name)
+        if path and starts(path):
+            return subprocess.call([path, os.path.abspath(__file__)])
+    return stop(
+        "this needs Python {0}.{1} to {2}.{3}, and {4} is {5}; install one, "
+        "or name one: make PYTHON=/path/to/python3.12".format(
+            *(OLDEST + NEWEST + (sys.executable or "python", platform.python_version()))
+        )
+    )
+
+
+def find_program(name):
+    """The path of a program; Python 2 has no shutil.which."""
+    for folder in os.environ.get("PATH", "").split(os.pathsep):
+        path = os.path.join(folder, name)
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    return None
+
+
+def starts(python, code=""):
+    """Whether a Python is there, starts, and ends without complaint."""
+    try:
+        with open(os.devnull, "w") as nowhere:
+            return not subprocess.call([python, "-c", code], stderr=nowhere)
+    except OSError:
+        return False
+
+
+def make_environment(folder):
+    """Create the environment where it is missing or unusable, and install what changed."""
+    wanted = fingerprint()
+    stamp = os.path.join(folder, "attention-book.txt")
+    if read(stamp) == wanted:
+        return
+    python = os.path.join(
+        folder, *(["Scripts", "python.exe"] if os.name == "nt" else ["bin", "python"])
+    )
+    fits = "import pip, sys; sys.exit(not {0} <= sys.version_info[:2] <= {1})".format(
+        OLDEST, NEWEST
+    )
+    if starts(python, fits):
+        say("Bringing the environment in .venv up to date.")
+    else:
+        say("Making the environment in .venv. This is done once and takes some minutes.")
+        check_space()
+        create(folder)
+    install(python)
+    with open(stamp, "w") as file:
+        file.write(wanted)
+
+
+def fingerprint():
+    """What the environment hangs on: the two files, and where the checkout lies."""
+    digest = hashlib.sha256(ROOT.encode("utf-8"))
+    for name in ("requirements.txt", "pyproject.toml"):
+        with open(os.path.join(ROOT, name), "rb") as file:
+            digest.update(file.read())
+    return digest.hexdigest()
+
+
+def read(path):
+    """The text of a file, or nothing if there is none."""
+    try:
+        with open(path) as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def check_space():
+    """Say at once that the disk is too full, not after an hour of download."""
+    need = GIGABYTES["cpu" if wants_cpu_torch() or sys.platform != "linux" else "cuda"]
+    free = shutil.disk_usage(ROOT).free / 1e9
+    if free < need:
+        raise Trouble(
+            "the environment needs {0} GB of disk and only {1:.1f} GB are free: "
+            "free some space, {2}".format(need, free, AGAIN)
+        )
+
+
+def create(folder):
+    """Create an empty environment with pip in it."""
+    try:
+        import ensurepip  # noqa: F401
+        import venv  # noqa: F401
+    except ImportError:
+        version = "{0}.{1}".format(*sys.version_info[:2])
+        raise Trouble(
+            "Python {0} comes without venv here; on Debian or Ubuntu run "
+            "'sudo apt install python{0}-venv', {1}".format(version, AGAIN)
+        )
+    run([sys.executable, "-m", "venv", "--clear", folder])
+
+
+def wants_cpu_torch():
+    """Whether PyTorch's smaller build without CUDA will do: on Linux without an NVIDIA driver."""
+    return sys.platform == "linux" and not find_program("nvidia-smi")
+
+
+def install(python):
+    """Install requirements.txt with pip, and again whatever an earlier try left incomplete."""
+    pip = [python, "-m", "pip", "install", "--disable-pip-version-check"]
+    if not sys.stdout.isatty():
+        pip.append("--quiet")
+    requirements = os.path.join(ROOT, "requirements.txt")
+    if wants_cpu_torch():
+        torch = re.search(r"^torch==\S+", read(requirements), re.M).group()
+        index = ["--index-url", CPU_TORCH, "--no-deps", "--retries", "0", "--timeout", "10"]
+        if subprocess.call(pip + index + [torch], stderr=subprocess.DEVNULL):
+            say("PyTorch's index of CPU builds does not answer; the standard build will do.")
+    run(pip + ["--retries", "2", "-r", requirements], cwd=ROOT)
+    broken = subprocess.check_output([python, "-c", INCOMPLETE], universal_newlines=True).split()
+    if broken:
+        run(pip + ["--retries", "2", "--no-deps", "--force-reinstall"] + broken, cwd=ROOT)
+
+
+def run(command, cwd=None):
+    """Run a command; if it fails raise `Trouble` with the meaning of what it said."""
+    process = subprocess.Popen(command, cwd=cwd, stderr=subprocess.PIPE, universal_newlines=True)
+    said = process.communicate()[1]
+    if process.returncode:
+        lines = said.strip().splitlines() or ["no reason given"]
+        raise Trouble(
+            meaning(said)
+            or "{0} failed ({1}); {2}".format(
+                " ".join(command[1:4]), lines[-1], "run the same command again to go on"
+            )
+        )
+
+
+def meaning(said):
+    """What an error message means for the reader, or nothing if it is an unknown one."""
+    for pattern, line in TROUBLES:
+        if re.search(pattern, said):
+            return line
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
