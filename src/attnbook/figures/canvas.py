@@ -5,6 +5,7 @@ machine it carries no date and no random id, and its coordinates are rounded to 
 The background is transparent, so that the page decides between light and dark.
 """
 
+import hashlib
 import io
 import re
 from collections.abc import Iterator
@@ -56,6 +57,7 @@ STYLE: Any = {
     "mathtext.fontset": "stixsans",
 }
 _NUMBER = re.compile(r"-?\d+\.\d{2,}")
+_HASHED = re.compile(r"\b[a-z][0-9a-f]{10}\b")
 _SCALE = re.compile(r"(scale\([^)]*\))")
 _IDLE = re.compile(r"<!--.*?-->|^ +|(?<=<g) id=\"\w+_\d+\"|\n(?=\n)", re.S | re.M)
 
@@ -70,13 +72,21 @@ def canvas(width: float, height: float) -> Iterator[Figure]:
 
 
 def svg(figure: Figure) -> str:
-    """The figure as SVG text: no date, no random ids, coordinates rounded to a tenth."""
+    """The figure as SVG text: no date, coordinates rounded to a tenth, ids that follow from both.
+
+    Matplotlib derives its ids from unrounded coordinates. Ours number the parts in order, behind a
+    mark of the picture, because some notebook viewers put all pictures into one page.
+    """
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     body = _IDLE.sub("", text[text.index("<svg") :])  # comments, indents and idle ids
     parts = _SCALE.split(body)  # a glyph's scale(0.0…) must keep its digits
-    return "".join(p if p.startswith("scale(") else _NUMBER.sub(_tenth, p) for p in parts)
+    body = "".join(p if p.startswith("scale(") else _NUMBER.sub(_tenth, p) for p in parts)
+    for number, name in enumerate(dict.fromkeys(_HASHED.findall(body))):
+        body = body.replace(name, f"part{number}")
+    mark = hashlib.sha256(body.encode()).hexdigest()[:6]
+    return re.sub(r"(?<=[\"#])(part\d+)\b", rf"\1-{mark}", body)
 
 
 def text_colour(role: str | None) -> str:
