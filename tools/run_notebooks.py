@@ -21,6 +21,7 @@ import re
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -153,7 +154,10 @@ def read(path: Path) -> NotebookNode:
 
 def normalised(notebook: NotebookNode) -> NotebookNode:
     """The notebook with fixed metadata, and an id for every cell that has none."""
-    _, notebook = nbformat.validator.normalize(notebook)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", nbformat.warnings.MissingIDFieldWarning)
+        warnings.simplefilter("ignore", nbformat.warnings.DuplicateCellId)
+        _, notebook = nbformat.validator.normalize(notebook)
     kept = {key: notebook.metadata[key] for key in KEPT_METADATA if key in notebook.metadata}
     notebook.metadata = nbformat.from_dict({**METADATA, **kept})
     notebook.nbformat, notebook.nbformat_minor = 4, 5
