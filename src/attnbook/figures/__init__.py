@@ -1,14 +1,18 @@
 """The book's figures: one line in a chapter, drawn in the colours of the roles, returning None."""
 
+from attnbook.figures.library import plot_lookup, plot_reach, plot_temperatures
 from attnbook.figures.lines import plot_lines, plot_softmax_row
 from attnbook.figures.maps import plot_matrix, plot_weights
 from attnbook.figures.shapes import plot_shapes, plot_steps
 
 __all__ = [
     "plot_lines",
+    "plot_lookup",
     "plot_matrix",
+    "plot_reach",
     "plot_shapes",
     "plot_softmax_row",
     "plot_steps",
+    "plot_temperatures",
     "plot_weights",
 ]
