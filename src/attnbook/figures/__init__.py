@@ -4,10 +4,13 @@ from attnbook.figures.library import plot_lookup, plot_reach, plot_temperatures
 from attnbook.figures.lines import plot_lines, plot_softmax_row
 from attnbook.figures.maps import plot_matrix, plot_weights
 from attnbook.figures.shapes import plot_shapes, plot_steps
+from attnbook.figures.single_head import plot_head, plot_maps
 
 __all__ = [
+    "plot_head",
     "plot_lines",
     "plot_lookup",
+    "plot_maps",
     "plot_matrix",
     "plot_reach",
     "plot_shapes",
