@@ -22,6 +22,7 @@ OLDEST, NEWEST = (3, 11), (3, 14)
 GOOD = ("python3.13", "python3.12", "python3.11", "python3.14")
 CPU_TORCH = "https://download.pytorch.org/whl/cpu"
 GIGABYTES = {"cpu": 2.5, "cuda": 9.0}  # free space for the environment and pip's temporary files
+FULL = 0.1  # with fewer gigabytes free, that is why something failed
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 AGAIN = "then run the same command again"
@@ -37,12 +38,10 @@ for d in importlib.metadata.distributions(path=[sysconfig.get_path("purelib")]):
             print(d.name + "==" + d.version)
 """
 
-# What pip says, and what it means.
+# What a program says that fails, and what it means.
+DISK = "the disk is full, or the folder for temporary files (TMPDIR): free some space, " + AGAIN
 TROUBLES = (
-    (
-        r"No space left on device|Errno 28|not enough space on the disk",
-        "the disk is full, or the folder for temporary files (TMPDIR): free some space, " + AGAIN,
-    ),
+    (r"No space left on device|Errno 28|not enough space on the disk", DISK),
     (
         r"from versions: none|NewConnectionError|NameResolutionError|Failed to establish|"
         r"Could not fetch URL|Connection refused|ConnectTimeout|ReadTimeout|ProxyError|SSLError|"
@@ -164,7 +163,7 @@ def read(path):
 def check_space():
     """Say at once that the disk is too full, not after an hour of download."""
     need = GIGABYTES["cpu" if wants_cpu_torch() or sys.platform != "linux" else "cuda"]
-    free = shutil.disk_usage(ROOT).free / 1e9
+    free = free_gigabytes()
     if free < need:
         raise Trouble(
             "the environment needs {0} GB of disk and only {1:.1f} GB are free: "
@@ -227,7 +226,12 @@ def meaning(said):
     for pattern, line in TROUBLES:
         if re.search(pattern, said):
             return line
-    return None
+    return DISK if free_gigabytes() < FULL else None  # venv keeps to itself what failed
+
+
+def free_gigabytes():
+    """The space left on the disk of this checkout."""
+    return shutil.disk_usage(ROOT).free / 1e9
 
 
 if __name__ == "__main__":

@@ -1,0 +1,405 @@
+"""The tools do what the README promises, also on the machines of other people."""
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import bootstrap
+import nbformat
+import pytest
+import run_notebooks
+from copy_notebooks import copy_notebooks
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from run_notebooks import ROOT, SANITIZE, Refused, main, refuse_uncommitted, settings
+
+# --- the environment: tools/bootstrap.py -------------------------------------------------------
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A checkout whose only requirement is called torch, and is on no index."""
+    return make_project(tmp_path / "project")
+
+
+def make_project(folder: Path) -> Path:
+    (folder / "tools").mkdir(parents=True)
+    shutil.copy(ROOT / "tools" / "bootstrap.py", folder / "tools")
+    (folder / "requirements.txt").write_text("torch==1.0\n")
+    (folder / "pyproject.toml").write_text("")
+    return folder
+
+
+def boot(project: Path, before: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a project's bootstrap.py in a Python of its own, after some code that prepares it."""
+    script = project / "tools" / "bootstrap.py"
+    start = f"import runpy, sys\n{before}\nrunpy.run_path({str(script)!r}, run_name='__main__')"
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("PIP_")}
+    return subprocess.run(
+        [sys.executable, "-c", start],
+        env={**kept, "PIP_CONFIG_FILE": os.devnull, **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+def the_line(done: subprocess.CompletedProcess[str]) -> str:
+    """What a failed run said: one line, and no traceback."""
+    assert done.returncode == 1
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("attention book: ")
+    return lines[0]
+
+
+OLD = "sys.version_info = (3, 8, 0, 'final', 0)"
+
+
+def test_an_old_python_is_told_so_in_one_line(project: Path, tmp_path: Path) -> None:
+    line = the_line(boot(project, OLD, PATH=str(tmp_path)))
+    assert "this needs Python 3.11 to 3.14" in line
+    assert "make PYTHON=" in line
+    assert not (project / ".venv").exists()
+
+
+def test_an_old_python_hands_over_to_a_better_one_on_the_path(
+    project: Path, tmp_path: Path
+) -> None:
+    better = tmp_path / "python3.12"
+    better.write_text('#!/bin/sh\n[ "$1" = -c ] || echo "better: $1"\n')
+    better.chmod(0o755)
+    done = boot(project, OLD, PATH=str(tmp_path))
+    assert done.stdout == f"better: {project / 'tools' / 'bootstrap.py'}\n"
+
+
+def test_bootstrap_is_written_in_a_python_that_old_pythons_can_read() -> None:
+    """Python 2 reads the whole file before it runs the line that says it is too old."""
+    tree = ast.parse((ROOT / "tools" / "bootstrap.py").read_text("utf-8"))
+    for node in ast.walk(tree):
+        new = ast.JoinedStr | ast.AnnAssign | ast.NamedExpr | ast.Starred | ast.Nonlocal
+        if isinstance(node, new):
+            call = isinstance(node, ast.Starred) and isinstance(node.ctx, ast.Load)
+            assert call, ast.unparse(node)
+        if isinstance(node, ast.FunctionDef):
+            assert node.returns is None
+            assert not node.args.kwonlyargs
+            assert not any(argument.annotation for argument in node.args.args)
+        if isinstance(node, ast.Raise):
+            assert node.cause is None
+
+
+def test_a_missing_venv_names_the_package_to_install(project: Path, tmp_path: Path) -> None:
+    """As on Debian and Ubuntu, where Python comes without ensurepip."""
+    (tmp_path / "ensurepip.py").write_text("raise ImportError('not here')")
+    line = the_line(boot(project, PYTHONPATH=str(tmp_path)))
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    assert f"sudo apt install python{version}-venv" in line
+
+
+def test_an_install_that_failed_is_continued_and_then_left_alone(
+    project: Path, tmp_path: Path
+) -> None:
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    make_wheel(wheels, "torch", "1.0")
+    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
+    installed = project / ".venv/lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    module = installed / "site-packages" / "torch.py"
+
+    line = the_line(boot(project, PIP_INDEX_URL="http://127.0.0.1:9/simple"))
+    assert "pip reaches no package index: check the network" in line
+    assert not module.exists()
+
+    assert boot(project, **offline).returncode == 0
+    assert module.exists()
+
+    again = boot(project, "import subprocess; subprocess.Popen = None", **offline)
+    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")  # no program started
+
+    module.unlink()  # as after a power cut in the midst of an install
+    (project / "requirements.txt").write_text("torch==1.0  # changed\n")
+    assert boot(project, **offline).returncode == 0
+    assert module.exists()
+
+    (project / "requirements.txt").write_text("torch==1.0\nmissing==1.0\n")
+    assert the_line(boot(project, **offline))
+
+
+def make_wheel(folder: Path, name: str, version: str) -> None:
+    """A package of one empty module."""
+    info = f"{name}-{version}.dist-info"
+    files = {
+        f"{name}.py": "",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    files[f"{info}/RECORD"] = "".join(f"{file},,\n" for file in files) + f"{info}/RECORD,,\n"
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
+        for file, text in files.items():
+            wheel.writestr(file, text)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of four megabytes, where this user may mount one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)]
+    if (
+        not sys.platform.startswith("linux")
+        or subprocess.run(mount, capture_output=True).returncode
+    ):
+        pytest.skip("a full disk can only be tried where this user may mount one")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_small_disk_is_named_before_anything_is_downloaded(small_disk: Path) -> None:
+    line = the_line(boot(make_project(small_disk / "project")))
+    assert re.search(r"needs [\d.]+ GB of disk and only 0\.0 GB are free: free some space", line)
+
+
+def test_a_disk_that_fills_up_on_the_way_is_named(small_disk: Path) -> None:
+    project = make_project(small_disk / "project")
+    script = project / "tools" / "bootstrap.py"
+    script.write_text(script.read_text().replace('"cpu": 2.5', '"cpu": 0').replace("9.0", "0"))
+    line = the_line(boot(project))
+    assert "the disk is full" in line
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("ERROR: Could not install packages due to an OSError: [Errno 28] No space left", "disk"),
+        ("WARNING: Retrying after connection broken by 'NewConnectionError(...)'", "network"),
+        ("ERROR: No matching distribution found for x==1 (from versions: none)", "network"),
+        ("(from versions: 1.0, 1.1)\nERROR: No matching distribution found for x==9", "no build"),
+    ],
+)
+def test_what_pip_says_is_put_in_plain_words(said: str, meant: str) -> None:
+    assert meant in bootstrap.meaning(said)
+
+
+def test_an_interruption_says_how_to_go_on(monkeypatch: Any, capsys: Any) -> None:
+    def interrupted(folder: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bootstrap, "make_environment", interrupted)
+    assert bootstrap.main() == 130
+    assert "run the same command again" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("driver", [False, True])
+def test_the_small_torch_is_tried_first_only_without_a_gpu(driver: bool, monkeypatch: Any) -> None:
+    calls: list[list[str]] = []
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(bootstrap, "find_program", lambda name: "/bin/it" if driver else None)
+    monkeypatch.setattr(bootstrap, "run", lambda command, cwd: calls.append(command))
+    monkeypatch.setattr(
+        subprocess, "call", lambda command, **options: calls.append(command) or 1
+    )  # the index does not answer, and that does not matter
+    monkeypatch.setattr(subprocess, "check_output", lambda command, **options: "")
+    bootstrap.install("python")
+    first = " ".join(calls[0])
+    if driver:
+        assert len(calls) == 1
+    else:
+        assert "--index-url https://download.pytorch.org/whl/cpu" in first
+        assert "--retries 0 --timeout 10" in first
+        assert re.search(r" torch==\d", first)
+    assert calls[-1][-2:] == ["-r", str(ROOT / "requirements.txt")]
+
+
+# --- make --------------------------------------------------------------------------------------
+
+
+def make(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["make", *arguments], cwd=ROOT, capture_output=True, text=True)
+
+
+needs_make = pytest.mark.skipif(not shutil.which("make"), reason="there is no make here")
+
+
+@needs_make
+def test_make_alone_prints_every_target() -> None:
+    targets = re.search(r"^\.PHONY: help env (.*)$", (ROOT / "Makefile").read_text(), re.M)
+    printed = re.findall(r"^make (\w+) ", make().stdout, re.M)
+    assert sorted(printed) == sorted(targets.group(1).split())
+
+
+@needs_make
+def test_make_without_python_says_so_in_one_line() -> None:
+    said = make("env", "PYTHON=no-such-python").stderr.splitlines()[0]
+    assert said == "attention book: there is no no-such-python here; install Python 3.11 or newer"
+
+
+# --- the reader's copies: tools/copy_notebooks.py ----------------------------------------------
+
+
+def test_an_edited_copy_survives_and_a_newer_chapter_is_named(tmp_path: Path) -> None:
+    book, mine = tmp_path / "book", tmp_path / "my"
+    book.mkdir()
+    (book / "01.ipynb").write_text("one")
+    (book / "02.ipynb").write_text("two")
+    assert copy_notebooks(book, mine) == []
+    (mine / "01.ipynb").write_text("one, and my answer")
+    assert copy_notebooks(book, mine) == []  # the chapter is as it was
+
+    (book / "01.ipynb").write_text("one, better")
+    (book / "02.ipynb").write_text("two, better")
+    (book / "03.ipynb").write_text("three")
+    for _ in range(2):
+        lines = copy_notebooks(book, mine)
+        assert [line.partition(" ")[0] for line in lines] == ["01.ipynb", "02.ipynb"]
+        assert "rename my/01.ipynb" in lines[0]
+    assert (mine / "01.ipynb").read_text() == "one, and my answer"
+    assert (mine / "02.ipynb").read_text() == "two"
+    assert (mine / "03.ipynb").read_text() == "three"
+
+    (mine / "02.ipynb").rename(mine / "02_old.ipynb")  # as the line says
+    assert len(copy_notebooks(book, mine)) == 1
+    assert (mine / "02.ipynb").read_text() == "two, better"
+
+
+# --- running notebooks: tools/run_notebooks.py -------------------------------------------------
+
+
+def write(path: Path, *sources: str) -> Path:
+    nbformat.write(new_notebook(cells=[new_code_cell(source) for source in sources]), path)
+    return path
+
+
+def test_a_second_run_changes_no_byte(tmp_path: Path) -> None:
+    path = write(tmp_path / "n.ipynb", "from pathlib import Path", "print(Path.cwd().name, '苹果')")
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells.insert(0, new_markdown_cell("# 苹果"))
+    notebook.cells[2].metadata = {"collapsed": True, "tags": ["hide-input"], "scrolled": False}
+    notebook.metadata = {"kernelspec": {"name": "other", "display_name": "Other"}, "toc": {}}
+    ids = [cell.id for cell in notebook.cells]
+    nbformat.write(notebook, path)
+
+    assert main(["--force", str(path)]) == 0
+    first = path.read_bytes()
+    assert main(["--force", "--quick", str(path)]) == 0
+    assert main(["--force", str(path)]) == 0
+    assert path.read_bytes() == first
+
+    text = first.decode()
+    assert text.endswith("}\n")
+    assert '\n "cells": [' in text  # indented by one
+    assert f'"{tmp_path.name} 苹果\\n"' in text  # ran in its own folder; no \u escapes
+    after = nbformat.reads(text, as_version=4)
+    assert [cell.id for cell in after.cells] == ids
+    assert [cell.get("execution_count") for cell in after.cells] == [None, 1, 2]
+    assert after.cells[2].metadata == {"tags": ["hide-input"]}
+    assert after.metadata == run_notebooks.METADATA
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_cell_that_fails_leaves_the_file_and_is_shown(tmp_path: Path, capsys: Any) -> None:
+    path = write(tmp_path / "n.ipynb", "print('fine')", "x = 1\nx.shape")
+    before = path.read_bytes()
+    assert main(["--quick", str(path)]) == 1
+    assert path.read_bytes() == before
+    said = capsys.readouterr().err
+    assert "x.shape" in said
+    assert "'int' object has no attribute 'shape'" in said
+
+
+@pytest.mark.parametrize("variable", ["OMP_NUM_THREADS", "ATEN_CPU_CAPABILITY"])
+def test_outputs_that_hang_on_the_setting_are_refused(
+    variable: str, tmp_path: Path, capsys: Any
+) -> None:
+    path = write(tmp_path / "n.ipynb", "import os", f"print(os.environ[{variable!r}])")
+    before = path.read_bytes()
+    if len({setting[variable] for setting in settings()}) == 1:
+        pytest.skip("PyTorch knows one level of instructions on this processor")
+    assert main(["--force", str(path)]) == 1
+    assert path.read_bytes() == before
+    assert "cell 2" in capsys.readouterr().err
+
+
+def test_uncommitted_edits_are_refused_but_new_outputs_are_not(tmp_path: Path) -> None:
+    def git(*arguments: str) -> None:
+        who = ["-c", "user.name=reader", "-c", "user.email=reader@example.org"]
+        subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    path = write(tmp_path / "n.ipynb", "print(1)")
+    refuse_uncommitted(path)  # no checkout, nothing to compare with
+    git("init")
+    git("commit", "--allow-empty", "-m", "empty")
+    with pytest.raises(Refused, match="is not in the last commit"):
+        refuse_uncommitted(path)
+    git("add", "n.ipynb")
+    git("commit", "-m", "a notebook")
+    refuse_uncommitted(path)
+
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells[0].outputs = [new_output("stream", text="1\n")]
+    notebook.cells[0].execution_count = 1
+    nbformat.write(notebook, path)
+    refuse_uncommitted(path)
+
+    notebook.cells[0].source = "print(2)"
+    nbformat.write(notebook, path)
+    edited = path.read_bytes()
+    with pytest.raises(Refused, match="uncommitted edits"):
+        refuse_uncommitted(path)
+    assert main([str(path)]) == 1
+    assert path.read_bytes() == edited
+
+
+# --- comparing outputs: nbval with tests/nbval.cfg ---------------------------------------------
+
+PLOT = "plot_lines([1.0, 2.0, 3.0], {'y': [0.0, 0.52, 1.0]}, 'x', 'y')"
+PRINT = "print(0.4917)"
+CELLS = {
+    "imports": "from attnbook.figures import plot_lines",
+    "as drawn": PLOT,
+    "tenth flipped": PLOT,
+    "point moved": PLOT,
+    "as printed": PRINT,
+    "number changed": PRINT,
+    "output cleared": PRINT,
+}
+
+
+def test_nbval_sees_a_changed_number_and_a_moved_point_but_no_flipped_tenth(
+    tmp_path: Path,
+) -> None:
+    path = write(tmp_path / "n.ipynb", *CELLS.values())
+    assert main(["--quick", str(path)]) == 0
+    notebook = nbformat.read(path, as_version=4)
+    cells = dict(zip(CELLS, notebook.cells, strict=True))
+
+    def redraw(name: str, by: float) -> None:
+        """Move the middle point of the curve down by some points."""
+        drawn = cells[name].outputs[0].data
+        curve = re.search(r'(d="M [\d.]+ [\d.]+  L [\d.]+ )([\d.]+)(  L)', drawn["image/svg+xml"])
+        assert curve, "the curve is no longer drawn as a path of three points"
+        assert re.search(r"\.[1-8]$", curve.group(2)), "choose a point with a tenth that can flip"
+        moved = f"{curve.group(1)}{float(curve.group(2)) + by:.1f}{curve.group(3)}"
+        drawn["image/svg+xml"] = drawn["image/svg+xml"].replace(curve.group(), moved)
+
+    redraw("tenth flipped", by=0.1)
+    redraw("point moved", by=1)
+    cells["number changed"].outputs[0].text = "0.4918\n"
+    cells["output cleared"].outputs = []
+    nbformat.write(notebook, path)
+
+    nbval = ["--nbval", "--nbval-current-env", f"--nbval-sanitize-with={SANITIZE}"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-rf", "-p", "no:cacheprovider", *nbval, path.name],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    failed = [int(cell) for cell in re.findall(r"^FAILED n\.ipynb::Cell (\d)", done.stdout, re.M)]
+    names = [list(CELLS)[cell] for cell in failed]
+    assert names == ["point moved", "number changed", "output cleared"], done.stdout
