@@ -94,7 +94,7 @@ def plot_maps(
                 f"map {name!r} has shape {tuple(x.shape)} but there are {len(queries)} queries "
                 f"and {len(keys)} keys"
             )
-        if not (x.isfinite().all() and x.min() >= 0 and x.max() <= 1 + 1e-6):
+        if not 0 <= x.min() <= x.max() <= 1 + 1e-6:
             raise ValueError(f"map {name!r} has weights that are not between 0 and 1")
     cell = min(0.46, 5.6 / (len(maps) * len(keys)))
     size = (1.0 + len(maps) * (cell * len(keys) + 0.25), 1.1 + cell * len(queries))
@@ -124,12 +124,12 @@ def _block(
     """A matrix as a pale box under its name and shape, with a row or column full, a cell black."""
     fill = fill_colour(role)
     parts: list[tuple[float, float, int, int, Any, str]] = [
-        (left, top, n_columns, n_rows, (fill, 0.22), fill)
+        (left, top, n_columns, n_rows, (fill, 0.2), fill)
     ]
     if row is not None:
-        parts.append((left, top + row, n_columns, 1, (fill, 0.65), "none"))
+        parts.append((left, top + row, n_columns, 1, (fill, 0.7), "none"))
     if column is not None:
-        parts.append((left + column, top, 1, n_rows, (fill, 0.65), "none"))
+        parts.append((left + column, top, 1, n_rows, (fill, 0.7), "none"))
     if cell is not None:
         parts.append((left + cell[1], top + cell[0], 1, 1, INK, "none"))
     for x, y, width, height, face, edge in parts:
