@@ -4,6 +4,7 @@
 `torch.nn.MultiheadAttention` means the opposite, so a mask for it is `~mask`.
 """
 
+import functools
 from collections.abc import Sequence
 
 import torch
@@ -37,7 +38,8 @@ def padding_mask(lengths: Tensor | Sequence[int], max_length: int) -> Tensor:
         raise ValueError(
             f"lengths has shape {tuple(counts.shape)}: it must be (B,), one a sequence"
         )
-    if counts.numel() and (counts.is_floating_point() or counts.dtype == torch.bool):
+    floating = counts.is_floating_point() or counts.is_complex()
+    if counts.numel() and (floating or counts.dtype == torch.bool):
         raise ValueError(f"lengths has dtype {counts.dtype}: it must hold whole numbers")
     if counts.numel() and not 0 <= counts.min() <= counts.max() <= max_length:
         raise ValueError(
@@ -52,22 +54,27 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
 
     Shapes:  masks broadcastable to one another, boolean
     Returns: their logical and, or None if there is none
-    Raises:  TypeError if one is no tensor; ValueError if one is not boolean or does not broadcast
+    Raises:  TypeError if one is no tensor; ValueError if one is not boolean, they do not broadcast
+             or lie on different devices, or one is (B, Lq, Lk) and another (B, H, Lq, Lk):
+             broadcasting would take the sentences of the first for the heads of the second
     """
-    combined: Tensor | None = None
-    for mask in masks:
-        if mask is None:
-            continue
+    given = [mask for mask in masks if mask is not None]
+    for mask in given:
         check_tensor("mask", mask)
         if mask.dtype != torch.bool:
             raise ValueError(f"mask has dtype {mask.dtype}: it must be boolean, True = may look")
-        if combined is None:
-            combined = mask
-            continue
-        try:
-            combined = combined & mask
-        except RuntimeError:
-            raise ValueError(
-                f"masks of shapes {tuple(combined.shape)} and {tuple(mask.shape)} do not broadcast"
-            ) from None
-    return combined
+    shapes = [tuple(mask.shape) for mask in given]
+    listed = " and ".join(map(str, shapes))
+    if {3, 4} <= {mask.dim() for mask in given}:
+        raise ValueError(
+            f"masks of shapes {listed}: one has no axis for the heads. "
+            "Give it one with mask[:, None]"
+        )
+    if len({mask.device for mask in given}) > 1:
+        devices = ", ".join(str(mask.device) for mask in given)
+        raise ValueError(f"the masks must share one device, got {devices}")
+    try:
+        torch.broadcast_shapes(*shapes)
+    except RuntimeError:
+        raise ValueError(f"masks of shapes {listed} do not broadcast") from None
+    return functools.reduce(torch.logical_and, given) if given else None
