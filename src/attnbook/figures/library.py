@@ -116,23 +116,39 @@ def plot_reach(
     if len(set(lengths.values())) > 1:
         raise ValueError(f"curves of different lengths: {lengths}")
     drawn = {name: _above(curve, floor) for name, curve in curves.items()}
-    ends = [len(seen) - 1 for seen in drawn.values()]
     with canvas(6.2, 3.6) as figure:
         axes = figure.subplots()
-        for (name, seen), (colour, line) in zip(drawn.items(), CURVES, strict=False):
+        for seen, (colour, line) in zip(drawn.values(), CURVES, strict=False):
             axes.plot(range(len(seen)), seen, linestyle=line, color=colour, linewidth=1.8)
-            last = len(seen) - 1
-            left = last == min(ends) < max(ends)
-            axes.annotate(
-                name, (last, seen[last]), (-6 if left else 6, 0), textcoords="offset points",
-                ha="right" if left else "left", va="center", fontsize=9, color=colour,
-            )  # fmt: skip
+        _name_ends(axes, drawn)
         axes.set_yscale("log")
-        axes.set_ylim(floor, 2)
+        axes.set_ylim(floor / 3, 2)
         axes.set_xlabel(xlabel)
         axes.set_ylabel(ylabel)
         axes.minorticks_off()
         axes.grid(axis="y", color="#DDDDDD", linewidth=0.6)
+
+
+def _name_ends(axes: Axes, drawn: Mapping[str, list[float]]) -> None:
+    """Each curve's name at its end, the highest first, so that none stands on another."""
+    ends = {name: len(seen) - 1 for name, seen in drawn.items()}
+    colours = {name: colour for name, (colour, _) in zip(drawn, CURVES, strict=False)}
+    ceiling: dict[int, float] = {}
+    for name in sorted(drawn, key=lambda name: -drawn[name][-1]):
+        last = ends[name]
+        height = min(drawn[name][-1], ceiling.get(last, 2.0))
+        ceiling[last] = height / 4
+        left = last == min(ends.values()) < max(ends.values())
+        axes.annotate(
+            name,
+            (last, height),
+            (-6 if left else 6, 0),
+            textcoords="offset points",
+            ha="right" if left else "left",
+            va="center",
+            fontsize=9,
+            color=colours[name],
+        )
 
 
 def _above(curve: Sequence[float] | Tensor, floor: float) -> list[float]:
