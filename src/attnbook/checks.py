@@ -65,13 +65,8 @@ def check_attention(query: object, key: object, value: object, mask: object, bia
         )
     scores = (*leading(query, key, value), query.size(-2), key.size(-2))
     if mask is not None:
-        check_tensor("mask", mask)
+        check_mask(mask)
         assert isinstance(mask, Tensor)
-        if mask.dtype != torch.bool:
-            raise ValueError(
-                f"mask has dtype {mask.dtype}: it must be boolean, True where a query may look. "
-                "For numbers to be added to the scores use bias="
-            )
         check_fits("mask", mask, scores, query)
     if bias is not None:
         check_float_tensor("bias", bias)
@@ -79,14 +74,25 @@ def check_attention(query: object, key: object, value: object, mask: object, bia
         check_fits("bias", bias, scores, query)
 
 
+def check_mask(mask: object) -> None:
+    check_tensor("mask", mask)
+    assert isinstance(mask, Tensor)
+    if mask.dtype != torch.bool:
+        raise ValueError(
+            f"mask has dtype {mask.dtype}: it must be boolean, True where a query may look. "
+            "For numbers to be added to the scores use bias="
+        )
+
+
 def check_head_mask(mask: Tensor | None, query: Tensor, key: Tensor, n_heads: int) -> Tensor | None:
     """Give a mask the axis of the heads: (Lq, Lk) and (B, 1 or Lq, Lk) become (…, 1, …, Lk)."""
     for name, x in (("query", query), ("key", key)):
         if x.dim() > 3:
             raise ValueError(f"{name} has shape {shape(x)}: it must be (L, D) or (B, L, D)")
+    batch = leading(query, key, key)
     if mask is None:
         return None
-    check_tensor("mask", mask)
+    check_mask(mask)
     if mask.dim() == 3:
         mask = mask.unsqueeze(1)
     elif mask.dim() not in (2, 4):
@@ -94,7 +100,6 @@ def check_head_mask(mask: Tensor | None, query: Tensor, key: Tensor, n_heads: in
             f"mask has shape {shape(mask)}: it must be (Lq, Lk), (B, 1 or Lq, Lk) "
             "or (B, 1 or H, Lq, Lk)"
         )
-    batch = max(query.shape[:-2], key.shape[:-2], key=len)
     scores = (*batch, n_heads, query.size(-2), key.size(-2))
     check_fits("mask", mask, scores, query)
     return mask

@@ -107,7 +107,8 @@ class MultiHeadAttention(nn.Module):
         Shapes:  query (B, Lq, d_model)   key, value (B, Lk, d_context)   B may be missing
                  mask (Lq, Lk), or (B, 1 or Lq, Lk), or (B, 1 or H, Lq, Lk); True = may look
                  bias broadcastable to (B, H, Lq, Lk), added to the scores
-        Returns: output (B, Lq, d_model), weights (B, H, Lq, Lk)
+        Returns: output (B, Lq, d_model), weights (B, H, Lq, Lk); a query that may look at nothing
+                 gets zero weights, and an output that is w_o's bias alone
         """
         if key is None and value is not None:
             raise ValueError("value was given without key: each value needs a key to be found by")
@@ -141,13 +142,9 @@ class MultiHeadAttention(nn.Module):
         with torch.no_grad():
             for name, (weight, bias) in pairs.items():
                 linear = getattr(made, name)
-                if linear.weight.shape != weight.shape:
-                    raise ValueError(
-                        f"{name} has shape {tuple(weight.shape)}: {tuple(linear.weight.shape)} fits"
-                    )
-                linear.weight.copy_(weight)
+                _copy(name, linear.weight, weight)
                 if bias is not None:
-                    linear.bias.copy_(bias)
+                    _copy(f"the bias of {name}", linear.bias, bias)
         return made
 
     @classmethod
@@ -177,3 +174,10 @@ class MultiHeadAttention(nn.Module):
         return cls.from_weights(
             other.num_heads, q, k, v, (other.out_proj.weight, other.out_proj.bias)
         )
+
+
+def _copy(name: str, mine: Tensor, given: Tensor) -> None:
+    """Copy only what has the same shape: copy_ alone would spread one number over a vector."""
+    if mine.shape != given.shape:
+        raise ValueError(f"{name} has shape {tuple(given.shape)}: {tuple(mine.shape)} fits")
+    mine.copy_(given)
