@@ -6,15 +6,15 @@ import torch
 from torch import Tensor, nn
 
 from attnbook.attention import scaled_dot_product_attention
-from attnbook.checks import check_head_mask, check_size, check_width
+from attnbook.checks import check_alike, check_head_mask, check_size, check_width
 from attnbook.heads import merge_heads, split_heads
 
 
 def sinusoids(positions: Tensor, d_model: int) -> Tensor:
-    """Give each position d_model / 2 clock hands, from fast to slow: (sin, cos) of t · ω_i.
+    """Give each position d_model / 2 clock hands, from fast to slow: (sin, cos) of t · ω_k.
 
-    ω_i = 10000^(−2i / d_model), so that the first pair turns once in 2π positions and the last
-    about once in 60,000. Angles are computed in float64: t · ω_i has more digits than float32.
+    ω_k = 10000^(−2k / d_model). The first hand turns once in 2π positions; the last, as d_model
+    grows, in almost 10000 · 2π. In float64, since t · ω_i has more digits than float32 keeps.
 
     Shapes:  positions any shape, real numbers -> (..., d_model), sin and cos alternating
     Raises:  ValueError if d_model is odd
@@ -24,9 +24,8 @@ def sinusoids(positions: Tensor, d_model: int) -> Tensor:
     if d_model % 2:
         raise ValueError(f"d_model={d_model} is odd: each clock hand takes a sine and a cosine")
     rates = 10000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
-    angles = positions.double()[..., None] * rates.to(positions.device)  # (..., d_model / 2)
-    pairs = torch.stack((angles.sin(), angles.cos()), dim=-1)  # (..., d_model / 2, 2)
-    return pairs.flatten(-2).to(torch.get_default_dtype())
+    angles = positions.double()[..., None] * rates  # (..., d_model / 2)
+    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)  # (..., d_model)
 
 
 def sinusoidal_encoding(length: int, d_model: int) -> Tensor:
@@ -36,18 +35,21 @@ def sinusoidal_encoding(length: int, d_model: int) -> Tensor:
     Raises:  TypeError, ValueError if a size does not fit
     """
     check_size("length", length, at_least=0)
-    return sinusoids(torch.arange(length), d_model)
+    return sinusoids(torch.arange(length), d_model).to(torch.get_default_dtype())
 
 
 def rotation_matrix(offset: float, d_model: int) -> Tensor:
     """The matrix M that moves every encoding by `offset`: M @ p_t = p_{t + offset} for every t.
 
-    Returns: (d_model, d_model), 2 × 2 rotations on the diagonal
-    Raises:  ValueError if d_model is odd
+    Returns: (d_model, d_model), 2 × 2 rotations on the diagonal; -offset gives its transpose
+    Raises:  ValueError if d_model is odd or offset is not finite
     Source:  S4
     """
-    hands = sinusoids(torch.tensor(float(offset)), d_model).unflatten(-1, (-1, 2))
-    return torch.block_diag(*(torch.stack((c, s, -s, c)).view(2, 2) for s, c in hands))
+    if not math.isfinite(offset):
+        raise ValueError(f"offset={offset}: it must be a finite number of positions")
+    hands = sinusoids(torch.tensor(float(offset), dtype=torch.float64), d_model).view(-1, 2)
+    turns = (torch.stack((cos, sin, -sin, cos)).view(2, 2) for sin, cos in hands)
+    return torch.block_diag(*turns).to(torch.get_default_dtype())
 
 
 class SinusoidalPositions(nn.Module):
@@ -58,12 +60,12 @@ class SinusoidalPositions(nn.Module):
 
     def __init__(self, d_model: int) -> None:
         super().__init__()
-        sinusoidal_encoding(0, d_model)
+        sinusoidal_encoding(0, d_model)  # an odd d_model raises here, not at the first call
         self.d_model = d_model
 
     def forward(self, x: Tensor) -> Tensor:
         check_width("x", x, self.d_model, "d_model")
-        return x + sinusoidal_encoding(x.size(-2), self.d_model).to(x)
+        return x + sinusoids(torch.arange(x.size(-2)), self.d_model).to(x)
 
 
 class LearnedPositions(nn.Module):
@@ -92,20 +94,18 @@ class LearnedPositions(nn.Module):
 class ShawAttention(nn.Module):
     """Self-attention that knows how far away each key is: a learned vector per distance.
 
-    e_ij = q_i · (k_j + a_{j−i}) / √Dk   and   z_i = Σ_j weights_ij (v_j + b_{j−i}); distances are
-    clipped to ±max_distance, and the two tables are shared by the heads.
+    score_ij = q_i · (k_j + a_{j−i}) / √Dk   and   output_i = Σ_j weights_ij (v_j + b_{j−i});
+    distances are clipped to ±max_distance, and the heads share both tables.
 
     Shapes:  x (B, L, d_model) -> output (B, L, d_model), weights (B, H, L, L)
+             mask as in MultiHeadAttention
     Source:  Shaw et al. 2018, eqs. 3-4; S3 §5.3
     """
 
     def __init__(self, d_model: int, n_heads: int, max_distance: int) -> None:
         super().__init__()
-        for name, size in (("d_model", d_model), ("n_heads", n_heads)):
-            check_size(name, size)
+        _check_heads(d_model, n_heads)
         check_size("max_distance", max_distance, at_least=0)
-        if d_model % n_heads:
-            raise ValueError(f"d_model={d_model} is not divisible by n_heads={n_heads}")
         self.d_model, self.n_heads, self.max_distance = d_model, n_heads, max_distance
         self.w_q = nn.Linear(d_model, d_model, bias=False)
         self.w_k = nn.Linear(d_model, d_model, bias=False)
@@ -130,7 +130,7 @@ class ShawAttention(nn.Module):
 class TransformerXLAttention(nn.Module):
     """Attention over a memory and itself, with the four terms of Transformer-XL.
 
-    score_ij = q_i·k_j + q_i·W_R r_{i−j} + u·k_j + v·W_R r_{i−j}, over √Dk: what i asks of j's
+    score_ij = (q_i·k_j + q_i·W_R r_{i−j} + u·k_j + v·W_R r_{i−j}) / √Dk: what i asks of j's
     content, what it asks of the distance, and the same two for no query in particular. r is
     sinusoidal and may be of any distance, so length is unbounded. (The paper puts the sines
     before the cosines; ours alternate, a fixed order that W_R absorbs.)
@@ -143,11 +143,8 @@ class TransformerXLAttention(nn.Module):
 
     def __init__(self, d_model: int, n_heads: int) -> None:
         super().__init__()
-        for name, size in (("d_model", d_model), ("n_heads", n_heads)):
-            check_size(name, size)
-        if d_model % n_heads:
-            raise ValueError(f"d_model={d_model} is not divisible by n_heads={n_heads}")
-        sinusoidal_encoding(0, d_model)
+        _check_heads(d_model, n_heads)
+        sinusoidal_encoding(0, d_model)  # an odd d_model raises here, not at the first call
         self.d_model, self.n_heads = d_model, n_heads
         self.w_q = nn.Linear(d_model, d_model, bias=False)
         self.w_k = nn.Linear(d_model, d_model, bias=False)
@@ -161,18 +158,33 @@ class TransformerXLAttention(nn.Module):
         self, x: Tensor, memory: Tensor | None = None, mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         check_width("x", x, self.d_model, "d_model")
-        context = x
-        if memory is not None:
-            check_width("memory", memory, self.d_model, "d_model")
-            context = torch.cat((memory.detach(), x), dim=-2)  # (B, M + L, d_model)
+        context = x if memory is None else self._remember(memory, x)  # (B, M + L, d_model)
         mask = check_head_mask(mask, x, context, self.n_heads)
         q = split_heads(self.w_q(x), self.n_heads)  # (B, H, L, Dk)
         k, v = (split_heads(w(context), self.n_heads) for w in (self.w_k, self.w_v))
-        keys = torch.arange(context.size(-2), device=x.device)
-        queries = keys[context.size(-2) - x.size(-2) :]
-        distance = queries[:, None] - keys  # (L, M + L), i - j
-        r = self.w_r(sinusoids(distance, self.d_model).to(x))  # (L, M + L, d_model)
-        r = r.unflatten(-1, (self.n_heads, -1))  # (L, M + L, H, Dk)
+        n_queries, n_keys = x.size(-2), context.size(-2)
+        keys = torch.arange(n_keys, device=x.device)
+        distance = keys[n_keys - n_queries :, None] - keys  # (L, M + L), i - j: −L < … < M + L
+        r = self.w_r(sinusoids(torch.arange(-n_queries, n_keys), self.d_model).to(x))
+        r = r.unflatten(-1, (self.n_heads, -1))[distance + n_queries]  # (L, M + L, H, Dk)
         bias = torch.einsum("...hid,ijhd->...hij", q + self.v, r) / math.sqrt(q.size(-1))
         output, weights = scaled_dot_product_attention(q + self.u, k, v, mask, bias)
         return self.w_o(merge_heads(output)), weights
+
+    def _remember(self, memory: Tensor, x: Tensor) -> Tensor:
+        """Put the memory before x. No gradient flows back into it."""
+        check_width("memory", memory, self.d_model, "d_model")
+        check_alike(memory=memory, x=x)
+        if memory.shape[:-2] != x.shape[:-2]:
+            raise ValueError(
+                f"memory has shape {tuple(memory.shape)} but x has {tuple(x.shape)}: "
+                "each sequence needs the memory of its own"
+            )
+        return torch.cat((memory.detach(), x), dim=-2)
+
+
+def _check_heads(d_model: int, n_heads: int) -> None:
+    check_size("d_model", d_model)
+    check_size("n_heads", n_heads)
+    if d_model % n_heads:
+        raise ValueError(f"d_model={d_model} is not divisible by n_heads={n_heads}")
