@@ -1,16 +1,21 @@
 """The book's figures: one line in a chapter, drawn in the colours of the roles, returning None."""
 
+from attnbook.figures.embeddings import plot_embedding
 from attnbook.figures.library import plot_lookup, plot_reach, plot_temperatures
 from attnbook.figures.lines import plot_lines, plot_softmax_row
 from attnbook.figures.maps import plot_matrix, plot_weights
+from attnbook.figures.masks import plot_leaks, plot_masks
 from attnbook.figures.shapes import plot_shapes, plot_steps
 from attnbook.figures.single_head import plot_head, plot_maps
 
 __all__ = [
+    "plot_embedding",
     "plot_head",
+    "plot_leaks",
     "plot_lines",
     "plot_lookup",
     "plot_maps",
+    "plot_masks",
     "plot_matrix",
     "plot_reach",
     "plot_shapes",
