@@ -1,0 +1,99 @@
+"""Exercises that check themselves and name what was misunderstood.
+
+check(function, "03.scale")     try an answer
+hint("03.scale")                the next of three hints
+solution("03.scale")            the reference, once you have tried
+progress()                      where you stand
+"""
+
+import inspect
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from attnbook.exercises import log
+from attnbook.exercises.catalogue import CHAPTERS, find
+from attnbook.exercises.diagnose import UNTOUCHED, diagnose
+from attnbook.exercises.feedback import Feedback
+
+__all__ = ["check", "hint", "progress", "solution"]
+
+
+def check(function: Callable[..., Any], exercise: str) -> None:
+    """Try a function on the exercise's cases and tell what is right or what was misunderstood.
+
+    Raises:  KeyError if there is no such exercise; TypeError if `function` cannot be called
+    """
+    wanted = find(exercise)
+    if not callable(function):
+        raise TypeError(
+            f"check needs the function itself, got {type(function).__name__}: "
+            f'check({wanted.name}, "{exercise}"), without calling it'
+        )
+    feedback = diagnose(wanted, function)
+    if feedback.head.endswith(UNTOUCHED):
+        print(f"○ {feedback.head}")
+        return
+    _tell(feedback, log.record(exercise, "pass" if feedback.kind == "passed" else "try"))
+
+
+def hint(exercise: str) -> None:
+    """Give the next of the exercise's three hints; after the third, all of them again."""
+    wanted = find(exercise)
+    given = log.read()[0][exercise]["hint"]
+    trouble = log.record(exercise, "hint")
+    if given >= len(wanted.hints):
+        _tell(Feedback("info", f"{exercise} all hints", "", wanted.hints), trouble)
+        return
+    left = len(wanted.hints) - given - 1
+    footer = (
+        f"{left} more: call hint again."
+        if left
+        else f'That was the last; see solution("{exercise}").'
+    )
+    head = f"{exercise} hint {given + 1} of {len(wanted.hints)}"
+    _tell(Feedback("info", head, wanted.hints[given], footer=footer), trouble)
+
+
+def solution(exercise: str, insist: bool = False) -> None:
+    """Show the reference, once you have tried, or if you insist."""
+    wanted = find(exercise)
+    events = log.read()[0][exercise]
+    if not insist and not events["try"] and not events["pass"]:
+        says = f'Try it first: a wrong answer teaches more. Or solution("{exercise}", insist=True).'
+        _tell(Feedback("info", f"{exercise} {wanted.title}", says), "")
+        return
+    trouble = log.record(exercise, "solution")
+    code = textwrap.dedent(inspect.getsource(wanted.reference)).strip()
+    _tell(Feedback("info", f"{exercise} one right answer", details=(code,)), trouble)
+
+
+def progress() -> None:
+    """Show which exercises you have passed, tried, or not attempted."""
+    counts, trouble = log.read()
+    lines, passed, total = [], 0, 0
+    for chapter, exercises in CHAPTERS.items():
+        signs = [_sign(counts[e.id]) for e in exercises]
+        passed, total = passed + signs.count("●"), total + len(signs)
+        listed = "  ".join(f"{s} {e.id}" for s, e in zip(signs, exercises, strict=True))
+        lines.append(f"{chapter}\n  {listed}")
+    says = f"{passed} of {total} passed.   ● passed   ◐ tried   ○ not attempted"
+    _tell(Feedback("info", "Where you stand", says, tuple(lines)), trouble)
+
+
+def _sign(events: Counter[str]) -> str:
+    return "●" if events["pass"] else "◐" if events["try"] else "○"
+
+
+def _tell(feedback: Feedback, trouble: str) -> None:
+    """Show a card in a notebook, text elsewhere."""
+    if "ipykernel" in sys.modules:
+        from IPython.display import display
+
+        display(feedback)
+    else:
+        print(repr(feedback))
+    if trouble:
+        print(trouble)

@@ -1,0 +1,23 @@
+"""All exercises, in the order of the book."""
+
+import difflib
+
+from attnbook.exercises import ch03_single_head
+from attnbook.exercises.exercise import Exercise
+
+CHAPTERS: dict[str, tuple[Exercise, ...]] = {
+    "3. One head": ch03_single_head.EXERCISES,
+}
+ALL: dict[str, Exercise] = {e.id: e for exercises in CHAPTERS.values() for e in exercises}
+
+
+def find(exercise: str) -> Exercise:
+    """The exercise with this id.
+
+    Raises:  KeyError that names the ids most like it
+    """
+    if exercise in ALL:
+        return ALL[exercise]
+    near = difflib.get_close_matches(str(exercise), ALL, n=3, cutoff=0.4)
+    did_you_mean = f"; did you mean {', '.join(near)}?" if near else ""
+    raise KeyError(f"there is no exercise {exercise!r}{did_you_mean}")

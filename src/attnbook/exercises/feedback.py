@@ -1,0 +1,46 @@
+"""What the reader is told: one card, as text in a terminal and as HTML in a notebook."""
+
+import html
+import textwrap
+from dataclasses import dataclass
+
+SIGNS = {"passed": "✓", "failed": "✗", "info": "·"}
+COLOURS = {"passed": "#009E73", "failed": "#D55E00", "info": "#0072B2"}
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """A card: what it is about, what is so, and details; details hold code or numbers."""
+
+    kind: str
+    head: str
+    says: str = ""
+    details: tuple[str, ...] = ()
+    footer: str = ""
+
+    def __repr__(self) -> str:
+        lines = [f"{SIGNS[self.kind]} {self.head}"]
+        for block in (self.says, self.footer):
+            for line in block.splitlines():
+                lines += textwrap.wrap(line, 92, initial_indent="  ", subsequent_indent="  ")
+            if block is self.says:
+                lines += [f"  {line}" for detail in self.details for line in detail.splitlines()]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        details = "".join(
+            f'<pre style="margin:.5em 0 0;white-space:pre-wrap;color:inherit;background:none">'
+            f"{html.escape(d)}</pre>"
+            for d in self.details
+        )
+        says = f'<p style="margin:.4em 0 0">{html.escape(self.says)}</p>' if self.says else ""
+        footer = (
+            f'<p style="margin:.6em 0 0;opacity:.8">{html.escape(self.footer)}</p>'
+            if self.footer
+            else ""
+        )
+        return (
+            f'<div role="status" style="border-left:.3em solid {COLOURS[self.kind]};'
+            f'padding:.6em 1em;color:inherit"><strong>{SIGNS[self.kind]} {html.escape(self.head)}'
+            f"</strong>{says}{details}{footer}</div>"
+        )

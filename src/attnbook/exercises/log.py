@@ -1,0 +1,73 @@
+"""Where the reader stands: a log in the user's own data folder. Nothing is sent anywhere.
+
+A line is added for each try, pass, hint and solution, and no line is ever changed, so that two
+notebooks can write at once and a damaged line costs no other.
+"""
+
+import json
+import os
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import platformdirs
+
+EVENTS = ("try", "pass", "hint", "solution")
+
+
+def path() -> Path:
+    """The log: in ATTNBOOK_PROGRESS if that is set, else in the user's data folder."""
+    folder = os.environ.get("ATTNBOOK_PROGRESS") or platformdirs.user_data_dir("attnbook", False)
+    return Path(folder) / "progress.jsonl"
+
+
+def record(exercise: str, event: str) -> str:
+    """Add a line. Returns "" or, if it could not be kept, one line that says why."""
+    if event not in EVENTS:
+        raise ValueError(f"event {event!r}: it must be one of {', '.join(EVENTS)}")
+    line = json.dumps({"exercise": exercise, "event": event}) + "\n"
+    try:
+        path().parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(path(), os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            if _ends_within_a_line(file):
+                line = "\n" + line
+            os.write(file, line.encode())  # one write: lines of two writers do not mix
+        finally:
+            os.close(file)
+    except OSError as error:
+        return f"Your progress was not kept: {path()}: {error.strerror or error}."
+    return ""
+
+
+def read() -> tuple[defaultdict[str, Counter[str]], str]:
+    """How often each event happened to each exercise, and "" or one line on what was unreadable."""
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    try:
+        lines = path().read_bytes().splitlines()
+    except FileNotFoundError:
+        return counts, ""
+    except OSError as error:
+        return counts, f"Your progress cannot be read: {path()}: {error.strerror or error}."
+    damaged = 0
+    for line in lines:
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+            exercise, event = entry["exercise"], entry["event"]
+        except (ValueError, KeyError, TypeError):
+            damaged += 1
+            continue
+        counts[str(exercise)][str(event)] += 1
+    if not damaged:
+        return counts, ""
+    what = "1 line is" if damaged == 1 else f"{damaged} lines are"
+    return counts, f"{what} damaged in {path()} and left as found; the rest counts."
+
+
+def _ends_within_a_line(file: int) -> bool:
+    size = os.lseek(file, 0, os.SEEK_END)
+    if size == 0:
+        return False
+    os.lseek(file, size - 1, os.SEEK_SET)
+    return os.read(file, 1) != b"\n"

@@ -1,0 +1,95 @@
+"""Machine-made mutants of a function: one small change each, as a slip of the hand would make."""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
+from typing import Any
+
+OPERATORS: dict[type[ast.operator], tuple[type[ast.operator], ...]] = {
+    ast.Add: (ast.Sub, ast.Mult),
+    ast.Sub: (ast.Add, ast.Mult),
+    ast.Mult: (ast.Div, ast.Add),
+    ast.Div: (ast.Mult, ast.Sub),
+    ast.Pow: (ast.Mult,),
+    ast.BitAnd: (ast.BitOr, ast.BitXor),
+    ast.BitOr: (ast.BitAnd,),
+    ast.FloorDiv: (ast.Mult,),
+    ast.Mod: (ast.FloorDiv,),
+    ast.MatMult: (ast.Add, ast.Mult),
+}
+COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.LtE, ast.Gt),
+    ast.LtE: (ast.Lt, ast.GtE),
+    ast.Gt: (ast.GtE, ast.Lt),
+    ast.GtE: (ast.Gt, ast.LtE),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+}
+NAMES = {
+    "amax": "amin", "max": "min", "sum": "mean", "mean": "sum", "exp": "sin", "sqrt": "exp",
+    "tril": "triu", "triu": "tril", "sin": "cos", "cos": "sin", "argmax": "argmin", "log": "exp",
+    "cat": "stack", "stack": "cat", "ones": "zeros", "zeros": "ones", "any": "all",
+}  # fmt: skip
+
+
+def mutants(function: Callable[..., Any]) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Each mutant with the text of its one change."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    parameters = [a.arg for a in tree.body[0].args.args]  # type: ignore[attr-defined]
+    seen = {ast.unparse(tree)}
+    for place, node in enumerate(ast.walk(tree)):
+        for option in range(len(list(changes(node, parameters)))):
+            changed = ast.parse(ast.unparse(tree))
+            target = list(ast.walk(changed))[place]
+            apply = list(changes(target, parameters))[option]
+            apply()
+            text = ast.unparse(ast.fix_missing_locations(changed))
+            if text in seen:
+                continue
+            seen.add(text)
+            namespace = dict(function.__globals__)
+            try:
+                exec(compile(text, "<mutant>", "exec"), namespace)
+            except SyntaxError:
+                continue
+            yield text, namespace[function.__name__]
+
+
+def changes(node: ast.AST, parameters: list[str]) -> Iterator[Callable[[], None]]:
+    """The small changes that this node allows, each as an action on it."""
+
+    def put(field: str, value: object) -> Callable[[], None]:
+        return lambda: setattr(node, field, value)
+
+    if isinstance(node, ast.BinOp):
+        yield from (put("op", other()) for other in OPERATORS.get(type(node.op), ()))
+        if not isinstance(node.op, (ast.Add, ast.Mult)):
+            left, right = node.left, node.right
+
+            def swap() -> None:
+                node.left, node.right = right, left
+
+            yield swap
+    if isinstance(node, ast.Compare):
+        yield from (put("ops", [o()]) for o in COMPARISONS.get(type(node.ops[0]), ()))
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        yield from (put("value", v) for v in (node.value + 1, -node.value - 1))
+    if isinstance(node, ast.Constant) and type(node.value) is bool:
+        yield put("value", not node.value)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Invert, ast.Not)):
+        yield put("op", ast.UAdd() if isinstance(node.op, ast.Invert) else ast.Invert())
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        yield put("op", ast.UAdd())
+    if isinstance(node, ast.Attribute) and node.attr in NAMES:
+        yield put("attr", NAMES[node.attr])
+    if isinstance(node, ast.Call) and len(node.args) >= 2:
+        yield put("args", [node.args[1], node.args[0], *node.args[2:]])
+    if isinstance(node, ast.Call) and node.keywords:
+        yield put("keywords", node.keywords[1:])
+    if isinstance(node, ast.Name) and node.id in parameters and isinstance(node.ctx, ast.Load):
+        yield from (put("id", other) for other in parameters if other != node.id)
+    if isinstance(node, (ast.FunctionDef, ast.For, ast.If)) and len(node.body) > 1:
+        for i, line in enumerate(node.body):
+            if isinstance(line, (ast.Assign, ast.AugAssign, ast.Expr)):
+                yield put("body", node.body[:i] + node.body[i + 1 :])
