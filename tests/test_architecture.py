@@ -107,7 +107,7 @@ def test_every_module_is_short_enough_to_read() -> None:
     lengths = {
         path.relative_to(PACKAGE).as_posix(): lines_of_code(path) for _, path in modules(PACKAGE)
     }
-    # A chapter's exercises are texts with a few lines of code between: a list, not a module to follow.
+    # A chapter's exercises are a list of texts, not a module to follow.
     lengths = {k: n for k, n in lengths.items() if not k.startswith("exercises/ch")}
     assert {name: n for name, n in lengths.items() if n > LONGEST_MODULE} == {}
 
