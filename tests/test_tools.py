@@ -1,6 +1,7 @@
 """The tools do what the README promises, also on the machines of other people."""
 
 import ast
+import importlib.metadata
 import os
 import re
 import shutil
@@ -32,7 +33,8 @@ def make_project(folder: Path) -> Path:
     (folder / "tools").mkdir(parents=True)
     shutil.copy(ROOT / "tools" / "bootstrap.py", folder / "tools")
     (folder / "requirements.txt").write_text("torch==1.0\n")
-    (folder / "pyproject.toml").write_text("")
+    for name in ("constraints.txt", "pyproject.toml"):
+        (folder / name).write_text("")
     return folder
 
 
@@ -193,6 +195,34 @@ def test_an_interruption_says_how_to_go_on(monkeypatch: Any, capsys: Any) -> Non
     monkeypatch.setattr(bootstrap, "make_environment", interrupted)
     assert bootstrap.main() == 130
     assert "run the same command again" in capsys.readouterr().err
+
+
+def test_every_requirement_is_pinned_with_a_reason_and_installed_so() -> None:
+    lines = [line for line in (ROOT / "requirements.txt").read_text("utf-8").splitlines() if line]
+    asked = [line for line in lines if not line.startswith(("#", "-"))]
+    assert lines[-1] == "-e ."
+    for line in asked:
+        assert re.fullmatch(r"[\w-]+==\S+ +# \S.*", line), line
+    pins = re.findall(r"^([\w.-]+)==(\S+)", "\n".join(asked), re.M)
+    pins += re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "constraints.txt").read_text("utf-8"), re.M)
+    there = {normal(found.name): found.version for found in importlib.metadata.distributions()}
+    wrong = {
+        name: there[normal(name)]
+        for name, pin in pins
+        if normal(name) in there and there[normal(name)].partition("+")[0] != pin
+    }
+    assert wrong == {}, "run make env"
+
+
+def test_every_requirement_is_explained_to_contributors() -> None:
+    asked = re.findall(r"^([\w-]+)==", (ROOT / "requirements.txt").read_text("utf-8"), re.M)
+    table = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("| package | why |")[2]
+    assert re.findall(r"^\| ([\w-]+) \| \w", table, re.M) == asked
+
+
+def normal(name: str) -> str:
+    """A package's name as indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 @pytest.mark.parametrize("driver", [False, True])

@@ -1,6 +1,6 @@
 """Make the environment of the book in .venv, or bring it up to date. `make` calls this first.
 
-Nothing happens when the environment fits requirements.txt and pyproject.toml already. Whatever
+Nothing happens when requirements.txt, constraints.txt and pyproject.toml are as they were. Whatever
 goes wrong ends in one line that says what to do, and a second try goes on where this one stopped.
 On Windows, without make:  py tools\\bootstrap.py
 
@@ -143,9 +143,9 @@ def make_environment(folder):
 
 
 def fingerprint():
-    """What the environment hangs on: the two files, and where the checkout lies."""
+    """What the environment hangs on: some files, and where the checkout lies."""
     digest = hashlib.sha256(ROOT.encode("utf-8"))
-    for name in ("requirements.txt", "pyproject.toml"):
+    for name in ("requirements.txt", "constraints.txt", "pyproject.toml"):
         with open(os.path.join(ROOT, name), "rb") as file:
             digest.update(file.read())
     return digest.hexdigest()
