@@ -84,11 +84,10 @@ def plot_temperatures(weights: Tensor, titles: Sequence[str], multipliers: Seque
     Shapes:  weights (N, Lk), tensor or NumPy array; titles Lk labels, multipliers N numbers
     Raises:  ValueError if a size does not fit
     """
-    panels = _numbers("weights", weights, len(multipliers), len(titles))
+    panels = _numbers("weights", weights, len(multipliers), len(titles)).tolist()
     with canvas(6.9, 0.22 * len(titles) + 0.7) as figure:
-        for axes, row, times in zip(
-            figure.subplots(1, len(multipliers), sharey=True), panels, multipliers, strict=True
-        ):
+        row_of_axes = figure.subplots(1, len(multipliers), sharey=True, squeeze=False)[0]
+        for axes, row, times in zip(row_of_axes, panels, multipliers, strict=True):
             axes.barh(range(len(titles)), row, color=fill_colour("weights"), height=0.7)
             axes.set_title(f"scores × {times:.2g}", fontsize=9)
             axes.set_xlim(0, 1)
@@ -108,7 +107,8 @@ def plot_reach(
     """Draw up to five decaying curves on a logarithmic scale; what falls below `floor` is cut off.
 
     Shapes:  each curve (N,): what is left at distance 0, 1, ..., N - 1
-    Raises:  ValueError if there are no curves or more than five, or their lengths differ
+    Raises:  ValueError if there are no curves or more than five, their lengths differ, or one
+             starts below the floor
     """
     if not 1 <= len(curves) <= len(CURVES):
         raise ValueError(f"{len(curves)} curves: plot_reach draws 1 to {len(CURVES)}")
@@ -116,6 +116,9 @@ def plot_reach(
     if len(set(lengths.values())) > 1:
         raise ValueError(f"curves of different lengths: {lengths}")
     drawn = {name: _above(curve, floor) for name, curve in curves.items()}
+    for name, seen in drawn.items():
+        if not seen:
+            raise ValueError(f"curve {name!r} starts below the floor {floor:g}")
     with canvas(6.2, 3.6) as figure:
         axes = figure.subplots()
         for seen, (colour, line) in zip(drawn.values(), CURVES, strict=False):
