@@ -1,6 +1,6 @@
 """Make the environment of the book in .venv, or bring it up to date. `make` calls this first.
 
-Nothing happens when requirements.txt, constraints.txt and pyproject.toml are as they were. Whatever
+Nothing happens when requirements.txt, constraints.txt and the package are as they were. Whatever
 goes wrong ends in one line that says what to do, and a second try goes on where this one stopped.
 On Windows, without make:  py tools\\bootstrap.py
 
@@ -11,6 +11,7 @@ it is too old: no annotations, no f-strings.
 from __future__ import print_function
 
 import hashlib
+import io
 import os
 import platform
 import re
@@ -143,18 +144,16 @@ def make_environment(folder):
 
 
 def fingerprint():
-    """What the environment hangs on: some files, and where the checkout lies."""
-    digest = hashlib.sha256(ROOT.encode("utf-8"))
-    for name in ("requirements.txt", "constraints.txt", "pyproject.toml"):
-        with open(os.path.join(ROOT, name), "rb") as file:
-            digest.update(file.read())
-    return digest.hexdigest()
+    """What the environment hangs on: the pins, the package, and where the checkout lies."""
+    package = read(os.path.join(ROOT, "pyproject.toml")).partition("[tool.ruff]")[0]
+    pins = [read(os.path.join(ROOT, name)) for name in ("requirements.txt", "constraints.txt")]
+    return hashlib.sha256("\n".join([ROOT, package] + pins).encode("utf-8")).hexdigest()
 
 
 def read(path):
     """The text of a file, or nothing if there is none."""
     try:
-        with open(path) as file:
+        with io.open(path, encoding="utf-8") as file:
             return file.read()
     except OSError:
         return ""
