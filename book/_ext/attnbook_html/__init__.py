@@ -1,0 +1,21 @@
+"""What the HTML edition needs beyond Jupyter Book, in five small parts.
+
+formulas    KaTeX at build time, so that no page needs a script to show a formula
+colours     the colours of the roles as CSS variables, taken from `attnbook.colours`
+search      an index that also finds Chinese, without a network
+assets      only the scripts and files that the pages use; pictures that know their size
+styles      one style sheet, with only the rules that the pages use
+
+Templates that replace some of the theme's are in book/_templates, style and script in book/_static.
+"""
+
+from sphinx.application import Sphinx
+
+from . import assets, colours, formulas, search, styles
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the parts with Sphinx."""
+    for part in (formulas, colours, search, assets, styles):
+        part.setup(app)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

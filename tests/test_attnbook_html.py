@@ -1,0 +1,144 @@
+"""The Sphinx extension behind the HTML edition: formulas, search, style sheet, pictures."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from attnbook_html import assets, styles
+from attnbook_html.formulas import FormulaError, render
+from attnbook_html.search import BookSearch
+from py_mini_racer import MiniRacer
+
+from attnbook.colours import ROLES
+
+SEARCH = BookSearch({})
+
+
+@pytest.mark.parametrize(
+    "tex",
+    [
+        r"\operatorname{softmax}(QK^\top / \sqrt{d_k})\,V",
+        r"\begin{aligned} a &= b \\ c &= d \end{aligned}",
+        r"q_{\text{苹果}} \cdot k_{\text{很 甜}}",
+        r"\underbrace{x \in \mathbb{R}^{L \times D}}_{\text{rows are tokens}}",
+        r"\begin{pmatrix} \cos\varphi & \sin\varphi \\ -\sin\varphi & \cos\varphi \end{pmatrix}",
+    ],
+)
+def test_formulas_become_html_and_mathml(tex: str) -> None:
+    for display in (False, True):
+        page = render(tex, display)
+        assert '<span class="katex-html" aria-hidden="true">' in page
+        assert "<math " in page
+        assert tex not in page
+        assert ("katex-display" in page) == display
+
+
+@pytest.mark.parametrize("name", ROLES)
+def test_a_role_colour_becomes_a_class_that_follows_the_theme(name: str) -> None:
+    for colour in (ROLES[name].light, ROLES[name].light.lower()):
+        page = render(rf"\textcolor{{{colour}}}{{X}} + Y")
+        assert re.search(rf'class="[^"]*\brole-{name}\b', page)
+        assert colour.lower() not in page.lower()
+
+
+@pytest.mark.parametrize(
+    ("tex", "reason"),
+    [
+        (r"\frac{1}{", "KaTeX parse error: Unexpected end of input"),
+        (r"\attention(Q)", r"Undefined control sequence: \\attention"),
+        (r"\textcolor{red}{Q}", "red is not the colour of a role"),
+        (r"a \\ b", "breaks no line here"),
+    ],
+)
+def test_formulas_that_cannot_be_set_say_why(tex: str, reason: str) -> None:
+    with pytest.raises(FormulaError, match=reason):
+        render(tex, display=True)
+
+
+def build(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
+    """Build one page with nothing but the formulas of our extension, strictly."""
+    (folder / "conf.py").write_text(
+        "extensions = ['myst_parser', 'attnbook_html.formulas']\n"
+        "html_math_renderer = 'katex'\nmyst_enable_extensions = ['dollarmath']\n"
+        "math_numfig = False\n"
+        f"import sys; sys.path.insert(0, {str(Path(assets.__file__).parents[1])!r})\n",
+        encoding="utf8",
+    )
+    (folder / "index.md").write_text(text, encoding="utf8")
+    command = [sys.executable, "-m", "sphinx", "-W", "-n", "--keep-going", "-q", ".", "out"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_a_broken_formula_stops_the_build_and_names_its_line(tmp_path: Path) -> None:
+    done = build(tmp_path, "# Title\n\nText.\n\n$$\n\\frac{1}{\n$$\n")
+    assert done.returncode != 0
+    assert re.search(r"index\.md:5: WARNING: KaTeX parse error.*\\frac", done.stderr, re.DOTALL)
+
+
+def test_labels_numbers_and_punctuation(tmp_path: Path) -> None:
+    text = "# Title\n\n$$\na = b\n$$ (eq-one)\n\n$$\nc\n$$ (eq-two)\n\nSee {eq}`eq-two` ($d_k$).\n"
+    done = build(tmp_path, text)
+    assert done.stderr == ""
+    page = (tmp_path / "out" / "index.html").read_text("utf8")
+    assert re.search(r'id="equation-eq-two">\s*<span class="katex-display">.*"eqno">\(2\)', page)
+    assert re.search(r'href="#equation-eq-two">\(2\)</a>', page)
+    assert re.search(r'<span class="together">\(<span class="math.*</span>\)\.</span>', page)
+
+
+def test_search_splits_chinese_into_characters_and_pairs() -> None:
+    assert SEARCH.split("softmax函数, d_k=64") == ["softmax", "函", "数", "函数", "d_k", "64"]
+    assert SEARCH.split("注意力") == ["注", "意", "力", "注意", "意力"]
+
+
+@pytest.mark.parametrize("query", ["softmax", "注意力", "多头注意力 MultiHead", "头", "q·k ω₂"])
+def test_the_browser_asks_for_words_that_the_index_has(query: str) -> None:
+    engine = MiniRacer()
+    engine.eval(BookSearch.js_splitter_code)
+    asked = json.loads(str(engine.eval(f"JSON.stringify(splitQuery({json.dumps(query)}))")))
+    assert asked
+    assert set(asked) <= set(SEARCH.split(query))
+
+
+def test_the_style_sheet_keeps_what_pages_use_and_drops_the_rest() -> None:
+    css = """
+    a, .used:not(.gone), .gone .used { color: red }
+    .gone > p { color: blue }
+    div:is(.gone, .used) { margin: 0 }
+    @media print { .gone { x: y } #here { x: "}" } }
+    @font-face { font-family: "Font Awesome 6 Free"; src: url(x.woff2) }
+    """
+    kept = styles.trim(css, {"used", "here"})
+    assert [head for head, body in styles.rules(kept)] == [
+        "a,.used:not(.gone)",
+        "div:is(.gone, .used)",
+        "@media print",
+    ]
+    assert '#here{x: "}"}' in kept
+    assert "Awesome" not in kept
+
+
+def test_addresses_in_a_style_sheet_still_lead_to_their_files() -> None:
+    css = 'a{b:url(fonts/x.woff2)} c{d:url("../y.png")} e{f:url("data:image/svg+xml,%3Csvg/%3E")}'
+    assert styles.rebased(css, "_static/katex") == (
+        'a{b:url(katex/fonts/x.woff2)} c{d:url(y.png)} e{f:url("data:image/svg+xml,%3Csvg/%3E")}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "pixels"),
+    [
+        ('width="72pt" height="36.5pt"', (96, 49)),
+        ('width="40" height="20"', (40, 20)),
+        ('width="100%" height="20"', None),
+        ("", None),
+    ],
+)
+def test_pictures_know_their_size(
+    tmp_path: Path, size: str, pixels: tuple[int, int] | None
+) -> None:
+    path = tmp_path / "picture.svg"
+    path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" {size}><g/></svg>', encoding="utf8")
+    assert assets.svg_size(path) == pixels

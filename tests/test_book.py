@@ -1,0 +1,359 @@
+"""The built book, opened in a real browser from its folder, with the network blocked.
+
+Every page must be complete there: nothing asked of the network, no error, formulas set, pictures
+loaded and described, links that lead somewhere, search that finds, no violation that axe-core sees
+in either theme, nothing too wide for a phone, and no page heavier than its budget.
+
+The browser is Chromium: ATTNBOOK_CHROMIUM, an installed one, or Playwright's own. Without one
+these tests are skipped; ATTNBOOK_REQUIRE_BROWSER=1 makes that a failure.
+"""
+
+import gzip
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+import pytest
+import yaml
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from attnbook.colours import ROLES
+
+ROOT = Path(__file__).parents[1]
+HTML = ROOT / "_build" / "html"
+AXE = Path(__file__).parent / "vendor" / "axe.min.js"
+NAMES = ("chromium", "chromium-browser", "google-chrome", "/usr/bin/chromium")
+FLAGS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+THEMES = ("light", "dark")
+PHONE = {"width": 390, "height": 844}
+
+# The most that a page may weigh, in kB: text as a web host sends it, compressed
+BUDGET = {"html": 90, "css": 32, "js": 32, "woff2": 190, "pictures": 400}
+
+
+def pages_in(toc: object) -> list[str]:
+    """The pages that the table of contents names."""
+    if isinstance(toc, list):
+        return [page for part in toc for page in pages_in(part)]
+    if isinstance(toc, dict):
+        named = [str(toc[key]) for key in ("root", "file") if key in toc]
+        return named + [page for value in toc.values() for page in pages_in(value)]
+    return []
+
+
+CHAPTERS = [f"{p}.html" for p in pages_in(yaml.safe_load((ROOT / "_toc.yml").read_text("utf8")))]
+PAGES = [*CHAPTERS, "search.html"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def book() -> None:
+    """Build the book, strictly; where nothing changed that takes three seconds."""
+    jupyter_book = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
+    build = subprocess.run(
+        [*jupyter_book, "build", ".", "-W", "-n", "--keep-going"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert build.returncode == 0, build.stderr
+    assert "build succeeded" in build.stdout
+
+
+def find_browser(playwrights_own: str) -> str | None:
+    """The path of a Chromium, or None."""
+    if named := os.environ.get("ATTNBOOK_CHROMIUM"):
+        return named
+    installed = (shutil.which(name) for name in NAMES)
+    return next((path for path in [*installed, shutil.which(playwrights_own)] if path), None)
+
+
+@pytest.fixture(scope="session")
+def browser(book: None) -> Iterator[Browser]:
+    """A running Chromium."""
+    with sync_playwright() as playwright:
+        path = find_browser(playwright.chromium.executable_path)
+        if path is None:
+            reason = "no Chromium found: install it, or set ATTNBOOK_CHROMIUM to its path"
+            required = os.environ.get("ATTNBOOK_REQUIRE_BROWSER") == "1"
+            pytest.fail(reason) if required else pytest.skip(reason)
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+class Opened:
+    """A page in the browser, and what happened while it was open."""
+
+    def __init__(self, context: BrowserContext, address: str) -> None:
+        self.requested: list[str] = []
+        self.errors: list[str] = []
+        self.page: Page = context.new_page()
+        self.page.on("request", lambda request: self.requested.append(request.url))
+        self.page.on("requestfailed", lambda request: self.errors.append(f"lost: {request.url}"))
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("console", self.note)
+        self.page.goto((HTML / address).as_uri())
+        self.page.wait_for_load_state("load")
+        # every picture, also those that wait until they are scrolled to
+        self.page.evaluate("document.querySelectorAll('img').forEach(i => i.loading = 'eager')")
+        self.page.wait_for_function("[...document.images].every(image => image.complete)")
+        self.page.evaluate("document.fonts.ready")
+
+    def note(self, message: object) -> None:
+        """Keep a console message if it is an error or a warning."""
+        if message.type in ("error", "warning"):  # type: ignore[attr-defined]
+            self.errors.append(message.text)  # type: ignore[attr-defined]
+
+
+def context(browser: Browser, **options: object) -> BrowserContext:
+    """A browser window that the network cannot reach."""
+    window = browser.new_context(offline=True, **options)  # type: ignore[arg-type]
+    window.route(re.compile(r"^(?!file:|data:)"), lambda route: route.abort())
+    return window
+
+
+@pytest.fixture(scope="session", params=THEMES)
+def theme(request: pytest.FixtureRequest) -> str:
+    """light, then dark."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def windows(browser: Browser) -> dict[str, BrowserContext]:
+    """One window for each theme."""
+    return {theme: context(browser, color_scheme=theme) for theme in THEMES}
+
+
+@pytest.fixture(scope="session", params=PAGES)
+def opened(
+    request: pytest.FixtureRequest, windows: dict[str, BrowserContext], theme: str
+) -> Opened:
+    """Each page in each theme; opened once for all tests that only look at it."""
+    return Opened(windows[theme], request.param)
+
+
+def test_nothing_leaves_the_folder_and_nothing_fails(opened: Opened) -> None:
+    outside = [u for u in opened.requested if not u.startswith((HTML.as_uri(), "data:"))]
+    assert outside == []
+    assert opened.errors == []
+
+
+def test_formulas_are_set_and_the_text_is_readable(opened: Opened) -> None:
+    page = opened.page
+    assert page.locator("span.math:not(:has(.katex)), div.math:not(:has(.katex))").count() == 0
+    assert page.locator(".katex-error").count() == 0
+    failed = "[...document.fonts].filter(f => f.status === 'error').map(f => f.family)"
+    assert page.evaluate(failed) == []
+    text = page.evaluate(
+        """() => {
+            const copy = document.querySelector('main').cloneNode(true);
+            copy.querySelectorAll('pre, code, script, .katex').forEach(e => e.remove());
+            return copy.textContent;
+        }"""
+    )
+    assert re.findall(r"\$|\\[a-zA-Z]+", text) == []
+
+
+def test_pictures_load_and_say_what_they_show(opened: Opened) -> None:
+    pictures = opened.page.evaluate(
+        """[...document.querySelectorAll('article img')].map(
+               i => ({source: i.src, alt: i.alt, width: i.naturalWidth}))"""
+    )
+    assert [p["source"] for p in pictures if p["width"] == 0] == []
+    file_name = re.compile(r"^$|^[\w./-]+\.(svg|png|jpe?g)$|^_build")
+    assert [p["source"] for p in pictures if file_name.search(p["alt"])] == []
+
+
+def test_axe_finds_nothing(opened: Opened, theme: str) -> None:
+    page = opened.page
+    assert page.evaluate("document.documentElement.dataset.theme") == theme
+    page.evaluate(AXE.read_text("utf8"))
+    violations = page.evaluate("axe.run().then(found => found.violations)")
+    found = [(v["id"], node["html"][:200]) for v in violations for node in v["nodes"]]
+    assert found == []
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of #RRGGBB (WCAG 2.2)."""
+    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast of two colours, from 1 to 21 (WCAG 2.2)."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_text_stands_out_from_its_background(
+    windows: dict[str, BrowserContext], theme: str
+) -> None:
+    # axe gives up on text that overlaps, as parts of a formula do; so every colour is computed
+    page = Opened(windows[theme], CHAPTERS[0]).page
+    value = "name => getComputedStyle(document.documentElement).getPropertyValue(name).trim()"
+    names = ["text", "muted", "accent", "code"]
+    code = ["keyword", "string", "number", "comment", "name", "builtin"]
+    variables = [f"--role-{n}" for n in ROLES] + [f"--book-{n}" for n in names]
+    variables += [f"--code-{n}" for n in code]
+    for variable in variables:
+        for background in ("--book-page", "--book-surface"):
+            pair = page.evaluate(value, variable), page.evaluate(value, background)
+            assert contrast(*pair) >= 4.5, (variable, background, pair)
+
+
+def test_formulas_wear_the_colours_of_the_roles(
+    windows: dict[str, BrowserContext], theme: str
+) -> None:
+    page = Opened(windows[theme], "book/notation.html").page
+    for name, role in ROLES.items():
+        wanted = role.light if theme == "light" else role.dark
+        shown = page.locator(f".katex-html .role-{name}").first.evaluate(
+            "e => getComputedStyle(e).color.match(/\\d+/g).map(Number)"
+        )
+        assert "#{:02X}{:02X}{:02X}".format(*shown) == wanted.upper(), name
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_nothing_is_too_wide_for_a_phone(browser: Browser, address: str) -> None:
+    window = context(browser, viewport=PHONE, is_mobile=True, has_touch=True)
+    page = Opened(window, address).page
+    too_wide = page.evaluate(
+        """() => {
+            const scrolls = e => e && (/auto|scroll/.test(getComputedStyle(e).overflowX)
+                                       || scrolls(e.parentElement));
+            const hidden = e => e.closest('svg *, .katex-mathml, dialog, [id$="-sidebar"]');
+            return [...document.body.querySelectorAll('*')]
+                .filter(e => e.getBoundingClientRect().right > innerWidth + 1)
+                .filter(e => !hidden(e) && !scrolls(e.parentElement))
+                .map(e => e.outerHTML.slice(0, 150));
+        }"""
+    )
+    assert too_wide == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    window.close()
+
+
+@pytest.mark.parametrize("address", CHAPTERS)
+def test_what_scrolls_sideways_can_be_reached_from_the_keyboard(
+    browser: Browser, address: str
+) -> None:
+    window = context(browser, viewport=PHONE)
+    page = Opened(window, address).page
+    unreachable = page.evaluate(
+        """[...document.querySelectorAll('article *')]
+            .filter(e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0)
+            .filter(e => /auto|scroll/.test(getComputedStyle(e).overflowX) && e.tabIndex < 0)
+            .filter(e => !e.querySelector('[tabindex="0"]'))
+            .map(e => e.outerHTML.slice(0, 150))"""
+    )
+    assert unreachable == []
+    window.close()
+
+
+FOUND = '#search-results a[href^="{}"]'
+
+
+def test_search_finds_english_and_chinese_words(browser: Browser) -> None:
+    window = context(browser)
+    for words, selector in [
+        ("softmax", FOUND.format("book/03_single_head.html")),
+        ("projections", FOUND.format("book/notation.html")),
+        ("注意力", FOUND.format("book/notation.html")),
+        ("前馈网络", FOUND.format("book/notation.html")),  # rarely in a dictionary
+        ("头", FOUND.format("book/notation.html")),
+        ("力注", "text=did not match any documents"),  # 注意力 read backwards
+    ]:
+        opened = Opened(window, "book/index.html")
+        opened.page.keyboard.press("Control+k")
+        opened.page.keyboard.type(words)
+        opened.page.keyboard.press("Enter")
+        opened.page.wait_for_selector(selector, timeout=5000)
+        assert opened.errors == []
+        opened.page.close()
+    window.close()
+
+
+def test_the_theme_can_be_switched_from_the_keyboard(browser: Browser) -> None:
+    window = context(browser, color_scheme="light")
+    page = Opened(window, "book/index.html").page
+    theme = "document.documentElement.dataset.theme"
+    page.locator(".theme-switch-button").focus()
+    assert page.evaluate(theme) == "light"
+    page.keyboard.press("Enter")
+    assert page.evaluate(theme) == "dark"
+    page.reload()
+    assert page.evaluate(theme) == "dark"
+    window.close()
+
+
+def test_the_contents_open_on_a_phone_from_the_keyboard(browser: Browser) -> None:
+    window = context(browser, viewport=PHONE)
+    page = Opened(window, "book/index.html").page
+    link = page.locator("#pst-primary-sidebar-modal a, #pst-primary-sidebar a").last
+    assert not link.is_visible()
+    page.locator(".primary-toggle").focus()
+    page.keyboard.press("Enter")
+    link.wait_for(state="visible")
+    page.keyboard.press("Escape")
+    link.wait_for(state="hidden")
+    window.close()
+
+
+class Links(HTMLParser):
+    """The links and the anchors of a page."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: set[str] = set()
+        self.anchors: set[str] = set()
+        self.feed(path.read_text("utf8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note what the tag links to, and its id."""
+        for name, value in attrs:
+            if name in ("href", "src") and value:
+                self.links.add(value)
+            elif name == "id" and value:
+                self.anchors.add(value)
+
+
+@pytest.mark.parametrize("address", ["index.html", *PAGES])
+def test_links_lead_somewhere(address: str) -> None:
+    broken = []
+    for link in Links(HTML / address).links:
+        if re.match(r"https?:|mailto:|data:", link):
+            continue
+        target, anchor = urldefrag(unquote(link).split("?")[0] if "?" in link else unquote(link))
+        path = ((HTML / address).parent / target).resolve() if target else HTML / address
+        if not path.is_file() or (anchor and anchor not in Links(path).anchors):
+            broken.append(link)
+    assert broken == []
+
+
+@pytest.mark.parametrize("address", CHAPTERS)
+def test_no_page_is_heavier_than_its_budget(browser: Browser, address: str) -> None:
+    window = context(browser)
+    weights = dict.fromkeys(BUDGET, 0)
+    for url in set(Opened(window, address).requested):
+        if url.startswith("data:"):
+            continue
+        path = Path(unquote(url.split("?")[0]).removeprefix("file://"))
+        kind = path.suffix.lstrip(".") if path.suffix.lstrip(".") in BUDGET else "pictures"
+        content = path.read_bytes()
+        packed = path.suffix in (".woff2", ".png", ".jpg")
+        weights[kind] += len(content if packed else gzip.compress(content))
+    heavy = {k: f"{w / 1000:.0f} kB" for k, w in weights.items() if w > 1000 * BUDGET[k]}
+    assert heavy == {}
+    assert min(weights["html"], weights["css"], weights["js"]) > 1000  # it did measure
+    window.close()
