@@ -170,7 +170,7 @@ def test_a_small_disk_is_named_before_anything_is_downloaded(small_disk: Path) -
 def test_a_disk_that_fills_up_on_the_way_is_named(small_disk: Path) -> None:
     project = make_project(small_disk / "project")
     script = project / "tools" / "bootstrap.py"
-    script.write_text(script.read_text().replace('"cpu": 2.5', '"cpu": 0').replace("9.0", "0"))
+    script.write_text(script.read_text().replace('"cpu": 3.0', '"cpu": 0').replace("9.0", "0"))
     line = the_line(boot(project))
     assert "the disk is full" in line
 

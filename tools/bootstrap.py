@@ -22,7 +22,7 @@ import sys
 OLDEST, NEWEST = (3, 11), (3, 14)
 GOOD = ("python3.13", "python3.12", "python3.11", "python3.14")
 CPU_TORCH = "https://download.pytorch.org/whl/cpu"
-GIGABYTES = {"cpu": 2.5, "cuda": 9.0}  # free space for the environment and pip's temporary files
+GIGABYTES = {"cpu": 3.0, "cuda": 9.0}  # free space for the environment and pip's temporary files
 FULL = 0.1  # with fewer gigabytes free, that is why something failed
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
