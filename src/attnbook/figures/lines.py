@@ -56,7 +56,7 @@ def plot_lines(
         axes.set_ylabel(ylabel)
         axes.grid(axis="y", color="#DDDDDD", linewidth=0.6)
         if len(series) > 1:
-            axes.legend(loc="upper left", bbox_to_anchor=(0, 1.0), fontsize=9, handlelength=3)
+            axes.legend(loc="best", fontsize=9, handlelength=3)
         if title:
             axes.set_title(title, loc="left")
 
