@@ -16,13 +16,14 @@ def train(
     lr: float = 0.01,
     progress: bool = False,
 ) -> list[float]:
-    """Correct the model's weights `steps` times, each time a little against the loss's gradient.
+    """Correct the model's weights `steps` times, each time a little, against the gradient.
 
-    `loss(model)` draws its own examples and returns one number. Adam decides how far each weight
-    moves, about `lr` per step. Nothing is printed unless `progress` asks for a bar, on stderr.
+    `loss(model)` draws its own examples and returns one number. Adam decides how far each
+    weight moves, about `lr` per step. Nothing is printed unless `progress` asks for a bar,
+    on stderr.
 
     Returns: the loss at each step, before that step's correction
-    Raises:  TypeError, ValueError if steps is not a positive int or the loss is not one number
+    Raises:  TypeError, ValueError if steps is no positive int or the loss no single number
     Source:  Kingma and Ba 2015 (Adam)
     """
     check_size("steps", steps)
@@ -31,7 +32,7 @@ def train(
     for step in range(1, steps + 1):
         now = loss(model)
         if now.numel() != 1:
-            raise ValueError(f"the loss has shape {tuple(now.shape)}: it must be one number")
+            raise ValueError(f"loss of shape {tuple(now.shape)}: it must be one number")
         optimizer.zero_grad()
         now.backward()
         optimizer.step()
