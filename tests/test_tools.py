@@ -269,6 +269,26 @@ def test_make_without_python_says_so_in_one_line() -> None:
     assert said == "attention book: there is no no-such-python here; install Python 3.11 or newer"
 
 
+@pytest.mark.parametrize("browser", [True, False])
+def test_ci_installs_a_missing_browser_and_then_requires_it(browser: bool, tmp_path: Path) -> None:
+    logged = 'echo "$(basename "$0") $*${ATTNBOOK_REQUIRE_BROWSER:+, required}"'
+    for name in ("apt-get", "make", *(["chromium"] if browser else [])):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{logged}\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "sudo").write_text('#!/bin/sh\nexec "$@"\n')
+    (tmp_path / "sudo").chmod(0o755)
+    for name in ("sh", "env", "id", "dirname", "basename"):
+        (tmp_path / name).symlink_to(shutil.which(name) or name)
+    done = subprocess.run(
+        [shutil.which("bash") or "bash", str(ROOT / ".ci" / "run")],
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    installs = [] if browser else ["apt-get update", "apt-get install -y chromium"]
+    assert done.stdout.splitlines() == [*installs, "make test, required"], done.stderr
+
+
 # --- the reader's copies: tools/copy_notebooks.py ----------------------------------------------
 
 
