@@ -1,9 +1,9 @@
-"""The pictures of chapter 7: an encoding as a heat map, as clock hands, and as a turn."""
+"""The pictures of chapter 7: an encoding as heat map, clock hands and turn; curves over places."""
 
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,9 +13,15 @@ from matplotlib.path import Path
 from torch import Tensor
 
 from attnbook.checks import check_float_tensor
-from attnbook.figures.canvas import INK, SIGNED, SOFT, bare, canvas
+from attnbook.figures.canvas import INK, RULE, SIGNED, SOFT, bare, canvas
 
 HAND, TURN = INK, "#8C510A"
+CURVES: tuple[tuple[str, Any], ...] = (
+    (INK, "-"),
+    ("#8C510A", (0, (5, 1.5))),
+    ("#01665E", (0, (1, 1.2))),
+    ("#5A5A5A", (0, (6, 1.5, 1, 1.5))),
+)
 RADIUS = 0.4  # of a dial, in units of the distance between two
 
 
@@ -101,6 +107,56 @@ def plot_turns(before: Tensor, after: Tensor, labels: Sequence[str]) -> None:
             axes.text(n, 0.62, labels[n], ha="center", va="center")
         axes.set_xlim(-0.5, len(labels) - 0.5)
         axes.set_ylim(0.75, -0.5)
+
+
+def plot_by_distance(distances: Sequence[int], series: Mapping[str, Tensor], ylabel: str) -> None:
+    """Draw up to four named curves over the distance from a query to a key, 0 marked.
+
+    Shapes:  distances (N,), key's position minus query's, rising; each series (N,)
+    Raises:  TypeError, ValueError if there are too many curves or a length does not fit
+    """
+    with canvas(6.2, 3.1) as figure:
+        axes = figure.subplots()
+        axes.axvline(0, color=RULE, linewidth=1)
+        _curves(axes, distances, series)
+        axes.set_xlabel("distance: the key's position minus the query's")
+        axes.set_ylabel(ylabel)
+
+
+def plot_by_position(
+    positions: Sequence[int], series: Mapping[str, Tensor], ylabel: str, seen: int
+) -> None:
+    """Draw up to four named curves over the position, the first `seen` positions shaded.
+
+    Shapes:  positions (N,), rising; each series (N,)
+    Raises:  TypeError, ValueError if there are too many curves or a length does not fit
+    """
+    with canvas(6.2, 3.1) as figure:
+        axes = figure.subplots()
+        axes.axvspan(positions[0], seen - 0.5, facecolor="#EFEFEF")
+        middle = (positions[0] + seen) / 2
+        axes.text(middle, 0.5, "seen in training", rotation=90, ha="center", va="center")
+        _curves(axes, positions, series)
+        axes.set_xlabel("position t")
+        axes.set_ylabel(ylabel)
+        axes.set_ylim(-0.03, 1.05)
+
+
+def _curves(axes: Axes, x: Sequence[int], series: Mapping[str, Tensor]) -> None:
+    """Curves told apart by colour and dashes, named above the picture."""
+    if not 1 <= len(series) <= len(CURVES):
+        raise ValueError(f"{len(series)} curves: 1 to {len(CURVES)} can be told apart")
+    for (name, y), (colour, line) in zip(series.items(), CURVES, strict=False):
+        check_float_tensor(name, y)
+        if y.shape != (len(x),):
+            raise ValueError(f"curve {name!r} has shape {tuple(y.shape)}: ({len(x)},) fits x")
+        heights = torch.round(y.detach().cpu().double(), decimals=3).tolist()
+        axes.plot(x, heights, linestyle=line, color=colour, linewidth=1.8, label=name)
+    axes.grid(axis="y", color="#DDDDDD", linewidth=0.6)
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(0, 1), ncols=4, fontsize=9, handlelength=3,
+        borderaxespad=0.2,
+    )  # fmt: skip
 
 
 def _rounded(name: str, x: Tensor, decimals: int) -> Tensor:
