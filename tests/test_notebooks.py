@@ -1,4 +1,4 @@
-"""The book's notebooks keep the rules; each rule is seen failing on a notebook that breaks it."""
+"""The book's pages keep the rules; each rule is seen failing on a notebook that breaks it."""
 
 import inspect
 import json
@@ -9,19 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from notebook_rules import complaints, main
-from run_notebooks import METADATA, ROOT
+from notebook_rules import complaints, main, pages
+from run_notebooks import METADATA
 
 import attnbook
-
-NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
 
 Cells = dict[str, Any]  # the cells of a notebook by id, in their order
 Edit = Callable[[Cells], Any]
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
-def test_the_notebook_keeps_the_rules(path: Path) -> None:
+@pytest.mark.parametrize("path", pages(), ids=lambda path: path.name)
+def test_the_page_keeps_the_rules(path: Path) -> None:
     assert list(complaints(path)) == []
 
 
@@ -247,6 +245,12 @@ def test_a_loose_step_of_the_library_is_no_copy(tmp_path: Path) -> None:
     assert list(complaints(write(tmp_path, cells))) == []
 
 
+def test_a_page_without_code_keeps_the_voice(tmp_path: Path) -> None:
+    page = tmp_path / "index.md"
+    page.write_text("# A book\n\nThis is simply so.\n")
+    assert list(complaints(page)) == [f"{page}: says 'simply'"]
+
+
 def test_an_appendix_needs_no_opening_and_no_summary(tmp_path: Path) -> None:
     cells = good_chapter()
     for name in ("title", "summary", "sources"):
@@ -262,5 +266,5 @@ def test_the_command_prints_the_complaints_and_fails(tmp_path: Path, capsys: Any
     never_run(cells)
     assert main([str(write(tmp_path, cells))]) == 1
     printed = capsys.readouterr().out.splitlines()
-    assert printed[0] == "1 notebooks, 0 complaints"
+    assert printed[0] == "1 pages, 0 complaints"
     assert printed[1].startswith(f"{path}: cell 6 (count): has execution count None")

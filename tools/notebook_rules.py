@@ -4,7 +4,7 @@ nbval compares the outputs that are there. It passes a notebook without outputs,
 a description, a warning, a path of the author's machine. This looks for such things, and for what
 makes the chapters one book: their opening, their headings, one import cell, short cells.
 
-    .venv/bin/python tools/notebook_rules.py [NOTEBOOK...]      default: all in book/
+    .venv/bin/python tools/notebook_rules.py [PAGE...]      default: all in book/
 """
 
 import ast
@@ -52,18 +52,26 @@ NBVAL_TAGS = {"nbval-ignore-output", "nbval-skip", "pytest-validate-ignore-outpu
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print what is wrong with the notebooks, one complaint a line; 1 if there is any."""
+    """Print what is wrong with the pages, one complaint a line; 1 if there is any."""
     names = sys.argv[1:] if arguments is None else arguments
-    paths = [Path(name) for name in names] or sorted((ROOT / "book").glob("*.ipynb"))
+    paths = [Path(name) for name in names] or pages()
     found = list(itertools.chain.from_iterable(complaints(path) for path in paths))
     for line in found:
         print(line)
-    print(f"{len(paths)} notebooks, {len(found)} complaints")
+    print(f"{len(paths)} pages, {len(found)} complaints")
     return 1 if found else 0
 
 
+def pages() -> list[Path]:
+    """The book's pages: the notebooks, and those without code."""
+    return sorted(p for p in (ROOT / "book").iterdir() if p.suffix in (".ipynb", ".md"))
+
+
 def complaints(path: Path) -> Iterator[str]:
-    """Everything wrong with one notebook, as lines that name the file and the cell."""
+    """Everything wrong with one page, as lines that name the file and the cell."""
+    if path.suffix == ".md":
+        yield from (f"{path}: {complaint}" for complaint in prose_rules(path.read_text("utf-8")))
+        return
     raw = json.loads(path.read_text("utf-8"))
     cells = raw["cells"]
     for cell in cells:
