@@ -18,20 +18,22 @@ def tokens(sentence: str) -> list[str]:
 
 
 def vocabulary(words: Iterable[str]) -> dict[str, int]:
-    """Number the different words from 0, in the order of their characters' codes."""
+    """Number the different words from 0, in the order of character codes."""
     return {word: i for i, word in enumerate(sorted(set(words)))}
 
 
 def life_is_short() -> tuple[list[str], Tensor]:
     """The words of S1's sentence, and the rows that S1 looks up for them.
 
-    The table is the one that `nn.Embedding(6, 16)` draws after `torch.manual_seed(123)`. It comes
-    from a generator of its own here, so that calling this changes nobody's random numbers.
+    The table is the one that `nn.Embedding(6, 16)` draws after
+    `torch.manual_seed(123)`. It comes from a generator of its own here, so
+    that calling this changes nobody's random numbers.
 
     Returns: 6 words, embedding (6, 16) on the CPU, without a gradient
     Source:  S1, "Embedding an input sentence"
     """
     words = tokens(LIFE_IS_SHORT)
     ids = vocabulary(words)
-    table = torch.randn(len(ids), 16, generator=torch.Generator().manual_seed(123))
+    seeded = torch.Generator().manual_seed(123)
+    table = torch.randn(len(ids), 16, generator=seeded)
     return words, table[[ids[word] for word in words]]  # (6, 16)
