@@ -1,6 +1,7 @@
 """The book's figures: one line in a chapter, drawn in the colours of the roles, returning None."""
 
 from attnbook.figures.embeddings import plot_embedding
+from attnbook.figures.heads import plot_heads, plot_split
 from attnbook.figures.library import plot_lookup, plot_reach, plot_temperatures
 from attnbook.figures.lines import plot_lines, plot_softmax_row
 from attnbook.figures.maps import plot_matrix, plot_weights
@@ -21,6 +22,7 @@ __all__ = [
     "plot_clocks",
     "plot_embedding",
     "plot_head",
+    "plot_heads",
     "plot_leaks",
     "plot_lines",
     "plot_lookup",
@@ -31,6 +33,7 @@ __all__ = [
     "plot_reach",
     "plot_shapes",
     "plot_softmax_row",
+    "plot_split",
     "plot_steps",
     "plot_temperatures",
     "plot_turns",
