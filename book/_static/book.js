@@ -1,27 +1,137 @@
-// What the pages need beyond the theme's scripts. Every line is optional: without it the book reads on.
+// What the pages do. It takes the place of the theme's scripts and Bootstrap: less to load, and
+// nothing that measures the whole page while it is being laid out.
+//
+//  1 light and dark   2 drawers for the two side bars   3 search   4 where am I
+//  5 scrolling from the keyboard   6 print
 "use strict";
 
-// The search page shows a line of each page that it found; in a folder it may not read the others.
-if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+const root = document.documentElement;
+const one = (selector) => document.querySelector(selector);
 
-document.addEventListener("DOMContentLoaded", () => {
-  // A formula or a table that scrolls sideways must also scroll from the keyboard.
-  const scrollable = document.querySelectorAll("div.math");
-  const mark = () => {
-    for (const element of scrollable) {
-      if (element.scrollWidth > element.clientWidth) element.tabIndex = 0;
-      else element.removeAttribute("tabindex");
-    }
-  };
-  mark();
-  addEventListener("resize", mark);
+// 1 light and dark: the button goes from the system's choice to its opposite, and on
+const system = matchMedia("(prefers-color-scheme: dark)");
 
-  // Paper is white: print in the light theme, then go back.
-  const root = document.documentElement;
-  let theme = root.dataset.theme;
-  addEventListener("beforeprint", () => {
-    theme = root.dataset.theme;
-    root.dataset.theme = "light";
-  });
-  addEventListener("afterprint", () => (root.dataset.theme = theme));
+function setMode(mode) {
+  const dark = mode === "auto" ? system.matches : mode === "dark";
+  root.dataset.mode = mode;
+  root.dataset.theme = dark ? "dark" : "light";
+  localStorage.setItem("mode", mode);
+}
+
+one(".theme-switch-button")?.addEventListener("click", () => {
+  const modes = system.matches ? ["auto", "light", "dark"] : ["auto", "dark", "light"];
+  setMode(modes[(modes.indexOf(root.dataset.mode) + 1) % 3]);
 });
+system.addEventListener("change", () => setMode(root.dataset.mode));
+
+// A dialog that Escape and a click beside it close. (Sphinx's own script would keep Escape away.)
+function closable(dialog) {
+  dialog.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    event.preventDefault();
+    event.stopPropagation();
+    dialog.close();
+  });
+  dialog.addEventListener("click", (event) => {
+    const box = dialog.getBoundingClientRect();
+    const inside = event.clientX >= box.left && event.clientX <= box.right
+      && event.clientY >= box.top && event.clientY <= box.bottom;
+    if (event.target === dialog && !inside) dialog.close();
+  });
+}
+
+// 2 drawers: on a narrow screen a side bar's content moves into a dialog and back
+for (const side of ["primary", "secondary"]) {
+  const button = one(`.${side}-toggle`);
+  const bar = one(`#pst-${side}-sidebar`);
+  const drawer = one(`#pst-${side}-sidebar-modal`);
+  if (!button || !bar || !drawer) continue;
+  const move = (from, to) => {
+    to.append(...from.childNodes);
+    to.className = from.className;
+    from.className = "";
+  };
+  closable(drawer);
+  button.addEventListener("click", () => {
+    if (side === "primary" && matchMedia("(width >= 992px)").matches) {
+      bar.classList.toggle("pst-sidebar-hidden");
+    } else {
+      move(bar, drawer);
+      drawer.showModal();
+    }
+  });
+  drawer.addEventListener("close", () => move(drawer, bar));
+  drawer.addEventListener("click", (event) => event.target.closest("a") && drawer.close());
+}
+
+// 3 search: Ctrl+K or a button; the search page has a field of its own
+// It shows a line of each page that it found, but in a folder it may not read the others.
+if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+const dialog = one("#pst-search-dialog");
+const field = one("main form.bd-search input");
+closable(dialog);
+
+function search() {
+  if (field) field.focus();
+  else if (dialog.open) dialog.close();
+  else dialog.showModal();
+}
+
+for (const button of document.querySelectorAll(".search-button__button")) {
+  button.addEventListener("click", search);
+}
+addEventListener("keydown", (event) => {
+  if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  search();
+});
+if (/Mac|iPhone|iPad/.test(navigator.platform)) {
+  for (const key of document.querySelectorAll(".kbd-shortcut__modifier")) key.textContent = "⌘";
+}
+
+// 4 where am I: the section whose heading came last into the upper third of the window
+const entries = new Map();
+for (const link of document.querySelectorAll("#pst-page-toc-nav a")) {
+  const section = document.getElementById(decodeURIComponent(link.hash.slice(1)));
+  const heading = section?.querySelector("h1, h2, h3, h4, h5, h6");
+  if (heading) entries.set(heading, link);
+}
+const reading = new IntersectionObserver(
+  (seen) => {
+    const heading = seen.filter((entry) => entry.isIntersecting).pop()?.target;
+    if (!heading) return;
+    for (const [other, link] of entries) {
+      link.classList.toggle("active", other === heading);
+      if (other === heading) link.setAttribute("aria-current", "location");
+      else link.removeAttribute("aria-current");
+    }
+  },
+  { rootMargin: "0px 0px -66% 0px" },
+);
+for (const heading of entries.keys()) reading.observe(heading);
+
+// 5 what scrolls sideways can be reached with Tab. Until a block is first shown nobody knows
+// whether it does; the observer tells once it has been laid out, and whenever its size or that of
+// its content changes, as a formula's does when its fonts arrive.
+const scrollers =
+  "pre, .cell_output > .output, .pst-scrollable-table-container, div.math, .picture";
+const sizes = new ResizeObserver((changes) => {
+  for (const { target } of changes) {
+    const block = target.closest(scrollers);
+    if (block.scrollWidth > block.clientWidth) block.tabIndex = 0;
+    else block.removeAttribute("tabindex");
+  }
+});
+for (const block of document.querySelectorAll(scrollers)) {
+  block.tabIndex = 0;
+  sizes.observe(block);
+  if (block.matches("div.math")) sizes.observe(block.firstElementChild);
+}
+
+// 6 print: paper is white
+let theme;
+addEventListener("beforeprint", () => {
+  theme = root.dataset.theme;
+  root.dataset.theme = "light";
+});
+addEventListener("afterprint", () => (root.dataset.theme = theme));

@@ -1,8 +1,9 @@
 """Only what the pages use: scripts, files; and pictures that reserve their space.
 
 The theme loads 1.5 MB of icons, Bootstrap's scripts and the whole search index on every page. The
-templates in book/_templates leave those out; this module drops what Sphinx extensions add beyond
-need, lets scripts wait until the page stands, and deletes files that nothing asks for.
+templates in book/_templates leave those out, and book/_static/book.js does in 130 lines what is
+left of their work. This module drops what else is not needed, lets scripts wait until the page
+stands, and deletes files that nothing asks for.
 """
 
 import re
@@ -15,14 +16,13 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.builders.html._assets import _JavaScript
 
-THEME_SCRIPT = "scripts/pydata-sphinx-theme.js"  # the theme links it in a block that we leave out
-# The theme writes settings into the page for functions that we do not use, before they can be read
+# book.js does what these do for us, and the settings that the theme writes into pages are for them
+UNUSED_SCRIPT = "_static/scripts/sphinx-book-theme.js"
 UNUSED_INLINE = "DOCUMENTATION_OPTIONS."
 UNUSED_FILES = (  # in _build/html/_static
     "**/*.map",
     "**/*.LICENSE.txt",
-    "scripts/bootstrap.js",
-    "scripts/fontawesome.js",
+    "scripts",
     "vendor",
     "locales",
     "images",
@@ -31,13 +31,17 @@ UNUSED_FILES = (  # in _build/html/_static
 )
 PIXELS_PER_UNIT = {"pt": 96 / 72, "px": 1.0, "": 1.0, "in": 96.0}
 
-# What the writers of HTML under us get wrong: a pattern, and what has to stand there
+# Where the writers of HTML under us err or say too little: a pattern, and what has to stand there
 MENDED = (
-    # an image's size as a style would not let the style sheet shrink it
+    # a picture has its size as attributes, since the style sheet could not shrink a style, and may
+    # scroll on a phone, where one wider than the screen would be too small to read
     (
-        r'style="width: (\d+)px; height: (\d+)px;"',
-        r'width="\1" height="\2" loading="lazy" decoding="async"',
+        r'(<img [^>]*)style="width: (\d+)px; height: (\d+)px;"([^>]*>)',
+        r'<span class="picture" style="--width: \2px">'
+        r'\1width="\2" height="\3" loading="lazy" decoding="async"\4</span>',
     ),
+    # a question to the reader stands out
+    (r"<p>(?=<strong>Predict before you run)", '<p class="predict">'),
     # the bar of a folded cell is named differently from what stands on it
     (r'<summary aria-label="Toggle hidden content">', "<summary>"),
     # the corner of a table heads nothing
@@ -49,9 +53,10 @@ MENDED = (
 
 def trim_page(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """Leave out what the page has no use for, and let script files wait until it stands."""
-    app.add_js_file(THEME_SCRIPT)
     scripts = []
     for script in context["script_files"]:
+        if script.filename == UNUSED_SCRIPT:
+            continue
         if script.filename:
             wait = script.attributes | {"defer": "defer"}
             scripts.append(_JavaScript(script.filename, priority=script.priority, **wait))
@@ -98,7 +103,7 @@ def clean_up(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Hook into the writing of pages (late, after the theme) and the end of the build."""
+    """Trim pages late, after the theme; delete before `styles` looks at what is left."""
     app.connect("html-page-context", trim_page, priority=900)
     app.connect("doctree-resolved", size_pictures)
-    app.connect("build-finished", clean_up, priority=900)
+    app.connect("build-finished", clean_up, priority=700)

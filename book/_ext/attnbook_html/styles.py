@@ -106,7 +106,7 @@ class SiteStyles:
         context["site_digest"] = app.config.site_digest
 
     def join(self, app: Sphinx, exception: Exception | None) -> None:
-        """Write _static/site.css, unless the build failed or found nothing to do."""
+        """Put _static/site.css in their place, unless the build failed or found nothing to do."""
         if exception or not self.files:
             return
         outdir = Path(app.outdir)
@@ -116,6 +116,7 @@ class SiteStyles:
             css = (outdir / file).read_text(encoding="utf8")
             css = re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)
             parts.append(rebased(trim(css, names), posixpath.dirname(file)))
+            (outdir / file).unlink()
         (outdir / "_static" / "site.css").write_text("\n".join(parts), encoding="utf8")
 
 
