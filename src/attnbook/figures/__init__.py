@@ -6,6 +6,7 @@ from attnbook.figures.library import plot_lookup, plot_reach, plot_temperatures
 from attnbook.figures.lines import plot_lines, plot_softmax_row
 from attnbook.figures.maps import plot_matrix, plot_weights
 from attnbook.figures.masks import plot_leaks, plot_masks
+from attnbook.figures.patches import plot_patches
 from attnbook.figures.positions import (
     plot_by_distance,
     plot_by_position,
@@ -29,6 +30,7 @@ __all__ = [
     "plot_maps",
     "plot_masks",
     "plot_matrix",
+    "plot_patches",
     "plot_positions",
     "plot_reach",
     "plot_shapes",

@@ -128,7 +128,7 @@ def _block(
 
 def _stacked(label: str) -> str:
     """A Chinese word from top to bottom, as it may be written: then narrow columns hold it."""
-    return "\n".join(label) if all("一" <= c <= "鿿" for c in label) else label
+    return "\n".join(label) if all("\u4e00" <= c <= "\u9fff" for c in label) else label
 
 
 def _write_cells(axes: Axes, x: Tensor, fontsize: float) -> None:
