@@ -1,7 +1,8 @@
-"""What the HTML edition needs beyond Jupyter Book, in five small parts.
+"""What the HTML edition needs beyond Jupyter Book, in six small parts.
 
 formulas    KaTeX at build time, so that no page needs a script to show a formula
 colours     the colours of the roles as CSS variables, taken from `attnbook.colours`
+exercises   an exercise's hints and solution, folded, from the library
 search      an index that also finds Chinese, without a network
 assets      only the scripts and files that the pages use; pictures that know their size
 styles      one style sheet, with only the rules that the pages use
@@ -11,11 +12,11 @@ Templates that replace some of the theme's are in book/_templates, style and scr
 
 from sphinx.application import Sphinx
 
-from . import assets, colours, formulas, search, styles
+from . import assets, colours, exercises, formulas, search, styles
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the parts with Sphinx."""
-    for part in (formulas, colours, search, assets, styles):
+    for part in (formulas, colours, exercises, search, assets, styles):
         part.setup(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
