@@ -10,6 +10,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle, PathPatch
 from matplotlib.path import Path
+from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from attnbook.checks import check_float_tensor
@@ -126,7 +127,7 @@ def plot_by_distance(distances: Sequence[int], series: Mapping[str, Tensor], yla
 def plot_by_position(
     positions: Sequence[int], series: Mapping[str, Tensor], ylabel: str, seen: int
 ) -> None:
-    """Draw up to four named curves over the position, the first `seen` positions shaded.
+    """Draw up to four named curves from 0 to 1 over the position, the first `seen` ones shaded.
 
     Shapes:  positions (N,), rising; each series (N,)
     Raises:  TypeError, ValueError if there are too many curves or a length does not fit
@@ -152,6 +153,7 @@ def _curves(axes: Axes, x: Sequence[int], series: Mapping[str, Tensor]) -> None:
             raise ValueError(f"curve {name!r} has shape {tuple(y.shape)}: ({len(x)},) fits x")
         heights = torch.round(y.detach().cpu().double(), decimals=3).tolist()
         axes.plot(x, heights, linestyle=line, color=colour, linewidth=1.8, label=name)
+    axes.xaxis.set_major_locator(MaxNLocator(11, steps=[1, 2, 5, 10], integer=True))
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.6)
     axes.legend(
         loc="lower left", bbox_to_anchor=(0, 1), ncols=4, fontsize=9, handlelength=3,
