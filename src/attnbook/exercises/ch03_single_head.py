@@ -1,12 +1,11 @@
 """Exercises of chapter 3: one head."""
 
 import math
-from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
-from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw
+from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw, except_for
 
 # --- 03.scores: compare every query with every key -------------------------------------------
 
@@ -224,18 +223,6 @@ def shape_cases(generator: Generator) -> list[Case]:
     ]
 
 
-def wrong_shapes(**wrong: tuple[str, str]) -> Any:
-    """A learner's belief: as the reference, but for what `wrong` says."""
-
-    def belief(what: str, Lq: int, Lk: int, D: int, Dk: int, Dv: int) -> tuple[int, ...]:
-        sizes = {"Lq": Lq, "Lk": Lk, "D": D, "Dk": Dk, "Dv": Dv}
-        if what in wrong:
-            return tuple(sizes[name] for name in wrong[what])
-        return shapes(what, Lq, Lk, D, Dk, Dv)
-
-    return belief
-
-
 SHAPES = Exercise(
     id="03.shapes",
     title="Predict the shapes",
@@ -258,40 +245,40 @@ def shapes(what, Lq, Lk, D, Dk, Dv):
     mistakes=(
         Mistake(
             "output as wide as keys",
-            wrong_shapes(output=("Lq", "Dk")),
+            except_for(shapes, "output", lambda Lq, Lk, D, Dk, Dv: (Lq, Dk)),
             "The output is a mixture of values, so it is as wide as a value: Dv. The width Dk is "
             "used up by the dot products.",
         ),
         Mistake(
             "output as long as keys",
-            wrong_shapes(output=("Lk", "Dv")),
+            except_for(shapes, "output", lambda Lq, Lk, D, Dk, Dv: (Lk, Dv)),
             "Each query gets one row of output: Lq rows. The Lk values are what is mixed.",
         ),
         Mistake(
             "output as wide as the model",
-            wrong_shapes(output=("Lq", "D")),
+            except_for(shapes, "output", lambda Lq, Lk, D, Dk, Dv: (Lq, D)),
             "The output of one head has the width of its values, Dv. Only W_O, in chapter 4, "
             "brings it back to D.",
         ),
         Mistake(
             "scores transposed",
-            wrong_shapes(scores=("Lk", "Lq"), weights=("Lk", "Lq")),
+            except_for(shapes, "scores", lambda Lq, Lk, D, Dk, Dv: (Lk, Lq)),
             "One row per query, one column per key: (Lq, Lk). Yours has the keys in the rows.",
         ),
         Mistake(
             "weights keep the width",
-            wrong_shapes(weights=("Lq", "Dk")),
+            except_for(shapes, "weights", lambda Lq, Lk, D, Dk, Dv: (Lq, Dk)),
             "The weights are the scores after the softmax, and a softmax changes no shape.",
         ),
         Mistake(
             "w_v turned around",
-            wrong_shapes(w_v=("Dv", "D")),
+            except_for(shapes, "w_v", lambda Lq, Lk, D, Dk, Dv: (Dv, D)),
             "With rows as tokens, V = X W_V has to turn width D into Dv: W_V is (D, Dv). "
             "(nn.Linear stores its weight the other way round.)",
         ),
         Mistake(
             "w_v as wide as keys",
-            wrong_shapes(w_v=("D", "Dk")),
+            except_for(shapes, "w_v", lambda Lq, Lk, D, Dk, Dv: (D, Dk)),
             "W_Q and W_K lead to Dk, because queries and keys must meet. Values have a width of "
             "their own: W_V is (D, Dv).",
         ),
@@ -305,4 +292,272 @@ def shapes(what, Lq, Lk, D, Dk, Dv):
     code=False,
 )
 
-EXERCISES = (SCORES, WEIGHTS, SHAPES)
+# --- 03.map: read a map ----------------------------------------------------------------------
+
+WORDS = ("Life", "is", "short", "eat")
+
+
+def read(question: str) -> str:
+    return {"a": "short", "b": "Life", "c": "is", "d": "is"}[question]
+
+
+def map_cases(generator: Generator) -> list[Case]:
+    return [Case((question,), note=f"question {question}") for question in "abcd"]
+
+
+def misread(question: str, word: str, says: str) -> Mistake:
+    return Mistake(f"{question}: {word}", except_for(read, question, word), says)
+
+
+MAP = Exercise(
+    id="03.map",
+    title="Read a map",
+    level=1,
+    minutes=8,
+    section="3.6",
+    prompt="""
+These are somebody's weights, one row per query and one column per key.
+
+| | Life | is | short | eat |
+|:--|--:|--:|--:|--:|
+| **Life** | 0.10 | 0.20 | 0.60 | 0.10 |
+| **is** | 0.25 | 0.25 | 0.25 | 0.25 |
+| **short** | 0.05 | 0.80 | 0.05 | 0.10 |
+| **eat** | 0.40 | 0.10 | 0.30 | 0.20 |
+
+`read(question)` returns one of the four words. (a) Which word does *Life* look at most? (b) Who
+looks at *short* most? (c) Whose output is the plain average of all four values? (d) Which word's
+value has the largest share in the four outputs together?
+""",
+    stub="""
+def read(question):
+    raise NotImplementedError
+    return {"a": "", "b": "", "c": "", "d": ""}[question]
+""",
+    reference=read,
+    cases=map_cases,
+    mistakes=(
+        misread("a", "eat", "(a) *eat* looks at *Life* most: you went down the column. Who looks "
+                "stands at the left, so go along the row of *Life*."),
+        misread("a", "is", "(a) 0.20 is the second largest of the row of *Life*. Look for 0.60."),
+        misread("a", "Life", "(a) A word need not look at itself: in the row of *Life* the "
+                "diagonal holds 0.10."),
+        misread("b", "is", "(b) *is* is what *short* looks at most: its row. The question asks who "
+                "looks at *short*: its column."),
+        misread("b", "eat", "(b) *eat* gives *short* 0.30. Go up the column: someone gives more."),
+        misread("b", "short", "(b) *short* gives itself 0.05, the least of its column."),
+        misread("c", "Life", "(c) The row of *Life* prefers *short*: its output is mostly that "
+                "value. An average needs four equal weights."),
+        misread("c", "short", "(c) 0.80 of the output of *short* is one value. An average needs "
+                "four equal weights."),
+        misread("c", "eat", "(c) The row of *eat* is the flattest but one. An average needs four "
+                "equal weights."),
+        misread("d", "short", "(d) *short* is close: its column adds up to 1.20. One column adds "
+                "up to more."),
+        misread("d", "Life", "(d) The column of *Life* adds up to 0.80. (Its row adds up to 1, as "
+                "every row does: that says nothing.)"),
+        misread("d", "eat", "(d) The column of *eat* adds up to 0.65, the least of all. Add up the "
+                "columns, not the rows."),
+    ),
+    hints=(
+        "Rows are those who look, columns are what is looked at.",
+        "(a) is about one row and (b) about one column. (c) asks for a row of equal numbers.",
+        "For (d) add up each column: every output is a mixture of the values, in these shares.",
+    ),
+    insight="Rows sum to 1, columns do not: a word can be looked at by everybody or by nobody.",
+    code=False,
+)  # fmt: skip
+
+# --- 03.repair: three faults in three lines --------------------------------------------------
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    scores = query @ key.mT / math.sqrt(query.size(-1))
+    weights = scores.softmax(dim=-1)
+    return weights @ value
+
+
+def attend_cases(generator: Generator) -> list[Case]:
+    def case(note: str, *leading: int, sizes: tuple[int, int, int, int]) -> Case:
+        lq, lk, d_k, d_v = sizes
+        shapes = ((lq, d_k), (lk, d_k), (lk, d_v))
+        names = dict(zip(("B", "H")[: len(leading)], leading, strict=True))
+        drawn = tuple(draw(generator, *leading, *s) for s in shapes)
+        return Case(drawn, {**names, "Lq": lq, "Lk": lk, "Dk": d_k, "Dv": d_v}, note)
+
+    return [
+        case("2 queries, 3 keys", sizes=(2, 3, 4, 5)),
+        case("5 queries, 7 keys", sizes=(5, 7, 4, 6)),
+        case("a batch of 2 with 3 heads", 2, 3, sizes=(5, 7, 4, 6)),
+    ]
+
+
+REPAIR = Exercise(
+    id="03.repair",
+    title="Three faults in three lines",
+    level=2,
+    minutes=10,
+    section="3.6",
+    prompt="""
+Somebody wrote attention from memory. Each of the three lines below holds one fault. Repair them.
+`query` is (..., Lq, Dk), `key` (..., Lk, Dk), `value` (..., Lk, Dv), the answer (..., Lq, Dv).
+""",
+    stub="""
+def attend(query, key, value):
+    raise NotImplementedError  # repair the lines below, then delete this one
+    scores = query @ key.mT / math.sqrt(value.size(-1))
+    weights = scores.softmax(dim=-2)
+    return weights.mT @ value
+""",
+    reference=attend,
+    cases=attend_cases,
+    axes="B H Lq Dv",
+    mistakes=(
+        Mistake(
+            "still transposed",
+            lambda query, key, value: (query @ key.mT).softmax(-1).mT @ value,
+            "The last line still turns the weights around. (Lq, Lk) times (Lk, Dv) fits as it is.",
+        ),
+        Mistake(
+            "width of the values",
+            lambda query, key, value: (
+                (query @ key.mT / math.sqrt(value.size(-1))).softmax(-1) @ value
+            ),
+            "The first line still divides by √Dv. The dot products add up over the width of the "
+            "queries, not of the values.",
+        ),
+        Mistake(
+            "still over the queries",
+            lambda query, key, value: (
+                (query @ key.mT / math.sqrt(query.size(-1))).softmax(-2) @ value
+            ),
+            "The second line still lets the queries compete for a key. Each row has to sum to 1.",
+        ),
+        Mistake(
+            "first two lines unrepaired",
+            lambda query, key, value: (
+                (query @ key.mT / math.sqrt(value.size(-1))).softmax(-2) @ value
+            ),
+            "The last line is right now. In the first, look at whose width stands under the root; "
+            "in the second, along which axis the weights sum to 1.",
+        ),
+        Mistake(
+            "scale gone",
+            lambda query, key, value: (query @ key.mT).softmax(-1) @ value,
+            "The wrong root is gone, but so is the scale. Something has to divide the scores.",
+        ),
+        Mistake(
+            "scaled too late",
+            lambda query, key, value: (
+                (query @ key.mT).softmax(-1) @ value / math.sqrt(query.size(-1))
+            ),
+            "You divide the output. It is the scores that are too large for the softmax: divide "
+            "before it.",
+        ),
+    ),
+    hints=(
+        "Write the shape at the end of each line. The last line raises; the first two do not.",
+        "Under the root belongs the width that the dot product adds up over.",
+        "`query.size(-1)`, `dim=-1`, and no `.mT` on the weights.",
+    ),
+    insight="Two of the three faults raise nothing and train badly. Only one of them you would "
+    "have met by running it.",
+)
+
+# --- 03.backward: back through the softmax ---------------------------------------------------
+
+
+def push_back(weights: Tensor, d_weights: Tensor) -> Tensor:
+    mean = (weights * d_weights).sum(dim=-1, keepdim=True)
+    return weights * (d_weights - mean)
+
+
+def backward_cases(generator: Generator) -> list[Case]:
+    def case(note: str, *sizes: int, sharp: float = 1.0) -> Case:
+        weights = (sharp * draw(generator, *sizes)).softmax(-1)
+        names = ("B", "H", "Lq", "Lk")[-len(sizes) :]
+        return Case((weights, draw(generator, *sizes)), dict(zip(names, sizes, strict=True)), note)
+
+    return [
+        case("2 queries, 3 keys", 2, 3),
+        case("5 queries, 7 keys", 5, 7),
+        case("batch and heads", 2, 3, 5, 7),
+        case("weights that have decided", 4, 6, sharp=200.0),
+    ]
+
+
+BACKWARD = Exercise(
+    id="03.backward",
+    title="Back through the softmax",
+    level=3,
+    minutes=15,
+    section="3.9",
+    prompt="""
+`push_back(weights, d_weights)` is the softmax's backward pass. `weights` (..., Lq, Lk) came out of
+the softmax; `d_weights`, of the same shape, is the gradient of the loss with respect to them.
+Return the gradient with respect to the scores, row by row J times d_weights, without ever building
+the (Lk, Lk) matrix J = diag(a) − a aᵀ.
+""",
+    stub="""
+def push_back(weights, d_weights):
+    raise NotImplementedError
+""",
+    reference=push_back,
+    cases=backward_cases,
+    axes="B H Lq Lk",
+    mistakes=(
+        Mistake(
+            "only the diagonal",
+            lambda weights, d_weights: weights * (1 - weights) * d_weights,
+            "You took the diagonal of J, a(1 − a): what a score does to its own weight. It also "
+            "takes from all the others, through −a aᵀ.",
+        ),
+        Mistake(
+            "only diag(a)",
+            lambda weights, d_weights: weights * d_weights,
+            "That is diag(a) times the gradient. The second part of J, a aᵀ, is missing: a row "
+            "that only gains cannot sum to 1.",
+        ),
+        Mistake(
+            "over the queries",
+            lambda weights, d_weights: (
+                weights * (d_weights - (weights * d_weights).sum(-2, keepdim=True))
+            ),
+            "The sum ran over the queries. Each row has a softmax and a Jacobian of its own: sum "
+            "over the keys, the last axis.",
+        ),
+        Mistake(
+            "plain mean",
+            lambda weights, d_weights: weights * (d_weights - d_weights.mean(-1, keepdim=True)),
+            "You subtracted the plain mean. aᵀ times the gradient is the mean *weighted by a*.",
+        ),
+        Mistake(
+            "outer factor forgotten",
+            lambda weights, d_weights: d_weights - (weights * d_weights).sum(-1, keepdim=True),
+            "The weighted mean is right. But both parts of J begin with a: the difference still "
+            "has to be multiplied by the weights.",
+        ),
+        Mistake(
+            "added",
+            lambda weights, d_weights: (
+                weights * (d_weights + (weights * d_weights).sum(-1, keepdim=True))
+            ),
+            "The second part of J has a minus sign: what one key gains, the others lose.",
+        ),
+    ),
+    properties=(
+        Property(
+            "Each row of the answer has to sum to 0, because weight is only moved, never made.",
+            lambda answer, case: bool(answer.sum(-1).abs().max() < 1e-6),
+        ),
+    ),
+    hints=(
+        "Write J g = diag(a) g − a (aᵀ g). What shape is aᵀ g?",
+        "aᵀ g is one number per row: the sum of weights times gradient, with `keepdim=True`.",
+        "`weights * (d_weights - that number)`.",
+    ),
+    insight="This line is what every fused kernel runs. Where a weight is 0 or 1, it returns 0: "
+    "the saturation of section 3.9, seen from behind.",
+)
+
+EXERCISES = (SHAPES, SCORES, MAP, WEIGHTS, REPAIR, BACKWARD)

@@ -108,6 +108,20 @@ def same(got: Any, wanted: Any) -> bool:
     return type(got) is type(wanted) and bool(np.all(got == wanted))
 
 
+def except_for(reference: Callable[..., Any], question: Any, wrong: Any) -> Callable[..., Any]:
+    """A learner's belief: right, but for one question, the function's first argument.
+
+    `wrong` is the answer to it, or a function of the other arguments that computes it.
+    """
+
+    def belief(first: Any, *others: Any) -> Any:
+        if first != question:
+            return reference(first, *others)
+        return wrong(*others) if callable(wrong) else wrong
+
+    return belief
+
+
 def draw(generator: Generator, *shape: int) -> Tensor:
     """Normal float64 numbers, drawn on the CPU so that they are the same everywhere."""
     return torch.randn(*shape, generator=generator, dtype=torch.float64)
