@@ -4,6 +4,9 @@ Small models with random weights, so nothing is downloaded. They make their own 
 lengths; what enters and leaves each attention layer is caught on the way through.
 """
 
+import json
+from pathlib import Path
+
 import pytest
 import torch
 from torch import nn
@@ -13,6 +16,7 @@ from transformers import BertConfig, BertModel, GPT2Config, GPT2Model
 from attnbook import MultiHeadAttention, causal_mask, combine_masks, padding_mask
 
 TOLERANCE = 1e-5
+CHAPTER = Path(__file__).parents[1] / "book" / "04_multi_head.ipynb"
 D, H, LENGTH, LENGTHS = 48, 4, 9, (9, 6, 1)
 
 
@@ -174,3 +178,9 @@ def test_gpt2_matrices_left_unturned_raise_nothing_and_are_wrong(gpt2):
     x, output, _ = caught(gpt2, attention, attention, input_ids=ids())
     unturned = from_gpt2(attention, transpose=False)
     assert (unturned(x, mask=causal_mask(LENGTH))[0] - output).abs().max() > 1
+
+
+def test_the_chapter_states_the_tolerance_that_holds_here():
+    cells = json.loads(CHAPTER.read_text("utf-8"))["cells"]
+    text = "".join(line for cell in cells for line in cell["source"])
+    assert f"to within {TOLERANCE:.5f}" in text
