@@ -1,0 +1,747 @@
+"""Exercises of chapter 1: the library, or attention as soft look-up."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from attnbook.exercises.exercise import (
+    Case,
+    Exercise,
+    Mistake,
+    Property,
+    draw,
+    except_for,
+)
+
+# --- 01.lookup: one question to the library --------------------------------------------------
+
+
+def lookup(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    weights = (keys @ query).softmax(dim=0)
+    return weights @ values
+
+
+def lookup_cases(generator: Generator) -> list[Case]:
+    sizes = ((3, 2, 4), (10, 8, 5), (6, 9, 1), (1, 4, 3))
+    return [
+        Case(
+            (draw(generator, dk), draw(generator, lk, dk), draw(generator, lk, dv)),
+            {"Lk": lk, "Dk": dk, "Dv": dv},
+            f"{lk} books" if lk > 1 else "a library of one book",
+        )
+        for lk, dk, dv in sizes
+    ]
+
+
+LOOKUP = Exercise(
+    id="01.lookup",
+    title="One question, one report",
+    level=1,
+    minutes=5,
+    section="1.2",
+    prompt="""
+Write `lookup(query, keys, values)`: match, focus, mix, for one question. `query` has shape (Dk,),
+`keys` (Lk, Dk), `values` (Lk, Dv), and the report (Dv,). All are PyTorch tensors. Use the scores
+as they are, as section 1.2 does, and divide them by nothing.
+""",
+    stub="""
+def lookup(query, keys, values):
+    raise NotImplementedError
+""",
+    reference=lookup,
+    cases=lookup_cases,
+    axes="Dv",
+    mistakes=(
+        Mistake(
+            "hard look-up",
+            lambda query, keys, values: values[(keys @ query).argmax()],
+            "You handed over the best book. That is a hard look-up: the report takes from every "
+            "book, in shares that the softmax makes of the scores.",
+        ),
+        Mistake(
+            "no softmax",
+            lambda query, keys, values: keys @ query @ values,
+            "The scores themselves were used as weights. They may be negative and need not sum to "
+            "1: focus first.",
+        ),
+        Mistake(
+            "shares of the scores",
+            lambda query, keys, values: keys @ query / (keys @ query).sum() @ values,
+            "The scores were divided by their sum. A score may be negative, and a share may not: "
+            "raise e to each score first.",
+        ),
+        Mistake(
+            "not divided by the sum",
+            lambda query, keys, values: (keys @ query).exp() @ values,
+            "You raised e to the scores and stopped halfway. Divide by the sum of all of them, or "
+            "the report grows with the library.",
+        ),
+        Mistake(
+            "scaled",
+            lambda query, keys, values: (
+                (keys @ query / math.sqrt(query.size(0))).softmax(0) @ values
+            ),
+            "You divided the scores by √Dk. That belongs to the whole equation of section 1.6. "
+            "Here the scores are asked for as they are.",
+        ),
+        Mistake(
+            "mixed the cards",
+            lambda query, keys, values: (keys @ query).softmax(0) @ keys,
+            "You mixed the index cards. The keys decide who contributes; what is contributed are "
+            "the values.",
+        ),
+        Mistake(
+            "stopped at the weights",
+            lambda query, keys, values: (keys @ query).softmax(0),
+            "These are the weights, one number per book. One move is left: mix the contents with "
+            "them.",
+        ),
+        Mistake(
+            "not added up",
+            lambda query, keys, values: (keys @ query).softmax(0)[:, None] * values,
+            "Each book has been weighted, and the books still lie side by side. Add them up to one "
+            "report.",
+        ),
+        Mistake(
+            "average of the weighted books",
+            lambda query, keys, values: ((keys @ query).softmax(0)[:, None] * values).mean(0),
+            "You took the mean of the weighted books. The weights sum to 1 already, so dividing by "
+            "the number of books divides twice: add them up.",
+        ),
+        Mistake(
+            "everybody alike",
+            lambda query, keys, values: values.mean(0),
+            "This is the average of the library. The question has had no influence: match it with "
+            "the keys.",
+        ),
+    ),
+    hints=(
+        "Three moves: a score for each book, shares out of the scores, one mixture of the values.",
+        "`keys @ query` multiplies each card with the question and adds up: shape (Lk,).",
+        "Make shares of it with `.softmax(dim=0)`; these shares `@ values` are the mixture.",
+    ),
+    insight="That was attention. From here on the question is who writes the cards.",
+)
+
+# --- 01.winner: who has the largest weight? --------------------------------------------------
+
+Beliefs = Mapping[str, Mapping[str, str]]
+
+
+def winner(what: str) -> str:
+    answers = {"dot": "B", "cosine": "A", "shout": "B", "flip": "C", "mute": "tie"}
+    return answers[what]
+
+
+def wrong_choices(right: Any, beliefs: Beliefs) -> tuple[Mistake, ...]:
+    """A mistake for each wrong answer to each question."""
+    return tuple(
+        Mistake(f"{asked}: {believed}", except_for(right, asked, believed), says)
+        for asked, sentences in beliefs.items()
+        for believed, says in sentences.items()
+    )
+
+
+WINNERS: Beliefs = {
+    "dot": {
+        "A": "A points exactly where the question points, and is short. A score counts length as "
+        "well as direction: multiply along the numbers and add up.",
+        "C": "C has the longest arrow, and it stands at a right angle to the question: 1 · 0 + "
+        "0 · 9. Length multiplies the cosine, and that is 0 here.",
+        "tie": "No two of the three scores are equal. Multiply along the numbers and add up, for "
+        "one card after the other.",
+    },
+    "cosine": {
+        "B": "B leads by its length. Divide each score by the length of its card, and compare "
+        "again.",
+        "C": "C stands at a right angle to the question, so its cosine is 0. What remains when "
+        "lengths are cut away is the direction alone.",
+        "tie": "Cards of equal length still point in three directions. The cosine is 1 where the "
+        "direction is the question's own.",
+    },
+    "shout": {
+        "A": "Shouting multiplies every score by 10. It turns no card, so A gains no place by it.",
+        "C": "C's score is 0, and ten times 0 is 0. Shouting makes a leader clearer and lifts "
+        "nobody.",
+        "tie": "You may be thinking of × 0. With × 10 the differences grow tenfold, and the "
+        "softmax turns differences into ratios.",
+    },
+    "flip": {
+        "A": "A score turns negative with the question. What was 3 is −3 now; is there a card that "
+        "scores more than that?",
+        "B": "B had the highest score before the sign was turned. Now it has the lowest: a softmax "
+        "keeps the sign in mind, and −4 is less than −3.",
+        "tie": "Turning the sign keeps the differences between the scores, turned around. Write "
+        "the three new scores down.",
+    },
+    "mute": {
+        "A": "A query of zeros scores 0 with every card, A too. A softmax sees differences only.",
+        "B": "B's length cannot help it: 0 times 10 is 0. Compare the three scores once more.",
+        "C": "C's score is 0, as before. Look at what the scores of the others have become.",
+    },
+}
+
+
+def one_of_the_cards(answer: Any, case: Case) -> bool:
+    return isinstance(answer, str) and answer.strip().lower() in ("a", "b", "c", "tie")
+
+
+WINNER = Exercise(
+    id="01.winner",
+    title="Who gets the largest weight?",
+    level=1,
+    minutes=5,
+    section="1.5",
+    prompt="""
+Three cards: A is [3, 0], B is [4, 4], C is [0, 9]. The question is the query [1, 0]. Without
+running anything: which card gets the largest weight after the softmax? `winner(what)` gets one of
+five words and returns `"A"`, `"B"`, `"C"` or, if all three get the same, `"tie"`.
+
+- `"dot"`: the scores are plain dot products
+- `"cosine"`: the scores are cosines
+- `"shout"`: dot products, and the query is multiplied by 10
+- `"flip"`: dot products, and the query is multiplied by −1
+- `"mute"`: dot products, and the query is multiplied by 0
+""",
+    stub="""
+def winner(what):
+    raise NotImplementedError  # fill in the answers, then delete this line
+    answers = {"dot": "", "cosine": "", "shout": "", "flip": "", "mute": ""}
+    return answers[what]
+""",
+    reference=winner,
+    cases=lambda generator: [Case((what,), note=f'winner("{what}")') for what in WINNERS],
+    mistakes=wrong_choices(winner, WINNERS),
+    properties=(
+        Property('One of "A", "B", "C" and "tie" is asked for, as a string.', one_of_the_cards),
+    ),
+    hints=(
+        "Write three scores beside the cards, for each of the five words.",
+        "The query [1, 0] reads a card's first number and ignores the second. The lengths of the "
+        "cards are 3, √32 and 9.",
+        "Multiplied by −1 the scores are −3, −4 and 0. Which is the largest? And multiplied by 0?",
+    ),
+    insight="The length of a query cannot change who wins, its sign can. C won by not being "
+    "involved: among negative scores 0 is a high one.",
+    code=False,
+)
+
+# --- 01.temperature: how decided a look-up is ------------------------------------------------
+
+
+def temper(scores: Tensor, temperature: float) -> Tensor:
+    return (scores / temperature).softmax(dim=-1)
+
+
+def temper_cases(generator: Generator) -> list[Case]:
+    return [
+        Case((draw(generator, 3), 2.0), {"Lk": 3}, "3 books, temperature 2"),
+        Case((draw(generator, 10), 0.5), {"Lk": 10}, "10 books, temperature 0.5"),
+        Case((draw(generator, 4, 7), 3.0), {"Lq": 4, "Lk": 7}, "4 questions to 7 books, at 3"),
+        Case((draw(generator, 2, 5), math.inf), {"Lq": 2, "Lk": 5}, "an infinite temperature"),
+        Case(
+            (torch.tensor([[10.0], [20.0], [30.0]]) + draw(generator, 3, 6), 0.001),
+            {"Lq": 3, "Lk": 6},
+            "a temperature of 0.001, which makes exponents of ten thousand and more",
+        ),
+    ]
+
+
+def overflowing(scores: Tensor, temperature: float) -> Tensor:
+    powers = (scores / temperature).exp()
+    return powers / powers.sum(dim=-1, keepdim=True)
+
+
+def rows_sum_to_one(answer: Tensor, case: Case) -> bool:
+    return bool((answer.sum(-1) - 1).abs().max() < 1e-6)
+
+
+TEMPERATURE = Exercise(
+    id="01.temperature",
+    title="Hot and cold",
+    level=2,
+    minutes=10,
+    section="1.4",
+    prompt="""
+Write `temper(scores, temperature)`: the weights at a temperature, a positive number. Temperature 1
+is the plain softmax, a higher one is more even, a lower one more decided. `scores` has shape
+(..., Lk), and so has the answer; the dots stand for any number of leading dimensions, such as one
+for the queries. It has to survive the temperatures 0.001 and `math.inf`.
+""",
+    stub="""
+def temper(scores, temperature):
+    raise NotImplementedError
+""",
+    reference=temper,
+    cases=temper_cases,
+    axes="Lq Lk",
+    mistakes=(
+        Mistake(
+            "multiplied",
+            lambda scores, temperature: (scores * temperature).softmax(-1),
+            "You multiplied by the temperature. That is section 1.4's multiplier, which is 1 / "
+            "temperature: yours grows more decided as it gets hotter.",
+        ),
+        Mistake(
+            "no temperature",
+            lambda scores, temperature: scores.softmax(-1),
+            "This is the plain softmax: the temperature has had no influence. Subtracted from all "
+            "scores, or dividing all powers of e, it cancels. It has to change the differences "
+            "between the scores.",
+        ),
+        Mistake(
+            "after the softmax",
+            lambda scores, temperature: scores.softmax(-1) / temperature,
+            "The softmax came first, and the weights were divided. They no longer sum to 1, and "
+            "their order of size is as before: it is the scores that are heated.",
+        ),
+        Mistake(
+            "overflow",
+            overflowing,
+            "Right until the numbers get large: e to the 1000 is too large for a float. Subtract "
+            "each row's largest score first, which changes no weight, or let `softmax` do it.",
+        ),
+        Mistake(
+            "one maximum for all",
+            lambda scores, temperature: overflowing(scores - scores.max(), temperature),
+            "One maximum was subtracted from all rows. In a row that lies far below it every power "
+            "becomes 0, and 0/0 is nan: each row needs its own maximum.",
+        ),
+        Mistake(
+            "over the questions",
+            lambda scores, temperature: (scores / temperature).softmax(0),
+            "Softmax ran over axis 0. With several questions that is the questions: count axes "
+            "from the end, and share out over the books, `dim=-1`.",
+        ),
+        Mistake(
+            "over everything",
+            lambda scores, temperature: (
+                (scores / temperature).flatten().softmax(0).reshape(scores.shape)
+            ),
+            "All weights together sum to 1. Each question has its own report to share out, so each "
+            "row has to sum to 1.",
+        ),
+        Mistake(
+            "root of the temperature",
+            lambda scores, temperature: (scores / math.sqrt(temperature)).softmax(-1),
+            "You divided by the root of the temperature. The root in attention is a root of the "
+            "width; a temperature divides as it is.",
+        ),
+    ),
+    properties=(
+        Property(
+            "Each row of weights has to sum to 1, at every temperature, and yours do not.",
+            rows_sum_to_one,
+        ),
+    ),
+    hints=(
+        "Section 1.4 multiplies the scores by a number, and calls it 1 / temperature.",
+        "Heat the scores, then share out over the last axis. At infinity every score becomes 0.",
+        "`(scores / temperature)`, then `softmax` with `dim=-1`: it is safe from overflow.",
+    ),
+    insight="The same knob makes a chatbot cautious or inventive, and 1/√Dk is one setting of it.",
+)
+
+# --- 01.cosine: repair the directions --------------------------------------------------------
+
+
+def cosines(queries: Tensor, keys: Tensor) -> Tensor:
+    queries = queries / queries.norm(dim=1, keepdim=True)
+    keys = keys / keys.norm(dim=1, keepdim=True)
+    return queries @ keys.T
+
+
+def cosine_cases(generator: Generator) -> list[Case]:
+    loud = torch.tensor([[1.0], [0.01], [1000.0], [1.0], [20.0]], dtype=torch.float64)
+    return [
+        Case(
+            (draw(generator, 2, 3), draw(generator, 4, 3)),
+            {"Lq": 2, "Lk": 4, "Dk": 3},
+            "2 questions to 4 books",
+        ),
+        Case(
+            (draw(generator, 3, 8), draw(generator, 10, 8)),
+            {"Lq": 3, "Lk": 10, "Dk": 8},
+            "3 questions to 10 books",
+        ),
+        Case(
+            (draw(generator, 7, 6), loud * draw(generator, 5, 6)),
+            {"Lq": 7, "Lk": 5, "Dk": 6},
+            "cards that are loud and cards that whisper",
+        ),
+        Case((draw(generator, 1, 4), -draw(generator, 3, 4)), {"Lk": 3, "Dk": 4}, "one question"),
+    ]
+
+
+def squared(queries: Tensor, keys: Tensor) -> Tensor:
+    queries = queries / queries.square().sum(dim=1, keepdim=True)
+    return queries @ (keys / keys.square().sum(dim=1, keepdim=True)).T
+
+
+def no_louder_than_one(answer: Tensor, case: Case) -> bool:
+    return bool(answer.abs().max() <= 1 + 1e-6)
+
+
+COSINE = Exercise(
+    id="01.cosine",
+    title="A library without spam",
+    level=2,
+    minutes=10,
+    section="1.5",
+    prompt="""
+`cosines(queries, keys)` should give the cosine of each query with each key, so that no card wins by
+its length. `queries` has shape (Lq, Dk), `keys` (Lk, Dk), the answer (Lq, Lk); no row is all zeros.
+The three lines below run without an error and are wrong. Repair them.
+""",
+    stub="""
+def cosines(queries, keys):
+    raise NotImplementedError  # repair the lines below, then delete this one
+    queries = queries / queries.norm(dim=0)
+    keys = keys / keys.norm(dim=0)
+    return queries @ keys.T
+""",
+    reference=cosines,
+    cases=cosine_cases,
+    axes="Lq Lk",
+    mistakes=(
+        Mistake(
+            "columns cut to length",
+            lambda queries, keys: (queries / queries.norm(dim=0)) @ (keys / keys.norm(dim=0)).T,
+            "Here each column was cut to length 1, a topic through all cards. A card is a row: its "
+            "length is summed along the row.",
+        ),
+        Mistake(
+            "plain dot product",
+            lambda queries, keys: queries @ keys.T,
+            "These are plain dot products. Nothing has been cut to length yet.",
+        ),
+        Mistake(
+            "keys only",
+            lambda queries, keys: queries @ (keys / keys.norm(dim=1, keepdim=True)).T,
+            "The keys have length 1, the queries have not. The order within a row is right, but "
+            "the numbers are no cosines yet.",
+        ),
+        Mistake(
+            "queries only",
+            lambda queries, keys: (queries / queries.norm(dim=1, keepdim=True)) @ keys.T,
+            "The queries have length 1, the keys have not. A loud card still wins every question.",
+        ),
+        Mistake(
+            "keys still by column",
+            lambda queries, keys: (
+                (queries / queries.norm(dim=1, keepdim=True)) @ (keys / keys.norm(dim=0)).T
+            ),
+            "The queries are mended. The keys are still cut by column: the same slip stands in two "
+            "lines.",
+        ),
+        Mistake(
+            "queries still by column",
+            lambda queries, keys: (
+                (queries / queries.norm(dim=0)) @ (keys / keys.norm(dim=1, keepdim=True)).T
+            ),
+            "The keys are mended. The queries are still cut by column: the same slip stands in two "
+            "lines.",
+        ),
+        Mistake(
+            "no keepdim",
+            lambda queries, keys: (queries / queries.norm(dim=1)) @ (keys / keys.norm(dim=1)).T,
+            "Your lengths are those of the rows, but they lie down as one row, (Lq,), and "
+            "broadcasting lines them up with the columns. Keep them a column, (Lq, 1).",
+        ),
+        Mistake(
+            "one length for all",
+            lambda queries, keys: (queries / queries.norm()) @ (keys / keys.norm()).T,
+            "Without `dim`, `norm` gives the length of the whole table, one number. Dividing by it "
+            "leaves a loud card as loud beside the others as it was.",
+        ),
+        Mistake(
+            "squared lengths",
+            squared,
+            "You divided by the squared length. The root is missing, so a long card now scores too "
+            "little instead of too much.",
+        ),
+        Mistake(
+            "sum of sizes",
+            lambda queries, keys: (
+                torch.nn.functional.normalize(queries, p=1)
+                @ torch.nn.functional.normalize(keys, p=1).T
+            ),
+            "The rows were divided by the sum of their sizes. Length is Pythagoras: the root of "
+            "the sum of squares.",
+        ),
+        Mistake(
+            "softmax too",
+            lambda queries, keys: cosines(queries, keys).softmax(-1),
+            "These are the weights that follow from the cosines. The cosines themselves are asked "
+            "for, and they may be negative.",
+        ),
+    ),
+    properties=(
+        Property("A cosine lies between −1 and 1, and yours do not all.", no_louder_than_one),
+    ),
+    hints=(
+        "Which numbers make up one card: a row or a column of `keys`? Its length is theirs.",
+        "`dim` names the axis that is summed away. The topics of a card run along axis 1.",
+        "Print `keys.norm(dim=1).shape`. To divide row by row it has to be (Lk, 1): "
+        "`keepdim=True`.",
+    ),
+    insight="A wrong axis that broadcasts raises no error: print the shape of what you divide by.",
+)
+
+# --- 01.queries: many questions at once ------------------------------------------------------
+
+
+def lookups(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    scores = queries @ keys.T / math.sqrt(keys.size(-1))
+    return scores.softmax(dim=-1) @ values
+
+
+def lookups_cases(generator: Generator) -> list[Case]:
+    sizes = ((2, 4, 3, 5), (3, 10, 8, 5), (7, 6, 4, 1), (1, 5, 2, 3), (4, 1, 3, 2))
+    return [
+        Case(
+            (draw(generator, lq, dk), draw(generator, lk, dk), draw(generator, lk, dv)),
+            {"Lq": lq, "Lk": lk, "Dk": dk, "Dv": dv},
+            f"{lq} questions to {lk} books, cards of width {dk}",
+        )
+        for lq, lk, dk, dv in sizes
+    ]
+
+
+def within_the_values(answer: Tensor, case: Case) -> bool:
+    values = case.arguments[2]
+    low, high = values.amin(0) - 1e-6, values.amax(0) + 1e-6
+    return bool(((answer >= low) & (answer <= high)).all())
+
+
+QUERIES = Exercise(
+    id="01.queries",
+    title="A queue of questions, answered at once",
+    level=2,
+    minutes=10,
+    section="1.6",
+    prompt="""
+Write `lookups(queries, keys, values)`: the whole equation of section 1.6, with its √Dk. `queries`
+has shape (Lq, Dk), `keys` (Lk, Dk), `values` (Lk, Dv), and the answer (Lq, Dv): one report for each
+query.
+""",
+    stub="""
+def lookups(queries, keys, values):
+    raise NotImplementedError
+""",
+    reference=lookups,
+    cases=lookups_cases,
+    axes="Lq Dv",
+    mistakes=(
+        Mistake(
+            "over the queries",
+            lambda queries, keys, values: (
+                (queries @ keys.T / math.sqrt(keys.size(1))).softmax(0) @ values
+            ),
+            "Softmax ran over the queries: they fight for each book. Every query has its own 100 "
+            "per cent to share out, so the sum runs along its row.",
+        ),
+        Mistake(
+            "over everything",
+            lambda queries, keys, values: (
+                (queries @ keys.T / math.sqrt(keys.size(1)))
+                .flatten()
+                .softmax(0)
+                .reshape(len(queries), len(keys))
+                @ values
+            ),
+            "One softmax went over the whole table, so all queries together share 100 per cent. "
+            "Each row is a look-up of its own.",
+        ),
+        Mistake(
+            "no scale",
+            lambda queries, keys, values: (queries @ keys.T).softmax(1) @ values,
+            "The scores were not divided. Section 1.6 has one addition to section 1.2: the root of "
+            "the width of a key.",
+        ),
+        Mistake(
+            "scale by Dk",
+            lambda queries, keys, values: (queries @ keys.T / keys.size(1)).softmax(1) @ values,
+            "You divided by Dk. The equation has its root.",
+        ),
+        Mistake(
+            "scale by the number of keys",
+            lambda queries, keys, values: (
+                (queries @ keys.T / math.sqrt(len(keys))).softmax(1) @ values
+            ),
+            "You divided by √Lk, the number of books. The width of a card is asked for: a score is "
+            "a sum over the topics. (`len` counts rows.)",
+        ),
+        Mistake(
+            "scale after the softmax",
+            lambda queries, keys, values: (
+                (queries @ keys.T).softmax(1) / math.sqrt(keys.size(1)) @ values
+            ),
+            "The division came after the softmax, so the weights of a row no longer sum to 1. "
+            "Divide the scores.",
+        ),
+        Mistake(
+            "hard look-up",
+            lambda queries, keys, values: values[(queries @ keys.T).argmax(1)],
+            "Each query got its best book. That is a hard look-up: here every book contributes.",
+        ),
+        Mistake(
+            "no softmax",
+            lambda queries, keys, values: queries @ keys.T / math.sqrt(keys.size(1)) @ values,
+            "The scores were used as weights. Between the two products belongs the softmax.",
+        ),
+        Mistake(
+            "one question out of all",
+            lambda queries, keys, values: (
+                (queries.mean(0) @ keys.T / math.sqrt(keys.size(1)))
+                .softmax(0)
+                .expand(len(queries), -1)
+                @ values
+            ),
+            "You averaged the queries first, so all of them get the same report. Each row asks for "
+            "itself.",
+        ),
+        Mistake(
+            "no transpose",
+            lambda queries, keys, values: (
+                (queries @ keys / math.sqrt(keys.size(1))).softmax(1) @ values
+            ),
+            "A matrix product pairs the rows of the first with the columns of the second. The "
+            "cards are rows of `keys`: turn it with `.T`.",
+        ),
+        Mistake(
+            "the books ask",
+            lambda queries, keys, values: (
+                (keys @ queries.T / math.sqrt(keys.size(1))).softmax(1) @ values
+            ),
+            "Here the books ask the questions: your table has the keys in its rows. Put `queries` "
+            "first, so that row i belongs to query i.",
+        ),
+    ),
+    properties=(
+        Property(
+            "A mixture cannot leave what is mixed, and yours does: some number of a report is "
+            "larger or smaller than in every book. Do the weights of each row sum to 1?",
+            within_the_values,
+        ),
+    ),
+    hints=(
+        "Two products with a softmax between them. Say the shape after each step.",
+        "`queries @ keys.T` is (Lq, Lk): row i holds the scores of query i. Which axis has to sum "
+        "to 1?",
+        "Divide it by `math.sqrt(keys.size(1))`, take `.softmax(dim=1)`, multiply with `values`.",
+    ),
+    insight="No query has seen another: run them alone or together, the reports are the same.",
+)
+
+# --- 01.experiment: which experiment can decide? ---------------------------------------------
+
+
+def experiment(claim: str) -> str:
+    answers = {"fading": "B", "kind": "C", "distance": "A", "crowd": "C", "queue": "B"}
+    return answers[claim]
+
+
+EXPERIMENTS: Beliefs = {
+    "fading": {
+        "A": "With every input changed, the last states differ by what the last inputs did. No "
+        "part of the difference can be put down to the first.",
+        "C": "A state moves on with every new input. That it has moved does not say whether "
+        "something of the first input is still in it.",
+    },
+    "kind": {
+        "A": "More pairs tell you more about this one network. Its weights stay as they were "
+        "drawn, and they are what may have been bad luck.",
+        "B": "A longer sequence follows the same network further out. The claim is about all "
+        "networks of a kind, so the network is what has to vary.",
+    },
+    "distance": {
+        "B": "As the sequence grows, the first input gets further away and gets more competitors. "
+        "Two things vary at once, and you could not tell which one did it.",
+        "C": "This compares two networks at one distance. It says which is larger there, not "
+        "whether distance makes a difference to either.",
+    },
+    "crowd": {
+        "A": "The match moves, the crowd stays. That tests half of the claim, the half about the "
+        "place.",
+        "B": "Standing last among more and more inputs, the match has another place each time as "
+        "well as another crowd. Vary one while the other holds still.",
+    },
+    "queue": {
+        "A": "A clock tells about one machine, its processors and what else it does. The claim is "
+        "about every machine.",
+        "C": "How much has to be computed and how much of it has to wait are two things: attention "
+        "computes L² scores, all of them at once.",
+    },
+}
+
+
+def one_of_three(answer: Any, case: Case) -> bool:
+    return isinstance(answer, str) and answer.strip().lower() in ("a", "b", "c")
+
+
+EXPERIMENT = Exercise(
+    id="01.experiment",
+    title="Which experiment can decide?",
+    level=3,
+    minutes=10,
+    section="1.9",
+    prompt="""
+Five claims, three experiments for each. `experiment(claim)` gets the word in front of a claim and
+returns `"A"`, `"B"` or `"C"`: the one experiment that can show the whole claim to be wrong if it is
+wrong.
+
+`"fading"`: *as time passes, less and less of the first input is left in an RNN's state.*
+- A: two sequences that differ in every input; how far apart are the last states?
+- B: two sequences that differ in the first input; how far apart are the states after each step?
+- C: one sequence; how far is each state from the first state?
+
+`"kind"`: *it is this kind of network that forgets, and not only the one that we drew.*
+- A: many more pairs of sequences, the same network
+- B: sequences ten times as long, the same network
+- C: several networks of this kind with other random weights, the same measurement
+
+`"distance"`: *to attention, a far input is as easy to learn from as a near one.*
+- A: 64 inputs; how large is the gradient of the last output at each of them?
+- B: 8, 16, 32, 64 inputs; how large is the gradient of the last output at the first input?
+- C: 64 inputs; is the gradient at the first input larger in attention or in the RNN?
+
+`"crowd"`: *what dilutes a match is how many others there are, not where it stands.*
+- A: 100 inputs; the match first, in the middle, last
+- B: 10, 100, 1,000 inputs; the match always last
+- C: 10, 100, 1,000 inputs; with each, the match first, in the middle, last
+
+`"queue"`: *the steps of an RNN wait for one another on any machine, those of attention do not.*
+- A: run both on your machine, for 4, 16, 64 inputs, and take the time
+- B: for 4, 16, 64 inputs, count the longest chain of operations that need one another's results
+- C: for 4, 16, 64 inputs, count all operations
+""",
+    stub="""
+def experiment(claim):
+    raise NotImplementedError  # fill in the answers, then delete this line
+    answers = {"fading": "", "kind": "", "distance": "", "crowd": "", "queue": ""}
+    return answers[claim]
+""",
+    reference=experiment,
+    cases=lambda generator: [
+        Case((claim,), note=f'experiment("{claim}")') for claim in EXPERIMENTS
+    ],
+    mistakes=wrong_choices(experiment, EXPERIMENTS),
+    properties=(Property('One of "A", "B" and "C" is asked for, as a string.', one_of_three),),
+    hints=(
+        "Ask of each experiment: if the claim were wrong, would I see it here? And could something "
+        "else have made the same picture?",
+        "Look for what varies and what holds still. Where two things vary at once, neither can be "
+        "blamed; where the thing in question holds still, nothing can be seen.",
+        "Two claims speak about two things each: the crowd and the place, every machine and not "
+        "only yours. The experiment has to reach both.",
+    ),
+    insight="Sections 1.7 to 1.9 ran exactly these five. You can now read somebody else's curve "
+    "and ask what was held still.",
+    code=False,
+)
+
+EXERCISES = (LOOKUP, WINNER, TEMPERATURE, COSINE, QUERIES, EXPERIMENT)
