@@ -2,13 +2,14 @@
 
 import difflib
 
-from attnbook.exercises import ch01_library, ch03_single_head, ch05_cross
+from attnbook.exercises import ch01_library, ch03_single_head, ch05_cross, ch06_masks
 from attnbook.exercises.exercise import Exercise
 
 CHAPTERS: dict[str, tuple[Exercise, ...]] = {
     "1. The library": ch01_library.EXERCISES,
     "3. One head": ch03_single_head.EXERCISES,
     "5. Two sequences": ch05_cross.EXERCISES,
+    "6. Masks": ch06_masks.EXERCISES,
 }
 ALL: dict[str, Exercise] = {e.id: e for exercises in CHAPTERS.values() for e in exercises}
 

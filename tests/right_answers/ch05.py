@@ -1,0 +1,117 @@
+"""Right answers to the exercises of chapter 5, and the mutants of its references that are right."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+from attnbook import scaled_dot_product_attention
+
+
+def roles_ifs(situation):
+    if situation == "encode":
+        return ("source", "source")
+    if situation == "translate":
+        return ("target", "source")
+    if situation == "library":
+        return ("question", "cards")
+    return ("picture", "prompt") if situation == "paint" else ("caption", "picture")
+
+
+def roles_list(situation):
+    asks = {"translate": "target", "paint": "picture", "library": "question", "encode": "source"}
+    answers = {"translate": "source", "paint": "prompt", "library": "cards", "encode": "source"}
+    return [asks.get(situation, "caption"), answers.get(situation, "picture")]
+
+
+def roles_shouting(situation):
+    return tuple(word.upper() for word in roles_ifs(situation))
+
+
+def cross_library(x, context, w_q, w_k, w_v):
+    return scaled_dot_product_attention(x @ w_q, context @ w_k, context @ w_v)[0]
+
+
+def cross_pytorch(x, context, w_q, w_k, w_v):
+    return F.scaled_dot_product_attention(x @ w_q, context @ w_k, context @ w_v)
+
+
+def cross_loop(x, context, w_q, w_k, w_v):
+    rows = []
+    for i in range(x.shape[-2]):
+        question = (x[..., i, :] @ w_q)[..., None, :]
+        scores = (question * (context @ w_k)).sum(-1) / w_q.shape[-1] ** 0.5
+        rows.append((scores.softmax(-1)[..., None] * (context @ w_v)).sum(-2))
+    return torch.stack(rows, -2)
+
+
+def cross_folded(x, context, w_q, w_k, w_v):
+    scores = x @ (w_q @ w_k.mT) @ context.mT / math.sqrt(w_k.size(1))
+    return scores.softmax(-1) @ context @ w_v
+
+
+def align_sum(weights):
+    return weights.sum(1).max(-1).indices
+
+
+def align_loop(weights):
+    means = sum(weights[:, h] for h in range(weights.size(1)))
+    return torch.stack([row.argmax() for row in means.flatten(0, 1)]).view(means.shape[:2])
+
+
+def align_sorted(weights):
+    return weights.mean(1).sort(-1, descending=True).indices[..., 0]
+
+
+def cost_shapes(Lq, Lk, D, Dc, Dk, Dv):
+    products = [(Lq, D, Dk), (Lk, Dc, Dk), (Lk, Dc, Dv), (Lq, Dk, Lk), (Lq, Lk, Dv)]
+    return sum(a * b * c for a, b, c in products)
+
+
+def cost_factored(Lq, Lk, D, Dc, Dk, Dv):
+    return Lq * D * Dk + Lk * (Dc + Lq) * (Dk + Dv)
+
+
+def cost_counted(Lq, Lk, D, Dc, Dk, Dv):
+    count = 0
+    for _ in range(Lq):
+        count += D * Dk + Lk * Dk + Lk * Dv
+    for _ in range(Lk):
+        count += Dc * (Dk + Dv)
+    return count
+
+
+def maps_view(weights, height, width):
+    return weights.transpose(1, 2).reshape(weights.size(0), -1, height, width)
+
+
+def maps_permute(weights, height, width):
+    return weights.unflatten(1, (height, width)).permute(0, 3, 1, 2)
+
+
+def maps_loop(weights, height, width):
+    words = [weights[:, :, j].reshape(-1, height, width) for j in range(weights.size(2))]
+    return torch.stack(words, dim=1)
+
+
+RIGHT = {
+    "05.roles": (roles_ifs, roles_list, roles_shouting),
+    "05.cross": (cross_library, cross_pytorch, cross_loop, cross_folded),
+    "05.align": (align_sum, align_loop, align_sorted),
+    "05.cost": (cost_shapes, cost_factored, cost_counted),
+    "05.maps": (maps_view, maps_permute, maps_loop),
+}
+
+# A mutant that computes the same is no wrong answer: what it says instead, and why it is right.
+EQUIVALENT: dict[str, dict[str, str]] = {
+    "05.maps": {
+        "def maps(weights: Tensor, height: int, width: int) -> Tensor:\n"
+        "    return weights.mT.unflatten(--2, (height, width))": "of three axes, 2 is the last",
+    },
+    "05.align": {
+        "def align(weights: Tensor) -> Tensor:\n"
+        "    return weights.mean(dim=1).argmax(dim=--2)": "of three axes, 2 is the last",
+        "def align(weights: Tensor) -> Tensor:\n"
+        "    return weights.sum(dim=1).argmax(dim=-1)": "a sum is the mean times H",
+    },
+}
