@@ -1,0 +1,599 @@
+"""Exercises of chapter 6: masks."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Generator, Tensor
+
+from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw, except_for
+
+# --- 06.causal: a triangle for the newest words ----------------------------------------------
+
+
+def causal(n_queries: int, n_keys: int) -> Tensor:
+    everyone = torch.ones(n_queries, n_keys, dtype=torch.bool)
+    return everyone.tril(n_keys - n_queries)
+
+
+def causal_cases(generator: Generator) -> list[Case]:
+    return [
+        Case((4, 4), {"L": 4}, "4 queries, 4 keys"),
+        Case((2, 5), {"Lq": 2, "Lk": 5}, "the 2 newest of 5 words"),
+        Case((5, 7), {"Lq": 5, "Lk": 7}, "the 5 newest of 7 words"),
+        Case((1, 6), {"Lq": 1, "Lk": 6}, "the newest of 6 words"),
+    ]
+
+
+def triangle(side: str, shift: int) -> Callable[[int, int], Tensor]:
+    """The mistakes with this mask: the other side, or a diagonal that lies beside the right one."""
+
+    def wrong(n_queries: int, n_keys: int) -> Tensor:
+        everyone = torch.ones(n_queries, n_keys, dtype=torch.bool)
+        return getattr(everyone, side)(n_keys - n_queries + shift)
+
+    return wrong
+
+
+CAUSAL = Exercise(
+    id="06.causal",
+    title="A triangle for the newest words",
+    level=1,
+    minutes=8,
+    section="6.12",
+    prompt="""
+Write `causal(n_queries, n_keys)`: the causal mask for the newest `n_queries` words of a sentence of
+`n_keys` words. With as many queries as keys it is the triangle of section 6.3; with one query it is
+the row that section 6.12 needs. The answer is boolean, True = may look, of shape (Lq, Lk).
+""",
+    stub="""
+def causal(n_queries, n_keys):
+    raise NotImplementedError
+""",
+    reference=causal,
+    cases=causal_cases,
+    axes="Lq Lk",
+    mistakes=(
+        Mistake(
+            "top left corner",
+            lambda n_queries, n_keys: torch.ones(n_queries, n_keys, dtype=torch.bool).tril(),
+            "Your triangle starts in the top left corner, as `is_causal=True` does: the first of "
+            "your queries counts as the first word. The queries are the newest words, so the last "
+            "of them sees everything.",
+        ),
+        Mistake(
+            "one too many",
+            triangle("tril", 1),
+            "Off by one: each word also sees the word after it, which is the answer it has to "
+            "guess.",
+        ),
+        Mistake(
+            "not itself",
+            triangle("tril", -1),
+            "Off by one: a word does not see itself here, and the first word of a sentence sees "
+            "nothing. It may see itself, for its own word is known.",
+        ),
+        Mistake(
+            "True means hidden",
+            triangle("triu", 1),
+            "Right cells, opposite meaning: your True says may NOT look, as in "
+            "`nn.MultiheadAttention`. In this book True means may look.",
+        ),
+        Mistake(
+            "other side",
+            triangle("triu", 0),
+            "Your True lies on the side of the future: each word sees itself and what comes after. "
+            "This triangle belongs to words in columns (section 6.4).",
+        ),
+        Mistake(
+            "keys in the rows",
+            lambda n_queries, n_keys: torch.ones(n_keys, n_queries, dtype=torch.bool).tril(
+                n_queries - n_keys
+            ),
+            "The keys lie in the rows. A mask has one row per query and one column per key, as the "
+            "scores have.",
+        ),
+        Mistake(
+            "shifted the wrong way",
+            lambda n_queries, n_keys: torch.ones(n_queries, n_keys, dtype=torch.bool).tril(
+                n_queries - n_keys
+            ),
+            "The shift has the wrong sign. Words have come before the first query, so the diagonal "
+            "moves to the right, which is the positive direction of `tril`.",
+        ),
+        Mistake(
+            "numbers",
+            lambda n_queries, n_keys: torch.ones(n_queries, n_keys).tril(n_keys - n_queries),
+            "Numbers are added to the scores: a 1 for yes and a 0 for no hide nothing (section "
+            "6.7).",
+        ),
+        Mistake(
+            "numbers to add",
+            lambda n_queries, n_keys: torch.full((n_queries, n_keys), -torch.inf).triu(
+                n_keys - n_queries + 1
+            ),
+            "These are numbers to be added to the scores, 0 and −inf. They would work; the book's "
+            "masks say yes and no instead.",
+        ),
+    ),
+    hints=(
+        "At which position of the sentence does query 0 stand? That many keys come before it.",
+        "Query i stands at position i + n_keys − n_queries and sees the keys up to that position.",
+        "`torch.ones(..., dtype=torch.bool).tril(d)` keeps the columns j ≤ i + d of row i.",
+    ),
+    insight="With one query the mask is all True: who writes the newest word needs no mask. The "
+    "flag `is_causal=True` would have shown it the first word only.",
+)
+
+# --- 06.verdict: which program leaks? --------------------------------------------------------
+
+
+def verdict(program: str) -> str:
+    return {
+        "a": "leak", "b": "blind", "c": "leak", "d": "sealed", "e": "sealed", "f": "leak",
+    }[program]  # fmt: skip
+
+
+def misjudged(program: str, believed: str, says: str) -> Mistake:
+    return Mistake(f"{program}: {believed}", except_for(verdict, program, believed), says)
+
+
+VERDICT = Exercise(
+    id="06.verdict",
+    title="Sealed, blind or leaking",
+    level=2,
+    minutes=10,
+    section="6.11",
+    prompt="""
+Six programs want to be causal. Each gets six words; `attend(x, mask)` is one head that masks before
+the softmax, `ones` a (6, 6) mask that is True everywhere, and `causal` is `ones.tril()`.
+
+| | program |
+|:--|:--|
+| a | `attend(x, ones.tril(1))` |
+| b | `attend(x, causal & ~ones.tril(-3))` |
+| c | `(scores.softmax(-1) * causal) @ value` |
+| d | `scores.masked_fill(~causal, -1e9).softmax(-1) @ value`, in float32 |
+| e | `y = x + attend(x, causal)`, then `y + attend(y, causal)` |
+| f | `out = attend(x, causal)`, then `out - out.mean(0)` |
+
+Let the leak detector turn each word round. `verdict(program)` returns `"leak"` if some output moves
+with a later word; else `"blind"` if some output stays still although its own or an earlier word
+moved; else `"sealed"`.
+""",
+    stub="""
+def verdict(program):
+    raise NotImplementedError
+    found = {"a": "", "b": "", "c": "", "d": "", "e": "", "f": ""}
+    return found[program]
+""",
+    reference=verdict,
+    cases=lambda generator: [Case((p,), note=f"program {p}") for p in "abcdef"],
+    mistakes=(
+        misjudged("a", "sealed", "(a) `tril(1)` looks like a triangle and keeps one diagonal too "
+                  "many. What is the column of row 0 that it adds?"),
+        misjudged("a", "blind", "(a) Every word still sees all words before it: nothing is lost. "
+                  "`tril(1)` keeps more than the triangle, not less."),
+        misjudged("b", "sealed", "(b) `~ones.tril(-3)` takes away the lower left corner. Row 4 "
+                  "cannot see word 0 any more."),
+        misjudged("b", "leak", "(b) `&` with the causal mask can only take looks away. Nothing "
+                  "above the diagonal is permitted."),
+        misjudged("c", "sealed", "(c) The weights above the diagonal are 0, but the others were "
+                  "divided by a sum. Over which words does that sum run?"),
+        misjudged("c", "blind", "(c) No look into the past was taken away. Look for what came in: "
+                  "the denominator of the softmax."),
+        misjudged("d", "leak", "(d) In float32 the exponential of −10⁹ is exactly 0 beside any "
+                  "ordinary score, and each row has one: its own word. So not one bit gets "
+                  "through."),
+        misjudged("d", "blind", "(d) A billion less is filled in above the diagonal only. Own and "
+                  "earlier words keep their scores."),
+        misjudged("e", "leak", "(e) Can a second layer bring the future in? Row j of `y` knows "
+                  "words 0 … j, and row i looks only at rows j ≤ i."),
+        misjudged("e", "blind", "(e) Both layers see all of the past, and `x +` adds the word "
+                  "itself once more: nothing is hidden but the future."),
+        misjudged("f", "sealed", "(f) The head is sealed, what follows is not: `mean(0)` runs over "
+                  "the words, and every row gets some of the last one."),
+        misjudged("f", "blind", "(f) Subtracting a mean hides no word from anybody. It adds "
+                  "something to each row: what is it made of?"),
+    ),
+    hints=(
+        "Do not look at the weights only. Ask of each number that enters output i which words it "
+        "was made of.",
+        "Sums are channels: over what do the softmax of (c) and the mean of (f) run?",
+        "Three of them leak and one is blind. Two layers that only look back can only look back.",
+    ),
+    insight="Two of the three leaks have perfectly triangular weights. Only turning words round "
+    "finds them.",
+    code=False,
+)  # fmt: skip
+
+# --- 06.weights: a softmax that knows what nothing is ----------------------------------------
+
+
+def weights(scores: Tensor, mask: Tensor) -> Tensor:
+    hidden = scores.masked_fill(~mask, -torch.inf)
+    return hidden.softmax(dim=-1).masked_fill(~mask, 0.0)
+
+
+def weight_cases(generator: Generator) -> list[Case]:
+    def some(*shape: int) -> Tensor:
+        """A mask with at least one True and one False in each row."""
+        places = torch.rand(*shape, generator=generator).argsort(-1)
+        return (places < shape[-1] // 2 + 1) & (places != 0)
+
+    empty = some(4, 6)
+    empty[1] = False
+    loud = some(3, 8)
+    lengths = torch.tensor([7, 4])[:, None, None, None]  # (B, 1, 1, 1)
+    return [
+        Case(
+            (draw(generator, 2, 3), torch.tensor([[True, False, False], [True, True, False]])),
+            {"Lq": 2, "Lk": 3},
+            "2 queries, 3 keys",
+        ),
+        Case((draw(generator, 5, 7), some(5, 7)), {"Lq": 5, "Lk": 7}, "5 queries, 7 keys"),
+        Case(
+            (draw(generator, 2, 3, 5, 7), torch.arange(7) < lengths),
+            {"B": 2, "H": 3, "Lq": 5, "Lk": 7},
+            "padding, a mask of shape (2, 1, 1, 7)",
+        ),
+        Case(
+            (draw(generator, 3, 8).masked_fill(~loud, 1000.0), loud),
+            {"Lq": 3, "Lk": 8},
+            "every hidden key shouts, its score is 1000",
+        ),
+        Case((draw(generator, 4, 6), empty), {"Lq": 4, "Lk": 6}, "row 1 may look at nothing"),
+    ]
+
+
+def rows_sum_to_one_or_none(answer: Tensor, case: Case) -> bool:
+    wanted = case.arguments[1].any(-1).to(answer).expand(answer.shape[:-1])
+    return bool((answer.sum(-1) - wanted).abs().max() < 1e-6)
+
+
+def renormalised(scores: Tensor, mask: Tensor) -> Tensor:
+    after = scores.softmax(-1) * mask
+    return after / after.sum(-1, keepdim=True)
+
+
+WEIGHTS = Exercise(
+    id="06.weights",
+    title="A softmax that knows what nothing is",
+    level=2,
+    minutes=12,
+    section="6.10",
+    prompt="""
+Write `weights(scores, mask)`: the softmax of each row of `scores` (..., Lq, Lk) over those keys
+that `mask` permits (boolean, True = may look, broadcastable to the scores). Hidden keys get weight
+exactly 0, and a query that may look at nothing gets a row of zeros.
+""",
+    stub="""
+def weights(scores, mask):
+    raise NotImplementedError
+""",
+    reference=weights,
+    cases=weight_cases,
+    axes="B H Lq Lk",
+    mistakes=(
+        Mistake(
+            "silent average",
+            lambda scores, mask: scores.masked_fill(~mask, -1e9).softmax(-1),
+            "You filled in a large negative number. In the row that may look at nothing all scores "
+            "are that number, and equal scores share equally: the query averages every key it was "
+            "forbidden to see. Only −∞ leaves nothing.",
+        ),
+        Mistake(
+            "not a number",
+            lambda scores, mask: scores.masked_fill(~mask, -torch.inf).softmax(-1),
+            "Right wherever there is something to look at. The row of nothing is 0/0, NaN. (To "
+            "multiply by the mask afterwards is no cure: 0 times NaN is NaN. Something has to be "
+            "filled in.)",
+        ),
+        Mistake(
+            "masked after",
+            lambda scores, mask: scores.softmax(-1) * mask,
+            "You masked after the softmax. The rows do not sum to 1, and the denominator has read "
+            "every hidden score: hide them before.",
+        ),
+        Mistake(
+            "masked after, divided",
+            renormalised,
+            "You masked after the softmax and divided each row by its sum. On paper that is right. "
+            "But a loud hidden key leaves the others nothing, and then you divide 0 by 0: hide the "
+            "scores before.",
+        ),
+        Mistake(
+            "opposite meaning",
+            lambda scores, mask: scores.masked_fill(mask, -torch.inf).softmax(-1),
+            "You hid what was permitted. `masked_fill` fills where its mask is True, and in this "
+            "book True means may look: `~`.",
+        ),
+        Mistake(
+            "added",
+            lambda scores, mask: (scores + mask).softmax(-1),
+            "The mask was added as a number: each permitted key gained 1, and nothing was hidden.",
+        ),
+        Mistake(
+            "multiplied",
+            lambda scores, mask: (scores * mask).softmax(-1),
+            "The mask was multiplied with the scores. A hidden key has score 0 now, and e⁰ is 1: "
+            "an ordinary weight.",
+        ),
+        Mistake(
+            "over the queries",
+            lambda scores, mask: scores.masked_fill(~mask, -torch.inf).softmax(-2),
+            "The softmax ran over the queries: your columns sum to 1. Each query shares out its "
+            "attention over the keys, the last axis.",
+        ),
+    ),
+    properties=(
+        Property(
+            "A row has to sum to 1, or to 0 if its query may look at nothing. Yours does not.",
+            rows_sum_to_one_or_none,
+        ),
+    ),
+    hints=(
+        "What has to be settled before the softmax, so that no denominator meets a hidden score? "
+        "And what can only be settled after it?",
+        "`masked_fill(~mask, -torch.inf)` before it makes every row right but one kind: 0/0.",
+        "After the softmax, all hidden places may be filled with 0. NaN stands in no others.",
+    ),
+    insight="Minus infinity before, zero after: two fills, and each does what the other cannot. "
+    "The second also stops the NaN on its way back through the gradient.",
+)
+
+# --- 06.heads: two masks and the axis of the heads -------------------------------------------
+
+
+def may_look(lengths: Tensor, length: int) -> Tensor:
+    place = torch.arange(length).to(lengths.device)
+    causal = place <= place[:, None]  # (L, L)
+    real = place >= length - lengths[:, None]  # (B, L)
+    return causal & real[:, None, None, :]
+
+
+def head_cases(generator: Generator) -> list[Case]:
+    def case(note: str, length: int, *lengths: int) -> Case:
+        sizes = {"B": len(lengths), "H": 1, "L": length}
+        return Case((torch.tensor(lengths), length), sizes, note)
+
+    some = torch.randint(1, 6, (4,), generator=generator).tolist()
+    return [
+        case("2 sentences, of 3 words and of 1", 4, 3, 1),
+        case("3 sentences, one of them full", 5, 5, 2, 4),
+        case(f"4 sentences of {some} words", 6, *some),
+        case("one sentence is empty", 3, 0, 2),
+    ]
+
+
+def combined(how: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, int], Tensor]:
+    """A mistake in how the right masks, causal (L, L) and real (B, L), are put together."""
+
+    def wrong(lengths: Tensor, length: int) -> Tensor:
+        place = torch.arange(length, device=lengths.device)
+        return how(place <= place[:, None], place >= length - lengths[:, None])
+
+    return wrong
+
+
+HEADS = Exercise(
+    id="06.heads",
+    title="Two masks and the axis of the heads",
+    level=2,
+    minutes=10,
+    section="6.10",
+    prompt="""
+A batch of sentences is to be written on at the right end, so the short ones are filled up on the
+*left*, to `length` words. `lengths` (B,) holds the number of real words of each. Write
+`may_look(lengths, length)`: the mask that is causal and hides the padding, the same for all heads,
+boolean, True = may look, of shape (B, 1, L, L). The rows of the padding may come out empty.
+""",
+    stub="""
+def may_look(lengths, length):
+    raise NotImplementedError
+""",
+    reference=may_look,
+    cases=head_cases,
+    axes="B H Lq Lk",
+    mistakes=(
+        Mistake(
+            "no axis for the heads",
+            combined(lambda causal, real: causal & real[:, None, :]),
+            "Broadcasting counts from the right, so a mask of three axes lines up with (H, Lq, "
+            "Lk), and sentence b's mask goes to head b. If B equals H nobody complains. Insert an "
+            "axis of size 1.",
+        ),
+        Mistake(
+            "sentences on the axis of the heads",
+            combined(lambda causal, real: causal & real[None, :, None, :]),
+            "The sentences stand on the axis of the heads. With as many heads as sentences this "
+            "runs, and hides the wrong words: the batch comes first.",
+        ),
+        Mistake(
+            "either",
+            combined(lambda causal, real: causal | real[:, None, None, :]),
+            "You combined with *or*: a look is allowed if one of the masks allows it. Both have to "
+            "allow it.",
+        ),
+        Mistake(
+            "queries hidden",
+            combined(lambda causal, real: causal & real[:, None, :, None]),
+            "You crossed out the rows of the padding, and its columns are still there: real words "
+            "look at it. Who must not be seen is a key, the last axis.",
+        ),
+        Mistake(
+            "only padding",
+            combined(lambda causal, real: real[:, None, None, :].expand(-1, -1, len(causal), -1)),
+            "The padding is hidden. The future is not: the causal mask is missing.",
+        ),
+        Mistake(
+            "only causal",
+            combined(lambda causal, real: causal.expand(len(real), 1, -1, -1)),
+            "The future is hidden. The padding is not: `lengths` had no influence.",
+        ),
+        Mistake(
+            "other triangle",
+            combined(lambda causal, real: causal.mT & real[:, None, None, :]),
+            "The triangle lies on the wrong side: every word sees what comes after it. Row i needs "
+            "the keys j ≤ i.",
+        ),
+        Mistake(
+            "True means hidden",
+            combined(lambda causal, real: ~(causal & real[:, None, None, :])),
+            "The cells are right, and their meaning is the opposite one: True = may NOT look.",
+        ),
+        Mistake(
+            "padded on the right",
+            combined(lambda causal, real: causal & real.flip(-1)[:, None, None, :]),
+            "You hid the ends of the sentences, as `padding_mask` does. This batch is filled up on "
+            "the left: the real words are the last ones.",
+        ),
+        Mistake(
+            "padding of this length",
+            lambda lengths, length: combined(lambda causal, real: causal & real[:, None, None, :])(
+                length - lengths, length
+            ),
+            "You took `lengths` for the number of padded places. It counts the real words; the "
+            "padding is as long as what is missing to `length`.",
+        ),
+        Mistake(
+            "one place too few",
+            lambda lengths, length: combined(lambda causal, real: causal & real[:, None, None, :])(
+                lengths - 1, length
+            ),
+            "Off by one: the first real word of each sentence is hidden. Places are counted from "
+            "0, so after p places of padding the first word stands at place p.",
+        ),
+        Mistake(
+            "not itself",
+            combined(lambda causal, real: causal.tril(-1) & real[:, None, None, :]),
+            "Off by one: a word may not look at itself here. Row i sees the keys j ≤ i.",
+        ),
+    ),
+    hints=(
+        "Make the two masks first: one of shape (L, L), one of shape (B, L). Which axis of the "
+        "second speaks about keys?",
+        "Compare `torch.arange(length)` with itself, and with the place at which each sentence "
+        "begins.",
+        "Indexing with None inserts an axis: (B, L) becomes (B, 1, 1, L). Then `&` broadcasts.",
+    ),
+    insight="With the padding on the right, the causal mask alone hides it from every real word. "
+    "On the left it stands in everybody's past: here forgetting the second mask would have cost.",
+)
+
+# --- 06.pytorch: our mask for PyTorch's layer ------------------------------------------------
+
+
+def for_pytorch(mask: Tensor, n_heads: int) -> Tensor:
+    per_head = mask.expand(-1, n_heads, -1, -1)  # (B, H, Lq, Lk)
+    return ~per_head.flatten(0, 1)
+
+
+def pytorch_cases(generator: Generator) -> list[Case]:
+    def case(note: str, n_heads: int, *shape: int) -> Case:
+        mask = torch.rand(*shape, generator=generator) < 0.5
+        mask[..., 0] = True
+        mask[0, 0, 0, 1], mask[-1, 0, 0, 1] = True, False  # no two sentences alike
+        mask[:, 0, 1, 1], mask[:, -1, 1, 1] = True, shape[1] == 1  # no two heads alike
+        sizes = {"B": shape[0], "H": n_heads, "Lq": shape[2], "Lk": shape[3]}
+        return Case((mask, n_heads), sizes, note)
+
+    return [
+        case("1 sentence, one mask for 2 heads", 2, 1, 1, 3, 4),
+        case("2 sentences, one mask each for all 3 heads", 3, 2, 1, 4, 5),
+        case("2 sentences, a mask for each of the 3 heads", 3, 2, 3, 5, 7),
+        case("4 sentences, a mask for each of the 2 heads", 2, 4, 2, 3, 6),
+    ]
+
+
+def heads_outside(mask: Tensor, n_heads: int) -> Tensor:
+    return mask.transpose(0, 1).expand(n_heads, -1, -1, -1).flatten(0, 1)
+
+
+PYTORCH = Exercise(
+    id="06.pytorch",
+    title="Our mask for PyTorch's layer",
+    level=3,
+    minutes=12,
+    section="6.9",
+    prompt="""
+`nn.MultiheadAttention` wants one `attn_mask` of shape (B·H, Lq, Lk), in which True means may NOT
+look. It takes them in the order sentence 0 with all its heads, sentence 1 with all its heads, and
+so on. Our `mask` (True = may look) has shape (B, 1, Lq, Lk), the same for all `n_heads` heads, or
+(B, H, Lq, Lk). The conversion below runs, and PyTorch accepts what it returns. Find its two faults.
+""",
+    stub="""
+def for_pytorch(mask, n_heads):
+    raise NotImplementedError  # repair the lines below, then delete this one
+    per_head = mask.transpose(0, 1).expand(n_heads, -1, -1, -1)
+    return per_head.flatten(0, 1)
+""",
+    reference=for_pytorch,
+    cases=pytorch_cases,
+    axes="B·H Lq Lk",
+    mistakes=(
+        Mistake(
+            "unrepaired",
+            heads_outside,
+            "Both faults are still there. What does True mean to this layer, and which axis runs "
+            "slowest in its order?",
+        ),
+        Mistake(
+            "heads outside",
+            lambda mask, n_heads: ~heads_outside(mask, n_heads),
+            "The meaning is right now. The order is still head 0 of all sentences, then head 1 of "
+            "all sentences: the sentences belong outside. Both orders have the same shape, so "
+            "PyTorch cannot complain.",
+        ),
+        Mistake(
+            "still may look",
+            lambda mask, n_heads: mask.expand(-1, n_heads, -1, -1).flatten(0, 1),
+            "The order is right now. The meaning is still ours: to this layer True means may NOT "
+            "look, so each word sees just what was hidden from it.",
+        ),
+        Mistake(
+            "first head for all",
+            lambda mask, n_heads: ~mask[:, :1].expand(-1, n_heads, -1, -1).flatten(0, 1),
+            "Every head got the mask of head 0. If the mask has an axis of heads already, keep it.",
+        ),
+        Mistake(
+            "one mask per sentence",
+            lambda mask, n_heads: ~mask[:, 0],
+            "There is one mask per sentence here, and none per head. With three axes this layer "
+            "reads sentence times head.",
+        ),
+        Mistake(
+            "four axes",
+            lambda mask, n_heads: ~mask.expand(-1, n_heads, -1, -1),
+            "Order and meaning are right, but there are four axes. This layer counts sentence and "
+            "head on one: join them with `flatten`.",
+        ),
+        Mistake(
+            "numbers to add",
+            lambda mask, n_heads: (
+                torch.zeros(mask.shape)
+                .masked_fill(~mask.cpu(), -torch.inf)
+                .expand(-1, n_heads, -1, -1)
+                .flatten(0, 1)
+                .to(mask.device)
+            ),
+            "Numbers that are added, 0 and −inf, would do for the layer as well. Asked for is the "
+            "boolean mask, where True hides.",
+        ),
+        Mistake(
+            "queries and keys swapped",
+            lambda mask, n_heads: ~mask.mT.expand(-1, n_heads, -1, -1).flatten(0, 1),
+            "Queries and keys have changed places. Only the order of sentences and heads was "
+            "wrong.",
+        ),
+    ),
+    hints=(
+        "One fault is the meaning of True. The other is an order that cannot be seen in the shape.",
+        "Flattening (H, B, …) puts all sentences of head 0 first. Which axes have to be flattened, "
+        "in which order?",
+        "Without the `transpose`, `expand` has to stretch axis 1. And one `~`.",
+    ),
+    insight="B·H and H·B are the same number, so no shape check finds this. A batch of one "
+    "sentence, or of equal sentences, does not find it either: test with sentences that differ.",
+)
+
+EXERCISES = (CAUSAL, VERDICT, WEIGHTS, HEADS, PYTORCH)

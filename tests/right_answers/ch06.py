@@ -1,0 +1,173 @@
+"""Right answers to the exercises of chapter 6, and the mutants of its references that are right."""
+
+import torch
+import torch.nn.functional as F
+
+from attnbook import scaled_dot_product_attention
+from attnbook.attention import softmax
+from attnbook.masks import causal_mask, combine_masks, padding_mask
+
+
+def causal_rows(n_queries, n_keys):
+    return causal_mask(n_keys)[n_keys - n_queries :]
+
+
+def causal_loop(n_queries, n_keys):
+    mask = torch.zeros(n_queries, n_keys, dtype=torch.bool)
+    for i in range(n_queries):
+        mask[i, : n_keys - n_queries + i + 1] = True
+    return mask
+
+
+def causal_compared(n_queries, n_keys):
+    place = torch.arange(n_keys - n_queries, n_keys)
+    return torch.arange(n_keys)[None] <= place[:, None]
+
+
+def causal_hidden(n_queries, n_keys):
+    return ~torch.ones(n_queries, n_keys).triu(n_keys - n_queries + 1).bool()
+
+
+def verdict_ifs(program):
+    if program in "acf":
+        return "leak"
+    return "blind" if program == "b" else "sealed"
+
+
+def verdict_measured(program):
+    """Build the program and let the chapter's leak detector judge it."""
+    generator = torch.Generator().manual_seed(3)
+    x = torch.randn(6, 4, generator=generator)
+    w_q, w_k, w_v = torch.randn(3, 4, 4, generator=generator)
+    ones = torch.ones(6, 6, dtype=torch.bool)
+    causal = ones.tril()
+
+    def attend(x, mask):
+        return scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v, mask)[0]
+
+    def two_layers(x):
+        y = x + attend(x, causal)
+        return y + attend(y, causal)
+
+    def scores(x):
+        return x @ w_q @ (x @ w_k).mT / 2
+
+    run = {
+        "a": lambda x: attend(x, ones.tril(1)),
+        "b": lambda x: attend(x, causal & ~ones.tril(-3)),
+        "c": lambda x: (scores(x).softmax(-1) * causal) @ (x @ w_v),
+        "d": lambda x: scores(x).masked_fill(~causal, -1e9).softmax(-1) @ (x @ w_v),
+        "e": two_layers,
+        "f": lambda x: attend(x, causal) - attend(x, causal).mean(0),
+    }[program]
+    if program != "d":  # in double precision even a tiny weight counts
+        x, w_q, w_k, w_v = x.double(), w_q.double(), w_k.double(), w_v.double()
+    columns = []
+    for j in range(6):
+        other = x.clone()
+        other[j] = -x[j]
+        columns.append((run(other) != run(x)).any(-1))
+    moved = torch.stack(columns, dim=1)
+    if moved.triu(1).any():
+        return "leak"
+    return "sealed" if moved.tril().equal(causal) else "blind"
+
+
+def verdict_list(program):
+    return ["leak", "Blind", "leak ", "sealed", "SEALED", "leak"][ord(program) - ord("a")]
+
+
+def weights_library(scores, mask):
+    return softmax(scores.masked_fill(~mask, -torch.inf))
+
+
+def weights_billion_and_product(scores, mask):
+    return scores.masked_fill(~mask, -1e9).softmax(-1) * mask
+
+
+def weights_where(scores, mask):
+    hidden = torch.where(mask, scores, -torch.inf)
+    return torch.where(mask, F.softmax(hidden, dim=-1), 0.0)
+
+
+def weights_nan_to_num(scores, mask):
+    return scores.masked_fill(mask.logical_not(), float("-inf")).softmax(-1).nan_to_num(0.0)
+
+
+def weights_by_hand(scores, mask):
+    hidden = scores.masked_fill(~mask, -1e4)
+    powers = (hidden - hidden.amax(-1, keepdim=True)).exp() * mask
+    return powers / powers.sum(-1, keepdim=True).clamp_min(1e-9)
+
+
+def weights_loop(scores, mask):
+    mask = mask.expand(scores.shape).flatten(0, -2)
+    rows = []
+    for row, seen in zip(scores.flatten(0, -2), mask, strict=True):
+        made = torch.zeros_like(row)
+        made[seen] = row[seen].softmax(0)
+        rows.append(made)
+    return torch.stack(rows).view_as(scores)
+
+
+def may_look_library(lengths, length):
+    causal = causal_mask(length).to(lengths.device)
+    return combine_masks(causal, padding_mask(lengths, length).flip(-1))[:, None]
+
+
+def may_look_loop(lengths, length):
+    mask = torch.zeros(len(lengths), 1, length, length, dtype=torch.bool, device=lengths.device)
+    for b, n in enumerate(lengths.tolist()):
+        for i in range(length):
+            mask[b, 0, i, length - n : i + 1] = True
+    return mask
+
+
+def may_look_distance(lengths, length):
+    place = torch.arange(length, device=lengths.device)
+    back = place[:, None] - place  # (L, L)
+    word = place[:, None] - (length - lengths)[:, None, None, None]  # (B, 1, L, 1)
+    return (back >= 0) & (back <= word)
+
+
+def for_pytorch_repeat(mask, n_heads):
+    if mask.size(1) == 1:
+        mask = mask.repeat_interleave(n_heads, dim=1)
+    return ~mask.reshape(-1, *mask.shape[2:])
+
+
+def for_pytorch_cat(mask, n_heads):
+    rows = [mask[b, h % mask.size(1)] for b in range(len(mask)) for h in range(n_heads)]
+    return torch.stack(rows).logical_not()
+
+
+def for_pytorch_interleave(mask, n_heads):
+    per_sentence = n_heads // mask.size(1)
+    return (mask == 0).flatten(0, 1).repeat_interleave(per_sentence, dim=0)
+
+
+RIGHT = {
+    "06.causal": (causal_rows, causal_loop, causal_compared, causal_hidden),
+    "06.verdict": (verdict_ifs, verdict_measured, verdict_list),
+    "06.weights": (
+        weights_library,
+        weights_billion_and_product,
+        weights_where,
+        weights_nan_to_num,
+        weights_by_hand,
+        weights_loop,
+    ),
+    "06.heads": (may_look_library, may_look_loop, may_look_distance),
+    "06.pytorch": (for_pytorch_repeat, for_pytorch_cat, for_pytorch_interleave),
+}
+
+# A mutant that computes the same is no wrong answer: what it says instead, and why it is right.
+EQUIVALENT = {
+    "06.heads": {
+        "def may_look(lengths: Tensor, length: int) -> Tensor:\n"
+        "    place = torch.arange(length).to(lengths.device)\n"
+        "    causal = place <= place[:, None]\n"
+        "    real = place >= length - lengths[:, None]\n"
+        "    return real[:, None, None, :] & causal": "and is the same both ways",
+    },
+}
