@@ -88,6 +88,13 @@ def lookup(query, keys, values):
             "Here the scores are asked for as they are.",
         ),
         Mistake(
+            "cosine",
+            lambda query, keys, values: (
+                torch.cosine_similarity(keys, query[None]).softmax(0) @ values
+            ),
+            "The scores were cosines. Attention keeps the plain dot product, lengths included.",
+        ),
+        Mistake(
             "mixed the cards",
             lambda query, keys, values: (keys @ query).softmax(0) @ keys,
             "You mixed the index cards. The keys decide who contributes; what is contributed are "
@@ -179,7 +186,7 @@ WINNERS: Beliefs = {
     },
     "mute": {
         "A": "A query of zeros scores 0 with every card, A too. A softmax sees differences only.",
-        "B": "B's length cannot help it: 0 times 10 is 0. Compare the three scores once more.",
+        "B": "B's length cannot help it: 0 times any length is 0. Compare the three scores again.",
         "C": "C's score is 0, as before. Look at what the scores of the others have become.",
     },
 }
@@ -307,8 +314,9 @@ def temper(scores, temperature):
         Mistake(
             "one maximum for all",
             lambda scores, temperature: overflowing(scores - scores.max(), temperature),
-            "One maximum was subtracted from all rows. In a row that lies far below it every power "
-            "becomes 0, and 0/0 is nan: each row needs its own maximum.",
+            "In some rows every power became 0, and 0/0 is nan. Did you subtract one maximum from "
+            "all rows? Each needs its own. Or did you raise the weights to a power? The small ones "
+            "had been rounded to 0 by then: heat the scores.",
         ),
         Mistake(
             "over the questions",
@@ -576,6 +584,14 @@ def lookups(queries, keys, values):
             "a sum over the topics. (`len` counts rows.)",
         ),
         Mistake(
+            "scale by the width of a value",
+            lambda queries, keys, values: (
+                (queries @ keys.T / math.sqrt(values.size(1))).softmax(1) @ values
+            ),
+            "You divided by √Dv, the width of a value. Values have no part in a score: it is the "
+            "width of the cards that counts.",
+        ),
+        Mistake(
             "scale after the softmax",
             lambda queries, keys, values: (
                 (queries @ keys.T).softmax(1) / math.sqrt(keys.size(1)) @ values
@@ -739,7 +755,7 @@ def experiment(claim):
         "Two claims speak about two things each: the crowd and the place, every machine and not "
         "only yours. The experiment has to reach both.",
     ),
-    insight="Sections 1.7 to 1.9 ran exactly these five. You can now read somebody else's curve "
+    insight="Sections 1.7 to 1.9 ran these five. You can now read somebody else's curve "
     "and ask what was held still.",
     code=False,
 )
