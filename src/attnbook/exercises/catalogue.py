@@ -2,7 +2,13 @@
 
 import difflib
 
-from attnbook.exercises import ch01_library, ch03_single_head, ch05_cross, ch06_masks
+from attnbook.exercises import (
+    ch01_library,
+    ch03_single_head,
+    ch05_cross,
+    ch06_masks,
+    ch07_positions,
+)
 from attnbook.exercises.exercise import Exercise
 
 CHAPTERS: dict[str, tuple[Exercise, ...]] = {
@@ -10,6 +16,7 @@ CHAPTERS: dict[str, tuple[Exercise, ...]] = {
     "3. One head": ch03_single_head.EXERCISES,
     "5. Two sequences": ch05_cross.EXERCISES,
     "6. Masks": ch06_masks.EXERCISES,
+    "7. Positions": ch07_positions.EXERCISES,
 }
 ALL: dict[str, Exercise] = {e.id: e for exercises in CHAPTERS.values() for e in exercises}
 

@@ -1,0 +1,780 @@
+"""Exercises of chapter 7: positional encoding."""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Generator, Tensor
+
+from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw, except_for
+
+# --- 07.order: what a shuffle does -----------------------------------------------------------
+
+SITUATIONS = ("bare", "places", "baggage", "context", "torn", "causal")
+
+
+def after_shuffle(situation: str) -> str:
+    return {
+        "bare": "reordered",
+        "places": "other",
+        "baggage": "reordered",
+        "context": "same",
+        "torn": "other",
+        "causal": "same",
+    }[situation]
+
+
+MISJUDGED = {
+    ("bare", "same"): (
+        "bare: the six rows are the same six, but each has followed its word to a new place. "
+        "*Equivariant* is not *invariant*."
+    ),
+    ("bare", "other"): (
+        "bare: where would a new number come from? Each row is a sum over all words, and a sum "
+        "does not ask in which order its terms come."
+    ),
+    ("places", "same"): (
+        "places: here each word gets the encoding of its new place, and with it another row, key "
+        "and value. Could the numbers stay?"
+    ),
+    ("places", "reordered"): (
+        "places: this would be so if each word kept its old encoding. It gets the one of its new "
+        "place, which is what an encoding is for."
+    ),
+    ("baggage", "same"): (
+        "baggage: the rows that go in have changed places, so those that come out do too."
+    ),
+    ("baggage", "other"): (
+        "baggage: the encodings travel with the words. The layer sees the same six rows, whatever "
+        "is in them, and attention itself is as blind as before."
+    ),
+    ("context", "reordered"): (
+        "context: the output has one row per query, and the queries stayed where they were."
+    ),
+    ("context", "other"): (
+        "context: each key moved together with its value. Every query finds the same pairs, and "
+        "adds them up in another order."
+    ),
+    ("torn", "same"): (
+        "torn: each weight belongs to a key, and multiplies the value that stands in the same "
+        "place. Those are no longer a pair."
+    ),
+    ("torn", "reordered"): (
+        "torn: which row would be whose? Every query mixes values by weights that were meant for "
+        "others."
+    ),
+    ("causal", "reordered"): ("causal: you look at one row, the last, and its word did not move."),
+    ("causal", "other"): (
+        "causal: the last word sees all six, before and after. One layer of attention adds them "
+        "up, and the mask takes nothing away from it. (The *other* rows change.)"
+    ),
+}
+
+
+def misjudge(situation: str, answer: str) -> Callable[[str], str]:
+    return except_for(after_shuffle, situation, answer)
+
+
+ORDER = Exercise(
+    id="07.order",
+    title="What a shuffle does",
+    level=1,
+    minutes=8,
+    section="7.13",
+    prompt="""
+Six rows go through attention; then some are shuffled and go through once more.
+`after_shuffle(situation)` says what has become of the output: `"same"` (equal, row by row),
+`"reordered"` (the same rows, shuffled as the words were), or `"other"` (new numbers).
+
+| situation | what happens |
+|:--|:--|
+| `"bare"` | self-attention without positions, all rows are shuffled |
+| `"places"` | the words are shuffled, then sinusoids are added, then self-attention |
+| `"baggage"` | sinusoids are added, then the sums are shuffled, then self-attention |
+| `"context"` | keys and values are shuffled, both in the same way; the queries stay |
+| `"torn"` | the keys alone are shuffled; queries and values stay |
+| `"causal"` | one layer, causal mask, rows 0 to 4 are shuffled; look at row 5 of the output |
+""",
+    stub="""
+def after_shuffle(situation):
+    raise NotImplementedError
+    answers = {"bare": "", "places": "", "baggage": "", "context": "", "torn": "", "causal": ""}
+    return answers[situation]
+""",
+    reference=after_shuffle,
+    cases=lambda generator: [Case((s,), note=f'situation "{s}"') for s in SITUATIONS],
+    mistakes=tuple(
+        Mistake(f"{situation}: {answer}", misjudge(situation, answer), says)
+        for (situation, answer), says in MISJUDGED.items()
+    ),
+    hints=(
+        "An output row is a sum over pairs of weight and value. Which sum changes its terms?",
+        "Ask twice each time: does the *set* of key-value pairs change? Do the *queries* move?",
+        "If only the order of the pairs changes, nothing does. If the queries move, their rows "
+        "move along. If pairs are torn, or rows get another encoding, there are new numbers.",
+    ),
+    insight="Attention treats keys and values as a set of pairs, and queries one by one. All of "
+    "section 7.1 follows from that.",
+    code=False,
+)  # fmt: skip
+
+# --- 07.encode: a row of clocks --------------------------------------------------------------
+
+
+def encode(length: int, d_model: int) -> Tensor:
+    speed = 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)  # (D / 2,)
+    angles = torch.arange(length)[:, None] * speed  # (L, D / 2)
+    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
+
+
+def encode_cases(generator: Generator) -> list[Case]:
+    sizes = ((3, 4), (5, 6), (4, 10), (6, 2), (1, 8))
+    return [Case((n, d), {"L": n, "D": d}, f"length {n}, width {d}") for n, d in sizes]
+
+
+def clocks(length: int, speed: Tensor, first: int = 0) -> Tensor:
+    angles = torch.arange(first, first + length)[:, None] * speed
+    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
+
+
+def speeds(d_model: int, base: float = 10000.0) -> Tensor:
+    return base ** (-torch.arange(0, d_model, 2) / d_model)
+
+
+def own_speed(length: int, d_model: int, count: int = 1) -> Tensor:
+    speed = 10000.0 ** (-count * torch.arange(d_model) / d_model)
+    angles = torch.arange(length)[:, None] * speed
+    return torch.where(torch.arange(d_model) % 2 == 0, angles.sin(), angles.cos())
+
+
+def halves(length: int, d_model: int) -> Tensor:
+    angles = torch.arange(length)[:, None] * speeds(d_model)
+    return torch.cat((angles.sin(), angles.cos()), dim=-1)
+
+
+def one_pair_short(d_model: int) -> Tensor:
+    return 10000.0 ** (-torch.arange(d_model // 2) / max(d_model // 2 - 1, 1))
+
+
+ENCODE = Exercise(
+    id="07.encode",
+    title="A row of clocks",
+    level=2,
+    minutes=10,
+    section="7.3",
+    prompt="""
+Write `encode(length, d_model)`: the sinusoidal encodings of the positions 0, 1, …, length − 1.
+`d_model`, or D, is even. The answer has shape (L, D) and PyTorch's default dtype: column 2k is the
+sine of hand k and column 2k + 1 its cosine. Hand k turns by 10000^(−2k/D) from one position to the
+next. Do it without a loop over positions, if you can.
+""",
+    stub="""
+def encode(length, d_model):
+    raise NotImplementedError
+""",
+    reference=encode,
+    cases=encode_cases,
+    axes="L D",
+    mistakes=(
+        Mistake(
+            "halves",
+            halves,
+            "All sines stand before all cosines here. Many programs do so, and a head can learn "
+            "from either. The formula alternates: column 2k is a sine, column 2k + 1 its cosine.",
+        ),
+        Mistake(
+            "positions from 1",
+            lambda length, d_model: clocks(length, speeds(d_model), first=1),
+            "Your first row is position 1. Position 0 has a row too: sines 0, cosines 1.",
+        ),
+        Mistake(
+            "half the exponent",
+            lambda length, d_model: clocks(length, speeds(d_model) ** 0.5),
+            "Your hands slow down half as fast as they should: hand k needs the exponent 2k/D, "
+            "not k/D. (With `arange(0, D, 2)` the 2 is already in.)",
+        ),
+        Mistake(
+            "the two counted twice",
+            lambda length, d_model: clocks(length, speeds(d_model) ** 2),
+            "Your hands slow down twice as fast as they should. Does `arange(0, D, 2)` count 2k, "
+            "and is there another 2 in the exponent?",
+        ),
+        Mistake(
+            "a speed for each column",
+            own_speed,
+            "Each of your columns has a speed of its own. A sine and the cosine beside it are one "
+            "hand: column 2k + 1 takes the same angle as column 2k.",
+        ),
+        Mistake(
+            "k taken for the column",
+            lambda length, d_model: own_speed(length, d_model, count=2),
+            "You put the number of the column for k. It counts hands, k = 0 … D/2 − 1, and each "
+            "hand fills two columns with the same angle.",
+        ),
+        Mistake(
+            "cosine first",
+            lambda length, d_model: (
+                clocks(length, speeds(d_model)).unflatten(-1, (-1, 2)).flip(-1).flatten(1)
+            ),
+            "Your cosines stand before your sines. Row 0 has to begin 0, 1.",
+        ),
+        Mistake(
+            "sines only",
+            lambda length, d_model: (
+                torch.arange(length)[:, None] * speeds(d_model).repeat_interleave(2)
+            ).sin(),
+            "Every column is a sine here. A sine alone cannot be turned by a matrix; the odd "
+            "columns are cosines.",
+        ),
+        Mistake(
+            "ever faster",
+            lambda length, d_model: clocks(length, 1 / speeds(d_model)),
+            "Your hands get faster from left to right. The exponent is negative: divide by "
+            "10000^(2k/D).",
+        ),
+        Mistake(
+            "degrees",
+            lambda length, d_model: clocks(length, speeds(d_model) * math.pi / 180),
+            "You took the angles for degrees. One step turns the first hand by one *radian*, "
+            "which is what `sin` takes.",
+        ),
+        Mistake(
+            "another base",
+            lambda length, d_model: clocks(length, speeds(d_model, 1000.0)),
+            "Your base is 1000. The paper's is 10000.",
+        ),
+        Mistake(
+            "slowest hand at 1/10000",
+            lambda length, d_model: clocks(length, one_pair_short(d_model)),
+            "You divide by the last index, D/2 − 1, so that the slowest hand turns by 1/10000. "
+            "The formula divides by D: its slowest hand is a little faster.",
+        ),
+        Mistake(
+            "transposed",
+            lambda length, d_model: encode(length, d_model).T,
+            "Yours has the positions in the columns. One row is one position.",
+        ),
+    ),
+    properties=(
+        Property(
+            "Each sine and its cosine make a hand of length 1, and yours do not.",
+            lambda answer, case: bool(
+                (answer.unflatten(-1, (-1, 2)).norm(dim=-1) - 1).abs().max() < 1e-4
+            ),
+        ),
+    ),
+    hints=(
+        "Make two lists first: the positions, (L,), and the speeds, (D/2,). Every angle is a "
+        "product of one from each.",
+        "`torch.arange(length)[:, None] * speed` is (L, D/2). Take its sine and its cosine.",
+        "`torch.stack((sines, cosines), dim=-1)` is (L, D/2, 2); `.flatten(1)` makes them "
+        "alternate.",
+    ),
+    insight="Nothing in it depends on the words, or on the length: row 40 is the same in a text "
+    "of 41 words as in a book.",
+)
+
+# --- 07.distance: which row for which distance -----------------------------------------------
+
+
+def table_rows(length: int, max_distance: int) -> Tensor:
+    here = torch.arange(length)
+    distance = here - here[:, None]  # j - i: (L, L)
+    return distance.clamp(-max_distance, max_distance) + max_distance
+
+
+def distance_cases(generator: Generator) -> list[Case]:
+    sizes = ((3, 1), (6, 2), (4, 7), (5, 0), (1, 3))
+    return [Case((n, far), {"L": n}, f"length {n}, max_distance {far}") for n, far in sizes]
+
+
+def steps(length: int) -> Tensor:
+    return torch.arange(length) - torch.arange(length)[:, None]
+
+
+DISTANCE = Exercise(
+    id="07.distance",
+    title="Which row for which distance?",
+    level=2,
+    minutes=8,
+    section="7.9",
+    prompt="""
+Shaw's table has 2 · max_distance + 1 rows: row 0 for the distance −max_distance, the last for
++max_distance. Write `table_rows(length, max_distance)`: for each query i and key j the row of the
+table that belongs to the distance j − i, clipped to ±max_distance. The answer has shape (L, L) and
+holds whole numbers (`torch.long`).
+""",
+    stub="""
+def table_rows(length, max_distance):
+    raise NotImplementedError
+""",
+    reference=table_rows,
+    cases=distance_cases,
+    axes="L L",
+    mistakes=(
+        Mistake(
+            "i minus j",
+            lambda length, far: steps(length).T.clamp(-far, far) + far,
+            "You took i − j: before and after have changed places. A key to the left of its query "
+            "has a negative distance here, j − i.",
+        ),
+        Mistake(
+            "not clipped",
+            lambda length, far: steps(length) + far,
+            "Far keys get rows that the table does not have. Clip the distance first. (A row "
+            "below 0 would not even raise: PyTorch counts it from the end.)",
+        ),
+        Mistake(
+            "not moved",
+            lambda length, far: steps(length).clamp(-far, far),
+            "These are the clipped distances, and some are negative. PyTorch would count those "
+            "from the *end* of the table. Row 0 belongs to −max_distance.",
+        ),
+        Mistake(
+            "without direction",
+            lambda length, far: steps(length).abs().clamp(max=far),
+            "You took the distance without its sign, so that left and right share a row. The "
+            "table has rows for both sides.",
+        ),
+        Mistake(
+            "clipped after moving",
+            lambda length, far: (steps(length) + far).clamp(-far, far),
+            "You moved first and clipped to ±max_distance afterwards, as if the distances still "
+            "were between those. Clip first, or clip to what the rows may be.",
+        ),
+        Mistake(
+            "clipped on the right only",
+            lambda length, far: steps(length).clamp(max=far) + far,
+            "You clipped distances that are too large, and not those that are too small: far keys "
+            "on the left get negative rows. Clip on both sides.",
+        ),
+        Mistake(
+            "moved by the length",
+            lambda length, far: steps(length).clamp(-far, far) + length - 1,
+            "You moved by length − 1. The rows must not depend on how long the sentence is: "
+            "distance 0 is in the middle of the table.",
+        ),
+        Mistake(
+            "rows from 1",
+            lambda length, far: steps(length).clamp(-far, far) + far + 1,
+            "Your rows count from 1: the last one does not exist.",
+        ),
+        Mistake(
+            "the key's place",
+            lambda length, far: (torch.arange(length).clamp(max=far) + far).expand(length, length),
+            "All your rows are equal: this is the place of the key. A distance also asks where "
+            "the query stands.",
+        ),
+        Mistake(
+            "wrapped around",
+            lambda length, far: steps(length) % (2 * far + 1),
+            "You wrapped the distances around, so that a far key shares its row with a near one. "
+            "Clipping gives all far keys the outermost row.",
+        ),
+    ),
+    hints=(
+        "`torch.arange(length)` twice, once lying and once standing: their difference is (L, L).",
+        "`clamp(-max_distance, max_distance)` clips. What has to be added so that the smallest "
+        "becomes 0?",
+        "`(here - here[:, None]).clamp(-max_distance, max_distance) + max_distance`.",
+    ),
+    insight="The matrix for a long sentence contains that for a short one. That is why Shaw's "
+    "model carries on beyond the lengths it was trained on.",
+)
+
+# --- 07.repair: three faults in three lines --------------------------------------------------
+
+
+def placed_scores(x: Tensor, table: Tensor, w_q: Tensor, w_k: Tensor) -> Tensor:
+    rows = x + table[: x.size(-2)]
+    query, key = rows @ w_q, rows @ w_k
+    return query @ key.mT / math.sqrt(query.size(-1))
+
+
+def repair_cases(generator: Generator) -> list[Case]:
+    def case(note: str, b: int, length: int, d: int, d_k: int, longest: int) -> Case:
+        shapes = ((b, length, d), (longest, d), (d, d_k), (d, d_k))
+        sizes = {"B": b, "L": length, "D": d, "Dk": d_k, "the table": longest}
+        return Case(tuple(draw(generator, *shape) for shape in shapes), sizes, note)
+
+    return [
+        case("one sentence of 3 words", 1, 3, 4, 2, 6),
+        case("two sentences of 5 words", 2, 5, 6, 3, 8),
+        case("three sentences of 4 words", 3, 4, 5, 7, 9),
+    ]
+
+
+Line = Callable[[Tensor, Tensor], Tensor]
+
+
+def faulty(
+    place: Line = lambda x, table: x + table[: x.size(-2)],
+    key_of: Line = lambda x, rows: rows,
+    width_of: Line = lambda x, query: query,
+) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
+    """The three lines, each right unless a wrong one is given."""
+
+    def scores(x: Tensor, table: Tensor, w_q: Tensor, w_k: Tensor) -> Tensor:
+        rows = place(x, table)
+        query, key = rows @ w_q, key_of(x, rows) @ w_k
+        return query @ key.mT / math.sqrt(width_of(x, query).size(-1))
+
+    return scores
+
+
+def by_batch(x: Tensor, table: Tensor) -> Tensor:
+    return x + table[: len(x)]
+
+
+def of_words(x: Tensor, other: Tensor) -> Tensor:
+    return x
+
+
+def after_projection(x: Tensor, table: Tensor, w_q: Tensor, w_k: Tensor) -> Tensor:
+    places = table[: x.size(-2)]
+    query, key = x @ w_q + places, x @ w_k + places
+    return query @ key.mT / math.sqrt(query.size(-1))
+
+
+REPAIR = Exercise(
+    id="07.repair",
+    title="Three faults in three lines",
+    level=2,
+    minutes=10,
+    section="7.8",
+    prompt="""
+These three lines should add learned positions to the rows, project them, and compare. On a single
+sentence they run, and the shape is right. Each line holds one fault: repair them. `x` is (B, L, D);
+`table` is (N, D), its row t is the encoding of position t, and N is at least L; `w_q` and `w_k` are
+(D, Dk); the answer is (B, L, L).
+""",
+    stub="""
+def placed_scores(x, table, w_q, w_k):
+    raise NotImplementedError  # repair the lines below, then delete this one
+    rows = x + table[: len(x)]
+    query, key = rows @ w_q, x @ w_k
+    return query @ key.mT / math.sqrt(x.size(-1))
+""",
+    reference=placed_scores,
+    cases=repair_cases,
+    axes="B L L",
+    mistakes=(
+        Mistake(
+            "nothing repaired",
+            faulty(by_batch, of_words, of_words),
+            "All three faults are still there. Start with the first line: what is `len(x)` when "
+            "`x` is (B, L, D)?",
+        ),
+        Mistake(
+            "only the scale repaired",
+            faulty(by_batch, of_words),
+            "The scale is right now. In the first line ask what `len(x)` is, in the second whose "
+            "places the keys know.",
+        ),
+        Mistake(
+            "only the keys repaired",
+            faulty(by_batch, width_of=of_words),
+            "Keys and queries both know their place now. In the first line ask what `len(x)` is, "
+            "in the last over which width the dot product adds up.",
+        ),
+        Mistake(
+            "only the places repaired",
+            faulty(key_of=of_words, width_of=of_words),
+            "Every word gets its own place now. But the keys are still made from words without "
+            "places, and the root is of another width than the dot product's.",
+        ),
+        Mistake(
+            "places of the batch",
+            faulty(by_batch),
+            "`len(x)` is B, the number of sentences, not of words. With one sentence all words get "
+            "the row of position 0, and nothing is raised. The places run along axis −2.",
+        ),
+        Mistake(
+            "keys without places",
+            faulty(key_of=of_words),
+            "The queries know where they stand and the keys do not. No query can ask for a place "
+            "that no key has.",
+        ),
+        Mistake(
+            "scaled by the model's width",
+            faulty(width_of=of_words),
+            "The last line still divides by √D. Queries and keys are Dk wide, so their dot "
+            "products add up over Dk.",
+        ),
+        Mistake(
+            "scaled by the length",
+            faulty(width_of=lambda x, query: x.mT),
+            "You divide by √L, the number of words. A dot product adds up over the width of a "
+            "query, `size(-1)`.",
+        ),
+        Mistake(
+            "scale gone",
+            lambda x, table, w_q, w_k: placed_scores(x, table, w_q, w_k) * math.sqrt(w_q.size(-1)),
+            "The wrong root is gone, and with it the scale. Something has to divide the scores.",
+        ),
+        Mistake(
+            "positions from 1",
+            faulty(lambda x, table: x + table[1 : x.size(-2) + 1]),
+            "Your first word gets row 1 of the table. Row 0 is the encoding of position 0.",
+        ),
+        Mistake(
+            "the last rows",
+            faulty(lambda x, table: x + table[-x.size(-2) :]),
+            "You took the last rows of the table. The first word stands at position 0.",
+        ),
+        Mistake(
+            "after the projection",
+            after_projection,
+            "You added the places after the projection. There the rows are Dk wide and the places "
+            "D, and W_Q and W_K could not turn them: add them to the rows before.",
+        ),
+        Mistake(
+            "not added",
+            faulty(lambda x, table: x),
+            "These are the scores of the words alone. Where do the places come in?",
+        ),
+    ),
+    hints=(
+        "Write the shape of each thing. `table[: n]` is (n, D); which n fits under (B, L, D)?",
+        "Queries and keys are made from the *same* rows, and the root is of the width in which "
+        "they meet.",
+        "`x.size(-2)`, `rows @ w_k`, `query.size(-1)`.",
+    ),
+    insight="`len(x)` works for a sentence without a batch. With a batch of one it is wrong in "
+    "silence, with two it raises: test with sizes that all differ.",
+)
+
+# --- 07.longer: choose the experiment --------------------------------------------------------
+
+EXPERIMENTS = ("A", "B", "C", "D", "E")
+
+
+def verdict(experiment: str) -> str:
+    return {"A": "order", "B": "fair", "C": "seen", "D": "length", "E": "length"}[experiment]
+
+
+MISCHOSEN = {
+    ("A", "fair"): (
+        "A: a model without any positions would pass. The highest card is the same in every order."
+    ),
+    ("A", "length"): (
+        "A: 48 cards are longer than 12. But does one have to know where they stand?"
+    ),
+    ("A", "seen"): ("A: no deal of 48 was trained on. The fault is in the task."),
+    ("B", "order"): (
+        "B: the card two before it is another one in each order. No model without positions can "
+        "name it."
+    ),
+    ("B", "length"): (
+        "B: trained on 12, tested on 48, and counted where only the test goes: beyond position 11."
+    ),
+    ("B", "seen"): (
+        "B: new deals, longer than any in training, and five starts. Nothing of it was seen."
+    ),
+    ("C", "fair"): ("C: the model was trained on all lengths up to 48, the one it is tested on."),
+    ("C", "order"): ("C: the task needs the order. But what was new to the model?"),
+    ("C", "length"): (
+        "C: the test is longer than *some* deals of training. The trouble is that others were as "
+        "long as the test."
+    ),
+    ("D", "fair"): ("D: new deals, but of the old length. This shows that nothing was memorised."),
+    ("D", "order"): ("D: the task needs the order. Compare the lengths."),
+    ("D", "seen"): (
+        "D: the 500 deals are new, so they were not seen. But are they longer than those of "
+        "training?"
+    ),
+    ("E", "fair"): (
+        "E: the deal has 48 cards, but how many stand in a row that the model reads at once?"
+    ),
+    ("E", "order"): ("E: the task needs the order. Count how many cards the model reads at once."),
+    ("E", "seen"): (
+        "E: these deals are new. But each piece the model reads is as long as what it knows."
+    ),
+}
+
+
+def mischoose(experiment: str, answer: str) -> Callable[[str], str]:
+    return except_for(verdict, experiment, answer)
+
+
+LONGER = Exercise(
+    id="07.longer",
+    title="Which experiment shows it?",
+    level=2,
+    minutes=8,
+    section="7.12",
+    prompt="""
+Somebody claims: *with my encoding a model reads longer texts than it was trained on.* Five
+experiments are proposed. `verdict(experiment)` says of each `"fair"` (it can show or refute the
+claim), `"order"` (the task can be done without order), `"seen"` (the length of the test occurs in
+training), or `"length"` (the model never reads more than in training). A word may come up twice.
+
+| | training | test |
+|:--|:--|:--|
+| `"A"` | 12 cards; name the highest card of the deal | 48 cards, five seeds |
+| `"B"` | 12 cards; name the card two before | 48 cards, counted at positions 12 to 47, five seeds |
+| `"C"` | 3 to 48 cards; name the card two before | 500 new deals of 48 cards |
+| `"D"` | 12 cards; name the card two before | 500 new deals of 12 cards |
+| `"E"` | 12 cards; name the card two before | 48 cards, in four pieces that are read one by one |
+""",
+    stub="""
+def verdict(experiment):
+    raise NotImplementedError
+    return {"A": "", "B": "", "C": "", "D": "", "E": ""}[experiment]
+""",
+    reference=verdict,
+    cases=lambda generator: [Case((e,), note=f"experiment {e}") for e in EXPERIMENTS],
+    mistakes=tuple(
+        Mistake(f"{experiment}: {answer}", mischoose(experiment, answer), says)
+        for (experiment, answer), says in MISCHOSEN.items()
+    ),
+    hints=(
+        "For each, ask three questions: must one know the order? Is the test longer than anything "
+        "in training? Does the model read it in one piece?",
+        "Shuffle the cards in your head. In one of the tasks the right answer stays what it was.",
+        "One experiment passes all three questions. One fails by its task, one by its training, "
+        "and two by what the model reads at once.",
+    ),
+    insight="A good score is evidence only if a model that lacks the ability would have missed "
+    "it. Name that model first.",
+    code=False,
+)  # fmt: skip
+
+# --- 07.move: turn the hands -----------------------------------------------------------------
+
+
+def move(p: Tensor, angles: Tensor) -> Tensor:
+    sines, cosines = p[..., ::2], p[..., 1::2]  # (..., D / 2)
+    moved_sines = sines * angles.cos() + cosines * angles.sin()
+    moved_cosines = cosines * angles.cos() - sines * angles.sin()
+    return torch.stack((moved_sines, moved_cosines), dim=-1).flatten(-2)
+
+
+def move_cases(generator: Generator) -> list[Case]:
+    def case(note: str, *sizes: int, by: float = 1.0) -> Case:
+        at = 3 * draw(generator, *sizes[:-1], sizes[-1] // 2)
+        p = torch.stack((at.sin(), at.cos()), dim=-1).flatten(-2)
+        names = ("B", "L", "D")[-len(sizes) :]
+        drawn = (p, by * draw(generator, sizes[-1] // 2))
+        return Case(drawn, dict(zip(names, sizes, strict=True)), note)
+
+    return [
+        case("1 position, 1 hand", 1, 2),
+        case("3 positions, 2 hands", 3, 4),
+        case("5 positions, 3 hands", 5, 6),
+        case("a batch of 2", 2, 5, 8),
+        case("far: several turns", 3, 8, by=20.0),
+    ]
+
+
+def turned(p: Tensor, angles: Tensor, plus: int = 1, minus: int = -1) -> Tensor:
+    s, c = p[..., ::2], p[..., 1::2]
+    pair = (s * angles.cos() + plus * c * angles.sin(), c * angles.cos() + minus * s * angles.sin())
+    return torch.stack(pair, dim=-1).flatten(-2)
+
+
+def old_sine_lost(p: Tensor, angles: Tensor) -> Tensor:
+    s, c = p[..., ::2], p[..., 1::2]
+    s = s * angles.cos() + c * angles.sin()
+    c = c * angles.cos() - s * angles.sin()
+    return torch.stack((s, c), dim=-1).flatten(-2)
+
+
+def halves_turned(p: Tensor, angles: Tensor) -> Tensor:
+    s, c = p.chunk(2, dim=-1)
+    pair = (s * angles.cos() + c * angles.sin(), c * angles.cos() - s * angles.sin())
+    return torch.cat(pair, dim=-1)
+
+
+MOVE = Exercise(
+    id="07.move",
+    title="Turn the hands",
+    level=3,
+    minutes=15,
+    section="7.4",
+    prompt="""
+`move(p, angles)` moves encodings without knowing their positions. `p` has shape (..., L, D): column
+2k is the sine of hand k and column 2k + 1 its cosine. `angles` has shape (D/2,): hand k has to turn
+clockwise by `angles[k]`, as when the position grows by φ and the angle is ω_k φ. Return the moved
+encodings, shape (..., L, D), without building the (D, D) matrix.
+""",
+    stub="""
+def move(p, angles):
+    raise NotImplementedError
+""",
+    reference=move,
+    cases=move_cases,
+    axes="B L D",
+    mistakes=(
+        Mistake(
+            "backwards",
+            lambda p, angles: turned(p, -angles),
+            "Your hands turn the other way: this is the transposed matrix, M(−φ). It happens if "
+            "one takes the pair for (cosine, sine), or the school formula of a rotation.",
+        ),
+        Mistake(
+            "two plus signs",
+            lambda p, angles: turned(p, angles, 1, 1),
+            "Both of your formulas have a plus. The cosine of a sum has a minus: as the sine "
+            "grows, the cosine has to shrink.",
+        ),
+        Mistake(
+            "two minus signs",
+            lambda p, angles: turned(p, angles, -1, -1),
+            "Both of your formulas have a minus. The sine of a sum has a plus.",
+        ),
+        Mistake(
+            "the old sine lost",
+            old_sine_lost,
+            "Your cosines are made from the *new* sines: the name was written over one line too "
+            "early. Both formulas take the old pair.",
+        ),
+        Mistake(
+            "halves",
+            halves_turned,
+            "You paired column k with column k + D/2. Here a sine and its cosine are neighbours: "
+            "`p[..., ::2]` and `p[..., 1::2]`. (Some models do store halves; then both the "
+            "encoding and the turn must.)",
+        ),
+        Mistake(
+            "joined by halves",
+            lambda p, angles: move(p, angles).unflatten(-1, (-1, 2)).transpose(-1, -2).flatten(-2),
+            "The numbers are right, in another order: you put all sines before all cosines. They "
+            "came alternating, and the rest of the model expects them so.",
+        ),
+        Mistake(
+            "one angle for all",
+            lambda p, angles: move(p, angles[:1].expand_as(angles)),
+            "All your hands turn by the first angle. Each has a speed of its own.",
+        ),
+        Mistake(
+            "added",
+            lambda p, angles: p + angles.repeat_interleave(2),
+            "You added the angle to the sine and the cosine themselves. It is the angle *inside* "
+            "them that grows.",
+        ),
+        Mistake(
+            "degrees",
+            lambda p, angles: move(p, angles * math.pi / 180),
+            "You took the angles for degrees. They are radians, as `sin` and `cos` want them.",
+        ),
+    ),
+    properties=(
+        Property(
+            "A turn keeps every hand's length, and yours does not.",
+            lambda answer, case: bool(
+                (answer.unflatten(-1, (-1, 2)).norm(dim=-1) - 1).abs().max() < 1e-6
+            ),
+        ),
+    ),
+    hints=(
+        "Take `p` apart: the sines are `p[..., ::2]`, the cosines `p[..., 1::2]`, each (..., D/2).",
+        "Section 7.4 has the two addition formulas. ωt is already inside `p`; `angles` is ωφ.",
+        "New sine: old sine · cos + old cosine · sin. New cosine: old cosine · cos − old sine · "
+        "sin. Then `stack(..., dim=-1).flatten(-2)`.",
+    ),
+    insight="Two products and a sum for each number, where the matrix would take D. Rotary "
+    "positions (chapter 11) run this very function on queries and keys.",
+)
+
+EXERCISES = (ORDER, ENCODE, DISTANCE, REPAIR, LONGER, MOVE)

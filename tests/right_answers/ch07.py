@@ -1,0 +1,189 @@
+"""Right answers to the exercises of chapter 7, written in other ways than the references."""
+
+import math
+
+import torch
+
+from attnbook import causal_mask, scaled_dot_product_attention
+from attnbook.positions import sinusoidal_encoding
+
+
+def after_shuffle_ifs(situation):
+    if situation in ("context", "causal"):
+        return "same"
+    return "reordered" if situation in ("bare", "baggage") else "other"
+
+
+def after_shuffle_computed(situation):
+    generator = torch.Generator().manual_seed(0)
+    x, order = torch.randn(6, 8, generator=generator), torch.tensor([3, 0, 4, 1, 2, 5])
+    p = sinusoidal_encoding(6, 8)
+
+    def attend(query, key=None, value=None, mask=None):
+        key = query if key is None else key
+        return scaled_dot_product_attention(query, key, key if value is None else value, mask)[0]
+
+    mask = causal_mask(6)
+    before, after = {
+        "bare": lambda: (attend(x), attend(x[order])),
+        "places": lambda: (attend(x + p), attend(x[order] + p)),
+        "baggage": lambda: (attend(x + p), attend((x + p)[order])),
+        "context": lambda: (attend(p, x), attend(p, x[order])),
+        "torn": lambda: (attend(p, x, x), attend(p, x[order], x)),
+        "causal": lambda: (attend(x, mask=mask)[-1:], attend(x[order], mask=mask)[-1:]),
+    }[situation]()
+    if torch.allclose(before, after, atol=1e-5):
+        return "same"
+    return "reordered" if torch.allclose(before[order], after, atol=1e-5) else "other"
+
+
+def after_shuffle_shouting(situation):
+    return " SAME " if situation[0] == "c" else ("Other", "Reordered")[situation[0] == "b"]
+
+
+def encode_loop(length, d_model):
+    p = torch.zeros(length, d_model)
+    for t in range(length):
+        for k in range(d_model // 2):
+            omega = 1 / 10000 ** (2 * k / d_model)
+            p[t, 2 * k], p[t, 2 * k + 1] = math.sin(omega * t), math.cos(omega * t)
+    return p
+
+
+def encode_library(length, d_model):
+    return sinusoidal_encoding(length, d_model)
+
+
+def encode_slices(length, d_model):
+    p = torch.zeros(length, d_model)
+    position = torch.arange(length).unsqueeze(1)
+    div_term = torch.exp(torch.arange(0, d_model, 2) * (-math.log(10000.0) / d_model))
+    p[:, 0::2] = torch.sin(position * div_term)
+    p[:, 1::2] = torch.cos(position * div_term)
+    return p
+
+
+def encode_phase(length, d_model):
+    column = torch.arange(d_model)
+    speed = 10000.0 ** (-2 * (column // 2) / d_model)
+    return torch.sin(torch.outer(torch.arange(length).float(), speed) + column % 2 * math.pi / 2)
+
+
+def table_rows_loop(length, max_distance):
+    rows = torch.zeros(length, length, dtype=torch.long)
+    for i in range(length):
+        for j in range(length):
+            rows[i, j] = min(max(j - i, -max_distance), max_distance) + max_distance
+    return rows
+
+
+def table_rows_moved_first(length, max_distance):
+    i, j = torch.meshgrid(torch.arange(length), torch.arange(length), indexing="ij")
+    return (j - i + max_distance).clamp(0, 2 * max_distance)
+
+
+def table_rows_minimum(length, max_distance):
+    far = torch.tensor(max_distance)
+    distance = torch.arange(length)[None] - torch.arange(length)[:, None]
+    return torch.maximum(torch.minimum(distance, far), -far) + far
+
+
+def placed_scores_loop(x, table, w_q, w_k):
+    scores = []
+    for sentence in x:
+        rows = torch.stack([word + table[t] for t, word in enumerate(sentence)])
+        scores.append((rows @ w_q) @ (rows @ w_k).T / w_q.size(1) ** 0.5)
+    return torch.stack(scores)
+
+
+def placed_scores_terms(x, table, w_q, w_k):
+    p = table[: x.shape[1]].expand_as(x)
+    terms = ((a @ w_q) @ (b @ w_k).mT for a in (x, p) for b in (x, p))
+    return sum(terms) / math.sqrt(w_k.size(-1))
+
+
+def placed_scores_einsum(x, table, w_q, w_k):
+    rows = x + table.narrow(0, 0, x.size(1))
+    together = w_q @ w_k.T / math.sqrt(w_q.size(-1))
+    return torch.einsum("bid,de,bje->bij", rows, together, rows)
+
+
+def verdict_ifs(experiment):
+    if experiment in "DE":
+        return "length"
+    return {"A": "order", "C": "seen"}.get(experiment, "fair")
+
+
+def verdict_questions(experiment):
+    needs_order, longest_trained, read_at_once = {
+        "A": (False, 12, 48),
+        "B": (True, 12, 48),
+        "C": (True, 48, 48),
+        "D": (True, 12, 12),
+        "E": (True, 12, 12),
+    }[experiment]
+    if not needs_order:
+        return "order"
+    if read_at_once > longest_trained:
+        return "fair"
+    return "seen" if read_at_once == 48 else "length"
+
+
+def verdict_shouting(experiment):
+    return ["ORDER", "Fair", "seen ", "length", "LENGTH"]["ABCDE".index(experiment)]
+
+
+def move_matrix(p, angles):
+    blocks = [torch.stack((a.cos(), -a.sin(), a.sin(), a.cos())).view(2, 2) for a in angles]
+    return p @ torch.block_diag(*blocks)
+
+
+def move_angle(p, angles):
+    at = torch.atan2(p[..., ::2], p[..., 1::2]) + angles
+    return torch.stack((at.sin(), at.cos()), dim=-1).flatten(-2)
+
+
+def move_complex(p, angles):
+    hands = torch.view_as_complex(p.unflatten(-1, (-1, 2)).flip(-1).contiguous())
+    turned = hands * torch.polar(torch.ones_like(angles), angles)
+    return torch.view_as_real(turned).flip(-1).flatten(-2)
+
+
+def move_swapped(p, angles):
+    swapped = torch.stack((p[..., 1::2], -p[..., ::2]), dim=-1).flatten(-2)
+    wide = angles.repeat_interleave(2)
+    return p * wide.cos() + swapped * wide.sin()
+
+
+RIGHT = {
+    "07.order": (after_shuffle_ifs, after_shuffle_computed, after_shuffle_shouting),
+    "07.encode": (encode_loop, encode_library, encode_slices, encode_phase),
+    "07.distance": (table_rows_loop, table_rows_moved_first, table_rows_minimum),
+    "07.repair": (placed_scores_loop, placed_scores_terms, placed_scores_einsum),
+    "07.longer": (verdict_ifs, verdict_questions, verdict_shouting),
+    "07.move": (move_matrix, move_angle, move_complex, move_swapped),
+}
+
+# A mutant that computes the same is no wrong answer: what it says instead, and why it is right.
+EQUIVALENT = {
+    "07.encode": {
+        "def encode(length: int, d_model: int) -> Tensor:\n"
+        "    speed = 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)\n"
+        "    angles = torch.arange(length)[:, None] * speed\n"
+        "    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)": (
+            "axis 1 of three, counted from the end"
+        ),
+        "def encode(length: int, d_model: int) -> Tensor:\n"
+        "    speed = 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)\n"
+        "    angles = torch.arange(length)[:, None] * speed\n"
+        "    return torch.stack((angles.sin(), angles.cos()), dim=--2).flatten(1)": (
+            "a new axis 2, after two, is the last one"
+        ),
+    },
+    "07.repair": {
+        "def placed_scores(x: Tensor, table: Tensor, w_q: Tensor, w_k: Tensor) -> Tensor:\n"
+        "    rows = x + table[:x.size(-2)]\n"
+        "    query, key = (rows @ w_q, rows @ w_k)\n"
+        "    return query @ key.mT / math.sqrt(query.size(--2))": "axis 2 of three is the last one",
+    },
+}
