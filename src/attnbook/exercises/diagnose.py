@@ -101,14 +101,18 @@ def explain(
         says = shape
     elif mistake:
         return Feedback(
-            "failed", head, mistake.says, (compare(case, outcome, wanted),), more(exercise)
+            "failed",
+            head,
+            mistake.says,
+            (compare(exercise, case, outcome, wanted),),
+            more(exercise),
         )
     else:
         broken = [p.says for p in exercise.properties if not p.holds(outcome.answer, case)]
         says = (
             broken[0] if broken else "The answer is not right yet. The smallest case that shows it:"
         )
-        details.append(compare(case, outcome, wanted))
+        details.append(compare(exercise, case, outcome, wanted))
     if mistake:
         says = f"{says}\n{mistake.says}"
     if outcome.printed:
@@ -196,9 +200,13 @@ def detached(exercise: Exercise, function: Callable[..., Any], cases: Sequence[C
     return ""
 
 
-def compare(case: Case, outcome: Outcome, wanted: Any) -> str:
-    note = f"case     {case.note}\n" if case.note else ""
-    return f"{note}yours    {written_out(outcome.answer)}\nwanted   {written_out(wanted)}"
+def compare(exercise: Exercise, case: Case, outcome: Outcome, wanted: Any) -> str:
+    """The case, the answer, and beside it the right one, unless that would end the exercise."""
+    lines = [f"case     {case.note}"] if case.note else []
+    lines.append(f"yours    {written_out(outcome.answer)}")
+    if exercise.code:
+        lines.append(f"wanted   {written_out(wanted)}")
+    return "\n".join(lines)
 
 
 def written_out(x: Any) -> str:
