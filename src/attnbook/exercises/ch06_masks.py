@@ -277,9 +277,9 @@ def weights(scores, mask):
         Mistake(
             "silent average",
             lambda scores, mask: scores.masked_fill(~mask, -1e9).softmax(-1),
-            "You filled in a large negative number. In the row that may look at nothing all scores "
-            "are that number, and equal scores share equally: the query averages every key it was "
-            "forbidden to see. Only −∞ leaves nothing.",
+            "The row that may look at nothing came out as an average of all that it was forbidden "
+            "to see. A large negative number such as −10⁹ does that: it makes the whole row equal, "
+            "and equal scores share equally. Only −∞ leaves nothing.",
         ),
         Mistake(
             "not a number",
@@ -440,6 +440,12 @@ def may_look(lengths, length):
             "True means hidden",
             combined(lambda causal, real: ~(causal & real[:, None, None, :])),
             "The cells are right, and their meaning is the opposite one: True = may NOT look.",
+        ),
+        Mistake(
+            "words hidden",
+            combined(lambda causal, real: causal & ~real[:, None, None, :]),
+            "You hid the words and left the padding in sight. True has to stand where a real word "
+            "stands.",
         ),
         Mistake(
             "padded on the right",
