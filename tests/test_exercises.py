@@ -3,23 +3,25 @@
 import importlib
 import pkgutil
 from collections import Counter
+from pathlib import Path
 
 import pytest
 import right_answers
 from mutants import mutants
+from proof import DRAWS, markdown, rows
 
 from attnbook import exercises
 from attnbook.exercises import guard
 from attnbook.exercises.catalogue import ALL
 from attnbook.exercises.diagnose import diagnose
 
-DRAWS = 50
 MODULES = [
     importlib.import_module(f"right_answers.{found.name}")
     for found in pkgutil.iter_modules(right_answers.__path__)
 ]
 RIGHT = {name: answers for module in MODULES for name, answers in module.RIGHT.items()}
 EQUIVALENT = {name: table for module in MODULES for name, table in module.EQUIVALENT.items()}
+TABLE = markdown(rows(RIGHT, EQUIVALENT))
 CODE = [name for name, exercise in ALL.items() if exercise.code]
 each_exercise = pytest.mark.parametrize("name", ALL)
 
@@ -107,3 +109,8 @@ def test_every_exercise_has_its_answers_and_no_others():
     assert set(RIGHT) == set(ALL)
     assert set(EQUIVALENT) <= set(CODE)
     assert max(Counter(id(e) for e in ALL.values()).values()) == 1
+
+
+def test_contributing_holds_the_table_that_the_proof_counts():
+    text = (Path(__file__).resolve().parent.parent / "CONTRIBUTING.md").read_text("utf8")
+    assert TABLE in text, f"put this into CONTRIBUTING.md:\n{TABLE}"
