@@ -4,7 +4,9 @@ import difflib
 
 from attnbook.exercises import (
     ch01_library,
+    ch02_embeddings,
     ch03_single_head,
+    ch04_multi_head,
     ch05_cross,
     ch06_masks,
     ch07_positions,
@@ -13,7 +15,9 @@ from attnbook.exercises.exercise import Exercise
 
 CHAPTERS: dict[str, tuple[Exercise, ...]] = {
     "1. The library": ch01_library.EXERCISES,
+    "2. Words to vectors": ch02_embeddings.EXERCISES,
     "3. One head": ch03_single_head.EXERCISES,
+    "4. Many heads": ch04_multi_head.EXERCISES,
     "5. Two sequences": ch05_cross.EXERCISES,
     "6. Masks": ch06_masks.EXERCISES,
     "7. Positions": ch07_positions.EXERCISES,

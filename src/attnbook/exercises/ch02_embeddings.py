@@ -1,0 +1,799 @@
+"""Exercises of chapter 2: from words to vectors."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor
+
+from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw, except_for
+
+# --- 02.encode: words to ids -----------------------------------------------------------------
+
+
+def encode(words: list[str], corpus: list[str]) -> Tensor:
+    number = {word: i for i, word in enumerate(sorted(set(corpus)))}
+    return torch.tensor([number.get(word, len(number)) for word in words])
+
+
+def encode_cases(generator: Generator) -> list[Case]:
+    pool = "tea milk sugar and Life is short or sweet no".split()
+
+    def some(count: int) -> list[str]:
+        return [pool[i] for i in torch.randint(len(pool), (count,), generator=generator)]
+
+    return [
+        Case((["is", "Life"], ["short", "Life", "is"]), {"L": 2}, "every word is known"),
+        Case(
+            (["eat", "dessert", "eat"], ["eat", "dessert", "eat", "first"]),
+            {"L": 3},
+            "a corpus in which a word comes twice",
+        ),
+        Case(
+            (["tea", "or", "lunch", "dinner", "and"], ["tea", "and", "tea", "or", "milk"]),
+            {"L": 5},
+            "lunch and dinner are unknown",
+        ),
+        Case((["life", "Life"], ["Life", "is", "is"]), {"L": 2}, "capitals"),
+        Case(([*some(6), "soup"], some(12)), {"L": 7}, "7 words, a corpus of 12"),
+    ]
+
+
+def numbering(
+    order: Callable[[list[str]], Sequence[str]],
+    unknown: Callable[[dict[str, int]], int] = len,
+    first: int = 0,
+) -> Callable[[list[str], list[str]], Tensor]:
+    """The mistakes in numbering: another order of the words, another id for the unknown."""
+
+    def wrong(words: list[str], corpus: list[str]) -> Tensor:
+        number = {word: i for i, word in enumerate(order(corpus), start=first)}
+        return torch.tensor([number.get(word, unknown(number)) for word in words])
+
+    return wrong
+
+
+def distinct(corpus: list[str]) -> list[str]:
+    return sorted(set(corpus))
+
+
+def new_ids(words: list[str], corpus: list[str]) -> Tensor:
+    number = {word: i for i, word in enumerate(distinct(corpus))}
+    return torch.tensor([number.setdefault(word, len(number)) for word in words])
+
+
+ENCODE = Exercise(
+    id="02.encode",
+    title="Words to ids, unknown words too",
+    level=1,
+    minutes=8,
+    section="2.2",
+    prompt="""
+Write `encode(words, corpus)`. Both are lists of words. The vocabulary is made of the different
+words of the corpus, sorted as `sorted` does and numbered from 0. The answer is a tensor of whole
+numbers, the ids of `words`, of shape (L,). All words that are not in the vocabulary share one id
+more, the first that is free.
+""",
+    stub="""
+def encode(words, corpus):
+    raise NotImplementedError
+""",
+    reference=encode,
+    cases=encode_cases,
+    axes="L",
+    mistakes=(
+        Mistake(
+            "repeated words counted",
+            numbering(sorted, unknown=lambda number: max(number.values()) + 1),
+            "You numbered every word of the corpus, repeated ones too: the ids have holes, and the "
+            "largest has no row in a table with one row per word. Remove the repetitions first.",
+        ),
+        Mistake(
+            "holes, unknown as if there were none",
+            numbering(sorted),
+            "You numbered every word of the corpus, repeated ones too. The ids have holes, so the "
+            "number of words is not free: it may belong to a word already.",
+        ),
+        Mistake(
+            "order of appearance",
+            numbering(lambda corpus: list(dict.fromkeys(corpus))),
+            "Your words are numbered as they come. That is a vocabulary too, but here it is sorted "
+            "first, so that the same words always get the same ids.",
+        ),
+        Mistake(
+            "unknown is 0",
+            numbering(distinct, unknown=lambda number: 0),
+            "Unknown words got the id 0, and that is a word's already. They need an id of their "
+            "own.",
+        ),
+        Mistake(
+            "unknown is -1",
+            numbering(distinct, unknown=lambda number: -1),
+            "Unknown words got −1. Indexing with it fetches the table's last row, which belongs to "
+            "a word: take the first free id.",
+        ),
+        Mistake(
+            "unknown is the last word",
+            numbering(distinct, unknown=lambda number: len(number) - 1),
+            "Unknown words got the id of the last word. Counting starts at 0, so N words take the "
+            "ids 0 … N − 1.",
+        ),
+        Mistake(
+            "unknown skips an id",
+            numbering(distinct, unknown=lambda number: len(number) + 1),
+            "Unknown words got N + 1. The N words take the ids 0 … N − 1; which is the first that "
+            "is free?",
+        ),
+        Mistake(
+            "counted from 1",
+            numbering(distinct, unknown=lambda number: len(number) + 1, first=1),
+            "You counted from 1. A table's rows are counted from 0: your row 0 is never used.",
+        ),
+        Mistake(
+            "paper dictionary",
+            numbering(lambda corpus: sorted(set(corpus), key=str.lower)),
+            "You sorted as a paper dictionary does, capitals among small letters. `sorted` puts "
+            "all capitals first.",
+        ),
+        Mistake(
+            "small letters",
+            lambda words, corpus: encode([w.lower() for w in words], [w.lower() for w in corpus]),
+            "You took the capitals away. Here *Life* and *life* are two words, and only one of "
+            "them may be known.",
+        ),
+        Mistake(
+            "vocabulary of the sentence",
+            lambda words, corpus: encode(words, words),
+            "You numbered the words of the sentence. The vocabulary is fixed before the sentence "
+            "comes: it is made of the corpus.",
+        ),
+        Mistake(
+            "an id for each unknown",
+            new_ids,
+            "Each unknown word got an id of its own. There is one more row for all of them "
+            "together: the table cannot grow with every sentence.",
+        ),
+        Mistake(
+            "no default",
+            lambda words, corpus: torch.tensor([distinct(corpus).index(word) for word in words]),
+            "An unknown word has no place in the vocabulary. It needs an answer nevertheless.",
+        ),
+        Mistake(
+            "key error",
+            lambda words, corpus: torch.tensor(
+                [{word: i for i, word in enumerate(distinct(corpus))}[word] for word in words]
+            ),
+            "An unknown word is no key of your dictionary. It needs an id nevertheless: ask with "
+            "a default.",
+        ),
+        Mistake(
+            "unknown left out",
+            lambda words, corpus: encode([w for w in words if w in corpus], corpus),
+            "You left the unknown words out. The sentence keeps its length: an unknown word is a "
+            "token too.",
+        ),
+    ),
+    hints=(
+        "Three steps: remove repetitions, sort, number. Then look up each word.",
+        "A dictionary's `.get(word, default)` returns the default for a word that is not in it.",
+        "With N words in the vocabulary, the ids 0 … N − 1 are taken.",
+    ),
+    insight="All unknown words get the same id, so they get the same row: the model cannot know "
+    "what it has missed, only that it missed something.",
+)
+
+# --- 02.gradient: who learns? ----------------------------------------------------------------
+
+
+def gradient(question: str) -> float:
+    return {"a": 2.0, "b": 0.0, "c": 0.4, "d": 0.0, "e": 2.0}[question]
+
+
+def misjudged(question: str, believed: float, says: str) -> Mistake:
+    name = f"{question}: {believed}"
+    return Mistake(name, except_for(gradient, question, believed), says)
+
+
+GRADIENT = Exercise(
+    id="02.gradient",
+    title="Who learns?",
+    level=1,
+    minutes=6,
+    section="2.4",
+    prompt="""
+The vocabulary is *and, milk, or, sugar, tea*, the sentence "tea and tea or milk" with L = 5 tokens,
+`embed` an `nn.Embedding` of 5 rows, and `X = embed(ids)`. After `backward()` all numbers in a row
+of `embed.weight.grad` are the same. `gradient(question)` returns that number, or 0 for a row that
+gets nothing.
+
+| | loss | whose row |
+|:--|:--|:--|
+| a | `X.sum()` | *tea* |
+| b | `X.sum()` | *sugar* |
+| c | `X.mean(0).sum()` | *tea* |
+| d | `X.detach().sum() + X[1].sum()` | *tea* |
+| e | `(F.one_hot(ids, 5).float() @ embed.weight).sum()` | *tea* |
+""",
+    stub="""
+def gradient(question):
+    raise NotImplementedError
+    return {"a": None, "b": None, "c": None, "d": None, "e": None}[question]
+""",
+    reference=gradient,
+    cases=lambda generator: [Case((q,), note=f"question {q}") for q in "abcde"],
+    mistakes=(
+        misjudged("a", 1.0, "(a) *tea* stands there twice, and both tokens are fetched from one "
+                  "row. Gradients of one number add up."),
+        misjudged("a", 5.0, "(a) Five tokens are in the sum, but only those that were fetched from "
+                  "this row move with it."),
+        misjudged("a", 0.4, "(a) `sum` divides by nothing. You have answered (c)."),
+        misjudged("b", 1.0, "(b) No token of the sentence was fetched from the row of *sugar*: if "
+                  "it changes, X does not."),
+        misjudged("b", 0.2, "(b) The sentence does not share its gradient among all words of the "
+                  "vocabulary. Who is absent learns nothing."),
+        misjudged("c", 2.0, "(c) The mean over the tokens divides by their number before the sum "
+                  "is taken."),
+        misjudged("c", 1.0, "(c) A mean has a slope of 1/L for each token. How many tokens are "
+                  "*tea*?"),
+        misjudged("c", 0.2, "(c) That is what one token gets, 1/5. *tea* stands there twice."),
+        misjudged("c", 0.5, "(c) You divided by the 4 different words. `mean(0)` divides by the "
+                  "number of tokens."),
+        misjudged("d", 2.0, "(d) The first part is detached: cut off from its table, it changes "
+                  "the loss and teaches nothing."),
+        misjudged("d", 1.0, "(d) `X[1]` is one row of X, counted from 0. Which word stands there?"),
+        misjudged("d", 3.0, "(d) The detached part sends nothing back, and row 1 of X, counted "
+                  "from 0, is another word."),
+        misjudged("e", 1.0, "(e) The one-hot matrix has two rows with a 1 at *tea*. Both fetch, "
+                  "and both send back."),
+        misjudged("e", 0.0, "(e) The ids carry no gradient, but `embed.weight` does: it is the "
+                  "second factor of the product."),
+    ),
+    hints=(
+        "Change the row of one word by a little. How often does that change arrive in the loss?",
+        "In (c) each token counts a fifth. In (d) only one token of the sentence sends anything "
+        "back: which?",
+        "The gradient counts the tokens of a word. (e) is (a), written as a product.",
+    ),
+    insight="A row learns as often as its word is read. That is why rare words have poor rows, and "
+    "why (e) shows nothing new: a look-up *is* that product.",
+    code=False,
+)  # fmt: skip
+
+# --- 02.order: what a summary still knows ----------------------------------------------------
+
+
+def notices(summary: str) -> str:
+    return {"a": "count", "b": "neither", "c": "both", "d": "order", "e": "neither"}[summary]
+
+
+def misread(summary: str, believed: str, says: str) -> Mistake:
+    return Mistake(f"{summary}: {believed}", except_for(notices, summary, believed), says)
+
+
+ORDER = Exercise(
+    id="02.order",
+    title="What a summary still knows",
+    level=1,
+    minutes=8,
+    section="2.10",
+    prompt="""
+Two pairs of sentences, embedded with one random table, so that no two rows have a number in common:
+"dog bites man" and "man bites dog" differ in *order*; "very very good" and "very good" differ in
+*count*. Each line makes a summary of an embedded sentence `X` (L, D).
+
+| | summary |
+|:--|:--|
+| a | `X.mean(0)` |
+| b | `X.amax(0)` |
+| c | `X.flatten()` |
+| d | `X[0]` |
+| e | a row of N zeros and ones: 1 for each word that occurs |
+
+`notices(summary)` returns which of the two differences change it: `"order"`, `"count"`, `"both"`
+or `"neither"`.
+""",
+    stub="""
+def notices(summary):
+    raise NotImplementedError
+    return {"a": "", "b": "", "c": "", "d": "", "e": ""}[summary]
+""",
+    reference=notices,
+    cases=lambda generator: [Case((s,), note=f"summary {s}") for s in "abcde"],
+    mistakes=(
+        misread("a", "neither", "(a) Two thirds of the one mean is *very*, and half of the other. "
+                "A mean notices shares."),
+        misread("a", "both", "(a) A sum does not know in which order it was added, so neither does "
+                "the mean."),
+        misread("a", "order", "(a) It is the other way round: a mean forgets the order. But *very* "
+                "has two thirds of the one and half of the other."),
+        misread("b", "count", "(b) The largest of three numbers does not grow if one of them "
+                "stands there twice."),
+        misread("b", "order", "(b) The largest of three numbers is the same in every order."),
+        misread("b", "both", "(b) You find the same largest number in any order, and however often "
+                "it occurs."),
+        misread("c", "order", "(c) Order yes. And how many numbers has the flattened X of three "
+                "tokens, how many of two?"),
+        misread("c", "count", "(c) Count yes. And `flatten` puts the first token first: swap two "
+                "and the numbers change places."),
+        misread("c", "neither", "(c) Nothing was added up here: all rows are there, one after the "
+                "other."),
+        misread("d", "neither", "(d) Which word comes first in each of the four sentences?"),
+        misread("d", "count", "(d) Both sentences of the second pair begin with *very*. Look at "
+                "how those of the first pair begin."),
+        misread("d", "both", "(d) It sees that one sentence begins with *dog* and one with *man*. "
+                "But both others begin with *very*."),
+        misread("e", "count", "(e) A 1 says that a word occurs. It does not say how often."),
+        misread("e", "order", "(e) The places in this row are those of the vocabulary, not of the "
+                "sentence."),
+        misread("e", "both", "(e) The row holds the set of words. A set has no order and no "
+                "repetitions."),
+    ),
+    hints=(
+        "For each summary ask twice: what happens if two rows of X change places? If one row comes "
+        "a second time?",
+        "A sum and a maximum forget the order. Only one of the two forgets repetitions.",
+        "Two notice neither, and one notices only what stands first.",
+    ),
+    insight="Attention without positions is of kind (a): a mixture, in shares. That is why chapter "
+    "7 has to tell it where each word stands.",
+    code=False,
+)  # fmt: skip
+
+# --- 02.lookup: a look-up is a product -------------------------------------------------------
+
+
+def look_up(ids: Tensor, table: Tensor) -> Tensor:
+    one_hot = F.one_hot(ids, num_classes=len(table))  # (..., L, N)
+    return one_hot.to(table.dtype) @ table
+
+
+def lookup_cases(generator: Generator) -> list[Case]:
+    def case(note: str, n: int, d: int, *shape: int) -> Case:
+        ids = torch.randint(1, n - 1, shape, generator=generator)
+        sizes = dict(zip(("B", "L")[-len(shape) :], shape, strict=True))
+        return Case((ids, draw(generator, n, d)), {**sizes, "N": n, "D": d}, note)
+
+    known = case("every word once", 3, 4, 2)
+    known.arguments[0][:] = torch.tensor([2, 0])
+    return [
+        known,
+        case("5 tokens, the last word of the table does not occur", 7, 4, 5),
+        case("a batch of 2 sentences", 6, 3, 2, 5),
+    ]
+
+
+LOOKUP = Exercise(
+    id="02.lookup",
+    title="A look-up is a product",
+    level=2,
+    minutes=8,
+    section="2.4",
+    prompt="""
+Write `look_up(ids, table)`: fetch a row of `table` (N, D) for each id, by a matrix product with
+one-hot rows. `ids` holds whole numbers, of shape (L,) or (B, L), and the answer has shape (..., L,
+D). (Indexing gives the same and passes too; the point is to see that it is the same.)
+""",
+    stub="""
+def look_up(ids, table):
+    raise NotImplementedError
+""",
+    reference=look_up,
+    cases=lookup_cases,
+    axes="B L D",
+    mistakes=(
+        Mistake(
+            "whole numbers",
+            lambda ids, table: F.one_hot(ids, len(table)) @ table,
+            "`one_hot` makes whole numbers, and a matrix product wants one dtype on both sides. "
+            "Turn the ones and zeros into the dtype of the table.",
+        ),
+        Mistake(
+            "float32",
+            lambda ids, table: F.one_hot(ids, len(table)).float() @ table,
+            "`.float()` is float32, and this table is float64: take the dtype from the table "
+            "instead of naming one.",
+        ),
+        Mistake(
+            "table rounded",
+            lambda ids, table: F.one_hot(ids, len(table)).float() @ table.float(),
+            "You rounded the table to float32. A look-up copies rows and must not change a bit: "
+            "adapt the ones, not the table.",
+        ),
+        Mistake(
+            "as many columns as needed",
+            lambda ids, table: F.one_hot(ids).to(table.dtype) @ table,
+            "Without `num_classes` the one-hot rows are as long as the largest id that occurs asks "
+            "for. They have to be as long as the table, N, whatever the sentence.",
+        ),
+        Mistake(
+            "columns fetched",
+            lambda ids, table: table.mT @ F.one_hot(ids, len(table)).to(table.dtype).mT,
+            "The words came out as columns: a word is a row in this book. Put the one-hot rows "
+            "first.",
+        ),
+        Mistake(
+            "product turned round",
+            lambda ids, table: F.one_hot(ids, len(table)).to(table.dtype).mT @ table,
+            "The one-hot matrix is transposed, (N, L) instead of (L, N). Each *row* of it has to "
+            "pick one row of the table.",
+        ),
+        Mistake(
+            "counted from 1",
+            lambda ids, table: table[ids - 1],
+            "Each word got the row before its own. Ids count from 0, and so do rows.",
+        ),
+        Mistake(
+            "sum of the rows",
+            lambda ids, table: F.one_hot(ids, len(table)).to(table.dtype).sum(-2) @ table,
+            "The rows of the sentence were added up. A bag of words: one row per token is asked "
+            "for.",
+        ),
+        Mistake(
+            "ids as numbers",
+            lambda ids, table: ids[..., None] * table[0],
+            "You multiplied with the ids. They are names: twice the id is not twice the word.",
+        ),
+    ),
+    hints=(
+        "Each id becomes a row of N numbers, all 0 but one.",
+        "`F.one_hot(ids, num_classes=...)` makes them, as whole numbers. How many columns must "
+        "there be?",
+        "Turn them `.to(table.dtype)`; then `@ table`.",
+    ),
+    insight="The gradient of this product with respect to the table is the one-hot matrix, "
+    "transposed, times what comes from above: it adds each token's share to its own row.",
+)
+
+# --- 02.cosines: two faults in a similarity --------------------------------------------------
+
+
+def cosines(words: Tensor, table: Tensor) -> Tensor:
+    words = words / words.norm(dim=-1, keepdim=True)
+    table = table / table.norm(dim=-1, keepdim=True)
+    return words @ table.mT
+
+
+def cosine_cases(generator: Generator) -> list[Case]:
+    def case(note: str, length: int, n: int, d: int, scale: float = 1.0) -> Case:
+        loud = scale ** torch.arange(n, dtype=torch.float64)[:, None]
+        arguments = (draw(generator, length, d), draw(generator, n, d) * loud)
+        return Case(arguments, {"L": length, "N": n, "D": d}, note)
+
+    return [
+        case("2 words, a table of 3", 2, 3, 4),
+        case("5 words, a table of 7", 5, 7, 4),
+        case("rows of very different lengths", 3, 6, 5, scale=10.0),
+    ]
+
+
+COSINES = Exercise(
+    id="02.cosines",
+    title="Two faults in a similarity",
+    level=2,
+    minutes=10,
+    section="2.9",
+    prompt="""
+`cosines(words, table)` compares each row of `words` (L, D) with each row of `table` (N, D): the
+answer (L, N) holds their cosines. Two of the three lines below hold a fault each. Repair them.
+""",
+    stub="""
+def cosines(words, table):
+    raise NotImplementedError  # repair the lines below, then delete this one
+    words = words / words.norm(dim=0, keepdim=True)
+    table = table / table.norm()
+    return words @ table.mT
+""",
+    reference=cosines,
+    cases=cosine_cases,
+    axes="L N",
+    mistakes=(
+        Mistake(
+            "unrepaired",
+            lambda words, table: (
+                words / words.norm(dim=0, keepdim=True) @ (table / table.norm()).mT
+            ),
+            "Both faults are still there. In each of the first two lines ask: which vectors have "
+            "length 1 now?",
+        ),
+        Mistake(
+            "columns of words",
+            lambda words, table: (
+                words / words.norm(dim=0, keepdim=True) @ F.normalize(table, dim=-1).mT
+            ),
+            "The second line is right now. The first still makes the *columns* of `words` one "
+            "long: a word is a row.",
+        ),
+        Mistake(
+            "whole table",
+            lambda words, table: F.normalize(words, dim=-1) @ (table / table.norm()).mT,
+            "The first line is right now. The second still divides the whole table by one number, "
+            "so long rows stay longer than short ones.",
+        ),
+        Mistake(
+            "columns of both",
+            lambda words, table: F.normalize(words, dim=0) @ F.normalize(table, dim=0).mT,
+            "Both lines make columns one long, as the first did before. A word is a row: its "
+            "length is a sum over the last axis.",
+        ),
+        Mistake(
+            "one number for each",
+            lambda words, table: words / words.norm() @ (table / table.norm()).mT,
+            "Each matrix was divided by one number, as the table was before. Every row needs its "
+            "own length.",
+        ),
+        Mistake(
+            "no keepdim",
+            lambda words, table: words / words.norm(dim=-1) @ (table / table.norm(dim=-1)).mT,
+            "The axis is right. The lengths have shape (L,), and broadcasting lines that up with "
+            "the columns: keep their axis, so that each row meets its own length.",
+        ),
+        Mistake(
+            "dot products",
+            lambda words, table: words @ table.mT,
+            "These are plain dot products: the wrong lengths are gone, and the right ones are "
+            "missing.",
+        ),
+        Mistake(
+            "one side only",
+            lambda words, table: words @ F.normalize(table, dim=-1).mT,
+            "Only the rows of the table have length 1. The cosine divides by both lengths.",
+        ),
+        Mistake(
+            "other side only",
+            lambda words, table: F.normalize(words, dim=-1) @ table.mT,
+            "Only the rows of `words` have length 1. The cosine divides by both lengths.",
+        ),
+        Mistake(
+            "squared lengths",
+            lambda words, table: (
+                words
+                / words.square().sum(-1, keepdim=True)
+                @ (table / table.square().sum(-1, keepdim=True)).mT
+            ),
+            "You divided by the squared lengths. The root is missing.",
+        ),
+        Mistake(
+            "sum of the numbers",
+            lambda words, table: (
+                words
+                / words.abs().sum(-1, keepdim=True)
+                @ (table / table.abs().sum(-1, keepdim=True)).mT
+            ),
+            "You divided by the sums of the absolute values. The length in the cosine is the root "
+            "of the sum of squares.",
+        ),
+        Mistake(
+            "words with words",
+            lambda words, table: F.normalize(words, dim=-1) @ F.normalize(words, dim=-1).mT,
+            "The words are compared with each other. Each has to meet the rows of the table.",
+        ),
+    ),
+    properties=(
+        Property(
+            "A cosine lies between −1 and 1, and one of yours does not.",
+            lambda answer, case: bool(answer.abs().max() < 1 + 1e-6),
+        ),
+    ),
+    hints=(
+        "Print `words.norm(dim=0).shape` for words of shape (2, 4). How many lengths should there "
+        "be?",
+        "A row's length adds up over the columns, `dim=-1`; `keepdim=True` lets it divide its row.",
+        "The second line is to be written like the first, once that is right.",
+    ),
+    insight="Neither fault changes a shape, and the numbers stayed between −1 and 1: only rows of "
+    "different length give them away.",
+)
+
+# --- 02.merge: one step of byte pair encoding ------------------------------------------------
+
+Corpus = list[list[str]]
+Pair = tuple[str, str]
+
+
+def merge_step(corpus: Corpus) -> Corpus:
+    counts = Counter(pair for word in corpus for pair in pairwise(word))
+    best = max(counts, key=lambda pair: counts[pair])
+    merged = []
+    for word in corpus:
+        pieces: list[str] = []
+        for piece in word:
+            if pieces and (pieces[-1], piece) == best:
+                pieces[-1] += piece
+            else:
+                pieces.append(piece)
+        merged.append(pieces)
+    return merged
+
+
+def merge_cases(generator: Generator) -> list[Case]:
+    def case(text: str, note: str) -> Case:
+        return Case(([list(word) for word in text.split()],), note=note)
+
+    drawn = torch.randint(3, (40,), generator=generator).tolist()
+    letters = "".join("xyz"[i] for i in drawn)
+    words = " ".join(letters[i : i + 5] for i in range(0, 40, 5))
+    return [
+        case("cold colder", "co, ol and ld are equally frequent: the first wins"),
+        case("mama to too", "a pair that comes twice in a word"),
+        case("tea tea tea see bee", "a word that comes three times"),
+        case("shoe slate stone side yes", "words that end in e before words that begin with s"),
+        case("aaa aaa baaaa", "a letter beside itself: merge from the left"),
+        Case(
+            ([["sw", "ee", "t"], ["sw", "ee", "t", "er"], ["w", "ee"], ["ee", "t"]],),
+            note="pieces of several letters",
+        ),
+        Case(
+            ([["h", "e", "r"], ["e", "r"], ["te", "r"], ["e", "rs"]],),
+            note="pieces that end or begin like the pair",
+        ),
+        case(words, "random words"),
+    ]
+
+
+def apply(corpus: Corpus, best: Pair) -> Corpus:
+    """Merge one pair everywhere, from the left."""
+    merged: Corpus = []
+    for word in corpus:
+        pieces: list[str] = []
+        i = 0
+        while i < len(word):
+            size = 2 if tuple(word[i : i + 2]) == best else 1
+            pieces.append("".join(word[i : i + size]))
+            i += size
+        merged.append(pieces)
+    return merged
+
+
+def chosen(choose: Callable[[Corpus], Pair]) -> Callable[[Corpus], Corpus]:
+    return lambda corpus: apply(corpus, choose(corpus))
+
+
+def most_common(corpus: Corpus) -> Pair:
+    return Counter(p for word in corpus for p in pairwise(word)).most_common(1)[0][0]
+
+
+def last_of_the_best(corpus: Corpus) -> Pair:
+    counts = Counter(p for word in corpus for p in pairwise(word))
+    return next(p for p in reversed(counts) if counts[p] == max(counts.values()))
+
+
+def alphabetical(corpus: Corpus) -> Pair:
+    counts = Counter(p for word in corpus for p in pairwise(word))
+    return min(p for p in counts if counts[p] == max(counts.values()))
+
+
+def once_a_word(corpus: Corpus) -> Corpus:
+    """Merge the best pair only where it comes first in each word."""
+    best, merged = most_common(corpus), []
+    for word in corpus:
+        at = next((i for i, p in enumerate(pairwise(word)) if p == best), None)
+        merged.append(word if at is None else [*word[:at], "".join(best), *word[at + 2 :]])
+    return merged
+
+
+def overlapping(corpus: Corpus) -> Corpus:
+    """Merge wherever the pair stands, and use a piece twice."""
+    best, merged = most_common(corpus), []
+    for word in corpus:
+        pieces, taken = [], False
+        for piece, following in [*pairwise(word), (word[-1], "")]:
+            match = (piece, following) == best
+            if match or not taken:
+                pieces.append(piece + following if match else piece)
+            taken = match
+        merged.append(pieces)
+    return merged
+
+
+MERGE = Exercise(
+    id="02.merge",
+    title="One step of byte pair encoding",
+    level=3,
+    minutes=15,
+    section="2.7",
+    prompt="""
+Write `merge_step(corpus)`. The corpus is a list of words, each word a list of pieces, such as
+`["c", "o", "ld"]`. Count every pair of neighbours within a word; take the most frequent pair, of
+equally frequent ones the one that is met first; merge it everywhere, in each word from the left.
+Return the new corpus, a list of lists, and leave the given one as it is.
+""",
+    stub="""
+def merge_step(corpus):
+    raise NotImplementedError
+""",
+    reference=merge_step,
+    cases=merge_cases,
+    mistakes=(
+        Mistake(
+            "across words",
+            chosen(lambda corpus: most_common([[p for word in corpus for p in word]])),
+            "You counted pairs across the gap between two words. A pair stands within one word: "
+            "its pieces are to become one piece.",
+        ),
+        Mistake(
+            "once per word counted",
+            chosen(
+                lambda corpus: Counter(
+                    p for word in corpus for p in dict.fromkeys(pairwise(word))
+                ).most_common(1)[0][0]
+            ),
+            "You counted each pair once per word. A pair that stands in a word twice counts twice.",
+        ),
+        Mistake(
+            "different words counted",
+            chosen(
+                lambda corpus: most_common([list(w) for w in dict.fromkeys(map(tuple, corpus))])
+            ),
+            "You counted each different word once. A frequent word counts as often as it occurs.",
+        ),
+        Mistake(
+            "last of the best",
+            chosen(last_of_the_best),
+            "Of equally frequent pairs you took the one that is met last. The first is asked for, "
+            "so that everybody gets the same merges.",
+        ),
+        Mistake(
+            "alphabetical",
+            chosen(alphabetical),
+            "Of equally frequent pairs you took the first of the alphabet. The one that is met "
+            "first in the corpus is asked for.",
+        ),
+        Mistake(
+            "rarest pair",
+            chosen(
+                lambda corpus: min(
+                    (c := Counter(p for word in corpus for p in pairwise(word))),
+                    key=c.__getitem__,
+                )
+            ),
+            "You merged the rarest pair. What is frequent deserves a piece of its own.",
+        ),
+        Mistake(
+            "once in each word",
+            once_a_word,
+            "The pair is right, but it was merged only once in each word. It may stand there "
+            "again.",
+        ),
+        Mistake(
+            "used twice",
+            overlapping,
+            "A piece was used twice: in a, a, a the middle one cannot join both sides. From the "
+            "left that is aa and a.",
+        ),
+        Mistake(
+            "a pair per word",
+            lambda corpus: [apply([word], most_common([word]))[0] for word in corpus],
+            "Each word merged its own favourite. One pair is chosen for the whole corpus.",
+        ),
+        Mistake(
+            "nothing merged",
+            lambda corpus: [list(word) for word in corpus],
+            "The corpus came back as it was. After counting, the pair has to be joined wherever it "
+            "stands.",
+        ),
+        Mistake(
+            "text replaced",
+            lambda corpus: [
+                " ".join(word)
+                .replace(" ".join(most_common(corpus)), "".join(most_common(corpus)))
+                .split()
+                for word in corpus
+            ],
+            "You replaced in the text, and the text of a pair can also be the end of one piece and "
+            "the beginning of the next: e, r is found in te, r. Compare whole pieces.",
+        ),
+    ),
+    hints=(
+        "Two passes: one counts, one merges. `itertools.pairwise(word)` gives the neighbours.",
+        "`Counter` keeps the order in which it met the pairs, and `most_common(1)` and `max` take "
+        "the first of equals.",
+        "To merge, build a new list piece by piece: if the last piece of it and the next one are "
+        "the pair, extend the last instead of appending.",
+    ),
+    insight="That is all of it: repeat this 50,000 times on enough text and you have GPT-2's "
+    "vocabulary. It never asks what a word means.",
+)
+
+EXERCISES = (ENCODE, GRADIENT, ORDER, LOOKUP, COSINES, MERGE)
