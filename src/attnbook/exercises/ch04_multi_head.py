@@ -1,0 +1,713 @@
+"""Exercises of chapter 4: many heads."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Generator, Tensor
+
+from attnbook.exercises.exercise import Case, Exercise, Mistake, draw, except_for
+from attnbook.heads import merge_heads, split_heads
+
+# --- 04.shapes: predict the shapes -----------------------------------------------------------
+
+QUESTIONS = ("query", "weights", "context", "concat", "w_o", "output")
+
+
+def shapes(what: str, B: int, L: int, D: int, H: int, Dk: int, Dv: int) -> tuple[int, ...]:
+    return {
+        "query": (B, H, L, Dk),
+        "weights": (B, H, L, L),
+        "context": (B, H, L, Dv),
+        "concat": (B, L, H * Dv),
+        "w_o": (H * Dv, D),
+        "output": (B, L, D),
+    }[what]
+
+
+def shape_cases(generator: Generator) -> list[Case]:
+    b, length, h, d_k, d_v = torch.randperm(6, generator=generator)[:5].add(3).tolist()
+    d = (11, 13, 17, 19, 23)[
+        int(torch.randint(5, (1,), generator=generator))
+    ]  # no product of others
+    sizes = [b, length, d, h, d_k, d_v]
+    return [
+        Case((what, *sizes), note=f"{what} for B, L, D, H, Dk, Dv = {sizes}") for what in QUESTIONS
+    ]
+
+
+def misshape(what: str, wrong: Callable[..., tuple[int, ...]], says: str) -> Mistake:
+    return Mistake(says, except_for(shapes, what, wrong), says)
+
+
+SHAPES = Exercise(
+    id="04.shapes",
+    title="Predict the shapes",
+    level=1,
+    minutes=6,
+    section="4.5",
+    prompt="""
+A batch of B sentences with L words of width D goes through H heads, whose queries and keys are Dk
+wide and whose values are Dv wide. `shapes(what, B, L, D, H, Dk, Dv)` returns the shape of one
+tensor as a tuple, written with the sizes: `"query"` (after the split), `"weights"`, `"context"`
+(weights times values, before the merge), `"concat"` (after it), `"w_o"` (as in `concat @ w_o`) and
+`"output"`. Like S1's, the widths are not tied: H · Dv need not be D.
+""",
+    stub="""
+def shapes(what, B, L, D, H, Dk, Dv):
+    raise NotImplementedError
+    first = {"query": (), "weights": (), "context": ()}
+    then = {"concat": (), "w_o": (), "output": ()}
+    return (first | then)[what]
+""",
+    reference=shapes,
+    cases=shape_cases,
+    mistakes=(
+        misshape("query", lambda B, L, D, H, Dk, Dv: (B, L, H, Dk),
+                 "query: the axis of the heads still stands behind that of the words. Then the "
+                 "last two axes are no matrix of words. What moves it to the front?"),
+        misshape("query", lambda B, L, D, H, Dk, Dv: (B, L, H * Dk),
+                 "query: this is the projection before the split. Each head gets its own Dk "
+                 "columns, and an axis says which head."),
+        misshape("query", lambda B, L, D, H, Dk, Dv: (B, H, L, D),
+                 "query: a head does not get a query as wide as the model. Its matrix leads from "
+                 "D to Dk."),
+        misshape("weights", lambda B, L, D, H, Dk, Dv: (B, L, L),
+                 "weights: there is one map per sentence *and head*. The heads do not share one."),
+        misshape("weights", lambda B, L, D, H, Dk, Dv: (B, H, L, Dk),
+                 "weights: one weight for each pair of words, L times L. The width Dk was summed "
+                 "away when query and key met."),
+        misshape("weights", lambda B, L, D, H, Dk, Dv: (B, H, H),
+                 "weights: the heads do not look at each other. Within each head, words look at "
+                 "words."),
+        misshape("context", lambda B, L, D, H, Dk, Dv: (B, H, L, Dk),
+                 "context: values are what is mixed, so a context is as wide as a value."),
+        misshape("context", lambda B, L, D, H, Dk, Dv: (B, L, H * Dv),
+                 "context: that is after the merge. Before it, each head still has a matrix of "
+                 "its own."),
+        misshape("concat", lambda B, L, D, H, Dk, Dv: (B, L, Dv),
+                 "concat: nothing is averaged. The heads' pieces stand side by side, H of them."),
+        misshape("concat", lambda B, L, D, H, Dk, Dv: (B, H * L, Dv),
+                 "concat: you put the heads one below the other. A word's pieces belong in its "
+                 "one row: side by side."),
+        misshape("concat", lambda B, L, D, H, Dk, Dv: (B, L, H * Dk),
+                 "concat: it is the contexts that are merged, and those are Dv wide. Queries and "
+                 "keys are used up by then."),
+        misshape("concat", lambda B, L, D, H, Dk, Dv: (B, L, D),
+                 "concat: it is D wide only where H · Dv happens to be D. W_O brings it there."),
+        misshape("w_o", lambda B, L, D, H, Dk, Dv: (D, H * Dv),
+                 "w_o: turned around. In `concat @ w_o` the rows of w_o meet the columns of "
+                 "concat. (nn.Linear stores it as you wrote it.)"),
+        misshape("w_o", lambda B, L, D, H, Dk, Dv: (D, D),
+                 "w_o: square only where H · Dv is D. What stands on its left is H · Dv wide."),
+        misshape("w_o", lambda B, L, D, H, Dk, Dv: (Dv, D),
+                 "w_o: that is the block of *one* head. W_O has one below the other for all H."),
+        misshape("w_o", lambda B, L, D, H, Dk, Dv: (H * Dk, D),
+                 "w_o: Dk wide are queries and keys. What stands on its left is made of values."),
+        misshape("output", lambda B, L, D, H, Dk, Dv: (B, L, H * Dv),
+                 "output: W_O comes last, and it leads back to the width of the model."),
+        misshape("output", lambda B, L, D, H, Dk, Dv: (B, H, L, D),
+                 "output: the heads have been added up by W_O. No axis of heads is left."),
+    ),
+    hints=(
+        "Everything inside a head has the axis H right behind B, and ends in a matrix.",
+        "query ends in (L, Dk), weights in (L, L), context in (L, Dv). The merge puts H beside "
+        "Dv.",
+        "concat is (B, L, H · Dv); w_o has to make D from H · Dv.",
+    ),
+    insight="Inside the heads D occurs nowhere, and outside them Dk and Dv do not. Only the four "
+    "matrices know both.",
+    code=False,
+)  # fmt: skip
+
+# --- 04.count: what does a layer cost? -------------------------------------------------------
+
+
+def parameters(d_model: int, n_heads: int, bias: bool) -> int:
+    matrix = d_model * d_model
+    return 4 * (matrix + d_model if bias else matrix)
+
+
+def count_cases(generator: Generator) -> list[Case]:
+    sizes = ((6, 2, False), (6, 2, True), (12, 4, True), (12, 1, True), (768, 12, True))
+    return [
+        Case((d, h, bias), {"D": d, "H": h}, f"d_model {d}, n_heads {h}, bias {bias}")
+        for d, h, bias in sizes
+    ]
+
+
+def counted(matrices: int, biases: int) -> Callable[[int, int, bool], int]:
+    return lambda d, h, bias: matrices * d * d + (biases * d if bias else 0)
+
+
+COUNT = Exercise(
+    id="04.count",
+    title="How many parameters?",
+    level=1,
+    minutes=5,
+    section="4.9",
+    prompt="""
+Write `parameters(d_model, n_heads, bias)`: how many numbers `MultiHeadAttention` learns, W_O
+included. All heads together are as wide as the model; `bias` says whether each of its linear layers
+has one. Answer with a whole number, without building the layer.
+""",
+    stub="""
+def parameters(d_model, n_heads, bias):
+    raise NotImplementedError
+""",
+    reference=parameters,
+    cases=count_cases,
+    mistakes=(
+        Mistake(
+            "no W_O",
+            counted(3, 3),
+            "You counted queries, keys and values. After the merge there is a fourth: W_O.",
+        ),
+        Mistake(
+            "heads of full width",
+            lambda d, h, bias: h * parameters(d, h, bias),
+            "You gave each head matrices of full width. A head is only d_model / n_heads wide, and "
+            "what is multiplied by the number of heads was divided by it before.",
+        ),
+        Mistake(
+            "W_O once, the rest per head",
+            lambda d, h, bias: 3 * h * (d * d + (d if bias else 0)) + d * d + (d if bias else 0),
+            "One W_O is right. But the other matrices do not become more with the heads: they are "
+            "cut into more and narrower pieces.",
+        ),
+        Mistake(
+            "one head of many",
+            lambda d, h, bias: 4 * (d * d + (d if bias else 0)) // h,
+            "That is one head's share. There are n_heads of them.",
+        ),
+        Mistake(
+            "narrow projections, full W_O",
+            lambda d, h, bias: 3 * (d * d + (d if bias else 0)) // h + d * d + (d if bias else 0),
+            "You counted the query, key and value matrix of one head, (d_model, d_model / "
+            "n_heads). Every head has three such.",
+        ),
+        Mistake(
+            "biases forgotten",
+            counted(4, 0),
+            "The matrices are right. But with `bias=True` a number is added to each column of "
+            "each product, and it is learned too.",
+        ),
+        Mistake(
+            "always a bias",
+            lambda d, h, bias: 4 * (d * d + d),
+            "This is right with biases. `bias=False` leaves the four of them out.",
+        ),
+        Mistake(
+            "one bias",
+            counted(4, 1),
+            "You counted one bias. Each of the four linear layers has one.",
+        ),
+        Mistake(
+            "three biases",
+            counted(4, 3),
+            "You counted three biases. W_O has one as well.",
+        ),
+        Mistake(
+            "a bias per head",
+            lambda d, h, bias: 4 * (d * d + (h * d if bias else 0)),
+            "You gave each head a bias of full width. A bias has one number per column, and the "
+            "heads share out the columns.",
+        ),
+    ),
+    hints=(
+        "Count one matrix first. Its heads stand side by side: how many columns is that in all?",
+        "Four matrices of the same size. A bias has one number for each column.",
+        "4 · D², and with a bias 4 · D more.",
+    ),
+    insight="`n_heads` is an argument that the answer does not use. Heads are a way to cut, not "
+    "something more to learn.",
+)
+
+# --- 04.jobs: which head does what -----------------------------------------------------------
+
+
+def which_head(question: str) -> str:
+    return {"a": "1", "b": "0", "c": "both", "d": "neither"}[question]
+
+
+def misread(question: str, answer: str, says: str) -> Mistake:
+    return Mistake(f"{question}: {answer}", except_for(which_head, question, answer), says)
+
+
+JOBS = Exercise(
+    id="04.jobs",
+    title="Which head does what?",
+    level=1,
+    minutes=8,
+    section="4.11",
+    prompt="""
+Two maps from one layer. 苹果 is *apple*, 很 *very*, 甜 *sweet*, 它 *it*.
+
+| head 0 | 苹果 | 很 | 甜 | 它 |
+|:--|--:|--:|--:|--:|
+| **苹果** | 0.05 | 0.05 | 0.10 | 0.80 |
+| **很** | 0.25 | 0.25 | 0.30 | 0.20 |
+| **甜** | 0.80 | 0.05 | 0.05 | 0.10 |
+| **它** | 0.90 | 0.02 | 0.05 | 0.03 |
+
+| head 1 | 苹果 | 很 | 甜 | 它 |
+|:--|--:|--:|--:|--:|
+| **苹果** | 0.05 | 0.05 | 0.85 | 0.05 |
+| **很** | 0.10 | 0.10 | 0.70 | 0.10 |
+| **甜** | 0.90 | 0.03 | 0.04 | 0.03 |
+| **它** | 0.10 | 0.30 | 0.30 | 0.30 |
+
+`which_head(question)` returns `"0"`, `"1"`, `"both"` or `"neither"`. A head *leads* one word to
+another if more than half of its row goes there. (a) Which head leads 苹果 to what is said of it?
+(b) Which leads 苹果 to the word that stands for it? (c) Which leads 甜 to 苹果? (d) Set the block
+of W_O that belongs to head 0 to 0. Which head still leads 它 to 苹果 and shows in the output?
+""",
+    stub="""
+def which_head(question):
+    raise NotImplementedError
+    return {"a": "", "b": "", "c": "", "d": ""}[question]
+""",
+    reference=which_head,
+    cases=lambda generator: [Case((q,), note=f"question {q}") for q in "abcd"],
+    mistakes=(
+        misread("a", "0", "(a) In head 0 the row of 苹果 gives 0.80 to 它, the word that stands "
+                "for it. What is *said* of the apple is 甜."),
+        misread("a", "both", "(a) Head 0 has a large number between the two, but in the row of 甜: "
+                "there 甜 looks at 苹果. The question is where 苹果 looks."),
+        misread("a", "neither", "(a) What is said of the apple is 甜. Go along the row of 苹果 in "
+                "both maps."),
+        misread("b", "1", "(b) In head 1 the row of 苹果 gives 0.05 to 它."),
+        misread("b", "both", "(b) Only one of the two maps has more than half in the row of 苹果 "
+                "and the column of 它."),
+        misread("b", "neither", "(b) The word that stands for the apple is 它. Go along the row of "
+                "苹果 in both maps."),
+        misread("c", "0", "(c) Head 0 does, with 0.80. Look at the row of 甜 in the other map too: "
+                "two heads may do the same job."),
+        misread("c", "1", "(c) Head 1 does, with 0.90. Look at the row of 甜 in the other map too: "
+                "two heads may do the same job."),
+        misread("c", "neither", "(c) It is the row of 甜 that counts, not its column."),
+        misread("d", "0", "(d) The map of head 0 stays as it was. But what it found is multiplied "
+                "by 0, and nothing of it arrives."),
+        misread("d", "1", "(d) In head 1 the row of 它 gives 苹果 0.10."),
+        misread("d", "both", "(d) Nothing of head 0 arrives: its block is 0. And in head 1 the row "
+                "of 它 gives 苹果 0.10."),
+    ),
+    hints=(
+        "Who looks stands at the left. Go along the row.",
+        "(a) and (b) are about the row of 苹果, (c) about that of 甜, (d) about that of 它, in "
+        "both maps.",
+        "In (d) only head 1 is left. How much does its row of 它 give to 苹果?",
+    ),
+    insight="One job can be done twice, and then cutting one head shows nothing. Where it is done "
+    "once, as in (d), the cut breaks it.",
+    code=False,
+)  # fmt: skip
+
+# --- 04.split: one projection, cut into heads ------------------------------------------------
+
+
+def split(x: Tensor, n_heads: int) -> Tensor:
+    return x.unflatten(-1, (n_heads, -1)).transpose(-2, -3)
+
+
+def split_cases(generator: Generator) -> list[Case]:
+    def case(note: str, n_heads: int, d_k: int, *sizes: int) -> Case:
+        names = dict(zip(("B", "L")[-len(sizes) :], sizes, strict=True))
+        x = draw(generator, *sizes, n_heads * d_k)
+        return Case((x, n_heads), {**names, "H": n_heads, "Dk": d_k}, note)
+
+    return [
+        case("3 words of width 8, 2 heads", 2, 4, 3),
+        case("5 words of width 6, 3 heads", 3, 2, 5),
+        case("a batch of 2: 5 words of width 12, 3 heads", 3, 4, 2, 5),
+        case("a single head", 1, 4, 2, 3),
+    ]
+
+
+SPLIT = Exercise(
+    id="04.split",
+    title="Cut one projection into heads",
+    level=2,
+    minutes=8,
+    section="4.6",
+    prompt="""
+Write `split(x, n_heads)` without calling the library's `split_heads`. `x` has shape (..., L, D) and
+D is divisible by `n_heads`; the dots stand for a batch, or for nothing. The answer has shape
+(..., H, L, Dk) with Dk = D/H: head 0 gets the first Dk columns of every word, head 1 the next Dk,
+and so on.
+""",
+    stub="""
+def split(x, n_heads):
+    raise NotImplementedError
+""",
+    reference=split,
+    cases=split_cases,
+    axes="B H L Dk",
+    mistakes=(
+        Mistake(
+            "view for transpose",
+            lambda x, n_heads: x.reshape(*x.shape[:-2], n_heads, x.size(-2), -1),
+            "The shape is right and the numbers are not. `view` and `reshape` move no number: they "
+            "cut the sentence, so that head 0 holds the first words whole. First cut the last axis "
+            "in two, then swap axes.",
+        ),
+        Mistake(
+            "interleaved heads",
+            lambda x, n_heads: x.unflatten(-1, (-1, n_heads)).movedim(-1, -3),
+            "Your heads take turns: head 0 has the columns 0, H, 2H, … Each head gets "
+            "*neighbouring* columns, so when you cut the last axis the heads come first: (H, Dk).",
+        ),
+        Mistake(
+            "not transposed",
+            lambda x, n_heads: x.unflatten(-1, (n_heads, -1)),
+            "You cut each row into pieces. Now the axis of the heads has to move in front of that "
+            "of the words, so that each head has a matrix of its own.",
+        ),
+        Mistake(
+            "pieces in a tuple",
+            lambda x, n_heads: x.chunk(n_heads, dim=-1),
+            "The pieces are the right ones. What is missing is the axis along which they stand: "
+            "in front of that of the words.",
+        ),
+        Mistake(
+            "whole copies",
+            lambda x, n_heads: torch.stack([x] * n_heads, dim=-3),
+            "You gave each head a copy of all columns. It gets D/H of them.",
+        ),
+        Mistake(
+            "words and columns swapped",
+            lambda x, n_heads: x.mT.unflatten(-2, (n_heads, -1)),
+            "In each of your heads the words stand in the columns. One row is one word.",
+        ),
+        Mistake(
+            "transposed, then reshaped",
+            lambda x, n_heads: x.mT.reshape(*x.shape[:-2], n_heads, x.size(-2), -1),
+            "You transposed first and cut afterwards, which tears the rows apart. Cut the last "
+            "axis first.",
+        ),
+        Mistake(
+            "axes counted from the front",
+            lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(0, 1),
+            "You swapped axes 0 and 1. That is right without a batch; with one, axis 0 is the "
+            "batch. Count from the end.",
+        ),
+        Mistake(
+            "heads in front of the batch",
+            lambda x, n_heads: torch.stack(x.chunk(n_heads, dim=-1)),
+            "Your heads stand in front of everything. With a batch they belong behind it, right "
+            "in front of the words.",
+        ),
+    ),
+    hints=(
+        "Two steps: the last axis becomes two, then two axes change places.",
+        "`x.unflatten(-1, (n_heads, -1))` is (..., L, H, Dk).",
+        "Then `.transpose(-2, -3)`.",
+    ),
+    insight="No number was multiplied. A head is nothing but a few neighbouring columns.",
+)
+
+# --- 04.mix: merge, and W_O ------------------------------------------------------------------
+
+
+def mix(contexts: Tensor, w_o: Tensor) -> Tensor:
+    concat = contexts.transpose(-2, -3).flatten(-2)  # (..., L, H Dv)
+    return concat @ w_o
+
+
+def mix_cases(generator: Generator) -> list[Case]:
+    def case(note: str, d: int, *sizes: int) -> Case:
+        names = dict(zip(("B", "H", "L", "Dv")[-len(sizes) :], sizes, strict=True))
+        w_o = draw(generator, sizes[-3] * sizes[-1], d)
+        return Case((draw(generator, *sizes), w_o), {**names, "D": d}, note)
+
+    return [
+        case("2 heads, 3 words", 5, 2, 3, 4),
+        case("3 heads, 5 words", 4, 3, 5, 2),
+        case("a batch of 2", 7, 2, 3, 5, 4),
+    ]
+
+
+def turns(contexts: Tensor) -> Tensor:
+    return contexts.movedim(-3, -1).flatten(-2)
+
+
+MIX = Exercise(
+    id="04.mix",
+    title="Put the heads together",
+    level=2,
+    minutes=8,
+    section="4.4",
+    prompt="""
+Write `mix(contexts, w_o)`: what the heads found, merged and multiplied by W_O. `contexts` has shape
+(..., H, L, Dv), `w_o` (H · Dv, D), and the answer (..., L, D). The first Dv rows of `w_o` belong to
+head 0, the next Dv to head 1, and so on. Do it without the library's `merge_heads`.
+""",
+    stub="""
+def mix(contexts, w_o):
+    raise NotImplementedError
+""",
+    reference=mix,
+    cases=mix_cases,
+    axes="B L D",
+    mistakes=(
+        Mistake(
+            "reshaped",
+            lambda contexts, w_o: (
+                contexts.reshape(*contexts.shape[:-3], contexts.size(-2), -1) @ w_o
+            ),
+            "You reshaped without moving the axis of the heads back, so that a row of yours holds "
+            "several words of one head. A row has to hold one word of all heads: swap H and L "
+            "first.",
+        ),
+        Mistake(
+            "interleaved",
+            lambda contexts, w_o: turns(contexts) @ w_o,
+            "Your heads take turns in the row: the first number of each, then the second of each. "
+            "W_O expects head 0 whole, then head 1.",
+        ),
+        Mistake(
+            "heads backwards",
+            lambda contexts, w_o: mix(contexts.flip(-3), w_o),
+            "Your last head stands first, and so meets the block of W_O that belongs to head 0.",
+        ),
+        Mistake(
+            "no W_O",
+            lambda contexts, w_o: contexts.transpose(-2, -3).flatten(-2),
+            "That is the concat. W_O comes after it and mixes the heads.",
+        ),
+        Mistake(
+            "not added up",
+            lambda contexts, w_o: contexts @ w_o.unflatten(0, (contexts.size(-3), -1)),
+            "Each head has met its own block of W_O. Now the heads have to be added up.",
+        ),
+        Mistake(
+            "averaged",
+            lambda contexts, w_o: mix(contexts, w_o) / contexts.size(-3),
+            "You averaged the heads' terms. concat @ W_O is their sum.",
+        ),
+        Mistake(
+            "averaged first",
+            lambda contexts, w_o: contexts.mean(-3) @ w_o,
+            "You averaged the heads before W_O, and what is left is Dv wide. Nothing is averaged: "
+            "the pieces stand side by side, H · Dv wide.",
+        ),
+        Mistake(
+            "one below the other",
+            lambda contexts, w_o: contexts.flatten(-3, -2) @ w_o,
+            "You put the heads one below the other, H · L rows. They belong side by side: L rows, "
+            "H · Dv wide.",
+        ),
+        Mistake(
+            "one block for all",
+            lambda contexts, w_o: contexts.sum(-3) @ w_o[: contexts.size(-1)],
+            "You added the heads first and multiplied by the first block. Each head has a block "
+            "of its own; once added, they cannot be told apart.",
+        ),
+    ),
+    hints=(
+        "Undo the split: first the axes change places, then the last two become one.",
+        "`contexts.transpose(-2, -3)` is (..., L, H, Dv). `flatten(-2)` puts a word's pieces side "
+        "by side.",
+        "`contexts.transpose(-2, -3).flatten(-2) @ w_o`.",
+    ),
+    insight="The same is a sum over heads, each through its own block. So a head can be taken out "
+    "by setting Dv rows of W_O to 0.",
+)
+
+# --- 04.repair: three faults in a layer ------------------------------------------------------
+
+
+def multi_head(
+    x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor, n_heads: int
+) -> Tensor:
+    query, key, value = (split_heads(x @ w, n_heads) for w in (w_q, w_k, w_v))
+    weights = (query @ key.mT / query.size(-1) ** 0.5).softmax(dim=-1)
+    concat = merge_heads(weights @ value)
+    return concat @ w_o
+
+
+def repair_cases(generator: Generator) -> list[Case]:
+    def case(note: str, b: int, length: int, d: int, n_heads: int) -> Case:
+        matrices = (draw(generator, d, d) / d**0.5 for _ in range(4))
+        x = draw(generator, b, length, d)
+        sizes = {"B": b, "L": length, "D": d, "H": n_heads}
+        return Case((x, *matrices, n_heads), sizes, note)
+
+    return [
+        case("3 words of width 8, 2 heads", 1, 3, 8, 2),
+        case("a batch of 2: 5 words of width 12, 3 heads", 2, 5, 12, 3),
+        case("4 words of width 6, a single head", 3, 4, 6, 1),
+    ]
+
+
+def merged(context: Tensor) -> Tensor:
+    return merge_heads(context)
+
+
+def reshaped(context: Tensor) -> Tensor:
+    return context.reshape(context.size(0), context.size(-2), -1)
+
+
+def faulty(
+    scale: bool = False,
+    merge: Callable[[Tensor], Tensor] = merged,
+    last: Callable[[Tensor, Tensor], Tensor] = torch.matmul,
+) -> Callable[..., Tensor]:
+    """The layer, right unless a wrong line is given; `scale` divides by the model's width."""
+
+    def layer(
+        x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor, n_heads: int
+    ) -> Tensor:
+        query, key, value = (split_heads(x @ w, n_heads) for w in (w_q, w_k, w_v))
+        width = x.size(-1) if scale else query.size(-1)
+        weights = (query @ key.mT / width**0.5).softmax(dim=-1)
+        return last(merge(weights @ value), w_o)
+
+    return layer
+
+
+def concat_alone(concat: Tensor, w_o: Tensor) -> Tensor:
+    return concat
+
+
+def own_split(cut: Callable[[Tensor, int], Tensor]) -> Callable[..., Tensor]:
+    """The layer with another way to cut, and the merge that belongs to the right one."""
+
+    def layer(
+        x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor, n_heads: int
+    ) -> Tensor:
+        query, key, value = (cut(x @ w, n_heads) for w in (w_q, w_k, w_v))
+        weights = (query @ key.mT / query.size(-1) ** 0.5).softmax(dim=-1)
+        return merge_heads(weights @ value) @ w_o
+
+    return layer
+
+
+def cut_by_view(x: Tensor, n_heads: int) -> Tensor:
+    return x.view(x.size(0), n_heads, x.size(1), -1)
+
+
+REPAIR = Exercise(
+    id="04.repair",
+    title="Three faults in a layer",
+    level=3,
+    minutes=15,
+    section="4.7",
+    prompt="""
+A layer from memory. It runs, and its output has the right shape. Three of its lines are wrong:
+repair them. `x` has shape (B, L, D), the four matrices (D, D), the answer (B, L, D). `split_heads`
+and `merge_heads` are the library's.
+""",
+    stub="""
+def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
+    raise NotImplementedError  # repair the lines below, then delete this one
+    query, key, value = (split_heads(x @ w, n_heads) for w in (w_q, w_k, w_v))
+    weights = (query @ key.mT / x.size(-1) ** 0.5).softmax(dim=-1)
+    concat = (weights @ value).reshape(x.shape)
+    return concat
+""",
+    reference=multi_head,
+    cases=repair_cases,
+    axes="B L D",
+    mistakes=(
+        Mistake(
+            "nothing repaired",
+            faulty(True, reshaped, concat_alone),
+            "All three faults are still there. Start from the end: one of the four matrices is "
+            "never used.",
+        ),
+        Mistake(
+            "only W_O repaired",
+            faulty(True, reshaped),
+            "W_O is there now. But does a row of your concat hold one word of all heads? And over "
+            "which width does a head's dot product add up?",
+        ),
+        Mistake(
+            "only the merge repaired",
+            faulty(True, last=concat_alone),
+            "The merge is right now. One of the matrices is not used yet, and the root is of "
+            "another width than the dot product's.",
+        ),
+        Mistake(
+            "only the scale repaired",
+            faulty(False, reshaped, concat_alone),
+            "The scale is right now. One of the matrices is not used yet, and the concat is made "
+            "by a reshape that moves no number.",
+        ),
+        Mistake(
+            "scaled by the model's width",
+            faulty(True),
+            "You still divide by √D. A head's query is D/H wide, and its dot products add up over "
+            "that: `query.size(-1)`.",
+        ),
+        Mistake(
+            "merged by a reshape",
+            faulty(merge=reshaped),
+            "`reshape` makes the right shape and moves no number: your rows hold several words of "
+            "one head. The axis of the heads has to go back behind the words first.",
+        ),
+        Mistake(
+            "no W_O",
+            faulty(last=concat_alone),
+            "All that is missing is W_O. Without it each head only reaches its own columns of "
+            "the output.",
+        ),
+        Mistake(
+            "W_O transposed",
+            faulty(last=lambda concat, w_o: concat @ w_o.T),
+            "You transposed W_O. It is square, so nothing is raised; here it is multiplied as it "
+            "is, like the other three.",
+        ),
+        Mistake(
+            "W_O in front",
+            lambda x, w_q, w_k, w_v, w_o, n_heads: faulty(last=concat_alone)(
+                x @ w_o, w_q, w_k, w_v, w_o, n_heads
+            ),
+            "You multiplied the input by W_O. It comes last, and mixes what the heads have found.",
+        ),
+        Mistake(
+            "scaled by the number of heads",
+            lambda x, w_q, w_k, w_v, w_o, n_heads: multi_head(
+                x, w_q * (x.size(-1) / n_heads**2) ** 0.5, w_k, w_v, w_o, n_heads
+            ),
+            "You divided by √H. What sets the spread of a dot product is the width of a query.",
+        ),
+        Mistake(
+            "scale gone",
+            lambda x, w_q, w_k, w_v, w_o, n_heads: multi_head(
+                x, w_q * (x.size(-1) // n_heads) ** 0.5, w_k, w_v, w_o, n_heads
+            ),
+            "The wrong root is gone, and with it the scale. Divide by the root of a head's width.",
+        ),
+        Mistake(
+            "scaled by the length",
+            lambda x, w_q, w_k, w_v, w_o, n_heads: multi_head(
+                x, w_q * (x.size(-1) / n_heads / x.size(-2)) ** 0.5, w_k, w_v, w_o, n_heads
+            ),
+            "You divided by √L, the number of words. In (B, H, L, Dk) the width is axis −1, and "
+            "axis −2 counts the words.",
+        ),
+        Mistake(
+            "W_O before the merge",
+            lambda x, w_q, w_k, w_v, w_o, n_heads: faulty(
+                merge=lambda context: merge_heads(context @ w_o), last=concat_alone
+            )(x, w_q, w_k, w_v, w_o, n_heads),
+            "You multiplied by W_O before the merge, where each head is only D/H wide. Merge "
+            "first: W_O takes the pieces of all heads at once.",
+        ),
+        Mistake(
+            "cut by view",
+            own_split(cut_by_view),
+            "The first line was right. A `view` cuts the sentence, not the columns.",
+        ),
+    ),
+    hints=(
+        "Three questions: which argument is never used? Over which width does the dot product of "
+        "a *head* add up? What stands in a row of `concat`?",
+        "The reshape is section 4.6 backwards: the library has a function that does it right.",
+        "`query.size(-1)`, `merge_heads(weights @ value)`, `concat @ w_o`.",
+    ),
+    insight="All three faults keep the shape, and the layer would even train. Only numbers from "
+    "another implementation give them away.",
+)
+
+EXERCISES = (SHAPES, COUNT, JOBS, SPLIT, MIX, REPAIR)

@@ -1,0 +1,158 @@
+"""Right answers to the exercises of chapter 4, written in other ways than the references."""
+
+import torch
+import torch.nn.functional as F
+
+from attnbook import MultiHeadAttention, merge_heads, split_heads
+
+
+def shapes_ifs(what, B, L, D, H, Dk, Dv):
+    if what == "w_o":
+        return (H * Dv, D)
+    if what in ("concat", "output"):
+        return (B, L, D if what == "output" else Dv * H)
+    return (B, H, L, {"query": Dk, "weights": L, "context": Dv}[what])
+
+
+def shapes_computed(what, B, L, D, H, Dk, Dv):
+    x, w_o = torch.zeros(B, L, D), torch.zeros(H * Dv, D)
+    query, key, value = (split_heads(x @ torch.zeros(D, H * d), H) for d in (Dk, Dk, Dv))
+    weights = query @ key.mT
+    context = weights @ value
+    concat = merge_heads(context)
+    made = {"query": query, "weights": weights, "context": context, "concat": concat}
+    return {**made, "w_o": w_o, "output": concat @ w_o}[what].shape
+
+
+def shapes_list(what, B, L, D, H, Dk, Dv):
+    words = {"query": "B H L Dk", "weights": "B H L L", "context": "B H L Dv"}
+    words |= {"concat": "B L HDv", "w_o": "HDv D", "output": "B L D"}
+    sizes = {"B": B, "L": L, "D": D, "H": H, "Dk": Dk, "Dv": Dv, "HDv": H * Dv}
+    return [sizes[word] for word in words[what].split()]
+
+
+def parameters_short(d_model, n_heads, bias):
+    return 4 * d_model * (d_model + bias)
+
+
+def parameters_built(d_model, n_heads, bias):
+    layer = MultiHeadAttention(d_model, n_heads, bias=bias)
+    return sum(p.numel() for p in layer.parameters())
+
+
+def parameters_heads(d_model, n_heads, bias):
+    width = d_model // n_heads
+    per_head = 3 * (d_model * width + width * bias) + width * d_model
+    return n_heads * per_head + d_model * bias
+
+
+def which_head_ifs(question):
+    if question == "c":
+        return "both"
+    return {"a": "1", "b": "0"}.get(question, "neither")
+
+
+def which_head_computed(question):
+    maps = torch.tensor(
+        [
+            [[5, 5, 10, 80], [25, 25, 30, 20], [80, 5, 5, 10], [90, 2, 5, 3]],
+            [[5, 5, 85, 5], [10, 10, 70, 10], [90, 3, 4, 3], [10, 30, 30, 30]],
+        ]
+    )
+    row, column = {"a": (0, 2), "b": (0, 3), "c": (2, 0), "d": (3, 0)}[question]
+    heads = [h for h in (0, 1) if maps[h, row, column] > 50 and not (question == "d" and h == 0)]
+    return "both" if len(heads) == 2 else str(heads[0]) if heads else "neither"
+
+
+def which_head_shouting(question):
+    return ["1", " 0", "BOTH", "Neither "]["abcd".index(question)]
+
+
+def split_loop(x, n_heads):
+    width = x.size(-1) // n_heads
+    return torch.stack([x[..., h * width : (h + 1) * width] for h in range(n_heads)], dim=-3)
+
+
+def split_chunks(x, n_heads):
+    return torch.stack(x.chunk(n_heads, dim=-1), dim=-3)
+
+
+def split_view(x, n_heads):
+    parts = x.reshape(*x.shape[:-1], n_heads, x.shape[-1] // n_heads)
+    return parts.movedim(-2, -3)
+
+
+def split_library(x, n_heads):
+    return split_heads(x, n_heads)
+
+
+def mix_sum(contexts, w_o):
+    blocks = w_o.split(contexts.size(-1))
+    return sum(contexts[..., h, :, :] @ block for h, block in enumerate(blocks))
+
+
+def mix_einsum(contexts, w_o):
+    blocks = w_o.view(contexts.size(-3), contexts.size(-1), -1)
+    return torch.einsum("...hlv,hvd->...ld", contexts, blocks)
+
+
+def mix_cat(contexts, w_o):
+    return torch.cat(contexts.unbind(dim=-3), dim=-1) @ w_o
+
+
+def multi_head_loop(x, w_q, w_k, w_v, w_o, n_heads):
+    width = x.size(-1) // n_heads
+    output = torch.zeros_like(x)
+    for h in range(n_heads):
+        own = slice(h * width, (h + 1) * width)
+        query, key, value = x @ w_q[:, own], x @ w_k[:, own], x @ w_v[:, own]
+        weights = torch.softmax(query @ key.transpose(1, 2) * width**-0.5, dim=-1)
+        output = output + weights @ value @ w_o[own]
+    return output
+
+
+def multi_head_pytorch(x, w_q, w_k, w_v, w_o, n_heads):
+    q, k, v = (split_heads(x @ w, n_heads) for w in (w_q, w_k, w_v))
+    return merge_heads(F.scaled_dot_product_attention(q, k, v)) @ w_o
+
+
+def multi_head_einsum(x, w_q, w_k, w_v, w_o, n_heads):
+    def cut(w):
+        return torch.einsum("bld,dhk->bhlk", x, w.unflatten(1, (n_heads, -1)))
+
+    scores = torch.einsum("bhik,bhjk->bhij", cut(w_q), cut(w_k))
+    weights = (scores / (x.size(-1) / n_heads) ** 0.5).softmax(-1)
+    blocks = w_o.unflatten(0, (n_heads, -1))
+    return torch.einsum("bhij,bhjv,hvd->bid", weights, cut(w_v), blocks)
+
+
+def multi_head_functional(x, w_q, w_k, w_v, w_o, n_heads):
+    nothing = torch.zeros(3 * x.size(-1), dtype=x.dtype, device=x.device)
+    y, _ = F.multi_head_attention_forward(
+        *[x.transpose(0, 1)] * 3, x.size(-1), n_heads, torch.cat((w_q.T, w_k.T, w_v.T)),
+        nothing, None, None, False, 0.0, w_o.T, None,
+    )  # fmt: skip
+    return y.transpose(0, 1)
+
+
+RIGHT = {
+    "04.shapes": (shapes_ifs, shapes_computed, shapes_list),
+    "04.count": (parameters_short, parameters_built, parameters_heads),
+    "04.jobs": (which_head_ifs, which_head_computed, which_head_shouting),
+    "04.split": (split_loop, split_chunks, split_view, split_library),
+    "04.mix": (mix_sum, mix_einsum, mix_cat),
+    "04.repair": (multi_head_loop, multi_head_pytorch, multi_head_einsum, multi_head_functional),
+}
+
+# A mutant that computes the same is no wrong answer: what it says instead, and why it is right.
+EQUIVALENT = {
+    "04.split": {
+        "def split(x: Tensor, n_heads: int) -> Tensor:\n"
+        "    return x.unflatten(-1, (n_heads, -1)).transpose(-3, -2)": "a swap has no direction",
+    },
+    "04.mix": {
+        "def mix(contexts: Tensor, w_o: Tensor) -> Tensor:\n"
+        "    concat = contexts.transpose(-3, -2).flatten(-2)\n"
+        "    return concat @ w_o": "a swap has no direction",
+    },
+}
