@@ -12,6 +12,7 @@ from torch import nn
 from attnbook.__main__ import main
 from attnbook.exercises import check, guard, hint, log, progress, solution
 from attnbook.exercises.catalogue import ALL
+from attnbook.exercises.diagnose import first_difference, written_out
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw, same
 
 ASKED = "attnbook.exercises.catalogue.ALL"
@@ -163,6 +164,18 @@ def test_at_last_the_smallest_case_shows_both(capsys):
     assert "The smallest case that shows it:" in text
     assert "case     small" in text
     assert "wanted" in text
+
+
+def test_of_a_batch_the_first_matrix_that_differs_is_shown():
+    wanted = torch.arange(24.0).view(2, 3, 2, 2)
+    got = wanted.clone()
+    got[1, 1] += 0.5
+    assert first_difference(got, wanted) == 4
+    assert written_out(got, 4) == (
+        "shape (2, 3, 2, 2), its matrix 4\n         16.5000 17.5000\n         18.5000 19.5000"
+    )
+    assert first_difference(got[:0], wanted[:0]) == 0
+    assert written_out(got[:0]).startswith("shape (0, 3, 2, 2)")
 
 
 def test_a_changed_argument_is_caught(capsys):

@@ -93,7 +93,7 @@ def explain(
         which = ", ".join(str(i + 1) for i in outcome.written)
         says = (
             f"Your function changed what it was given (argument {which}). The caller still needs "
-            "it: work on a new tensor, without `x[...] =`, `+=` or methods that end in `_`."
+            "it: work on a new one, without `x[...] =`, `+=` or methods that end in `_`."
         )
     elif kind := unlike(outcome.answer, wanted):
         says = kind
@@ -203,25 +203,36 @@ def detached(exercise: Exercise, function: Callable[..., Any], cases: Sequence[C
 def compare(exercise: Exercise, case: Case, outcome: Outcome, wanted: Any) -> str:
     """The case, the answer, and beside it the right one, unless that would end the exercise."""
     lines = [f"case     {case.note}"] if case.note else []
-    lines.append(f"yours    {written_out(outcome.answer)}")
+    at = first_difference(outcome.answer, wanted)
+    lines.append(f"yours    {written_out(outcome.answer, at)}")
     if exercise.code:
-        lines.append(f"wanted   {written_out(wanted)}")
+        lines.append(f"wanted   {written_out(wanted, at)}")
     return "\n".join(lines)
 
 
-def written_out(x: Any) -> str:
-    """A value in little space: at most the first four rows and six columns of a tensor."""
+def first_difference(got: Any, wanted: Any) -> int:
+    """Which matrix of a batch is the first that differs, counting all leading axes as one."""
+    if not isinstance(got, Tensor) or not isinstance(wanted, Tensor) or got.shape != wanted.shape:
+        return 0
+    if got.dim() < 3 or not got.numel():
+        return 0
+    pairs = zip(got.flatten(0, -3), wanted.flatten(0, -3), strict=True)
+    return next((i for i, (g, w) in enumerate(pairs) if not same(g, w)), 0)
+
+
+def written_out(x: Any, at: int = 0) -> str:
+    """A value in little space: of a tensor at most four rows and six columns of matrix `at`."""
     if isinstance(x, tuple) and any(isinstance(item, Tensor) for item in x):
         return " | ".join(written_out(item) for item in x)
     if not isinstance(x, Tensor):
         return repr(x)
     matrix = x.detach().cpu()
-    while matrix.dim() > 2:
-        matrix = matrix[0]
+    if matrix.dim() > 2:
+        matrix = matrix.flatten(0, -3)[at] if matrix.numel() else matrix.flatten(0, -2)
     rows = matrix.reshape(-1, matrix.size(-1) if matrix.dim() else 1)[:4, :6].tolist()
     form = "{:.4f}" if x.is_floating_point() else "{}"
     text = "\n         ".join(" ".join(form.format(v) for v in row) for row in rows)
-    return text if x.dim() <= 2 else f"shape {tuple(x.shape)}, its first matrix\n         {text}"
+    return text if x.dim() <= 2 else f"shape {tuple(x.shape)}, its matrix {at}\n         {text}"
 
 
 def more(exercise: Exercise) -> str:
