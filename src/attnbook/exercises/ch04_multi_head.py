@@ -519,9 +519,9 @@ def mix(contexts, w_o):
 def multi_head(
     x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor, n_heads: int
 ) -> Tensor:
-    query, key, value = (split_heads(x @ w, n_heads) for w in (w_q, w_k, w_v))
-    weights = (query @ key.mT / query.size(-1) ** 0.5).softmax(dim=-1)
-    concat = merge_heads(weights @ value)
+    q, k, v = (split_heads(x @ w, n_heads) for w in (w_q, w_k, w_v))
+    weights = (q @ k.mT / q.size(-1) ** 0.5).softmax(dim=-1)
+    concat = merge_heads(weights @ v)
     return concat @ w_o
 
 
@@ -600,9 +600,9 @@ and `merge_heads` are the library's.
     stub="""
 def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
     raise NotImplementedError  # repair the lines below, then delete this one
-    query, key, value = (split_heads(x @ w, n_heads) for w in (w_q, w_k, w_v))
-    weights = (query @ key.mT / x.size(-1) ** 0.5).softmax(dim=-1)
-    concat = (weights @ value).reshape(x.shape)
+    q, k, v = (split_heads(x @ w, n_heads) for w in (w_q, w_k, w_v))
+    weights = (q @ k.mT / x.size(-1) ** 0.5).softmax(dim=-1)
+    concat = (weights @ v).reshape(x.shape)
     return concat
 """,
     reference=multi_head,
@@ -637,7 +637,7 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
             "scaled by the model's width",
             faulty(True),
             "You still divide by √D. A head's query is D/H wide, and its dot products add up over "
-            "that: `query.size(-1)`.",
+            "that: `q.size(-1)`.",
         ),
         Mistake(
             "merged by a reshape",
@@ -704,7 +704,7 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
         "Three questions: which argument is never used? Over which width does the dot product of "
         "a *head* add up? What stands in a row of `concat`?",
         "The reshape is section 4.6 backwards: the library has a function that does it right.",
-        "`query.size(-1)`, `merge_heads(weights @ value)`, `concat @ w_o`.",
+        "`q.size(-1)`, `merge_heads(weights @ v)`, `concat @ w_o`.",
     ),
     insight="All three faults keep the shape, and the layer would even train. Only numbers from "
     "another implementation give them away.",

@@ -98,8 +98,9 @@ Six rows go through attention; then some are shuffled and go through once more.
     stub="""
 def after_shuffle(situation):
     raise NotImplementedError
-    answers = {"bare": "", "places": "", "baggage": "", "context": "", "torn": "", "causal": ""}
-    return answers[situation]
+    first = {"bare": "", "places": "", "baggage": ""}
+    then = {"context": "", "torn": "", "causal": ""}
+    return (first | then)[situation]
 """,
     reference=after_shuffle,
     cases=lambda generator: [Case((s,), note=f'situation "{s}"') for s in SITUATIONS],
