@@ -302,6 +302,23 @@ def test_the_theme_can_be_switched_from_the_keyboard(browser: Browser) -> None:
     window.close()
 
 
+def test_a_choice_opens_from_the_keyboard_and_closes_the_other(browser: Browser) -> None:
+    window = context(browser)
+    page = Opened(window, "book/03_single_head.html").page
+    first, second = (page.locator("details.choice").nth(i) for i in (0, 1))
+    explanation = first.locator("p").first
+    assert not explanation.is_visible()
+    first.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert explanation.is_visible()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    assert second.locator("p").first.is_visible()
+    assert not explanation.is_visible()
+    assert page.locator("details.answer[open]").count() == 0
+    window.close()
+
+
 @pytest.mark.parametrize("address", CHAPTERS)
 def test_a_link_into_a_page_arrives_there(browser: Browser, address: str) -> None:
     # sections are laid out only when they come near: the way down must be right all the same
