@@ -8,17 +8,27 @@ import torch
 from matplotlib.colors import to_hex
 
 from attnbook import rotation_matrix, sinusoidal_encoding
-from attnbook.figures import canvas, plot_clocks, plot_positions, plot_turns
+from attnbook.figures import (
+    canvas,
+    plot_by_distance,
+    plot_by_position,
+    plot_clocks,
+    plot_positions,
+    plot_turns,
+)
 from attnbook.figures.canvas import SIGNED
 
 WORDS = ["Life", "is", "short"]
 PLACES = sinusoidal_encoding(3, 8)
 PAIR, LATER = PLACES[:, 2:4], PLACES[:, 2:4] @ rotation_matrix(3, 8)[2:4, 2:4].T
+STEPS = torch.tensor([0.0, 0.2, 0.9, 0.1, 0.0])
 DRAWINGS = {
     "positions": (plot_positions, PLACES),
     "clocks": (lambda x: plot_clocks(x, WORDS), PLACES),
     "turns before": (lambda x: plot_turns(x, LATER, WORDS), PAIR),
     "turns after": (lambda x: plot_turns(PAIR, x, WORDS), LATER),
+    "by distance": (lambda x: plot_by_distance(range(-2, 3), {"a": x[:, 0]}, "y"), STEPS[:, None]),
+    "by position": (lambda x: plot_by_position(range(5), {"a": x[:, 0]}, "y", 3), STEPS[:, None]),
 }
 
 
@@ -103,6 +113,36 @@ def test_a_turn_goes_from_the_dashed_hand_to_the_solid_one(drawn):
     assert numbers[0] < numbers[-2]  # from 12 o'clock to the right, as clocks run
 
 
+def polyline(svg: str, n_points: int) -> list[tuple[float, float]]:
+    """The points of the first drawn curve that has this many."""
+    for path in re.findall(r'<path d="([^"]*)" clip-path', svg):
+        numbers = [float(n) for n in re.findall(r"-?[\d.]+", path)]
+        points = list(zip(numbers[::2], numbers[1::2], strict=True))
+        if len(points) == n_points and "z" not in path:
+            return points
+    raise AssertionError(f"no curve of {n_points} points")
+
+
+def test_a_curve_over_the_distance_has_its_peak_at_the_right_place(drawn):
+    plot_by_distance(range(-2, 3), {"a": STEPS}, "y")
+    (mark,) = re.findall(r'<path d="([^"]*)" clip-path[^>]*stroke: #c8c8c8', drawn[0])
+    zero = float(mark.split()[1])
+    points = polyline(drawn[0], 5)
+    assert min(points, key=lambda point: point[1])[0] == pytest.approx(zero, abs=0.2)
+    heights = [points[0][1] - y for _, y in points]
+    assert [h / heights[2] for h in heights] == pytest.approx([0, 2 / 9, 1, 1 / 9, 0], abs=0.01)
+
+
+def test_the_positions_of_training_are_shaded(drawn):
+    plot_by_position(range(2, 7), {"a": STEPS}, "y", seen=5)
+    (shade,) = re.findall(r'<path d="([^"]*)" clip-path[^>]*fill: #efefef', drawn[0])
+    numbers = [float(n) for n in re.findall(r"-?[\d.]+", shade)]
+    left, right = min(numbers[::2]), max(numbers[::2])
+    xs = [x for x, _ in polyline(drawn[0], 5)]
+    assert left == pytest.approx(xs[0], abs=0.2)
+    assert right == pytest.approx((xs[2] + xs[3]) / 2, abs=0.2)  # between 4 and 5
+
+
 BAD = {
     "no matrix": (
         lambda: plot_positions(PLACES[0]),
@@ -115,6 +155,15 @@ BAD = {
     "labels": (lambda: plot_clocks(PLACES, WORDS[:2]), "has 3 rows but there are 2 labels"),
     "unequal": (lambda: plot_turns(PAIR, LATER[:2], WORDS), "after (2, 2), and there are 3 labels"),
     "too wide": (lambda: plot_turns(PLACES, PLACES, WORDS), "(N, 2), (N, 2) and N are expected"),
+    "no curves": (lambda: plot_by_distance(range(5), {}, "y"), "0 curves: 1 to 4"),
+    "five curves": (
+        lambda: plot_by_position(range(5), dict.fromkeys("abcde", STEPS), "y", 3),
+        "5 curves: 1 to 4 can be told apart",
+    ),
+    "length": (
+        lambda: plot_by_position(range(4), {"a": STEPS}, "y", 3),
+        "curve 'a' has shape (5,): (4,) fits x",
+    ),
     "no labels": (lambda: plot_turns(PAIR, LATER, []), "and there are 0 labels"),
 }
 

@@ -14,7 +14,7 @@ def sinusoids(positions: Tensor, d_model: int) -> Tensor:
     """Give each position d_model / 2 clock hands, from fast to slow: (sin, cos) of t · ω_k.
 
     ω_k = 10000^(−2k / d_model). The first hand turns once in 2π positions; the last, as d_model
-    grows, in almost 10000 · 2π. In float64, since t · ω_i has more digits than float32 keeps.
+    grows, in almost 10000 · 2π. In float64, since t · ω_k has more digits than float32 keeps.
 
     Shapes:  positions any shape, real numbers -> (..., d_model), sin and cos alternating
     Raises:  ValueError if d_model is odd

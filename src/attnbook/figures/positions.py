@@ -151,7 +151,7 @@ def _curves(axes: Axes, x: Sequence[int], series: Mapping[str, Tensor]) -> None:
         check_float_tensor(name, y)
         if y.shape != (len(x),):
             raise ValueError(f"curve {name!r} has shape {tuple(y.shape)}: ({len(x)},) fits x")
-        heights = torch.round(y.detach().cpu().double(), decimals=3).tolist()
+        heights = y.detach().cpu().tolist()
         axes.plot(x, heights, linestyle=line, color=colour, linewidth=1.8, label=name)
     axes.xaxis.set_major_locator(MaxNLocator(11, steps=[1, 2, 5, 10], integer=True))
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.6)
