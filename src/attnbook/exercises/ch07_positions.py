@@ -696,8 +696,8 @@ MOVE = Exercise(
     prompt="""
 `move(p, angles)` moves encodings without knowing their positions. `p` has shape (..., L, D): column
 2k is the sine of hand k and column 2k + 1 its cosine. `angles` has shape (D/2,): hand k has to turn
-clockwise by `angles[k]`, as when the position grows by φ and the angle is ω_k φ. Return the moved
-encodings, shape (..., L, D), without building the (D, D) matrix.
+clockwise by `angles[k]`, which is its speed times the number of positions to move. Return the
+moved encodings, shape (..., L, D), without building the (D, D) matrix.
 """,
     stub="""
 def move(p, angles):
