@@ -170,6 +170,10 @@ def test_formulas_are_set_and_the_text_is_readable(opened: Opened) -> None:
     assert re.findall(r"\$|\\[a-zA-Z]+", text) == []
 
 
+def test_nothing_is_too_wide_for_a_desk(opened: Opened) -> None:
+    assert opened.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
 def test_pictures_load_and_say_what_they_show(opened: Opened) -> None:
     pictures = opened.page.evaluate(
         """[...document.querySelectorAll('article img')].map(
