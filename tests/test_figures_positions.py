@@ -155,10 +155,10 @@ BAD = {
     "labels": (lambda: plot_clocks(PLACES, WORDS[:2]), "has 3 rows but there are 2 labels"),
     "unequal": (lambda: plot_turns(PAIR, LATER[:2], WORDS), "after (2, 2), and there are 3 labels"),
     "too wide": (lambda: plot_turns(PLACES, PLACES, WORDS), "(N, 2), (N, 2) and N are expected"),
-    "no curves": (lambda: plot_by_distance(range(5), {}, "y"), "0 curves: 1 to 4"),
-    "five curves": (
-        lambda: plot_by_position(range(5), dict.fromkeys("abcde", STEPS), "y", 3),
-        "5 curves: 1 to 4 can be told apart",
+    "no curves": (lambda: plot_by_distance(range(5), {}, "y"), "0 curves: 1 to 3"),
+    "four curves": (
+        lambda: plot_by_position(range(5), dict.fromkeys("abcd", STEPS), "y", 3),
+        "4 curves: 1 to 3 can be told apart",
     ),
     "length": (
         lambda: plot_by_position(range(4), {"a": STEPS}, "y", 3),

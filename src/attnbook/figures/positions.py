@@ -21,12 +21,11 @@ CURVES: tuple[tuple[str, Any], ...] = (
     (INK, "-"),
     ("#8C510A", (0, (5, 1.5))),
     ("#01665E", (0, (1, 1.2))),
-    ("#5A5A5A", (0, (6, 1.5, 1, 1.5))),
 )
 RADIUS = 0.4  # of a dial, in units of the distance between two
 
 
-def plot_positions(encoding: Tensor, title: str | None = None) -> None:
+def plot_positions(encoding: Tensor) -> None:
     """Draw a positional encoding: one row per position, brown −1, white 0, green +1.
 
     Shapes:  encoding (L, d_model), between −1 and 1
@@ -55,8 +54,6 @@ def plot_positions(encoding: Tensor, title: str | None = None) -> None:
         axes.set_xlabel("column i: fast hands on the left, slow ones on the right")
         axes.set_ylabel("position t")
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), handletextpad=0.1)
-        if title:
-            axes.set_title(title)
 
 
 def plot_clocks(encoding: Tensor, labels: Sequence[str]) -> None:
@@ -111,7 +108,7 @@ def plot_turns(before: Tensor, after: Tensor, labels: Sequence[str]) -> None:
 
 
 def plot_by_distance(distances: Sequence[int], series: Mapping[str, Tensor], ylabel: str) -> None:
-    """Draw up to four named curves over the distance from a query to a key, 0 marked.
+    """Draw up to three named curves over the distance from a query to a key, 0 marked.
 
     Shapes:  distances (N,), key's position minus query's, rising; each series (N,)
     Raises:  TypeError, ValueError if there are too many curves or a length does not fit
@@ -127,7 +124,7 @@ def plot_by_distance(distances: Sequence[int], series: Mapping[str, Tensor], yla
 def plot_by_position(
     positions: Sequence[int], series: Mapping[str, Tensor], ylabel: str, seen: int
 ) -> None:
-    """Draw up to four named curves from 0 to 1 over the position, the first `seen` ones shaded.
+    """Draw up to three named curves from 0 to 1 over the position, the first `seen` ones shaded.
 
     Shapes:  positions (N,), rising; each series (N,)
     Raises:  TypeError, ValueError if there are too many curves or a length does not fit
@@ -156,7 +153,7 @@ def _curves(axes: Axes, x: Sequence[int], series: Mapping[str, Tensor]) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(11, steps=[1, 2, 5, 10], integer=True))
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.6)
     axes.legend(
-        loc="lower left", bbox_to_anchor=(0, 1), ncols=4, fontsize=9, handlelength=3,
+        loc="lower left", bbox_to_anchor=(0, 1), ncols=3, fontsize=9, handlelength=3,
         borderaxespad=0.2,
     )  # fmt: skip
 
