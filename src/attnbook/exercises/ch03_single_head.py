@@ -127,6 +127,10 @@ def overflowing(scores: Tensor) -> Tensor:
     return scores.exp() / scores.exp().sum(dim=-1, keepdim=True)
 
 
+def column_shifted(scores: Tensor) -> Tensor:
+    return overflowing(scores - scores.amax(dim=-2, keepdim=True))
+
+
 def rows_sum_to_one(answer: Tensor, case: Case) -> bool:
     return bool((answer.sum(-1) - 1).abs().max() < 1e-6)
 
@@ -188,6 +192,12 @@ def weights(scores):
             ),
             "The winner takes everything here. That is a hard look-up: it has no slope to learn "
             "from.",
+        ),
+        Mistake(
+            "each column's maximum",
+            column_shifted,
+            "You subtracted each column's largest score. A shift cancels only if it is the same "
+            "for a whole row: take the maximum along the axis along which you sum, `dim=-1`.",
         ),
         Mistake(
             "one maximum for all",

@@ -155,7 +155,7 @@ def unlike(got: Any, wanted: Any) -> str:
             "inside needs `device=` of an argument."
         )
     if got.dtype != wanted.dtype and got.shape == wanted.shape:
-        return f"Your answer is {got.dtype}, and {wanted.dtype} is asked for, as the arguments are."
+        return f"Your answer is {got.dtype}, and {wanted.dtype} is asked for."
     return ""
 
 
