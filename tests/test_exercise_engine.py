@@ -14,6 +14,7 @@ from attnbook.exercises import check, guard, hint, log, progress, solution
 from attnbook.exercises.catalogue import ALL
 from attnbook.exercises.diagnose import first_difference, written_out
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw, same
+from attnbook.exercises.feedback import Feedback
 
 ASKED = "attnbook.exercises.catalogue.ALL"
 
@@ -410,6 +411,8 @@ def test_in_a_notebook_the_card_is_html_that_shows_code_as_text(capsys, monkeypa
     page = card._repr_html_()
     assert 'role="status"' in page
     assert "q &lt; k" in page
+    assert "<br>" in Feedback("failed", "x", "one\ntwo")._repr_html_()
+    assert "<code>a &lt; b</code>" in Feedback("failed", "x", "see `a < b`")._repr_html_()
     assert capsys.readouterr().out == ""
 
 

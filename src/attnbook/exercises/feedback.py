@@ -1,6 +1,7 @@
 """What the reader is told: one card, as text in a terminal and as HTML in a notebook."""
 
 import html
+import re
 import textwrap
 from dataclasses import dataclass
 
@@ -33,14 +34,17 @@ class Feedback:
             f"{html.escape(d)}</pre>"
             for d in self.details
         )
-        says = f'<p style="margin:.4em 0 0">{html.escape(self.says)}</p>' if self.says else ""
+        says = f'<p style="margin:.4em 0 0">{prose(self.says)}</p>' if self.says else ""
         footer = (
-            f'<p style="margin:.6em 0 0;opacity:.8">{html.escape(self.footer)}</p>'
-            if self.footer
-            else ""
+            f'<p style="margin:.6em 0 0;opacity:.8">{prose(self.footer)}</p>' if self.footer else ""
         )
         return (
             f'<div role="status" style="border-left:.3em solid {COLOURS[self.kind]};'
             f'padding:.6em 1em;color:inherit"><strong>{SIGNS[self.kind]} {html.escape(self.head)}'
             f"</strong>{says}{details}{footer}</div>"
         )
+
+
+def prose(text: str) -> str:
+    """Text as HTML: `code` between backticks, a line for each line."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text)).replace("\n", "<br>")
