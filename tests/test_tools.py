@@ -18,6 +18,7 @@ import pytest
 import run_notebooks
 from copy_notebooks import copy_notebooks
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from packaging.specifiers import SpecifierSet
 from run_notebooks import ROOT, SANITIZE, Refused, main, refuse_uncommitted, settings
 
 # --- the environment: tools/bootstrap.py -------------------------------------------------------
@@ -181,6 +182,7 @@ def test_a_disk_that_fills_up_on_the_way_is_named(small_disk: Path) -> None:
         ("ERROR: Could not install packages due to an OSError: [Errno 28] No space left", "disk"),
         ("WARNING: Retrying after connection broken by 'NewConnectionError(...)'", "network"),
         ("ERROR: No matching distribution found for x==1 (from versions: none)", "network"),
+        ("ERROR: ResolutionImpossible: for help visit", "no build"),
         ("(from versions: 1.0, 1.1)\nERROR: No matching distribution found for x==9", "no build"),
     ],
 )
@@ -212,6 +214,15 @@ def test_every_requirement_is_pinned_with_a_reason_and_installed_so() -> None:
         if normal(name) in there and there[normal(name)].partition("+")[0] != pin
     }
     assert wrong == {}, "run make env"
+
+
+@pytest.mark.parametrize("python", ["3.11.0", "3.12.0", "3.13.0", "3.14.0"])
+def test_the_pins_fit_every_python_that_the_book_promises(python: str) -> None:
+    asks = {
+        f"{found.name} {found.version}": found.metadata["Requires-Python"]
+        for found in importlib.metadata.distributions()
+    }
+    assert {k: v for k, v in asks.items() if v and python not in SpecifierSet(v)} == {}
 
 
 def test_every_requirement_is_explained_to_contributors() -> None:

@@ -50,7 +50,7 @@ TROUBLES = (
         "pip reaches no package index: check the network connection, " + AGAIN,
     ),
     (
-        r"No matching distribution found",
+        r"No matching distribution found|ResolutionImpossible",
         "a pinned package has no build for this machine and Python {0}; "
         "see 'Dependencies' in CONTRIBUTING.md".format(platform.python_version()),
     ),
