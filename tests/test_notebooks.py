@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from notebook_rules import complaints, main, pages
+from notebook_rules import INSTALL, INSTALL_TAGS, complaints, main, pages
 from run_notebooks import METADATA
 
 import attnbook
@@ -51,6 +51,7 @@ def good_chapter() -> Cells:
             "# 3. A small chapter\n\n:::{admonition} Before you start\n:class: opening\n"
             "**Time:** 5 minutes\n\n**You need:** chapter 2\n\n**Recap:** a word is a vector.\n:::"
         ),
+        "install": code(INSTALL),
         "imports": code("import torch\nfrom attnbook import show_source"),
         "shapes": markdown(
             "## 3.1 The goal\n\n| name | shape |\n|---|---|\n| x | (2, 3) |\n\n$3!$"
@@ -63,6 +64,7 @@ def good_chapter() -> Cells:
         "summary": markdown("## 3.3 Summary\n\n1. One\n2. Two\n3. Three\n4. Four\n5. Five"),
         "sources": markdown("## 3.4 Where the sources say it\n\nIn none."),
     }
+    cells["install"]["metadata"] = {"tags": INSTALL_TAGS}
     cells["picture"]["metadata"] = described("A map of two words: each looks at the other.")
     for count, cell in enumerate([c for c in cells.values() if "outputs" in c], start=1):
         cell["execution_count"] = count
@@ -134,8 +136,8 @@ def loose_copy() -> str:
 
 BROKEN: dict[str, tuple[Edit, str]] = {
     # what nbval passes
-    "never run": (never_run, "has execution count None instead of 3"),
-    "run out of order": (lambda c: c["count"].update(execution_count=7), "count 7 instead of 3"),
+    "never run": (never_run, "has execution count None instead of 4"),
+    "run out of order": (lambda c: c["count"].update(execution_count=7), "count 7 instead of 4"),
     "stderr": (outputs(prints("oh\n", "stderr")), "prints to stderr"),
     "error": (
         outputs({"ename": "E", "evalue": "", "output_type": "error", "traceback": []}),
@@ -176,8 +178,19 @@ BROKEN: dict[str, tuple[Edit, str]] = {
     "no id": (lambda c: c["count"].pop("id"), "cells without an id: 1"),
     "id twice": (lambda c: c["count"].update(id="check"), "cell id 'check' stands 2 times"),
     "id of a machine": (lambda c: c["count"].update(id="bf8d14db"), "was made by a machine"),
-    # imports and cells
-    "no import cell": (source("x = 1", of="imports"), "has to be the import cell"),
+    # the cell that installs the package, imports, and cells
+    "nothing installs": (lambda c: c.pop("install"), "has to install the package"),
+    "installs another way": (
+        replaced("--quiet", "--upgrade", of="install"),
+        "has to install the package",
+    ),
+    "shown on the page": (metadata({}, of="install"), "copy the cell and its tag"),
+    "installs too late": (
+        lambda c: c.update(imports=c.pop("imports"), install=c.pop("install")),
+        "the first code cell has to install",
+    ),
+    "installed just now": (outputs(prints("done\n"), of="install"), "installs the package has out"),
+    "no import cell": (source("x = 1", of="imports"), "the second code cell has to be the import"),
     "more than imports": (
         replaced("import torch", "import torch\nx = 1", of="imports"),
         "has to be the import cell",
@@ -267,4 +280,4 @@ def test_the_command_prints_the_complaints_and_fails(tmp_path: Path, capsys: Any
     assert main([str(write(tmp_path, cells))]) == 1
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "1 pages, 0 complaints"
-    assert printed[1].startswith(f"{path}: cell 6 (count): has execution count None")
+    assert printed[1].startswith(f"{path}: cell 7 (count): has execution count None")

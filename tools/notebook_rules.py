@@ -2,7 +2,8 @@
 
 nbval compares the outputs that are there. It passes a notebook without outputs, a picture without
 a description, a warning, a path of the author's machine. This looks for such things, and for what
-makes the chapters one book: their opening, their headings, one import cell, short cells.
+makes the chapters one book: their opening, their headings, the cell that installs the package, one
+import cell, short cells.
 
     .venv/bin/python tools/notebook_rules.py [PAGE...]      default: all in book/
 """
@@ -31,6 +32,19 @@ PICTURES = ("image/svg+xml", "image/png", "image/jpeg")
 # less those that reach for the network or the machine.
 IMPORTS = {"attnbook", "numpy", "torch"} | set(sys.stdlib_module_names)
 NO_IMPORTS = {"ftplib", "http", "os", "pathlib", "socket", "subprocess", "sys", "time", "urllib"}
+
+# The first code cell of every notebook, which pages do not show. It imports nothing of ours, and
+# names the folder above as a package of this name, so that pip installs no other one lying there.
+INSTALL = """\
+# Where the book's package is missing, as on Colab, install it. Published copies name its address.
+import importlib.util, pathlib, subprocess, sys
+from IPython.core.error import UsageError
+SOURCE = "attnbook @ " + pathlib.Path("..").resolve().as_uri()
+if importlib.util.find_spec("attnbook") is None:
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", SOURCE]
+    if subprocess.run(pip, capture_output=True).returncode:
+        raise UsageError(f"pip could not install {SOURCE!r}: see 'How to use this book'")"""
+INSTALL_TAGS = ["remove-cell"]
 
 MACHINE = {
     "a path of this machine": r"(?<![\w./])/(?:home|root|Users|tmp|usr|opt|var|mnt|private)/|"
@@ -80,7 +94,8 @@ def complaints(path: Path) -> Iterator[str]:
     for found in (
         file_rules(path),
         id_rules(cells),
-        import_rules(code),
+        install_rules(code),
+        import_rules(code[1:]),
         chapter_rules(path, cells),
     ):
         for complaint in found:
@@ -99,6 +114,8 @@ def cell_rules(cell: dict[str, Any], code: list[dict[str, Any]]) -> Iterator[str
     yield from count_rules(cell, count)
     yield from output_rules(cell)
     yield from picture_rules(cell, code[max(count - 2, 0) : count + 1])
+    if count == 1:
+        return  # install_rules knows it to the letter
     yield from source_rules(cell)
     yield from copy_rules(cell["source"])
 
@@ -124,16 +141,28 @@ def id_rules(cells: list[dict[str, Any]]) -> Iterator[str]:
             yield f"the cell id {name!r} was made by a machine: give the cell a short name"
 
 
+def install_rules(code: list[dict[str, Any]]) -> Iterator[str]:
+    """The first code cell installs the package where it is missing: the same in every notebook."""
+    first = code[0] if code else {}
+    if first.get("source") != INSTALL or first["metadata"].get("tags") != INSTALL_TAGS:
+        yield (
+            "the first code cell has to install the package where it is missing: copy the cell "
+            "and its tag from another notebook"
+        )
+    elif first["outputs"]:
+        yield "the cell that installs the package has outputs: run it where the package is there"
+
+
 def import_rules(code: list[dict[str, Any]]) -> Iterator[str]:
-    """The first code cell imports everything, and nothing else does."""
+    """The first cell after the one that installs imports everything, and no other does."""
     for position, cell in enumerate(code):
         nodes = parsed(cell["source"]).body
         inside = [n for node in nodes for n in ast.walk(node)]
         imports = [n for n in inside if isinstance(n, ast.Import | ast.ImportFrom)]
         if position == 0 and len(imports) < len(nodes):
-            yield "the first code cell has to be the import cell, with nothing but imports"
+            yield "the second code cell has to be the import cell, with nothing but imports"
         if position > 0 and imports:
-            yield f"cell {cell.get('id')} imports: all imports stand in the first code cell"
+            yield f"cell {cell.get('id')} imports: all imports stand in the second code cell"
         for node in imports:
             names = [a.name for a in node.names]
             modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else names
