@@ -1,8 +1,18 @@
-"""Settings of all tests: drawn examples are the same in every run, and never fail by the clock."""
+"""Settings of all tests: drawn examples are the same in every run, and never fail by the clock.
 
+And the one browser that they share: Chromium, as ATTNBOOK_CHROMIUM, an installed one, or
+Playwright's own. Without one, tests that need it are skipped; ATTNBOOK_REQUIRE_BROWSER=1 makes that
+a failure.
+"""
+
+import os
+import shutil
 import sys
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
+from playwright.sync_api import Browser, sync_playwright
 
 settings.register_profile("book", deadline=None, derandomize=True)
 settings.load_profile("book")
@@ -17,3 +27,32 @@ def pytest_terminal_summary(terminalreporter):
     ):
         terminalreporter.section("what the exercises' proof counted")
         terminalreporter.write_line(module.TABLE)
+
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "/usr/bin/chromium")
+FLAGS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+
+
+def find_browser(playwrights_own: str) -> str | None:
+    """The path of a Chromium, or None."""
+    if named := os.environ.get("ATTNBOOK_CHROMIUM"):
+        return named
+    installed = (shutil.which(name) for name in NAMES)
+    return next((path for path in [*installed, shutil.which(playwrights_own)] if path), None)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A running Chromium."""
+    with sync_playwright() as playwright:
+        path = find_browser(playwright.chromium.executable_path)
+        if path is None:
+            reason = "no Chromium found: install it, or set ATTNBOOK_CHROMIUM to its path"
+            required = os.environ.get("ATTNBOOK_REQUIRE_BROWSER") == "1"
+            pytest.fail(reason) if required else pytest.skip(reason)
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()

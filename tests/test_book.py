@@ -3,19 +3,14 @@
 Every page must be complete there: nothing asked of the network, no error, formulas set, pictures
 loaded and described, links that lead somewhere, search that finds, no violation that axe-core sees
 in either theme, nothing too wide for a phone, and no page heavier than its budget.
-
-The browser is Chromium: ATTNBOOK_CHROMIUM, an installed one, or Playwright's own. Without one
-these tests are skipped; ATTNBOOK_REQUIRE_BROWSER=1 makes that a failure.
 """
 
 import functools
 import gzip
 import os
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlparse
@@ -23,18 +18,13 @@ from urllib.request import url2pathname
 
 import pytest
 import yaml
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 
 from attnbook.colours import ROLES
 
 ROOT = Path(__file__).parents[1]
 HTML = ROOT / "_build" / "html"
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
-NAMES = ("chromium", "chromium-browser", "google-chrome", "/usr/bin/chromium")
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
 THEMES = ("light", "dark")
 PHONE = {"width": 390, "height": 844}
 
@@ -72,32 +62,10 @@ def book() -> None:
     assert "build succeeded" in build.stdout
 
 
-def find_browser(playwrights_own: str) -> str | None:
-    """The path of a Chromium, or None."""
-    if named := os.environ.get("ATTNBOOK_CHROMIUM"):
-        return named
-    installed = (shutil.which(name) for name in NAMES)
-    return next((path for path in [*installed, shutil.which(playwrights_own)] if path), None)
-
-
-@pytest.fixture(scope="session")
-def browser(book: None) -> Iterator[Browser]:
-    """A running Chromium."""
-    with sync_playwright() as playwright:
-        path = find_browser(playwright.chromium.executable_path)
-        if path is None:
-            reason = "no Chromium found: install it, or set ATTNBOOK_CHROMIUM to its path"
-            required = os.environ.get("ATTNBOOK_REQUIRE_BROWSER") == "1"
-            pytest.fail(reason) if required else pytest.skip(reason)
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield browser
-        browser.close()
-
-
 class Opened:
     """A page in the browser, and what happened while it was open."""
 
-    def __init__(self, context: BrowserContext, address: str) -> None:
+    def __init__(self, context: BrowserContext, address: str, folder: Path = HTML) -> None:
         self.requested: list[str] = []
         self.errors: list[str] = []
         self.page: Page = context.new_page()
@@ -105,7 +73,7 @@ class Opened:
         self.page.on("requestfailed", lambda request: self.errors.append(f"lost: {request.url}"))
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("console", self.note)
-        self.page.goto((HTML / address).as_uri())
+        self.page.goto((folder / address).as_uri())
         self.page.wait_for_load_state("load")
         # every section and every picture, also those that wait until they are scrolled to
         self.page.add_style_tag(content="section { content-visibility: visible !important }")
