@@ -1,5 +1,6 @@
-"""What the HTML edition needs beyond Jupyter Book, in six small parts.
+"""What the HTML edition needs beyond Jupyter Book, in small parts.
 
+links       to the repository, to Colab and Binder, as the environment says at build time
 formulas    KaTeX at build time, so that no page needs a script to show a formula
 colours     the colours of the roles as CSS variables, taken from `attnbook.colours`
 exercises   an exercise's hints and solution, folded, from the library
@@ -12,11 +13,11 @@ Templates that replace some of the theme's are in book/_templates, style and scr
 
 from sphinx.application import Sphinx
 
-from . import assets, colours, exercises, formulas, search, styles
+from . import assets, colours, exercises, formulas, links, search, styles
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the parts with Sphinx."""
-    for part in (formulas, colours, exercises, search, assets, styles):
+    for part in (links, formulas, colours, exercises, search, assets, styles):
         part.setup(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
