@@ -1,0 +1,92 @@
+"""Which device the tests compute on: ATTNBOOK_DEVICE=cpu, cuda, or rehearsal (a GPU played here).
+
+On CUDA each notebook has one test more, after its last cell: that it did use the GPU.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from nbval.plugin import IPyNbFile
+
+TESTS = Path(__file__).parent / "tests"
+REHEARSAL = f"import sys; sys.path.append({str(TESTS)!r}); import rehearsal; rehearsal.start()"
+ALLOCATED = "__import__('torch').cuda.memory_stats().get('allocation.all.allocated', 0)"
+SECONDS = 120  # to answer a line asked of a kernel
+
+asked = os.environ.get("ATTNBOOK_DEVICE") or "cpu"
+on_the_gpu: dict[str, int] = {}  # how many tensors each notebook put there
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Stop at once where there is no such device; else let notebooks and exercises use it."""
+    if asked not in ("cpu", "cuda", "rehearsal"):
+        pytest.exit(f"ATTNBOOK_DEVICE={asked!r}: it must be 'cpu', 'cuda' or 'rehearsal'", 1)
+    if asked == "cuda" and not torch.cuda.is_available():
+        pytest.exit("ATTNBOOK_DEVICE='cuda', but PyTorch sees no CUDA device here", 1)
+    os.environ["ATTNBOOK_DEVICE"] = "cpu" if asked == "cpu" else "cuda"
+    if asked == "rehearsal":
+        sys.path.append(str(TESTS))
+        import rehearsal
+
+        rehearsal.start()
+
+
+class Proof(pytest.Item):
+    """After the cells of a notebook: its kernel did put tensors on the GPU."""
+
+    def runtest(self) -> None:
+        """Ask the kernel, which is still running."""
+        notebook = self.path.name
+        on_the_gpu[notebook] = ask(self.parent, ALLOCATED)
+        assert on_the_gpu[notebook], f"{notebook} put no tensor on the GPU: it has to use device()"
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Its name in a list of failures."""
+        return self.path, 0, f"{self.path.name}: on the GPU"
+
+
+def ask(notebook: IPyNbFile, expression: str, code: str = "") -> int:
+    """Run a line in the kernel of a notebook, and return the value of an expression."""
+    reply = notebook.kernel.kc.execute_interactive(
+        code, silent=True, user_expressions={"it": expression}, timeout=SECONDS
+    )
+    answer = reply["content"]["user_expressions"]["it"]
+    assert answer["status"] == "ok", answer
+    return int(answer["data"]["text/plain"])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector):
+    """Add the proof after the cells of each notebook."""
+    report = yield
+    if isinstance(collector, IPyNbFile) and asked != "cpu" and report.result:
+        report.result.append(Proof.from_parent(collector, name="on the GPU"))
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item):
+    """In a rehearsal, let a notebook's kernel play the GPU before its first cell."""
+    result = yield
+    notebook = item.parent
+    if asked == "rehearsal" and isinstance(notebook, IPyNbFile) and item.name == "Cell 0":
+        ask(notebook, "1", REHEARSAL)
+    return result
+
+
+def pytest_report_header() -> str:
+    """The device, by name."""
+    if asked == "cpu":
+        return "device: CPU"
+    return f"device: {torch.cuda.get_device_name()} ({asked}), torch {torch.__version__}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What the notebooks did on the GPU."""
+    if on_the_gpu:
+        terminalreporter.section("tensors on the GPU")
+        for notebook, count in on_the_gpu.items():
+            terminalreporter.write_line(f"{count:9,d}  {notebook}")

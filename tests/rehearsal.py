@@ -1,0 +1,238 @@
+"""A GPU played by the CPU, so that every machine can rehearse what a CUDA device would refuse.
+
+A tensor moved to "cuda" becomes `OnGpu`: it computes on the CPU, and keeps the rules that a notebook
+can break on a real device. Two devices do not mix; NumPy gets no tensor that was not moved back;
+random numbers are drawn on the CPU; what CUDA computes in no fixed order is refused, as
+`torch.use_deterministic_algorithms` refuses it there. Sums run backwards, so that their last digits
+differ as on a device of another make: what a chapter prints must not hang on them.
+
+What this cannot show is shown only by a GPU: its own kernels, its memory, its speed.
+
+    make nbval DEVICE=rehearsal        make test DEVICE=rehearsal
+"""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves, tree_map
+
+aten = torch.ops.aten
+GPU = torch.device("cuda", 0)
+made = 0  # tensors that came to be on the device
+
+# CUDA has no kernel for these that adds up in a fixed order, and PyTorch raises when asked for one.
+UNORDERED = {aten.cumsum.default, aten.kthvalue.default, aten.median.dim, aten.histc.default}
+UNORDERED |= {aten.bincount.default, aten.put_.default, aten.scatter_reduce.two}
+
+RANDOM = set("bernoulli multinomial native_dropout normal rand rand_like randint randint_like".split())
+RANDOM |= set("randn randn_like randperm bernoulli_ exponential_ normal_ random_ uniform_".split())
+
+# Only here a CPU tensor may stand beside one on the GPU: a copy, and the places in an index.
+COPY = aten.copy_.default
+INDEX = {aten.index.Tensor, aten.index_put_.default, aten.index_put.default}
+
+
+class OnGpu(Tensor):
+    """A tensor that says it is on a CUDA device, around one that is not."""
+
+    inner: Tensor
+
+    @staticmethod
+    def __new__(cls, inner: Tensor) -> "OnGpu":
+        """Wrap a plain tensor."""
+        global made
+        made += 1
+        wrapper = Tensor._make_wrapper_subclass(
+            cls,
+            inner.size(),
+            strides=inner.stride(),
+            storage_offset=inner.storage_offset(),
+            dtype=inner.dtype,
+        )
+        wrapper.inner = inner
+        return wrapper
+
+    def __repr__(self, **_: Any) -> str:
+        return repr(self.inner)[:-1] + ", device='cuda:0')"
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        """Answer what is asked of the tensor itself: where it is, and for its numbers."""
+        name, asked = getattr(func, "__name__", ""), getattr(func, "__self__", None)
+        if asked is Tensor.device:
+            return GPU
+        if asked in (Tensor.is_cuda, Tensor.is_cpu):
+            return asked is Tensor.is_cuda
+        if name in ("numpy", "__array__"):
+            raise TypeError("can't convert cuda:0 device type tensor to numpy: use Tensor.cpu()")
+        if name == "tolist":
+            return args[0].inner.tolist()
+        if name == "__deepcopy__":
+            return deep_copy(*args)
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        """Compute on the CPU, unless a GPU would refuse."""
+        tensors = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
+        mixed = any(not isinstance(t, OnGpu) and t.dim() for t in tensors)
+        if mixed and func is not COPY and not (func in INDEX and isinstance(args[0], OnGpu)):
+            raise RuntimeError(
+                "Expected all tensors to be on the same device, but found at least two devices, "
+                f"cuda:0 and cpu: {func}"
+            )
+        if func in UNORDERED and any(t.is_floating_point() for t in tensors):
+            raise RuntimeError(f"{func} does not have a deterministic implementation")
+        if func._schema.name.removeprefix("aten::") in RANDOM:
+            raise RuntimeError(f"{func} draws on the GPU: draw on the CPU, then move")
+        plain_args, plain_kwargs = tree_map(plain, (args, kwargs or {}))
+        out = BACKWARDS.get(func, func)(*plain_args, **plain_kwargs)
+        known = {id(t.inner): t for t in tensors if isinstance(t, OnGpu)}
+        return tree_map(lambda t: known[id(t)] if id(t) in known else wrapped(t), out)
+
+
+def plain(thing: Any) -> Any:
+    """The tensor inside; anything else as it is."""
+    return thing.inner if isinstance(thing, OnGpu) else thing
+
+
+def wrapped(thing: Any) -> Any:
+    """A tensor, on the device; anything else as it is."""
+    return OnGpu(thing) if isinstance(thing, Tensor) else thing
+
+
+def deep_copy(x: OnGpu, memo: dict[int, Any]) -> Tensor:
+    """A copy of a leaf, with its gradient."""
+    twin = OnGpu(x.inner.clone()).requires_grad_(x.requires_grad)
+    if getattr(x, "_is_param", False):
+        twin._is_param = True
+    if x.grad is not None:
+        twin.grad = copy.deepcopy(x.grad, memo)
+    memo[id(x)] = twin
+    return twin
+
+
+class ToGpu(torch.autograd.Function):
+    """A move to the device, which gradients take back."""
+
+    @staticmethod
+    def forward(ctx, x):
+        """Copy the tensor to the device."""
+        return OnGpu(x.detach().clone())
+
+    @staticmethod
+    def backward(ctx, gradient):
+        """Bring the gradient back."""
+        return plain(gradient)
+
+
+class ToCpu(torch.autograd.Function):
+    """A move back."""
+
+    @staticmethod
+    def forward(ctx, x):
+        """Copy the numbers out."""
+        return x.inner.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        """Bring the gradient to the device."""
+        return OnGpu(gradient)
+
+
+def move(x: Tensor, device: Any) -> Tensor:
+    """The tensor on a device, the same one if it is there already."""
+    to_gpu = torch.device(device).type == "cuda"
+    if isinstance(x, OnGpu) == to_gpu:
+        return x
+    return (ToGpu if to_gpu else ToCpu).apply(x)
+
+
+# The same sums in another order. PyTorch adds along the inner axis of a product, and along `dim`.
+
+
+def product(a: Tensor, b: Tensor) -> Tensor:
+    """a @ b, its terms added from the last to the first."""
+    return torch.matmul(a.flip(-1), b.flip(-2))
+
+
+def add_product(x, a, b, *, beta=1, alpha=1):
+    """beta x + alpha (a @ b), likewise."""
+    return beta * x + alpha * product(a, b)
+
+
+def sum_along(x, dim, keepdim=False, *, dtype=None):
+    """The sum along some axes, likewise."""
+    along = tuple(dim) if dim else tuple(range(x.dim()))
+    return x.flip(along).sum(dim, keepdim, dtype=dtype)
+
+
+def softmax(x, dim, half_to_float):
+    """The softmax, computed in double precision."""
+    return torch.softmax(x.double(), dim).to(x.dtype)
+
+
+BACKWARDS: dict[Any, Callable[..., Any]] = {
+    aten.mm.default: product,
+    aten.bmm.default: product,
+    aten.mv.default: lambda a, v: torch.mv(a.flip(-1), v.flip(-1)),
+    aten.dot.default: lambda a, b: torch.dot(a.flip(-1), b.flip(-1)),
+    aten.addmm.default: add_product,
+    aten.baddbmm.default: add_product,
+    aten.sum.dim_IntList: sum_along,
+    aten.sum.default: lambda x, *, dtype=None: x.flatten().flip(0).sum(dtype=dtype),
+    aten._softmax.default: softmax,
+}
+
+
+class Rehearsal(TorchFunctionMode):
+    """Turns what is meant for "cuda" into `OnGpu`."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        """Take the device out of a call, and move what the call gives."""
+        kwargs = dict(kwargs or {})
+        name = getattr(func, "__name__", "")
+        if name in ("cuda", "cpu") and args and isinstance(args[0], Tensor):
+            return move(args[0], name)
+        if name == "to":
+            return self.to(*args, **kwargs)
+        device = kwargs.get("device")
+        if device is None or torch.device(device).type != "cuda":
+            return func(*args, **kwargs)
+        if name in RANDOM:
+            raise RuntimeError(f"torch.{name} draws on the GPU: draw on the CPU, then move")
+        grad = kwargs.pop("requires_grad", False)
+        made_on_cpu = func(*tree_map(on_cpu, args), **{**kwargs, "device": "cpu"})
+        return move(made_on_cpu, device).detach().requires_grad_(grad)
+
+    @staticmethod
+    def to(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """`Tensor.to`, in each of its forms."""
+        device = kwargs.pop("device", None)
+        if args and isinstance(args[0], Tensor):
+            device, args = args[0].device, (args[0].dtype, *args[1:])
+        elif args and isinstance(args[0], str | int | torch.device):
+            device, args = args[0], args[1:]
+        args = tuple(a for a in args if a is not None)  # as nn.Module.to passes them
+        kwargs = {k: v for k, v in kwargs.items() if v is not None}
+        x = move(x, device) if device is not None else x
+        return Tensor.to(x, *args, **kwargs) if any(isinstance(a, torch.dtype) for a in args) or kwargs else x
+
+
+def on_cpu(thing: Any) -> Any:
+    """The numbers of a tensor on the device; anything else as it is."""
+    return thing.inner.detach() if isinstance(thing, OnGpu) else thing
+
+
+def start() -> None:
+    """Play the GPU from now on, in this process."""
+    torch.__future__.set_overwrite_module_params_on_conversion(True)  # new parameters, not new data
+    torch.backends.cudnn.is_acceptable = lambda *_: False
+    torch.cuda.is_available = lambda: True
+    torch.cuda.memory_stats = lambda *_: {"allocation.all.allocated": made}
+    torch.cuda.get_device_name = lambda *_: "rehearsal"
+    Rehearsal().__enter__()
