@@ -1,6 +1,8 @@
 """The tools do what the README promises, also on the machines of other people."""
 
 import ast
+import functools
+import hashlib
 import importlib.metadata
 import os
 import re
@@ -13,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import bootstrap
+import lock
 import nbformat
 import pytest
 import run_notebooks
 from copy_notebooks import copy_notebooks
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from run_notebooks import ROOT, SANITIZE, Refused, main, refuse_uncommitted, settings
 
@@ -26,17 +30,42 @@ from run_notebooks import ROOT, SANITIZE, Refused, main, refuse_uncommitted, set
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A checkout whose only requirement is called torch, and is on no index."""
+    """A checkout that needs a torch and one package more; both are on no index."""
     return make_project(tmp_path / "project")
+
+
+BACKEND = """\
+import zipfile
+
+FILES = {
+    "METADATA": "Metadata-Version: 2.1\\nName: attnbook\\nVersion: 1.0\\n",
+    "WHEEL": "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
+    "RECORD": "",
+}
+
+def build_editable(folder, config_settings=None, metadata_directory=None):
+    with zipfile.ZipFile(folder + "/attnbook-1.0-py3-none-any.whl", "w") as wheel:
+        for name, text in FILES.items():
+            wheel.writestr("attnbook-1.0.dist-info/" + name, text)
+    return "attnbook-1.0-py3-none-any.whl"
+"""
 
 
 def make_project(folder: Path) -> Path:
     (folder / "tools").mkdir(parents=True)
     shutil.copy(ROOT / "tools" / "bootstrap.py", folder / "tools")
     (folder / "requirements.txt").write_text("torch==1.0\n")
-    for name in ("constraints.txt", "pyproject.toml"):
-        (folder / name).write_text("")
+    (folder / "requirements-lock.txt").write_text(locked("needed", "1.0"))
+    (folder / "backend.py").write_text(BACKEND)
+    (folder / "pyproject.toml").write_text(
+        '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+    )
     return folder
+
+
+def locked(name: str, version: str, sha256: str = "0" * 64) -> str:
+    """The line of a lock."""
+    return f"{name}=={version} \\\n    --hash=sha256:{sha256}\n"
 
 
 def boot(project: Path, before: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
@@ -61,6 +90,7 @@ def the_line(done: subprocess.CompletedProcess[str]) -> str:
     return lines[0]
 
 
+posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no scripts of this kind")
 OLD = "sys.version_info = (3, 8, 0, 'final', 0)"
 
 
@@ -71,6 +101,7 @@ def test_an_old_python_is_told_so_in_one_line(project: Path, tmp_path: Path) -> 
     assert not (project / ".venv").exists()
 
 
+@posix
 def test_an_old_python_hands_over_to_a_better_one_on_the_path(
     project: Path, tmp_path: Path
 ) -> None:
@@ -105,47 +136,139 @@ def test_a_missing_venv_names_the_package_to_install(project: Path, tmp_path: Pa
     assert f"sudo apt install python{version}-venv" in line
 
 
-def test_an_install_that_failed_is_continued_and_then_left_alone(
-    project: Path, tmp_path: Path
-) -> None:
-    wheels = tmp_path / "wheels"
-    wheels.mkdir()
-    make_wheel(wheels, "torch", "1.0")
-    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
-    installed = project / ".venv/lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
-    module = installed / "site-packages" / "torch.py"
-
-    line = the_line(boot(project, PIP_INDEX_URL="http://127.0.0.1:9/simple"))
-    assert "pip reaches no package index: check the network" in line
-    assert not module.exists()
-
-    assert boot(project, **offline).returncode == 0
-    assert module.exists()
-
-    again = boot(project, "import subprocess; subprocess.Popen = None", **offline)
-    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")  # no program started
-
-    module.unlink()  # as after a power cut in the midst of an install
-    (project / "requirements.txt").write_text("torch==1.0  # changed\n")
-    assert boot(project, **offline).returncode == 0
-    assert module.exists()
-
-    (project / "requirements.txt").write_text("torch==1.0\nmissing==1.0\n")
-    assert the_line(boot(project, **offline))
+@pytest.fixture
+def wheels(project: Path, tmp_path: Path) -> Path:
+    """A folder with what the project needs, each hash in its lock."""
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    make_wheel(folder, "torch", "1.0", "needed>=0.5")
+    (project / "requirements-lock.txt").write_text(make_wheel(folder, "needed", "1.0"))
+    return folder
 
 
-def make_wheel(folder: Path, name: str, version: str) -> None:
-    """A package of one empty module."""
+def make_wheel(folder: Path, name: str, version: str, needs: str = "") -> str:
+    """Write a package of one module, which knows its version; return its line in a lock."""
     info = f"{name}-{version}.dist-info"
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     files = {
-        f"{name}.py": "",
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{name}.py": f"VERSION = {version!r}\n",
+        f"{info}/METADATA": metadata + (f"Requires-Dist: {needs}\n" if needs else ""),
         f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     files[f"{info}/RECORD"] = "".join(f"{file},,\n" for file in files) + f"{info}/RECORD,,\n"
-    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
         for file, text in files.items():
             wheel.writestr(file, text)
+    return locked(name, version, hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+@pytest.fixture(scope="session")
+def bare(tmp_path_factory: Any) -> Path:
+    """An environment with nothing but pip in it: making one takes seconds, copying it does not."""
+    folder = tmp_path_factory.mktemp("bare") / ".venv"
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    return folder
+
+
+@pytest.fixture
+def ready(project: Path, wheels: Path, bare: Path) -> Path:
+    """The project with its environment made; returns the folder of wheels."""
+    shutil.copytree(bare, project / ".venv", symlinks=True)
+    assert boot(project, **offline(wheels)).returncode == 0
+    return wheels
+
+
+def offline(wheels: Path) -> dict[str, str]:
+    """The settings under which pip finds these wheels and nothing else."""
+    return {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
+
+
+def installed(project: Path, name: str) -> Path:
+    """The module of a package in the project's environment."""
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    library = Path("Lib") if os.name == "nt" else Path("lib", version)
+    return project / ".venv" / library / "site-packages" / f"{name}.py"
+
+
+def versions(project: Path) -> tuple[str, ...]:
+    """The installed versions of torch and of what it needs."""
+    texts = [installed(project, name).read_text() for name in ("torch", "needed")]
+    return tuple(text.split("'")[1] for text in texts)
+
+
+def test_an_install_that_failed_is_continued_and_then_left_alone(
+    project: Path, wheels: Path
+) -> None:
+    line = the_line(boot(project, PIP_INDEX_URL="http://127.0.0.1:9/simple"))
+    assert "pip reaches no package index: check the network" in line
+    assert not installed(project, "torch").exists()
+
+    assert boot(project, **offline(wheels)).returncode == 0
+    assert versions(project) == ("1.0", "1.0")
+
+    again = boot(project, "import subprocess; subprocess.Popen = None", **offline(wheels))
+    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")  # no program started
+
+
+def test_what_was_cut_off_while_being_installed_is_installed_again(
+    project: Path, ready: Path
+) -> None:
+    (project / "requirements.txt").write_text("torch==1.0  # changed\n")
+    installed(project, "needed").unlink()  # as after a power cut in the midst of an install
+    next(installed(project, "").parent.glob("torch-*.dist-info/RECORD")).unlink()
+    installed(project, "torch").write_text("half a fi")
+    assert boot(project, **offline(ready)).returncode == 0
+    assert versions(project) == ("1.0", "1.0")
+
+
+def test_pins_that_cannot_be_installed_and_come_back_are_installed_again(
+    project: Path, ready: Path
+) -> None:
+    lock = project / "requirements-lock.txt"
+    before = lock.read_text()
+    lock.write_text(make_wheel(ready, "needed", "2.0") + locked("missing", "1.0"))
+    assert the_line(boot(project, **offline(ready)))
+    lock.write_text(before)
+    installed(project, "needed").unlink()  # what the failed try may have left
+    assert boot(project, **offline(ready)).returncode == 0
+    assert versions(project) == ("1.0", "1.0")
+
+
+def test_a_file_that_is_not_the_locked_one_is_refused(project: Path, ready: Path) -> None:
+    (project / "requirements-lock.txt").write_text(make_wheel(ready, "needed", "2.0"))
+    make_wheel(ready, "needed", "2.0", "torch")  # the same name and version, other contents
+    line = the_line(boot(project, **offline(ready)))
+    assert "served a file that is not the one in requirements-lock.txt" in line
+    assert versions(project) == ("1.0", "1.0")
+
+
+def test_another_torch_brings_what_it_needs_and_goes_again(project: Path, ready: Path) -> None:
+    make_wheel(ready, "torch", "0.9", "needed==0.5")
+    make_wheel(ready, "torch", "2.0", "needed")
+    make_wheel(ready, "needed", "0.5")
+    for torch, both in (
+        ("0.9", ("0.9", "0.5")),
+        ("newest", ("2.0", "1.0")),
+        ("", ("1.0", "1.0")),
+    ):
+        assert boot(project, ATTNBOOK_TORCH=torch, **offline(ready)).returncode == 0
+        assert versions(project) == both
+
+
+def test_a_torch_that_cannot_be_had_is_named(project: Path, ready: Path) -> None:
+    line = the_line(boot(project, ATTNBOOK_TORCH="2.x; echo", **offline(ready)))
+    assert "ATTNBOOK_TORCH is a version such as 2.6.0, newest or nightly, not 2.x; echo" in line
+    line = the_line(boot(project, ATTNBOOK_TORCH="7.0", **offline(ready)))
+    assert "a pinned package, or the PyTorch that ATTNBOOK_TORCH names, has no build" in line
+
+
+def test_a_pin_that_is_not_in_the_lock_is_named(project: Path, ready: Path) -> None:
+    (project / "requirements.txt").write_text("torch==1.0\nneeded==1.0 # why\nNeeded==2.0 # why\n")
+    said = boot(project, **offline(ready)).stdout
+    assert re.findall(r".* is not in .*", said) == [
+        "Needed==2.0 is not in requirements-lock.txt: run 'make lock'."
+    ]
 
 
 @pytest.fixture
@@ -199,36 +322,15 @@ def test_an_interruption_says_how_to_go_on(monkeypatch: Any, capsys: Any) -> Non
     assert "run the same command again" in capsys.readouterr().err
 
 
-def test_every_requirement_is_pinned_with_a_reason_and_installed_so() -> None:
-    lines = [line for line in (ROOT / "requirements.txt").read_text("utf-8").splitlines() if line]
-    asked = [line for line in lines if not line.startswith(("#", "-"))]
-    assert lines[-1] == "-e ."
-    for line in asked:
-        assert re.fullmatch(r"[\w-]+==\S+ +# \S.*", line), line
-    pins = re.findall(r"^([\w.-]+)==(\S+)", "\n".join(asked), re.M)
-    pins += re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "constraints.txt").read_text("utf-8"), re.M)
-    there = {normal(found.name): found.version for found in importlib.metadata.distributions()}
-    wrong = {
-        name: there[normal(name)]
-        for name, pin in pins
-        if normal(name) in there and there[normal(name)].partition("+")[0] != pin
-    }
-    assert wrong == {}, "run make env"
+def asked() -> dict[str, str]:
+    """The pins of requirements.txt."""
+    text = (ROOT / "requirements.txt").read_text("utf-8")
+    return dict(re.findall(r"^([\w.-]+)==(\S+)", text, re.M))
 
 
-@pytest.mark.parametrize("python", ["3.11.0", "3.12.0", "3.13.0", "3.14.0"])
-def test_the_pins_fit_every_python_that_the_book_promises(python: str) -> None:
-    asks = {
-        f"{found.name} {found.version}": found.metadata["Requires-Python"]
-        for found in importlib.metadata.distributions()
-    }
-    assert {k: v for k, v in asks.items() if v and python not in SpecifierSet(v)} == {}
-
-
-def test_every_requirement_is_explained_to_contributors() -> None:
-    asked = re.findall(r"^([\w-]+)==", (ROOT / "requirements.txt").read_text("utf-8"), re.M)
-    table = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("| package | why |")[2]
-    assert re.findall(r"^\| ([\w-]+) \| \w", table, re.M) == asked
+def in_the_lock() -> dict[str, str]:
+    """The pins of requirements-lock.txt."""
+    return dict(re.findall(r"^([\w.-]+)==(\S+)", lock.LOCK.read_text("utf-8"), re.M))
 
 
 def normal(name: str) -> str:
@@ -236,25 +338,125 @@ def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-@pytest.mark.parametrize("driver", [False, True])
-def test_the_small_torch_is_tried_first_only_without_a_gpu(driver: bool, monkeypatch: Any) -> None:
-    calls: list[list[str]] = []
+@functools.cache
+def there() -> dict[str, importlib.metadata.Distribution]:
+    """What is installed here."""
+    return {normal(found.name): found for found in importlib.metadata.distributions()}
+
+
+def test_every_requirement_is_pinned_with_a_reason() -> None:
+    lines = [line for line in (ROOT / "requirements.txt").read_text("utf-8").splitlines() if line]
+    assert (lines[3], lines[-1]) == ("-c limits.txt", "-e .")
+    for line in lines[4:-1]:
+        assert re.fullmatch(r"[\w-]+==\S+ +# \S.*|# \S.*", line), line
+
+
+def test_the_lock_is_what_make_lock_wrote_for_these_requirements() -> None:
+    text = lock.LOCK.read_text("utf-8")
+    requirements = lock.REQUIREMENTS.read_text("utf-8")
+    assert lock.signed(lock.packages_of(text), requirements) == text, "run make lock"
+
+
+def test_the_lock_has_every_pin_and_a_hash_for_every_package_and_no_address() -> None:
+    text = lock.LOCK.read_text("utf-8")
+    pins = {normal(name): version for name, version in asked().items() if name != "torch"}
+    assert pins.items() <= in_the_lock().items(), "run make lock"
+    pin, reason = r"[\w.-]+==[\w.]+( ; [^\n]+)?", r"(    # via .+\n)?"
+    hashes = r"( \\\n    --hash=sha256:[0-9a-f]{64})+\n"
+    assert re.fullmatch(f"({pin}{hashes}{reason})+", lock.packages_of(text))
+    assert len(re.findall(r"^\S+==", text, re.M)) == len(in_the_lock()) > 150
+    assert not re.search(r"://|@|^-|^(torch|triton|nvidia-)", text, re.M)
+
+
+def test_the_lock_stays_below_the_limits() -> None:
+    limits = re.findall(r"^([\w-]+)([<>=!]\S+)", (ROOT / "limits.txt").read_text("utf-8"), re.M)
+    assert [name for name, _ in limits] == ["jupyter-book", "soupsieve"]
+    for name, limit in limits:
+        assert in_the_lock()[name] in SpecifierSet(limit)
+
+
+def test_everything_locked_is_installed_so() -> None:
+    """But for what another PyTorch, named by ATTNBOOK_TORCH, needs in another version."""
+    other = os.environ.get("ATTNBOOK_TORCH")
+    may_differ = needed_by("torch") if other else set()
+    pins = {**in_the_lock(), "torch": other if other and other[0].isdigit() else asked()["torch"]}
+    if other in ("newest", "nightly"):
+        del pins["torch"]
+    wrong = {
+        name: there()[name].version
+        for name, pin in pins.items()
+        if name in there() and name not in may_differ
+        if there()[name].version.partition("+")[0] != pin
+    }
+    assert wrong == {}, "run make env"
+    assert len(there().keys() & pins.keys()) > 150
+
+
+def needed_by(name: str) -> set[str]:
+    """The packages that a package needs, and what they need in turn."""
+    found: set[str] = set()
+    new = [name]
+    while new:
+        package = there().get(new.pop())
+        for text in (package and package.requires) or []:
+            if "extra ==" not in text and (need := normal(Requirement(text).name)) not in found:
+                found.add(need)
+                new.append(need)
+    return found
+
+
+@pytest.mark.parametrize("python", ["3.11.0", "3.12.0", "3.13.0", "3.14.0"])
+def test_the_pins_fit_every_python_that_the_book_promises(python: str) -> None:
+    asks = {
+        f"{name} {there()[name].version}": there()[name].metadata["Requires-Python"]
+        for name in ["torch", *in_the_lock()]
+        if name in there()
+    }
+    assert len(asks) > 150
+    assert {k: v for k, v in asks.items() if v and python not in SpecifierSet(v)} == {}
+
+
+def test_every_requirement_is_explained_to_contributors() -> None:
+    table = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("| package | why |")[2]
+    assert re.findall(r"^\| ([\w-]+) \| \w", table, re.M) == list(asked())
+
+
+@pytest.fixture
+def pip_calls(monkeypatch: Any) -> list[str]:
+    """What pip would be asked to do, where PyTorch's index of CPU builds does not answer."""
+    calls: list[str] = []
+    monkeypatch.delenv("ATTNBOOK_TORCH", raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(bootstrap, "find_program", lambda name: "/bin/it" if driver else None)
-    monkeypatch.setattr(bootstrap, "run", lambda command, cwd: calls.append(command))
+    monkeypatch.setattr(bootstrap, "find_program", lambda name: None)
+    monkeypatch.setattr(bootstrap, "run", lambda command, cwd=None: calls.append(" ".join(command)))
     monkeypatch.setattr(
-        subprocess, "call", lambda command, **options: calls.append(command) or 1
-    )  # the index does not answer, and that does not matter
-    monkeypatch.setattr(subprocess, "check_output", lambda command, **options: "")
+        subprocess, "call", lambda command, **options: calls.append(" ".join(command)) or 1
+    )
+    return calls
+
+
+@pytest.mark.parametrize("driver", [False, True])
+def test_the_small_torch_is_tried_first_only_without_a_gpu(
+    driver: bool, pip_calls: list[str], monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(bootstrap, "find_program", lambda name: "/bin/it" if driver else None)
     bootstrap.install("python")
-    first = " ".join(calls[0])
-    if driver:
-        assert len(calls) == 1
-    else:
-        assert "--index-url https://download.pytorch.org/whl/cpu" in first
-        assert "--retries 0 --timeout 10" in first
-        assert re.search(r" torch==\d", first)
-    assert calls[-1][-2:] == ["-r", str(ROOT / "requirements.txt")]
+    _, locked, *small, torch, package = pip_calls
+    assert locked.endswith(" --only-binary :all: --require-hashes -r requirements-lock.txt")
+    assert re.search(r"--retries 2 torch==[\d.]+$", torch)
+    assert package.endswith(" --no-deps --no-build-isolation -e .")
+    assert len(small) == (not driver)
+    for call in small:
+        assert "--index-url https://download.pytorch.org/whl/cpu --no-deps" in call
+        assert re.search(r"--retries 0 --timeout 10 torch==[\d.]+$", call)
+
+
+def test_a_nightly_torch_comes_from_its_own_index(pip_calls: list[str], monkeypatch: Any) -> None:
+    monkeypatch.setenv("ATTNBOOK_TORCH", "nightly")
+    bootstrap.install("python")
+    nightly = "--upgrade --pre --index-url https://download.pytorch.org/whl/nightly/cpu torch"
+    assert pip_calls[2].endswith(nightly)
+    assert len(pip_calls) == 4
 
 
 # --- make --------------------------------------------------------------------------------------
@@ -280,6 +482,7 @@ def test_make_without_python_says_so_in_one_line() -> None:
     assert said == "attention book: there is no no-such-python here; install Python 3.11 or newer"
 
 
+@posix
 @pytest.mark.parametrize("browser", [True, False])
 def test_ci_installs_a_missing_browser_and_then_requires_it(browser: bool, tmp_path: Path) -> None:
     logged = 'echo "$(basename "$0") $*${ATTNBOOK_REQUIRE_BROWSER:+, required}"'

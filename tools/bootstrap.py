@@ -1,8 +1,11 @@
 """Make the environment of the book in .venv, or bring it up to date. `make` calls this first.
 
-Nothing happens when requirements.txt, constraints.txt and the package are as they were. Whatever
-goes wrong ends in one line that says what to do, and a second try goes on where this one stopped.
-On Windows, without make:  py tools\\bootstrap.py
+Nothing happens when requirements.txt, requirements-lock.txt and the package are as they were.
+Whatever goes wrong ends in one line that says what to do, and a second try goes on where this one
+stopped. On Windows, without make:  py tools\\bootstrap.py
+
+ATTNBOOK_TORCH names another PyTorch than the pinned one: a version, "newest" or "nightly". Without
+it the next call brings the pinned environment back.
 
 This file must run on any old Python, Python 2 too, at least as far as the line which says that
 it is too old: no annotations, no f-strings.
@@ -22,21 +25,22 @@ import sys
 OLDEST, NEWEST = (3, 11), (3, 14)
 GOOD = ("python3.13", "python3.12", "python3.11", "python3.14")
 CPU_TORCH = "https://download.pytorch.org/whl/cpu"
+NIGHTLY_TORCH = "https://download.pytorch.org/whl/nightly/cpu"
+LOCK = "requirements-lock.txt"
 GIGABYTES = {"cpu": 3.0, "cuda": 9.0}  # free space for the environment and pip's temporary files
 FULL = 0.1  # with fewer gigabytes free, that is why something failed
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 AGAIN = "then run the same command again"
 
-# Packages with a missing file, or without the list of their files: cut off while being installed.
-# (attnbook itself pip installs afresh each time, and it is on no index.)
-INCOMPLETE = """
-import importlib.metadata, sysconfig
-for d in importlib.metadata.distributions(path=[sysconfig.get_path("purelib")]):
-    files = d.files
+# Forgets the packages with a missing file, or without the list of their files: they were cut off
+# while being installed, and pip takes them for complete.
+FORGET = """
+import importlib.metadata, pathlib, shutil, sysconfig
+for info in pathlib.Path(sysconfig.get_path("purelib")).glob("*.dist-info"):
+    files = importlib.metadata.Distribution.at(info).files
     if files is None or not all(f.locate().exists() for f in files if f.suffix != ".pyc"):
-        if d.name != "attnbook":
-            print(d.name + "==" + d.version)
+        shutil.rmtree(info)
 """
 
 # What a program says that fails, and what it means.
@@ -51,8 +55,13 @@ TROUBLES = (
     ),
     (
         r"No matching distribution found|ResolutionImpossible",
-        "a pinned package has no build for this machine and Python {0}; "
-        "see 'Dependencies' in CONTRIBUTING.md".format(platform.python_version()),
+        "a pinned package, or the PyTorch that ATTNBOOK_TORCH names, has no build for this machine "
+        "and Python {0}; see 'Dependencies' in CONTRIBUTING.md".format(platform.python_version()),
+    ),
+    (
+        r"DO NOT MATCH THE HASHES",
+        "the package index served a file that is not the one in requirements-lock.txt, and it was "
+        "not installed: try another network, or report it as a mistake in the book",
     ),
 )
 
@@ -132,6 +141,8 @@ def make_environment(folder):
     fits = "import pip, sys; sys.exit(not {0} <= sys.version_info[:2] <= {1})".format(
         OLDEST, NEWEST
     )
+    if os.path.exists(stamp):
+        os.remove(stamp)  # from here to the end the environment is neither the old nor the new one
     if starts(python, fits):
         say("Bringing the environment in .venv up to date.")
     else:
@@ -144,10 +155,19 @@ def make_environment(folder):
 
 
 def fingerprint():
-    """What the environment hangs on: the pins, the package, and where the checkout lies."""
+    """What the environment hangs on: the pins, PyTorch, the package, the checkout's place."""
     package = read(os.path.join(ROOT, "pyproject.toml")).partition("[tool.ruff]")[0]
-    pins = [read(os.path.join(ROOT, name)) for name in ("requirements.txt", "constraints.txt")]
-    return hashlib.sha256("\n".join([ROOT, package] + pins).encode("utf-8")).hexdigest()
+    pins = [read(os.path.join(ROOT, name)) for name in ("requirements.txt", LOCK)]
+    whole = "\n".join([ROOT, package, other_torch()] + pins)
+    return hashlib.sha256(whole.encode("utf-8")).hexdigest()
+
+
+def other_torch():
+    """The PyTorch to install instead of the pinned one, or nothing."""
+    name = os.environ.get("ATTNBOOK_TORCH", "")
+    if name and not re.match(r"(\d[\w.+]*|newest|nightly)$", name):
+        raise Trouble("ATTNBOOK_TORCH is a version such as 2.6.0, newest or nightly, not " + name)
+    return name
 
 
 def read(path):
@@ -190,20 +210,46 @@ def wants_cpu_torch():
 
 
 def install(python):
-    """Install requirements.txt with pip, and again whatever an earlier try left incomplete."""
+    """Install the lock, PyTorch and the package, and again what an earlier try left incomplete.
+
+    The lock comes first: PyTorch finds what it needs there, in the locked version, and only a
+    PyTorch named by ATTNBOOK_TORCH may replace some of it.
+    """
+    note_disagreement()
+    run([python, "-c", FORGET])
     pip = [python, "-m", "pip", "install", "--disable-pip-version-check"]
     if not sys.stdout.isatty():
         pip.append("--quiet")
-    requirements = os.path.join(ROOT, "requirements.txt")
+    once = pip + ["--retries", "2"]
+    run(once + ["--only-binary", ":all:", "--require-hashes", "-r", LOCK], cwd=ROOT)
+    install_torch(pip, once)
+    run(once + ["--no-deps", "--no-build-isolation", "-e", "."], cwd=ROOT)
+
+
+def note_disagreement():
+    """Say which pin of requirements.txt was changed without `make lock`; the lock is installed."""
+    lock = read(os.path.join(ROOT, LOCK))
+    for pin in re.findall(r"^[\w.-]+==[^\s;]+", read(os.path.join(ROOT, "requirements.txt")), re.M):
+        if not pin.startswith("torch==") and "\n{0} ".format(pin.lower()) not in "\n" + lock:
+            say("{0} is not in {1}: run 'make lock'.".format(pin, LOCK))
+
+
+def install_torch(pip, once):
+    """Install PyTorch, pinned or as ATTNBOOK_TORCH says: the build without CUDA if it will do."""
+    other = other_torch()
+    if other == "nightly":
+        return run(once + ["--upgrade", "--pre", "--index-url", NIGHTLY_TORCH, "torch"], cwd=ROOT)
+    if other == "newest":
+        torch = ["--upgrade", "torch"]
+    elif other:
+        torch = ["torch==" + other]
+    else:
+        torch = re.findall(r"^torch==\S+", read(os.path.join(ROOT, "requirements.txt")), re.M)
     if wants_cpu_torch():
-        torch = re.search(r"^torch==\S+", read(requirements), re.M).group()
         index = ["--index-url", CPU_TORCH, "--no-deps", "--retries", "0", "--timeout", "10"]
-        if subprocess.call(pip + index + [torch], stderr=subprocess.DEVNULL):
+        if subprocess.call(pip + index + torch, stderr=subprocess.DEVNULL):
             say("PyTorch's index of CPU builds does not answer; the standard build will do.")
-    run(pip + ["--retries", "2", "-r", requirements], cwd=ROOT)
-    broken = subprocess.check_output([python, "-c", INCOMPLETE], universal_newlines=True).split()
-    if broken:
-        run(pip + ["--retries", "2", "--no-deps", "--force-reinstall"] + broken, cwd=ROOT)
+    run(once + torch, cwd=ROOT)
 
 
 def run(command, cwd=None):
