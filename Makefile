@@ -6,7 +6,7 @@ PORT ?= 8000
 BIN := .venv/bin
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 600 --nbval-sanitize-with tests/nbval.cfg
 
-.PHONY: help env book serve lab run nbval check test bench lighthouse lock clean
+.PHONY: help env book serve lab run nbval check test bench lighthouse wheel lock clean
 
 help:
 	@echo "make book        build the book: open _build/html/index.html"
@@ -18,6 +18,7 @@ help:
 	@echo "make run         run the notebooks again and write their outputs  (NB=... FORCE=1)"
 	@echo "make bench       time our attention against PyTorch's"
 	@echo "make lighthouse  measure the speed of the built pages"
+	@echo "make wheel       pack the library for pip: _build/dist/*.whl"
 	@echo "make lock        write requirements-lock.txt after a change in requirements.txt"
 	@echo "make clean       remove what was built; keeps .venv and my/"
 
@@ -57,6 +58,13 @@ bench: env
 
 lighthouse: book
 	@$(BIN)/python tools/lighthouse.py
+
+# uv makes the wheel from an archive of the sources, so that nothing left over gets into it; what
+# setuptools needs is in the environment, so no network is asked.
+wheel: env
+	@rm -rf _build/dist
+	@$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python --out-dir _build/dist
+	@ls _build/dist/*.whl
 
 lock: env
 	@$(BIN)/python tools/lock.py
