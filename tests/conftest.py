@@ -1,14 +1,16 @@
 """Settings of all tests: drawn examples are the same in every run, and never fail by the clock.
 
-And the one browser that they share: Chromium, as ATTNBOOK_CHROMIUM, an installed one, or
-Playwright's own. Without one, tests that need it are skipped; ATTNBOOK_REQUIRE_BROWSER=1 makes that
-a failure.
+And what they share: the built book, and one browser. It is Chromium: ATTNBOOK_CHROMIUM, an
+installed one, or Playwright's own. Without one, tests that need it are skipped;
+ATTNBOOK_REQUIRE_BROWSER=1 makes that a failure.
 """
 
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -56,3 +58,18 @@ def browser() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def book() -> None:
+    """Build the book, strictly; where nothing changed that takes three seconds."""
+    jupyter_book = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
+    build = subprocess.run(
+        [*jupyter_book, "build", ".", "-W", "-n", "--keep-going"],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert build.returncode == 0, build.stderr
+    assert "build succeeded" in build.stdout

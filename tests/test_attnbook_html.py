@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from attnbook_html import assets, styles
 from attnbook_html.formulas import FormulaError, render
-from attnbook_html.search import BookSearch
+from attnbook_html.safety import REFUSED, safety
+from attnbook_html.search import BookSearch, Sections
 from py_mini_racer import MiniRacer
 
 from attnbook.colours import ROLES
@@ -58,11 +59,12 @@ def test_formulas_that_cannot_be_set_say_why(tex: str, reason: str) -> None:
         render(tex, display=True)
 
 
-def build(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    """Build one page with nothing but the formulas of our extension, strictly."""
+def build(folder: Path, text: str, part: str = "formulas") -> subprocess.CompletedProcess[str]:
+    """Build one page with nothing but one part of our extension, strictly."""
+    renderer = "html_math_renderer = 'katex'" if part == "formulas" else ""
     (folder / "conf.py").write_text(
-        "extensions = ['myst_parser', 'attnbook_html.formulas']\n"
-        "html_math_renderer = 'katex'\nmyst_enable_extensions = ['dollarmath']\n"
+        f"extensions = ['myst_parser', 'attnbook_html.{part}']\n"
+        f"{renderer}\nmyst_enable_extensions = ['dollarmath']\n"
         "math_numfig = False\n"
         f"import sys; sys.path.insert(0, {str(Path(assets.__file__).parents[1])!r})\n",
         encoding="utf8",
@@ -100,6 +102,50 @@ def test_the_browser_asks_for_words_that_the_index_has(query: str) -> None:
     asked = json.loads(str(engine.eval(f"JSON.stringify(splitQuery({json.dumps(query)}))")))
     assert asked
     assert set(asked) <= set(SEARCH.split(query))
+
+
+def test_the_texts_of_a_page_are_what_a_reader_sees_of_its_sections() -> None:
+    page = f"""
+    <p>menu</p><article><section id="one"><h1>1. One<a class="headerlink" href="#one">#</a></h1>
+    <nav class="launch"><a>Open</a></nav><p>The <b>so</b>ft<br>max of {render("x^2")}</p>
+    <img src="x.svg"><ul><li>a</li><li>b</li></ul>
+    <details class="choice"><summary>A</summary><p>wrong</p></details>
+    <section id="two"><h2>1.1 <code>Two</code></h2>
+    <details class="answer"><summary>Hint 1</summary><div>secret</div></details>
+    <details class="hide"><summary>Show</summary><pre><span>x</span> = 苹果</pre></details>
+    </section></section></article><p>foot</p>"""
+    assert Sections(page).texts() == [
+        ("one", "1. One", "The soft max of x2 a b"),
+        ("two", "1.1 Two", "Show x = 苹果"),
+    ]
+
+
+def test_the_policy_names_the_digest_of_an_inline_script() -> None:
+    empty = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"  # as every CSP tool gives it
+    assert f"script-src 'self' {empty};" in safety("")
+    assert "script-src 'self';" in safety()
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ('<script src="x.js"></script>', True),
+        ("<p>a</p><style>p { color: red }</style>", True),
+        ('<button class="x" onclick="f()">', True),
+        ('<iframe src="https://example.org">', True),
+        ('<p style="color: red">on = 1</p>', False),
+        ("<code>&lt;script onload=1&gt;</code>", False),
+        ('<img alt="a &lt; b" src="x.svg">', False),
+    ],
+)
+def test_what_the_policy_would_refuse_is_a_warning(text: str, refused: bool) -> None:
+    assert bool(REFUSED.search(text)) == refused
+
+
+def test_a_refused_element_stops_the_build_and_names_the_page(tmp_path: Path) -> None:
+    done = build(tmp_path, "# Title\n\n<button onclick='f()'>Go</button>\n", part="safety")
+    assert done.returncode != 0
+    assert re.search(r"index.*WARNING: the pages' policy refuses <button onclick=", done.stderr)
 
 
 def test_the_style_sheet_keeps_what_pages_use_and_drops_the_rest() -> None:

@@ -9,11 +9,9 @@ import functools
 import gzip
 import os
 import re
-import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote, urldefrag, urlparse
+from urllib.parse import quote, unquote, urldefrag, urlparse
 from urllib.request import url2pathname
 
 import pytest
@@ -28,9 +26,10 @@ AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 THEMES = ("light", "dark")
 PHONE = {"width": 390, "height": 844}
 
-# The most that a page may weigh, in kB: text as a web host sends it, compressed. The search index
-# grows with the book, and only the search page loads it.
+# The most that a page may weigh, in kB: text as a web host sends it, compressed. Index and texts
+# for the search grow with the book, and only the search page loads them.
 BUDGET = {"html": 80, "css": 30, "js": 30, "woff2": 150, "pictures": 150}
+SEARCH_BUDGET = 20  # for each page of the book
 
 
 def pages_in(toc: object) -> list[str]:
@@ -43,23 +42,29 @@ def pages_in(toc: object) -> list[str]:
     return []
 
 
+pytestmark = pytest.mark.usefixtures("book")
+
 CHAPTERS = [f"{p}.html" for p in pages_in(yaml.safe_load((ROOT / "_toc.yml").read_text("utf8")))]
 PAGES = [*CHAPTERS, "search.html"]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def book() -> None:
-    """Build the book, strictly; where nothing changed that takes three seconds."""
-    jupyter_book = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
-    build = subprocess.run(
-        [*jupyter_book, "build", ".", "-W", "-n", "--keep-going"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert build.returncode == 0, build.stderr
-    assert "build succeeded" in build.stdout
+# What the page's policy refuses is an error on the console, also where the browser says nothing
+REPORT = """
+    addEventListener("securitypolicyviolation", (event) =>
+        console.error(`refused: ${event.effectiveDirective} ${event.blockedURI} ${event.sample}`));
+"""
+
+# Every section and every picture, also those that wait until they are scrolled to. (A style sheet
+# made like this is none of the page's, so that its policy does not refuse it.)
+SHOW_ALL = """async () => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync("section { content-visibility: visible !important }");
+    document.adoptedStyleSheets.push(sheet);
+    for (const image of document.images) image.loading = "eager";
+    while (![...document.images].every((image) => image.complete))
+        await new Promise((done) => setTimeout(done, 10));
+    await document.fonts.ready;
+}"""
 
 
 class Opened:
@@ -73,13 +78,10 @@ class Opened:
         self.page.on("requestfailed", lambda request: self.errors.append(f"lost: {request.url}"))
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("console", self.note)
-        self.page.goto((folder / address).as_uri())
+        self.page.add_init_script(REPORT)
+        self.page.goto(address if "://" in address else (folder / address).as_uri())
         self.page.wait_for_load_state("load")
-        # every section and every picture, also those that wait until they are scrolled to
-        self.page.add_style_tag(content="section { content-visibility: visible !important }")
-        self.page.evaluate("document.querySelectorAll('img').forEach(i => i.loading = 'eager')")
-        self.page.wait_for_function("[...document.images].every(image => image.complete)")
-        self.page.evaluate("document.fonts.ready")
+        self.page.evaluate(SHOW_ALL)
 
     def note(self, message: object) -> None:
         """Keep a console message if it is an error or a warning."""
@@ -261,6 +263,63 @@ def test_search_finds_english_and_chinese_words(browser: Browser) -> None:
     window.close()
 
 
+@pytest.mark.parametrize(
+    ("words", "page", "shown"),
+    [
+        ("soft look-up", "book/01_library.html", ["soft", "look", "up"]),
+        ("queries", "book/05_cross_attention.html", ["query"]),  # by its stem
+        ("overfl", "book/appendix_sources.html", ["overflow"]),  # a part of a word
+        ("注意力", "book/notation.html", ["注意力"]),  # two pairs, which overlap
+        ("位置编码", "book/07_positional_encoding.html", ["位置编码"]),
+        ("头", "book/notation.html", ["头"]),
+        ("multi 多头", "book/notation.html", ["multi", "多头"]),
+    ],
+)
+def test_search_shows_the_words_in_their_context(
+    browser: Browser, words: str, page: str, shown: list[str]
+) -> None:
+    window = context(browser)
+    opened = Opened(window, f"{(HTML / 'search.html').as_uri()}?q={quote(words)}")
+    results = opened.page.locator("#search-results li")
+    results.first.wait_for()
+    result = results.filter(has=opened.page.locator(f'a[href^="{page}"]')).first
+    excerpt = result.locator("p.context").inner_text()
+    marked = [mark.lower() for mark in result.locator("mark").all_inner_texts()]
+    stems = {word[:4] for word in shown}
+    assert {mark[:4] for mark in marked} == stems
+    assert set(shown) & set(marked)
+    assert len("".join(marked)) < len(excerpt) / 2
+    assert 100 < len(excerpt) < 330
+
+    # the link leads to the very section that the excerpt is from
+    result.locator("a").click()
+    assert opened.page.url.startswith((HTML / page).as_uri())
+    anchor = unquote(urldefrag(opened.page.url)[1])
+    section = opened.page.locator(f'[id="{anchor}"]' if anchor else "article")
+    for mark in marked:
+        assert mark in (section.text_content() or "").lower()
+    assert opened.errors == []
+    window.close()
+
+
+def test_a_second_search_marks_nothing_of_the_first(browser: Browser) -> None:
+    window = context(browser)
+    page = Opened(window, f"{(HTML / 'search.html').as_uri()}?q=value").page
+    page.locator("mark").first.wait_for()
+    page.keyboard.type("query")  # the field has the cursor, and its text is selected
+    page.keyboard.press("Enter")
+    page.locator("mark", has_text="query").first.wait_for()
+    page.wait_for_timeout(100)
+    assert page.locator(".highlighted").count() == 0
+    assert {mark.lower()[:4] for mark in page.locator("mark").all_inner_texts()} == {"quer"}
+
+    page.locator("#search-results a").first.click()
+    page.locator(".highlighted").first.wait_for()
+    page.locator(".highlight-link a").first.click()
+    assert page.locator(".highlighted").count() == 0
+    window.close()
+
+
 def test_the_theme_can_be_switched_from_the_keyboard(browser: Browser) -> None:
     window = context(browser, color_scheme="light")
     page = Opened(window, "book/index.html").page
@@ -360,7 +419,9 @@ def test_links_lead_somewhere(address: str) -> None:
 
 def test_no_page_is_heavier_than_its_budget(opened: Opened) -> None:
     weights = dict.fromkeys(BUDGET, 0)
-    for url in {u for u in opened.requested if not re.search(r"^data:|/searchindex\.js", u)}:
+    for url in {
+        u for u in opened.requested if not re.search(r"^data:|/search(index|texts)\.js", u)
+    }:
         path = Path(url2pathname(urlparse(url).path))
         kind = path.suffix.lstrip(".") if path.suffix.lstrip(".") in BUDGET else "pictures"
         packed = path.suffix in (".woff2", ".png", ".jpg")
@@ -368,3 +429,9 @@ def test_no_page_is_heavier_than_its_budget(opened: Opened) -> None:
     heavy = {k: f"{w / 1000:.0f} kB" for k, w in weights.items() if w > 1000 * BUDGET[k]}
     assert heavy == {}
     assert min(weights[kind] for kind in ("html", "css", "js")) > 1000  # it did measure
+
+
+def test_the_search_is_not_heavier_than_its_budget() -> None:
+    files = [HTML / "searchindex.js", HTML / "searchtexts.js"]
+    weight = sum(len(gzip.compress(file.read_bytes())) for file in files)
+    assert 10_000 < weight < 1000 * SEARCH_BUDGET * len(CHAPTERS)

@@ -65,8 +65,6 @@ for (const side of ["primary", "secondary"]) {
 }
 
 // 3 search: Ctrl+K or a button; the search page has a field of its own
-// It shows a line of each page that it found, but in a folder it may not read the others.
-if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
 const dialog = one("#pst-search-dialog");
 const field = one("main form.bd-search input");
 closable(dialog);
@@ -84,6 +82,12 @@ addEventListener("keydown", (event) => {
   if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey)) return;
   event.preventDefault();
   search();
+});
+// Sphinx's link that hides what was marked is a script in an address, which the policy refuses.
+addEventListener("click", (event) => {
+  if (!event.target.closest?.(".highlight-link a")) return;
+  event.preventDefault();
+  SphinxHighlight.hideSearchWords();
 });
 if (/Mac|iPhone|iPad/.test(navigator.platform)) {
   for (const key of document.querySelectorAll(".kbd-shortcut__modifier")) key.textContent = "⌘";

@@ -2,22 +2,22 @@
 
 links       to the repository, to Colab and Binder, as the environment says at build time
 formulas    KaTeX at build time, so that no page needs a script to show a formula
-colours     the colours of the roles as CSS variables, taken from `attnbook.colours`
 exercises   an exercise's hints and solution, folded, from the library
-search      an index that also finds Chinese, without a network
+search      an index that also finds Chinese, and the texts around what it finds
+safety      a policy in each page: only the book's own files, and nothing sent anywhere
 assets      only the scripts and files that the pages use; pictures that know their size
-styles      one style sheet, with only the rules that the pages use
+styles      one style sheet, with only the rules that the pages use, and the colours of the roles
 
 Templates that replace some of the theme's are in book/_templates, style and script in book/_static.
 """
 
 from sphinx.application import Sphinx
 
-from . import assets, colours, exercises, formulas, links, search, styles
+from . import assets, exercises, formulas, links, safety, search, styles
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the parts with Sphinx."""
-    for part in (links, formulas, colours, exercises, search, assets, styles):
+    for part in (links, formulas, exercises, search, safety, assets, styles):
         part.setup(app)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -3,11 +3,12 @@
 The theme loads 1.5 MB of icons, Bootstrap's scripts and the whole search index on every page. The
 templates in book/_templates leave those out, and book/_static/book.js does in 130 lines what is
 left of their work. This module drops what else is not needed, lets scripts wait until the page
-stands, and deletes files that nothing asks for.
+stands, deletes files that nothing asks for, and adds the page that leads on to the book.
 """
 
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -18,11 +19,19 @@ from sphinx.builders.html._assets import _JavaScript
 
 # book.js does what these do for us, and the settings that the theme writes into pages are for them
 UNUSED_SCRIPT = "_static/scripts/sphinx-book-theme.js"
+LATER_IN_SEARCH = ("search", "_static/sphinx_highlight.js")  # the page's template brings it
 UNUSED_INLINE = "DOCUMENTATION_OPTIONS."
 UNUSED_FILES = (  # in _build/html/_static
     "**/*.map",
     "**/*.LICENSE.txt",
+    "check-solid.svg",
+    "copy-button.svg",
+    "copybutton_funcs.js",
+    "minus.png",
+    "plus.png",
+    "pygments.css",
     "scripts",
+    "styles/theme.css",
     "vendor",
     "locales",
     "images",
@@ -55,7 +64,7 @@ def trim_page(app: Sphinx, page: str, template: str, context: dict[str, Any], tr
     """Leave out what the page has no use for, and let script files wait until it stands."""
     scripts = []
     for script in context["script_files"]:
-        if script.filename == UNUSED_SCRIPT:
+        if script.filename == UNUSED_SCRIPT or (page, script.filename) == LATER_IN_SEARCH:
             continue
         if script.filename:
             wait = script.attributes | {"defer": "defer"}
@@ -65,6 +74,11 @@ def trim_page(app: Sphinx, page: str, template: str, context: dict[str, Any], tr
     context["script_files"] = scripts
     for pattern, right in MENDED:
         context["body"] = re.sub(pattern, right, context.get("body", ""))
+
+
+def first_page(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Have index.html written, which leads on to the book."""
+    yield "index", {}, "start.html"
 
 
 def svg_size(path: Path) -> tuple[int, int] | None:
@@ -106,4 +120,5 @@ def setup(app: Sphinx) -> None:
     """Trim pages late, after the theme; delete before `styles` looks at what is left."""
     app.connect("html-page-context", trim_page, priority=900)
     app.connect("doctree-resolved", size_pictures)
+    app.connect("html-collect-pages", first_page)
     app.connect("build-finished", clean_up, priority=700)

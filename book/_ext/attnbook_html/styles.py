@@ -3,13 +3,16 @@
 The theme and the extensions bring half a megabyte of CSS in nine files, most of it for components
 that a book has no use for. After the pages are written, this part joins the files in their order,
 drops every rule that names a class or an id that stands in no page and in no script, and writes
-_static/site.css, which book/_templates/layout.html links.
+_static/site.css, which book/_templates/layout.html links. It ends with the colours of the roles as
+CSS variables, taken from `attnbook.colours`. Beside it lies _static/licences.txt: what those who
+wrote the theme, the extensions and their parts ask to have passed on.
 
-Sphinx would overlook a change of book/_static or of this extension, as long as no text changed. A
-digest of their files among the configuration values makes it write the pages again.
+Sphinx would overlook a change of book/_static, of this extension or of a colour, as long as no text
+changed. A digest of them among the configuration values makes it write the pages again.
 """
 
 import hashlib
+import importlib.metadata
 import posixpath
 import re
 from collections.abc import Iterator
@@ -19,6 +22,8 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
+from attnbook.colours import ROLES
+
 FIRST = [
     "_static/basic.css",  # the theme links these two in a block that our template leaves out
     "_static/styles/pydata-sphinx-theme.css",
@@ -27,6 +32,10 @@ FIRST = [
 BRACKETS = r"\((?:[^()]|\([^()]*\))*\)"
 SELECTOR = re.compile(rf"(?:[^,(]|{BRACKETS})+")
 NOT_USED = {"_static/pygments.css"}  # book.css has the colours of code
+# Whose style sheets and scripts the pages have
+PACKAGES = (
+    "sphinx pydata-sphinx-theme sphinx-book-theme sphinx-copybutton sphinx-design myst-nb".split()
+)
 NESTED = ("@media", "@supports", "@layer")  # blocks that hold rules
 
 
@@ -90,6 +99,24 @@ def names_in(outdir: Path) -> set[str]:
     return names
 
 
+def role_styles() -> str:
+    """CSS: --role-NAME for text in the theme at hand, --role-NAME-fill for areas, .role-NAME."""
+    light = "".join(f"--role-{n}:{r.light};--role-{n}-fill:{r.fill};" for n, r in ROLES.items())
+    dark = "".join(f"--role-{n}:{r.dark};" for n, r in ROLES.items())
+    classes = "".join(f".role-{n}{{color:var(--role-{n})}}" for n in ROLES)
+    return f':root{{{light}}}html[data-theme="dark"]{{{dark}}}{classes}'
+
+
+def licences(notices: list[str]) -> str:
+    """The notices, each once, and the licences of the packages."""
+    texts = []
+    for package in PACKAGES:
+        files = importlib.metadata.files(package) or []
+        file = next(f for f in files if ".dist-info/" in f.as_posix() and "LICENSE" in f.name)
+        texts.append(f"{package}\n\n{file.read_text('utf8').strip()}\n")
+    return f"\n{'-' * 80}\n".join([*dict.fromkeys(notices), *texts])
+
+
 class SiteStyles:
     """The style sheets that the pages name, and the one that takes their place."""
 
@@ -112,21 +139,25 @@ class SiteStyles:
         outdir = Path(app.outdir)
         names = names_in(outdir)
         parts = []
+        notices = []
         for file in self.files:
             css = (outdir / file).read_text(encoding="utf8")
+            notices += re.findall(r"/\*!.*?\*/", css, flags=re.DOTALL)
             css = re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)
             parts.append(rebased(trim(css, names), posixpath.dirname(file)))
             (outdir / file).unlink()
+        parts.append(role_styles())
         (outdir / "_static" / "site.css").write_text("\n".join(parts), encoding="utf8")
+        (outdir / "_static" / "licences.txt").write_text(licences(notices), encoding="utf8")
 
 
 def digest(app: Sphinx, config: Config) -> None:
-    """Let `site_digest` stand for the contents of book/_static and of this extension."""
+    """Let `site_digest` stand for book/_static, this extension and the colours of the roles."""
     folders = [Path(app.confdir, path) for path in config.html_static_path]
     folders.append(Path(__file__).parent)
     files = sorted(file for folder in folders for file in folder.rglob("*.*") if file.is_file())
     contents = b"".join(file.read_bytes() for file in files if file.suffix != ".pyc")
-    config.site_digest = hashlib.sha256(contents).hexdigest()[:8]
+    config.site_digest = hashlib.sha256(contents + role_styles().encode()).hexdigest()[:8]
 
 
 def setup(app: Sphinx) -> None:

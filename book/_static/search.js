@@ -1,0 +1,110 @@
+// The search page: Sphinx's script finds the pages, this shows them, each with a stretch of its
+// text around the words that were found. The texts lie in searchtexts.js, since a page may read no
+// other page: in a folder the browser forbids it, and everywhere the page's own policy.
+"use strict";
+
+const WIDTH = 240; // characters of an excerpt
+const BEFORE = 60; // of them at most before the first word found
+const stemmer = new Stemmer();
+
+// Where the terms of a search stand in a text, as the index counts them: words by their stem, or
+// by a part of it if no word is the term itself; Chinese by neighbouring characters.
+function places(text, terms) {
+  const { terms: words, titleterms } = Search._index;
+  const whole = (term) => Object.hasOwn(words, term) || Object.hasOwn(titleterms, term);
+  const found = [];
+  for (const { 0: piece, index } of text.matchAll(PIECES)) {
+    const lower = piece.toLowerCase();
+    for (const term of terms) {
+      if (CHINESE.test(piece)) {
+        for (let i = piece.indexOf(term); i >= 0; i = piece.indexOf(term, i + 1)) {
+          found.push({ term, start: index + i, end: index + i + term.length });
+        }
+      } else if (lower.includes(term.slice(0, -1))) { // a stem may differ in its last letter
+        const stem = stemmer.stemWord(lower);
+        if (whole(term) ? stem === term : stem.includes(term)) {
+          found.push({ term, start: index, end: index + piece.length });
+        }
+      }
+    }
+  }
+  return found.sort((one, other) => one.start - other.start);
+}
+
+const different = (found) => new Set(found.map(({ term }) => term)).size;
+
+// Of all places those in the stretch of text that holds the most different terms, the first such
+function nearest(found) {
+  let most = [];
+  found.forEach(({ start }, i) => {
+    const near = found.slice(i).filter(({ end }) => end <= start + WIDTH - BEFORE);
+    if (different(near) > different(most)) most = near;
+  });
+  return most;
+}
+
+// The text around the places, cut between words, as nodes: the places are marked
+const CUT = new RegExp(`(?<=\\s)|(?=${CHINESE.source})|$`);
+
+function excerpt(text, found) {
+  const first = found[0]?.start ?? 0;
+  const before = Math.max(0, first - BEFORE);
+  const start = before && before + text.slice(before, first).search(CUT);
+  const end = start + WIDTH + Math.min(BEFORE, text.slice(start + WIDTH).search(CUT));
+  const nodes = [start ? "… " : ""];
+  let at = start;
+  for (const place of found) {
+    if (place.start > at || at === start) {
+      const mark = document.createElement("mark");
+      mark.textContent = text.slice(place.start, place.end);
+      nodes.push(text.slice(at, place.start), mark);
+    } else { // two neighbours of three Chinese characters
+      nodes.at(-1).textContent += text.slice(at, place.end);
+    }
+    at = Math.max(at, place.end);
+  }
+  return [...nodes, text.slice(at, end), end < text.length ? "…" : ""];
+}
+
+// The section of a page that a result means: the named one, or the one that has most of the terms,
+// has them close together, and has them in its heading
+function section(page, anchor, terms) {
+  const sections = Search.texts[page];
+  const named = sections.filter(([id]) => `#${id}` === anchor);
+  let most = { fits: -1 };
+  for (const [id, heading, text] of named.length ? named : sections) {
+    const above = places(heading, terms);
+    const inside = places(text, terms);
+    const found = nearest(inside);
+    const counts = [[...above, ...inside], found, above].map(different);
+    const fits = counts.reduce((sum, count) => 100 * sum + count);
+    if (fits > most.fits) most = { fits, id, heading, text, found };
+  }
+  return most;
+}
+
+Search.query = (query) => {
+  const [typed, terms, ...others] = Search._parseQuery(query);
+  const seen = new Set();
+  for (const [page, , anchor] of Search._performSearch(typed, terms, ...others).reverse()) {
+    const { id, heading, text, found } = section(page, anchor, terms);
+    const [[top, title]] = Search.texts[page];
+    const address = page + DOCUMENTATION_OPTIONS.LINK_SUFFIX + (id === top ? "" : `#${id}`);
+    if (seen.has(address)) continue;
+    seen.add(address);
+    const link = document.createElement("a");
+    link.href = address;
+    link.textContent = id === top ? title : `${title} › ${heading}`;
+    const context = document.createElement("p");
+    context.className = "context";
+    context.append(...excerpt(text, found));
+    const item = document.createElement("li");
+    item.append(link, context);
+    Search.output.append(item);
+  }
+  _finishSearch(seen.size);
+};
+
+const box = document.querySelector("main form.bd-search input");
+box.focus();
+box.select();

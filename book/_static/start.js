@@ -1,0 +1,4 @@
+// index.html: on to the book
+"use strict";
+
+location.replace(document.querySelector("a").href);
