@@ -6,10 +6,11 @@ PORT ?= 8000
 BIN := .venv/bin
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 600 --nbval-sanitize-with tests/nbval.cfg
 
-.PHONY: help env book serve lab run nbval check test bench lighthouse wheel lock clean
+.PHONY: help env book serve lab run nbval check test bench lighthouse wheel lock zip clean
 
 help:
 	@echo "make book        build the book: open _build/html/index.html"
+	@echo "make zip         pack the built book: _build/attention-book-html.zip"
 	@echo "make serve       build it and serve it at http://localhost:$(PORT)  (PORT=...)"
 	@echo "make lab         open your own copies of the chapters in JupyterLab (in my/)"
 	@echo "make test        everything below that checks: check, unit tests, notebooks, browser"
@@ -29,6 +30,9 @@ env:
 # After a failure Sphinx would not repeat the warnings of pages it has read: it reads all again.
 book: env
 	@$(BIN)/jupyter-book build . -W -n --keep-going || { rm -rf _build/.doctrees; exit 1; }
+
+zip: book
+	@$(BIN)/python tools/make_zip.py
 
 serve: book
 	@echo "The book is at http://localhost:$(PORT)/  (Ctrl-C ends it)"
