@@ -6,7 +6,7 @@ PORT ?= 8000
 BIN := .venv/bin
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 600 --nbval-sanitize-with tests/nbval.cfg
 
-.PHONY: help env book serve lab run nbval check test bench lighthouse wheel lock zip clean
+.PHONY: help env book serve lab run nbval check test bench lighthouse wheel upgrade lock zip clean
 
 help:
 	@echo "make book        build the book: open _build/html/index.html"
@@ -20,6 +20,7 @@ help:
 	@echo "make bench       time our attention against PyTorch's"
 	@echo "make lighthouse  measure the speed of the built pages"
 	@echo "make wheel       pack the library for pip: _build/dist/*.whl"
+	@echo "make upgrade     raise the versions, run the notebooks and show what changed  (PKG=...)"
 	@echo "make lock        write requirements-lock.txt after a change in requirements.txt"
 	@echo "make clean       remove what was built; keeps .venv and my/"
 
@@ -69,6 +70,9 @@ wheel: env
 	@rm -rf _build/dist
 	@$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python --out-dir _build/dist
 	@ls _build/dist/*.whl
+
+upgrade: env
+	@$(BIN)/python tools/upgrade.py $(PKG)
 
 lock: env
 	@$(BIN)/python tools/lock.py

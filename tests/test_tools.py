@@ -59,6 +59,7 @@ def make_project(folder: Path) -> Path:
     (folder / "backend.py").write_text(BACKEND)
     (folder / "pyproject.toml").write_text(
         '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+        '[project]\nname = "attnbook"\nversion = "1.0"\ndependencies = ["torch"]\n'
     )
     return folder
 

@@ -71,8 +71,7 @@ def resolve(requirements: str, before: str, *options: str) -> str:
         )
         if done.returncode:
             raise Failed(why(done.stderr))
-        blocks = re.split(r"^(?=\S)", lock.read_text("utf-8"), flags=re.M)
-    return "".join(block for block in blocks if "==" in block and not APART.match(block))
+        return lock.read_text("utf-8")
 
 
 def why(said: str) -> str:
@@ -84,7 +83,12 @@ def why(said: str) -> str:
 
 
 def signed(packages: str, requirements: str) -> str:
-    """The lock with its header: the sum in it shows an edit by hand and a forgotten `make lock`."""
+    """The lock: a header, and the packages that go into it.
+
+    The sum in the header shows an edit by hand, and a forgotten `make lock`.
+    """
+    blocks = re.split(r"^(?=\S)", packages, flags=re.M)
+    packages = "".join(block for block in blocks if "==" in block and not APART.match(block))
     limits = (ROOT / "limits.txt").read_text("utf-8")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     asked = [line.partition("#")[0].strip() for line in (requirements + limits).splitlines()]

@@ -212,16 +212,24 @@ def describe(environment: Mapping[str, str]) -> str:
 
 def compare(one: NotebookNode, two: NotebookNode, name_one: str, name_two: str) -> None:
     """Raise `Disagreement`, naming the cell, unless both runs show the same after sanitising."""
+    for cell, shown in differences(one, two, name_one, name_two):
+        raise Disagreement(
+            f"{cell} does not give the same under every setting: "
+            f"print fewer digits, or round before plotting. Nothing was written.\n{shown}"
+        )
+
+
+def differences(
+    one: NotebookNode, two: NotebookNode, name_one: str, name_two: str
+) -> Iterator[tuple[str, str]]:
+    """Each cell whose outputs differ after sanitising, by name, and the first lines that do."""
     patterns = get_sanitize_patterns(SANITIZE.read_text("utf-8"))
     for number, (a, b) in enumerate(zip(one.cells, two.cells, strict=True), start=1):
         left, right = list(compared(a, patterns)), list(compared(b, patterns))
         if left != right:
             lines = difflib.unified_diff(left, right, name_one, name_two, lineterm="", n=0)
             shown = "\n".join(line[:200] for line in list(lines)[:12])
-            raise Disagreement(
-                f"cell {number} ({a.id}) does not give the same under every setting: "
-                f"print fewer digits, or round before plotting. Nothing was written.\n{shown}"
-            )
+            yield f"cell {number} ({a.id})", shown
 
 
 def compared(cell: NotebookNode, patterns: list[tuple[str, str]]) -> Iterator[str]:
