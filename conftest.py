@@ -22,6 +22,7 @@ on_the_gpu: dict[str, int] = {}  # how many tensors each notebook put there
 
 def pytest_configure(config: pytest.Config) -> None:
     """Stop at once where there is no such device; else let notebooks and exercises use it."""
+    config.addinivalue_line("markers", "on_cpu: it speaks of the CPU, and never runs on a GPU")
     if asked not in ("cpu", "cuda", "rehearsal"):
         pytest.exit(f"ATTNBOOK_DEVICE={asked!r}: it must be 'cpu', 'cuda' or 'rehearsal'", 1)
     if asked == "cuda" and not torch.cuda.is_available():

@@ -6,6 +6,7 @@ ATTNBOOK_REQUIRE_BROWSER=1 makes that a failure.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,10 +15,31 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from on_device import OnDevice, move_test
 from playwright.sync_api import Browser, sync_playwright
+
+# Where the tests run on a GPU: these put there what they make, those call device() as a reader
+# does, and the rest, on pages, tools and processes, stays as it is.
+MOVED = r"test_(attention|heads|masks|parity_models|positions|training)"
+AS_READERS = r"test_(chapter_\d\d|exercises|exercise_engine|show)"
 
 settings.register_profile("book", deadline=None, derandomize=True)
 settings.load_profile("book")
+
+
+@pytest.fixture(autouse=True)
+def on_the_device(request, monkeypatch):
+    """Where the tests are to run on a GPU, put there what they make."""
+    module = request.module.__name__
+    if os.environ["ATTNBOOK_DEVICE"] == "cpu" or re.fullmatch(AS_READERS, module):
+        yield
+    elif re.fullmatch(MOVED, module) and not request.node.get_closest_marker("on_cpu"):
+        move_test(request.node, monkeypatch)
+        with OnDevice():
+            yield
+    else:
+        monkeypatch.setenv("ATTNBOOK_DEVICE", "cpu")
+        yield
 
 
 def pytest_terminal_summary(terminalreporter):

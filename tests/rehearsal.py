@@ -1,8 +1,8 @@
 """A GPU played by the CPU, so that every machine can rehearse what a CUDA device would refuse.
 
-A tensor moved to "cuda" becomes `OnGpu`: it computes on the CPU, and keeps the rules that a notebook
-can break on a real device. Two devices do not mix; NumPy gets no tensor that was not moved back;
-random numbers are drawn on the CPU; what CUDA computes in no fixed order is refused, as
+A tensor moved to "cuda" becomes `OnGpu`: it computes on the CPU, and keeps the rules that a
+notebook can break on a real device. Two devices do not mix; NumPy gets no tensor that was not moved
+back; random numbers are drawn on the CPU; what CUDA computes in no fixed order is refused, as
 `torch.use_deterministic_algorithms` refuses it there. Sums run backwards, so that their last digits
 differ as on a device of another make: what a chapter prints must not hang on them.
 
@@ -12,24 +12,31 @@ What this cannot show is shown only by a GPU: its own kernels, its memory, its s
 """
 
 import copy
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
+from torch.utils._mode_utils import no_dispatch
 from torch.utils._pytree import tree_leaves, tree_map
 
 aten = torch.ops.aten
 GPU = torch.device("cuda", 0)
+tensor_to = Tensor.to
 made = 0  # tensors that came to be on the device
 
 # CUDA has no kernel for these that adds up in a fixed order, and PyTorch raises when asked for one.
 UNORDERED = {aten.cumsum.default, aten.kthvalue.default, aten.median.dim, aten.histc.default}
 UNORDERED |= {aten.bincount.default, aten.put_.default, aten.scatter_reduce.two}
 
-RANDOM = set("bernoulli multinomial native_dropout normal rand rand_like randint randint_like".split())
+RANDOM = set(
+    "bernoulli multinomial native_dropout normal rand rand_like randint randint_like".split()
+)
 RANDOM |= set("randn randn_like randperm bernoulli_ exponential_ normal_ random_ uniform_".split())
+
+MAKERS = set("arange as_tensor empty eye full linspace ones tensor zeros".split())
+MAKERS |= set("normal rand randint randn randperm tril_indices triu_indices".split())
 
 # Only here a CPU tensor may stand beside one on the GPU: a copy, and the places in an index.
 COPY = aten.copy_.default
@@ -39,25 +46,25 @@ INDEX = {aten.index.Tensor, aten.index_put_.default, aten.index_put.default}
 class OnGpu(Tensor):
     """A tensor that says it is on a CUDA device, around one that is not."""
 
-    inner: Tensor
+    held: Tensor
 
     @staticmethod
-    def __new__(cls, inner: Tensor) -> "OnGpu":
+    def __new__(cls, held: Tensor) -> "OnGpu":
         """Wrap a plain tensor."""
         global made
         made += 1
         wrapper = Tensor._make_wrapper_subclass(
             cls,
-            inner.size(),
-            strides=inner.stride(),
-            storage_offset=inner.storage_offset(),
-            dtype=inner.dtype,
+            held.size(),
+            strides=held.stride(),
+            storage_offset=held.storage_offset(),
+            dtype=held.dtype,
         )
-        wrapper.inner = inner
+        wrapper.held = held
         return wrapper
 
     def __repr__(self, **_: Any) -> str:
-        return repr(self.inner)[:-1] + ", device='cuda:0')"
+        return repr(self.held)[:-1] + ", device='cuda:0')"
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -69,8 +76,16 @@ class OnGpu(Tensor):
             return asked is Tensor.is_cuda
         if name in ("numpy", "__array__"):
             raise TypeError("can't convert cuda:0 device type tensor to numpy: use Tensor.cpu()")
+        if name == "scaled_dot_product_attention" and (kwargs or {}).get("is_causal"):
+            # PyTorch makes the causal mask where it takes the query to be, on the CPU
+            triangle = torch.ones(args[0].size(-2), args[1].size(-2), dtype=torch.bool).tril()
+            return func(*args, **{**kwargs, "is_causal": False, "attn_mask": OnGpu(triangle)})
+        if asked is Tensor.data and name == "__set__":
+            args[0].held = args[1].held
         if name == "tolist":
-            return args[0].inner.tolist()
+            return args[0].held.tolist()
+        if name == "__format__":
+            return format(args[0].held.detach(), args[1])
         if name == "__deepcopy__":
             return deep_copy(*args)
         return super().__torch_function__(func, types, args, kwargs or {})
@@ -91,13 +106,19 @@ class OnGpu(Tensor):
             raise RuntimeError(f"{func} draws on the GPU: draw on the CPU, then move")
         plain_args, plain_kwargs = tree_map(plain, (args, kwargs or {}))
         out = BACKWARDS.get(func, func)(*plain_args, **plain_kwargs)
-        known = {id(t.inner): t for t in tensors if isinstance(t, OnGpu)}
+        if torch.Tag.inplace_view in func.tags:  # as transpose_: the wrapper turns as well
+            with no_dispatch():
+                func(*args, **(kwargs or {}))
+        known = {id(t.held): t for t in tensors if isinstance(t, OnGpu)}
         return tree_map(lambda t: known[id(t)] if id(t) in known else wrapped(t), out)
+
+
+OnGpu.__name__ = "Tensor"  # in messages that name a type
 
 
 def plain(thing: Any) -> Any:
     """The tensor inside; anything else as it is."""
-    return thing.inner if isinstance(thing, OnGpu) else thing
+    return thing.held if isinstance(thing, OnGpu) else thing
 
 
 def wrapped(thing: Any) -> Any:
@@ -107,7 +128,7 @@ def wrapped(thing: Any) -> Any:
 
 def deep_copy(x: OnGpu, memo: dict[int, Any]) -> Tensor:
     """A copy of a leaf, with its gradient."""
-    twin = OnGpu(x.inner.clone()).requires_grad_(x.requires_grad)
+    twin = OnGpu(x.held.clone()).requires_grad_(x.requires_grad)
     if getattr(x, "_is_param", False):
         twin._is_param = True
     if x.grad is not None:
@@ -136,7 +157,7 @@ class ToCpu(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
         """Copy the numbers out."""
-        return x.inner.clone()
+        return x.held.clone()
 
     @staticmethod
     def backward(ctx, gradient):
@@ -189,50 +210,52 @@ BACKWARDS: dict[Any, Callable[..., Any]] = {
 }
 
 
-class Rehearsal(TorchFunctionMode):
-    """Turns what is meant for "cuda" into `OnGpu`."""
+def to(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """`Tensor.to`, in each of its forms."""
+    device = kwargs.pop("device", None)
+    if args and isinstance(args[0], Tensor):
+        device, args = args[0].device, (args[0].dtype, *args[1:])
+    elif args and isinstance(args[0], str | int | torch.device):
+        device, args = args[0], args[1:]
+    if device is not None and torch.device(device).type not in ("cpu", "cuda"):
+        return tensor_to(plain(x), device, *args, **kwargs)
+    x = x if device is None else move(x, device)
+    args = tuple(a for a in args if a is not None)  # nn.Module.to says None for "as it is"
+    kwargs = {k: v for k, v in kwargs.items() if v is not None}
+    return tensor_to(x, *args, **kwargs) if {*args, *kwargs} - {True, False} else x
 
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        """Take the device out of a call, and move what the call gives."""
-        kwargs = dict(kwargs or {})
-        name = getattr(func, "__name__", "")
-        if name in ("cuda", "cpu") and args and isinstance(args[0], Tensor):
-            return move(args[0], name)
-        if name == "to":
-            return self.to(*args, **kwargs)
+
+def on_the_device(make: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of `torch` that makes a tensor, understanding device="cuda"."""
+
+    @functools.wraps(make)
+    def made_there(*args: Any, **kwargs: Any) -> Any:
         device = kwargs.get("device")
         if device is None or torch.device(device).type != "cuda":
-            return func(*args, **kwargs)
-        if name in RANDOM:
-            raise RuntimeError(f"torch.{name} draws on the GPU: draw on the CPU, then move")
+            return make(*args, **kwargs)
+        if make.__name__ in RANDOM:
+            raise RuntimeError(f"torch.{make.__name__} draws on the GPU: draw on the CPU")
         grad = kwargs.pop("requires_grad", False)
-        made_on_cpu = func(*tree_map(on_cpu, args), **{**kwargs, "device": "cpu"})
-        return move(made_on_cpu, device).detach().requires_grad_(grad)
+        new = make(*tree_map(on_cpu, args), **{**kwargs, "device": "cpu"})
+        return OnGpu(new).requires_grad_(grad)
 
-    @staticmethod
-    def to(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        """`Tensor.to`, in each of its forms."""
-        device = kwargs.pop("device", None)
-        if args and isinstance(args[0], Tensor):
-            device, args = args[0].device, (args[0].dtype, *args[1:])
-        elif args and isinstance(args[0], str | int | torch.device):
-            device, args = args[0], args[1:]
-        args = tuple(a for a in args if a is not None)  # as nn.Module.to passes them
-        kwargs = {k: v for k, v in kwargs.items() if v is not None}
-        x = move(x, device) if device is not None else x
-        return Tensor.to(x, *args, **kwargs) if any(isinstance(a, torch.dtype) for a in args) or kwargs else x
+    return made_there
 
 
 def on_cpu(thing: Any) -> Any:
     """The numbers of a tensor on the device; anything else as it is."""
-    return thing.inner.detach() if isinstance(thing, OnGpu) else thing
+    return thing.held.detach() if isinstance(thing, OnGpu) else thing
 
 
 def start() -> None:
     """Play the GPU from now on, in this process."""
-    torch.__future__.set_overwrite_module_params_on_conversion(True)  # new parameters, not new data
+    for name in MAKERS:
+        setattr(torch, name, on_the_device(getattr(torch, name)))
+    Tensor.to = to
+    Tensor.cuda = lambda x, *_, **__: move(x, "cuda")
+    Tensor.cpu = lambda x, *_, **__: move(x, "cpu")
+    torch.__future__.set_overwrite_module_params_on_conversion(True)  # new weights, not new data
     torch.backends.cudnn.is_acceptable = lambda *_: False
     torch.cuda.is_available = lambda: True
     torch.cuda.memory_stats = lambda *_: {"allocation.all.allocated": made}
     torch.cuda.get_device_name = lambda *_: "rehearsal"
-    Rehearsal().__enter__()

@@ -67,7 +67,7 @@ def test_the_exam_asks_for_the_card_two_back():
     found = run("deal", "reader-class", "ways", "lesson-code", "exam")
 
     def oracle(cards: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        names = torch.zeros(*cards.shape, 52)
+        names = torch.zeros(*cards.shape, 52, device=cards.device)
         names[:, 2:].scatter_(-1, cards[:, :-2, None], 1.0)
         return names, torch.zeros(len(cards), 1, cards.size(1), cards.size(1))
 

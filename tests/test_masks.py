@@ -95,6 +95,7 @@ def test_padding_mask_takes_a_tensor_of_any_whole_numbers(dtype):
     assert padding_mask(lengths, 4).equal(padding_mask([2, 0, 4], 4))
 
 
+@pytest.mark.on_cpu
 def test_padding_mask_stays_on_the_device_of_the_lengths():
     assert padding_mask([1, 2], 3).device.type == "cpu"
     # The range check has to read numbers, which the "meta" device does not hold.
@@ -238,7 +239,7 @@ BAD = [
     (
         ValueError,
         lambda: combine_masks(ONES, ONES.to("meta")),
-        "the masks must share one device, got cpu, meta",
+        "the masks must share one device, got .+, meta",
     ),
 ]
 

@@ -41,7 +41,7 @@ def bert(**options) -> nn.Module:
     return random_model(BertModel(config))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def gpt2():
     config = GPT2Config(
         vocab_size=50,

@@ -1,6 +1,8 @@
 """show prints numbers and shapes, never a device; show_source shows the library's own text."""
 
 import inspect
+import os
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -82,4 +84,39 @@ def test_device_obeys_the_environment(monkeypatch):
     monkeypatch.delenv("ATTNBOOK_DEVICE")
     assert device() == torch.device("cpu")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert device() == torch.device("cuda")
+    with settings_of_torch_restored():
+        assert device() == torch.device("cuda")
+
+
+@contextmanager
+def settings_of_torch_restored():
+    """Whatever a test changes in them."""
+    kept = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+    exact = torch.are_deterministic_algorithms_enabled()
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = kept
+        torch.use_deterministic_algorithms(exact)
+
+
+def test_a_gpu_is_told_to_compute_whole_products_in_a_fixed_order(monkeypatch):
+    monkeypatch.setenv("ATTNBOOK_DEVICE", "cuda")
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    with settings_of_torch_restored():
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+        torch.use_deterministic_algorithms(False)
+        device()
+        assert not torch.backends.cuda.matmul.allow_tf32
+        assert not torch.backends.cudnn.allow_tf32
+        assert torch.are_deterministic_algorithms_enabled()
+        assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
+
+
+def test_a_cpu_is_left_as_it_is(monkeypatch):
+    monkeypatch.setenv("ATTNBOOK_DEVICE", "cpu")
+    with settings_of_torch_restored():
+        torch.use_deterministic_algorithms(False)
+        device()
+        assert not torch.are_deterministic_algorithms_enabled()

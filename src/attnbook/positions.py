@@ -23,7 +23,8 @@ def sinusoids(positions: Tensor, d_model: int) -> Tensor:
     check_size("d_model", d_model)
     if d_model % 2:
         raise ValueError(f"d_model={d_model} is odd: each clock hand takes a sine and a cosine")
-    rates = 10000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+    even = torch.arange(0, d_model, 2, device=positions.device).double()
+    rates = 10000.0 ** (-even / d_model)  # (d_model / 2,)
     angles = positions.double()[..., None] * rates  # (..., d_model / 2)
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)  # (..., d_model)
 

@@ -15,7 +15,8 @@ from attnbook.checks import check_tensor
 def device() -> torch.device:
     """The device the notebooks compute on: a GPU where there is one, else the CPU.
 
-    The environment variable ATTNBOOK_DEVICE ("cpu" or "cuda") overrides the choice.
+    The environment variable ATTNBOOK_DEVICE ("cpu" or "cuda") overrides the choice. A GPU is made
+    to give what a CPU gives, as closely as it can: see `_reproducible`.
 
     Raises:  ValueError if the variable is another word; RuntimeError if it asks for a GPU and
              PyTorch sees none
@@ -25,7 +26,22 @@ def device() -> torch.device:
         raise ValueError(f"ATTNBOOK_DEVICE={name!r}: it must be 'cpu' or 'cuda'")
     if name == "cuda" and not torch.cuda.is_available():
         raise RuntimeError("ATTNBOOK_DEVICE='cuda', but PyTorch sees no CUDA device here")
+    if name == "cuda":
+        _reproducible()
     return torch.device(name)
+
+
+def _reproducible() -> None:
+    """Let a GPU keep all bits of a float32 product, and add up in the same order in every run.
+
+    TF32, its short form of float32, holds three decimal digits; without an order the last digits
+    of a sum change from run to run, and a training with them. The variable is read when the first
+    product is computed.
+    """
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    torch.use_deterministic_algorithms(True)
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
 
 def show(
