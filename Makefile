@@ -6,12 +6,13 @@ PORT ?= 8000
 BIN := .venv/bin
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 600 --nbval-sanitize-with tests/nbval.cfg
 
-.PHONY: help env book serve lab run nbval check test bench lighthouse wheel upgrade lock zip clean
+.PHONY: help env book serve pdf lab run nbval check test bench lighthouse wheel upgrade lock zip clean
 
 help:
 	@echo "make book        build the book: open _build/html/index.html"
 	@echo "make zip         pack the built book: _build/attention-book-html.zip"
 	@echo "make serve       build it and serve it at http://localhost:$(PORT)  (PORT=...)"
+	@echo "make pdf         print the whole book: _build/attention-book.pdf  (needs Chromium)"
 	@echo "make lab         open your own copies of the chapters in JupyterLab (in my/)"
 	@echo "make test        everything below that checks: check, unit tests, notebooks, browser"
 	@echo "make check       lint, format, types and the rules for notebooks"
@@ -38,6 +39,9 @@ zip: book
 serve: book
 	@echo "The book is at http://localhost:$(PORT)/  (Ctrl-C ends it)"
 	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+pdf: book
+	@$(BIN)/python tools/make_pdf.py
 
 lab: env
 	@$(BIN)/python tools/copy_notebooks.py
