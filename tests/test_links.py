@@ -85,6 +85,7 @@ def test_each_notebook_can_be_launched_and_downloaded_and_no_other_page(html: Pa
             ]
         else:
             assert launched == []
+        assert "find_spec" not in (html / address).read_text("utf8")  # the cell that installs
 
 
 def test_downloads_are_linked(html: Path) -> None:
