@@ -6,7 +6,12 @@ PORT ?= 8000
 BIN := .venv/bin
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 600 --nbval-sanitize-with tests/nbval.cfg
 
-.PHONY: help env book serve pdf lab run nbval check test bench lighthouse wheel upgrade lock zip clean
+# DEVICE=cuda runs tests and notebooks on a GPU, DEVICE=rehearsal on a GPU played by the CPU.
+ifdef DEVICE
+export ATTNBOOK_DEVICE := $(DEVICE)
+endif
+
+.PHONY: help env device validate book serve pdf lab run nbval check test bench lighthouse wheel upgrade lock zip clean
 
 help:
 	@echo "make book        build the book: open _build/html/index.html"
@@ -16,8 +21,9 @@ help:
 	@echo "make lab         open your own copies of the chapters in JupyterLab (in my/)"
 	@echo "make test        everything below that checks: check, unit tests, notebooks, browser"
 	@echo "make check       lint, format, types and the rules for notebooks"
-	@echo "make nbval       run the notebooks again and compare every output"
+	@echo "make nbval       run the notebooks again and compare every output  (DEVICE=cuda)"
 	@echo "make run         run the notebooks again and write their outputs  (NB=... FORCE=1)"
+	@echo "make validate    run library and notebooks, and write the result into book/validation.md"
 	@echo "make bench       time our attention against PyTorch's"
 	@echo "make lighthouse  measure the speed of the built pages"
 	@echo "make wheel       pack the library for pip: _build/dist/*.whl"
@@ -28,6 +34,9 @@ help:
 env:
 	@command -v $(PYTHON) >/dev/null || { echo "attention book: there is no $(PYTHON) here; install Python 3.11 or newer" >&2; exit 1; }
 	@$(PYTHON) tools/bootstrap.py
+
+device: env
+	@$(BIN)/python tools/device.py
 
 # After a failure Sphinx would not repeat the warnings of pages it has read: it reads all again.
 book: env
@@ -50,7 +59,7 @@ lab: env
 run: env
 	@$(BIN)/python tools/run_notebooks.py $(if $(FORCE),--force) $(NB)
 
-nbval: env
+nbval: device
 	@$(BIN)/pytest $(NBVAL) $(or $(NB),book)
 
 check: env
@@ -59,8 +68,11 @@ check: env
 	@$(BIN)/mypy
 	@$(BIN)/python tools/notebook_rules.py
 
-test: check book
+test: device check book
 	@$(BIN)/pytest $(NBVAL) tests book
+
+validate: device
+	@$(BIN)/python tools/validate.py
 
 bench: env
 	@$(BIN)/python benchmarks/attention.py

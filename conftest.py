@@ -1,4 +1,4 @@
-"""Which device the tests compute on: ATTNBOOK_DEVICE=cpu, cuda, or rehearsal (a GPU played here).
+"""Which device the tests compute on: ATTNBOOK_DEVICE=cpu, cuda, or rehearsal.
 
 On CUDA each notebook has one test more, after its last cell: that it did use the GPU.
 """
@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+import device
 import pytest
 import torch
 from nbval.plugin import IPyNbFile
@@ -16,17 +17,15 @@ REHEARSAL = f"import sys; sys.path.append({str(TESTS)!r}); import rehearsal; reh
 ALLOCATED = "__import__('torch').cuda.memory_stats().get('allocation.all.allocated', 0)"
 SECONDS = 120  # to answer a line asked of a kernel
 
-asked = os.environ.get("ATTNBOOK_DEVICE") or "cpu"
+asked = device.asked()
 on_the_gpu: dict[str, int] = {}  # how many tensors each notebook put there
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Stop at once where there is no such device; else let notebooks and exercises use it."""
     config.addinivalue_line("markers", "on_cpu: it speaks of the CPU, and never runs on a GPU")
-    if asked not in ("cpu", "cuda", "rehearsal"):
-        pytest.exit(f"ATTNBOOK_DEVICE={asked!r}: it must be 'cpu', 'cuda' or 'rehearsal'", 1)
-    if asked == "cuda" and not torch.cuda.is_available():
-        pytest.exit("ATTNBOOK_DEVICE='cuda', but PyTorch sees no CUDA device here", 1)
+    if trouble := device.trouble():
+        pytest.exit(trouble, returncode=1)
     os.environ["ATTNBOOK_DEVICE"] = "cpu" if asked == "cpu" else "cuda"
     if asked == "rehearsal":
         sys.path.append(str(TESTS))

@@ -1,0 +1,86 @@
+"""The table of what was checked where says what was run, and the page beside it says no more."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import validate
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+ROOT = Path(__file__).resolve().parents[1]
+TEXT = validate.PAGE.read_text("utf-8")
+ROWS = [dict(zip(validate.HEAD, row, strict=True)) for row in validate.rows(TEXT)]
+
+PAGE = f"# Title\n\n{validate.START}{validate.END}\nText.\n"
+ROW = ["CPU, x", "Linux", "3.11.7", "2.13.0", "2.4.6", "9 of 9", "5 of 5", "abc1234"]
+
+REPORT = """<testsuites><testsuite>
+<testcase classname="tests.test_heads" name="a"/>
+<testcase classname="tests.test_heads" name="b"><failure message="no"/></testcase>
+<testcase classname="tests.test_heads" name="c"><error message="no"/></testcase>
+<testcase classname="tests.test_heads" name="d"><skipped message="no"/></testcase>
+<testcase classname="book.01_library.ipynb" name="Cell 0"/>
+<testcase classname="book.01_library.ipynb" name="Cell 1"/>
+<testcase classname="book.01_library.ipynb" name="Cell 2"><failure message="no"/></testcase>
+</testsuite></testsuites>"""
+
+
+def test_what_failed_is_counted_and_what_was_skipped_is_not(tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    report.write_text(REPORT)
+    assert validate.counted(report) == ((1, 3), (2, 3))
+
+
+def test_the_real_report_tells_tests_from_cells(tmp_path: Path) -> None:
+    """How pytest and nbval name a case is theirs to change."""
+    report = tmp_path / "report.xml"
+    command = [*validate.PYTEST, f"--junitxml={report}", "-k", "sentence or imports or Cell"]
+    files = ["tests/test_sentence.py", "book/02_embeddings.ipynb"]
+    subprocess.run([*command, "-q", "--maxfail=1", *files], cwd=ROOT, check=True)
+    tests, cells = validate.counted(report)
+    assert tests[0] == tests[1] > 3
+    assert cells[0] == cells[1] > 30
+
+
+def test_a_row_takes_the_place_of_an_older_one() -> None:
+    once = validate.with_row(PAGE, ROW)
+    assert validate.rows(once) == [ROW]
+    again = validate.with_row(once, [*ROW[:5], "8 of 9", "5 of 5", "def5678"])
+    assert validate.rows(again) == [[*ROW[:5], "8 of 9", "5 of 5", "def5678"]]
+    other = validate.with_row(again, ["A GPU", *ROW[1:]])
+    assert [row[0] for row in validate.rows(other)] == ["A GPU", "CPU, x"]
+    assert other.startswith("# Title")
+    assert other.endswith("\nText.\n")
+
+
+def test_uncommitted_changes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(validate, "git", lambda *command: " M src/attnbook/heads.py")
+    with pytest.raises(validate.Refused, match="commit your changes first"):
+        validate.committed()
+
+
+def test_the_page_has_rows_for_the_pinned_and_the_oldest_pytorch() -> None:
+    pinned = re.search(r"^torch==(\S+)", (ROOT / "requirements.txt").read_text("utf-8"), re.M)
+    supported = re.search(r'"torch(>=[\d.]+)"', (ROOT / "pyproject.toml").read_text("utf-8"))
+    assert pinned
+    assert supported
+    versions = {Version(row["PyTorch"]).base_version for row in ROWS}
+    assert pinned[1] in versions
+    assert any(version.startswith(supported[1].removeprefix(">=")) for version in versions)
+    assert all(version in SpecifierSet(supported[1]) for version in versions)
+
+
+def test_the_page_says_whether_a_gpu_was_used() -> None:
+    on_a_gpu = [row for row in ROWS if "CUDA" in row["computed on"] and "rehearsal" not in str(row)]
+    assert ("No row above is of a GPU" in TEXT) == (not on_a_gpu)
+
+
+def test_every_row_names_a_commit_and_two_counts() -> None:
+    assert ROWS
+    for row in ROWS:
+        assert re.fullmatch(r"[0-9a-f]{7}", row["commit"])
+        for name in ("tests", "cells"):
+            right, total = (int(n.replace(",", "")) for n in row[name].split(" of "))
+            assert 0 < right <= total

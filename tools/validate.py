@@ -1,0 +1,135 @@
+"""Run library and notebooks where we are, and write the result into book/validation.md.
+
+    make validate                    on the CPU
+    make validate DEVICE=cuda        on a GPU
+
+A row says what was computed where, with which versions, at which commit, and how much of it came
+out right, failures included. A new run of the same combination takes the place of its row.
+"""
+
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from xml.etree import ElementTree
+
+import device
+import numpy as np
+import torch
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "book" / "validation.md"
+START, END = "<!-- rows: make validate writes them -->\n", "<!-- end of rows -->\n"
+HEAD = ("computed on", "system", "Python", "PyTorch", "NumPy", "tests", "cells", "commit")
+KEY = 5  # so many columns say which combination a row is about
+
+# The tests that compute; those of pages and tools are the same on every device.
+COMPUTE = r"test_(attention|chapter|exercise|figures|heads|masks|parity|positions|sentence|show|tr)"
+NBVAL = "--nbval --nbval-current-env --nbval-cell-timeout 900 --nbval-sanitize-with tests/nbval.cfg"
+PYTEST = [sys.executable, "-m", "pytest", *NBVAL.split()]
+
+Counts = tuple[int, int]  # right, all
+
+
+class Refused(Exception):
+    """Nothing was run or written, for the reason given."""
+
+
+def main() -> int:
+    """Run, write the row and show it; 1 if something failed or nothing could be run."""
+    try:
+        commit = committed()
+        page = PAGE.read_text("utf-8")
+        if not (START in page and END in page):
+            raise Refused(f"{PAGE.name} has lost the lines around its table: {START.strip()}")
+        tests, notebooks = run()
+    except Refused as error:
+        print(f"attention book: {error}", file=sys.stderr)
+        return 1
+    row = cells(tests, notebooks, commit)
+    PAGE.write_text(with_row(page, row), encoding="utf-8")
+    print(line(row))
+    return 0 if all(right == all_ for right, all_ in (tests, notebooks)) else 1
+
+
+def committed() -> str:
+    """The commit that is checked out, if what it holds is what will run."""
+    page = PAGE.relative_to(ROOT).as_posix()
+    if git("status", "--porcelain", "--untracked-files=no", "--", ".", f":!{page}"):
+        raise Refused("commit your changes first: a row names the commit that it is about")
+    return git("rev-parse", "--short=7", "HEAD")
+
+
+def git(*command: str) -> str:
+    """What git says."""
+    done = subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        raise Refused("this is no clone of the repository, so no commit can be named")
+    return done.stdout.strip()
+
+
+def run() -> tuple[Counts, Counts]:
+    """Run the tests that compute, and the notebooks; how many there are and how many passed."""
+    tests = [
+        str(p) for p in sorted((ROOT / "tests").glob("test_*.py")) if re.match(COMPUTE, p.name)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "report.xml")
+        subprocess.run([*PYTEST, f"--junitxml={report}", *tests, "book"], cwd=ROOT)
+        if not report.exists():
+            raise Refused("pytest did not come to its end")
+        return counted(report)
+
+
+def counted(report: Path) -> tuple[Counts, Counts]:
+    """What a report of pytest counts, tests and cells of notebooks apart."""
+    seen = {True: [0, 0], False: [0, 0]}
+    for case in ElementTree.parse(report).iter("testcase"):
+        outcomes = {child.tag for child in case}
+        if "skipped" in outcomes:
+            continue
+        counts = seen[case.get("classname", "").startswith("book")]
+        counts[0] += not outcomes & {"failure", "error"}
+        counts[1] += 1
+    tests, notebooks = seen[False], seen[True]
+    return (tests[0], tests[1]), (notebooks[0], notebooks[1])
+
+
+def cells(tests: Counts, notebooks: Counts, commit: str) -> list[str]:
+    """A row of the table."""
+    where = {
+        "cpu": f"CPU, {platform.machine()}",
+        "cuda": f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}"
+        if device.asked() == "cuda"
+        else "",
+        "rehearsal": f"rehearsal of CUDA, {platform.machine()}",
+    }[device.asked()]
+    versions = [platform.python_version(), torch.__version__, np.__version__]
+    shares = [f"{right:,} of {total:,}" for right, total in (tests, notebooks)]
+    return [where, platform.system(), *versions, *shares, commit]
+
+
+def line(row: list[str]) -> str:
+    """A row as Markdown."""
+    return f"| {' | '.join(row)} |"
+
+
+def rows(page: str) -> list[list[str]]:
+    """The rows of the table in the page."""
+    lines = page.partition(START)[2].partition(END)[0].strip().splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def with_row(page: str, row: list[str]) -> str:
+    """The page with a row added, or put in the place of the one about the same combination."""
+    before, start, rest = page.partition(START)
+    _, end, after = rest.partition(END)
+    table = {tuple(old[:KEY]): old for old in rows(page)} | {tuple(row[:KEY]): row}
+    lines = [line(list(HEAD)), "|---" * len(HEAD) + "|", *map(line, sorted(table.values()))]
+    return before + start + "\n" + "\n".join(lines) + "\n\n" + end + after
+
+
+if __name__ == "__main__":
+    sys.exit(main())
