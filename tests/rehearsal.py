@@ -29,6 +29,7 @@ made = 0  # tensors that came to be on the device
 # CUDA has no kernel for these that adds up in a fixed order, and PyTorch raises when asked for one.
 UNORDERED = {aten.cumsum.default, aten.kthvalue.default, aten.median.dim, aten.histc.default}
 UNORDERED |= {aten.bincount.default, aten.put_.default, aten.scatter_reduce.two}
+UNORDERED |= {aten.nll_loss2d_forward.default, aten._ctc_loss.default}
 
 RANDOM = set(
     "bernoulli multinomial native_dropout normal rand rand_like randint randint_like".split()
