@@ -60,9 +60,10 @@ READY = """async (smallest) => {
     document.querySelectorAll("img").forEach((image) => (image.loading = "eager"));
     await Promise.all([...document.images].map((image) => image.decode().catch(() => {})));
     await document.fonts.ready;
+    document.body.classList.add("fitting");
     const room = (box) => (box.matches("table") ? box.parentElement : box);
     let wide = [...document.querySelectorAll("pre, div.math, table")];
-    for (let round = 0; round < 5; round++) {  // all are measured before any is changed: it is faster
+    for (let round = 0; round < 5; round++) {  // measure all, then change them
         wide = wide.filter((box) => room(box).scrollWidth > room(box).clientWidth);
         const sizes = wide.map((box) => {
             const fits = room(box).clientWidth / room(box).scrollWidth;
@@ -71,8 +72,9 @@ READY = """async (smallest) => {
         wide.forEach((box, i) => (box.style.fontSize = `${sizes[i]}px`));
     }
     wide.forEach((box) => box.classList.add("wraps"));
-    const boxes = [...document.querySelectorAll("pre, table, .cell_input, .output")];
-    const short = boxes.filter((box) => box.offsetHeight < 300);
+    document.body.classList.remove("fitting");
+    const boxes = "pre, [class*=highlight-], .cell_input, .output, table";
+    const short = [...document.querySelectorAll(boxes)].filter((box) => box.offsetHeight < 300);
     short.forEach((box) => box.classList.add("short"));
     return [...document.images].filter((image) => !image.naturalWidth).map((image) => image.src);
 }"""
