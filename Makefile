@@ -11,7 +11,7 @@ ifdef DEVICE
 export ATTNBOOK_DEVICE := $(DEVICE)
 endif
 
-.PHONY: help env device validate book serve pdf lab run nbval check test bench lighthouse wheel upgrade lock zip clean
+.PHONY: help env device validate book serve pdf lab run nbval check test bench lighthouse wheel links upgrade lock zip clean
 
 help:
 	@echo "make book        build the book: open _build/html/index.html"
@@ -20,13 +20,14 @@ help:
 	@echo "make pdf         print the whole book: _build/attention-book.pdf  (needs Chromium)"
 	@echo "make lab         open your own copies of the chapters in JupyterLab (in my/)"
 	@echo "make test        everything below that checks: check, unit tests, notebooks, browser"
-	@echo "make check       lint, format, types and the rules for notebooks"
+	@echo "make check       lint, format, types, the rules for notebooks, the workflows on GitHub"
 	@echo "make nbval       run the notebooks again and compare every output  (DEVICE=cuda)"
 	@echo "make run         run the notebooks again and write their outputs  (NB=... FORCE=1)"
 	@echo "make validate    run library and notebooks, and write the result into book/validation.md"
 	@echo "make bench       time our attention against PyTorch's"
 	@echo "make lighthouse  measure the speed of the built pages"
 	@echo "make wheel       pack the library for pip: _build/dist/*.whl"
+	@echo "make links       ask every other site whether the links to it still lead somewhere"
 	@echo "make upgrade     raise the versions, run the notebooks and show what changed  (PKG=...)"
 	@echo "make lock        write requirements-lock.txt after a change in requirements.txt"
 	@echo "make clean       remove what was built; keeps .venv and my/"
@@ -67,6 +68,7 @@ check: env
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/python tools/notebook_rules.py
+	@$(BIN)/python tools/check_workflows.py
 
 test: device check book
 	@$(BIN)/pytest $(NBVAL) tests book
@@ -86,6 +88,11 @@ wheel: env
 	@rm -rf _build/dist
 	@$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python --out-dir _build/dist
 	@ls _build/dist/*.whl
+
+# A builder of its own needs a folder of its own: both keep there what they have read.
+links: env
+	@$(BIN)/jupyter-book build . --builder linkcheck --path-output _build/links || { \
+		echo "attention book: the links called broken above lead nowhere, or the network is away" >&2; exit 1; }
 
 upgrade: env
 	@$(BIN)/python tools/upgrade.py $(PKG)

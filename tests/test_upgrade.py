@@ -44,6 +44,8 @@ def project(tmp_path: Path) -> Path:
     make_wheel(wheels, "torch", "1.0", "needed>=1\nRequires-Dist: below")
     make_wheel(wheels, "needed", "1.0")
     make_wheel(wheels, "below", "1.0")
+    (folder / "binder").mkdir()
+    (folder / "binder" / "requirements.txt").write_text("torch==1.0+cpu\nneeded==1.0\n")
     (folder / "requirements-lock.txt").unlink()
     assert use(folder, "lock.py").returncode == 0
     write_chapter(folder / "book" / "01.ipynb")
@@ -119,7 +121,8 @@ def test_an_upgrade_raises_what_it_may_and_shows_what_moved(project: Path) -> No
     assert "01.ipynb: 1 cell changed\n  cell 2 (other)\n" in said
     assert re.search(r"^  -before\n  \+now$", said, re.M)
     assert re.search(r"^02.ipynb: a cell failed.*ZeroDivisionError", said, re.M | re.S)
-    assert "git checkout requirements.txt requirements-lock.txt, then make env" in said
+    assert "git checkout requirements.txt requirements-lock.txt binder, then make env" in said
+    assert (project / "binder/requirements.txt").read_text() == "torch==1.0+cpu\nneeded==2.0\n"
 
     assert (project / "requirements.txt").read_text() == REQUIREMENTS.replace(
         "needed==1.0 ", "needed==2.0 "
@@ -131,11 +134,13 @@ def test_an_upgrade_raises_what_it_may_and_shows_what_moved(project: Path) -> No
     assert shown["cells"][1]["outputs"][0]["text"] == ["now\n"]
 
     again = use(project, "upgrade.py")
-    assert "commit requirements.txt and requirements-lock.txt first" in again.stderr
+    files = "binder/requirements.txt, requirements-lock.txt, requirements.txt"
+    assert f"commit {files} first, so that you can go back" in again.stderr
     commit(project)
     assert use(project, "upgrade.py").stdout.startswith("Everything is as new as limits.txt")
     assert use(project, "upgrade.py", "torch").stdout.startswith("torch  1.0  2.0\n")
     assert "torch==2.0       # the tensors" in (project / "requirements.txt").read_text()
+    assert (project / "binder/requirements.txt").read_text() == "torch==2.0+cpu\nneeded==2.0\n"
 
 
 def test_one_package_is_raised_alone(project: Path) -> None:
@@ -162,11 +167,15 @@ def test_what_is_not_a_package_of_the_book_is_named(project: Path) -> None:
 def test_an_upgrade_that_fails_puts_both_files_back(
     trouble: BaseException, reason: str, tmp_path: Path, monkeypatch: Any, capsys: Any
 ) -> None:
-    for name in ("requirements.txt", "requirements-lock.txt"):
-        shutil.copy(ROOT / name, tmp_path)
-    monkeypatch.setattr(upgrade, "REQUIREMENTS", tmp_path / "requirements.txt")
-    monkeypatch.setattr(upgrade, "LOCK", tmp_path / "requirements-lock.txt")
-    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    files = [
+        tmp_path / name for name in ("requirements.txt", "requirements-lock.txt", "binder.txt")
+    ]
+    for path, original in zip(files, upgrade.FILES, strict=True):
+        shutil.copy(original, path)
+    for name, path in zip(("REQUIREMENTS", "LOCK", "BINDER"), files, strict=True):
+        monkeypatch.setattr(upgrade, name, path)
+    monkeypatch.setattr(upgrade, "FILES", tuple(files))
+    before = {path: path.read_bytes() for path in files}
     six = re.search(r"^six==(\S+)", (ROOT / "requirements-lock.txt").read_text("utf-8"), re.M)
     assert six
 

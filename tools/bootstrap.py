@@ -4,8 +4,8 @@ Nothing happens when requirements.txt, requirements-lock.txt and the package are
 Whatever goes wrong ends in one line that says what to do, and a second try goes on where this one
 stopped. On Windows, without make:  py tools\\bootstrap.py
 
-ATTNBOOK_TORCH names another PyTorch than the pinned one: a version, "newest" or "nightly". Without
-it the next call brings the pinned environment back.
+ATTNBOOK_TORCH names another PyTorch than the pinned one: a version, "oldest" (that pyproject.toml
+allows), "newest" or "nightly". Without it the next call brings the pinned environment back.
 
 This file must run on any old Python, Python 2 too, at least as far as the line which says that
 it is too old: no annotations, no f-strings.
@@ -165,8 +165,12 @@ def fingerprint():
 def other_torch():
     """The PyTorch to install instead of the pinned one, or nothing."""
     name = os.environ.get("ATTNBOOK_TORCH", "")
-    if name and not re.match(r"(\d[\w.+]*|newest|nightly)$", name):
-        raise Trouble("ATTNBOOK_TORCH is a version such as 2.6.0, newest or nightly, not " + name)
+    if name and not re.match(r"(\d[\w.+]*|oldest|newest|nightly)$", name):
+        raise Trouble(
+            "ATTNBOOK_TORCH is a version such as 2.6.0, oldest, newest or nightly, not " + name
+        )
+    if name == "oldest":
+        return re.search(r'"torch>=([\w.]+)', read(os.path.join(ROOT, "pyproject.toml"))).group(1)
     return name
 
 

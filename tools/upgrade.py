@@ -3,10 +3,10 @@
     make upgrade             every package but PyTorch
     make upgrade PKG=numpy   one, and what has to move with it
 
-What nothing may be raised to stands in limits.txt. requirements.txt and requirements-lock.txt are
-written, and the environment is brought up to date. Nothing in book/ is: the notebooks run as they
-stand there, and their outputs are compared as `make nbval` does it. If no versions fit, or they
-cannot be installed, both files are put back.
+What nothing may be raised to stands in limits.txt. Written are requirements.txt, its lock, and the
+same pins for Binder; then the environment is brought up to date. Nothing in book/ is written: the
+notebooks run as they stand there, and their outputs are compared as `make nbval` does it. If no
+versions fit, or they cannot be installed, the files are put back.
 """
 
 import argparse
@@ -20,8 +20,10 @@ from pathlib import Path
 import lock
 from lock import LOCK, REQUIREMENTS, ROOT
 
+BINDER = ROOT / "binder" / "requirements.txt"
+FILES = (REQUIREMENTS, LOCK, BINDER)
 RESULTS = ROOT / "_build" / "upgrade"
-PIN = re.compile(r"^([\w.-]+)==([^\s;]+)( *)", re.M)
+PIN = re.compile(r"^([\w.-]+)==([^\s;+]+)(\+\w+)?( *)", re.M)
 
 
 class Refused(Exception):
@@ -33,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("package", nargs="?", help="default: every package but PyTorch")
     package = parser.parse_args(arguments).package
-    before = {path: path.read_bytes() for path in (REQUIREMENTS, LOCK)}
+    before = {path: path.read_bytes() for path in FILES}
     installing = False
     try:
         refuse_uncommitted()
@@ -59,38 +61,43 @@ def main(arguments: list[str] | None = None) -> int:
         print("interrupted: the other notebooks were not run")
     print(
         "\nTo keep the new versions: make run, read what moved, make test, and commit."
-        "\nTo go back: git checkout requirements.txt requirements-lock.txt, then make env."
+        "\nTo go back: git checkout requirements.txt requirements-lock.txt binder, then make env."
     )
     return 0
 
 
 def refuse_uncommitted() -> None:
-    """Raise `Refused` if git could not bring both files back as they are."""
+    """Raise `Refused` if git could not bring the files back as they are."""
     done = subprocess.run(
-        ["git", "status", "--porcelain", "--", REQUIREMENTS.name, LOCK.name],
+        ["git", "status", "--porcelain", "--", *FILES],
         cwd=ROOT,
         capture_output=True,
+        encoding="utf-8",
     )
     if done.returncode:
         raise Refused("this is no git checkout, so nothing would remember the old versions")
     if done.stdout:
-        raise Refused(f"commit {REQUIREMENTS.name} and {LOCK.name} first, so that you can go back")
+        changed = ", ".join(done.stdout.split()[1::2])
+        raise Refused(f"commit {changed} first, so that you can go back")
 
 
 def pins() -> dict[str, str]:
     """The version of each package in the lock, and of PyTorch."""
-    locked = {name: version for name, version, _ in PIN.findall(LOCK.read_text("utf-8"))}
-    return {**locked, "torch": asked_for()["torch"]}
+    return {**pins_in(LOCK.read_text("utf-8")), "torch": asked_for()["torch"]}
 
 
 def asked_for() -> dict[str, str]:
     """The pins of requirements.txt."""
-    text = REQUIREMENTS.read_text("utf-8")
-    return {name.lower(): version for name, version, _ in PIN.findall(text)}
+    return pins_in(REQUIREMENTS.read_text("utf-8"))
+
+
+def pins_in(text: str) -> dict[str, str]:
+    """The version of each package that a text pins."""
+    return {name.lower(): version for name, version, *_ in PIN.findall(text)}
 
 
 def raise_pins(package: str | None) -> None:
-    """Write both files with the newest versions, of all packages or of one."""
+    """Write the files with the newest versions, of all packages or of one."""
     if package and package.lower() not in pins():
         raise Refused(f"{package} is not among the packages in {LOCK.name}")
     text = REQUIREMENTS.read_text("utf-8")
@@ -98,17 +105,20 @@ def raise_pins(package: str | None) -> None:
     open_text = PIN.sub(lambda pin: pin[0] if pin[1] in fixed else f"{pin[1]}>={pin[2]} ", text)
     options = ["--upgrade-package", package] if package else ["--upgrade"]
     found = lock.resolve(open_text, LOCK.read_text("utf-8"), *options)
-    newest: dict[str, str] = {}
-    for name, version, _ in PIN.findall(found):
-        if newest.setdefault(name, version) != version and name in asked_for():
+    newest = pins_in(found)
+    for name in asked_for():
+        if len(re.findall(rf"^{re.escape(name)}==", found, re.M)) > 1:
             raise Refused(f"{name} would need two versions for two Pythons: add it to limits.txt")
 
     def newer(pin: re.Match[str]) -> str:
-        return f"{pin[1]}=={newest[pin[1].lower()]} ".ljust(len(pin[0]))
+        raised = f"{pin[1]}=={newest[pin[1].lower()]}{pin[3] or ''}"
+        return f"{raised} ".ljust(len(pin[0])) if pin[4] else raised
 
     text = PIN.sub(newer, text)
-    REQUIREMENTS.write_text(text, "utf-8", newline="\n")
-    LOCK.write_text(lock.signed(lock.resolve(text, found), text), "utf-8", newline="\n")
+    binder = PIN.sub(newer, BINDER.read_text("utf-8"))
+    packages = lock.signed(lock.resolve(text, found), text)
+    for path, content in zip(FILES, (text, packages, binder), strict=True):
+        path.write_text(content, "utf-8", newline="\n")
 
 
 def table(old: dict[str, str], new: dict[str, str]) -> str:

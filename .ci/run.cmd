@@ -1,0 +1,11 @@
+@echo off
+rem Everything a change has to pass, on Windows without make: py tools\bootstrap.py, then .ci\run.cmd
+rem These are the commands of `make test`; a test compares the two.
+cd /d "%~dp0.."
+.venv\Scripts\ruff check || exit /b 1
+.venv\Scripts\ruff format --check || exit /b 1
+.venv\Scripts\mypy || exit /b 1
+.venv\Scripts\python tools\notebook_rules.py || exit /b 1
+.venv\Scripts\python tools\check_workflows.py || exit /b 1
+.venv\Scripts\jupyter-book build . -W -n --keep-going || exit /b 1
+.venv\Scripts\pytest --nbval --nbval-current-env --nbval-cell-timeout 600 --nbval-sanitize-with tests\nbval.cfg tests book || exit /b 1

@@ -1,0 +1,39 @@
+"""Check what runs on GitHub, without a network: part of `make check`.
+
+check-jsonschema finds a misspelt key, zizmor what is unsafe: an action that is not pinned by its
+hash, a permission too many, a text from outside that ends up in a command.
+
+    .venv/bin/python tools/check_workflows.py [folder]    (.github, unless another is named)
+"""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+SCHEMAS = {"workflows/*.yml": "vendor.github-workflows", "dependabot.yml": "vendor.dependabot"}
+
+
+def main(arguments: list[str]) -> int:
+    """Check all files of a folder; print what is wrong, and return the exit status."""
+    folder = Path(arguments[0]) if arguments else ROOT / ".github"
+    zizmor = shutil.which("zizmor", path=Path(sys.executable).parent) or "zizmor"
+    commands = [[zizmor, "--offline", "--quiet", "--persona", "pedantic", str(folder)]]
+    for pattern, schema in SCHEMAS.items():
+        files = [str(path) for path in sorted(folder.glob(pattern))]
+        command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema]
+        commands += [command + files] if files else []
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    status = 0
+    for checker in [subprocess.Popen(each, encoding="utf-8", **pipes) for each in commands]:
+        said = checker.communicate()[0]
+        if checker.returncode:
+            print(said, file=sys.stderr)
+            status = 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
