@@ -54,6 +54,7 @@ class Source(NamedTuple):
     sections: list[str]
     pictures: list[str]  # what each shows
     formulas: int
+    links: set[str]  # what it links to in the book, as ids of the PDF
     choices: list[tuple[str, str]]  # each choice, and a piece of what it says
     text: str  # all of it but formulas
 
@@ -107,6 +108,11 @@ def source(path: Path) -> Source:
     unseen = "a.headerlink, nav, .toctree-wrapper, .katex, .exercise + .cell .cell_output"
     for tag in article.select(unseen):
         tag.decompose()
+    links = set()
+    for link in article.select("a[href]"):
+        place, _, anchor = link["href"].partition("#")
+        if re.fullmatch(r"[\w./]*\.html|", place):
+            links.add(f"{Path(place or path).stem}--{anchor}".removesuffix("--"))
     choices = []
     for details in article.select("details.choice"):
         pieces = [squeezed(piece) for piece in details.p.find_all(string=True)]
@@ -117,6 +123,7 @@ def source(path: Path) -> Source:
         [heading.get_text().strip() for heading in article.select("h2")],
         [image["alt"] for image in article.select("img")],
         formulas,
+        links,
         choices,
         article.get_text(" "),
     )
@@ -158,13 +165,14 @@ def test_links_arrive_and_page_numbers_are_right(
     made: Path, pdf: Pdf, sources: list[Source], sheets: list[Sheet]
 ) -> None:
     there = destinations(pdf)
-    numbers, titles = 0, 0
+    numbers, titles, linked = 0, 0, set()
     for page, seen in zip(pdf.pages, pypdfium2.PdfDocument(made), strict=True):
         text = seen.get_textpage()
         for link in page.get("/Annots", []):
             if "/Dest" not in link:
                 assert str(link.A.URI).startswith("https://")
                 continue
+            linked.add(str(link.Dest)[1:])
             target = there[str(link.Dest)[1:]]
             left, low, right, high = (float(side) for side in link.Rect)
             if high - low < 4:
@@ -176,6 +184,7 @@ def test_links_arrive_and_page_numbers_are_right(
             elif page.index < there["index"] - 1:  # the contents
                 assert squeezed(words) in squeezed(sheets[target - 1].text), words
                 titles += 1
+    assert set().union(*(page.links for page in sources)) - linked == set()
     hints_and_answers = 6
     assert titles == sum(1 + len(page.sections) for page in sources) + hints_and_answers
     assert numbers > titles + 8 * len(ALL)  # to hints and solution of each exercise, and back
