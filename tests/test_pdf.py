@@ -19,6 +19,7 @@ from bs4 import BeautifulSoup
 from pikepdf import Dictionary, Pdf
 from playwright.sync_api import Browser
 from pypdfium2 import raw
+from test_book import CHAPTERS
 
 from attnbook.colours import ROLES
 from attnbook.exercises.catalogue import ALL
@@ -94,10 +95,7 @@ def read(page: pypdfium2.PdfPage) -> Sheet:
 @pytest.fixture(scope="module")
 def sources(book: None) -> list[Source]:
     """The pages of the book as they are built, in order."""
-    parts = make_pdf.parts_of(make_pdf.settings("_toc.yml"))
-    return [
-        source(ROOT / "_build" / "html" / f"{name}.html") for _, names in parts for name in names
-    ]
+    return [source(ROOT / "_build" / "html" / address) for address in CHAPTERS]
 
 
 def source(path: Path) -> Source:
@@ -216,6 +214,30 @@ def test_fonts_are_inside_and_the_books_own(pdf: Pdf) -> None:
     # another name: a sign is missing in book/_print/fonts, see tools/make_print_fonts.py
     assert {name for name in names if not name.startswith(("Book", "KaTeX_"))} == set()
     assert {"BookSerifRegular", "BookSansRegular", "BookMonoRegular", "KaTeX_Main-Regular"} <= names
+
+
+def test_chinese_is_set_in_the_books_own_font(made: Path, browser: Browser) -> None:
+    # its letters are drawings in the PDF, which has no name for them; so the browser is asked
+    page = make_pdf.open_joined(browser)
+    page.evaluate(
+        """() => {
+            const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+            while (texts.nextNode()) {
+                const text = texts.currentNode;
+                if (/[\u4e00-\u9fff]/.test(text.data)) text.parentElement.dataset.han = "";
+            }
+        }"""
+    )
+    developer = page.context.new_cdp_session(page)
+    developer.send("DOM.enable")
+    developer.send("CSS.enable")
+    root = developer.send("DOM.getDocument")["root"]["nodeId"]
+    found = developer.send("DOM.querySelectorAll", {"nodeId": root, "selector": "main [data-han]"})
+    assert len(found["nodeIds"]) > 300
+    for node in found["nodeIds"]:
+        fonts = developer.send("CSS.getPlatformFontsForNode", {"nodeId": node})["fonts"]
+        assert [font["familyName"] for font in fonts if not font["isCustomFont"]] == []
+    page.context.close()
 
 
 def test_no_page_is_blank_and_the_margins_are(sheets: list[Sheet]) -> None:

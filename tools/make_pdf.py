@@ -346,11 +346,13 @@ def open_chapter(article: Tag) -> None:
     opening = article.select_one("h1 + div.opening")
     if opening is None:
         return
-    heading = one(article, "h1")
+    opener = parsed(f'<div class="opener"><ol>{sections(article)}</ol></div>')
+    heading = one(article, "h1").replace_with(opener)
     title = re.sub(r"^\d+\.", r'<span class="number">\g<0></span>', markup(heading))
-    opener = parsed(f'<div class="opener"><h1>{title}</h1><ol>{sections(article)}</ol></div>')
-    heading.replace_with(opener)
-    one(opener, "ol").insert_before(opening.extract())
+    heading.clear()
+    heading.extend(list(parsed(f"<div>{title}</div>").contents))
+    for place, tag in enumerate((heading, opening.extract())):
+        opener.insert(place, tag)
 
 
 def unfold_choices(article: Tag, name: str) -> dict[str, list[str]]:
@@ -495,8 +497,8 @@ def main() -> int:
     try:
         with sync_playwright() as playwright:
             make(start(playwright))
-    except (Trouble, OSError) as trouble:
-        print(f"attention book: {trouble}", file=sys.stderr)
+    except (Trouble, OSError, Error) as trouble:
+        print(f"attention book: {str(trouble).splitlines()[0]}", file=sys.stderr)
         return 1
     print(f"{PDF.relative_to(ROOT)}: {PDF.stat().st_size / 1e6:.1f} MB")
     return 0
