@@ -73,7 +73,8 @@ def boot(project: Path, before: str = "", **environment: str) -> subprocess.Comp
     """Run a project's bootstrap.py in a Python of its own, after some code that prepares it."""
     script = project / "tools" / "bootstrap.py"
     start = f"import runpy, sys\n{before}\nrunpy.run_path({str(script)!r}, run_name='__main__')"
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("PIP_")}
+    ours = ("PIP_", "ATTNBOOK_")
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(ours)}
     return subprocess.run(
         [sys.executable, "-c", start],
         env={**kept, "PIP_CONFIG_FILE": os.devnull, **environment},
@@ -147,12 +148,12 @@ def wheels(project: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def make_wheel(folder: Path, name: str, version: str, needs: str = "") -> str:
+def make_wheel(folder: Path, name: str, version: str, needs: str = "", module: str = "") -> str:
     """Write a package of one module, which knows its version; return its line in a lock."""
     info = f"{name}-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     files = {
-        f"{name}.py": f"VERSION = {version!r}\n",
+        f"{module or name}.py": f"VERSION = {version!r}\n",
         f"{info}/METADATA": metadata + (f"Requires-Dist: {needs}\n" if needs else ""),
         f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
@@ -255,6 +256,20 @@ def test_another_torch_brings_what_it_needs_and_goes_again(project: Path, ready:
     ):
         assert boot(project, ATTNBOOK_TORCH=torch, **offline(ready)).returncode == 0
         assert versions(project) == both
+
+
+def test_a_torch_that_goes_takes_along_what_shares_files_with_the_next(
+    project: Path, ready: Path
+) -> None:
+    """As do the packages for two versions of CUDA: nvidia-nccl-cu12, nvidia-nccl-cu13."""
+    for torch, cuda in (("1.1", "12"), ("1.2", "13")):
+        make_wheel(ready, f"nvidia_cu{cuda}", cuda, module="shared")
+        make_wheel(ready, "torch", torch, f"needed\nRequires-Dist: nvidia-cu{cuda}")
+    for torch, cuda in (("1.2", "13"), ("1.1", "12"), ("1.2", "13")):
+        assert boot(project, ATTNBOOK_TORCH=torch, **offline(ready)).returncode == 0
+        assert installed(project, "shared").read_text() == f"VERSION = '{cuda}'\n"
+    assert boot(project, **offline(ready)).returncode == 0
+    assert not installed(project, "shared").exists()
 
 
 def test_a_torch_that_cannot_be_had_is_named(project: Path, ready: Path) -> None:
@@ -407,7 +422,7 @@ def needed_by(name: str) -> set[str]:
 @pytest.mark.parametrize("python", ["3.11.0", "3.12.0", "3.13.0", "3.14.0"])
 def test_the_pins_fit_every_python_that_the_book_promises(python: str) -> None:
     asks = {
-        f"{name} {there()[name].version}": there()[name].metadata["Requires-Python"]
+        f"{name} {there()[name].version}": there()[name].metadata.get("Requires-Python")
         for name in ["torch", *in_the_lock()]
         if name in there()
     }
@@ -431,6 +446,7 @@ def pip_calls(monkeypatch: Any) -> list[str]:
     monkeypatch.setattr(
         subprocess, "call", lambda command, **options: calls.append(" ".join(command)) or 1
     )
+    monkeypatch.setattr(subprocess, "check_output", lambda command, **options: "")
     return calls
 
 
@@ -453,7 +469,7 @@ def test_the_small_torch_is_tried_first_only_without_a_gpu(
 def test_a_nightly_torch_comes_from_its_own_index(pip_calls: list[str], monkeypatch: Any) -> None:
     monkeypatch.setenv("ATTNBOOK_TORCH", "nightly")
     bootstrap.install("python")
-    nightly = "--upgrade --pre --index-url https://download.pytorch.org/whl/nightly/cpu torch"
+    nightly = "--pre --index-url https://download.pytorch.org/whl/nightly/cpu torch"
     assert pip_calls[2].endswith(nightly)
     assert len(pip_calls) == 4
 

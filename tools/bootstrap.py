@@ -43,6 +43,16 @@ for info in pathlib.Path(sysconfig.get_path("purelib")).glob("*.dist-info"):
         shutil.rmtree(info)
 """
 
+# Names PyTorch and what its builds bring, if it is not the version that is wanted. Builds for two
+# versions of CUDA share files: where both were once, each has lost some to the other.
+OTHER_TORCH = """
+import importlib.metadata, re, sys
+family = {d.name: d.version for d in importlib.metadata.distributions()
+          if re.match("(torch|triton|(cuda|nvidia)[-_].+)$", d.name)}
+if family.get("torch", "").partition("+")[0] != sys.argv[1]:
+    print(*family)
+"""
+
 # What a program says that fails, and what it means.
 DISK = "the disk is full, or the folder for temporary files (TMPDIR): free some space, " + AGAIN
 TROUBLES = (
@@ -221,12 +231,13 @@ def install(python):
     """
     note_disagreement()
     run([python, "-c", FORGET])
+    remove_other_torch(python)
     pip = [python, "-m", "pip", "install", "--disable-pip-version-check"]
     if not sys.stdout.isatty():
         pip.append("--quiet")
     once = pip + ["--retries", "2"]
     run(once + ["--only-binary", ":all:", "--require-hashes", "-r", LOCK], cwd=ROOT)
-    install_torch(pip, once)
+    install_torch(pip, once, wanted_torch())
     run(once + ["--no-deps", "--no-build-isolation", "-e", "."], cwd=ROOT)
 
 
@@ -238,22 +249,30 @@ def note_disagreement():
             say("{0} is not in {1}: run 'make lock'.".format(pin, LOCK))
 
 
-def install_torch(pip, once):
-    """Install PyTorch, pinned or as ATTNBOOK_TORCH says: the build without CUDA if it will do."""
-    other = other_torch()
-    if other == "nightly":
-        return run(once + ["--upgrade", "--pre", "--index-url", NIGHTLY_TORCH, "torch"], cwd=ROOT)
-    if other == "newest":
-        torch = ["--upgrade", "torch"]
-    elif other:
-        torch = ["torch==" + other]
-    else:
-        torch = re.findall(r"^torch==\S+", read(os.path.join(ROOT, "requirements.txt")), re.M)
+def wanted_torch():
+    """The version of PyTorch that is pinned, or what ATTNBOOK_TORCH says instead."""
+    pin = re.search(r"^torch==(\S+)", read(os.path.join(ROOT, "requirements.txt")), re.M)
+    return other_torch() or pin.group(1)
+
+
+def remove_other_torch(python):
+    """Remove another PyTorch than the wanted one, with what it brought."""
+    command = [python, "-c", OTHER_TORCH, wanted_torch()]
+    family = subprocess.check_output(command, universal_newlines=True).split()
+    if family:
+        run([python, "-m", "pip", "uninstall", "--quiet", "--yes"] + family)
+
+
+def install_torch(pip, once, wanted):
+    """Install PyTorch: the build without CUDA if it will do."""
+    if wanted == "nightly":
+        return run(once + ["--pre", "--index-url", NIGHTLY_TORCH, "torch"], cwd=ROOT)
+    torch = "torch" if wanted == "newest" else "torch==" + wanted
     if wants_cpu_torch():
         index = ["--index-url", CPU_TORCH, "--no-deps", "--retries", "0", "--timeout", "10"]
-        if subprocess.call(pip + index + torch, stderr=subprocess.DEVNULL):
+        if subprocess.call(pip + index + [torch], stderr=subprocess.DEVNULL):
             say("PyTorch's index of CPU builds does not answer; the standard build will do.")
-    run(once + torch, cwd=ROOT)
+    run(once + [torch], cwd=ROOT)
 
 
 def run(command, cwd=None):
