@@ -36,10 +36,13 @@ AGAIN = "then run the same command again"
 # Forgets the packages with a missing file, or without the list of their files: they were cut off
 # while being installed, and pip takes them for complete.
 FORGET = """
-import importlib.metadata, pathlib, shutil, sysconfig
-for info in pathlib.Path(sysconfig.get_path("purelib")).glob("*.dist-info"):
-    files = importlib.metadata.Distribution.at(info).files
-    if files is None or not all(f.locate().exists() for f in files if f.suffix != ".pyc"):
+import csv, pathlib, shutil, sysconfig
+site = pathlib.Path(sysconfig.get_path("purelib"))
+for info in site.glob("*.dist-info"):
+    record = info / "RECORD"
+    lines = record.read_text("utf-8").splitlines() if record.exists() else []
+    files = [site / row[0] for row in csv.reader(lines) if row]
+    if not files or not all(file.exists() for file in files if file.suffix != ".pyc"):
         shutil.rmtree(info)
 """
 
