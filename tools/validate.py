@@ -13,11 +13,13 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import device
 import numpy as np
 import torch
+from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "book" / "validation.md"
@@ -127,8 +129,17 @@ def with_row(page: str, row: list[str]) -> str:
     before, start, rest = page.partition(START)
     _, end, after = rest.partition(END)
     table = {tuple(old[:KEY]): old for old in rows(page)} | {tuple(row[:KEY]): row}
-    lines = [line(list(HEAD)), "|---" * len(HEAD) + "|", *map(line, sorted(table.values()))]
+    lines = [
+        line(list(HEAD)),
+        "|---" * len(HEAD) + "|",
+        *map(line, sorted(table.values(), key=order)),
+    ]
     return before + start + "\n" + "\n".join(lines) + "\n\n" + end + after
+
+
+def order(row: list[str]) -> tuple[Any, ...]:
+    """By device and system, then by version."""
+    return *row[:2], *map(Version, row[2:KEY])
 
 
 if __name__ == "__main__":
