@@ -50,7 +50,9 @@ def test_a_row_takes_the_place_of_an_older_one() -> None:
     again = validate.with_row(once, [*ROW[:5], "8 of 9", "5 of 5", "def5678"])
     assert validate.rows(again) == [[*ROW[:5], "8 of 9", "5 of 5", "def5678"]]
     other = validate.with_row(again, ["A GPU", *ROW[1:]])
-    assert [row[0] for row in validate.rows(other)] == ["A GPU", "CPU, x"]
+    other = validate.with_row(other, [*ROW[:3], "2.6.0+cu124", *ROW[4:]])
+    found = [(row[0], row[3]) for row in validate.rows(other)]
+    assert found == [("A GPU", "2.13.0"), ("CPU, x", "2.6.0+cu124"), ("CPU, x", "2.13.0")]
     assert other.startswith("# Title")
     assert other.endswith("\nText.\n")
 
