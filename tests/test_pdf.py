@@ -55,7 +55,7 @@ class Source(NamedTuple):
     sections: list[str]
     pictures: list[str]  # what each shows
     formulas: int
-    links: set[str]  # what it links to in the book, as ids of the PDF
+    links: list[str]  # what it links to in the book, as ids of the PDF
     choices: list[tuple[str, str]]  # each choice, and a piece of what it says
     text: str  # all of it but formulas
 
@@ -106,11 +106,11 @@ def source(path: Path) -> Source:
     unseen = "a.headerlink, nav, .toctree-wrapper, .katex, .exercise + .cell .cell_output"
     for tag in article.select(unseen):
         tag.decompose()
-    links = set()
+    links = []
     for link in article.select("a[href]"):
         place, _, anchor = link["href"].partition("#")
         if re.fullmatch(r"[\w./]*\.html|", place):
-            links.add(f"{Path(place or path).stem}--{anchor}".removesuffix("--"))
+            links.append(f"{Path(place or path).stem}--{anchor}".removesuffix("--"))
     choices = []
     for details in article.select("details.choice"):
         pieces = [squeezed(piece) for piece in details.p.find_all(string=True)]
@@ -163,26 +163,26 @@ def test_links_arrive_and_page_numbers_are_right(
     made: Path, pdf: Pdf, sources: list[Source], sheets: list[Sheet]
 ) -> None:
     there = destinations(pdf)
-    numbers, titles, linked = 0, 0, set()
+    numbers, titles, linked = 0, 0, Counter()
     for page, seen in zip(pdf.pages, pypdfium2.PdfDocument(made), strict=True):
         text = seen.get_textpage()
         for link in page.get("/Annots", []):
             if "/Dest" not in link:
                 assert str(link.A.URI).startswith("https://")
                 continue
-            linked.add(str(link.Dest)[1:])
             target = there[str(link.Dest)[1:]]
             left, low, right, high = (float(side) for side in link.Rect)
             if high - low < 4:
                 continue  # the rim of a line that went to the next page
             words = text.get_text_bounded(left, low + 2, right - 2, high - 2).strip()
+            linked[str(link.Dest)[1:]] += page.index >= there["index"] - 1  # behind the contents
             if re.fullmatch(r"\d+", words):
                 assert int(words) == target, link.Dest
                 numbers += 1
             elif page.index < there["index"] - 1:  # the contents
                 assert squeezed(words) in squeezed(sheets[target - 1].text), words
                 titles += 1
-    assert set().union(*(page.links for page in sources)) - linked == set()
+    assert Counter(link for page in sources for link in page.links) - linked == Counter()
     hints_and_answers = 6
     assert titles == sum(1 + len(page.sections) for page in sources) + hints_and_answers
     assert numbers > titles + 8 * len(ALL)  # to hints and solution of each exercise, and back
