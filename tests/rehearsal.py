@@ -81,6 +81,8 @@ class OnGpu(Tensor):
             # PyTorch makes the causal mask where it takes the query to be, on the CPU
             triangle = torch.ones(args[0].size(-2), args[1].size(-2), dtype=torch.bool).tril()
             return func(*args, **{**kwargs, "is_causal": False, "attn_mask": OnGpu(triangle)})
+        if name == "one_hot":  # likewise, the numbers it compares with
+            return OnGpu(func(args[0].held, *args[1:], **(kwargs or {})))
         if asked is Tensor.data and name == "__set__":
             args[0].held = args[1].held
         if name == "tolist":
