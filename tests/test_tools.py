@@ -481,7 +481,9 @@ def make(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["make", *arguments], cwd=ROOT, capture_output=True, text=True)
 
 
-needs_make = pytest.mark.skipif(not shutil.which("make"), reason="there is no make here")
+needs_make = pytest.mark.skipif(
+    os.name == "nt" or not shutil.which("make"), reason="there is no make here"
+)
 
 
 @needs_make

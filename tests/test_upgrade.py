@@ -157,6 +157,29 @@ def test_what_is_not_a_package_of_the_book_is_named(project: Path) -> None:
     assert "other is not among the packages in requirements-lock.txt" in done.stderr
 
 
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: Any) -> dict[Path, bytes]:
+    """Copies of the files that an upgrade writes, in their place; and what is in them."""
+    copies = [Path(shutil.copy(path, tmp_path / str(i))) for i, path in enumerate(upgrade.FILES)]
+    for name, path in zip(("REQUIREMENTS", "LOCK", "BINDER"), copies, strict=True):
+        monkeypatch.setattr(upgrade, name, path)
+    monkeypatch.setattr(upgrade, "FILES", tuple(copies))
+    monkeypatch.setattr(upgrade, "refuse_uncommitted", lambda: None)
+    return {path: path.read_bytes() for path in copies}
+
+
+def test_a_pin_that_one_version_cannot_satisfy_is_refused(
+    files: dict[Path, bytes], monkeypatch: Any, capsys: Any
+) -> None:
+    """As when the newest numpy needs a newer Python than the oldest that the book supports."""
+    two = "numpy==9 ; python_full_version < '3.12'\nnumpy==10 ; python_full_version >= '3.12'\n"
+    monkeypatch.setattr(lock, "resolve", lambda *arguments: two)
+    assert upgrade.main([]) == 1
+    said = capsys.readouterr().err
+    assert "numpy would need two versions for two Pythons: add it to limits.txt" in said
+    assert {path: path.read_bytes() for path in files} == files
+
+
 @pytest.mark.parametrize(
     ("trouble", "reason"),
     [
@@ -164,33 +187,27 @@ def test_what_is_not_a_package_of_the_book_is_named(project: Path) -> None:
         (KeyboardInterrupt(), "interrupted"),
     ],
 )
-def test_an_upgrade_that_fails_puts_both_files_back(
-    trouble: BaseException, reason: str, tmp_path: Path, monkeypatch: Any, capsys: Any
+def test_an_upgrade_that_fails_puts_the_files_back(
+    trouble: BaseException,
+    reason: str,
+    files: dict[Path, bytes],
+    monkeypatch: Any,
+    capsys: Any,
 ) -> None:
-    files = [
-        tmp_path / name for name in ("requirements.txt", "requirements-lock.txt", "binder.txt")
-    ]
-    for path, original in zip(files, upgrade.FILES, strict=True):
-        shutil.copy(original, path)
-    for name, path in zip(("REQUIREMENTS", "LOCK", "BINDER"), files, strict=True):
-        monkeypatch.setattr(upgrade, name, path)
-    monkeypatch.setattr(upgrade, "FILES", tuple(files))
-    before = {path: path.read_bytes() for path in files}
-    six = re.search(r"^six==(\S+)", (ROOT / "requirements-lock.txt").read_text("utf-8"), re.M)
+    six = re.search(r"^six==(\S+)", upgrade.LOCK.read_text("utf-8"), re.M)
     assert six
-
-    def fail() -> None:
-        assert {path: path.read_bytes() for path in before} != before
-        raise trouble
 
     def newer(requirements: str, old: str, *options: str) -> str:
         return old.replace(six.group(), "six==99") + "torch==99\n"
 
+    def fail() -> None:
+        assert {path: path.read_bytes() for path in files} != files
+        raise trouble
+
     monkeypatch.setattr(lock, "resolve", newer)
-    monkeypatch.setattr(upgrade, "refuse_uncommitted", lambda: None)
     monkeypatch.setattr(upgrade, "make_environment", fail)
     assert upgrade.main([]) == 1
-    assert {path: path.read_bytes() for path in before} == before
+    assert {path: path.read_bytes() for path in files} == files
     out, err = capsys.readouterr()
     assert re.search(rf"^six +{six.group(1)} +99$", out, re.M)
     assert reason in err
