@@ -134,13 +134,17 @@ def lend_torch(environment: Empty, folder: Path) -> None:
     It lies in a folder of its own, where no installer writes: some would write through a link.
     """
     folder.mkdir()
-    torch = importlib.metadata.distribution("torch")
-    for name in {file.parts[0] for file in torch.files or ()} - {".."}:
-        there = Path(str(torch.locate_file(name)))
-        if os.name == "nt":  # few users may make a link
-            shutil.copytree(there, folder / name)
-        else:
-            (folder / name).symlink_to(there)
+    for package in importlib.metadata.distributions():
+        if package.name != "torch" and not APART.match(package.name):
+            continue
+        for name in {file.parts[0] for file in package.files or ()} - {"..", "__pycache__"}:
+            there = Path(str(package.locate_file(name)))
+            if (folder / name).exists():  # the packages of CUDA share a folder
+                continue
+            if os.name == "nt":  # few users may make a link
+                shutil.copytree(there, folder / name)
+            else:
+                (folder / name).symlink_to(there)
     ask = "import sysconfig; print(sysconfig.get_path('purelib'))"
     site = Path(environment.run("-c", ask).stdout.strip())
     (site / "lent.pth").write_text(f"{folder}\n", "utf-8")
