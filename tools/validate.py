@@ -17,15 +17,14 @@ from typing import Any
 from xml.etree import ElementTree
 
 import device
-import numpy as np
 import torch
 from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "book" / "validation.md"
 START, END = "<!-- rows: make validate writes them -->\n", "<!-- end of rows -->\n"
-HEAD = ("computed on", "system", "Python", "PyTorch", "NumPy", "tests", "cells", "commit")
-KEY = 5  # so many columns say which combination a row is about
+HEAD = ("computed on", "Python", "PyTorch", "tests", "cells", "commit")
+KEY = 3  # so many columns say which combination a row is about
 
 # The tests that compute; those of pages and tools are the same on every device.
 COMPUTE = r"test_(attention|chapter|exercise|figures|heads|masks|parity|positions|sentence|show|tr)"
@@ -101,16 +100,13 @@ def counted(report: Path) -> tuple[Counts, Counts]:
 
 def cells(tests: Counts, notebooks: Counts, commit: str) -> list[str]:
     """A row of the table."""
-    where = {
-        "cpu": f"CPU, {platform.machine()}",
-        "cuda": f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}"
-        if device.asked() == "cuda"
-        else "",
-        "rehearsal": f"rehearsal of CUDA, {platform.machine()}",
-    }[device.asked()]
-    versions = [platform.python_version(), torch.__version__, np.__version__]
+    system = f"{platform.system()} {platform.machine()}"
+    where = {"cpu": f"CPU, {system}", "rehearsal": f"rehearsal of CUDA, {system}"}
+    if device.asked() == "cuda":
+        where["cuda"] = f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}, {system}"
     shares = [f"{right:,} of {total:,}" for right, total in (tests, notebooks)]
-    return [where, platform.system(), *versions, *shares, commit]
+    versions = [platform.python_version(), torch.__version__]
+    return [where[device.asked()], *versions, *shares, commit]
 
 
 def line(row: list[str]) -> str:
@@ -139,7 +135,7 @@ def with_row(page: str, row: list[str]) -> str:
 
 def order(row: list[str]) -> tuple[Any, ...]:
     """By device and system, then by version."""
-    return *row[:2], *map(Version, row[2:KEY])
+    return row[0], *map(Version, row[1:KEY])
 
 
 if __name__ == "__main__":
