@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browser import FLAGS, chromiums
 from hypothesis import settings
 from on_device import OnDevice, move_test
 from playwright.sync_api import Browser, sync_playwright
@@ -53,26 +54,12 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line(module.TABLE)
 
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "/usr/bin/chromium")
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
-
-
-def find_browser(playwrights_own: str) -> str | None:
-    """The path of a Chromium, or None."""
-    if named := os.environ.get("ATTNBOOK_CHROMIUM"):
-        return named
-    installed = (shutil.which(name) for name in NAMES)
-    return next((path for path in [*installed, shutil.which(playwrights_own)] if path), None)
-
-
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """A running Chromium."""
     with sync_playwright() as playwright:
-        path = find_browser(playwright.chromium.executable_path)
+        own = shutil.which(playwright.chromium.executable_path)
+        path = next(iter(chromiums()), own)
         if path is None:
             reason = "no Chromium found: install it, or set ATTNBOOK_CHROMIUM to its path"
             required = os.environ.get("ATTNBOOK_REQUIRE_BROWSER") == "1"

@@ -517,7 +517,11 @@ def test_ci_installs_a_missing_browser_and_then_requires_it(browser: bool, tmp_p
         text=True,
     )
     installs = [] if browser else ["apt-get update", "apt-get install -y chromium"]
-    assert done.stdout.splitlines() == [*installs, "make test, required"], done.stderr
+    assert done.stdout.splitlines() == [
+        *installs,
+        "make test, required",
+        "make nbval DEVICE=rehearsal, required",
+    ], done.stderr
 
 
 # --- the reader's copies: tools/copy_notebooks.py ----------------------------------------------

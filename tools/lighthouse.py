@@ -19,13 +19,10 @@ import tempfile
 import threading
 from pathlib import Path
 
+from browser import FLAGS, chromiums
+
 HTML = Path(__file__).parents[1] / "_build" / "html"
 LIGHTHOUSE = "lighthouse@13.5.0"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
-    "--disable-background-networking --disable-component-update --disable-sync"
-)
 CATEGORIES = ("performance", "accessibility", "best-practices", "seo")
 PROMISED = {
     "mobile": dict(zip(CATEGORIES, (90, 100, 100, 100), strict=True)),
@@ -62,25 +59,16 @@ class Compressed(http.server.SimpleHTTPRequestHandler):
         """Print nothing: the table is the output."""
 
 
-def find_browser() -> str:
-    """Path of Chromium: the environment's ATTNBOOK_CHROMIUM, or the first installed one."""
-    named = os.environ.get("ATTNBOOK_CHROMIUM")
-    for name in (named,) if named else BROWSERS:
-        if path := shutil.which(name):
-            return path
-    sys.exit("lighthouse: no Chromium found; install it or set ATTNBOOK_CHROMIUM to its path")
-
-
-def measure(url: str, device: str, npx: str, browser: str) -> dict[str, float]:
+def measure(url: str, device: str, npx: str, chromium: str) -> dict[str, float]:
     """The four scores of one run, 0 to 100."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
         command = [npx, "--yes", LIGHTHOUSE, url, "--quiet", "--output=json"]
         command += [f"--output-path={report}", f"--only-categories={','.join(CATEGORIES)}"]
         command += [f"--skip-audits={SKIPPED}"]
-        command += [f"--chrome-flags={FLAGS} --user-data-dir={folder}/profile"]
+        command += [f"--chrome-flags=--headless {' '.join(FLAGS)} --user-data-dir={folder}/profile"]
         command += ["--preset=desktop"] if device == "desktop" else []
-        environment = os.environ | {"CHROME_PATH": browser}
+        environment = os.environ | {"CHROME_PATH": chromium}
         run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if not report.exists():
             sys.exit(f"lighthouse: no report for {url}: {run.stderr.strip() or run.stdout.strip()}")
@@ -99,7 +87,9 @@ def main() -> None:
         sys.exit("lighthouse: Node's npx was not found; install Node.js 22 or newer")
     if not HTML.is_dir():
         sys.exit("lighthouse: there is no book to measure; run `make book` first")
-    browser = find_browser()
+    chromium = next(filter(shutil.which, chromiums()), None)
+    if not chromium:
+        sys.exit("lighthouse: no Chromium found; install it or set ATTNBOOK_CHROMIUM to its path")
     pages = arguments.pages or sorted(str(p.relative_to(HTML)) for p in HTML.glob("book/*.html"))
 
     handler = functools.partial(Compressed, directory=str(HTML))
@@ -110,7 +100,7 @@ def main() -> None:
         for page in pages:
             for device, promised in PROMISED.items():
                 url = f"http://127.0.0.1:{server.server_port}/{page}"
-                runs = [measure(url, device, npx, browser) for _ in range(arguments.runs)]
+                runs = [measure(url, device, npx, chromium) for _ in range(arguments.runs)]
                 median = {name: statistics.median(run[name] for run in runs) for name in CATEGORIES}
                 missed = {name for name in CATEGORIES if round(median[name]) < promised[name]}
                 broken += len(missed)

@@ -12,7 +12,6 @@ import io
 import os
 import posixpath
 import re
-import shutil
 import sys
 from html import escape
 from importlib.metadata import version
@@ -22,6 +21,7 @@ from urllib.parse import unquote, urldefrag
 
 import pikepdf
 import yaml
+from browser import FLAGS, chromiums
 from bs4 import BeautifulSoup, Tag
 from playwright.sync_api import Browser, Error, Page, Playwright, sync_playwright
 
@@ -31,13 +31,8 @@ JOINED = ROOT / "_build" / "pdf" / "book.html"
 PDF = ROOT / "_build" / "attention-book.pdf"
 STYLE = ROOT / "book" / "_print" / "print.css"
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "/usr/bin/chromium")
 CHANNELS = ("chrome", "msedge")  # where Windows and macOS keep theirs
 OLDEST = 131  # the first Chromium that prints running titles
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
 
 TEXT_WIDTH = 597  # CSS pixels: 158 mm, as print.css leaves them between the margins
 SMALLEST = 8.5  # CSS pixels: what would have to be smaller is wrapped
@@ -407,8 +402,7 @@ def unfold_exercises(article: Tag) -> dict[str, list[str]]:
 def start(playwright: Playwright) -> Browser:
     """A Chromium: the one that ATTNBOOK_CHROMIUM names, or else the first that starts."""
     named = os.environ.get("ATTNBOOK_CHROMIUM")
-    paths = [named] if named else [path for path in map(shutil.which, BROWSERS) if path]
-    ways: list[dict[str, str]] = [{"executable_path": path} for path in paths]
+    ways: list[dict[str, str]] = [{"executable_path": path} for path in chromiums()]
     if not named:
         ways += [{}, *({"channel": channel} for channel in CHANNELS)]  # {} is Playwright's own
     for way in ways:
