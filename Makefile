@@ -4,7 +4,6 @@
 PYTHON ?= python3
 PORT ?= 8000
 BIN := .venv/bin
-NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 600 --nbval-sanitize-with tests/nbval.cfg
 
 # DEVICE=cuda runs tests and notebooks on a GPU, DEVICE=rehearsal on a GPU played by the CPU.
 ifdef DEVICE
@@ -61,7 +60,7 @@ run: env
 	@$(BIN)/python tools/run_notebooks.py $(if $(FORCE),--force) $(NB)
 
 nbval: device
-	@$(BIN)/pytest $(NBVAL) $(or $(NB),book)
+	@$(BIN)/pytest --nbval $(or $(NB),book)
 
 check: env
 	@$(BIN)/ruff check
@@ -71,7 +70,7 @@ check: env
 	@$(BIN)/python tools/check_workflows.py
 
 test: device check book
-	@$(BIN)/pytest $(NBVAL) tests book
+	@$(BIN)/pytest --nbval tests book
 
 validate: device
 	@$(BIN)/python tools/validate.py

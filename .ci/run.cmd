@@ -8,4 +8,4 @@ cd /d "%~dp0.."
 .venv\Scripts\python tools\notebook_rules.py || exit /b 1
 .venv\Scripts\python tools\check_workflows.py || exit /b 1
 .venv\Scripts\jupyter-book build . -W -n --keep-going || exit /b 1
-.venv\Scripts\pytest --nbval --nbval-current-env --nbval-cell-timeout 600 --nbval-sanitize-with tests\nbval.cfg tests book || exit /b 1
+.venv\Scripts\pytest --nbval tests book || exit /b 1

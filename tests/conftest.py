@@ -14,10 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 from browser import FLAGS, chromiums
 from hypothesis import settings
 from on_device import OnDevice, move_test
 from playwright.sync_api import Browser, sync_playwright
+
+import attnbook
 
 # Where the tests run on a GPU: these put there what they make, those call device() as a reader
 # does, and the rest, on pages, tools and processes, stays as it is.
@@ -35,12 +38,27 @@ def on_the_device(request, monkeypatch):
     if os.environ["ATTNBOOK_DEVICE"] == "cpu" or re.fullmatch(AS_READERS, module):
         yield
     elif re.fullmatch(MOVED, module) and not request.node.get_closest_marker("on_cpu"):
+        attnbook.device()  # which sets how a GPU computes
         move_test(request.node, monkeypatch)
         with OnDevice():
             yield
     else:
         monkeypatch.setenv("ATTNBOOK_DEVICE", "cpu")
         yield
+
+
+@pytest.fixture
+def undisturbed(monkeypatch):
+    """A chapter's cells display no picture, and their settings do not outlive the test.
+
+    One thread, since two would spend their time waiting for each other on matrices so small.
+    """
+    monkeypatch.setattr("attnbook.figures.canvas.display", lambda svg: None)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+    torch.set_default_dtype(torch.float32)
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -9,15 +9,15 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import rehearsal
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 DEVICE = torch.device("cuda")
-MAKERS = set("arange as_tensor empty eye from_numpy full linspace ones tensor zeros".split())
-MAKERS |= set("rand randint randn randperm normal multinomial bernoulli".split())
-DRAWN = set("bernoulli_ exponential_ normal_ random_ uniform_".split())
+MAKERS = rehearsal.MAKERS | {"bernoulli", "from_numpy", "multinomial"}
+DRAWN = {name for name in rehearsal.RANDOM if name.endswith("_")}
 LIBRARY = {"causal_mask", "padding_mask", "sinusoidal_encoding", "rotation_matrix", "life_is_short"}
 
 

@@ -1,35 +1,20 @@
 """Chapter 1: what its text and pictures claim, where nbval compares only what its cells print."""
 
-import json
 import re
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
+from chapters import Chapter
 
-from attnbook.figures import canvas
+pytestmark = pytest.mark.usefixtures("undisturbed")
 
-CHAPTER = Path(__file__).resolve().parent.parent / "book" / "01_library.ipynb"
-CELLS = {cell["id"]: cell for cell in json.loads(CHAPTER.read_text("utf-8"))["cells"]}
-CODE = [name for name, cell in CELLS.items() if cell["cell_type"] == "code"]
-
-
-def source(name: str) -> str:
-    return "".join(CELLS[name]["source"])
-
-
-def alt(name: str) -> str:
-    return CELLS[name]["metadata"]["mystnb"]["image"]["alt"]
+chapter = Chapter("01_library.ipynb")
 
 
 def run(until: str, **replaced: str) -> dict:
     """The chapter's names after its code cells up to `until`, some cells replaced."""
-    names: dict = {}
-    for name in CODE[: CODE.index(until) + 1]:
-        exec(replaced.get(name, source(name)), names)
-    return names
+    return chapter.run(*chapter.until(until), **replaced)
 
 
 @cache
@@ -39,25 +24,13 @@ def measured() -> tuple[dict, dict]:
     return tuple({n: c.cpu() for n, c in names[x].items()} for x in ("signal", "reach"))
 
 
-@pytest.fixture(autouse=True)
-def undisturbed(monkeypatch):
-    """No picture is displayed, and the chapter's float64 does not outlive the test.
-
-    One thread, since two would spend their time waiting for each other on matrices this small.
-    """
-    monkeypatch.setattr(canvas, "display", lambda svg: None)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-    torch.set_default_dtype(torch.float32)
-
-
 @pytest.mark.parametrize(
     "question", ["", "?!", "AI", "ai, Ai; AI", "AI " * 2000, "人工智能的伦理", "can't we cook?"]
 )
 def test_the_readers_cell_survives_any_question(question):
-    code = re.sub(r'question = ".*"', lambda _: f"question = {question!r}", source("your-question"))
+    code = re.sub(
+        r'question = ".*"', lambda _: f"question = {question!r}", chapter.source("your-question")
+    )
     assert repr(question) in code
     names = run("your-report", **{"your-question": code})
     assert names["your_weights"].sum() == pytest.approx(1)
@@ -72,7 +45,7 @@ def test_every_book_has_a_hundred_pages():
 
 def test_the_look_ups_pictures_say_what_they_show():
     names = run("your-report")
-    first, yours = alt("lookup-figure"), alt("your-report")
+    first, yours = chapter.alt("lookup-figure"), chapter.alt("your-report")
     for weight in sorted(names["weights"])[-3:]:
         assert f"{weight:.3f}" in first
     for amount, content in zip(names["report"], names["contents"], strict=True):
@@ -86,10 +59,13 @@ def test_the_look_ups_pictures_say_what_they_show():
 
 def test_the_decay_pictures_say_what_they_show():
     signal, reach = measured()
-    for curves, text in ((signal, alt("signal-figure")), (reach, alt("gradient-figure"))):
+    for curves, text in (
+        (signal, chapter.alt("signal-figure")),
+        (reach, chapter.alt("gradient-figure")),
+    ):
         lost = [int((curves[n] < 1e-8).nonzero()[0]) for n in ("RNN", "LSTM", "RNN, orthogonal")]
         assert "{}, {} and {}".format(*lost) in text
-    assert f"{signal['attention'][63]:.3f} at step 63" in alt("signal-figure")
+    assert f"{signal['attention'][63]:.3f} at step 63" in chapter.alt("signal-figure")
     assert signal["LSTM, gate open"].min() > 0.5
     for name in ("attention", "LSTM, gate open"):
         assert reach[name][1:].min() > 0.01

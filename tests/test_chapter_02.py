@@ -4,38 +4,25 @@ nbval compares a chapter with itself. This compares it with `life_is_short`, who
 test_sentence.py compares with those of the source.
 """
 
-import json
 import re
-from pathlib import Path
 
-import pytest
+from chapters import Chapter
 
 from attnbook.sentence import life_is_short
 
-CHAPTER = Path(__file__).resolve().parents[1] / "book" / "02_embeddings.ipynb"
+printed = Chapter("02_embeddings.ipynb").printed
 
 
-@pytest.fixture(scope="module")
-def printed() -> dict[str, str]:
-    """What each code cell prints, by the cell's id."""
-    cells = json.loads(CHAPTER.read_text("utf-8"))["cells"]
-    return {
-        cell["id"]: "".join("".join(output.get("text", [])) for output in cell["outputs"])
-        for cell in cells
-        if cell["cell_type"] == "code"
-    }
-
-
-def test_the_dictionary_and_the_ids_stand_in_the_chapter(printed: dict[str, str]) -> None:
+def test_the_dictionary_and_the_ids_stand_in_the_chapter() -> None:
     dictionary = "{'Life': 0, 'dessert': 1, 'eat': 2, 'first': 3, 'is': 4, 'short': 5}"
-    assert dictionary in printed["dictionary"].splitlines()
-    assert printed["ids-of-the-sentence"].splitlines()[-1].split() == list("045213")
+    assert dictionary in printed("dictionary").splitlines()
+    assert printed("ids-of-the-sentence").splitlines()[-1].split() == list("045213")
 
 
-def test_the_96_numbers_stand_in_the_chapter(printed: dict[str, str]) -> None:
+def test_the_96_numbers_stand_in_the_chapter() -> None:
     words, rows = life_is_short()
     shown: dict[str, list[str]] = {word: [] for word in words}
-    for line in printed["s1-embedding"].splitlines():
+    for line in printed("s1-embedding").splitlines():
         word, *numbers = line.split()
         if word in shown:
             shown[word] += re.findall(r"-?\d+\.\d{4}", " ".join(numbers))

@@ -3,19 +3,19 @@
 The code is the chapter's own: its cells are run, with other seeds than the chapter's.
 """
 
-import json
 import re
-from pathlib import Path
 
 import pytest
 import torch
+from chapters import Chapter
 
 from attnbook import softmax
 from attnbook.figures import canvas
 from attnbook.sentence import life_is_short
 
-CHAPTER = Path(__file__).resolve().parent.parent / "book" / "03_single_head.ipynb"
-CELLS = {cell["id"]: cell for cell in json.loads(CHAPTER.read_text("utf-8"))["cells"]}
+pytestmark = pytest.mark.usefixtures("undisturbed")
+
+chapter = Chapter("03_single_head.ipynb")
 
 # What S1 prints, typed from its text.
 OMEGA = "8.5808 -7.6597 3.2558 1.0395 11.1466 -0.4800"
@@ -25,36 +25,6 @@ CONTEXT = """
 0.7125 -0.1628 -2.0184 0.3838 -2.1188 -0.8136 -1.5694 0.7934 -0.2911 -1.3640 -0.2366 -0.9564
 -0.5265 0.0624 1.7084
 """
-
-
-def source(name: str) -> str:
-    return "".join(CELLS[name]["source"])
-
-
-def printed(name: str) -> str:
-    return "".join("".join(output.get("text", "")) for output in CELLS[name]["outputs"])
-
-
-def alt(name: str) -> str:
-    return CELLS[name]["metadata"]["mystnb"]["image"]["alt"]
-
-
-def run(*names: str) -> dict:
-    """The chapter's names after its import cell and the cells named."""
-    space: dict = {}
-    for name in ("imports", *names):
-        exec(source(name), space)
-    return space
-
-
-@pytest.fixture(autouse=True)
-def undisturbed(monkeypatch):
-    """No picture is displayed; one thread, since on matrices this small a second only waits."""
-    monkeypatch.setattr(canvas, "display", lambda svg: None)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize(
@@ -68,11 +38,11 @@ def undisturbed(monkeypatch):
     ],
 )
 def test_what_s1_prints_stands_on_the_page(cell, digits):
-    assert " ".join(digits.split()) in " ".join(printed(cell).split())
+    assert " ".join(digits.split()) in " ".join(chapter.printed(cell).split())
 
 
 def test_every_shape_of_s2_stands_on_the_page():
-    shapes = dict(re.findall(r"^(.*?) *(\(\d+, \d+\))$", printed("s2-shapes"), re.M))
+    shapes = dict(re.findall(r"^(.*?) *(\(\d+, \d+\))$", chapter.printed("s2-shapes"), re.M))
     assert shapes == {
         "X": "(3, 4)", "W_Q, W_K, W_V": "(4, 64)", "Q, K, V": "(3, 64)", "Kᵀ": "(64, 3)",
         "scores": "(3, 3)", "weights": "(3, 3)", "output": "(3, 64)",
@@ -84,14 +54,14 @@ def s1():
     """The chapter's names after S1's example, up to its matrix form."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(canvas, "display", lambda svg: None)
-        return run(
+        return chapter.run(
             "head-figure", "s1-matrices", "s1-keys", "s1-scores", "s1-weights", "s1-context",
             "loop-code", "loop-check", "matrix", "overflow", "own-spread", "own-reason",
         )  # fmt: skip
 
 
 def test_the_row_figure_says_in_words_what_it_draws(s1):
-    sides = alt("s1-row-figure").split("Weights: ")
+    sides = chapter.alt("s1-row-figure").split("Weights: ")
     for side, numbers in zip(sides, (s1["scaled"][1], s1["weights_2"]), strict=True):
         for word, number in zip(s1["words"], numbers, strict=True):
             said = f"{word} {number:.2f}".replace("-", "minus ")
@@ -143,7 +113,7 @@ def test_the_jacobian_s_norm_is_at_most_one_half_and_reaches_it():
 
 
 def test_the_norms_fall_ever_more_steeply_raw_and_stay_level_scaled():
-    norms = run("variance", "jacobian-norms")["norms"]
+    norms = chapter.run("variance", "jacobian-norms")["norms"]
     steps = [b / a for a, b in zip(norms["raw"], norms["raw"][1:], strict=False)]
     assert steps == sorted(steps, reverse=True)
     assert norms["raw"][-1] < 1e-5
@@ -152,7 +122,7 @@ def test_the_norms_fall_ever_more_steeply_raw_and_stay_level_scaled():
 
 @pytest.fixture(scope="module")
 def game():
-    return run("game", "game-model")
+    return chapter.run("game", "game-model")
 
 
 def miss_after_training(game, width, tied, readout, seed):
@@ -188,7 +158,7 @@ def test_the_two_baselines_of_the_game(game):
 
 @pytest.fixture(scope="module")
 def reader():
-    return run(
+    return chapter.run(
         "lexicon", "clause-code", "sentences-code", "reader-code", "reader-loss", "exam-code"
     )
 

@@ -28,8 +28,7 @@ KEY = 3  # so many columns say which combination a row is about
 
 # The tests that compute; those of pages and tools are the same on every device.
 COMPUTE = r"test_(attention|chapter|exercise|figures|heads|masks|parity|positions|sentence|show|tr)"
-NBVAL = "--nbval --nbval-current-env --nbval-cell-timeout 900 --nbval-sanitize-with tests/nbval.cfg"
-PYTEST = [sys.executable, "-m", "pytest", *NBVAL.split(), "-o", "junit_family=xunit1"]
+PYTEST = [sys.executable, "-m", "pytest", "--nbval", "-o", "junit_family=xunit1"]
 
 Counts = tuple[int, int]  # right, all
 
