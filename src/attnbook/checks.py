@@ -28,6 +28,16 @@ def check_size(name: str, size: object, *, at_least: int = 1) -> None:
         raise ValueError(f"{name}={size}: it must be at least {at_least}")
 
 
+def check_heads(d_model: object, n_heads: object) -> None:
+    """Demand sizes of which the second divides the first."""
+    check_size("d_model", d_model)
+    check_size("n_heads", n_heads)
+    assert isinstance(d_model, int)
+    assert isinstance(n_heads, int)
+    if d_model % n_heads:
+        raise ValueError(f"d_model={d_model} is not divisible by n_heads={n_heads}")
+
+
 def check_width(name: str, x: object, width: int, width_name: str) -> None:
     """Demand rows: a floating-point tensor (..., L, width)."""
     check_float_tensor(name, x)

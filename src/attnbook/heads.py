@@ -7,7 +7,13 @@ import torch
 from torch import Tensor, nn
 
 from attnbook.attention import scaled_dot_product_attention
-from attnbook.checks import check_float_tensor, check_head_mask, check_size, check_width
+from attnbook.checks import (
+    check_float_tensor,
+    check_head_mask,
+    check_heads,
+    check_size,
+    check_width,
+)
 
 Attend = Callable[..., tuple[Tensor, Tensor]]
 Projection = tuple[Tensor, Tensor | None]
@@ -83,10 +89,8 @@ class MultiHeadAttention(nn.Module):
     ) -> None:
         super().__init__()
         d_context = d_model if d_context is None else d_context
-        for name, size in (("d_model", d_model), ("n_heads", n_heads), ("d_context", d_context)):
-            check_size(name, size)
-        if d_model % n_heads:
-            raise ValueError(f"d_model={d_model} is not divisible by n_heads={n_heads}")
+        check_heads(d_model, n_heads)
+        check_size("d_context", d_context)
         self.d_model, self.n_heads, self.d_context = d_model, n_heads, d_context
         self.attend = attend
         self.w_q = nn.Linear(d_model, d_model, bias=bias)

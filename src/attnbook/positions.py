@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from attnbook.attention import scaled_dot_product_attention
-from attnbook.checks import check_alike, check_head_mask, check_size, check_width
+from attnbook.checks import check_alike, check_head_mask, check_heads, check_size, check_width
 from attnbook.heads import merge_heads, split_heads
 
 
@@ -105,7 +105,7 @@ class ShawAttention(nn.Module):
 
     def __init__(self, d_model: int, n_heads: int, max_distance: int) -> None:
         super().__init__()
-        _check_heads(d_model, n_heads)
+        check_heads(d_model, n_heads)
         check_size("max_distance", max_distance, at_least=0)
         self.d_model, self.n_heads, self.max_distance = d_model, n_heads, max_distance
         self.w_q = nn.Linear(d_model, d_model, bias=False)
@@ -144,7 +144,7 @@ class TransformerXLAttention(nn.Module):
 
     def __init__(self, d_model: int, n_heads: int) -> None:
         super().__init__()
-        _check_heads(d_model, n_heads)
+        check_heads(d_model, n_heads)
         sinusoidal_encoding(0, d_model)  # an odd d_model raises here, not at the first call
         self.d_model, self.n_heads = d_model, n_heads
         self.w_q = nn.Linear(d_model, d_model, bias=False)
@@ -182,10 +182,3 @@ class TransformerXLAttention(nn.Module):
                 "each sequence needs the memory of its own"
             )
         return torch.cat((memory.detach(), x), dim=-2)
-
-
-def _check_heads(d_model: int, n_heads: int) -> None:
-    check_size("d_model", d_model)
-    check_size("n_heads", n_heads)
-    if d_model % n_heads:
-        raise ValueError(f"d_model={d_model} is not divisible by n_heads={n_heads}")
