@@ -48,6 +48,14 @@ def on_the_device(request, monkeypatch):
 
 
 @pytest.fixture
+def drawn(monkeypatch):
+    """What the figures display, as SVG text."""
+    texts: list[str] = []
+    monkeypatch.setattr("attnbook.figures.canvas.display", lambda svg: texts.append(svg.data))
+    return texts
+
+
+@pytest.fixture
 def undisturbed(monkeypatch):
     """A chapter's cells display no picture, and their settings do not outlive the test.
 

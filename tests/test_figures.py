@@ -10,7 +10,6 @@ from fontTools.ttLib import TTFont
 
 from attnbook import figures
 from attnbook.colours import ROLES
-from attnbook.figures import canvas
 
 ROOT = Path(__file__).resolve().parent.parent
 TOKENS = ["苹果", "很", "甜"]
@@ -22,14 +21,6 @@ DRAWINGS = {
     "log lines": lambda x: figures.plot_lines([1, 10, 100], {"a": x[0]}, "x", "y", log="xy"),
     "softmax row": lambda x: figures.plot_softmax_row(x[0] * 4, x[0], TOKENS),
 }
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    """What the figures display, as SVG text."""
-    texts: list[str] = []
-    monkeypatch.setattr(canvas, "display", lambda svg: texts.append(svg.data))
-    return texts
 
 
 @pytest.mark.parametrize("name", DRAWINGS)

@@ -6,18 +6,9 @@ import pytest
 import torch
 
 from attnbook import figures
-from attnbook.figures import canvas
 
 WORDS = ["很", "甜", "苹果"]
 TABLE = torch.arange(12.0).reshape(3, 4) - 5
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    """What the figures display, as SVG text."""
-    texts: list[str] = []
-    monkeypatch.setattr(canvas, "display", lambda svg: texts.append(svg.data))
-    return texts
 
 
 def cells(svg):

@@ -7,7 +7,7 @@ import torch
 
 from attnbook import figures
 from attnbook.colours import ROLES
-from attnbook.figures import canvas, heads
+from attnbook.figures import heads
 
 WORDS = ["Life", "is", "short"]
 KEYS = ["苹果", "很", "甜", "的"]
@@ -17,14 +17,6 @@ MAPS = torch.tensor(
         [[1.0, 0.0, 0.0, 0.0], [0.004, 0.996, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]],
     ]
 )
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    """What the figures display, as SVG text."""
-    texts: list[str] = []
-    monkeypatch.setattr(canvas, "display", lambda svg: texts.append(svg.data))
-    return texts
 
 
 @pytest.fixture

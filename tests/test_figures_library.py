@@ -8,7 +8,6 @@ import torch
 
 from attnbook import figures
 from attnbook.colours import ROLES
-from attnbook.figures import canvas
 
 TITLES, TOPICS, CONTENTS = ["a", "b", "c"], ["t", "u"], ["x", "y", "z", "w"]
 LABELS = (TITLES, TOPICS, CONTENTS)
@@ -20,14 +19,6 @@ WEIGHTS = SCORES.softmax(-1)
 LOOKUP = (QUERY, KEY, SCORES, WEIGHTS, VALUE, WEIGHTS @ VALUE)
 ROWS = torch.stack([WEIGHTS, WEIGHTS.flip(0)])
 CURVES = {"fast": 0.1 ** torch.arange(20.0), "slow": 0.9 ** torch.arange(20.0)}
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    """What the figures display, as SVG text."""
-    texts: list[str] = []
-    monkeypatch.setattr(canvas, "display", lambda svg: texts.append(svg.data))
-    return texts
 
 
 def nudged(at: int, by: float) -> list[torch.Tensor]:

@@ -7,20 +7,11 @@ import torch
 
 from attnbook import causal_mask, figures
 from attnbook.colours import ROLES
-from attnbook.figures import canvas
 
 WORDS = ["苹果", "很", "甜"]
 KEYS = ["Life", "is", "short", "eat"]
 PINK, INK, WHITE = ROLES["weights"].fill.lower(), "#222222", "#ffffff"
 WIDE = torch.tensor([[True, False, False, True], [True, True, False, False], [False] * 4])
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    """What the figures display, as SVG text."""
-    texts: list[str] = []
-    monkeypatch.setattr(canvas, "display", lambda svg: texts.append(svg.data))
-    return texts
 
 
 def squares(svg):

@@ -5,17 +5,10 @@ import re
 import pytest
 import torch
 
-from attnbook.figures import canvas, plot_patches
+from attnbook.figures import plot_patches
 
 PICTURE = torch.tensor([[[1.0, 0, 0], [0, 1, 0]], [[0, 0, 1], [1, 1, 1]]])
 LOOKS = torch.tensor([[0.0, 0.1], [0.2, 1.0]])
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    texts: list[str] = []
-    monkeypatch.setattr(canvas, "display", lambda svg: texts.append(svg.data))
-    return texts
 
 
 def squares(svg: str) -> dict[tuple[int, int], str]:

@@ -9,7 +9,6 @@ from matplotlib.colors import to_hex
 
 from attnbook import rotation_matrix, sinusoidal_encoding
 from attnbook.figures import (
-    canvas,
     plot_by_distance,
     plot_by_position,
     plot_clocks,
@@ -30,14 +29,6 @@ DRAWINGS = {
     "by distance": (lambda x: plot_by_distance(range(-2, 3), {"a": x[:, 0]}, "y"), STEPS[:, None]),
     "by position": (lambda x: plot_by_position(range(5), {"a": x[:, 0]}, "y", 3), STEPS[:, None]),
 }
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    """What the figures display, as SVG text."""
-    texts: list[str] = []
-    monkeypatch.setattr(canvas, "display", lambda svg: texts.append(svg.data))
-    return texts
 
 
 @pytest.mark.parametrize("name", DRAWINGS)

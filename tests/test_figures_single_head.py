@@ -7,19 +7,10 @@ import torch
 
 from attnbook import figures
 from attnbook.colours import ROLES
-from attnbook.figures import canvas
 
 WORDS = ["Life", "is", "short"]
 KEYS = ["苹果", "很", "甜", "的"]
 MAP = torch.tensor([[0.2, 0.3, 0.5, 0.0], [0.125, 0.875, 0.0, 0.0], [0.0, 0.25, 0.75, 0.0]])
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    """What the figures display, as SVG text."""
-    texts: list[str] = []
-    monkeypatch.setattr(canvas, "display", lambda svg: texts.append(svg.data))
-    return texts
 
 
 def boxes(svg):
