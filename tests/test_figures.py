@@ -1,17 +1,26 @@
 """Figures: the same SVG every time, another when a number moves, every character drawn."""
 
+import dataclasses
 import re
 import runpy
+import string
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import matplotlib
 import pytest
 import torch
+from fontTools.subset import Subsetter
 from fontTools.ttLib import TTFont
+from matplotlib import font_manager
 
 from attnbook import figures
 from attnbook.colours import ROLES
+from attnbook.figures import canvas
 
 ROOT = Path(__file__).resolve().parent.parent
+FONTS = ROOT / "src" / "attnbook" / "fonts"
 TOKENS = ["苹果", "很", "甜"]
 WEIGHTS = torch.tensor([[0.2, 0.3, 0.5], [1.0, 0.0, 0.0], [0.0, 0.25, 0.75]])
 DRAWINGS = {
@@ -62,6 +71,53 @@ def test_the_svg_carries_no_date_and_no_long_number(name, drawn):
     assert "<dc:date>" not in drawn[0]
 
 
+@contextmanager
+def font_list(fonts: list[font_manager.FontEntry]) -> Iterator[None]:
+    """The fonts that Matplotlib knows, for a while."""
+    manager = font_manager.fontManager
+    known = manager.ttflist
+    manager.ttflist = fonts
+    manager._findfont_cached.cache_clear()
+    yield
+    manager.ttflist = known
+    manager._findfont_cached.cache_clear()
+
+
+def test_a_font_of_the_system_draws_nothing(drawn):
+    known = font_manager.fontManager.ttflist
+    other = Path(matplotlib.get_data_path(), "fonts", "ttf", "STIXGeneral.ttf")
+    rivals = [
+        font_manager.FontEntry(
+            fname=str(other), name="Noto Sans CJK SC", weight=weight, size="scalable"
+        )
+        for weight in (400, 700)
+    ]
+    DRAWINGS["weights"](WEIGHTS)
+    with font_list(rivals + known):
+        DRAWINGS["weights"](WEIGHTS)
+    assert drawn[0] == drawn[1]
+
+
+def test_a_font_with_more_letters_draws_the_same(drawn, tmp_path):
+    DRAWINGS["weights"](WEIGHTS)
+    known = font_manager.fontManager.ttflist
+    fewer = []
+    for font in (font for font in known if font.name == canvas.FAMILY):
+        cut, subsetter = TTFont(font.fname), Subsetter()
+        subsetter.populate(text="".join(TOKENS) + string.printable)
+        subsetter.subset(cut)
+        path = tmp_path / Path(font.fname).name
+        cut.save(path)
+        fewer.append(dataclasses.replace(font, fname=str(path)))
+    assert len(fewer) == 2
+    with font_list([*fewer, *(font for font in known if font.name != canvas.FAMILY)]):
+        DRAWINGS["weights"](WEIGHTS)
+    assert drawn[0] == drawn[1]
+    ids = re.findall(r'<path id="([^"]+)"[^>]* transform="scale', drawn[0])
+    assert len(ids) == len(set(ids)) > 10
+    assert all(re.fullmatch(r"glyph-[0-9a-f]{6}", name) for name in ids)
+
+
 def test_row_zero_stands_on_top_and_the_darkest_cell_is_the_largest_weight(drawn):
     figures.plot_weights(torch.tensor([[0.0, 0.0], [1.0, 0.0]]), ["a", "b"])
     fills = re.findall(
@@ -102,8 +158,7 @@ def test_steps_are_drawn(drawn):
 @pytest.mark.parametrize("style", ["Regular", "Bold"])
 def test_every_chinese_character_of_the_book_can_be_drawn(style):
     wanted = runpy.run_path(str(ROOT / "tools" / "make_font.py"))["chinese_of_the_book"]()
-    fonts = ROOT / "src" / "attnbook" / "fonts"
-    has = TTFont(fonts / f"NotoSansCJKsc-{style}.otf").getBestCmap()
+    has = TTFont(FONTS / f"NotoSansCJKsc-{style}.otf").getBestCmap()
     assert set("苹果很甜") <= wanted
     assert not sorted(c for c in wanted if ord(c) not in has)
 

@@ -5,6 +5,7 @@ machine it carries no date and no random id, and its coordinates are rounded to 
 The background is transparent, so that the page decides between light and dark.
 """
 
+import dataclasses
 import hashlib
 import io
 import re
@@ -22,8 +23,10 @@ from matplotlib.figure import Figure
 
 from attnbook.colours import ROLES
 
-for _font in sorted((Path(__file__).parent.parent / "fonts").glob("*.otf")):
-    font_manager.fontManager.addfont(_font)
+FAMILY = "attention book"  # our font, under a name that no font of a system has
+for _path in sorted((Path(__file__).parent.parent / "fonts").glob("*.otf")):
+    _font = font_manager.ttfFontProperty(font_manager.get_font(_path))
+    font_manager.fontManager.ttflist.append(dataclasses.replace(_font, name=FAMILY))
 
 INK, SOFT, RULE = "#222222", "#5A5A5A", "#C8C8C8"
 WEIGHTS = LinearSegmentedColormap.from_list(
@@ -33,7 +36,7 @@ SIGNED = LinearSegmentedColormap.from_list(
     "signed", ["#8C510A", "#D8B365", "#FFFFFF", "#7FB5B5", "#01665E"]
 )
 STYLE: Any = {
-    "font.family": ["Noto Sans CJK SC", "DejaVu Sans"],
+    "font.family": [FAMILY, "DejaVu Sans"],
     "font.size": 10,
     "text.color": INK,
     "axes.edgecolor": SOFT,
@@ -59,6 +62,8 @@ STYLE: Any = {
 _NUMBER = re.compile(r"-?\d+\.\d{2,}")
 _HASHED = re.compile(r"\b[a-z][0-9a-f]{10}\b")
 _SCALE = re.compile(r"(scale\([^)]*\))")
+_GLYPH = re.compile(r'<path id="([^"]+)"(?: d="([^"]*)")? transform="scale')
+_NAME = re.compile(r'(?<=["#])[^"#<>]+(?=")')
 _IDLE = re.compile(r"<!--.*?-->|^ +|(?<=<g) id=\"\w+_\d+\"|\n(?=\n)", re.S | re.M)
 
 
@@ -75,7 +80,9 @@ def svg(figure: Figure) -> str:
     """The figure as SVG text: no date, coordinates rounded to a tenth, ids that follow from both.
 
     Matplotlib derives its ids from unrounded coordinates. Ours number the parts in order, behind a
-    mark of the picture, because some notebook viewers put all pictures into one page.
+    mark of the picture, because some notebook viewers put all pictures into one page. It names a
+    letter by its place in the font, which changes when a font gets one more; ours are named by
+    their shape.
     """
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
@@ -85,8 +92,9 @@ def svg(figure: Figure) -> str:
     body = "".join(p if p.startswith("scale(") else _NUMBER.sub(_tenth, p) for p in parts)
     for number, name in enumerate(dict.fromkeys(_HASHED.findall(body))):
         body = body.replace(name, f"part{number}")
-    mark = hashlib.sha256(body.encode()).hexdigest()[:6]
-    return re.sub(r"(?<=[\"#])(part\d+)\b", rf"\1-{mark}", body)
+    glyphs = {name: f"glyph-{_mark(shape)}" for name, shape in _GLYPH.findall(body)}
+    body = _NAME.sub(lambda name: glyphs.get(name[0], name[0]), body)
+    return re.sub(r"(?<=[\"#])(part\d+)\b", rf"\1-{_mark(body)}", body)
 
 
 def text_colour(role: str | None) -> str:
@@ -109,6 +117,10 @@ def bare(axes: Axes) -> None:
     """Take an axes' frame and ticks away, and keep its units square."""
     axes.set_axis_off()
     axes.set_aspect("equal")
+
+
+def _mark(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:6]
 
 
 def _tenth(match: re.Match[str]) -> str:
