@@ -1,12 +1,16 @@
 """The chapters print each exercise as the library holds it: card, stub, place of the solution."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+from chapters import Chapter
 
 from attnbook.exercises.catalogue import ALL, CHAPTERS
+from attnbook.exercises.diagnose import diagnose
 
+LIBRARIES = re.compile(r"\b(collections|copy|F|functools|itertools|math|nn|np|random|torch)\.\w")
 BOOK = Path(__file__).resolve().parent.parent / "book"
 SOLUTION = """:::{{solution}} {id}
 Stuck? `hint("{id}")` gives three hints, one at a time; `solution("{id}")` shows an answer once \
@@ -14,9 +18,13 @@ you have tried.
 :::"""
 
 
-def cells_of(name: str) -> dict[str, dict]:
+def notebook_of(name: str) -> Path:
     (path,) = BOOK.glob(f"{name.split('.')[0]}_*.ipynb")
-    cells = json.loads(path.read_text("utf8"))["cells"]
+    return path
+
+
+def cells_of(name: str) -> dict[str, dict]:
+    cells = json.loads(notebook_of(name).read_text("utf8"))["cells"]
     return {cell["id"]: cell | {"text": "".join(cell["source"])} for cell in cells}
 
 
@@ -29,6 +37,23 @@ def test_the_chapter_holds_the_exercise(name):
     assert cells[f"solution-{slug}"]["text"] == SOLUTION.format(id=name)
     outputs = cells[f"stub-{slug}"]["outputs"]
     assert ["".join(o["text"]) for o in outputs] == [f"○ {name} not attempted\n"]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_solution_as_shown_runs_after_the_chapters_imports_and_passes(name):
+    exercise = ALL[name]
+    assert "fmt:" not in exercise.solution()
+    space = Chapter(notebook_of(name).name).run()
+    exec(exercise.solution(), space)
+    assert diagnose(exercise, space[exercise.name]).kind == "passed"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_what_an_exercise_names_is_imported_in_its_chapter(name):
+    exercise = ALL[name]
+    told = exercise.prompt, exercise.stub, *exercise.hints, exercise.insight
+    named = LIBRARIES.findall("\n".join([*told, *(m.says for m in exercise.mistakes)]))
+    assert set(named) <= set(Chapter(notebook_of(name).name).run())
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)

@@ -14,7 +14,15 @@ from attnbook.__main__ import main
 from attnbook.exercises import check, guard, hint, log, progress, solution
 from attnbook.exercises.catalogue import ALL
 from attnbook.exercises.diagnose import first_difference, written_out
-from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw, same
+from attnbook.exercises.exercise import (
+    Case,
+    Exercise,
+    Mistake,
+    Property,
+    draw,
+    same,
+    without_annotations,
+)
 from attnbook.exercises.feedback import Feedback
 
 ASKED = "attnbook.exercises.catalogue.ALL"
@@ -310,6 +318,19 @@ def test_a_called_function_is_explained():
         check(0.5, "99.try")
 
 
+def test_readers_see_code_without_annotations_and_else_as_it_was():
+    code = (
+        "def mix(\n    é: Tensor, n: int = 3, *more: 'Tensor', **rest: dict[str, int]\n"
+        ") -> tuple[Tensor, 'ö']:\n    ü = é[1:2]; found: list[str] = []  # → list\n"
+        "    return {n: lambda x: x}, found\n"
+    )
+    assert without_annotations(code) == (
+        "def mix(\n    é, n = 3, *more, **rest\n"
+        "):\n    ü = é[1:2]; found = []  # → list\n"
+        "    return {n: lambda x: x}, found\n"
+    )
+
+
 # --- hints, solution, progress ---------------------------------------------------------------
 
 
@@ -342,6 +363,27 @@ def test_an_untouched_stub_is_no_try(capsys):
 
     assert told(capsys, stub) == "○ 99.try not attempted\n"
     assert log.read() == ({}, "")
+
+
+def test_an_answer_below_the_stubs_raise_is_no_try_and_is_told_why(capsys):
+    def compare(query, key):
+        raise NotImplementedError
+        return query @ key.mT
+
+    text = told(capsys, compare)
+    assert text == (
+        "○ 99.try not attempted: its line `raise NotImplementedError` still stops it; "
+        "delete that line.\n"
+    )
+    assert log.read() == ({}, "")
+
+
+def test_a_stub_without_its_comment_is_untouched(capsys):
+    def compare(query, key):
+        # fill in
+        raise NotImplementedError
+
+    assert told(capsys, compare) == "○ 99.try not attempted\n"
 
 
 def test_what_pytorch_has_not_implemented_is_a_try(capsys):

@@ -1,7 +1,6 @@
 """`:::{solution} 03.scores`: an exercise's hints and its solution, folded, from the library."""
 
 import inspect
-import textwrap
 
 from docutils import nodes
 from docutils.statemachine import StringList
@@ -29,7 +28,7 @@ class Solution(SphinxDirective):
         found: list[nodes.Node] = []
         for number, hint in enumerate(exercise.hints, 1):
             found += self.folded(f"Hint {number}", self.parsed(hint))
-        code = textwrap.dedent(inspect.getsource(exercise.reference)).strip()
+        code = exercise.solution()
         answer = nodes.literal_block(code, code, language="python")
         return found + self.folded("Solution", [answer, *self.parsed(exercise.insight)])
 

@@ -1,8 +1,8 @@
 """Exercises of chapter 2: from words to vectors."""
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 
 import torch
 import torch.nn.functional as F
@@ -218,7 +218,7 @@ gets nothing.
 """,
     stub="""
 def gradient(question):
-    raise NotImplementedError
+    raise NotImplementedError  # fill in the answers, then delete this line
     return {"a": None, "b": None, "c": None, "d": None, "e": None}[question]
 """,
     reference=gradient,
@@ -296,7 +296,7 @@ or `"neither"`.
 """,
     stub="""
 def notices(summary):
-    raise NotImplementedError
+    raise NotImplementedError  # fill in the answers, then delete this line
     return {"a": "", "b": "", "c": "", "d": "", "e": ""}[summary]
 """,
     reference=notices,
@@ -593,7 +593,7 @@ Pair = tuple[str, str]
 
 
 def merge_step(corpus: Corpus) -> Corpus:
-    counts = Counter(pair for word in corpus for pair in pairwise(word))
+    counts = Counter(pair for word in corpus for pair in itertools.pairwise(word))
     best = max(counts, key=lambda pair: counts[pair])
     merged = []
     for word in corpus:
@@ -651,16 +651,16 @@ def chosen(choose: Callable[[Corpus], Pair]) -> Callable[[Corpus], Corpus]:
 
 
 def most_common(corpus: Corpus) -> Pair:
-    return Counter(p for word in corpus for p in pairwise(word)).most_common(1)[0][0]
+    return Counter(p for word in corpus for p in itertools.pairwise(word)).most_common(1)[0][0]
 
 
 def last_of_the_best(corpus: Corpus) -> Pair:
-    counts = Counter(p for word in corpus for p in pairwise(word))
+    counts = Counter(p for word in corpus for p in itertools.pairwise(word))
     return next(p for p in reversed(counts) if counts[p] == max(counts.values()))
 
 
 def alphabetical(corpus: Corpus) -> Pair:
-    counts = Counter(p for word in corpus for p in pairwise(word))
+    counts = Counter(p for word in corpus for p in itertools.pairwise(word))
     return min(p for p in counts if counts[p] == max(counts.values()))
 
 
@@ -668,7 +668,7 @@ def once_a_word(corpus: Corpus) -> Corpus:
     """Merge the best pair only where it comes first in each word."""
     best, merged = most_common(corpus), []
     for word in corpus:
-        at = next((i for i, p in enumerate(pairwise(word)) if p == best), None)
+        at = next((i for i, p in enumerate(itertools.pairwise(word)) if p == best), None)
         merged.append(word if at is None else [*word[:at], "".join(best), *word[at + 2 :]])
     return merged
 
@@ -678,7 +678,7 @@ def overlapping(corpus: Corpus) -> Corpus:
     best, merged = most_common(corpus), []
     for word in corpus:
         pieces, taken = [], False
-        for piece, following in [*pairwise(word), (word[-1], "")]:
+        for piece, following in [*itertools.pairwise(word), (word[-1], "")]:
             match = (piece, following) == best
             if match or not taken:
                 pieces.append(piece + following if match else piece)
@@ -716,7 +716,7 @@ def merge_step(corpus):
             "once per word counted",
             chosen(
                 lambda corpus: Counter(
-                    p for word in corpus for p in dict.fromkeys(pairwise(word))
+                    p for word in corpus for p in dict.fromkeys(itertools.pairwise(word))
                 ).most_common(1)[0][0]
             ),
             "You counted each pair once per word. A pair that stands in a word twice counts twice.",
@@ -744,7 +744,7 @@ def merge_step(corpus):
             "rarest pair",
             chosen(
                 lambda corpus: min(
-                    (c := Counter(p for word in corpus for p in pairwise(word))),
+                    (c := Counter(p for word in corpus for p in itertools.pairwise(word))),
                     key=c.__getitem__,
                 )
             ),

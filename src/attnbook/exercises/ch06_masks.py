@@ -129,8 +129,13 @@ def causal(n_queries, n_keys):
 
 def verdict(program: str) -> str:
     return {
-        "a": "leak", "b": "blind", "c": "leak", "d": "sealed", "e": "sealed", "f": "leak",
-    }[program]  # fmt: skip
+        "a": "leak",
+        "b": "blind",
+        "c": "leak",
+        "d": "sealed",
+        "e": "sealed",
+        "f": "leak",
+    }[program]
 
 
 def misjudged(program: str, believed: str, says: str) -> Mistake:
@@ -162,7 +167,7 @@ moved; else `"sealed"`.
 """,
     stub="""
 def verdict(program):
-    raise NotImplementedError
+    raise NotImplementedError  # fill in the answers, then delete this line
     found = {"a": "", "b": "", "c": "", "d": "", "e": "", "f": ""}
     return found[program]
 """,
