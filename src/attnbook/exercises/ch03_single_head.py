@@ -246,7 +246,7 @@ rows that ask are Lq, the rows that answer Lk, both of width D before the projec
 """,
     stub="""
 def shapes(what, Lq, Lk, D, Dk, Dv):
-    raise NotImplementedError
+    raise NotImplementedError  # fill in the answers, then delete this line
     answers = {"scores": (), "weights": (), "output": (), "w_v": ()}
     return answers[what]
 """,
@@ -341,7 +341,7 @@ value has the largest share in the four outputs together?
 """,
     stub="""
 def read(question):
-    raise NotImplementedError
+    raise NotImplementedError  # fill in the answers, then delete this line
     return {"a": "", "b": "", "c": "", "d": ""}[question]
 """,
     reference=read,

@@ -54,7 +54,7 @@ tensor as a tuple, written with the sizes: `"query"` (after the split), `"weight
 """,
     stub="""
 def shapes(what, B, L, D, H, Dk, Dv):
-    raise NotImplementedError
+    raise NotImplementedError  # fill in the answers, then delete this line
     first = {"query": (), "weights": (), "context": ()}
     then = {"concat": (), "w_o": (), "output": ()}
     return (first | then)[what]
@@ -263,7 +263,7 @@ of W_O that belongs to head 0 to 0. Which head still leads 它 to 苹果 and sho
 """,
     stub="""
 def which_head(question):
-    raise NotImplementedError
+    raise NotImplementedError  # fill in the answers, then delete this line
     return {"a": "", "b": "", "c": "", "d": ""}[question]
 """,
     reference=which_head,

@@ -92,7 +92,7 @@ and values.
 """,
     stub="""
 def roles(situation):
-    raise NotImplementedError
+    raise NotImplementedError  # fill in the answers, then delete this line
     answers = {
         "translate": ("", ""),
         "paint": ("", ""),

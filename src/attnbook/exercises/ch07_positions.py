@@ -97,7 +97,7 @@ Six rows go through attention; then some are shuffled and go through once more.
 """,
     stub="""
 def after_shuffle(situation):
-    raise NotImplementedError
+    raise NotImplementedError  # fill in the answers, then delete this line
     first = {"bare": "", "places": "", "baggage": ""}
     then = {"context": "", "torn": "", "causal": ""}
     return (first | then)[situation]
@@ -620,7 +620,7 @@ training), or `"length"` (the model never reads more than in training). A word m
 """,
     stub="""
 def verdict(experiment):
-    raise NotImplementedError
+    raise NotImplementedError  # fill in the answers, then delete this line
     return {"A": "", "B": "", "C": "", "D": "", "E": ""}[experiment]
 """,
     reference=verdict,
