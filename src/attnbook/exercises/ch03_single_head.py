@@ -36,7 +36,7 @@ SCORES = Exercise(
     title="Compare every query with every key",
     level=1,
     minutes=5,
-    section="3.2",
+    section="3.6",
     prompt="""
 Write `scores(query, key)`: the scaled dot product of each query with each key. `query` has shape
 (..., Lq, Dk), `key` (..., Lk, Dk), and the answer (..., Lq, Lk). The dots stand for any number of
@@ -98,7 +98,7 @@ def scores(query, key):
         "`key.mT` swaps the last two axes and leaves batch and heads alone.",
         "`query @ key.mT`, divided by the square root of the width of one query.",
     ),
-    insight="One product, and every pair has met. The loop of section 3.2 did nothing else.",
+    insight="One product, and every pair has met. The loops of section 3.5 did nothing else.",
 )
 
 # --- 03.weights: a softmax that does not overflow --------------------------------------------
@@ -140,7 +140,7 @@ WEIGHTS = Exercise(
     title="A softmax that does not overflow",
     level=2,
     minutes=10,
-    section="3.3",
+    section="3.7",
     prompt="""
 Write `weights(scores)`: the softmax over each row, from `exp` and sums, without calling a softmax.
 `scores` has shape (..., Lq, Lk), and so has the answer. It must survive scores such as 1000 and
