@@ -33,7 +33,7 @@ help:
 
 env:
 	@command -v $(PYTHON) >/dev/null || { echo "attention book: there is no $(PYTHON) here; install Python 3.11 or newer" >&2; exit 1; }
-	@$(PYTHON) tools/bootstrap.py
+	@$(PYTHON) tools/bootstrap.py $(if $(filter file,$(origin PYTHON)),,--this-python)
 
 device: env
 	@$(BIN)/python tools/device.py

@@ -59,7 +59,9 @@ def test_formulas_that_cannot_be_set_say_why(tex: str, reason: str) -> None:
         render(tex, display=True)
 
 
-def build(folder: Path, text: str, part: str = "formulas") -> subprocess.CompletedProcess[str]:
+def build(
+    folder: Path, text: str, part: str = "formulas", builder: str = "html"
+) -> subprocess.CompletedProcess[str]:
     """Build one page with nothing but one part of our extension, strictly."""
     renderer = "html_math_renderer = 'katex'" if part == "formulas" else ""
     (folder / "conf.py").write_text(
@@ -70,8 +72,17 @@ def build(folder: Path, text: str, part: str = "formulas") -> subprocess.Complet
         encoding="utf8",
     )
     (folder / "index.md").write_text(text, encoding="utf8")
-    command = [sys.executable, "-m", "sphinx", "-W", "-n", "--keep-going", "-q", ".", "out"]
+    command = [sys.executable, "-m", "sphinx", "-W", "-n", "--keep-going", "-q"]
+    command += ["-b", builder, ".", "out"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("part", ["assets", "links", "search", "styles"])
+def test_a_builder_that_writes_no_pages_comes_to_its_end(part: str, tmp_path: Path) -> None:
+    """As in `make links`."""
+    done = build(tmp_path, "# Title\n\nText.\n", part, builder="linkcheck")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "output.txt").exists()
 
 
 def test_a_broken_formula_stops_the_build_and_names_its_line(tmp_path: Path) -> None:

@@ -57,10 +57,32 @@ def test_a_row_takes_the_place_of_an_older_one() -> None:
     assert other.endswith("\nText.\n")
 
 
-def test_uncommitted_changes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(validate, "git", lambda *command: " M src/attnbook/heads.py")
-    with pytest.raises(validate.Refused, match="commit your changes first"):
+@pytest.mark.parametrize("name", ["code.py", "new.py"])
+def test_what_is_not_committed_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(validate, "ROOT", tmp_path)
+    monkeypatch.setattr(validate, "PAGE", tmp_path / "page.md")
+    for file in ("code.py", "page.md"):
+        (tmp_path / file).write_text("1")
+    who = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+    for command in (("init",), ("add", "."), (*who, "commit", "--message=x")):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True, capture_output=True)
+    (tmp_path / "page.md").write_text("another row")  # which is no reason
+    assert re.fullmatch("[0-9a-f]{7}", validate.committed())
+    (tmp_path / name).write_text("2")
+    with pytest.raises(validate.Refused, match="commit your changes and new files first"):
         validate.committed()
+
+
+def test_a_run_of_nothing_is_no_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(PAGE)
+    monkeypatch.setattr(validate, "PAGE", page)
+    monkeypatch.setattr(validate, "committed", lambda: "abc1234")
+    for found, status in (((5, 5), (9, 9)), 0), (((5, 5), (0, 0)), 1), (((4, 5), (9, 9)), 1):
+        monkeypatch.setattr(validate, "run", lambda found=found: found)
+        assert validate.main() == status
 
 
 def test_the_page_has_rows_for_the_pinned_and_the_oldest_pytorch() -> None:

@@ -96,7 +96,7 @@ class Empty:
             cwd=cwd or self.folder,
             env=OUTSIDE | {"ATTNBOOK_PROGRESS": str(self.folder), "ATTNBOOK_DEVICE": "cpu"},
             capture_output=True,
-            text=True,
+            encoding="utf-8",
         )
 
     def packages(self) -> dict[str, str]:
@@ -161,7 +161,11 @@ def test_the_package_comes_from_the_wheel_with_all_that_it_needs(empty: Empty) -
 
 def test_the_exercises_are_listed_in_a_terminal(empty: Empty) -> None:
     here = subprocess.run(
-        [sys.executable, "-m", "attnbook", "list"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "attnbook", "list"],
+        env={**os.environ, "PYTHONIOENCODING": "cp1252"},  # as a pipe has it on Windows
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
     )
     there = empty.run("-m", "attnbook", "list")
     assert there.stdout == here.stdout

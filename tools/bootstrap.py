@@ -4,6 +4,8 @@ Nothing happens when requirements.txt, requirements-lock.txt and the package are
 Whatever goes wrong ends in one line that says what to do, and a second try goes on where this one
 stopped. On Windows, without make:  py tools\\bootstrap.py
 
+`--this-python`, which `make PYTHON=...` adds, makes it anew if it has another Python than this one.
+
 ATTNBOOK_TORCH names another PyTorch than the pinned one: a version, "oldest" (that pyproject.toml
 allows), "newest" or "nightly". Without it the next call brings the pinned environment back.
 
@@ -27,7 +29,7 @@ GOOD = ("python3.13", "python3.12", "python3.11", "python3.14")
 CPU_TORCH = "https://download.pytorch.org/whl/cpu"
 NIGHTLY_TORCH = "https://download.pytorch.org/whl/nightly/cpu"
 LOCK = "requirements-lock.txt"
-GIGABYTES = {"cpu": 3.0, "cuda": 9.0}  # free space for the environment and pip's temporary files
+GIGABYTES = {"cpu": 3.0, "gpu": 9.0}  # free space for the environment and pip's temporary files
 FULL = 0.1  # with fewer gigabytes free, that is why something failed
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -46,13 +48,15 @@ for info in site.glob("*.dist-info"):
         shutil.rmtree(info)
 """
 
-# Names PyTorch and what its builds bring, if it is not the version that is wanted. Builds for two
-# versions of CUDA share files: where both were once, each has lost some to the other.
+# Names PyTorch and what its builds bring, if it is not the version that is wanted, or a build for
+# the CPU where one for a GPU is wanted. Builds for two versions of CUDA share files: where both
+# were once, each has lost some to the other.
 OTHER_TORCH = """
 import importlib.metadata, re, sys
 family = {d.name: d.version for d in importlib.metadata.distributions()
           if re.match("(torch|triton|(cuda|nvidia)[-_].+)$", d.name)}
-if family.get("torch", "").partition("+")[0] != sys.argv[1]:
+version, _, build = family.get("torch", "").partition("+")
+if version != sys.argv[1] or build == "cpu" and sys.argv[2] == "gpu":
     print(*family)
 """
 
@@ -61,7 +65,7 @@ DISK = "the disk is full, or the folder for temporary files (TMPDIR): free some 
 TROUBLES = (
     (r"No space left on device|Errno 28|not enough space on the disk", DISK),
     (
-        r"from versions: none|NewConnectionError|NameResolutionError|Failed to establish|"
+        r"NewConnectionError|NameResolutionError|Failed to establish|"
         r"Could not fetch URL|Connection refused|ConnectTimeout|ReadTimeout|ProxyError|SSLError|"
         r"Connection broken|IncompleteRead|Network is unreachable",
         "pip reaches no package index: check the network connection, " + AGAIN,
@@ -69,7 +73,9 @@ TROUBLES = (
     (
         r"No matching distribution found|ResolutionImpossible",
         "a pinned package, or the PyTorch that ATTNBOOK_TORCH names, has no build for this machine "
-        "and Python {0}; see 'Dependencies' in CONTRIBUTING.md".format(platform.python_version()),
+        "and Python {0}, or your index lacks it; see 'Dependencies' in CONTRIBUTING.md".format(
+            platform.python_version()
+        ),
     ),
     (
         r"DO NOT MATCH THE HASHES",
@@ -87,6 +93,11 @@ def main():
     """Make .venv fit, or say in one line why not; return the exit status."""
     if not OLDEST <= sys.version_info[:2] <= NEWEST:
         return other_python()
+    if sys.platform == "darwin" and platform.machine() == "x86_64":
+        return stop(
+            "PyTorch has no builds for Macs with Intel processors any more, nor for a "
+            "Python made for them; on Apple silicon install a Python for arm64"
+        )
     try:
         make_environment(os.path.join(ROOT, ".venv"))
     except Trouble as trouble:
@@ -146,14 +157,16 @@ def make_environment(folder):
     """Create the environment where it is missing or unusable, and install what changed."""
     wanted = fingerprint()
     stamp = os.path.join(folder, "attention-book.txt")
-    if read(stamp) == wanted:
-        return
     python = os.path.join(
         folder, *(["Scripts", "python.exe"] if os.name == "nt" else ["bin", "python"])
     )
+    named = "--this-python" in sys.argv
+    oldest, newest = (sys.version_info[:2],) * 2 if named else (OLDEST, NEWEST)
     fits = "import pip, sys; sys.exit(not {0} <= sys.version_info[:2] <= {1})".format(
-        OLDEST, NEWEST
+        tuple(oldest), tuple(newest)
     )
+    if read(stamp) == wanted and (not named or starts(python, fits)):
+        return
     if os.path.exists(stamp):
         os.remove(stamp)  # from here to the end the environment is neither the old nor the new one
     if starts(python, fits):
@@ -168,10 +181,10 @@ def make_environment(folder):
 
 
 def fingerprint():
-    """What the environment hangs on: the pins, PyTorch, the package, the checkout's place."""
+    """What it hangs on: the pins, PyTorch and its build, the package, the checkout's place."""
     package = read(os.path.join(ROOT, "pyproject.toml")).partition("[tool.ruff]")[0]
     pins = [read(os.path.join(ROOT, name)) for name in ("requirements.txt", LOCK)]
-    whole = "\n".join([ROOT, package, other_torch()] + pins)
+    whole = "\n".join([ROOT, package, other_torch(), torch_build()] + pins)
     return hashlib.sha256(whole.encode("utf-8")).hexdigest()
 
 
@@ -198,7 +211,7 @@ def read(path):
 
 def check_space():
     """Say at once that the disk is too full, not after an hour of download."""
-    need = GIGABYTES["cpu" if wants_cpu_torch() or sys.platform != "linux" else "cuda"]
+    need = GIGABYTES[torch_build()]
     free = free_gigabytes()
     if free < need:
         raise Trouble(
@@ -224,6 +237,11 @@ def create(folder):
 def wants_cpu_torch():
     """Whether PyTorch's smaller build without CUDA will do: on Linux without an NVIDIA driver."""
     return sys.platform == "linux" and not find_program("nvidia-smi")
+
+
+def torch_build():
+    """The kind of build that is wanted: for a GPU where there is the driver of one."""
+    return "cpu" if sys.platform != "linux" or wants_cpu_torch() else "gpu"
 
 
 def install(python):
@@ -260,7 +278,7 @@ def wanted_torch():
 
 def remove_other_torch(python):
     """Remove another PyTorch than the wanted one, with what it brought."""
-    command = [python, "-c", OTHER_TORCH, wanted_torch()]
+    command = [python, "-c", OTHER_TORCH, wanted_torch(), torch_build()]
     family = subprocess.check_output(command, universal_newlines=True).split()
     if family:
         run([python, "-m", "pip", "uninstall", "--quiet", "--yes"] + family)

@@ -6,6 +6,7 @@ hash, a permission too many, a text from outside that ends up in a command.
     .venv/bin/python tools/check_workflows.py [folder]    (.github, unless another is named)
 """
 
+import os
 import shutil
 import subprocess
 import sys
@@ -25,9 +26,13 @@ def main(arguments: list[str]) -> int:
         files = [str(path) for path in sorted(folder.glob(pattern))]
         command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema]
         commands += [command + files] if files else []
+    tokens = {"GH_TOKEN", "GITHUB_TOKEN", "ZIZMOR_GITHUB_TOKEN"}  # an empty one is refused
+    environment = {name: value for name, value in os.environ.items() if name not in tokens}
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     status = 0
-    for checker in [subprocess.Popen(each, encoding="utf-8", **pipes) for each in commands]:
+    for checker in [
+        subprocess.Popen(each, encoding="utf-8", env=environment, **pipes) for each in commands
+    ]:
         said = checker.communicate()[0]
         if checker.returncode:
             print(said, file=sys.stderr)

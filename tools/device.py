@@ -23,7 +23,8 @@ def trouble() -> str | None:
     if asked() not in DEVICES:
         return f"DEVICE={asked()}: it must be cpu, cuda or rehearsal"
     if asked() == "cuda" and not torch.cuda.is_available():
-        return f"DEVICE=cuda, but PyTorch {torch.__version__} sees no CUDA device here"
+        build = "" if torch.version.cuda else ", and is a build without CUDA"
+        return f"DEVICE=cuda, but PyTorch {torch.__version__} sees no CUDA device here{build}"
     return None
 
 

@@ -77,7 +77,10 @@ def resolve(requirements: str, before: str, *options: str) -> str:
 def why(said: str) -> str:
     """In one line, why uv found no versions."""
     if re.search(r"error sending request|dns error|Failed to fetch|Connection refused", said):
-        return "uv reaches no package index: check the network connection, then run it again"
+        return (
+            "uv reaches no package index: check the network connection, or name your own index in "
+            "UV_DEFAULT_INDEX, then run it again"
+        )
     lines = [line.strip() for line in said.splitlines() if "warning" not in line and line.strip()]
     return "no versions fit together: " + " ".join(lines)
 

@@ -34,6 +34,9 @@ from nbformat import NotebookNode
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
 from nbval.plugin import get_sanitize_patterns
 
+# What zmq says of the event loop on Windows, where it helps itself.
+warnings.filterwarnings("ignore", "Proactor event loop does not implement", RuntimeWarning)
+
 ROOT = Path(__file__).resolve().parents[1]
 SANITIZE = ROOT / "tests" / "nbval.cfg"
 CELL_TIMEOUT = 600  # seconds, as in `make nbval`

@@ -51,14 +51,16 @@ def main() -> int:
     row = cells(tests, notebooks, commit)
     PAGE.write_text(with_row(page, row), encoding="utf-8")
     print(line(row))
-    return 0 if all(right == all_ for right, all_ in (tests, notebooks)) else 1
+    return 0 if all(right == all_ > 0 for right, all_ in (tests, notebooks)) else 1
 
 
 def committed() -> str:
     """The commit that is checked out, if what it holds is what will run."""
     page = PAGE.relative_to(ROOT).as_posix()
-    if git("status", "--porcelain", "--untracked-files=no", "--", ".", f":!{page}"):
-        raise Refused("commit your changes first: a row names the commit that it is about")
+    if git("status", "--porcelain", "--", ".", f":!{page}"):
+        raise Refused(
+            "commit your changes and new files first: a row names the commit that it is about"
+        )
     return git("rev-parse", "--short=7", "HEAD")
 
 

@@ -1,6 +1,7 @@
 """python -m attnbook: the exercises in a terminal."""
 
 import argparse
+import sys
 
 from attnbook import exercises
 from attnbook.exercises import log
@@ -8,6 +9,10 @@ from attnbook.exercises.catalogue import CHAPTERS, find
 
 
 def main() -> None:
+    """Do what the command line says."""
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure:
+        reconfigure(encoding="utf-8")  # a pipe on Windows has no ★ in its alphabet
     parser = argparse.ArgumentParser(prog="python -m attnbook", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="all exercises, chapter by chapter")

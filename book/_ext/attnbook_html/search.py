@@ -108,7 +108,9 @@ class Sections(HTMLParser):
 
 
 def write_texts(app: Sphinx, exception: Exception | None) -> None:
-    """Write searchtexts.js, for search.html alone."""
+    """Write searchtexts.js, for search.html alone. A builder of another kind writes no pages."""
+    if exception or app.builder.format != "html":
+        return
     pages = {
         page: Sections(Path(app.outdir, f"{page}.html").read_text("utf8")).texts()
         for page in sorted(app.env.found_docs)
