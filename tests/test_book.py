@@ -144,6 +144,18 @@ def test_nothing_is_too_wide_for_a_desk(opened: Opened) -> None:
     assert opened.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
+def test_what_is_printed_fits_a_desk(opened: Opened) -> None:
+    # source code may be wider, and the Rosetta table of eight columns
+    cut = opened.page.evaluate(
+        """[...document.querySelectorAll(
+               '.output:is(.stream, .text_plain) pre,' +
+               '.pst-scrollable-table-container:not(:has(th:nth-child(7)))')]
+            .filter(e => e.scrollWidth > e.clientWidth + 8)
+            .map(e => e.innerText.slice(0, 100))"""
+    )
+    assert cut == []
+
+
 def test_pictures_load_and_say_what_they_show(opened: Opened) -> None:
     pictures = opened.page.evaluate(
         """[...document.querySelectorAll('article img')].map(
@@ -335,6 +347,25 @@ def test_the_theme_can_be_switched_from_the_keyboard(browser: Browser) -> None:
     assert page.evaluate(theme) == "dark"
     page.reload()
     assert page.evaluate(theme) == "dark"
+    window.close()
+
+
+@pytest.mark.parametrize("width", [1280, PHONE["width"]])
+def test_the_focus_is_seen_on_every_button_of_the_header(
+    browser: Browser, theme: str, width: int
+) -> None:
+    size = {"width": width, "height": 844}
+    window = context(browser, color_scheme=theme, viewport=size)
+    page = Opened(window, CHAPTERS[-1]).page
+    page.keyboard.press("Tab")  # the ring is for those who use the keyboard
+    buttons = page.locator(".bd-header-article :is(a, button):visible").all()
+    assert len(buttons) >= 2
+    for button in buttons:
+        button.focus()
+        ring = button.evaluate(
+            "e => [getComputedStyle(e).outlineStyle, parseFloat(getComputedStyle(e).outlineWidth)]"
+        )
+        assert ring == ["solid", 3], button.get_attribute("aria-label")
     window.close()
 
 
