@@ -83,6 +83,17 @@ def font_list(fonts: list[font_manager.FontEntry]) -> Iterator[None]:
     manager._findfont_cached.cache_clear()
 
 
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_a_machines_own_settings_draw_nothing(name, drawn):
+    DRAWINGS[name](WEIGHTS)
+    own = {"axes.grid": True, "lines.linewidth": 7, "font.size": 20, "savefig.bbox": "tight"}
+    own |= {"axes.facecolor": "black", "xtick.direction": "in", "svg.image_inline": False}
+    with matplotlib.rc_context(own):
+        DRAWINGS[name](WEIGHTS)
+        assert matplotlib.rcParams["lines.linewidth"] == 7
+    assert drawn[0] == drawn[1]
+
+
 def test_a_font_of_the_system_draws_nothing(drawn):
     known = font_manager.fontManager.ttflist
     other = Path(matplotlib.get_data_path(), "fonts", "ttf", "STIXGeneral.ttf")

@@ -70,7 +70,9 @@ _IDLE = re.compile(r"<!--.*?-->|^ +|(?<=<g) id=\"\w+_\d+\"|\n(?=\n)", re.S | re.
 @contextmanager
 def canvas(width: float, height: float) -> Iterator[Figure]:
     """Give a figure of width x height inches to draw on, and display it at the end as SVG."""
-    with mpl.rc_context(STYLE):
+    with mpl.rc_context():
+        mpl.rcdefaults()  # whatever this machine has in its matplotlibrc
+        mpl.rcParams.update(STYLE)
         figure = Figure(figsize=(width, height), layout="constrained")
         yield figure
         display(SVG(svg(figure)))
