@@ -14,16 +14,9 @@ from attnbook.__main__ import main
 from attnbook.exercises import check, guard, hint, log, progress, solution
 from attnbook.exercises.catalogue import ALL
 from attnbook.exercises.diagnose import first_difference, written_out
-from attnbook.exercises.exercise import (
-    Case,
-    Exercise,
-    Mistake,
-    Property,
-    draw,
-    same,
-    without_annotations,
-)
+from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw, same
 from attnbook.exercises.feedback import Feedback
+from attnbook.exercises.source import without_annotations
 
 ASKED = "attnbook.exercises.catalogue.ALL"
 

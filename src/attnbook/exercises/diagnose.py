@@ -4,9 +4,6 @@ An exception, in the reader's own line; an argument written to; the wrong kind o
 shape, by axis; the misunderstanding by name; a broken property; the smallest failing case.
 """
 
-import ast
-import inspect
-import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +13,7 @@ from torch import Generator, Tensor
 from attnbook.exercises.exercise import Case, Exercise, Mistake, same
 from attnbook.exercises.feedback import Feedback
 from attnbook.exercises.guard import SECONDS, Outcome, TooLong, call, own_line
+from attnbook.exercises.source import is_filled_in
 from attnbook.show import device
 
 UNTOUCHED = "not attempted"
@@ -30,7 +28,7 @@ def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) ->
     for case in cases:
         outcomes.append(call(function, case.arguments))
         if is_untouched(outcomes[-1].error):
-            says = STILL_RAISES if is_filled_in(exercise, function) else ""
+            says = STILL_RAISES if is_filled_in(exercise.stub, function) else ""
             return Feedback("info", f"{exercise.id} {UNTOUCHED}", says)
         if isinstance(outcomes[-1].error, TooLong):
             break
@@ -47,20 +45,6 @@ def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) ->
 def is_untouched(error: BaseException | None) -> bool:
     """Whether the stub raised this: PyTorch's own errors of that kind say what is missing."""
     return isinstance(error, NotImplementedError) and not error.args
-
-
-def is_filled_in(exercise: Exercise, function: Callable[..., Any]) -> bool:
-    """Whether the function says more than the stub, as far as its source can be read."""
-    try:
-        return statements(inspect.getsource(function)) != statements(exercise.stub)
-    except (OSError, TypeError, SyntaxError):
-        return False
-
-
-def statements(code: str) -> list[str]:
-    """What stands in the body of a function, however it is laid out and commented."""
-    function = ast.parse(textwrap.dedent(code)).body[0]
-    return [ast.dump(statement) for statement in getattr(function, "body", [])]
 
 
 def on_device(case: Case) -> Case:

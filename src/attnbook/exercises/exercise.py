@@ -1,9 +1,6 @@
 """What an exercise is: a card, a reference, cases, mistakes that learners make, and hints."""
 
-import ast
-import inspect
 import math
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Generator, Tensor
+
+from attnbook.exercises import source
 
 
 @dataclass(frozen=True)
@@ -85,27 +84,7 @@ class Exercise:
 
     def solution(self) -> str:
         """The reference as readers are shown it: it runs in the chapter."""
-        return without_annotations(textwrap.dedent(inspect.getsource(self.reference)).strip())
-
-
-def without_annotations(code: str) -> str:
-    """The code without its annotations, whose names no chapter imports; else as it was."""
-    text = code.encode()  # ast counts bytes
-    lines = text.splitlines(keepends=True)
-
-    def place(line: int, column: int) -> int:
-        return sum(map(len, lines[: line - 1])) + column
-
-    cuts = []
-    for node in ast.walk(ast.parse(code)):
-        for mark, field_name in (b":", "annotation"), (b"->", "returns"):
-            if found := getattr(node, field_name, None):
-                start = text.rindex(mark, 0, place(found.lineno, found.col_offset))
-                end = place(found.end_lineno, found.end_col_offset)
-                cuts.append((len(text[:start].rstrip()), end))
-    for start, end in sorted(cuts, reverse=True):
-        text = text[:start] + text[end:]
-    return text.decode()
+        return source.shown(self.reference)
 
 
 def same(got: Any, wanted: Any) -> bool:
