@@ -296,4 +296,4 @@ def test_the_container_makes_the_environment_and_shows_what_make_serves() -> Non
     gigabytes = {
         name: int(container["hostRequirements"][name][:-2]) for name in ("memory", "storage")
     }
-    assert gigabytes["storage"] > bootstrap.GIGABYTES["cuda"]
+    assert gigabytes["storage"] > bootstrap.GIGABYTES["gpu"]
