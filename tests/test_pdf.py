@@ -15,6 +15,7 @@ import numpy as np
 import pikepdf
 import pypdfium2
 import pytest
+import yaml
 from bs4 import BeautifulSoup
 from pikepdf import Dictionary, Pdf
 from playwright.sync_api import Browser
@@ -331,9 +332,8 @@ def test_the_file_says_what_it_is(made: Path, pdf: Pdf) -> None:
     info = {key: str(value) for key, value in pdf.docinfo.items()}
     assert info["/Title"] == "Attention, from the library up"
     assert info["/Author"] == "The attention book authors"
-    assert info["/Subject"].startswith(
-        "An executable book on attention: from a query in a library to"
-    )
+    described = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["sphinx"]["config"]
+    assert info["/Subject"] == described["html_context"]["description"]
     assert set(info) == {"/Title", "/Author", "/Subject"}  # no date, no machine
     assert str(pdf.Root.Lang) == "en"
     assert pdf.Root.PageMode == "/UseOutlines"
