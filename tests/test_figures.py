@@ -78,9 +78,11 @@ def font_list(fonts: list[font_manager.FontEntry]) -> Iterator[None]:
     known = manager.ttflist
     manager.ttflist = fonts
     manager._findfont_cached.cache_clear()
-    yield
-    manager.ttflist = known
-    manager._findfont_cached.cache_clear()
+    try:
+        yield
+    finally:
+        manager.ttflist = known
+        manager._findfont_cached.cache_clear()
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
