@@ -36,28 +36,28 @@ env:
 	@$(PYTHON) tools/bootstrap.py $(if $(filter file,$(origin PYTHON)),,--this-python)
 
 device: env
-	@$(BIN)/python tools/device.py
+	@$(BIN)/python -m tools.device
 
 # After a failure Sphinx would not repeat the warnings of pages it has read: it reads all again.
 book: env
 	@$(BIN)/jupyter-book build . -W -n --keep-going || { rm -rf _build/.doctrees; exit 1; }
 
 zip: book
-	@$(BIN)/python tools/make_zip.py
+	@$(BIN)/python -m press.pack
 
 serve: book
 	@echo "The book is at http://localhost:$(PORT)/  (Ctrl-C ends it)"
 	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
 
 pdf: book
-	@$(BIN)/python tools/make_pdf.py
+	@$(BIN)/python -m press.pdf
 
 lab: env
-	@$(BIN)/python tools/copy_notebooks.py
+	@$(BIN)/python -m tools.copies
 	@$(BIN)/jupyter lab my
 
 run: env
-	@$(BIN)/python tools/run_notebooks.py $(if $(FORCE),--force) $(NB)
+	@$(BIN)/python -m tools.run $(if $(FORCE),--force) $(NB)
 
 nbval: device
 	@$(BIN)/pytest --nbval $(or $(NB),book)
@@ -66,20 +66,20 @@ check: env
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
-	@$(BIN)/python tools/notebook_rules.py
-	@$(BIN)/python tools/check_workflows.py
+	@$(BIN)/python -m tools.rules
+	@$(BIN)/python -m tools.workflows
 
 test: device check book
 	@$(BIN)/pytest --nbval tests book
 
 validate: device
-	@$(BIN)/python tools/validate.py
+	@$(BIN)/python -m tools.validate
 
 bench: env
 	@$(BIN)/python benchmarks/attention.py
 
 lighthouse: book
-	@$(BIN)/python tools/lighthouse.py
+	@$(BIN)/python -m press.lighthouse
 
 # uv makes the wheel from an archive of the sources, so that nothing left over gets into it; what
 # setuptools needs is in the environment, so no network is asked.
@@ -94,11 +94,11 @@ links: env
 		echo "attention book: the links called broken above lead nowhere, or the network is away" >&2; exit 1; }
 
 upgrade: env
-	@$(BIN)/python tools/upgrade.py $(PKG)
+	@$(BIN)/python -m tools.upgrade $(PKG)
 
 lock: env
-	@$(BIN)/python tools/lock.py
+	@$(BIN)/python -m tools.lock
 
 clean:
 	rm -rf _build .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests tools book benchmarks -name __pycache__ -prune -exec rm -rf {} +
+	find src tests tools press book benchmarks -name __pycache__ -prune -exec rm -rf {} +

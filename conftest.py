@@ -4,19 +4,23 @@ On CUDA each notebook has one test more, after its last cell: that it did use th
 """
 
 import os
-import sys
 from pathlib import Path
 
-import device
 import pytest
 import torch
 from nbval.plugin import IPyNbFile
 
-TESTS = Path(__file__).parent / "tests"
-REHEARSAL = f"import sys; sys.path.append({str(TESTS)!r}); import rehearsal; rehearsal.start()"
+from tools import device
+from tools.common import ROOT
+
+REHEARSAL = (
+    f"import sys; sys.path.append({str(ROOT)!r}); "
+    "from tests.support import rehearsal; rehearsal.start()"
+)
 ALLOCATED = "__import__('torch').cuda.memory_stats().get('allocation.all.allocated', 0)"
 SECONDS = 120  # to answer a line asked of a kernel
 
+pytest.register_assert_rewrite("tests.support")  # before anything imports them
 asked = device.asked()
 on_the_gpu: dict[str, int] = {}  # how many tensors each notebook put there
 
@@ -28,8 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
         pytest.exit(trouble, returncode=1)
     os.environ["ATTNBOOK_DEVICE"] = "cpu" if asked == "cpu" else "cuda"
     if asked == "rehearsal":
-        sys.path.append(str(TESTS))
-        import rehearsal
+        from tests.support import rehearsal
 
         rehearsal.start()
 

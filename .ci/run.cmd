@@ -5,7 +5,7 @@ cd /d "%~dp0.."
 .venv\Scripts\ruff check || exit /b 1
 .venv\Scripts\ruff format --check || exit /b 1
 .venv\Scripts\mypy || exit /b 1
-.venv\Scripts\python tools\notebook_rules.py || exit /b 1
-.venv\Scripts\python tools\check_workflows.py || exit /b 1
+.venv\Scripts\python -m tools.rules || exit /b 1
+.venv\Scripts\python -m tools.workflows || exit /b 1
 .venv\Scripts\jupyter-book build . -W -n --keep-going || exit /b 1
 .venv\Scripts\pytest --nbval tests book || exit /b 1

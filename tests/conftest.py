@@ -6,26 +6,25 @@ ATTNBOOK_REQUIRE_BROWSER=1 makes that a failure.
 """
 
 import os
-import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import torch
-from browser import FLAGS, chromiums
 from hypothesis import settings
-from on_device import OnDevice, move_test
 from playwright.sync_api import Browser, sync_playwright
 
 import attnbook
+from press.browser import FLAGS, chromiums
+from tests.support.on_device import OnDevice, move_test
+from tools.common import ROOT
 
-# Where the tests run on a GPU: these put there what they make, those call device() as a reader
-# does, and the rest, on pages, tools and processes, stays as it is.
-MOVED = r"test_(attention|heads|masks|parity_models|positions|training)"
-AS_READERS = r"test_(chapter_\d\d|exercises|exercise_engine|show)"
+# What a test's room meets where the tests run on a GPU. The tests of the library are put there with
+# what they make; those of exercises and notebooks call device(), as a reader does; the rest, on
+# figures, pages, tools and processes, stays on the CPU.
+MOVED, AS_READERS, ON_CPU = {"library"}, {"exercises", "notebooks"}, {"figures", "press", "project"}
 
 settings.register_profile("book", deadline=None, derandomize=True)
 settings.load_profile("book")
@@ -34,10 +33,11 @@ settings.load_profile("book")
 @pytest.fixture(autouse=True)
 def on_the_device(request, monkeypatch):
     """Where the tests are to run on a GPU, put there what they make."""
-    module = request.module.__name__
-    if os.environ["ATTNBOOK_DEVICE"] == "cpu" or re.fullmatch(AS_READERS, module):
+    room = request.path.relative_to(ROOT / "tests").parts[0]
+    assert room in MOVED | AS_READERS | ON_CPU, f"tests/{room}/ is no room of tests/conftest.py"
+    if os.environ["ATTNBOOK_DEVICE"] == "cpu" or room in AS_READERS:
         yield
-    elif re.fullmatch(MOVED, module) and not request.node.get_closest_marker("on_cpu"):
+    elif room in MOVED and not request.node.get_closest_marker("on_cpu"):
         attnbook.device()  # which sets how a GPU computes
         move_test(request.node, monkeypatch)
         with OnDevice():
@@ -71,7 +71,7 @@ def undisturbed(monkeypatch):
 
 def pytest_terminal_summary(terminalreporter):
     """After the proof of the exercises has run, print what it counted."""
-    module = sys.modules.get("test_exercises") or sys.modules.get("tests.test_exercises")
+    module = sys.modules.get("tests.exercises.test_exercises")
     if module is not None and any(
         "test_mutants_are_rejected" in report.nodeid
         for report in terminalreporter.stats.get("passed", ())
@@ -101,7 +101,7 @@ def book() -> None:
     jupyter_book = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
     build = subprocess.run(
         [*jupyter_book, "build", ".", "-W", "-n", "--keep-going"],
-        cwd=Path(__file__).parents[1],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,

@@ -2,7 +2,7 @@
 
 cpu        where they run unless told otherwise
 cuda       an NVIDIA GPU
-rehearsal  a GPU played by the CPU: tests/rehearsal.py
+rehearsal  a GPU played by the CPU: tests/support/rehearsal.py
 """
 
 import os

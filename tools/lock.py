@@ -19,7 +19,8 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from tools.common import ROOT, UserError
+
 REQUIREMENTS = ROOT / "requirements.txt"
 LOCK = ROOT / "requirements-lock.txt"
 OPTIONS = [
@@ -34,17 +35,13 @@ HEADER = """\
 """
 
 
-class Failed(Exception):
-    """There is no lock for these requirements, for the reason given."""
-
-
 def main() -> int:
     """Write the lock; return the exit status."""
     before = LOCK.read_text("utf-8") if LOCK.exists() else ""
     requirements = REQUIREMENTS.read_text("utf-8")
     try:
         after = signed(resolve(requirements, before), requirements)
-    except Failed as error:
+    except UserError as error:
         print(f"attention book: {error} (requirements-lock.txt is as it was)", file=sys.stderr)
         return 1
     if after == before:
@@ -70,13 +67,13 @@ def resolve(requirements: str, before: str, *options: str) -> str:
             encoding="utf-8",
         )
         if done.returncode:
-            raise Failed(why(done.stderr))
+            raise UserError(why(done.stderr))
         return lock.read_text("utf-8")
 
 
 def why(said: str) -> str:
     """In one line, why uv found no versions."""
-    if re.search(r"error sending request|dns error|Failed to fetch|Connection refused", said):
+    if re.search(r"error sending request|dns error|UserError to fetch|Connection refused", said):
         return (
             "uv reaches no package index: check the network connection, or name your own index in "
             "UV_DEFAULT_INDEX, then run it again"

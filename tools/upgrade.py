@@ -17,17 +17,14 @@ import sys
 import textwrap
 from pathlib import Path
 
-import lock
-from lock import LOCK, REQUIREMENTS, ROOT
+from tools import lock
+from tools.common import ROOT, UserError
+from tools.lock import LOCK, REQUIREMENTS
 
 BINDER = ROOT / "binder" / "requirements.txt"
 FILES = (REQUIREMENTS, LOCK, BINDER)
 RESULTS = ROOT / "_build" / "upgrade"
 PIN = re.compile(r"^([\w.-]+)==([^\s;+]+)(\+\w+)?( *)", re.M)
-
-
-class Refused(Exception):
-    """Nothing is raised, for the reason given."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -48,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(table(old, new), flush=True)
         installing = True
         make_environment()
-    except (Refused, lock.Failed, OSError, KeyboardInterrupt) as error:
+    except (UserError, OSError, KeyboardInterrupt) as error:
         for path, content in before.items():
             path.write_bytes(content)
         reason = str(error) or "interrupted"
@@ -67,7 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def refuse_uncommitted() -> None:
-    """Raise `Refused` if git could not bring the files back as they are."""
+    """Raise `UserError` if git could not bring the files back as they are."""
     done = subprocess.run(
         ["git", "status", "--porcelain", "--", *FILES],
         cwd=ROOT,
@@ -75,10 +72,10 @@ def refuse_uncommitted() -> None:
         encoding="utf-8",
     )
     if done.returncode:
-        raise Refused("this is no git checkout, so nothing would remember the old versions")
+        raise UserError("this is no git checkout, so nothing would remember the old versions")
     if done.stdout:
         changed = ", ".join(done.stdout.split()[1::2])
-        raise Refused(f"commit {changed} first, so that you can go back")
+        raise UserError(f"commit {changed} first, so that you can go back")
 
 
 def pins() -> dict[str, str]:
@@ -99,7 +96,7 @@ def pins_in(text: str) -> dict[str, str]:
 def raise_pins(package: str | None) -> None:
     """Write the files with the newest versions, of all packages or of one."""
     if package and package.lower() not in pins():
-        raise Refused(f"{package} is not among the packages in {LOCK.name}")
+        raise UserError(f"{package} is not among the packages in {LOCK.name}")
     text = REQUIREMENTS.read_text("utf-8")
     fixed = {"torch"} - {package}
     open_text = PIN.sub(lambda pin: pin[0] if pin[1] in fixed else f"{pin[1]}>={pin[2]} ", text)
@@ -108,7 +105,7 @@ def raise_pins(package: str | None) -> None:
     newest = pins_in(found)
     for name in asked_for():
         if len(re.findall(rf"^{re.escape(name)}==", found, re.M)) > 1:
-            raise Refused(f"{name} would need two versions for two Pythons: add it to limits.txt")
+            raise UserError(f"{name} would need two versions for two Pythons: add it to limits.txt")
 
     def newer(pin: re.Match[str]) -> str:
         raised = f"{pin[1]}=={newest[pin[1].lower()]}{pin[3] or ''}"
@@ -135,19 +132,19 @@ def table(old: dict[str, str], new: dict[str, str]) -> str:
 def make_environment() -> None:
     """Install what the files say now."""
     if subprocess.run([sys.executable, ROOT / "tools" / "bootstrap.py"]).returncode:
-        raise Refused("the new versions were not installed")
+        raise UserError("the new versions were not installed")
 
 
 def show_outputs(notebooks: list[Path]) -> None:
     """Run each notebook in memory and show which cells give other outputs than in its file."""
-    import run_notebooks as runner  # only now: what it imports has just been replaced
+    from tools import run as runner  # only now: what it imports has just been replaced
 
     RESULTS.mkdir(parents=True, exist_ok=True)
     for path in notebooks:
         stored = runner.read(path)
         try:
             now = runner.run(path, copy.deepcopy(stored), runner.settings()[0])
-        except runner.Refused as error:
+        except UserError as error:
             print(f"\n{path.name}: {error}", flush=True)
             continue
         (RESULTS / path.name).write_text(runner.text_of(now), "utf-8", newline="\n")

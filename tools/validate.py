@@ -8,7 +8,6 @@ out right, failures included. A new run of the same combination takes the place 
 """
 
 import platform
-import re
 import subprocess
 import sys
 import tempfile
@@ -16,25 +15,22 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import device
 import torch
 from packaging.version import Version
 
-ROOT = Path(__file__).resolve().parents[1]
+from tools import device
+from tools.common import ROOT, UserError
+
 PAGE = ROOT / "book" / "validation.md"
 START, END = "<!-- rows: make validate writes them -->\n", "<!-- end of rows -->\n"
 HEAD = ("computed on", "Python", "PyTorch", "tests", "cells", "commit")
 KEY = 3  # so many columns say which combination a row is about
 
-# The tests that compute; those of pages and tools are the same on every device.
-COMPUTE = r"test_(attention|chapter|exercise|figures|heads|masks|parity|positions|sentence|show|tr)"
+# The rooms of the tests that compute; pages and tools are the same on every device.
+ROOMS = [f"tests/{room}" for room in ("library", "exercises", "figures", "notebooks")]
 PYTEST = [sys.executable, "-m", "pytest", "--nbval", "-o", "junit_family=xunit1"]
 
 Counts = tuple[int, int]  # right, all
-
-
-class Refused(Exception):
-    """Nothing was run or written, for the reason given."""
 
 
 def main() -> int:
@@ -43,9 +39,9 @@ def main() -> int:
         commit = committed()
         page = PAGE.read_text("utf-8")
         if not (START in page and END in page):
-            raise Refused(f"{PAGE.name} has lost the lines around its table: {START.strip()}")
+            raise UserError(f"{PAGE.name} has lost the lines around its table: {START.strip()}")
         tests, notebooks = run()
-    except Refused as error:
+    except UserError as error:
         print(f"attention book: {error}", file=sys.stderr)
         return 1
     row = cells(tests, notebooks, commit)
@@ -58,7 +54,7 @@ def committed() -> str:
     """The commit that is checked out, if what it holds is what will run."""
     page = PAGE.relative_to(ROOT).as_posix()
     if git("status", "--porcelain", "--", ".", f":!{page}"):
-        raise Refused(
+        raise UserError(
             "commit your changes and new files first: a row names the commit that it is about"
         )
     return git("rev-parse", "--short=7", "HEAD")
@@ -68,20 +64,17 @@ def git(*command: str) -> str:
     """What git says."""
     done = subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
-        raise Refused("this is no clone of the repository, so no commit can be named")
+        raise UserError("this is no clone of the repository, so no commit can be named")
     return done.stdout.strip()
 
 
 def run() -> tuple[Counts, Counts]:
     """Run the tests that compute, and the notebooks; how many there are and how many passed."""
-    tests = [
-        str(p) for p in sorted((ROOT / "tests").glob("test_*.py")) if re.match(COMPUTE, p.name)
-    ]
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
-        subprocess.run([*PYTEST, f"--junitxml={report}", *tests, "book"], cwd=ROOT)
+        subprocess.run([*PYTEST, f"--junitxml={report}", *ROOMS, "book"], cwd=ROOT)
         if not report.exists():
-            raise Refused("pytest did not come to its end")
+            raise UserError("pytest did not come to its end")
         return counted(report)
 
 

@@ -1,0 +1,138 @@
+r"""Formulas as HTML and MathML, made by KaTeX while the book is built.
+
+KaTeX runs in V8 (mini-racer), so neither Node nor a script in the reader's browser is needed. The
+HTML is what is seen, the MathML beside it what a screen reader speaks. A formula that KaTeX
+cannot read is a warning with its place, which `-W` turns into an error.
+
+The authors colour a role with `\textcolor{#0072B2}{Q}`, which JupyterLab and GitHub understand.
+Here the four colours become the classes role-query, role-key, role-value and role-weights, which
+have one colour on light pages and another on dark ones. Any other colour is a warning, since it
+would be unreadable in one of the themes.
+"""
+
+import functools
+import html
+import json
+import re
+from pathlib import Path
+
+from docutils import nodes
+from py_mini_racer import JSEvalException, MiniRacer
+from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.util.math import get_node_equation_number
+from sphinx.writers.html5 import HTML5Translator
+
+from attnbook.colours import ROLES
+
+KATEX = Path(__file__).parents[1] / "static" / "katex" / "katex.min.js"
+CLASS_OF_COLOUR = {role.light.upper(): f"role-{name}" for name, role in ROLES.items()}
+
+# What LaTeX would refuse is an error, and so is the line break that it would ignore in silence.
+# \htmlClass is our own.
+RENDER = r"""
+let ignored = false;
+const strict = (code) => {
+  ignored ||= code === "newLineInDisplayMode";
+  return code === "htmlExtension" ? "ignore" : "error";
+};
+const trust = (context) => context.command === "\\htmlClass";
+const render = (tex, displayMode) => {
+  ignored = false;
+  const page = katex.renderToString(tex, { displayMode, strict, trust });
+  if (ignored) throw new katex.ParseError("\\\\ breaks no line here; it needs \\begin{aligned}");
+  return page;
+};
+"""
+
+# A browser may break the line between a formula and the comma behind it. A short formula is kept
+# together with its punctuation; a long one has to be free to break somewhere.
+BEFORE, BEHIND = re.compile(r"[(\[“]+$"), re.compile(r"^[,.;:?!)\]”’]+")
+SHORT = 20  # characters
+
+logger = logging.getLogger(__name__)
+
+
+class FormulaError(ValueError):
+    """A formula that cannot be set; the message says why and where in the formula."""
+
+
+@functools.cache
+def _engine() -> MiniRacer:
+    engine = MiniRacer()
+    engine.eval(KATEX.read_text(encoding="utf8"))
+    engine.eval(RENDER)
+    return engine
+
+
+def _role_class(match: re.Match[str]) -> str:
+    colour = match[1].upper()
+    if colour not in CLASS_OF_COLOUR:
+        known = ", ".join(CLASS_OF_COLOUR)
+        raise FormulaError(f"{match[1]} is not the colour of a role ({known})")
+    return rf"\htmlClass{{{CLASS_OF_COLOUR[colour]}}}"
+
+
+@functools.cache
+def render(tex: str, display: bool = False) -> str:
+    """The HTML of one formula.
+
+    Raises:  FormulaError if KaTeX cannot read it or it has a colour that is not a role's
+    """
+    tex = re.sub(r"\\(?:textcolor|color)\s*\{([^}]*)\}", _role_class, tex)
+    try:
+        page = _engine().eval(f"render({json.dumps(tex)}, {json.dumps(display)})")
+    except JSEvalException as error:
+        reason = re.search(r"KaTeX parse error: .*", str(error))
+        raise FormulaError(reason[0] if reason else str(error)) from None
+    # The LaTeX source inside the MathML is a third of its bytes, and nothing reads it.
+    return re.sub(r"<annotation.*?</annotation>", "", str(page), flags=re.DOTALL)
+
+
+def _render_node(node: nodes.math | nodes.math_block, display: bool) -> str:
+    try:
+        return render(node.astext().strip(), display)
+    except FormulaError as error:
+        logger.warning("%s in formula: %s", error, node.astext(), location=node, type="formula")
+        return f"<code>{html.escape(node.astext())}</code>"
+
+
+def take_punctuation(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Move the punctuation that touches a formula in a line of text into the formula's node."""
+    for node in doctree.findall(nodes.math):
+        place = node.parent.index(node)
+        for step, pattern in ((-1, BEFORE), (1, BEHIND)):
+            beside = node.parent[place + step] if 0 <= place + step < len(node.parent) else None
+            if isinstance(beside, nodes.Text) and (match := pattern.search(beside)):
+                node["before" if step < 0 else "behind"] = match[0]
+                node.parent[place + step] = nodes.Text(pattern.sub("", beside))
+
+
+def visit_inline(self: HTML5Translator, node: nodes.math) -> None:
+    """Write a formula in a line of text, together with the punctuation that touches it."""
+    before, behind = (html.escape(node.get(side, "")) for side in ("before", "behind"))
+    formula = _render_node(node, display=False)
+    seen = re.sub(r"<math.*</math>|<[^>]*>", "", formula, flags=re.DOTALL)
+    together = (before or behind) and len(seen) <= SHORT
+    self.body.append('<span class="together">' * bool(together) + before)
+    self.body.append(self.starttag(node, "span", "", CLASS="math notranslate nohighlight"))
+    self.body.append(formula + "</span>" + behind + "</span>" * bool(together))
+    raise nodes.SkipNode
+
+
+def visit_display(self: HTML5Translator, node: nodes.math_block) -> None:
+    """Write a formula on its own line, with its number if it has a label."""
+    self.body.append(self.starttag(node, "div", CLASS="math notranslate nohighlight"))
+    self.body.append(_render_node(node, display=True))
+    if node["number"]:
+        self.body.append(f'<span class="eqno">({get_node_equation_number(self, node)})')
+        self.add_permalink_ref(node, "Link to this equation")
+        self.body.append("</span>")
+    self.body.append("</div>\n")
+    raise nodes.SkipNode
+
+
+def setup(app: Sphinx) -> None:
+    """Register the renderer that `html_math_renderer: katex` in _config.yml names."""
+    app.add_html_math_renderer("katex", (visit_inline, None), (visit_display, None))
+    app.connect("doctree-resolved", take_punctuation)

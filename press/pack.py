@@ -1,0 +1,118 @@
+"""Pack the built book into _build/attention-book-html.zip: `make zip`, after `make book`.
+
+A reader unpacks one folder, attention-book, and opens the one page in it, index.html. It leads to
+attention-book/pages, where all others lie, so that nothing beside it asks to be opened. In it is
+what a reader can come to and nothing else, and the same book gives the same zip, byte by byte.
+"""
+
+import os
+import re
+import sys
+import zipfile
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from tools.common import ROOT, UserError
+
+HTML = ROOT / "_build" / "html"
+ZIP = ROOT / "_build" / "attention-book-html.zip"
+FOLDER = "attention-book"
+PAGES = "pages"
+
+LICENCES = ("licences.txt", "LICENSE", "OFL.txt")  # in _static; nothing links to them
+READ_ME = """\
+Attention, from the library up
+
+Open index.html in this folder: a double click shows the book in your browser.
+
+If you see this inside a zip, unpack the whole zip first (on Windows: right
+click on it, "Extract All...").
+
+The book needs no network and sends nothing anywhere; its search works, too.
+To move the book, move this whole folder.
+
+The text and the figures are under CC BY 4.0 (LICENSE-TEXT.txt), the code is
+under the MIT licence (LICENSE.txt). The licences of what the pages use of
+others: pages/_static/licences.txt, and the files beside the fonts.
+"""
+
+
+def main() -> int:
+    """Make the zip, or say in one line why not; return the exit status."""
+    try:
+        pack(dict(contents(HTML)), ZIP)
+    except (UserError, OSError) as trouble:
+        print(f"attention book: {trouble}", file=sys.stderr)
+        return 1
+    print(f"{ZIP.relative_to(ROOT)}: {ZIP.stat().st_size / 1e6:.1f} MB")
+    return 0
+
+
+def contents(html: Path) -> Iterator[tuple[str, bytes]]:
+    """Name and content of each file in the folder."""
+    start, *others = reached(html)
+    moved = re.sub(r'((?:href|src)="|url=)', rf"\1{PAGES}/", start.read_text("utf-8"))
+    yield "index.html", moved.encode()
+    yield "READ ME.txt", READ_ME.encode()
+    for name in ("LICENSE", "LICENSE-TEXT"):
+        yield f"{name}.txt", (ROOT / name).read_bytes()
+    for path in others:
+        yield f"{PAGES}/{path.relative_to(html).as_posix()}", path.read_bytes()
+
+
+def reached(html: Path) -> list[Path]:
+    """The first page, what a reader can come to from there, and the licences.
+
+    What an earlier build has left in the folder is not among them.
+    """
+    found: dict[Path, None] = {}
+    waiting = [html / "index.html"]
+    while waiting:
+        path = waiting.pop()
+        if path in found:
+            continue
+        if not path.is_file():
+            name = os.path.relpath(path, html)
+            raise UserError(f"{name} is missing in _build/html: run 'make book' first")
+        found[path] = None
+        links = Links(path).found if path.suffix in (".html", ".css") else []
+        for address in map(urlsplit, links):
+            if address.path and not address.scheme and not address.netloc:
+                waiting.append(Path(os.path.normpath(path.parent / unquote(address.path))))
+    licences = [path for name in LICENCES for path in (html / "_static").rglob(name)]
+    return [*found, *licences]
+
+
+class Links(HTMLParser):
+    """The addresses of what a page or a style sheet links, shows or loads."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        text = path.read_text("utf-8")
+        self.found: list[str] = []
+        if path.suffix == ".css":
+            self.found = re.findall(r"url\(([^\"'()]+)\)", text)
+        else:
+            self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note the addresses in an element."""
+        self.found += [value for name, value in attrs if name in ("href", "src") and value]
+
+
+def pack(files: dict[str, bytes], target: Path) -> None:
+    """Write the files into a zip, in the order of their names and without a date."""
+    unfinished = target.with_suffix(".part")
+    with zipfile.ZipFile(unfinished, "w") as archive:
+        for name, content in sorted(files.items()):
+            entry = zipfile.ZipInfo(f"{FOLDER}/{name}")  # of 1980, which is where zip begins
+            entry.create_system = 3  # Unix on every system, so that the mode counts
+            entry.external_attr = 0o100644 << 16
+            archive.writestr(entry, content, zipfile.ZIP_DEFLATED, compresslevel=9)
+    unfinished.replace(target)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

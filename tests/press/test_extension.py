@@ -1,0 +1,202 @@
+"""The Sphinx extension behind the HTML edition: formulas, search, style sheet, pictures."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from py_mini_racer import MiniRacer
+
+from attnbook.colours import ROLES
+from press.extension import assets, styles
+from press.extension.formulas import FormulaError, render
+from press.extension.safety import REFUSED, safety
+from press.extension.search import BookSearch, Sections
+from tools.common import ROOT
+
+SEARCH = BookSearch({})
+
+
+@pytest.mark.parametrize(
+    "tex",
+    [
+        r"\operatorname{softmax}(QK^\top / \sqrt{d_k})\,V",
+        r"\begin{aligned} a &= b \\ c &= d \end{aligned}",
+        r"q_{\text{苹果}} \cdot k_{\text{很 甜}}",
+        r"\underbrace{x \in \mathbb{R}^{L \times D}}_{\text{rows are tokens}}",
+        r"\begin{pmatrix} \cos\varphi & \sin\varphi \\ -\sin\varphi & \cos\varphi \end{pmatrix}",
+    ],
+)
+def test_formulas_become_html_and_mathml(tex: str) -> None:
+    for display in (False, True):
+        page = render(tex, display)
+        assert '<span class="katex-html" aria-hidden="true">' in page
+        assert "<math " in page
+        assert tex not in page
+        assert ("katex-display" in page) == display
+
+
+@pytest.mark.parametrize("name", ROLES)
+def test_a_role_colour_becomes_a_class_that_follows_the_theme(name: str) -> None:
+    for colour in (ROLES[name].light, ROLES[name].light.lower()):
+        page = render(rf"\textcolor{{{colour}}}{{X}} + Y")
+        assert re.search(rf'class="[^"]*\brole-{name}\b', page)
+        assert colour.lower() not in page.lower()
+
+
+@pytest.mark.parametrize(
+    ("tex", "reason"),
+    [
+        (r"\frac{1}{", "KaTeX parse error: Unexpected end of input"),
+        (r"\attention(Q)", r"Undefined control sequence: \\attention"),
+        (r"\textcolor{red}{Q}", "red is not the colour of a role"),
+        (r"a \\ b", "breaks no line here"),
+    ],
+)
+def test_formulas_that_cannot_be_set_say_why(tex: str, reason: str) -> None:
+    with pytest.raises(FormulaError, match=reason):
+        render(tex, display=True)
+
+
+def build(
+    folder: Path, text: str, part: str = "formulas", builder: str = "html"
+) -> subprocess.CompletedProcess[str]:
+    """Build one page with nothing but one part of our extension, strictly."""
+    renderer = "html_math_renderer = 'katex'" if part == "formulas" else ""
+    (folder / "conf.py").write_text(
+        f"extensions = ['myst_parser', 'press.extension.{part}']\n"
+        f"{renderer}\nmyst_enable_extensions = ['dollarmath']\n"
+        "math_numfig = False\n"
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})\n",
+        encoding="utf8",
+    )
+    (folder / "index.md").write_text(text, encoding="utf8")
+    command = [sys.executable, "-m", "sphinx", "-W", "-n", "--keep-going", "-q"]
+    command += ["-b", builder, ".", "out"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("part", ["assets", "links", "search", "styles"])
+def test_a_builder_that_writes_no_pages_comes_to_its_end(part: str, tmp_path: Path) -> None:
+    """As in `make links`."""
+    done = build(tmp_path, "# Title\n\nText.\n", part, builder="linkcheck")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "output.txt").exists()
+
+
+def test_a_broken_formula_stops_the_build_and_names_its_line(tmp_path: Path) -> None:
+    done = build(tmp_path, "# Title\n\nText.\n\n$$\n\\frac{1}{\n$$\n")
+    assert done.returncode != 0
+    assert re.search(r"index\.md:5: WARNING: KaTeX parse error.*\\frac", done.stderr, re.DOTALL)
+
+
+def test_labels_numbers_and_punctuation(tmp_path: Path) -> None:
+    text = "# Title\n\n$$\na = b\n$$ (eq-one)\n\n$$\nc\n$$ (eq-two)\n\nSee {eq}`eq-two` ($d_k$).\n"
+    done = build(tmp_path, text)
+    assert done.stderr == ""
+    page = (tmp_path / "out" / "index.html").read_text("utf8")
+    assert re.search(r'id="equation-eq-two">\s*<span class="katex-display">.*"eqno">\(2\)', page)
+    assert re.search(r'href="#equation-eq-two">\(2\)</a>', page)
+    assert re.search(r'<span class="together">\(<span class="math.*</span>\)\.</span>', page)
+
+
+def test_search_splits_chinese_into_characters_and_pairs() -> None:
+    assert SEARCH.split("softmax函数, d_k=64") == ["softmax", "函", "数", "函数", "d_k", "64"]
+    assert SEARCH.split("注意力") == ["注", "意", "力", "注意", "意力"]
+
+
+@pytest.mark.parametrize("query", ["softmax", "注意力", "多头注意力 MultiHead", "头", "q·k ω₂"])
+def test_the_browser_asks_for_words_that_the_index_has(query: str) -> None:
+    engine = MiniRacer()
+    engine.eval(BookSearch.js_splitter_code)
+    asked = json.loads(str(engine.eval(f"JSON.stringify(splitQuery({json.dumps(query)}))")))
+    assert asked
+    assert set(asked) <= set(SEARCH.split(query))
+
+
+def test_the_texts_of_a_page_are_what_a_reader_sees_of_its_sections() -> None:
+    page = f"""
+    <p>menu</p><article><section id="one"><h1>1. One<a class="headerlink" href="#one">#</a></h1>
+    <nav class="launch"><a>Open</a></nav><p>The <b>so</b>ft<br>max of {render("x^2")}</p>
+    <img src="x.svg"><ul><li>a</li><li>b</li></ul>
+    <details class="choice"><summary>A</summary><p>wrong</p></details>
+    <section id="two"><h2>1.1 <code>Two</code></h2>
+    <details class="answer"><summary>Hint 1</summary><div>secret</div></details>
+    <details class="hide"><summary>Show</summary><pre><span>x</span> = 苹果</pre></details>
+    </section></section></article><p>foot</p>"""
+    assert Sections(page).texts() == [
+        ("one", "1. One", "The soft max of x2 a b"),
+        ("two", "1.1 Two", "Show x = 苹果"),
+    ]
+
+
+def test_the_policy_names_the_digest_of_an_inline_script() -> None:
+    empty = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"  # as every CSP tool gives it
+    assert f"script-src 'self' {empty};" in safety("")
+    assert "script-src 'self';" in safety()
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ('<script src="x.js"></script>', True),
+        ("<p>a</p><style>p { color: red }</style>", True),
+        ('<button class="x" onclick="f()">', True),
+        ('<iframe src="https://example.org">', True),
+        ('<p style="color: red">on = 1</p>', False),
+        ("<code>&lt;script onload=1&gt;</code>", False),
+        ('<img alt="a &lt; b" src="x.svg">', False),
+    ],
+)
+def test_what_the_policy_would_refuse_is_a_warning(text: str, refused: bool) -> None:
+    assert bool(REFUSED.search(text)) == refused
+
+
+def test_a_refused_element_stops_the_build_and_names_the_page(tmp_path: Path) -> None:
+    done = build(tmp_path, "# Title\n\n<button onclick='f()'>Go</button>\n", part="safety")
+    assert done.returncode != 0
+    assert re.search(r"index.*WARNING: the pages' policy refuses <button onclick=", done.stderr)
+
+
+def test_the_style_sheet_keeps_what_pages_use_and_drops_the_rest() -> None:
+    css = """
+    a, .used:not(.gone), .gone .used { color: red }
+    .gone > p { color: blue }
+    div:is(.gone, .used) { margin: 0 }
+    @media print { .gone { x: y } #here { x: "}" } }
+    @font-face { font-family: "Font Awesome 6 Free"; src: url(x.woff2) }
+    """
+    kept = styles.trim(css, {"used", "here"})
+    assert [head for head, body in styles.rules(kept)] == [
+        "a,.used:not(.gone)",
+        "div:is(.gone, .used)",
+        "@media print",
+    ]
+    assert '#here{x: "}"}' in kept
+    assert "Awesome" not in kept
+
+
+def test_addresses_in_a_style_sheet_still_lead_to_their_files() -> None:
+    css = 'a{b:url(fonts/x.woff2)} c{d:url("../y.png")} e{f:url("data:image/svg+xml,%3Csvg/%3E")}'
+    assert styles.rebased(css, "_static/katex") == (
+        'a{b:url(katex/fonts/x.woff2)} c{d:url(y.png)} e{f:url("data:image/svg+xml,%3Csvg/%3E")}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "pixels"),
+    [
+        ('width="72pt" height="36.5pt"', (96, 49)),
+        ('width="40" height="20"', (40, 20)),
+        ('width="100%" height="20"', None),
+        ("", None),
+    ],
+)
+def test_pictures_know_their_size(
+    tmp_path: Path, size: str, pixels: tuple[int, int] | None
+) -> None:
+    path = tmp_path / "picture.svg"
+    path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" {size}><g/></svg>', encoding="utf8")
+    assert assets.svg_size(path) == pixels

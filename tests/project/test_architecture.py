@@ -1,0 +1,157 @@
+"""The library's arrows point one way, and its modules stay small. ARCHITECTURE.md draws them."""
+
+import ast
+import io
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tools.common import ROOT
+
+PACKAGE = ROOT / "src" / "attnbook"
+
+# Imported by all, importing none of ours.
+BASE = {"checks", "colours"}
+# The core, left to right: a module imports only what stands to its left.
+CORE = (
+    {"attention", "masks"},
+    {"heads", "efficient"},
+    {"positions", "modern"},
+    {"transformer"},
+    {"decoding"},
+)
+# They take plain tensors and know nothing of attention.
+PLAIN = {"show", "figures", "sentence"}
+# They use the core, and each other; the core uses none of them.
+AROUND = {"training", "translation", "widgets", "exercises"}
+
+LONGEST_MODULE = 200  # lines of code; about 150 is the aim
+
+
+def allowed() -> dict[str, set[str]]:
+    """For each module or folder of the library, which others it may import."""
+    known = set(BASE)
+    may: dict[str, set[str]] = {name: set() for name in BASE}
+    for layer in CORE:
+        may |= {name: set(known) for name in layer}
+        known |= layer
+    may |= {name: set(BASE) for name in PLAIN}
+    everything = known | PLAIN | AROUND
+    may |= {name: everything - {name} for name in AROUND}
+    return may
+
+
+def modules(package: Path) -> Iterator[tuple[str, Path]]:
+    """The package's modules, each with the module or folder at the top that it belongs to.
+
+    The package's own two doors are left out: what it exports, and `python -m`.
+    """
+    for path in sorted(package.rglob("*.py")):
+        if path not in (package / "__init__.py", package / "__main__.py"):
+            yield path.relative_to(package).parts[0].removesuffix(".py"), path
+
+
+def imports(path: Path, package: Path) -> Iterator[str]:
+    """The full names of what a module imports, also inside its functions."""
+    here = [package.name, *path.relative_to(package).parent.parts]
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        if isinstance(node, ast.ImportFrom):
+            start = here[: len(here) - node.level + 1] if node.level else []
+            base = ".".join([*start, *([node.module] if node.module else [])])
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def violations(package: Path) -> Iterator[str]:
+    """Each import that points the wrong way, as a line."""
+    may = allowed()
+    core = BASE.union(*CORE)
+    for name, path in modules(package):
+        if name not in may:
+            yield f"{name} has no place yet: give it one in tests/project/test_architecture.py"
+            continue
+        for full in imports(path, package):
+            root, _, rest = full.partition(".")
+            target = rest.partition(".")[0]
+            if root == package.name and target != name and target not in may[name]:
+                yield f"{name} imports {target or root}"
+            if root not in {package.name, "torch", *sys.stdlib_module_names} and name in core:
+                yield f"{name} imports {root}, and the core needs nothing but torch"
+
+
+def lines_of_code(path: Path) -> int:
+    """How many lines hold code: no blank line, no comment, no docstring."""
+    text = path.read_text("utf-8")
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type != tokenize.COMMENT and token.string.strip():
+            lines.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(text)):
+        if (
+            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+            and ast.get_docstring(node) is not None
+        ):
+            docstring = node.body[0]
+            lines.difference_update(range(docstring.lineno, docstring.end_lineno + 1))
+    return len(lines)
+
+
+def test_every_import_points_the_right_way() -> None:
+    assert list(violations(PACKAGE)) == []
+
+
+def test_every_module_is_short_enough_to_read() -> None:
+    lengths = {
+        path.relative_to(PACKAGE).as_posix(): lines_of_code(path) for _, path in modules(PACKAGE)
+    }
+    # A chapter's exercises are a list of texts, not a module to follow.
+    lengths = {k: n for k, n in lengths.items() if not k.startswith("exercises/ch")}
+    assert {name: n for name, n in lengths.items() if n > LONGEST_MODULE} == {}
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "complaint"),
+    [
+        ("attention.py", "from attnbook.figures import plot_weights", "attention imports figures"),
+        ("attention.py", "def f():\n    import attnbook.heads", "attention imports heads"),
+        ("attention.py", "from attnbook import masks", "attention imports masks"),
+        ("masks.py", "from . import show", "masks imports show"),
+        ("heads.py", "from attnbook import softmax", "heads imports softmax"),
+        ("heads.py", "from .positions import SinusoidalPositions", "heads imports positions"),
+        ("heads.py", "import numpy", "heads imports numpy, and the core needs nothing but torch"),
+        ("checks.py", "from attnbook.attention import softmax", "checks imports attention"),
+        ("figures/maps.py", "from ..attention import softmax", "figures imports attention"),
+        ("decoding.py", "from attnbook.training import train", "decoding imports training"),
+        ("other.py", "", "other has no place yet"),
+    ],
+)
+def test_an_import_that_points_the_wrong_way_is_named(
+    module: str, source: str, complaint: str, tmp_path: Path
+) -> None:
+    package = tmp_path / "attnbook"
+    (package / module).parent.mkdir(parents=True)
+    (package / module).write_text(source)
+    found = list(violations(package))
+    assert len(found) == 1
+    assert found[0].startswith(complaint)
+
+
+def test_imports_to_the_left_are_allowed(tmp_path: Path) -> None:
+    package = tmp_path / "attnbook"
+    (package / "figures").mkdir(parents=True)
+    (package / "decoding.py").write_text("import math\nfrom attnbook.heads import SelfAttention")
+    (package / "exercises.py").write_text("from attnbook.decoding import beam_search")
+    (package / "figures" / "maps.py").write_text("from attnbook.figures.canvas import canvas")
+    assert list(violations(package)) == []
+
+
+def test_lines_of_code_leave_out_blank_lines_comments_and_docstrings(tmp_path: Path) -> None:
+    path = tmp_path / "m.py"
+    path.write_text(
+        '"""Two\nlines."""\n\n# why\nx = 1\n\n\ndef f():\n    """One."""\n    return 2\n'
+    )
+    assert lines_of_code(path) == 3

@@ -1,0 +1,283 @@
+"""The book's pages keep the rules; each rule is seen failing on a notebook that breaks it."""
+
+import inspect
+import json
+import re
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import attnbook
+from tools.rules import INSTALL, INSTALL_TAGS, complaints, main, pages
+from tools.run import METADATA
+
+Cells = dict[str, Any]  # the cells of a notebook by id, in their order
+Edit = Callable[[Cells], Any]
+
+
+@pytest.mark.parametrize("path", pages(), ids=lambda path: path.name)
+def test_the_page_keeps_the_rules(path: Path) -> None:
+    assert list(complaints(path)) == []
+
+
+def markdown(source: str) -> dict[str, Any]:
+    return {"cell_type": "markdown", "metadata": {}, "source": source}
+
+
+def code(source: str, *outputs: dict[str, Any]) -> dict[str, Any]:
+    return {"cell_type": "code", "metadata": {}, "outputs": list(outputs), "source": source}
+
+
+def prints(text: str, name: str = "stdout") -> dict[str, Any]:
+    return {"name": name, "output_type": "stream", "text": [text]}
+
+
+def displays(kind: str, text: str) -> dict[str, Any]:
+    data = {kind: text if kind == "image/png" else [text]}
+    return {"data": data, "metadata": {}, "output_type": "display_data"}
+
+
+def described(alt: str) -> dict[str, Any]:
+    return {"mystnb": {"image": {"alt": alt}}}
+
+
+def good_chapter() -> Cells:
+    """A small chapter that breaks no rule."""
+    cells = {
+        "title": markdown(
+            "# 3. A small chapter\n\n:::{admonition} Before you start\n:class: opening\n"
+            "**Time:** 5 minutes\n\n**You need:** chapter 2\n\n**Recap:** a word is a vector.\n:::"
+        ),
+        "install": code(INSTALL),
+        "imports": code("import torch\nfrom attnbook import show_source"),
+        "shapes": markdown(
+            "## 3.1 The goal\n\n| name | shape |\n|---|---|\n| x | (2, 3) |\n\n$3!$"
+        ),
+        "library": code("show_source(torch.nn.Linear)", displays("text/plain", "class Linear")),
+        "predict": markdown("## 3.2 An experiment\n\n**Predict before you run.** How many?"),
+        "count": code("print(1 + 1)", prints("2\n")),
+        "picture": code("draw()", displays("image/svg+xml", "<svg></svg>")),
+        "check": code("torch.testing.assert_close(torch.ones(2), torch.ones(2))"),
+        "summary": markdown("## 3.3 Summary\n\n1. One\n2. Two\n3. Three\n4. Four\n5. Five"),
+        "sources": markdown("## 3.4 Where the sources say it\n\nIn none."),
+    }
+    cells["install"]["metadata"] = {"tags": INSTALL_TAGS}
+    cells["picture"]["metadata"] = described("A map of two words: each looks at the other.")
+    for count, cell in enumerate([c for c in cells.values() if "outputs" in c], start=1):
+        cell["execution_count"] = count
+    for name, cell in cells.items():
+        cell["id"] = name
+    return cells
+
+
+def write(folder: Path, cells: Cells, name: str = "03_small.ipynb") -> Path:
+    """Write the cells as tools/run.py would."""
+    for cell in cells.values():
+        cell["source"] = "".join(cell["source"]).splitlines(keepends=True)
+    notebook = {
+        "cells": list(cells.values()),
+        "metadata": METADATA,
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    path = folder / name
+    text = json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_good_chapter_gives_no_complaint(tmp_path: Path) -> None:
+    assert list(complaints(write(tmp_path, good_chapter()))) == []
+
+
+def outputs(*new: dict[str, Any], of: str = "count") -> Edit:
+    return lambda cells: cells[of].update(outputs=list(new))
+
+
+def metadata(new: dict[str, Any], of: str = "count") -> Edit:
+    return lambda cells: cells[of].update(metadata=new)
+
+
+def source(new: str, of: str = "count") -> Edit:
+    return lambda cells: cells[of].update(source=new)
+
+
+def replaced(old: str, new: str, of: str) -> Edit:
+    def edit(cells: Cells) -> None:
+        assert old in cells[of]["source"]
+        cells[of]["source"] = cells[of]["source"].replace(old, new)
+
+    return edit
+
+
+def never_run(cells: Cells) -> None:
+    cells["count"].update(execution_count=None, outputs=[])
+
+
+def png_alone(cells: Cells) -> None:
+    outputs(displays("image/png", "iVBO"), of="picture")(cells)
+    cells["check"]["source"] = "2"
+
+
+def softmax_source() -> str:
+    """The library's own definition, without its docstring so that it stays short."""
+    text = inspect.getsource(attnbook.softmax)
+    return re.sub(r'    """.*?"""\n', "", text, flags=re.S)
+
+
+def loose_copy() -> str:
+    """The lines of `softmax` but the last, in no function, with comments of their own."""
+    lines = textwrap.dedent(softmax_source().partition("\n")[2]).splitlines()
+    return "\n".join(line + "  # mine" for line in lines[:-1])
+
+
+BROKEN: dict[str, tuple[Edit, str]] = {
+    # what nbval passes
+    "never run": (never_run, "has execution count None instead of 4"),
+    "run out of order": (lambda c: c["count"].update(execution_count=7), "count 7 instead of 4"),
+    "stderr": (outputs(prints("oh\n", "stderr")), "prints to stderr"),
+    "error": (
+        outputs({"ename": "E", "evalue": "", "output_type": "error", "traceback": []}),
+        "shows an error (E)",
+    ),
+    "warning": (outputs(prints("x.py:1: UserWarning: no\n")), "prints a warning"),
+    "path": (outputs(prints("in /home/ann/book\n")), "prints a path of this machine: '/home/'"),
+    "path on Windows": (outputs(prints("in C:\\Users\n")), "prints a path of this machine"),
+    "address": (outputs(prints("<X at 0x7f3a2b4c5d6e>\n")), "prints a memory address"),
+    "date": (outputs(prints("2026-01-31\n")), "prints a date"),
+    "date in a picture": (
+        outputs(displays("image/svg+xml", "<svg><dc:date>x</dc:date></svg>"), of="picture"),
+        "prints a date",
+    ),
+    "time of day": (outputs(prints("at 12:30:05\n")), "prints a date or a time of day"),
+    "timing": (outputs(prints("took 3.2 ms\n")), "prints a timing"),
+    "progress bar": (outputs(prints(" 50%|#####     | 1/2\n")), "prints a progress bar"),
+    "device": (outputs(prints("tensor([1.], device='cuda:0')\n")), "prints a device"),
+    "network": (outputs(displays("text/html", "<img src='https://a.b/c'>")), "to the network"),
+    "widget": (
+        outputs(displays("application/vnd.jupyter.widget-view+json", "{}")),
+        "which a page without a kernel does not show",
+    ),
+    "PNG": (png_alone, "holds a PNG or JPEG"),
+    "no alt text": (metadata({}, of="picture"), "needs a sentence on what the picture shows"),
+    "short alt text": (metadata(described("A map."), of="picture"), "needs a sentence"),
+    "file name as alt text": (
+        metadata(described("pictures of the third chapter/map of two words.svg"), of="picture"),
+        "needs a sentence",
+    ),
+    "comparison off by comment": (
+        source("# NBVAL_IGNORE_OUTPUT\nprint(1 + 1)"),
+        "switches the comparison off",
+    ),
+    "comparison off by tag": (metadata({"tags": ["nbval-skip"]}), "off with the tag 'nbval-skip'"),
+    # the file
+    "editor's metadata": (metadata({"collapsed": False}), "is not in the form"),
+    "no id": (lambda c: c["count"].pop("id"), "cells without an id: 1"),
+    "id twice": (lambda c: c["count"].update(id="check"), "cell id 'check' stands 2 times"),
+    "id of a machine": (lambda c: c["count"].update(id="bf8d14db"), "was made by a machine"),
+    # the cell that installs the package, imports, and cells
+    "nothing installs": (lambda c: c.pop("install"), "has to install the package"),
+    "installs another way": (
+        replaced("--quiet", "--upgrade", of="install"),
+        "has to install the package",
+    ),
+    "shown on the page": (metadata({}, of="install"), "copy the cell and its tag"),
+    "installs too late": (
+        lambda c: c.update(imports=c.pop("imports"), install=c.pop("install")),
+        "the first code cell has to install",
+    ),
+    "installed just now": (outputs(prints("done\n"), of="install"), "installs the package has out"),
+    "no import cell": (source("x = 1", of="imports"), "the second code cell has to be the import"),
+    "more than imports": (
+        replaced("import torch", "import torch\nx = 1", of="imports"),
+        "has to be the import cell",
+    ),
+    "second import cell": (source("import math"), "cell count imports"),
+    "import of the system": (source("import sys", of="imports"), "imports sys"),
+    "import of another package": (source("import pandas", of="imports"), "imports pandas"),
+    "import of everything": (source("from torch import *", of="imports"), "imports *"),
+    "search path": (source("s.sys.path.append('..')"), "sets up the machine"),
+    "installs": (source("%pip install x"), "sets up the machine or asks the network"),
+    "shell": (source("!ls"), "sets up the machine or asks the network"),
+    "download": (source("torch.hub.load('a', 'b')"), "asks the network"),
+    "long cell": (source("\n".join(f"x = {n}" for n in range(16))), "has 16 lines"),
+    "empty cell": (source(" "), "is empty"),
+    # copies of the library
+    "copied function": (source(softmax_source()), "just as the library defines softmax"),
+    "renamed copy": (
+        source(softmax_source().replace("softmax", "weigh").replace("largest", "top")),
+        "defines weigh just as the library defines softmax",
+    ),
+    "copied lines": (source(loose_copy()), "lines of attnbook/attention.py"),
+    # the form of a chapter
+    "no title": (replaced("# 3. A", "# A", of="title"), "has to begin with its title"),
+    "title of another chapter": (replaced("# 3.", "# 4.", of="title"), "begin with its title"),
+    "no time": (replaced("**Time:** 5 minutes", "", of="title"), "needs a line '**Time:** ...'"),
+    "vague time": (replaced("5 minutes", "not long", of="title"), "how many minutes"),
+    "no needs": (replaced("**You need:**", "", of="title"), "needs a line '**You need:** ...'"),
+    "no recap": (replaced("**Recap:**", "", of="title"), "needs a line '**Recap:** ...'"),
+    "wrong section number": (
+        replaced("## 3.2", "## 3.3", of="predict"),
+        "section '3.3 An experiment' has to be number 3.2",
+    ),
+    "no summary": (replaced("Summary", "Wrap-up", of="summary"), "has to close with"),
+    "four lines of summary": (replaced("\n5. Five", "", of="summary"), "five numbered lines"),
+    "no sources": (lambda c: c.pop("sources"), "has to close with"),
+    "no shape table": (replaced("shape |", "size |", of="shapes"), "a table of the shapes"),
+    "no prediction": (replaced("**Predict before you run.** ", "", of="predict"), "a question"),
+    "library not shown": (source("2", of="library"), "never calls show_source()"),
+    "nothing checked": (source("2", of="check"), "never calls assert_close()"),
+    # the voice
+    "filler": (replaced("In none.", "This is simply so.", of="sources"), "says 'simply'"),
+    "exclamation": (replaced("In none.", "In none!", of="sources"), "exclaims: 'In none!'"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_rule_is_named(name: str, tmp_path: Path) -> None:
+    edit, expected = BROKEN[name]
+    cells = good_chapter()
+    edit(cells)
+    found = list(complaints(write(tmp_path, cells)))
+    assert any(expected in line for line in found), found
+
+
+def test_a_picture_in_pixels_is_fine_beside_a_cell_that_asserts(tmp_path: Path) -> None:
+    cells = good_chapter()
+    png_alone(cells)
+    cells["check"]["source"] = "assert 1 + 1 == 2; torch.testing.assert_close(1.0, 1.0)"
+    assert list(complaints(write(tmp_path, cells))) == []
+
+
+def test_a_loose_step_of_the_library_is_no_copy(tmp_path: Path) -> None:
+    cells = good_chapter()
+    cells["count"]["source"] = "\n".join(loose_copy().splitlines()[-4:])
+    assert list(complaints(write(tmp_path, cells))) == []
+
+
+def test_a_page_without_code_keeps_the_voice(tmp_path: Path) -> None:
+    page = tmp_path / "index.md"
+    page.write_text("# A book\n\nThis is simply so.\n")
+    assert list(complaints(page)) == [f"{page}: says 'simply'"]
+
+
+def test_an_appendix_needs_no_opening_and_no_summary(tmp_path: Path) -> None:
+    cells = good_chapter()
+    for name in ("title", "summary", "sources"):
+        del cells[name]
+    assert list(complaints(write(tmp_path, cells, "appendix_sources.ipynb"))) == []
+    assert list(complaints(write(tmp_path, cells))) != []
+
+
+def test_the_command_prints_the_complaints_and_fails(tmp_path: Path, capsys: Any) -> None:
+    cells = good_chapter()
+    path = write(tmp_path, cells)
+    assert main([str(path)]) == 0
+    never_run(cells)
+    assert main([str(write(tmp_path, cells))]) == 1
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "1 pages, 0 complaints"
+    assert printed[1].startswith(f"{path}: cell 7 (count): has execution count None")

@@ -1,0 +1,1 @@
+"""The environment and the notebooks: what `make` calls."""

@@ -1,0 +1,249 @@
+"""Run the book's notebooks again and write their outputs, the same bytes every time.
+
+Each notebook runs under every setting that may move a last digit: one and two threads, plain and
+AVX2 instructions. All runs have to agree, compared the way `make nbval` compares, or nothing is
+written. Then nothing printed or drawn hangs on a rounding boundary of the machine at hand.
+
+    make run                              every notebook
+    make run NB=book/03_single_head.ipynb
+    make run NB=... FORCE=1               although its text or code is not committed yet
+    .venv/bin/python -m tools.run --quick book/03_single_head.ipynb
+
+`--quick` is for writing a chapter: one setting, no question about uncommitted edits.
+"""
+
+import argparse
+import difflib
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbformat import NotebookNode
+from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
+from nbval.plugin import get_sanitize_patterns
+
+from tools.common import ROOT, UserError
+
+# What zmq says of the event loop on Windows, where it helps itself.
+warnings.filterwarnings("ignore", "Proactor event loop does not implement", RuntimeWarning)
+
+SANITIZE = ROOT / "tests" / "support" / "nbval.cfg"
+CELL_TIMEOUT = 600  # seconds, as in `make nbval`
+
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {
+        "codemirror_mode": {"name": "ipython", "version": 3},
+        "file_extension": ".py",
+        "mimetype": "text/x-python",
+        "name": "python",
+        "nbconvert_exporter": "python",
+        "pygments_lexer": "ipython3",
+    },
+}
+KEPT_METADATA = ("mystnb",)  # what an author may set for a notebook
+KEPT_CELL_METADATA = ("mystnb", "tags")  # and for a cell; editors leave the rest
+
+
+def settings() -> list[dict[str, str]]:
+    """The environments to run under; the first is the one whose outputs are written."""
+    levels = ["default"]
+    if platform.machine().lower() in ("x86_64", "amd64"):  # elsewhere PyTorch warns about avx2
+        levels.insert(0, "avx2")
+    return [
+        {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads, "ATEN_CPU_CAPABILITY": level}
+        for threads in ("2", "1")
+        for level in levels
+    ]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the notebooks named on the command line, or all; 1 if one failed or was refused."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("notebooks", nargs="*", type=Path, help="default: all in book/")
+    parser.add_argument("--force", action="store_true", help="run in spite of uncommitted edits")
+    parser.add_argument("--quick", action="store_true", help="one setting only, edits expected")
+    options = parser.parse_args(arguments)
+    paths = options.notebooks or sorted((ROOT / "book").glob("*.ipynb"))
+    environments = settings()[:1] if options.quick else settings()
+    failed = 0
+    for path in paths:
+        start = time.monotonic()
+        try:
+            if not (options.force or options.quick):
+                refuse_uncommitted(path)
+            changed = update(path, environments)
+        except (UserError, Disagreement, OSError) as error:
+            print(f"{path}: {error}", file=sys.stderr)
+            failed += 1
+            continue
+        runs = f"{len(environments)} run{'s' * (len(environments) > 1)}"
+        word = "written" if changed else "unchanged"
+        print(f"{path}: {word} ({runs}, {time.monotonic() - start:.0f} s)", flush=True)
+    return 1 if failed else 0
+
+
+class Disagreement(Exception):
+    """Two runs of the same notebook gave different outputs."""
+
+
+def refuse_uncommitted(path: Path) -> None:
+    """Raise `UserError` if text, code or metadata differ from the last commit.
+
+    Outputs may differ: they are what this tool writes. Outside a git checkout nothing is refused.
+    """
+    where = path.resolve().parent
+    if subprocess.run(["git", "rev-parse", "HEAD"], cwd=where, capture_output=True).returncode:
+        return
+    committed = subprocess.run(
+        ["git", "show", f"HEAD:./{path.name}"], cwd=where, capture_output=True
+    )
+    advice = "commit it first, or say FORCE=1 (it is left as it was)"
+    if committed.returncode:
+        raise UserError(f"is not in the last commit: {advice}")
+    if authored(committed.stdout.decode()) != authored(path.read_text("utf-8")):
+        raise UserError(f"has uncommitted edits in its text, code or metadata: {advice}")
+
+
+def authored(text: str) -> Any:
+    """What a person wrote in a notebook's file: everything but outputs and their counts."""
+    try:
+        notebook = json.loads(text)
+        for cell in notebook["cells"]:
+            cell.pop("outputs", None)
+            cell.pop("execution_count", None)
+            cell["source"] = "".join(cell["source"])
+    except (ValueError, KeyError, TypeError):
+        raise UserError("is not a notebook that can be read") from None
+    return notebook
+
+
+def update(path: Path, environments: list[dict[str, str]]) -> bool:
+    """Run a notebook in each environment, compare, write; True if the file's bytes changed."""
+    before = path.read_bytes()
+    runs = [run(path, read(path), environment) for environment in environments]
+    for environment, other in zip(environments[1:], runs[1:], strict=True):
+        compare(runs[0], other, describe(environments[0]), describe(environment))
+    after = text_of(runs[0]).encode()
+    if after != before:
+        part = path.with_name(f".{path.name}.part")
+        part.write_bytes(after)
+        os.replace(part, path)  # in one step: an interruption leaves the old file or the new one
+    return after != before
+
+
+def read(path: Path) -> NotebookNode:
+    """Read a notebook and normalise it; raise `UserError` if it is none."""
+    try:
+        return normalised(nbformat.v4.reads_json(path.read_text("utf-8")))
+    except (ValueError, KeyError, AttributeError) as error:
+        raise UserError(f"is not a notebook that can be read ({error})") from None
+
+
+def normalised(notebook: NotebookNode) -> NotebookNode:
+    """The notebook with fixed metadata, and an id for every cell that has none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", nbformat.warnings.MissingIDFieldWarning)
+        warnings.simplefilter("ignore", nbformat.warnings.DuplicateCellId)
+        _, notebook = nbformat.validator.normalize(notebook)
+    kept = {key: notebook.metadata[key] for key in KEPT_METADATA if key in notebook.metadata}
+    notebook.metadata = nbformat.from_dict({**METADATA, **kept})
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    for cell in notebook.cells:
+        cell.metadata = nbformat.from_dict(
+            {key: cell.metadata[key] for key in KEPT_CELL_METADATA if cell.metadata.get(key)}
+        )
+    return notebook
+
+
+def text_of(notebook: NotebookNode) -> str:
+    """The notebook as it stands in its file."""
+    return nbformat.writes(notebook).rstrip("\n") + "\n"
+
+
+class ThisPython(AsyncKernelManager):
+    """Starts the kernel that nbval starts: the Python this tool runs in, whatever is installed."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(kernel_spec_manager=NbvalKernelspecManager(), **options)
+
+
+def run(path: Path, notebook: NotebookNode, environment: Mapping[str, str]) -> NotebookNode:
+    """Run every cell in a fresh kernel of this Python, in the notebook's own folder."""
+    client = NotebookClient(
+        notebook,
+        kernel_manager_class=ThisPython,
+        kernel_name=CURRENT_ENV_KERNEL_NAME,
+        extra_arguments=["--log-level=ERROR"],
+        timeout=CELL_TIMEOUT,
+        record_timing=False,
+        coalesce_streams=True,
+        store_widget_state=False,
+        resources={"metadata": {"path": str(path.resolve().parent)}},
+    )
+    # What is printed on a CPU is what the book shows, unless the reader asks for a GPU.
+    base = {"ATTNBOOK_DEVICE": "cpu", **os.environ}
+    try:
+        client.execute(env={**base, **environment})
+    except CellExecutionError as error:
+        raise UserError(f"a cell failed, so the file is left as it was\n{error}") from None
+    except (CellTimeoutError, DeadKernelError) as error:
+        raise UserError(f"was not run to its end and is left as it was: {error}") from None
+    return normalised(notebook)
+
+
+def describe(environment: Mapping[str, str]) -> str:
+    """An environment in words."""
+    threads = environment["OMP_NUM_THREADS"]
+    return f"{threads} thread{'s' * (threads != '1')}, {environment['ATEN_CPU_CAPABILITY']}"
+
+
+def compare(one: NotebookNode, two: NotebookNode, name_one: str, name_two: str) -> None:
+    """Raise `Disagreement`, naming the cell, unless both runs show the same after sanitising."""
+    for cell, shown in differences(one, two, name_one, name_two):
+        raise Disagreement(
+            f"{cell} does not give the same under every setting: "
+            f"print fewer digits, or round before plotting. Nothing was written.\n{shown}"
+        )
+
+
+def differences(
+    one: NotebookNode, two: NotebookNode, name_one: str, name_two: str
+) -> Iterator[tuple[str, str]]:
+    """Each cell whose outputs differ after sanitising, by name, and the first lines that do."""
+    patterns = get_sanitize_patterns(SANITIZE.read_text("utf-8"))
+    for number, (a, b) in enumerate(zip(one.cells, two.cells, strict=True), start=1):
+        left, right = list(compared(a, patterns)), list(compared(b, patterns))
+        if left != right:
+            lines = difflib.unified_diff(left, right, name_one, name_two, lineterm="", n=0)
+            shown = "\n".join(line[:200] for line in list(lines)[:12])
+            yield f"cell {number} ({a.id})", shown
+
+
+def compared(cell: NotebookNode, patterns: list[tuple[str, str]]) -> Iterator[str]:
+    """The lines of a cell's outputs as nbval compares them: sanitised, without PNG and JPEG."""
+    for output in cell.get("outputs", []):
+        parts = {output.get("name", "error"): output.get("text", output.get("evalue", ""))}
+        parts = output.get("data", parts)
+        for kind in sorted(parts.keys() - {"image/png", "image/jpeg"}):
+            text = parts[kind] if isinstance(parts[kind], str) else json.dumps(parts[kind])
+            for pattern, replacement in patterns:
+                text = re.sub(pattern, replacement, text)
+            yield f"[{kind}]"
+            yield from text.splitlines()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
