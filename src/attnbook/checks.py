@@ -9,41 +9,52 @@ import torch
 from torch import Tensor
 
 
-def check_tensor(name: str, x: object) -> None:
+def check_tensor(name: str, x: Tensor) -> None:
+    """Demand a tensor, whatever its dtype."""
     if not isinstance(x, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor, got {type(x).__name__}")
 
 
-def check_float_tensor(name: str, x: object) -> None:
+def check_float_tensor(name: str, x: Tensor) -> None:
+    """Demand a floating-point tensor."""
     check_tensor(name, x)
-    assert isinstance(x, Tensor)
     if not x.is_floating_point():
         raise ValueError(f"{name} has dtype {x.dtype}: it must be floating point")
 
 
-def check_size(name: str, size: object, *, at_least: int = 1) -> None:
+def check_size(name: str, size: int, *, at_least: int = 1) -> None:
+    """Demand a whole number that is not too small."""
     if isinstance(size, bool) or not isinstance(size, int):
         raise TypeError(f"{name} must be an int, got {type(size).__name__}")
     if size < at_least:
         raise ValueError(f"{name}={size}: it must be at least {at_least}")
 
 
-def check_heads(d_model: object, n_heads: object) -> None:
+def check_heads(d_model: int, n_heads: int) -> None:
     """Demand sizes of which the second divides the first."""
     check_size("d_model", d_model)
     check_size("n_heads", n_heads)
-    assert isinstance(d_model, int)
-    assert isinstance(n_heads, int)
     if d_model % n_heads:
         raise ValueError(f"d_model={d_model} is not divisible by n_heads={n_heads}")
 
 
-def check_width(name: str, x: object, width: int, width_name: str) -> None:
-    """Demand rows: a floating-point tensor (..., L, width)."""
+def check_even(name: str, size: int) -> None:
+    """Demand a size that splits into pairs."""
+    check_size(name, size)
+    if size % 2:
+        raise ValueError(f"{name}={size} is odd: each clock hand takes a sine and a cosine")
+
+
+def check_rows(name: str, x: Tensor) -> None:
+    """Demand a floating-point tensor (..., length, width)."""
     check_float_tensor(name, x)
-    assert isinstance(x, Tensor)
     if x.dim() < 2:
         raise ValueError(f"{name} has shape {shape(x)}: it needs at least (length, width)")
+
+
+def check_width(name: str, x: Tensor, width: int, width_name: str) -> None:
+    """Demand rows of a width: a floating-point tensor (..., L, width)."""
+    check_rows(name, x)
     if x.size(-1) != width:
         raise ValueError(
             f"{name} has shape {shape(x)}, so its rows have width {x.size(-1)}: "
@@ -51,16 +62,12 @@ def check_width(name: str, x: object, width: int, width_name: str) -> None:
         )
 
 
-def check_attention(query: object, key: object, value: object, mask: object, bias: object) -> None:
+def check_attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: Tensor | None
+) -> None:
     """Demand what `scaled_dot_product_attention` documents, before any arithmetic."""
     for name, x in (("query", query), ("key", key), ("value", value)):
-        check_float_tensor(name, x)
-        assert isinstance(x, Tensor)
-        if x.dim() < 2:
-            raise ValueError(f"{name} has shape {shape(x)}: it needs at least (length, width)")
-    assert isinstance(query, Tensor)
-    assert isinstance(key, Tensor)
-    assert isinstance(value, Tensor)
+        check_rows(name, x)
     check_alike(query=query, key=key, value=value)
     if query.size(-1) == 0:
         raise ValueError("query has width 0: a dot product needs at least one number per row")
@@ -73,20 +80,18 @@ def check_attention(query: object, key: object, value: object, mask: object, bia
         raise ValueError(
             f"key has {rows(key.size(-2))} but value has {value.size(-2)}: each key needs one value"
         )
-    scores = (*leading(query, key, value), query.size(-2), key.size(-2))
+    scores = (*leading(query=query, key=key, value=value), query.size(-2), key.size(-2))
     if mask is not None:
         check_mask(mask)
-        assert isinstance(mask, Tensor)
         check_fits("mask", mask, scores, query)
     if bias is not None:
         check_float_tensor("bias", bias)
-        assert isinstance(bias, Tensor)
         check_fits("bias", bias, scores, query)
 
 
-def check_mask(mask: object) -> None:
+def check_mask(mask: Tensor) -> None:
+    """Demand a boolean tensor."""
     check_tensor("mask", mask)
-    assert isinstance(mask, Tensor)
     if mask.dtype != torch.bool:
         raise ValueError(
             f"mask has dtype {mask.dtype}: it must be boolean, True where a query may look. "
@@ -94,25 +99,12 @@ def check_mask(mask: object) -> None:
         )
 
 
-def check_head_mask(mask: Tensor | None, query: Tensor, key: Tensor, n_heads: int) -> Tensor | None:
-    """Give a mask the axis of the heads: (Lq, Lk) and (B, 1 or Lq, Lk) become (…, 1, …, Lk)."""
-    for name, x in (("query", query), ("key", key)):
+def check_sequences(**tensors: Tensor) -> None:
+    """Demand one sequence or a batch of them, (L, D) or (B, L, D), that go together."""
+    for name, x in tensors.items():
         if x.dim() > 3:
             raise ValueError(f"{name} has shape {shape(x)}: it must be (L, D) or (B, L, D)")
-    batch = leading(query, key, key)
-    if mask is None:
-        return None
-    check_mask(mask)
-    if mask.dim() == 3:
-        mask = mask.unsqueeze(1)
-    elif mask.dim() not in (2, 4):
-        raise ValueError(
-            f"mask has shape {shape(mask)}: it must be (Lq, Lk), (B, 1 or Lq, Lk) "
-            "or (B, 1 or H, Lq, Lk)"
-        )
-    scores = (*batch, n_heads, query.size(-2), key.size(-2))
-    check_fits("mask", mask, scores, query)
-    return mask
+    leading(**tensors)
 
 
 def check_alike(**tensors: Tensor) -> None:
@@ -138,14 +130,14 @@ def check_fits(name: str, x: Tensor, scores: tuple[int, ...], query: Tensor) -> 
         )
 
 
-def leading(query: Tensor, key: Tensor, value: Tensor) -> torch.Size:
-    """The leading dimensions that query, key and value broadcast to."""
+def leading(**tensors: Tensor) -> torch.Size:
+    """The leading dimensions that the tensors, all (..., L, D), broadcast to."""
     try:
-        return torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
+        return torch.broadcast_shapes(*(x.shape[:-2] for x in tensors.values()))
     except RuntimeError:
+        *others, last = (f"{name} {shape(x)}" for name, x in tensors.items())
         raise ValueError(
-            f"the leading dimensions of query {shape(query)}, key {shape(key)} and "
-            f"value {shape(value)} do not broadcast"
+            f"the leading dimensions of {', '.join(others)} and {last} do not broadcast"
         ) from None
 
 

@@ -8,11 +8,15 @@ from torch import Tensor, nn
 
 from attnbook.attention import scaled_dot_product_attention
 from attnbook.checks import (
+    check_fits,
     check_float_tensor,
-    check_head_mask,
     check_heads,
+    check_mask,
+    check_rows,
+    check_sequences,
     check_size,
     check_width,
+    leading,
 )
 
 Attend = Callable[..., tuple[Tensor, Tensor]]
@@ -48,10 +52,8 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
     Shapes:  x (..., L, D) -> (..., H, L, D / H); head h gets the columns h·D/H … (h+1)·D/H − 1
     Raises:  TypeError, ValueError if x has no rows or D is not divisible by n_heads
     """
-    check_float_tensor("x", x)
+    check_rows("x", x)
     check_size("n_heads", n_heads)
-    if x.dim() < 2:
-        raise ValueError(f"x has shape {tuple(x.shape)}: it needs at least (length, width)")
     if x.size(-1) % n_heads:
         raise ValueError(f"width {x.size(-1)} is not divisible by n_heads={n_heads}")
     return x.unflatten(-1, (n_heads, x.size(-1) // n_heads)).transpose(-2, -3)
@@ -67,6 +69,30 @@ def merge_heads(x: Tensor) -> Tensor:
     if x.dim() < 3:
         raise ValueError(f"x has shape {tuple(x.shape)}: it needs at least (heads, length, width)")
     return x.transpose(-2, -3).flatten(-2)
+
+
+def insert_head_axis(
+    mask: Tensor | None, query: Tensor, key: Tensor, n_heads: int
+) -> Tensor | None:
+    """Give a mask that has one for the batch an axis for the heads too: all heads share it.
+
+    Shapes:  query (B, Lq, D)   key (B, Lk, D)   B may be missing
+             mask (B, 1 or Lq, Lk) -> (B, 1, 1 or Lq, Lk); (Lq, Lk) and (B, 1 or H, Lq, Lk) stay
+    Raises:  TypeError, ValueError if it is no boolean tensor of one of these shapes
+    """
+    if mask is None:
+        return None
+    check_mask(mask)
+    if mask.dim() == 3:
+        mask = mask.unsqueeze(1)
+    elif mask.dim() not in (2, 4):
+        raise ValueError(
+            f"mask has shape {tuple(mask.shape)}: it must be (Lq, Lk), (B, 1 or Lq, Lk) "
+            "or (B, 1 or H, Lq, Lk)"
+        )
+    batch = leading(query=query, key=key)
+    check_fits("mask", mask, (*batch, n_heads, query.size(-2), key.size(-2)), query)
+    return mask
 
 
 class MultiHeadAttention(nn.Module):
@@ -114,6 +140,17 @@ class MultiHeadAttention(nn.Module):
         Returns: output (B, Lq, d_model), weights (B, H, Lq, Lk); a query that may look at nothing
                  gets zero weights, and an output that is w_o's bias alone
         """
+        query, key, value, mask = self._complete(query, key, value, mask)
+        q = split_heads(self.w_q(query), self.n_heads)  # (B, H, Lq, Dk)
+        k = split_heads(self.w_k(key), self.n_heads)  # (B, H, Lk, Dk)
+        v = split_heads(self.w_v(value), self.n_heads)  # (B, H, Lk, Dv)
+        output, weights = self.attend(q, k, v, mask, bias)
+        return self.w_o(merge_heads(output)), weights  # (B, Lq, d_model), (B, H, Lq, Lk)
+
+    def _complete(
+        self, query: Tensor, key: Tensor | None, value: Tensor | None, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+        """Fill in a missing key and value, check all, and give the mask its axis for the heads."""
         if key is None and value is not None:
             raise ValueError("value was given without key: each value needs a key to be found by")
         key = query if key is None else key
@@ -121,12 +158,8 @@ class MultiHeadAttention(nn.Module):
         check_width("query", query, self.d_model, "d_model")
         check_width("key", key, self.d_context, "d_context")
         check_width("value", value, self.d_context, "d_context")
-        mask = check_head_mask(mask, query, key, self.n_heads)
-        q = split_heads(self.w_q(query), self.n_heads)  # (B, H, Lq, Dk)
-        k = split_heads(self.w_k(key), self.n_heads)  # (B, H, Lk, Dk)
-        v = split_heads(self.w_v(value), self.n_heads)  # (B, H, Lk, Dv)
-        output, weights = self.attend(q, k, v, mask, bias)
-        return self.w_o(merge_heads(output)), weights  # (B, Lq, d_model), (B, H, Lq, Lk)
+        check_sequences(query=query, key=key, value=value)
+        return query, key, value, insert_head_axis(mask, query, key, self.n_heads)
 
     @classmethod
     def from_weights(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from attnbook.checks import check_size, check_tensor
+from attnbook.checks import check_mask, check_size
 
 
 def causal_mask(length: int) -> Tensor:
@@ -60,9 +60,7 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
     """
     given = [mask for mask in masks if mask is not None]
     for mask in given:
-        check_tensor("mask", mask)
-        if mask.dtype != torch.bool:
-            raise ValueError(f"mask has dtype {mask.dtype}: it must be boolean, True = may look")
+        check_mask(mask)
     shapes = [tuple(mask.shape) for mask in given]
     listed = " and ".join(map(str, shapes))
     if {3, 4} <= {mask.dim() for mask in given}:

@@ -6,8 +6,15 @@ import torch
 from torch import Tensor, nn
 
 from attnbook.attention import scaled_dot_product_attention
-from attnbook.checks import check_alike, check_head_mask, check_heads, check_size, check_width
-from attnbook.heads import merge_heads, split_heads
+from attnbook.checks import (
+    check_alike,
+    check_even,
+    check_heads,
+    check_sequences,
+    check_size,
+    check_width,
+)
+from attnbook.heads import insert_head_axis, merge_heads, split_heads
 
 
 def sinusoids(positions: Tensor, d_model: int) -> Tensor:
@@ -20,9 +27,7 @@ def sinusoids(positions: Tensor, d_model: int) -> Tensor:
     Raises:  ValueError if d_model is odd
     Source:  Vaswani et al. 2017, §3.5; S4
     """
-    check_size("d_model", d_model)
-    if d_model % 2:
-        raise ValueError(f"d_model={d_model} is odd: each clock hand takes a sine and a cosine")
+    check_even("d_model", d_model)
     even = torch.arange(0, d_model, 2, device=positions.device).double()
     rates = 10000.0 ** (-even / d_model)  # (d_model / 2,)
     angles = positions.double()[..., None] * rates  # (..., d_model / 2)
@@ -61,7 +66,7 @@ class SinusoidalPositions(nn.Module):
 
     def __init__(self, d_model: int) -> None:
         super().__init__()
-        sinusoidal_encoding(0, d_model)  # an odd d_model raises here, not at the first call
+        check_even("d_model", d_model)
         self.d_model = d_model
 
     def forward(self, x: Tensor) -> Tensor:
@@ -116,8 +121,10 @@ class ShawAttention(nn.Module):
         self.value_table = nn.Embedding(2 * max_distance + 1, d_model // n_heads)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Attend from each row of x to every row of x, as the class says."""
         check_width("x", x, self.d_model, "d_model")
-        mask = check_head_mask(mask, x, x, self.n_heads)
+        check_sequences(x=x)
+        mask = insert_head_axis(mask, x, x, self.n_heads)
         q, k, v = (split_heads(w(x), self.n_heads) for w in (self.w_q, self.w_k, self.w_v))
         here = torch.arange(x.size(-2), device=x.device)
         distance = (here - here[:, None]).clamp(-self.max_distance, self.max_distance)  # j - i
@@ -145,7 +152,7 @@ class TransformerXLAttention(nn.Module):
     def __init__(self, d_model: int, n_heads: int) -> None:
         super().__init__()
         check_heads(d_model, n_heads)
-        sinusoidal_encoding(0, d_model)  # an odd d_model raises here, not at the first call
+        check_even("d_model", d_model)
         self.d_model, self.n_heads = d_model, n_heads
         self.w_q = nn.Linear(d_model, d_model, bias=False)
         self.w_k = nn.Linear(d_model, d_model, bias=False)
@@ -158,9 +165,11 @@ class TransformerXLAttention(nn.Module):
     def forward(
         self, x: Tensor, memory: Tensor | None = None, mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
+        """Attend from each row of x to the memory and to x, as the class says."""
         check_width("x", x, self.d_model, "d_model")
+        check_sequences(x=x)
         context = x if memory is None else self._remember(memory, x)  # (B, M + L, d_model)
-        mask = check_head_mask(mask, x, context, self.n_heads)
+        mask = insert_head_axis(mask, x, context, self.n_heads)
         q = split_heads(self.w_q(x), self.n_heads)  # (B, H, L, Dk)
         k, v = (split_heads(w(context), self.n_heads) for w in (self.w_k, self.w_v))
         n_queries, n_keys = x.size(-2), context.size(-2)

@@ -682,6 +682,11 @@ BAD_CALLS = [
         r"query has shape \(1, 2, 5, 12\): it must be \(L, D\) or \(B, L, D",
     ),
     (ValueError, (Q, K[None]), r"key has shape \(1, 2, 7, 10\): it must be \(L, D\) or \(B, L, D"),
+    (
+        ValueError,
+        (Q, K, K[None]),
+        r"value has shape \(1, 2, 7, 10\): it must be \(L, D\) or \(B, L, D",
+    ),
     (ValueError, (Q.long(), K), "query has dtype torch.int64: it must be floating point"),
     (TypeError, ([1.0], K), "query must be a torch.Tensor, got list"),
     (TypeError, (Q, K.numpy()), "key must be a torch.Tensor, got ndarray"),
@@ -736,6 +741,14 @@ def test_a_wrong_mask_is_refused_before_a_function_of_ones_own_sees_it(mask, mes
 
     with pytest.raises(ValueError, match=message):
         layer(attend=never)(drawn(LQ, D), mask=mask)
+
+
+def test_batches_that_do_not_fit_are_refused_before_a_function_of_ones_own_sees_them():
+    def never(*arguments):
+        raise AssertionError("attend was called")
+
+    with pytest.raises(ValueError, match=r"query \(2, 5, 12\), key \(3, 5, 12\) and value"):
+        layer(attend=never)(drawn(2, LQ, D), drawn(3, LQ, D))
 
 
 def test_the_default_is_the_books_own_attention():

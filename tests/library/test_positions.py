@@ -452,7 +452,10 @@ BAD = {
     "heads, XL": (lambda: TransformerXLAttention(8, 3), "d_model=8 is not divisible by n_heads=3"),
     "no heads": (lambda: ShawAttention(8, 0, 1), "n_heads=0: it must be at least 1"),
     "distance": (lambda: ShawAttention(8, 2, -1), "max_distance=-1: it must be at least 0"),
-    "four dimensions": (lambda: ShawAttention(D, H, 1)(x[None]), "it must be (L, D) or (B, L, D)"),
+    "four dimensions": (
+        lambda: ShawAttention(D, H, 1)(x[None]),
+        "x has shape (1, 2, 7, 18): it must",
+    ),
     "float mask": (lambda: ShawAttention(D, H, 1)(x, torch.zeros(L, L)), "it must be boolean"),
     "mask of another length": (
         lambda: TransformerXLAttention(D, H)(x, x[:, :M], causal_mask(L)),

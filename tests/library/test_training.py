@@ -58,18 +58,9 @@ def test_the_loss_is_asked_once_per_step():
     assert len(train(fresh(), counting, steps=5)) == len(asked) == 5
 
 
-def test_it_is_silent_unless_asked(capsys):
+def test_it_is_silent(capsys):
     train(fresh(), loss, steps=2)
     assert capsys.readouterr() == ("", "")
-
-
-def test_a_bar_on_stderr_when_asked(capsys):
-    train(fresh(), loss, steps=3, progress=True)
-    out, err = capsys.readouterr()
-    assert not out
-    assert [line.split()[1] for line in err.split("\r")[1:]] == ["1/3", "2/3", "3/3"]
-    assert err.endswith("\n")
-    assert "#" * 30 + " 3/3" in err
 
 
 BAD = [
