@@ -7,8 +7,12 @@ BIN := .venv/bin
 
 # DEVICE=cuda runs tests and notebooks on a GPU, DEVICE=rehearsal on a GPU played by the CPU.
 ifdef DEVICE
-export ATTNBOOK_DEVICE := $(DEVICE)
+export ATTNBOOK_DEVICE := $(DEVICE:rehearsal=cuda)
+export ATTNBOOK_REHEARSAL := $(if $(filter rehearsal,$(DEVICE)),1)
 endif
+
+# One worker for each core; see conftest.py.
+PARALLEL := -n auto --dist loadfile
 
 .PHONY: help env device validate book serve pdf lab run nbval check test bench lighthouse wheel links upgrade lock zip clean
 
@@ -60,7 +64,7 @@ run: env
 	@$(BIN)/python -m tools.run $(if $(FORCE),--force) $(NB)
 
 nbval: device
-	@$(BIN)/pytest --nbval $(or $(NB),book)
+	@$(BIN)/pytest $(PARALLEL) --nbval $(or $(NB),book)
 
 check: env
 	@$(BIN)/ruff check
@@ -70,7 +74,7 @@ check: env
 	@$(BIN)/python -m tools.workflows
 
 test: device check book
-	@$(BIN)/pytest --nbval tests book
+	@$(BIN)/pytest $(PARALLEL) --nbval book tests
 
 validate: device
 	@$(BIN)/python -m tools.validate

@@ -1,6 +1,10 @@
-"""Which device the tests compute on: ATTNBOOK_DEVICE=cpu, cuda, or rehearsal.
+"""Which device the tests compute on, and how they are spread over the cores.
 
-On CUDA each notebook has one test more, after its last cell: that it did use the GPU.
+ATTNBOOK_DEVICE=cuda: each notebook has one test more, after its last cell, that it used the GPU.
+ATTNBOOK_REHEARSAL=1 besides: the CPU plays the GPU.
+
+`make test` runs as many workers as there are cores (pytest-xdist), each with one thread; a file's
+tests, and a notebook's cells, stay together.
 """
 
 import os
@@ -21,17 +25,18 @@ ALLOCATED = "__import__('torch').cuda.memory_stats().get('allocation.all.allocat
 SECONDS = 120  # to answer a line asked of a kernel
 
 pytest.register_assert_rewrite("tests.support")  # before anything imports them
-asked = device.asked()
-on_the_gpu: dict[str, int] = {}  # how many tensors each notebook put there
+if "PYTEST_XDIST_WORKER" in os.environ:  # the cores are busy with the other workers
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # for kernels and other processes
+    torch.set_num_threads(1)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Stop at once where there is no such device; else let notebooks and exercises use it."""
     config.addinivalue_line("markers", "on_cpu: it speaks of the CPU, and never runs on a GPU")
-    if trouble := device.trouble():
-        pytest.exit(trouble, returncode=1)
-    os.environ["ATTNBOOK_DEVICE"] = "cpu" if asked == "cpu" else "cuda"
-    if asked == "rehearsal":
+    if problem := device.problem():
+        pytest.exit(problem, returncode=1)
+    os.environ["ATTNBOOK_DEVICE"] = device.requested()  # the CPU too, on a machine with a GPU
+    if device.rehearsing():
         from tests.support import rehearsal
 
         rehearsal.start()
@@ -42,9 +47,9 @@ class Proof(pytest.Item):
 
     def runtest(self) -> None:
         """Ask the kernel, which is still running."""
-        notebook = self.path.name
-        on_the_gpu[notebook] = ask(self.parent, ALLOCATED)
-        assert on_the_gpu[notebook], f"{notebook} put no tensor on the GPU: it has to use device()"
+        tensors = ask(self.parent, ALLOCATED)
+        self.user_properties.append(("tensors on the GPU", tensors))
+        assert tensors, f"{self.path.name} put no tensor on the GPU: it has to use device()"
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Its name in a list of failures."""
@@ -65,7 +70,7 @@ def ask(notebook: IPyNbFile, expression: str, code: str = "") -> int:
 def pytest_make_collect_report(collector: pytest.Collector):
     """Add the proof after the cells of each notebook."""
     report = yield
-    if isinstance(collector, IPyNbFile) and asked != "cpu" and report.result:
+    if isinstance(collector, IPyNbFile) and device.requested() == "cuda" and report.result:
         report.result.append(Proof.from_parent(collector, name="on the GPU"))
     return report
 
@@ -75,21 +80,23 @@ def pytest_runtest_setup(item: pytest.Item):
     """In a rehearsal, let a notebook's kernel play the GPU before its first cell."""
     result = yield
     notebook = item.parent
-    if asked == "rehearsal" and isinstance(notebook, IPyNbFile) and item.name == "Cell 0":
+    if device.rehearsing() and isinstance(notebook, IPyNbFile) and item.name == "Cell 0":
         ask(notebook, "1", REHEARSAL)
     return result
 
 
 def pytest_report_header() -> str:
     """The device, by name."""
-    if asked == "cpu":
+    if device.requested() == "cpu":
         return "device: CPU"
-    return f"device: {torch.cuda.get_device_name()} ({asked}), torch {torch.__version__}"
+    return f"device: {torch.cuda.get_device_name()}, torch {torch.__version__}"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """What the notebooks did on the GPU."""
-    if on_the_gpu:
+    reports = [r for kind in ("passed", "failed") for r in terminalreporter.getreports(kind)]
+    used = [(r.location[0], dict(r.user_properties)) for r in reports if r.when == "call"]
+    if used := [(path, p["tensors on the GPU"]) for path, p in used if "tensors on the GPU" in p]:
         terminalreporter.section("tensors on the GPU")
-        for notebook, count in on_the_gpu.items():
-            terminalreporter.write_line(f"{count:9,d}  {notebook}")
+        for path, tensors in used:
+            terminalreporter.write_line(f"{tensors:9,d}  {Path(path).name}")

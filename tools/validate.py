@@ -95,12 +95,14 @@ def counted(report: Path) -> tuple[Counts, Counts]:
 def cells(tests: Counts, notebooks: Counts, commit: str) -> list[str]:
     """A row of the table."""
     system = f"{platform.system()} {platform.machine()}"
-    where = {"cpu": f"CPU, {system}", "rehearsal": f"rehearsal of CUDA, {system}"}
-    if device.asked() == "cuda":
-        where["cuda"] = f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}, {system}"
+    where = f"CPU, {system}"
+    if device.rehearsing():
+        where = f"rehearsal of CUDA, {system}"
+    elif device.requested() == "cuda":
+        where = f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}, {system}"
     shares = [f"{right:,} of {total:,}" for right, total in (tests, notebooks)]
     versions = [platform.python_version(), torch.__version__]
-    return [where[device.asked()], *versions, *shares, commit]
+    return [where, *versions, *shares, commit]
 
 
 def line(row: list[str]) -> str:
