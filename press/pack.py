@@ -10,9 +10,10 @@ import re
 import sys
 import zipfile
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+from bs4 import BeautifulSoup
 
 from tools.common import ROOT, UserError
 
@@ -77,29 +78,20 @@ def reached(html: Path) -> list[Path]:
             name = os.path.relpath(path, html)
             raise UserError(f"{name} is missing in _build/html: run 'make book' first")
         found[path] = None
-        links = Links(path).found if path.suffix in (".html", ".css") else []
-        for address in map(urlsplit, links):
+        for address in map(urlsplit, addresses(path)):
             if address.path and not address.scheme and not address.netloc:
                 waiting.append(Path(os.path.normpath(path.parent / unquote(address.path))))
-    licences = [path for name in LICENCES for path in (html / "_static").rglob(name)]
-    return [*found, *licences]
+    return [*found, *(path for name in LICENCES for path in (html / "_static").rglob(name))]
 
 
-class Links(HTMLParser):
+def addresses(path: Path) -> list[str]:
     """The addresses of what a page or a style sheet links, shows or loads."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        text = path.read_text("utf-8")
-        self.found: list[str] = []
-        if path.suffix == ".css":
-            self.found = re.findall(r"url\(([^\"'()]+)\)", text)
-        else:
-            self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note the addresses in an element."""
-        self.found += [value for name, value in attrs if name in ("href", "src") and value]
+    if path.suffix == ".css":
+        return re.findall(r"url\(([^\"'()]+)\)", path.read_text("utf-8"))
+    if path.suffix != ".html":
+        return []
+    page = BeautifulSoup(path.read_bytes(), "html.parser")
+    return [str(tag.get("href") or tag["src"]) for tag in page.select("[href], [src]")]
 
 
 def pack(files: dict[str, bytes], target: Path) -> None:

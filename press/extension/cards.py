@@ -3,7 +3,6 @@
 import inspect
 
 from docutils import nodes
-from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -25,26 +24,22 @@ class Solution(SphinxDirective):
         except KeyError as error:
             raise self.error(error.args[0]) from None
         self.env.note_dependency(inspect.getsourcefile(exercise.reference) or "")
-        found: list[nodes.Node] = []
-        for number, hint in enumerate(exercise.hints, 1):
-            found += self.folded(f"Hint {number}", self.parsed(hint))
         code = exercise.solution()
         answer = nodes.literal_block(code, code, language="python")
-        return found + self.folded("Solution", [answer, *self.parsed(exercise.insight)])
-
-    def parsed(self, text: str) -> list[nodes.Node]:
-        box = nodes.container()
-        self.state.nested_parse(StringList([text]), 0, box)
-        return box.children
-
-    def folded(self, summary: str, inside: list[nodes.Node]) -> list[nodes.Node]:
-        opening = f'<details class="answer"><summary>{summary}</summary>'
-        return [html(opening), *inside, html("</details>")]
+        found: list[nodes.Node] = []
+        for number, hint in enumerate(exercise.hints, 1):
+            found += folded(f"Hint {number}", self.parse_text_to_nodes(hint))
+        insight = self.parse_text_to_nodes(exercise.insight)
+        return found + folded("Solution", [answer, *insight])
 
 
-def html(text: str) -> nodes.raw:
-    return nodes.raw("", text, format="html")
+def folded(summary: str, inside: list[nodes.Node]) -> list[nodes.Node]:
+    """Nodes inside a fold, which the reader opens."""
+    opening = f'<details class="answer"><summary>{summary}</summary>'
+    closing = nodes.raw("", "</details>", format="html")
+    return [nodes.raw("", opening, format="html"), *inside, closing]
 
 
 def setup(app: Sphinx) -> None:
+    """Register the directive."""
     app.add_directive("solution", Solution)

@@ -12,14 +12,19 @@ press/static/search.js shows it.
 
 import json
 import re
-from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 
+from bs4 import BeautifulSoup, SoupStrainer
 from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
 
 HAN = r"\u3400-\u9fff"  # the blocks of Chinese characters in common use
+
+# Left out of the texts: what a reader unfolds, since an excerpt would give it away; what stands
+# twice, as the drawn half of a formula beside its MathML; and what is no text.
+LEFT_OUT = ".answer, .choice, .katex-html, .headerlink, .launch"
+IN_LINE = frozenset("a b code em i mi mn mo mtext span strong sub sup".split())
 
 
 class BookSearch(SearchEnglish):
@@ -49,62 +54,22 @@ var splitQuery = (query) =>
         return words
 
 
-class Sections(HTMLParser):
-    """The sections of a page: the id of each, its heading, and its text without the heading.
-
-    Left out is what a reader unfolds, the hints, the solutions and what a choice says, since an
-    excerpt would give it away; what stands twice, as the drawn half of a formula beside its MathML;
-    and what is no text, as the sign for a link to a heading and the links that launch a notebook.
-    """
-
-    LEFT_OUT = re.compile(r"\b(answer|choice|katex-html|headerlink|launch)\b")
-    IN_LINE = frozenset("a b code em i mi mn mo mtext span strong sub sup".split())
-    EMPTY = frozenset("br hr img input link meta source wbr".split())
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.found: list[tuple[str, list[str], list[str]]] = []
-        self.open: list[str] = []  # the elements around the place at hand, inside the article
-        self.left_out = 0  # how many of them there are down to the one that is left out
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Go into an element; with a section begins a new text."""
-        if tag == "article" or self.open:
-            values = dict(attrs)
-            if tag == "section":
-                self.found.append((values.get("id") or "", [], []))
-            if tag not in self.EMPTY:
-                self.open.append(tag)
-                if not self.left_out and self.LEFT_OUT.search(values.get("class") or ""):
-                    self.left_out = len(self.open)
-            self.space(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        """Leave an element."""
-        if self.open and tag not in self.EMPTY:
-            self.open.pop()
-            self.left_out = self.left_out if len(self.open) >= self.left_out else 0
-            self.space(tag)
-
-    def handle_data(self, data: str) -> None:
-        """Keep text of the article."""
-        if self.found and self.open and not self.left_out:
-            heading = any(tag in ("h1", "h2", "h3", "h4") for tag in self.open)
-            _, above, below = self.found[-1]
-            (above if heading else below).append(data)
-
-    def space(self, tag: str) -> None:
-        """Keep what stands in two blocks apart."""
-        if tag not in self.IN_LINE:
-            self.handle_data(" ")
-
-    def texts(self) -> list[tuple[str, str, str]]:
-        """Id, heading and text of each section, in order."""
-        return [
-            (name, " ".join("".join(heading).split()), " ".join("".join(text).split()))
-            for name, heading, text in self.found
-        ]
+def texts(page: str) -> list[tuple[str, str, str]]:
+    """Of each section of a page, in order: its id, its heading, and its text without both."""
+    article = BeautifulSoup(page, "html.parser", parse_only=SoupStrainer("article"))
+    for element in article.select(LEFT_OUT):
+        element.decompose()
+    for element in article.find_all(True):
+        if element.name not in IN_LINE:  # keep apart what stands in two blocks
+            element.insert_before(" ")
+            element.insert_after(" ")
+    found = []
+    for section in reversed(article.find_all("section")):  # so the inner ones are out already
+        heading = section.find(["h1", "h2", "h3", "h4"])
+        above = heading.extract().get_text() if heading else ""
+        parts = (above, section.extract().get_text())
+        found.append((section["id"], *(" ".join(part.split()) for part in parts)))
+    return found[::-1]
 
 
 def write_texts(app: Sphinx, exception: Exception | None) -> None:
@@ -112,11 +77,11 @@ def write_texts(app: Sphinx, exception: Exception | None) -> None:
     if exception or app.builder.format != "html":
         return
     pages = {
-        page: Sections(Path(app.outdir, f"{page}.html").read_text("utf8")).texts()
+        page: texts(Path(app.outdir, f"{page}.html").read_text("utf8"))
         for page in sorted(app.env.found_docs)
     }
-    texts = json.dumps(pages, ensure_ascii=False, separators=(",", ":"))
-    Path(app.outdir, "searchtexts.js").write_text(f"Search.texts = {texts};\n", "utf8")
+    data = json.dumps(pages, ensure_ascii=False, separators=(",", ":"))
+    Path(app.outdir, "searchtexts.js").write_text(f"Search.texts = {data};\n", "utf8")
 
 
 def setup(app: Sphinx) -> None:

@@ -1,0 +1,112 @@
+"""HTML that Sphinx and docutils would write otherwise, by visitors in the place of theirs.
+
+And a transform: a paragraph that opens with the bold words that `question` in _config.yml names is
+a question to the reader, and gets the class "predict".
+"""
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+from xml.etree import ElementTree
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.writers.html5 import HTML5Translator
+
+from . import private
+
+PIXELS_PER_UNIT = {"pt": 96 / 72, "px": 1.0, "": 1.0, "in": 96.0}
+
+
+class Questions(SphinxPostTransform):
+    """Mark the questions to the reader."""
+
+    default_priority = 500
+
+    def run(self, **kwargs: Any) -> None:
+        """Look at each bold text with which a paragraph begins."""
+        opening = self.config.question
+        for strong in self.document.findall(nodes.strong):
+            paragraph, text = strong.parent, strong.astext()
+            begins = isinstance(paragraph, nodes.paragraph) and paragraph.astext().startswith(text)
+            if opening and begins and text.startswith(opening):
+                paragraph["classes"].append("predict")
+
+
+def svg_size(path: Path) -> tuple[int, int] | None:
+    """Width and height in pixels that an SVG file gives itself, or None if it gives none."""
+    attributes = next(iter(ElementTree.iterparse(path, ["start"])))[1].attrib
+    sizes = []
+    for name in ("width", "height"):
+        match = re.fullmatch(r"([\d.]+)(\D*)", attributes.get(name, ""))
+        if not match or match[2] not in PIXELS_PER_UNIT:
+            return None
+        sizes.append(round(float(match[1]) * PIXELS_PER_UNIT[match[2]]))
+    return sizes[0], sizes[1]
+
+
+def size_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Give each SVG its size, so that the text below does not jump when it arrives.
+
+    Sphinx makes a picture whose size is set a link to its file.
+    """
+    for image in doctree.findall(nodes.image):
+        file = Path(app.srcdir, image["uri"])
+        if file.suffix == ".svg" and file.exists() and "width" not in image:
+            if size := svg_size(file):
+                image["pixels"] = image["width"], image["height"] = [str(side) for side in size]
+
+
+def visit_image(self: HTML5Translator, node: nodes.image) -> None:
+    """Write the size as attributes, since the style sheet could not shrink a style.
+
+    On a phone a picture may scroll, where one wider than the screen would be too small to read.
+    """
+    if "pixels" not in node:
+        private.theirs(self, node)
+        return
+    width, height = node["pixels"]
+    source = posixpath.join(self.builder.imgpath, quote(self.builder.images[node["uri"]]))
+    attributes = {"src": source, "alt": node.get("alt", source), "width": width, "height": height}
+    self.body.append(f'<span class="picture" style="--width: {width}px">')
+    self.body.append(self.emptytag(node, "img", "", loading="lazy", decoding="async", **attributes))
+    self.body.append("</span>")
+
+
+def visit_entry(self: HTML5Translator, node: nodes.entry) -> None:
+    """Write the empty corner of a table as no heading: it heads nothing."""
+    if node.astext() or not isinstance(node.parent.parent, nodes.thead):
+        private.theirs(self, node)
+        return
+    node.parent.column += 1
+    self.body.append("<td></td>\n")
+    raise nodes.SkipNode
+
+
+def visit_citation(self: HTML5Translator, node: nodes.citation) -> None:
+    """Write an entry of the bibliography as an item of its list, which screen readers count."""
+    if not isinstance(node.previous_sibling(), nodes.citation):
+        self.body.append('<div role="list" class="citation-list">\n')
+    self.body.append(self.starttag(node, "div", CLASS="citation", role="listitem"))
+
+
+def visit_hidden_cell(self: HTML5Translator, node: private.HiddenCell) -> None:
+    """Name the bar of a folded cell by what stands on it, not by a label of another wording."""
+    details = len(self.body)
+    private.visit_hidden_cell(self, node)
+    self.body[details + 1] = "<summary>\n"
+
+
+def setup(app: Sphinx) -> None:
+    """Put the visitors in their places; what follows a node is left to the translator's own."""
+    app.add_config_value("question", "", "html")
+    app.add_post_transform(Questions)
+    app.connect("doctree-resolved", size_pictures)
+    app.add_node(nodes.image, override=True, html=(visit_image, None))
+    app.add_node(nodes.entry, override=True, html=(visit_entry, None))
+    app.add_node(nodes.citation, override=True, html=(visit_citation, None))
+    hidden = (visit_hidden_cell, private.depart_hidden_cell)
+    app.add_node(private.HiddenCell, override=True, html=hidden)

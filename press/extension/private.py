@@ -1,0 +1,54 @@
+"""What the press uses of Sphinx, its theme and myst-nb that they do not promise to keep.
+
+All of it is here, so that a test can name what an upgrade has taken away.
+"""
+
+from pathlib import Path
+
+import pydata_sphinx_theme
+import sphinx
+from docutils import nodes
+from myst_nb import sphinx_ as myst_nb
+from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
+
+# A cell that a tag folds, and how it is written: details, summary, two texts, end of the summary
+HiddenCell = myst_nb.HideCodeCellNode
+visit_hidden_cell = myst_nb.visit_HideCellInput
+depart_hidden_cell = myst_nb.depart_HideCellInput
+
+SPHINX = Path(sphinx.__file__).parent / "themes" / "basic"
+THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme"
+
+# Names that our own files count on: file → names in it
+NAMES = {
+    # press/static/search.js shows the results in the place of Sphinx's script; book.js unmarks
+    SPHINX / "static" / "searchtools.js": (
+        "_index", "_parseQuery", "_performSearch", "_finishSearch", "splitQuery",
+    ),
+    SPHINX / "static" / "sphinx_highlight.js": ("hideSearchWords", "highlight-link"),
+    # press/templates/layout.html and search.html replace these blocks, and write the scripts
+    SPHINX / "layout.html": (
+        "block css", "block linktags", "block scripts", "script_files", "js_tag(", "metatags",
+    ),
+    THEME / "layout.html": ("block extrahead", "block scripts_end"),
+    THEME / "search.html": ("block docs_body", "components/search-field.html"),
+    # press/templates has parts of these names in their places
+    THEME / "components" / "navbar-logo.html": ("navbar-brand",),
+    THEME / "components" / "search-button-field.html": ("search-button__button",),
+}  # fmt: skip
+
+
+def warnings(app: Sphinx) -> int:
+    """How many warnings the build has had so far."""
+    return app._warncount
+
+
+def theirs(self: HTML5Translator, node: nodes.Element) -> None:
+    """Visit a node as the translator's own class would: ours are set on the instance."""
+    getattr(type(self), f"visit_{node.tagname}")(self, node)
+
+
+def add_permalink(self: HTML5Translator, node: nodes.Element, title: str) -> None:
+    """Write the sign that links to the node itself."""
+    self.add_permalink_ref(node, title)

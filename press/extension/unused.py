@@ -1,0 +1,45 @@
+"""Files that the theme and the extensions bring and no page asks for are deleted.
+
+Also, a build after one with warnings starts from scratch: Sphinx warns about a page when it reads
+or writes it, so a second build that finds the page unchanged would pass in silence.
+"""
+
+import shutil
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+from . import private
+
+UNUSED = (  # in _build/html/_static
+    "**/*.map",
+    "**/*.LICENSE.txt",
+    "katex/katex.min.js",  # typesets while the book is built; no page loads it
+    "check-solid.svg",
+    "copy-button.svg",
+    "copybutton_funcs.js",
+    "minus.png",
+    "plus.png",
+    "pygments.css",
+    "scripts",
+    "styles/theme.css",
+    "vendor",
+    "locales",
+    "images",
+    "webpack-macros.html",
+    "sbt-webpack-macros.html",
+)
+
+
+def delete(app: Sphinx, exception: Exception | None) -> None:
+    """Delete the unused files, and after a warning what Sphinx remembers of the pages."""
+    if private.warnings(app):
+        Path(app.doctreedir, "environment.pickle").unlink(missing_ok=True)
+    for pattern in UNUSED:
+        for path in Path(app.outdir, "_static").glob(pattern):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def setup(app: Sphinx) -> None:
+    """Delete before `styles` looks for names in what is left."""
+    app.connect("build-finished", delete, priority=700)
