@@ -55,9 +55,9 @@ def size_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """
     for image in doctree.findall(nodes.image):
         file = Path(app.srcdir, image["uri"])
-        if file.suffix == ".svg" and file.exists() and "width" not in image:
-            if size := svg_size(file):
-                image["pixels"] = image["width"], image["height"] = [str(side) for side in size]
+        drawing = file.suffix == ".svg" and file.exists() and "width" not in image
+        if drawing and (size := svg_size(file)):
+            image["pixels"] = image["width"], image["height"] = [str(side) for side in size]
 
 
 def visit_image(self: HTML5Translator, node: nodes.image) -> None:

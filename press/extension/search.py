@@ -15,7 +15,7 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
-from bs4 import BeautifulSoup, SoupStrainer
+from bs4 import BeautifulSoup
 from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
 
@@ -56,7 +56,7 @@ var splitQuery = (query) =>
 
 def texts(page: str) -> list[tuple[str, str, str]]:
     """Of each section of a page, in order: its id, its heading, and its text without both."""
-    article = BeautifulSoup(page, "html.parser", parse_only=SoupStrainer("article"))
+    (article,) = BeautifulSoup(page, "html.parser").find_all("article")
     for element in article.select(LEFT_OUT):
         element.decompose()
     for element in article.find_all(True):
@@ -66,9 +66,9 @@ def texts(page: str) -> list[tuple[str, str, str]]:
     found = []
     for section in reversed(article.find_all("section")):  # so the inner ones are out already
         heading = section.find(["h1", "h2", "h3", "h4"])
-        above = heading.extract().get_text() if heading else ""
-        parts = (above, section.extract().get_text())
-        found.append((section["id"], *(" ".join(part.split()) for part in parts)))
+        above = heading.extract().get_text().split() if heading else []
+        text = section.extract().get_text().split()
+        found.append((str(section["id"]), " ".join(above), " ".join(text)))
     return found[::-1]
 
 
