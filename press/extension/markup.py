@@ -27,12 +27,12 @@ class Questions(SphinxPostTransform):
     default_priority = 500
 
     def run(self, **kwargs: Any) -> None:
-        """Look at each bold text with which a paragraph begins."""
+        """Look at how each paragraph begins."""
         opening = self.config.question
-        for strong in self.document.findall(nodes.strong):
-            paragraph, text = strong.parent, strong.astext()
-            begins = isinstance(paragraph, nodes.paragraph) and paragraph.astext().startswith(text)
-            if opening and begins and text.startswith(opening):
+        for paragraph in self.document.findall(nodes.paragraph):
+            first = next((child for child in paragraph if child.astext()), None)
+            bold = isinstance(first, nodes.strong) and first.astext()
+            if opening and bold and bold.startswith(opening):
                 paragraph["classes"].append("predict")
 
 

@@ -1,22 +1,138 @@
-"""The Sphinx extension behind the HTML edition: formulas, search, style sheet, pictures."""
+"""The Sphinx extension behind the HTML edition: each part by itself, and in small books."""
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from py_mini_racer import MiniRacer
 
 from attnbook.colours import ROLES
-from press.extension import assets, styles
-from press.extension.formulas import FormulaError, render
+from attnbook.exercises.catalogue import ALL
+from press.extension import markup, private, styles
+from press.extension.formulas import KATEX, FormulaError, render
 from press.extension.safety import REFUSED, safety
-from press.extension.search import BookSearch, Sections
-from tools.common import ROOT
+from press.extension.search import BookSearch, texts
+from tests.support.pages import build, notebook, parsed
 
 SEARCH = BookSearch({})
+
+# Small books, built once: what is right, and what has to be a warning
+RIGHT = {
+    "index.md": "# Title\n\n```{toctree}\nformulas\nmarkup\nsolution\nhidden\n```\n",
+    "formulas.md": r"""# Formulas
+
+$$
+a = b
+$$ (eq-one)
+
+$$
+c
+$$ (eq-two)
+
+See {eq}`eq-two` ($d_k$).
+""",
+    "markup.md": """# Markup
+
+**Ask first.** What comes?
+
+Ask first, they say: **Ask first.**
+
+|   | one |
+|---|-----|
+| a | b   |
+|   | c   |
+
+![A square](square.svg)
+
+Two sources[^1].
+
+[^1]: A note.
+""",
+    "solution.md": "# Solution\n\n:::{solution} 03.scores\nStuck?\n:::\n",
+    "hidden.ipynb": notebook("Hidden", "1", tags=["hide-input"]),
+    "square.svg": '<svg xmlns="http://www.w3.org/2000/svg" width="72pt" height="36pt"/>',
+}
+WRONG = {
+    "index.md": "# Title\n\nText.\n\n$$\n\\frac{1}{\n$$\n\n<button onclick='f()'>Go</button>\n\n"
+    ":::{solution} 03.nothing\n:::\n",
+}
+PARTS = "formulas cards markup safety"
+SETTINGS = {"html_math_renderer": "katex", "question": "Ask first"}
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pages of a small book."""
+    folder = tmp_path_factory.mktemp("small")
+    assert build(folder, RIGHT, PARTS, **SETTINGS) == ""
+    return folder / "out"
+
+
+def test_labels_numbers_and_punctuation_of_formulas(book: Path) -> None:
+    page = parsed(book / "formulas.html")
+    two = page.select_one("#equation-eq-two")
+    assert two
+    assert two.select_one(".katex-display")
+    assert "(2)" in two.select_one(".eqno").get_text()
+    (link,) = page.select('p a[href="#equation-eq-two"]')
+    assert link.get_text() == "(2)"
+    (together,) = page.select("span.together")
+    assert (together.get_text()[0], together.get_text()[-2:]) == ("(", ").")
+
+
+def test_what_the_visitors_and_the_transform_write(book: Path) -> None:
+    page = parsed(book / "markup.html")
+    assert [p.get_text() for p in page.select("p.predict")] == ["Ask first. What comes?"]
+    corner, one, *rest = page.select_one("table").select("th, td")
+    assert (corner.name, one.name) == ("td", "th")
+    assert {cell.name for cell in rest} == {"td"}
+    (picture,) = page.select("a span.picture img")
+    assert (picture["width"], picture["height"], picture["alt"]) == ("96", "48", "A square")
+    (summary,) = parsed(book / "hidden.html").select("details.hide summary")
+    assert summary.attrs == {}
+
+
+def test_hints_and_solution_are_folded_and_the_librarys(book: Path) -> None:
+    page = parsed(book / "solution.html")
+    folds = page.select("details.answer")
+    assert [f.summary.get_text() for f in folds] == ["Hint 1", "Hint 2", "Hint 3", "Solution"]
+    plain = [re.sub(r"\s", "", fold.get_text()) for fold in folds]
+    for hint, inside in zip(ALL["03.scores"].hints, plain, strict=False):
+        assert re.sub(r"[`\s]", "", hint) in inside
+    assert "query@key.mT/math.sqrt(query.size(-1))" in plain[3]
+    assert "Stuck?" not in page.get_text()
+
+
+def test_what_is_wrong_is_a_warning_with_its_place(tmp_path: Path) -> None:
+    said = build(tmp_path, WRONG, PARTS, **SETTINGS)
+    assert re.search(r"index\.md:5: WARNING: KaTeX parse error.*\\frac", said, re.DOTALL)
+    assert re.search(r"index\.md:11: ERROR: there is no exercise '03.nothing'", said)
+    assert re.search(r"index.*WARNING: the pages' policy refuses <button onclick=", said)
+    memory = tmp_path / "doctrees" / "environment.pickle"
+    assert memory.exists()
+    build(tmp_path, WRONG, f"{PARTS} unused", **SETTINGS)
+    assert not memory.exists()  # so that the next build warns again
+
+
+def test_a_builder_that_writes_no_pages_comes_to_its_end(tmp_path: Path) -> None:
+    """As in `make links`."""
+    pages = {"index.md": "# Title\n\nText.\n"}
+    assert build(tmp_path, pages, f"{PARTS} links search styles unused", "linkcheck") == ""
+    assert (tmp_path / "out" / "output.txt").exists()
+
+
+@pytest.mark.parametrize("file", private.NAMES, ids=lambda file: f"{file.parent.name}/{file.name}")
+def test_what_is_not_promised_is_still_there(file: Path) -> None:
+    text = file.read_text("utf8")
+    assert [name for name in private.NAMES[file] if name not in text] == []
+
+
+def test_the_script_and_the_style_sheet_of_katex_are_of_one_version() -> None:
+    engine = MiniRacer()
+    engine.eval(KATEX.read_text("utf8"))
+    css = KATEX.with_name("katex.min.css").read_text("utf8")
+    assert f'content:"{engine.eval("katex.version")}"' in css
 
 
 @pytest.mark.parametrize(
@@ -60,48 +176,6 @@ def test_formulas_that_cannot_be_set_say_why(tex: str, reason: str) -> None:
         render(tex, display=True)
 
 
-def build(
-    folder: Path, text: str, part: str = "formulas", builder: str = "html"
-) -> subprocess.CompletedProcess[str]:
-    """Build one page with nothing but one part of our extension, strictly."""
-    renderer = "html_math_renderer = 'katex'" if part == "formulas" else ""
-    (folder / "conf.py").write_text(
-        f"extensions = ['myst_parser', 'press.extension.{part}']\n"
-        f"{renderer}\nmyst_enable_extensions = ['dollarmath']\n"
-        "math_numfig = False\n"
-        f"import sys; sys.path.insert(0, {str(ROOT)!r})\n",
-        encoding="utf8",
-    )
-    (folder / "index.md").write_text(text, encoding="utf8")
-    command = [sys.executable, "-m", "sphinx", "-W", "-n", "--keep-going", "-q"]
-    command += ["-b", builder, ".", "out"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-
-
-@pytest.mark.parametrize("part", ["assets", "links", "search", "styles"])
-def test_a_builder_that_writes_no_pages_comes_to_its_end(part: str, tmp_path: Path) -> None:
-    """As in `make links`."""
-    done = build(tmp_path, "# Title\n\nText.\n", part, builder="linkcheck")
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "out" / "output.txt").exists()
-
-
-def test_a_broken_formula_stops_the_build_and_names_its_line(tmp_path: Path) -> None:
-    done = build(tmp_path, "# Title\n\nText.\n\n$$\n\\frac{1}{\n$$\n")
-    assert done.returncode != 0
-    assert re.search(r"index\.md:5: WARNING: KaTeX parse error.*\\frac", done.stderr, re.DOTALL)
-
-
-def test_labels_numbers_and_punctuation(tmp_path: Path) -> None:
-    text = "# Title\n\n$$\na = b\n$$ (eq-one)\n\n$$\nc\n$$ (eq-two)\n\nSee {eq}`eq-two` ($d_k$).\n"
-    done = build(tmp_path, text)
-    assert done.stderr == ""
-    page = (tmp_path / "out" / "index.html").read_text("utf8")
-    assert re.search(r'id="equation-eq-two">\s*<span class="katex-display">.*"eqno">\(2\)', page)
-    assert re.search(r'href="#equation-eq-two">\(2\)</a>', page)
-    assert re.search(r'<span class="together">\(<span class="math.*</span>\)\.</span>', page)
-
-
 def test_search_splits_chinese_into_characters_and_pairs() -> None:
     assert SEARCH.split("softmax函数, d_k=64") == ["softmax", "函", "数", "函数", "d_k", "64"]
     assert SEARCH.split("注意力") == ["注", "意", "力", "注意", "意力"]
@@ -126,7 +200,7 @@ def test_the_texts_of_a_page_are_what_a_reader_sees_of_its_sections() -> None:
     <details class="answer"><summary>Hint 1</summary><div>secret</div></details>
     <details class="hide"><summary>Show</summary><pre><span>x</span> = 苹果</pre></details>
     </section></section></article><p>foot</p>"""
-    assert Sections(page).texts() == [
+    assert texts(page) == [
         ("one", "1. One", "The soft max of x2 a b"),
         ("two", "1.1 Two", "Show x = 苹果"),
     ]
@@ -152,12 +226,6 @@ def test_the_policy_names_the_digest_of_an_inline_script() -> None:
 )
 def test_what_the_policy_would_refuse_is_a_warning(text: str, refused: bool) -> None:
     assert bool(REFUSED.search(text)) == refused
-
-
-def test_a_refused_element_stops_the_build_and_names_the_page(tmp_path: Path) -> None:
-    done = build(tmp_path, "# Title\n\n<button onclick='f()'>Go</button>\n", part="safety")
-    assert done.returncode != 0
-    assert re.search(r"index.*WARNING: the pages' policy refuses <button onclick=", done.stderr)
 
 
 def test_the_style_sheet_keeps_what_pages_use_and_drops_the_rest() -> None:
@@ -199,4 +267,4 @@ def test_pictures_know_their_size(
 ) -> None:
     path = tmp_path / "picture.svg"
     path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" {size}><g/></svg>', encoding="utf8")
-    assert assets.svg_size(path) == pixels
+    assert markup.svg_size(path) == pixels

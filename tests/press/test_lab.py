@@ -1,10 +1,11 @@
-"""Every chapter opens in JupyterLab, in the reader's own copy, and runs there from end to end.
+"""A chapter is worked through in JupyterLab, in the reader's own copy, as a student would.
 
-The server has folders of its own for its settings, so that a reader's are neither read nor written.
+Its outputs are nbval's business. The server has folders of its own for its settings, so that a reader's are neither read nor written.
 """
 
 import json
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -22,7 +23,7 @@ from playwright.sync_api import Browser, BrowserContext, Page
 from tools.common import ROOT
 from tools.copies import copy_notebooks
 
-NOTEBOOKS = sorted(path.name for path in (ROOT / "book").glob("*.ipynb"))
+CHAPTER = "01_library.ipynb"
 START = 120  # seconds for the server, a page or a kernel to come up on a busy machine
 RUN = 600  # seconds for a notebook, as in `make nbval`
 FOLDERS = """
@@ -49,6 +50,15 @@ SHOWN = """async (id) => {
     await content.scrollToItem(place);
     const picture = content.widgets[place].node.querySelector('.jp-RenderedSVG :is(img, svg)');
     return picture ? picture.getBoundingClientRect().height : 0; }"""
+TYPED = """([id, source]) => {
+    const { content } = window.jupyterapp.shell.currentWidget;
+    content.activeCellIndex = content.widgets.findIndex(cell => cell.model.id === id);
+    content.activeCell.model.sharedModel.setSource(source);
+    return content.activeCell.model.executionCount; }"""
+RUN_AGAIN = f"""([id, before]) => {{ {CELLS}
+    const count = cells.find(c => c.id === id).executionCount;
+    return count !== null && count !== before
+        && panel.sessionContext.session?.kernel?.status === 'idle'; }}"""
 SAVED = f"() => {{ {NOTEBOOK} return !notebook.dirty; }}"
 SHUT_DOWN = "() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()"
 
@@ -143,36 +153,54 @@ def choose(page: Page, menu: str, entry: str) -> None:
     page.get_by_text(entry, exact=True).click()
 
 
-@pytest.mark.parametrize("name", NOTEBOOKS)
-def test_a_chapter_opens_and_runs(lab: Lab, window: BrowserContext, name: str) -> None:
-    book = json.loads((ROOT / "book" / name).read_text("utf-8"))["cells"]
-    wanted = {cell["id"]: cell["outputs"] for cell in book if cell["cell_type"] == "code"}
-
+@pytest.fixture(scope="module")
+def chapter(lab: Lab, window: BrowserContext) -> Iterator[Page]:
+    """The chapter, open, with its outputs cleared and run again from the menus."""
     page = window.new_page()
-    page.goto(f"{lab.address}lab/tree/{name}?reset&token={lab.token}")
+    page.goto(f"{lab.address}lab/tree/{CHAPTER}?reset&token={lab.token}")
     page.wait_for_function(READY)
-    try:
-        choose(page, "Edit", "Clear Outputs of All Cells")
-        page.wait_for_function(CLEARED)
-        choose(page, "Run", "Run All Cells")
-        page.wait_for_function(DONE, timeout=1000 * RUN)
-        found = {cell: (count, outputs) for cell, count, outputs in page.evaluate(OUTPUTS)}
-        figures = [cell for cell in wanted if "image/svg+xml" in kinds(wanted[cell])]
-        heights = {cell: page.evaluate(SHOWN, cell) for cell in figures}
-        choose(page, "File", "Save Notebook")
-        page.wait_for_function(SAVED)
-    finally:
-        page.evaluate(SHUT_DOWN)
-        page.close()
+    choose(page, "Edit", "Clear Outputs of All Cells")
+    page.wait_for_function(CLEARED)
+    choose(page, "Run", "Run All Cells")
+    page.wait_for_function(DONE, timeout=1000 * RUN)
+    yield page
+    choose(page, "File", "Save Notebook")
+    page.wait_for_function(SAVED)
+    page.evaluate(SHUT_DOWN)
+    page.close()
 
-    assert list(found) == list(wanted)
-    assert [count for count, _ in found.values()] == list(range(1, len(wanted) + 1))
-    for cell, (_, outputs) in found.items():
-        assert kinds(outputs) == kinds(wanted[cell]), cell
-        if cell.startswith("stub-"):
-            assert text(outputs) == text(wanted[cell])
-            assert text(outputs).startswith("○ ")
+
+def outputs(page: Page) -> dict[str, list[dict[str, Any]]]:
+    """The outputs of each code cell, by its id."""
+    return {cell: found for cell, _, found in page.evaluate(OUTPUTS)}
+
+
+def test_every_cell_runs_and_shows_what_the_book_shows(chapter: Page) -> None:
+    book = json.loads((ROOT / "book" / CHAPTER).read_text("utf-8"))["cells"]
+    wanted = {cell["id"]: cell["outputs"] for cell in book if cell["cell_type"] == "code"}
+    found = outputs(chapter)
+    assert {cell: kinds(shown) for cell, shown in found.items()} == {
+        cell: kinds(shown) for cell, shown in wanted.items()
+    }
+    assert "stderr" not in set().union(*map(kinds, found.values()))
+    figures = [cell for cell in wanted if "image/svg+xml" in kinds(wanted[cell])]
+    heights = {cell: chapter.evaluate(SHOWN, cell) for cell in figures}
+    assert heights
     assert {cell: height for cell, height in heights.items() if height < 20} == {}
+
+
+def test_an_answer_is_checked_where_it_is_typed(chapter: Page) -> None:
+    cell = "stub-cosine"  # "repair the lines below, then delete this one"
+    book = json.loads((ROOT / "book" / CHAPTER).read_text("utf-8"))["cells"]
+    stub = next("".join(c["source"]) for c in book if c["id"] == cell)
+    wrong = re.sub(r".*NotImplementedError.*\n", "", stub)
+    right = wrong.replace("dim=0", "dim=-1, keepdim=True")
+    assert stub != wrong != right
+    for source, sign in (stub, "○"), (wrong, "✗"), (right, "✓"):
+        before = chapter.evaluate(TYPED, [cell, source])
+        choose(chapter, "Run", "Run Selected Cell")
+        chapter.wait_for_function(RUN_AGAIN, arg=[cell, before])
+        assert text(outputs(chapter)[cell]).startswith(sign)
 
 
 def kinds(outputs: list[dict[str, Any]]) -> set[str]:
@@ -181,5 +209,6 @@ def kinds(outputs: list[dict[str, Any]]) -> set[str]:
 
 
 def text(outputs: list[dict[str, Any]]) -> str:
-    """What a cell printed."""
-    return "".join("".join(output.get("text", "")) for output in outputs)
+    """What a cell printed, or shows."""
+    shown = [o.get("text") or o.get("data", {}).get("text/plain", "") for o in outputs]
+    return "".join("".join(part) for part in shown)

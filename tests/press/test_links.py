@@ -12,7 +12,20 @@ from packaging.requirements import Requirement
 from playwright.sync_api import Browser
 
 from press.extension import links
-from tests.press.test_pages import AXE, CHAPTERS, PHONE, THEMES, Links, Opened, context
+from tests.support.pages import (
+    CHAPTERS,
+    DESK,
+    HTML,
+    PAGES,
+    PHONE,
+    THEMES,
+    Opened,
+    addresses,
+    build,
+    notebook,
+    parsed,
+    window,
+)
 from tools.common import ROOT
 from tools.rules import INSTALL
 
@@ -20,82 +33,62 @@ REPOSITORY = "https://github.com/reader/attention.book"
 SITE = "https://reader.github.io/attention.book"
 NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
 MARKS = ("github.com/reader", "mybinder", "colab", "canonical", "/notebooks/", 'class="launch"')
+MARKS += ('class="page-links"', "repository-button", "repository:", "Open in Colab")
 UNPUBLISHED = "unpack it anywhere"  # what how_to_use.md says instead of linking a release
-MARKS += ('class="page-links"', "repository-button", "repository:")
 
 
-def build(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Build the book strictly into a folder of its own, so that the book at hand stays as it is."""
-    kept = {name: value for name, value in os.environ.items() if name not in environment}
-    names = ("ATTNBOOK_REPOSITORY", "ATTNBOOK_BRANCH", "ATTNBOOK_SITE")
-    kept = {name: value for name, value in kept.items() if name not in names}
+@pytest.fixture(scope="module")
+def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The book as a fork publishes it; the addresses are as somebody may have typed them."""
+    folder = tmp_path_factory.mktemp("published")
+    typed = {"ATTNBOOK_REPOSITORY": f" {REPOSITORY}.git/ ", "ATTNBOOK_SITE": f"{SITE}/"}
     jupyter_book = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
-    return subprocess.run(
+    done = subprocess.run(
         [*jupyter_book, "build", ".", "-W", "-n", "--keep-going", "--path-output", str(folder)],
         cwd=ROOT,
-        env=kept | environment,
+        env={name: os.environ[name] for name in os.environ if name not in links.FORMS} | typed,
         capture_output=True,
         text=True,
         check=False,
     )
-
-
-@pytest.fixture(scope="module")
-def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where this module builds."""
-    return tmp_path_factory.mktemp("published")
-
-
-@pytest.fixture(scope="module")
-def html(output: Path) -> Path:
-    """The book as a fork publishes it; the address is as somebody may have typed it."""
-    done = build(output, ATTNBOOK_REPOSITORY=f" {REPOSITORY}.git/ ", ATTNBOOK_SITE=f"{SITE}/")
     assert done.returncode == 0, done.stderr
-    return output / "_build" / "html"
+    return folder / "_build" / "html"
 
 
-def test_each_page_links_to_its_source_and_to_a_report(html: Path) -> None:
-    for address in CHAPTERS:
-        found = read(html / address)
-        (source,) = ROOT.glob(address.removesuffix("html") + "*")
-        assert REPOSITORY in found
-        assert f"{REPOSITORY}/blob/main/book/{source.name}" in found
-        report = rf"{REPOSITORY}/issues/new\?title=\S+%20%28{source.name}%29%3A%20"
-        assert any(re.fullmatch(report, link) for link in found), found
-        assert (f"{REPOSITORY}/edit/main/book/{source.name}" in found) == (source.suffix == ".md")
-        canonical = f'<link rel="canonical" href="{SITE}/{address}" />'
-        assert canonical in (html / address).read_text("utf8")
-    assert REPOSITORY in read(html / "search.html")
+@pytest.mark.parametrize("address", CHAPTERS)
+def test_each_page_has_its_links(html: Path, address: str) -> None:
+    found = addresses(html / address)
+    (source,) = ROOT.glob(address.removesuffix("html") + "*")
+    assert {REPOSITORY, f"{REPOSITORY}/blob/main/book/{source.name}"} <= found
+    report = rf"{REPOSITORY}/issues/new\?title=\S+%20%28{source.name}%29%3A%20"
+    assert any(re.fullmatch(report, link) for link in found), found
+    assert (f"{REPOSITORY}/edit/main/book/{source.name}" in found) == (source.suffix == ".md")
+    (canonical,) = parsed(html / address).select("link[rel=canonical]")
+    assert canonical["href"] == f"{SITE}/{address}"
+    launched = [link for link in found if re.search("colab|binder|notebooks", link)]
+    if source.suffix == ".ipynb":
+        assert sorted(launched) == [
+            f"../notebooks/{source.name}",
+            "https://colab.research.google.com/github/reader/attention.book"
+            f"/blob/{links.LAUNCH_BRANCH}/{source.name}",
+            "https://mybinder.org/v2/gh/reader/attention.book/main"
+            f"?urlpath=lab%2Ftree%2Fbook%2F{source.name}",
+        ]
+        row = parsed(html / address).select_one("h1 + nav.launch")
+        assert row
+    else:
+        assert launched == []
+    assert "find_spec" not in parsed(html / address).get_text()  # the cell that installs
 
 
-def read(page: Path) -> set[str]:
-    return Links(page).links
-
-
-def test_each_notebook_can_be_launched_and_downloaded_and_no_other_page(html: Path) -> None:
-    for address in CHAPTERS:
-        found, name = read(html / address), Path(address).stem
-        launched = [link for link in found if re.search("colab|binder|notebooks", link)]
-        if (ROOT / "book" / f"{name}.ipynb").exists():
-            assert sorted(launched) == [
-                f"../notebooks/{name}.ipynb",
-                "https://colab.research.google.com/github/reader/attention.book"
-                f"/blob/{links.LAUNCH_BRANCH}/{name}.ipynb",
-                "https://mybinder.org/v2/gh/reader/attention.book/main"
-                f"?urlpath=lab%2Ftree%2Fbook%2F{name}.ipynb",
-            ]
-        else:
-            assert launched == []
-        assert "find_spec" not in (html / address).read_text("utf8")  # the cell that installs
-
-
-def test_downloads_are_linked(html: Path) -> None:
-    found = read(html / "book" / "how_to_use.html")
+def test_downloads_and_the_search_page_are_linked(html: Path) -> None:
+    found = addresses(html / "book" / "how_to_use.html")
     for name in ("attention-book.pdf", "attention-book-html.zip"):
         assert f"{REPOSITORY}/releases/latest/download/{name}" in found
-    text = (html / "book" / "how_to_use.html").read_text("utf8")
+    text = parsed(html / "book" / "how_to_use.html").get_text()
     assert "Open in Colab" in text
     assert UNPUBLISHED not in text
+    assert REPOSITORY in addresses(html / "search.html")
 
 
 def test_a_downloaded_notebook_names_the_repository_and_is_else_the_same(html: Path) -> None:
@@ -112,55 +105,72 @@ def test_a_downloaded_notebook_names_the_repository_and_is_else_the_same(html: P
         exec(line, names)
         wanted = Requirement(names["SOURCE"])
         assert wanted.name == "attnbook"
-        assert re.fullmatch(
-            rf"git\+{re.escape(REPOSITORY)}@([0-9a-f]{{40}}|main)", wanted.url or ""
-        )
+        place = rf"git\+{re.escape(REPOSITORY)}@([0-9a-f]{{40}}|main)"
+        assert re.fullmatch(place, wanted.url or "")
         assert cells["install"].replace(line, "") == re.sub("SOURCE = .*", "", INSTALL)
 
 
-def test_the_buttons_look_right_and_axe_finds_nothing(html: Path, browser: Browser) -> None:
-    for theme in THEMES:
-        for size in (PHONE, {"width": 1280, "height": 800}):
-            window = context(browser, color_scheme=theme, viewport=size)
-            for address in ("book/appendix_sources.html", "book/how_to_use.html"):
-                opened = Opened(window, address, html)
-                assert opened.errors == []
-                page = opened.page
-                assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-                for button in page.locator(".launch a, .page-links a, .repository-button").all():
-                    box = button.bounding_box()
-                    assert box
-                    assert box["height"] >= 20
-                    assert box["x"] >= 0
-                    assert box["x"] + box["width"] <= size["width"]
-                bar = page.locator(".repository-button, .theme-switch-button").all()
-                assert len({round(button.bounding_box()["y"]) for button in bar}) == 1  # type: ignore[index]
-                page.evaluate(AXE.read_text("utf8"))
-                violations = page.evaluate(
-                    "axe.run({exclude: '.katex-html'}).then(f => f.violations)"
-                )
-                assert [(v["id"], n["html"]) for v in violations for n in v["nodes"]] == []
-                page.close()
-            window.close()
-
-
-def test_links_name_the_branch() -> None:
-    found = links.page_links("https://github.com/other/fork", "a/b", "book/01_library.ipynb", "1.")
-    assert found["source"] == "https://github.com/other/fork/blob/a/b/book/01_library.ipynb"
-    assert found["binder"].startswith("https://mybinder.org/v2/gh/other/fork/a%2Fb?urlpath=")
-
-
-def test_without_the_variables_a_second_build_takes_every_link_out(
-    html: Path, output: Path
+@pytest.mark.parametrize(("theme", "size"), [(THEMES[0], DESK), (THEMES[1], PHONE)])
+def test_the_buttons_look_right_and_axe_finds_nothing(
+    html: Path, browser: Browser, theme: str, size: dict[str, int]
 ) -> None:
-    assert build(output).returncode == 0
-    for page in html.rglob("*.html"):
-        text = page.read_text("utf8")
+    context = window(browser, color_scheme=theme, viewport=size)
+    for address in ("book/appendix_sources.html", "book/how_to_use.html"):
+        opened = Opened(context, address, html.as_uri() + "/")
+        opened.settle()
+        assert not opened.wide()
+        for button in opened.page.locator(".launch a, .page-links a, .repository-button").all():
+            box = button.bounding_box()
+            assert box
+            assert box["height"] >= 20
+            assert 0 <= box["x"] <= size["width"] - box["width"]
+        bar = opened.page.locator(".repository-button, .theme-switch-button").all()
+        heights = [
+            button.evaluate("e => Math.round(e.getBoundingClientRect().y)") for button in bar
+        ]
+        assert len(heights) == 2
+        assert len(set(heights)) == 1
+        assert opened.violations() == []
+        assert opened.close() == []
+    context.close()
+
+
+@pytest.mark.usefixtures("book")
+def test_without_the_variables_there_is_no_link() -> None:
+    for address in PAGES:
+        text = (HTML / address).read_text("utf8")
         assert [mark for mark in MARKS if mark in text] == []
-    assert not (html / links.NOTEBOOKS).exists()
-    text = (html / "book" / "how_to_use.html").read_text("utf8")
-    assert "Open in Colab" not in text
-    assert UNPUBLISHED in text
+    assert not (HTML / links.NOTEBOOKS).exists()
+    assert UNPUBLISHED in parsed(HTML / "book" / "how_to_use.html").get_text()
+
+
+def test_a_second_build_takes_the_addresses_of_the_first_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only = ":::{only} repository\n[here](repository:/x)\n:::\n:::{only} not repository\nnone\n:::\n"
+    for name in links.FORMS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ATTNBOOK_REPOSITORY", REPOSITORY)
+    monkeypatch.setenv("ATTNBOOK_BRANCH", "a/b")
+    index = f"# A\n\n{only}\n```{{toctree}}\n1\n```\n"
+    pages = {"index.md": index, "1.ipynb": notebook("1", INSTALL)}
+    templates = {"templates_path": [str(ROOT / "press" / "templates")]}
+    assert build(tmp_path, pages, "links safety", **templates) == ""
+    page = (tmp_path / "out" / "index.html").read_text("utf8")
+    assert f"{REPOSITORY}/x" in page
+    assert "none" not in page
+    launch = addresses(tmp_path / "out" / "1.html")
+    assert (
+        "https://mybinder.org/v2/gh/reader/attention.book/a%2Fb?urlpath=lab%2Ftree%2F1.ipynb"
+        in launch
+    )
+    assert (tmp_path / "out" / links.NOTEBOOKS / "1.ipynb").exists()
+    monkeypatch.delenv("ATTNBOOK_REPOSITORY")
+    assert build(tmp_path, {}, "links safety", **templates) == ""
+    for name in ("index.html", "1.html"):
+        assert REPOSITORY not in (tmp_path / "out" / name).read_text("utf8")
+    assert "none" in (tmp_path / "out" / "index.html").read_text("utf8")
+    assert not (tmp_path / "out" / links.NOTEBOOKS).exists()
 
 
 @pytest.mark.parametrize(
@@ -178,26 +188,22 @@ def test_without_the_variables_a_second_build_takes_every_link_out(
         ("ATTNBOOK_SITE", 'https://owner.github.io/"onload'),
     ],
 )
-def test_what_cannot_be_an_address_is_refused(name: str, value: str) -> None:
-    read_value = getattr(links, name.removeprefix("ATTNBOOK_").lower())
-    with pytest.raises(ValueError, match=rf"^{name} is .*; it has to be"):
-        read_value(value)
-
-
-def test_a_bad_address_ends_the_build_in_one_line(tmp_path: Path) -> None:
-    done = build(tmp_path, ATTNBOOK_REPOSITORY="owner/name")
-    assert done.returncode == 1
-    lines = [line for line in done.stderr.splitlines() if "ATTNBOOK" in line or "Traceback" in line]
-    assert len(lines) == 1
-    assert lines[0].startswith("attention book: ATTNBOOK_REPOSITORY is 'owner/name'; it has to be")
+def test_what_cannot_be_an_address_ends_the_build_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit) as stopped:
+        build(tmp_path, {"index.md": "# A\n"}, "links")
+    assert re.fullmatch(rf"attention book: {name} is .*; it has to be .*", str(stopped.value))
 
 
 @pytest.mark.parametrize("value", ["", "  "])
-def test_an_empty_variable_is_as_good_as_none(value: str) -> None:
-    assert (links.repository(value), links.branch(value), links.site(value)) == ("", "main", "")
+def test_an_empty_variable_is_as_good_as_none(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    for name in links.FORMS:
+        monkeypatch.setenv(name, value)
+        assert links.setting(name) == ""
 
 
 def test_a_notebook_without_the_cell_that_installs_is_not_published() -> None:
-    cell = {"cell_type": "code", "source": ["import torch\n"]}
     with pytest.raises(ValueError, match="lacks the cell"):
-        links.published(json.dumps({"cells": [cell]}), "attnbook")
+        links.published(notebook("1", "import torch\n"), "attnbook")

@@ -1,0 +1,203 @@
+"""The built book in a browser, and small books built for a test."""
+
+import io
+import json
+import re
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache, partial
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from bs4 import BeautifulSoup
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace, patch_docutils
+
+from tools.common import ROOT
+
+HTML = ROOT / "_build" / "html"
+FOLDER = HTML.as_uri() + "/"
+AXE = ROOT / "tests" / "support" / "vendor" / "axe.min.js"
+THEMES = ("light", "dark")
+DESK = {"width": 1280, "height": 800}
+PHONE = {"width": 390, "height": 844}
+
+TOC = (ROOT / "_toc.yml").read_text("utf8")
+CHAPTERS = [f"{name}.html" for name in re.findall(r"(?:root|file): *(\S+)", TOC)]
+PAGES = [*CHAPTERS, "search.html"]
+
+# What the page's policy refuses is an error on the console, also where the browser says nothing
+REPORT = """
+    addEventListener("securitypolicyviolation", (event) =>
+        console.error(`refused: ${event.effectiveDirective} ${event.blockedURI} ${event.sample}`));
+"""
+
+# Every section and every picture, also those that wait until they are scrolled to. (A style sheet
+# made like this is none of the page's, so that its policy does not refuse it.)
+SHOW_ALL = """async () => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync("section { content-visibility: visible !important }");
+    document.adoptedStyleSheets.push(sheet);
+    for (const image of document.images) image.loading = "eager";
+    await Promise.all([...document.images].map((image) => image.decode().catch(() => {})));
+    await document.fonts.ready;
+}"""
+
+
+def window(browser: Browser, **options: Any) -> BrowserContext:
+    """A browser window from which nothing beyond this machine can be reached."""
+    context = browser.new_context(**options)
+    context.route(re.compile(r"^(?!file:|data:|http://127\.0\.0\.1:)"), lambda route: route.abort())
+    return context
+
+
+class Opened:
+    """A page in the browser, shown to its end, and what happened while it was open."""
+
+    def __init__(self, window: BrowserContext, address: str, base: str = FOLDER) -> None:
+        self.base = base
+        self.requested: list[str] = []
+        self.errors: list[str] = []
+        self.page: Page = window.new_page()
+        self.page.on("request", lambda request: self.requested.append(request.url))
+        self.page.on("requestfailed", self.lost)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("console", self.note)
+        self.page.add_init_script(REPORT)
+        self.page.goto(base + address)
+
+    def lost(self, request: Request) -> None:
+        """Keep what did not come. A data: address holds its content; it is only ever cut off."""
+        if not request.url.startswith("data:"):
+            self.errors.append(f"lost: {request.url}")
+
+    def note(self, message: ConsoleMessage) -> None:
+        """Keep a console message if it is an error or a warning."""
+        if message.type in ("error", "warning"):
+            self.errors.append(message.text)
+
+    def settle(self) -> None:
+        """Wait for all that the page loads: before it is looked at, and before it is left."""
+        self.page.wait_for_load_state("load")
+        self.page.evaluate(SHOW_ALL)
+
+    def search(self, words: str) -> None:
+        """Leave for the search page, as a reader does."""
+        self.settle()
+        self.page.keyboard.press("Control+k")
+        self.page.keyboard.type(words)
+        self.page.keyboard.press("Enter")
+        self.page.wait_for_url(re.compile(r"search\.html\?q="))
+        self.page.locator("#search-results li").first.wait_for()
+        self.settle()
+
+    def violations(self) -> list[tuple[str, str]]:
+        """What axe-core finds, without the drawn half of a formula, which it cannot judge."""
+        self.page.evaluate(AXE.read_text("utf8"))
+        run = "axe.run({exclude: '.katex-html'}, {preload: false}).then(f => f.violations)"
+        found = self.page.evaluate(run)
+        return [(rule["id"], node["html"][:200]) for rule in found for node in rule["nodes"]]
+
+    def outside(self) -> list[str]:
+        """What it asked for that is not the book's."""
+        return [url for url in self.requested if not url.startswith((self.base, "data:"))]
+
+    def wide(self) -> bool:
+        """Whether the page is wider than its window."""
+        return self.page.evaluate("document.documentElement.scrollWidth > innerWidth")
+
+    def close(self) -> list[str]:
+        """Close it; returns what went wrong until then."""
+        self.settle()
+        errors = list(self.errors)
+        self.page.close()
+        return errors
+
+
+@cache
+def parsed(path: Path) -> BeautifulSoup:
+    """A page as a tree."""
+    return BeautifulSoup(path.read_bytes(), "html.parser")
+
+
+def addresses(path: Path) -> set[str]:
+    """Where a page's links lead, and what it loads."""
+    return {str(e.get("href") or e.get("src")) for e in parsed(path).select("[href], [src]")}
+
+
+@contextmanager
+def serving(handler: Any) -> Iterator[str]:
+    """The address of a web server, until it is no longer needed."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files and prints nothing."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Print nothing."""
+
+
+QUIET = partial(Quiet, directory=str(HTML))
+
+
+class Asked(BaseHTTPRequestHandler):
+    """Answers everybody, and notes what it was asked for."""
+
+    paths: set[str]
+
+    def do_GET(self) -> None:
+        """Note the path."""
+        self.paths.add(self.path.strip("/?"))
+        self.send_response(200)
+        self.send_header("Access-Control-Allow-Origin", "*")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_POST = do_GET
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Print nothing."""
+
+
+def notebook(title: str, code: str, **metadata: object) -> str:
+    """The text of a notebook with a title and one cell of code."""
+    cells = [
+        {"cell_type": "markdown", "id": "title", "metadata": {}, "source": f"# {title}"},
+        {"cell_type": "code", "id": "code", "metadata": metadata, "source": code}
+        | {"execution_count": 1, "outputs": []},
+    ]
+    language = {"language_info": {"name": "python", "pygments_lexer": "python"}}
+    content = {"nbformat": 4, "nbformat_minor": 5, "metadata": language, "cells": cells}
+    return json.dumps(content)
+
+
+def build(folder: Path, pages: dict[str, str], parts: str, builder: str = "html", **settings: Any):
+    """Build a small book with some parts of our extension; returns its warnings."""
+    for name, text in pages.items():
+        (folder / name).write_text(text, encoding="utf8")
+    extensions = ["myst_nb", *(f"press.extension.{part}" for part in parts.split())]
+    said = io.StringIO()
+    settings = {
+        "extensions": extensions,
+        "myst_enable_extensions": ["dollarmath", "colon_fence"],
+        "nb_execution_mode": "off",
+        "math_numfig": False,
+        "nitpicky": True,
+        **settings,
+    }
+    with warnings.catch_warnings(), patch_docutils(), docutils_namespace():
+        warnings.simplefilter("ignore")
+        app = Sphinx(
+            folder, None, folder / "out", folder / "doctrees", builder, settings,
+            status=None, warning=said,
+        )  # fmt: skip
+        app.build()
+    return said.getvalue()
