@@ -93,20 +93,11 @@ def visit_citation(self: HTML5Translator, node: nodes.citation) -> None:
     self.body.append(self.starttag(node, "div", CLASS="citation", role="listitem"))
 
 
-def visit_hidden_cell(self: HTML5Translator, node: private.HiddenCell) -> None:
-    """Name the bar of a folded cell by what stands on it, not by a label of another wording."""
-    details = len(self.body)
-    private.visit_hidden_cell(self, node)
-    self.body[details + 1] = "<summary>\n"
-
-
 def setup(app: Sphinx) -> None:
     """Put the visitors in their places; what follows a node is left to the translator's own."""
     app.add_config_value("question", "", "html")
     app.add_post_transform(Questions)
     app.connect("doctree-resolved", size_pictures)
-    app.add_node(nodes.image, override=True, html=(visit_image, None))
-    app.add_node(nodes.entry, override=True, html=(visit_entry, None))
-    app.add_node(nodes.citation, override=True, html=(visit_citation, None))
-    hidden = (visit_hidden_cell, private.depart_hidden_cell)
-    app.add_node(private.HiddenCell, override=True, html=hidden)
+    for visit in (visit_image, visit_entry, visit_citation):
+        node = getattr(nodes, visit.__name__.removeprefix("visit_"))
+        app.add_node(node, override=True, html=(visit, None))

@@ -1,4 +1,4 @@
-"""What the press uses of Sphinx, its theme and myst-nb that they do not promise to keep.
+"""What the press uses of Sphinx and its theme that they do not promise to keep.
 
 All of it is here, so that a test can name what an upgrade has taken away.
 """
@@ -8,14 +8,8 @@ from pathlib import Path
 import pydata_sphinx_theme
 import sphinx
 from docutils import nodes
-from myst_nb import sphinx_ as myst_nb
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
-
-# A cell that a tag folds, and how it is written: details, summary, two texts, end of the summary
-HiddenCell = myst_nb.HideCodeCellNode
-visit_hidden_cell = myst_nb.visit_HideCellInput
-depart_hidden_cell = myst_nb.depart_HideCellInput
 
 SPHINX = Path(sphinx.__file__).parent / "themes" / "basic"
 THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme"
@@ -47,8 +41,3 @@ def warnings(app: Sphinx) -> int:
 def theirs(self: HTML5Translator, node: nodes.Element) -> None:
     """Visit a node as the translator's own class would: ours are set on the instance."""
     getattr(type(self), f"visit_{node.tagname}")(self, node)
-
-
-def add_permalink(self: HTML5Translator, node: nodes.Element, title: str) -> None:
-    """Write the sign that links to the node itself."""
-    self.add_permalink_ref(node, title)

@@ -11,24 +11,12 @@ from sphinx.application import Sphinx
 
 from . import private
 
-UNUSED = (  # in _build/html/_static
-    "**/*.map",
-    "**/*.LICENSE.txt",
-    "katex/katex.min.js",  # typesets while the book is built; no page loads it
-    "check-solid.svg",
-    "copy-button.svg",
-    "copybutton_funcs.js",
-    "minus.png",
-    "plus.png",
-    "pygments.css",
-    "scripts",
-    "styles/theme.css",
-    "vendor",
-    "locales",
-    "images",
-    "webpack-macros.html",
-    "sbt-webpack-macros.html",
-)
+# In _build/html/_static. KaTeX's script typesets while the book is built; no page loads it.
+UNUSED = """
+**/*.map **/*.LICENSE.txt **/README.md katex/katex.min.js scripts styles/theme.css vendor locales
+images pygments.css check-solid.svg copy-button.svg copybutton_funcs.js minus.png plus.png
+webpack-macros.html sbt-webpack-macros.html
+""".split()
 
 
 def delete(app: Sphinx, exception: Exception | None) -> None:

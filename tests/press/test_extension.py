@@ -13,13 +13,13 @@ from press.extension import markup, private, styles
 from press.extension.formulas import KATEX, FormulaError, render
 from press.extension.safety import REFUSED, safety
 from press.extension.search import BookSearch, texts
-from tests.support.pages import build, notebook, parsed
+from tests.support.pages import build, parsed
 
 SEARCH = BookSearch({})
 
 # Small books, built once: what is right, and what has to be a warning
 RIGHT = {
-    "index.md": "# Title\n\n```{toctree}\nformulas\nmarkup\nsolution\nhidden\n```\n",
+    "index.md": "# Title\n\n```{toctree}\nformulas\nmarkup\nsolution\n```\n",
     "formulas.md": r"""# Formulas
 
 $$
@@ -50,7 +50,6 @@ Two sources[^1].
 [^1]: A note.
 """,
     "solution.md": "# Solution\n\n:::{solution} 03.scores\nStuck?\n:::\n",
-    "hidden.ipynb": notebook("Hidden", "1", tags=["hide-input"]),
     "square.svg": '<svg xmlns="http://www.w3.org/2000/svg" width="72pt" height="36pt"/>',
 }
 WRONG = {
@@ -89,8 +88,6 @@ def test_what_the_visitors_and_the_transform_write(book: Path) -> None:
     assert {cell.name for cell in rest} == {"td"}
     (picture,) = page.select("a span.picture img")
     assert (picture["width"], picture["height"], picture["alt"]) == ("96", "48", "A square")
-    (summary,) = parsed(book / "hidden.html").select("details.hide summary")
-    assert summary.attrs == {}
 
 
 def test_hints_and_solution_are_folded_and_the_librarys(book: Path) -> None:

