@@ -1,7 +1,6 @@
 """Exercises of chapter 1: the library, or attention as soft look-up."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -12,8 +11,8 @@ from attnbook.exercises.exercise import (
     Exercise,
     Mistake,
     Property,
+    choices,
     draw,
-    except_for,
 )
 
 # --- 01.lookup: one question to the library --------------------------------------------------
@@ -135,61 +134,12 @@ def lookup(query, keys, values):
 
 # --- 01.winner: who has the largest weight? --------------------------------------------------
 
-Beliefs = Mapping[str, Mapping[str, str]]
+SCORINGS = ("dot", "cosine", "shout", "flip", "mute")
 
 
 def winner(what: str) -> str:
     answers = {"dot": "B", "cosine": "A", "shout": "B", "flip": "C", "mute": "tie"}
     return answers[what]
-
-
-def wrong_choices(right: Any, beliefs: Beliefs) -> tuple[Mistake, ...]:
-    """A mistake for each wrong answer to each question."""
-    return tuple(
-        Mistake(f"{asked}: {believed}", except_for(right, asked, believed), says)
-        for asked, sentences in beliefs.items()
-        for believed, says in sentences.items()
-    )
-
-
-WINNERS: Beliefs = {
-    "dot": {
-        "A": "A points exactly where the question points, and is short. A score counts length as "
-        "well as direction: multiply along the numbers and add up.",
-        "C": "C has the longest arrow, and it stands at a right angle to the question: 1 · 0 + "
-        "0 · 9. Length multiplies the cosine, and that is 0 here.",
-        "tie": "No two of the three scores are equal. Multiply along the numbers and add up, for "
-        "one card after the other.",
-    },
-    "cosine": {
-        "B": "B leads by its length. Divide each score by the length of its card, and compare "
-        "again.",
-        "C": "C stands at a right angle to the question, so its cosine is 0. What remains when "
-        "lengths are cut away is the direction alone.",
-        "tie": "Cards of equal length still point in three directions. The cosine is 1 where the "
-        "direction is the question's own.",
-    },
-    "shout": {
-        "A": "Shouting multiplies every score by 10. It turns no card, so A gains no place by it.",
-        "C": "C's score is 0, and ten times 0 is 0. Shouting makes a leader clearer and lifts "
-        "nobody.",
-        "tie": "You may be thinking of × 0. With × 10 the differences grow tenfold, and the "
-        "softmax turns differences into ratios.",
-    },
-    "flip": {
-        "A": "A score turns negative with the question. What was 3 is −3 now; is there a card that "
-        "scores more than that?",
-        "B": "B had the highest score before the sign was turned. Now it has the lowest: a softmax "
-        "keeps the sign in mind, and −4 is less than −3.",
-        "tie": "Turning the sign keeps the differences between the scores, turned around. Write "
-        "the three new scores down.",
-    },
-    "mute": {
-        "A": "A query of zeros scores 0 with every card, A too. A softmax sees differences only.",
-        "B": "B's length cannot help it: 0 times any length is 0. Compare the three scores again.",
-        "C": "C's score is 0, as before. Look at what the scores of the others have become.",
-    },
-}
 
 
 def one_of_the_cards(answer: Any, case: Case) -> bool:
@@ -220,8 +170,42 @@ def winner(what):
     return answers[what]
 """,
     reference=winner,
-    cases=lambda generator: [Case((what,), note=f'winner("{what}")') for what in WINNERS],
-    mistakes=wrong_choices(winner, WINNERS),
+    cases=lambda generator: [Case((w,), note=f'winner("{w}")') for w in SCORINGS],
+    mistakes=choices(
+        winner,
+        {
+            ("dot", "A"): "A points exactly where the question points, and is short. A score "
+            "counts length as well as direction: multiply along the numbers and add up.",
+            ("dot", "C"): "C has the longest arrow, and it stands at a right angle to the "
+            "question: 1 · 0 + 0 · 9. Length multiplies the cosine, and that is 0 here.",
+            ("dot", "tie"): "No two of the three scores are equal. Multiply along the numbers and "
+            "add up, for one card after the other.",
+            ("cosine", "B"): "B leads by its length. Divide each score by the length of its card, "
+            "and compare again.",
+            ("cosine", "C"): "C stands at a right angle to the question, so its cosine is 0. What "
+            "remains when lengths are cut away is the direction alone.",
+            ("cosine", "tie"): "Cards of equal length still point in three directions. The cosine "
+            "is 1 where the direction is the question's own.",
+            ("shout", "A"): "Shouting multiplies every score by 10. It turns no card, so A gains "
+            "no place by it.",
+            ("shout", "C"): "C's score is 0, and ten times 0 is 0. Shouting makes a leader clearer "
+            "and lifts nobody.",
+            ("shout", "tie"): "You may be thinking of × 0. With × 10 the differences grow tenfold, "
+            "and the softmax turns differences into ratios.",
+            ("flip", "A"): "A score turns negative with the question. What was 3 is −3 now; is "
+            "there a card that scores more than that?",
+            ("flip", "B"): "B had the highest score before the sign was turned. Now it has the "
+            "lowest: a softmax keeps the sign in mind, and −4 is less than −3.",
+            ("flip", "tie"): "Turning the sign keeps the differences between the scores, turned "
+            "around. Write the three new scores down.",
+            ("mute", "A"): "A query of zeros scores 0 with every card, A too. A softmax sees "
+            "differences only.",
+            ("mute", "B"): "B's length cannot help it: 0 times any length is 0. Compare the three "
+            "scores again.",
+            ("mute", "C"): "C's score is 0, as before. Look at what the scores of the others have "
+            "become.",
+        },
+    ),
     properties=(
         Property('One of "A", "B", "C" and "tie" is asked for, as a string.', one_of_the_cards),
     ),
@@ -655,44 +639,12 @@ def lookups(queries, keys, values):
 
 # --- 01.experiment: which experiment can decide? ---------------------------------------------
 
+CLAIMS = ("fading", "kind", "distance", "crowd", "queue")
+
 
 def experiment(claim: str) -> str:
     answers = {"fading": "B", "kind": "C", "distance": "A", "crowd": "C", "queue": "B"}
     return answers[claim]
-
-
-EXPERIMENTS: Beliefs = {
-    "fading": {
-        "A": "With every input changed, the last states differ by what the last inputs did. No "
-        "part of the difference can be put down to the first.",
-        "C": "A state moves on with every new input. That it has moved does not say whether "
-        "something of the first input is still in it.",
-    },
-    "kind": {
-        "A": "More pairs tell you more about this one network. Its weights stay as they were "
-        "drawn, and they are what may have been bad luck.",
-        "B": "A longer sequence follows the same network further out. The claim is about all "
-        "networks of a kind, so the network is what has to vary.",
-    },
-    "distance": {
-        "B": "As the sequence grows, the first input gets further away and gets more competitors. "
-        "Two things vary at once, and you could not tell which one did it.",
-        "C": "This compares two networks at one distance. It says which is larger there, not "
-        "whether distance makes a difference to either.",
-    },
-    "crowd": {
-        "A": "The match moves, the crowd stays. That tests half of the claim, the half about the "
-        "place.",
-        "B": "Standing last among more and more inputs, the match has another place each time as "
-        "well as another crowd. Vary one while the other holds still.",
-    },
-    "queue": {
-        "A": "A clock tells about one machine, its processors and what else it does. The claim is "
-        "about every machine.",
-        "C": "How much has to be computed and how much of it has to wait are two things: attention "
-        "computes L² scores, all of them at once.",
-    },
-}
 
 
 def one_of_three(answer: Any, case: Case) -> bool:
@@ -742,10 +694,32 @@ def experiment(claim):
     return answers[claim]
 """,
     reference=experiment,
-    cases=lambda generator: [
-        Case((claim,), note=f'experiment("{claim}")') for claim in EXPERIMENTS
-    ],
-    mistakes=wrong_choices(experiment, EXPERIMENTS),
+    cases=lambda generator: [Case((c,), note=f'experiment("{c}")') for c in CLAIMS],
+    mistakes=choices(
+        experiment,
+        {
+            ("fading", "A"): "With every input changed, the last states differ by what the last "
+            "inputs did. No part of the difference can be put down to the first.",
+            ("fading", "C"): "A state moves on with every new input. That it has moved does not "
+            "say whether something of the first input is still in it.",
+            ("kind", "A"): "More pairs tell you more about this one network. Its weights stay as "
+            "they were drawn, and they are what may have been bad luck.",
+            ("kind", "B"): "A longer sequence follows the same network further out. The claim is "
+            "about all networks of a kind, so the network is what has to vary.",
+            ("distance", "B"): "As the sequence grows, the first input gets further away and gets "
+            "more competitors. Two things vary at once, and you could not tell which one did it.",
+            ("distance", "C"): "This compares two networks at one distance. It says which is "
+            "larger there, not whether distance makes a difference to either.",
+            ("crowd", "A"): "The match moves, the crowd stays. That tests half of the claim, the "
+            "half about the place.",
+            ("crowd", "B"): "Standing last among more and more inputs, the match has another place "
+            "each time as well as another crowd. Vary one while the other holds still.",
+            ("queue", "A"): "A clock tells about one machine, its processors and what else it "
+            "does. The claim is about every machine.",
+            ("queue", "C"): "How much has to be computed and how much of it has to wait are two "
+            "things: attention computes L² scores, all of them at once.",
+        },
+    ),
     properties=(Property('One of "A", "B" and "C" is asked for, as a string.', one_of_three),),
     hints=(
         "Ask of each experiment: if the claim were wrong, would I see it here? And could something "
@@ -760,4 +734,5 @@ def experiment(claim):
     code=False,
 )
 
+CHAPTER = "1. The library"
 EXERCISES = (LOOKUP, WINNER, TEMPERATURE, COSINE, QUERIES, EXPERIMENT)

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Generator, Tensor
 
-from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw, except_for
+from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw
 
 # --- 03.scores: compare every query with every key -------------------------------------------
 
@@ -252,46 +252,24 @@ def shapes(what, Lq, Lk, D, Dk, Dv):
 """,
     reference=shapes,
     cases=shape_cases,
-    mistakes=(
-        Mistake(
-            "output as wide as keys",
-            except_for(shapes, "output", lambda Lq, Lk, D, Dk, Dv: (Lq, Dk)),
-            "The output is a mixture of values, so it is as wide as a value: Dv. The width Dk is "
-            "used up by the dot products.",
-        ),
-        Mistake(
-            "output as long as keys",
-            except_for(shapes, "output", lambda Lq, Lk, D, Dk, Dv: (Lk, Dv)),
-            "Each query gets one row of output: Lq rows. The Lk values are what is mixed.",
-        ),
-        Mistake(
-            "output as wide as the model",
-            except_for(shapes, "output", lambda Lq, Lk, D, Dk, Dv: (Lq, D)),
-            "The output of one head has the width of its values, Dv. Only W_O, in chapter 4, "
-            "brings it back to D.",
-        ),
-        Mistake(
-            "scores transposed",
-            except_for(shapes, "scores", lambda Lq, Lk, D, Dk, Dv: (Lk, Lq)),
-            "One row per query, one column per key: (Lq, Lk). Yours has the keys in the rows.",
-        ),
-        Mistake(
-            "weights keep the width",
-            except_for(shapes, "weights", lambda Lq, Lk, D, Dk, Dv: (Lq, Dk)),
-            "The weights are the scores after the softmax, and a softmax changes no shape.",
-        ),
-        Mistake(
-            "w_v turned around",
-            except_for(shapes, "w_v", lambda Lq, Lk, D, Dk, Dv: (Dv, D)),
-            "With rows as tokens, V = X W_V has to turn width D into Dv: W_V is (D, Dv). "
-            "(nn.Linear stores its weight the other way round.)",
-        ),
-        Mistake(
-            "w_v as wide as keys",
-            except_for(shapes, "w_v", lambda Lq, Lk, D, Dk, Dv: (D, Dk)),
-            "W_Q and W_K lead to Dk, because queries and keys must meet. Values have a width of "
-            "their own: W_V is (D, Dv).",
-        ),
+    mistakes=choices(
+        shapes,
+        {
+            ("output", "Lq, Dk"): "The output is a mixture of values, so it is as wide as a value: "
+            "Dv. The width Dk is used up by the dot products.",
+            ("output", "Lk, Dv"): "Each query gets one row of output: Lq rows. The Lk values are "
+            "what is mixed.",
+            ("output", "Lq, D"): "The output of one head has the width of its values, Dv. Only "
+            "W_O, in chapter 4, brings it back to D.",
+            ("scores", "Lk, Lq"): "One row per query, one column per key: (Lq, Lk). Yours has the "
+            "keys in the rows.",
+            ("weights", "Lq, Dk"): "The weights are the scores after the softmax, and a softmax "
+            "changes no shape.",
+            ("w_v", "Dv, D"): "With rows as tokens, V = X W_V has to turn width D into Dv: W_V is "
+            "(D, Dv). (nn.Linear stores its weight the other way round.)",
+            ("w_v", "D, Dk"): "W_Q and W_K lead to Dk, because queries and keys must meet. Values "
+            "have a width of their own: W_V is (D, Dv).",
+        },
     ),
     hints=(
         "Write the product first: (Lq, Dk) times what gives (Lq, Lk)?",
@@ -313,10 +291,6 @@ def read(question: str) -> str:
 
 def map_cases(generator: Generator) -> list[Case]:
     return [Case((question,), note=f"question {question}") for question in "abcd"]
-
-
-def misread(question: str, word: str, says: str) -> Mistake:
-    return Mistake(f"{question}: {word}", except_for(read, question, word), says)
 
 
 MAP = Exercise(
@@ -346,28 +320,31 @@ def read(question):
 """,
     reference=read,
     cases=map_cases,
-    mistakes=(
-        misread("a", "eat", "(a) *eat* looks at *Life* most: you went down the column. Who looks "
-                "stands at the left, so go along the row of *Life*."),
-        misread("a", "is", "(a) 0.20 is the second largest of the row of *Life*. Look for 0.60."),
-        misread("a", "Life", "(a) A word need not look at itself: in the row of *Life* the "
-                "diagonal holds 0.10."),
-        misread("b", "is", "(b) *is* is what *short* looks at most: its row. The question asks who "
-                "looks at *short*: its column."),
-        misread("b", "eat", "(b) *eat* gives *short* 0.30. Go up the column: someone gives more."),
-        misread("b", "short", "(b) *short* gives itself 0.05, the least of its column."),
-        misread("c", "Life", "(c) The row of *Life* prefers *short*: its output is mostly that "
-                "value. An average needs four equal weights."),
-        misread("c", "short", "(c) 0.80 of the output of *short* is one value. An average needs "
-                "four equal weights."),
-        misread("c", "eat", "(c) The row of *eat* is the flattest but one. An average needs four "
-                "equal weights."),
-        misread("d", "short", "(d) *short* is close: its column adds up to 1.20. One column adds "
-                "up to more."),
-        misread("d", "Life", "(d) The column of *Life* adds up to 0.80. (Its row adds up to 1, as "
-                "every row does: that says nothing.)"),
-        misread("d", "eat", "(d) The column of *eat* adds up to 0.65, the least of all. Add up the "
-                "columns, not the rows."),
+    mistakes=choices(
+        read,
+        {
+            ("a", "eat"): "(a) *eat* looks at *Life* most: you went down the column. Who looks "
+            "stands at the left, so go along the row of *Life*.",
+            ("a", "is"): "(a) 0.20 is the second largest of the row of *Life*. Look for 0.60.",
+            ("a", "Life"): "(a) A word need not look at itself: in the row of *Life* the diagonal "
+            "holds 0.10.",
+            ("b", "is"): "(b) *is* is what *short* looks at most: its row. The question asks who "
+            "looks at *short*: its column.",
+            ("b", "eat"): "(b) *eat* gives *short* 0.30. Go up the column: someone gives more.",
+            ("b", "short"): "(b) *short* gives itself 0.05, the least of its column.",
+            ("c", "Life"): "(c) The row of *Life* prefers *short*: its output is mostly that "
+            "value. An average needs four equal weights.",
+            ("c", "short"): "(c) 0.80 of the output of *short* is one value. An average needs four "
+            "equal weights.",
+            ("c", "eat"): "(c) The row of *eat* is the flattest but one. An average needs four "
+            "equal weights.",
+            ("d", "short"): "(d) *short* is close: its column adds up to 1.20. One column adds up "
+            "to more.",
+            ("d", "Life"): "(d) The column of *Life* adds up to 0.80. (Its row adds up to 1, as "
+            "every row does: that says nothing.)",
+            ("d", "eat"): "(d) The column of *eat* adds up to 0.65, the least of all. Add up the "
+            "columns, not the rows.",
+        },
     ),
     hints=(
         "Rows are those who look, columns are what is looked at.",
@@ -376,7 +353,7 @@ def read(question):
     ),
     insight="Rows sum to 1, columns do not: a word can be looked at by everybody or by nobody.",
     code=False,
-)  # fmt: skip
+)
 
 # --- 03.repair: three faults in three lines --------------------------------------------------
 
@@ -570,4 +547,5 @@ def push_back(weights, d_weights):
     "the saturation of section 3.9, seen from behind.",
 )
 
+CHAPTER = "3. One head"
 EXERCISES = (SHAPES, SCORES, MAP, WEIGHTS, REPAIR, BACKWARD)
