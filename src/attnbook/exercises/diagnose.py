@@ -10,7 +10,14 @@ from torch import Generator, Tensor
 from attnbook.exercises.answers import as_text, first_difference, kind_error, matches, shape_error
 from attnbook.exercises.exercise import Case, Exercise, Mistake
 from attnbook.exercises.feedback import Feedback
-from attnbook.exercises.guard import SECONDS, Outcome, TooLong, call, own_line
+from attnbook.exercises.guard import (
+    SECONDS,
+    Outcome,
+    TooLong,
+    call,
+    keep_random_states,
+    own_line,
+)
 from attnbook.exercises.source import is_filled_in
 from attnbook.show import device
 
@@ -38,16 +45,17 @@ class Attempt:
     def mistake(self) -> Mistake | None:
         """The one that computes the same in every case, or is alone in doing so in the failed."""
 
-        def computes(mistake: Mistake, trial: Trial) -> bool:
-            outcome = call(mistake.wrong, trial.case.arguments)
-            as_right = is_right(outcome, trial.wanted) == is_right(trial.outcome, trial.wanted)
-            return as_right and same_outcome(outcome, trial.outcome)
+        fitting = []
+        for mistake in self.exercise.mistakes:
+            if not computes(mistake, self.failed):
+                continue
+            if all(computes(mistake, trial) for trial in self.trials):
+                return mistake
+            fitting.append(mistake)
+        return fitting[0] if len(fitting) == 1 else None
 
-        fitting = [m for m in self.exercise.mistakes if computes(m, self.failed)]
-        everywhere = (m for m in fitting if all(computes(m, trial) for trial in self.trials))
-        return next(everywhere, fitting[0] if len(fitting) == 1 else None)
 
-
+@keep_random_states()
 def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) -> Feedback:
     """Try the function on every case and tell the first thing that is wrong, or that none is."""
     trials = run_trials(exercise, function, seed)
@@ -88,11 +96,13 @@ def is_right(outcome: Outcome, wanted: Any) -> bool:
     return matches(outcome.answer, wanted) and not kind_error(outcome.answer, wanted)
 
 
-def same_outcome(one: Outcome, other: Outcome) -> bool:
-    """Whether two functions gave the same: an equal answer, or an equal error."""
+def computes(mistake: Mistake, trial: Trial) -> bool:
+    """Whether the mistake gives what the function gave, and is as right or wrong."""
+    one, other = call(mistake.wrong, trial.case.arguments), trial.outcome
     if one.error is not None or other.error is not None:
         return type(one.error) is type(other.error) and str(one.error) == str(other.error)
-    return one.written == other.written and matches(one.answer, other.answer)
+    same = one.written == other.written and matches(one.answer, other.answer)
+    return same and is_right(one, trial.wanted) == is_right(other, trial.wanted)
 
 
 # --- what is looked for: each finder returns the sentence for it, or nothing -----------------

@@ -38,7 +38,6 @@ def call(function: Callable[..., Any], arguments: tuple[Any, ...], grad: bool = 
     """Call the function on copies of the arguments and tell what happened."""
     given = tuple(copied(a, grad) for a in arguments)
     printed = io.StringIO()
-    states = torch.get_rng_state(), random.getstate(), np.random.get_state()  # noqa: NPY002
     try:
         with contextlib.redirect_stdout(printed), torch.set_grad_enabled(True), time_limit(SECONDS):
             answer = function(*given)
@@ -46,10 +45,6 @@ def call(function: Callable[..., Any], arguments: tuple[Any, ...], grad: bool = 
         raise
     except BaseException as error:  # the reader's code may raise anything, SystemExit too
         return Outcome(error=error, printed=printed.getvalue())
-    finally:
-        torch.set_rng_state(states[0])
-        random.setstate(states[1])
-        np.random.set_state(states[2])  # noqa: NPY002
     pairs = enumerate(zip(arguments, given, strict=True))
     written = tuple(i for i, (old, new) in pairs if not unchanged(old, new))
     return Outcome(answer, None, printed.getvalue(), written)
@@ -69,6 +64,18 @@ def unchanged(old: Any, new: Any) -> bool:
     if isinstance(old, (list, tuple)):
         return len(old) == len(new) and all(map(unchanged, old, new))
     return bool(old == new) if isinstance(old, dict) else True
+
+
+@contextlib.contextmanager
+def keep_random_states() -> Iterator[None]:
+    """Give PyTorch, Python and NumPy back the random states that they had."""
+    states = torch.get_rng_state(), random.getstate(), np.random.get_state()  # noqa: NPY002
+    try:
+        yield
+    finally:
+        torch.set_rng_state(states[0])
+        random.setstate(states[1])
+        np.random.set_state(states[2])  # noqa: NPY002
 
 
 @contextlib.contextmanager

@@ -8,10 +8,11 @@ import json
 import os
 from collections import Counter, defaultdict
 from pathlib import Path
+from typing import Literal
 
 import platformdirs
 
-EVENTS = ("try", "pass", "hint", "solution")
+Event = Literal["try", "pass", "hint", "solution"]
 
 
 def path() -> Path:
@@ -20,10 +21,8 @@ def path() -> Path:
     return Path(folder) / "progress.jsonl"
 
 
-def record(exercise: str, event: str) -> str:
+def record(exercise: str, event: Event) -> str:
     """Add a line. Returns "" or, if it could not be kept, one line that says why."""
-    if event not in EVENTS:
-        raise ValueError(f"event {event!r}: it must be one of {', '.join(EVENTS)}")
     line = "\n" + json.dumps({"exercise": exercise, "event": event})
     try:
         path().parent.mkdir(parents=True, exist_ok=True)
