@@ -52,43 +52,41 @@ def scores(query, key):
     mistakes=(
         Mistake(
             "no scale",
-            lambda query, key: query @ key.mT,
+            lambda q, k: q @ k.mT,
             "These are the raw dot products. Their spread grows with the width: divide by √Dk.",
         ),
         Mistake(
             "scale by Dk",
-            lambda query, key: query @ key.mT / query.size(-1),
+            lambda q, k: q @ k.mT / q.size(-1),
             "You divided by Dk. The variance of a dot product is Dk, so its spread is √Dk: divide "
             "by the root.",
         ),
         Mistake(
             "scale by the length",
-            lambda query, key: query @ key.mT / math.sqrt(key.size(-2)),
+            lambda q, k: q @ k.mT / math.sqrt(k.size(-2)),
             "You divided by √Lk, the number of keys. A dot product adds up over the width, so the "
             "width sets its spread: √Dk. (`size(-2)` counts rows, `size(-1)` columns.)",
         ),
         Mistake(
             "multiplied by the root",
-            lambda query, key: query @ key.mT * math.sqrt(query.size(-1)),
+            lambda q, k: q @ k.mT * math.sqrt(q.size(-1)),
             "You multiplied by √Dk. Scaling takes the spread back: divide.",
         ),
         Mistake(
             "keys ask",
-            lambda query, key: key @ query.mT / math.sqrt(query.size(-1)),
+            lambda q, k: k @ q.mT / math.sqrt(q.size(-1)),
             "Here the keys ask the queries. Row i of the answer belongs to query i: put `query` "
             "first and transpose `key`.",
         ),
         Mistake(
             "no transpose",
-            lambda query, key: query @ key / math.sqrt(query.size(-1)),
+            lambda q, k: q @ k / math.sqrt(q.size(-1)),
             "A matrix product pairs the columns of the first with the rows of the second. The keys "
             "are rows: transpose them with `key.mT`.",
         ),
         Mistake(
             "transposed every axis",
-            lambda query, key: (
-                query @ key.permute(*reversed(range(key.dim()))) / math.sqrt(query.size(-1))
-            ),
+            lambda q, k: q @ k.permute(*reversed(range(k.dim()))) / math.sqrt(q.size(-1)),
             "`.T` turns all axes around, batch and heads too. Only the last two may swap: `.mT` or "
             "`.transpose(-2, -1)`.",
         ),
@@ -402,42 +400,34 @@ def attend(query, key, value):
     mistakes=(
         Mistake(
             "still transposed",
-            lambda query, key, value: (query @ key.mT).softmax(-1).mT @ value,
+            lambda q, k, v: (q @ k.mT).softmax(-1).mT @ v,
             "The last line still turns the weights around. (Lq, Lk) times (Lk, Dv) fits as it is.",
         ),
         Mistake(
             "width of the values",
-            lambda query, key, value: (
-                (query @ key.mT / math.sqrt(value.size(-1))).softmax(-1) @ value
-            ),
+            lambda q, k, v: (q @ k.mT / math.sqrt(v.size(-1))).softmax(-1) @ v,
             "The first line still divides by √Dv. The dot products add up over the width of the "
             "queries, not of the values.",
         ),
         Mistake(
             "still over the queries",
-            lambda query, key, value: (
-                (query @ key.mT / math.sqrt(query.size(-1))).softmax(-2) @ value
-            ),
+            lambda q, k, v: (q @ k.mT / math.sqrt(q.size(-1))).softmax(-2) @ v,
             "The second line still lets the queries compete for a key. Each row has to sum to 1.",
         ),
         Mistake(
             "first two lines unrepaired",
-            lambda query, key, value: (
-                (query @ key.mT / math.sqrt(value.size(-1))).softmax(-2) @ value
-            ),
+            lambda q, k, v: (q @ k.mT / math.sqrt(v.size(-1))).softmax(-2) @ v,
             "The last line is right now. In the first, look at whose width stands under the root; "
             "in the second, along which axis the weights sum to 1.",
         ),
         Mistake(
             "scale gone",
-            lambda query, key, value: (query @ key.mT).softmax(-1) @ value,
+            lambda q, k, v: (q @ k.mT).softmax(-1) @ v,
             "The wrong root is gone, but so is the scale. Something has to divide the scores.",
         ),
         Mistake(
             "scaled too late",
-            lambda query, key, value: (
-                (query @ key.mT).softmax(-1) @ value / math.sqrt(query.size(-1))
-            ),
+            lambda q, k, v: (q @ k.mT).softmax(-1) @ v / math.sqrt(q.size(-1)),
             "You divide the output. It is the scores that are too large for the softmax: divide "
             "before it.",
         ),
@@ -495,40 +485,36 @@ def push_back(weights, d_weights):
     mistakes=(
         Mistake(
             "only the diagonal",
-            lambda weights, d_weights: weights * (1 - weights) * d_weights,
+            lambda a, g: a * (1 - a) * g,
             "You took the diagonal of J, a(1 − a): what a score does to its own weight. It also "
             "takes from all the others, through −a aᵀ.",
         ),
         Mistake(
             "only diag(a)",
-            lambda weights, d_weights: weights * d_weights,
+            lambda a, g: a * g,
             "That is diag(a) times the gradient. The second part of J, a aᵀ, is missing: a row "
             "that only gains cannot sum to 1.",
         ),
         Mistake(
             "over the queries",
-            lambda weights, d_weights: (
-                weights * (d_weights - (weights * d_weights).sum(-2, keepdim=True))
-            ),
+            lambda a, g: a * (g - (a * g).sum(-2, keepdim=True)),
             "The sum ran over the queries. Each row has a softmax and a Jacobian of its own: sum "
             "over the keys, the last axis.",
         ),
         Mistake(
             "plain mean",
-            lambda weights, d_weights: weights * (d_weights - d_weights.mean(-1, keepdim=True)),
+            lambda a, g: a * (g - g.mean(-1, keepdim=True)),
             "You subtracted the plain mean. aᵀ times the gradient is the mean *weighted by a*.",
         ),
         Mistake(
             "outer factor forgotten",
-            lambda weights, d_weights: d_weights - (weights * d_weights).sum(-1, keepdim=True),
+            lambda a, g: g - (a * g).sum(-1, keepdim=True),
             "The weighted mean is right. But both parts of J begin with a: the difference still "
             "has to be multiplied by the weights.",
         ),
         Mistake(
             "added",
-            lambda weights, d_weights: (
-                weights * (d_weights + (weights * d_weights).sum(-1, keepdim=True))
-            ),
+            lambda a, g: a * (g + (a * g).sum(-1, keepdim=True)),
             "The second part of J has a minus sign: what one key gains, the others lose.",
         ),
     ),
