@@ -51,20 +51,13 @@ TRY = Exercise(
     insight="Well compared.",
     properties=(Property("Answers are positive.", lambda answer, case: bool((answer > 0).all())),),
 )
-PAIR = replace(
-    TRY,
-    id="99.pair",
-    reference=lambda query, key: (compare(query, key), query),
-    axes="B Lq Lk; B Lq Dk",
-    mistakes=(),
-)
 TEXT = replace(TRY, id="99.text", reference=lambda q, k: "B", properties=(), code=False)
 
 
 @pytest.fixture(autouse=True)
 def workplace(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNBOOK_PROGRESS", str(tmp_path))
-    for exercise in (TRY, PAIR, TEXT):
+    for exercise in (TRY, TEXT):
         monkeypatch.setitem(ALL, exercise.id, exercise)
 
 
@@ -166,20 +159,6 @@ def test_a_misunderstanding_that_fits_all_cases_goes_before_one_that_fits_the_fa
     two = replace(TRY, mistakes=(Mistake("alike", small_alike, "Other."), *TRY.mistakes))
     assert "You forgot exp." in told(lambda q, k: q @ k.mT, two)
     assert "positive" in told(lambda q, k: small_alike(q, k) * (1 if len(q) == 2 else 2), two)
-
-
-@pytest.mark.parametrize(
-    ("answer", "says"),
-    [
-        (PAIR.reference, "✓"),
-        (compare, "2 things are asked for, and one Tensor"),
-        (lambda q, k: (q, k, q), "2 things are asked for, and 3"),
-        (lambda q, k: (compare(q, k), q.numpy()), "returned NumPy"),
-        (lambda q, k: (compare(q, k), k), "asked for (Lq=2, Dk=4). Axis Lq is 3, the size of Lk."),
-    ],
-)
-def test_several_answers_are_counted_and_told_apart(answer, says):
-    assert says in told(answer, PAIR)
 
 
 def test_a_choice_is_a_question_and_an_answer_or_what_is_computed_from_the_sizes():
@@ -375,9 +354,9 @@ def test_a_damaged_log_keeps_the_rest_and_is_left_as_found(capsys):
     with log.path().open("ab") as file:
         file.write(b'\n{"exercise": "99.\xff\xfe half a li')
     before = log.path().read_bytes()
-    log.record("99.pair", "pass")
+    log.record("99.text", "pass")
     counts, trouble = log.read()
-    assert (counts["99.try"]["pass"], counts["99.pair"]["pass"]) == (2, 1)
+    assert (counts["99.try"]["pass"], counts["99.text"]["pass"]) == (2, 1)
     assert trouble.startswith("1 line is damaged in ")
     assert log.path().read_bytes().startswith(before)
     assert "1 line is damaged" in printed(capsys, progress)

@@ -34,20 +34,10 @@ def matches(got: Any, wanted: Any) -> bool:
     return type(got) is type(wanted) and bool(np.all(got == wanted))
 
 
-def is_several(wanted: Any) -> bool:
-    """Whether several things are asked for, not one that is a tuple, such as a shape."""
-    return isinstance(wanted, tuple) and any(isinstance(w, Tensor) for w in wanted)
-
-
 def kind_error(got: Any, wanted: Any) -> str:
-    """What is said of the wrong kind of thing, None, NumPy, dtype, device, how many; else ""."""
+    """What is said of the wrong kind of thing: None, NumPy, dtype, device; else ""."""
     if got is None and wanted is not None:
         return "Your function returned None: is there a `return`?"
-    if is_several(wanted):
-        came = len(got) if isinstance(got, tuple) else f"one {type(got).__name__}"
-        if came != len(wanted):
-            return f"{len(wanted)} things are asked for, and {came} came back."
-        return next(filter(None, map(kind_error, got, wanted)), "")
     if not isinstance(wanted, Tensor):
         return ""
     if isinstance(got, (np.ndarray, np.generic)):
@@ -66,9 +56,6 @@ def kind_error(got: Any, wanted: Any) -> str:
 
 def shape_error(got: Any, wanted: Any, axes: str, sizes: Mapping[str, int]) -> str:
     """What is said of a wrong shape: which axis, and whose length it has; else ""."""
-    if is_several(wanted):
-        parts = zip(got, wanted, axes.split(";") if axes else [""] * len(wanted), strict=True)
-        return next(filter(None, (shape_error(*part, sizes) for part in parts)), "")
     if not isinstance(wanted, Tensor) or got.shape == wanted.shape:
         return ""
     text = f"Your answer has shape {tuple(got.shape)}; {tuple(wanted.shape)} is asked for"
@@ -93,8 +80,6 @@ def first_difference(got: Any, wanted: Any) -> int:
 
 def as_text(x: Any, matrix: int = 0) -> str:
     """A value in little space: of a tensor at most four rows and six columns of one matrix."""
-    if is_several(x):
-        return " | ".join(map(as_text, x))
     if not isinstance(x, Tensor):
         return repr(x)
     shown = x.detach().cpu()

@@ -7,17 +7,10 @@ from typing import Any, NamedTuple
 
 from torch import Generator, Tensor
 
+from attnbook.exercises import guard
 from attnbook.exercises.answers import as_text, first_difference, kind_error, matches, shape_error
 from attnbook.exercises.exercise import Case, Exercise, Mistake
 from attnbook.exercises.feedback import Feedback
-from attnbook.exercises.guard import (
-    SECONDS,
-    Outcome,
-    TooLong,
-    call,
-    keep_random_states,
-    own_line,
-)
 from attnbook.exercises.source import is_filled_in
 from attnbook.show import device
 
@@ -28,7 +21,7 @@ class Trial(NamedTuple):
     """One case: what the function made of it, and what is wanted."""
 
     case: Case
-    outcome: Outcome
+    outcome: guard.Outcome
     wanted: Any
 
 
@@ -44,7 +37,6 @@ class Attempt:
     @cached_property
     def mistake(self) -> Mistake | None:
         """The one that computes the same in every case, or is alone in doing so in the failed."""
-
         fitting = []
         for mistake in self.exercise.mistakes:
             if not computes(mistake, self.failed):
@@ -55,7 +47,7 @@ class Attempt:
         return fitting[0] if len(fitting) == 1 else None
 
 
-@keep_random_states()
+@guard.keep_random_states()
 def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) -> Feedback:
     """Try the function on every case and tell the first thing that is wrong, or that none is."""
     trials = run_trials(exercise, function, seed)
@@ -77,19 +69,19 @@ def run_trials(exercise: Exercise, function: Callable[..., Any], seed: int) -> l
     for case in exercise.cases(Generator().manual_seed(seed)):
         moved = tuple(a.to(device()) if isinstance(a, Tensor) else a for a in case.arguments)
         wanted = exercise.reference(*moved)
-        outcome = call(function, moved)
+        outcome = guard.call(function, moved)
         trials.append(Trial(Case(moved, case.sizes, case.note), outcome, wanted))
-        if is_untouched(outcome) or isinstance(outcome.error, TooLong):
+        if is_untouched(outcome) or isinstance(outcome.error, guard.TooLong):
             break
     return trials
 
 
-def is_untouched(outcome: Outcome) -> bool:
+def is_untouched(outcome: guard.Outcome) -> bool:
     """Whether the stub raised this: PyTorch's own errors of that kind say what is missing."""
     return isinstance(outcome.error, NotImplementedError) and not outcome.error.args
 
 
-def is_right(outcome: Outcome, wanted: Any) -> bool:
+def is_right(outcome: guard.Outcome, wanted: Any) -> bool:
     """Whether it came without an error, wrote to no argument, and is what is wanted."""
     if outcome.error is not None or outcome.written:
         return False
@@ -98,7 +90,7 @@ def is_right(outcome: Outcome, wanted: Any) -> bool:
 
 def computes(mistake: Mistake, trial: Trial) -> bool:
     """Whether the mistake gives what the function gave, and is as right or wrong."""
-    one, other = call(mistake.wrong, trial.case.arguments), trial.outcome
+    one, other = guard.call(mistake.wrong, trial.case.arguments), trial.outcome
     if one.error is not None or other.error is not None:
         return type(one.error) is type(other.error) and str(one.error) == str(other.error)
     same = one.written == other.written and matches(one.answer, other.answer)
@@ -111,10 +103,9 @@ def computes(mistake: Mistake, trial: Trial) -> bool:
 def raised(attempt: Attempt) -> str | None:
     """An exception, or a call that was stopped."""
     error = attempt.failed.outcome.error
-    if isinstance(error, TooLong):
-        return (
-            f"Your function was still running after {SECONDS:.0f} seconds: does a loop never end?"
-        )
+    if isinstance(error, guard.TooLong):
+        limit = f"{guard.SECONDS:.0f} seconds"
+        return f"Your function was still running after {limit}: does a loop never end?"
     if isinstance(error, RecursionError):
         return "Your function calls itself without an end."
     return f"Your function raised {type(error).__name__}: {error}" if error else None
@@ -130,7 +121,7 @@ def wrote_to_arguments(attempt: Attempt) -> str | None:
 
 
 def wrong_kind(attempt: Attempt) -> str | None:
-    """None, NumPy, another dtype or device, too few things."""
+    """None, NumPy, another dtype or device."""
     return kind_error(attempt.failed.outcome.answer, attempt.failed.wanted)
 
 
@@ -169,7 +160,7 @@ def explain(head: str, attempt: Attempt) -> Feedback:
         says = f"{says}\n{attempt.mistake.says}"
     outcome = attempt.failed.outcome
     details = (
-        own_line(attempt.function, outcome.error),
+        guard.own_line(attempt.function, outcome.error),
         comparison(attempt) if find in CONTENT else "",
         f"It printed: {outcome.printed[:200].strip()}" if outcome.printed else "",
     )
@@ -191,10 +182,10 @@ def comparison(attempt: Attempt) -> str:
 def gradient_error(exercise: Exercise, function: Callable[..., Any], trials: list[Trial]) -> str:
     """What is said where gradients stop before the arguments, though the reference's do not."""
     for case, *_ in trials:
-        right = call(exercise.reference, case.arguments, grad=True).answer
+        right = guard.call(exercise.reference, case.arguments, grad=True).answer
         if not (isinstance(right, Tensor) and right.requires_grad):
             continue
-        outcome = call(function, case.arguments, grad=True)
+        outcome = guard.call(function, case.arguments, grad=True)
         if outcome.error is not None:
             return f"With arguments that want gradients it raised {outcome.error}."
         if not outcome.answer.requires_grad:

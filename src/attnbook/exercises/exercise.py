@@ -44,9 +44,9 @@ class Property:
 class Exercise:
     """One exercise. `reference` is the one place where its solution lives.
 
-    `axes` names the axes of the answer, "B H Lq Dv", or of each answer of several,
-    "B H Lq Dv; B H Lq Lk"; a case with fewer axes has the last of them. `cases` draws them, the
-    smallest first. `stub` is what the reader starts from, and `insight` what a solver is told.
+    `axes` names the axes of the answer, "B H Lq Dv"; a case with fewer has the last of them.
+    `cases` draws cases, the smallest first. `stub` is what the reader starts from, and `insight`
+    what a solver is told.
     """
 
     id: str
@@ -67,7 +67,7 @@ class Exercise:
 
     @property
     def name(self) -> str:
-        """What the reader's function is called in the stub."""
+        """What the reader's function is called."""
         return self.reference.__name__
 
     def card(self) -> str:
