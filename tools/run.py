@@ -34,6 +34,7 @@ from nbformat import NotebookNode
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
 from nbval.plugin import get_sanitize_patterns
 
+from tools.cells import exercises_of, write_exercises
 from tools.common import ROOT, UserError
 
 # What zmq says of the event loop on Windows, where it helps itself.
@@ -145,11 +146,16 @@ def update(path: Path, environments: list[dict[str, str]]) -> bool:
 
 
 def read(path: Path) -> NotebookNode:
-    """Read a notebook and normalise it; raise `UserError` if it is none."""
+    """Read a notebook in its normal form, with the library's text in the cells of its exercises.
+
+    Raises:  UserError if it is no notebook, or has no place for exercises
+    """
     try:
-        return normalised(nbformat.v4.reads_json(path.read_text("utf-8")))
+        notebook = normalised(nbformat.v4.reads_json(path.read_text("utf-8")))
     except (ValueError, KeyError, AttributeError) as error:
         raise UserError(f"is not a notebook that can be read ({error})") from None
+    write_exercises(notebook, exercises_of(path))
+    return notebook
 
 
 def normalised(notebook: NotebookNode) -> NotebookNode:

@@ -1,75 +1,83 @@
-"""The proof of the exercises: right answers pass, wrong ones are named, mutants are caught."""
+"""The proof of the exercises: right answers pass, wrong ones are named, mutants are caught.
+
+A test reports what it counted as the property "proof"; tests/support/proof.py adds it up.
+"""
 
 import importlib
 import pkgutil
-from collections import Counter
 
 import pytest
+import torch
 
 from attnbook import exercises
 from attnbook.exercises import guard
-from attnbook.exercises.catalogue import ALL
+from attnbook.exercises.catalogue import ALL, CHAPTERS
 from attnbook.exercises.diagnose import diagnose
 from tests.exercises import right_answers
 from tests.support.mutants import mutants
-from tests.support.proof import DRAWS, markdown, rows
-from tools.common import ROOT
 
+DRAWS = 50
 MODULES = [
     importlib.import_module(f"tests.exercises.right_answers.{found.name}")
     for found in pkgutil.iter_modules(right_answers.__path__)
 ]
 RIGHT = {name: answers for module in MODULES for name, answers in module.RIGHT.items()}
 EQUIVALENT = {name: table for module in MODULES for name, table in module.EQUIVALENT.items()}
-TABLE = markdown(rows(RIGHT, EQUIVALENT))
 CODE = [name for name, exercise in ALL.items() if exercise.code]
 each_exercise = pytest.mark.parametrize("name", ALL)
 
 
-@pytest.fixture(autouse=True)
-def empty_progress(tmp_path, monkeypatch):
+@each_exercise
+def test_the_stub_waits_with_a_constant_line(name, capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNBOOK_PROGRESS", str(tmp_path))
-
-
-def stub_of(exercise):
-    namespace: dict = {}
-    exec(exercise.stub, namespace)
-    return namespace[exercise.name]
-
-
-@each_exercise
-def test_the_reference_passes(name):
-    for seed in range(DRAWS):
-        assert diagnose(ALL[name], ALL[name].reference, seed).kind == "passed"
-
-
-@each_exercise
-def test_the_stub_waits_with_a_constant_line(name, capsys):
+    space: dict = {}
+    exec(ALL[name].stub, space)
     for _ in range(2):
-        exercises.check(stub_of(ALL[name]), name)
+        exercises.check(space[ALL[name].name], name)
         exercises.log.record(name, "pass")
     assert capsys.readouterr().out == f"○ {name} not attempted\n" * 2
 
 
 @each_exercise
-def test_every_misunderstanding_is_recognised_by_its_own_sentence(name):
+def test_right_answers_pass(name, record_property):
+    for seed in range(DRAWS):
+        assert diagnose(ALL[name], ALL[name].reference, seed).kind == "passed"
+    assert len(RIGHT[name]) >= 3
+    for answer in RIGHT[name]:
+        feedback = diagnose(ALL[name], answer)
+        assert feedback.kind == "passed", f"{answer.__name__}: {feedback!r}"
+    record_property("proof", [name, "exercises", 1])
+    record_property("proof", [name, "other right answers", len(RIGHT[name])])
+
+
+@each_exercise
+def test_every_misunderstanding_is_recognised_by_its_own_sentence(name, record_property):
     exercise = ALL[name]
     assert len(exercise.mistakes) >= 4
-    for field in ("name", "says"):
-        assert len({getattr(m, field) for m in exercise.mistakes}) == len(exercise.mistakes)
+    assert len({m.says for m in exercise.mistakes}) == len(exercise.mistakes)
     for mistake in exercise.mistakes:
         for seed in range(DRAWS):
             feedback = diagnose(exercise, mistake.wrong, seed)
             assert feedback.kind == "failed"
             assert mistake.says in feedback.says, f"{mistake.name}, draw {seed}: {feedback.says}"
+    record_property(
+        "proof", [name, f"misunderstandings named on {DRAWS} draws each", len(exercise.mistakes)]
+    )
 
 
-@each_exercise
-def test_other_right_answers_pass(name):
-    assert len(RIGHT[name]) >= 3
-    for answer in RIGHT[name]:
-        feedback = diagnose(ALL[name], answer)
-        assert feedback.kind == "passed", f"{answer.__name__}: {feedback!r}"
+@pytest.mark.parametrize("name", CODE)
+def test_mutants_are_rejected(name, monkeypatch, record_property):
+    monkeypatch.setattr(guard, "SECONDS", 0.5)
+    argued = EQUIVALENT.get(name, {})
+    passed = {
+        text: diagnose(ALL[name], mutant).kind == "passed"
+        for text, mutant in mutants(ALL[name].reference)
+    }
+    alive = [text for text, alive in passed.items() if alive and text not in argued]
+    assert not alive, "\n\n".join(["passed though changed:", *alive])
+    assert all(passed[text] for text in argued), "no longer equivalent"
+    record_property("proof", [name, "mutants rejected", len(passed) - len(argued)])
+    record_property("proof", [name, "mutants argued to be right", len(argued)])
 
 
 @each_exercise
@@ -79,38 +87,20 @@ def test_the_card_is_complete(name):
     assert 1 <= exercise.level <= 3
     assert len(set(exercise.hints)) == 3
     assert exercise.insight
-    assert exercise.name == exercise.reference.__name__
-    for case in exercise.cases(guard.torch.Generator().manual_seed(0)):
+    for case in exercise.cases(torch.Generator().manual_seed(0)):
         assert len(set(case.sizes.values())) == len(case.sizes), f"{case.note}: equal sizes"
 
 
-def survivors(name, monkeypatch) -> tuple[int, list[str]]:
-    """How many mutants there are, and those that pass though nobody has argued that they may."""
-    monkeypatch.setattr(guard, "SECONDS", 0.5)
-    count, alive = 0, []
-    for text, mutant in mutants(ALL[name].reference):
-        if text in EQUIVALENT.get(name, {}):
-            assert diagnose(ALL[name], mutant).kind == "passed", f"no longer equivalent:\n{text}"
-            continue
-        count += 1
-        if diagnose(ALL[name], mutant).kind == "passed":
-            alive.append(text)
-    return count, alive
-
-
-@pytest.mark.parametrize("name", CODE)
-def test_mutants_are_rejected(name, monkeypatch, record_property):
-    count, alive = survivors(name, monkeypatch)
-    record_property("mutants", count)
-    assert not alive, "\n\n".join(["passed though changed:", *alive])
-
-
-def test_every_exercise_has_its_answers_and_no_others():
+def test_every_exercise_has_an_id_of_its_own_and_its_right_answers():
+    assert sum(map(len, CHAPTERS.values())) == len(ALL) == len(RIGHT)
     assert set(RIGHT) == set(ALL)
     assert set(EQUIVALENT) <= set(CODE)
-    assert max(Counter(id(e) for e in ALL.values()).values()) == 1
 
 
-def test_contributing_holds_the_table_that_the_proof_counts():
-    text = (ROOT / "CONTRIBUTING.md").read_text("utf8")
-    assert TABLE in text, f"put this into CONTRIBUTING.md:\n{TABLE}"
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_chapter_has_five_exercises_of_more_than_one_kind_and_level(chapter):
+    levels = [exercise.level for exercise in CHAPTERS[chapter]]
+    assert len(levels) >= 5
+    assert len(set(levels)) >= 2
+    assert levels == sorted(levels)
+    assert {exercise.code for exercise in CHAPTERS[chapter]} == {True, False}

@@ -6,14 +6,13 @@ solution("03.scale")            the reference, once you have tried
 progress()                      where you stand
 """
 
-import sys
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from attnbook.exercises import log
 from attnbook.exercises.catalogue import CHAPTERS, find
-from attnbook.exercises.diagnose import UNTOUCHED, diagnose
+from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.feedback import Feedback
 
 __all__ = ["check", "hint", "progress", "solution"]
@@ -31,8 +30,8 @@ def check(function: Callable[..., Any], exercise: str) -> None:
             f'check({wanted.name}, "{exercise}"), without calling it'
         )
     feedback = diagnose(wanted, function)
-    if feedback.head.endswith(UNTOUCHED):
-        print(": ".join(filter(None, (f"○ {feedback.head}", feedback.says))))
+    if feedback.kind == "untouched":
+        print(repr(feedback))  # never a card: a stub's output is the same in every program
         return
     _tell(feedback, log.record(exercise, "pass" if feedback.kind == "passed" else "try"))
 
@@ -85,12 +84,9 @@ def _sign(events: Counter[str]) -> str:
 
 
 def _tell(feedback: Feedback, trouble: str) -> None:
-    """Show a card in a notebook, text elsewhere."""
-    if "ipykernel" in sys.modules:
-        from IPython.display import display
+    """Show a card in a notebook, text elsewhere: IPython knows which."""
+    from IPython.display import display  # later than the chapters' import cell, since it is slow
 
-        display(feedback)
-    else:
-        print(repr(feedback))
+    display(feedback)
     if trouble:
         print(trouble)

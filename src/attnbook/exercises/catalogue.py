@@ -1,27 +1,16 @@
-"""All exercises, in the order of the book."""
+"""All exercises, in the order of the book: each module chNN_topic.py here holds a chapter's."""
 
 import difflib
+from importlib import import_module
+from pathlib import Path
 
-from attnbook.exercises import (
-    ch01_library,
-    ch02_embeddings,
-    ch03_single_head,
-    ch04_multi_head,
-    ch05_cross,
-    ch06_masks,
-    ch07_positions,
-)
 from attnbook.exercises.exercise import Exercise
 
-CHAPTERS: dict[str, tuple[Exercise, ...]] = {
-    "1. The library": ch01_library.EXERCISES,
-    "2. Words to vectors": ch02_embeddings.EXERCISES,
-    "3. One head": ch03_single_head.EXERCISES,
-    "4. Many heads": ch04_multi_head.EXERCISES,
-    "5. Two sequences": ch05_cross.EXERCISES,
-    "6. Masks": ch06_masks.EXERCISES,
-    "7. Positions": ch07_positions.EXERCISES,
-}
+MODULES = [
+    import_module(f"attnbook.exercises.{path.stem}")
+    for path in sorted(Path(__file__).parent.glob("ch*.py"))
+]
+CHAPTERS: dict[str, tuple[Exercise, ...]] = {m.CHAPTER: m.EXERCISES for m in MODULES}
 ALL: dict[str, Exercise] = {e.id: e for exercises in CHAPTERS.values() for e in exercises}
 
 

@@ -1,7 +1,6 @@
 """Exercises of chapter 1: the library, or attention as soft look-up."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -12,8 +11,8 @@ from attnbook.exercises.exercise import (
     Exercise,
     Mistake,
     Property,
+    choices,
     draw,
-    except_for,
 )
 
 # --- 01.lookup: one question to the library --------------------------------------------------
@@ -57,70 +56,66 @@ def lookup(query, keys, values):
     mistakes=(
         Mistake(
             "hard look-up",
-            lambda query, keys, values: values[(keys @ query).argmax()],
+            lambda q, k, v: v[(k @ q).argmax()],
             "You handed over the best book. That is a hard look-up: the report takes from every "
             "book, in shares that the softmax makes of the scores.",
         ),
         Mistake(
             "no softmax",
-            lambda query, keys, values: keys @ query @ values,
+            lambda q, k, v: k @ q @ v,
             "The scores themselves were used as weights. They may be negative and need not sum to "
             "1: focus first.",
         ),
         Mistake(
             "shares of the scores",
-            lambda query, keys, values: keys @ query / (keys @ query).sum() @ values,
+            lambda q, k, v: k @ q / (k @ q).sum() @ v,
             "The scores were divided by their sum. A score may be negative, and a share may not: "
             "raise e to each score first.",
         ),
         Mistake(
             "not divided by the sum",
-            lambda query, keys, values: (keys @ query).exp() @ values,
+            lambda q, k, v: (k @ q).exp() @ v,
             "You raised e to the scores and stopped halfway. Divide by the sum of all of them, or "
             "the report grows with the library.",
         ),
         Mistake(
             "scaled",
-            lambda query, keys, values: (
-                (keys @ query / math.sqrt(query.size(0))).softmax(0) @ values
-            ),
+            lambda q, k, v: (k @ q / math.sqrt(q.size(0))).softmax(0) @ v,
             "You divided the scores by √Dk. That belongs to the whole equation of section 1.6. "
             "Here the scores are asked for as they are.",
         ),
         Mistake(
             "cosine",
-            lambda query, keys, values: (
-                torch.cosine_similarity(keys, query[None]).softmax(0) @ values
-            ),
+            lambda q, k, v: torch.cosine_similarity(k, q[None]).softmax(0) @ v,
             "The scores were cosines. Attention keeps the plain dot product, lengths included.",
         ),
         Mistake(
             "mixed the cards",
-            lambda query, keys, values: (keys @ query).softmax(0) @ keys,
+            lambda q, k, v: (k @ q).softmax(0) @ k,
             "You mixed the index cards. The keys decide who contributes; what is contributed are "
             "the values.",
         ),
         Mistake(
             "stopped at the weights",
-            lambda query, keys, values: (keys @ query).softmax(0),
+            lambda q, k, v: (k @ q).softmax(0),
             "These are the weights, one number per book. One move is left: mix the contents with "
             "them.",
         ),
         Mistake(
             "not added up",
-            lambda query, keys, values: (keys @ query).softmax(0)[:, None] * values,
+            lambda q, k, v: (k @ q).softmax(0)[:, None] * v,
             "Each book has been weighted, and the books still lie side by side. Add them up to one "
             "report.",
         ),
         Mistake(
             "average of the weighted books",
-            lambda query, keys, values: ((keys @ query).softmax(0)[:, None] * values).mean(0),
+            lambda q, k, v: ((k @ q).softmax(0)[:, None] * v).mean(0),
             "You took the mean of the weighted books. The weights sum to 1 already, so dividing by "
             "the number of books divides twice: add them up.",
         ),
         Mistake(
             "everybody alike",
-            lambda query, keys, values: values.mean(0),
+            lambda q, k, v: v.mean(0),
             "This is the average of the library. The question has had no influence: match it with "
             "the keys.",
         ),
@@ -135,61 +130,12 @@ def lookup(query, keys, values):
 
 # --- 01.winner: who has the largest weight? --------------------------------------------------
 
-Beliefs = Mapping[str, Mapping[str, str]]
+SCORINGS = ("dot", "cosine", "shout", "flip", "mute")
 
 
 def winner(what: str) -> str:
     answers = {"dot": "B", "cosine": "A", "shout": "B", "flip": "C", "mute": "tie"}
     return answers[what]
-
-
-def wrong_choices(right: Any, beliefs: Beliefs) -> tuple[Mistake, ...]:
-    """A mistake for each wrong answer to each question."""
-    return tuple(
-        Mistake(f"{asked}: {believed}", except_for(right, asked, believed), says)
-        for asked, sentences in beliefs.items()
-        for believed, says in sentences.items()
-    )
-
-
-WINNERS: Beliefs = {
-    "dot": {
-        "A": "A points exactly where the question points, and is short. A score counts length as "
-        "well as direction: multiply along the numbers and add up.",
-        "C": "C has the longest arrow, and it stands at a right angle to the question: 1 · 0 + "
-        "0 · 9. Length multiplies the cosine, and that is 0 here.",
-        "tie": "No two of the three scores are equal. Multiply along the numbers and add up, for "
-        "one card after the other.",
-    },
-    "cosine": {
-        "B": "B leads by its length. Divide each score by the length of its card, and compare "
-        "again.",
-        "C": "C stands at a right angle to the question, so its cosine is 0. What remains when "
-        "lengths are cut away is the direction alone.",
-        "tie": "Cards of equal length still point in three directions. The cosine is 1 where the "
-        "direction is the question's own.",
-    },
-    "shout": {
-        "A": "Shouting multiplies every score by 10. It turns no card, so A gains no place by it.",
-        "C": "C's score is 0, and ten times 0 is 0. Shouting makes a leader clearer and lifts "
-        "nobody.",
-        "tie": "You may be thinking of × 0. With × 10 the differences grow tenfold, and the "
-        "softmax turns differences into ratios.",
-    },
-    "flip": {
-        "A": "A score turns negative with the question. What was 3 is −3 now; is there a card that "
-        "scores more than that?",
-        "B": "B had the highest score before the sign was turned. Now it has the lowest: a softmax "
-        "keeps the sign in mind, and −4 is less than −3.",
-        "tie": "Turning the sign keeps the differences between the scores, turned around. Write "
-        "the three new scores down.",
-    },
-    "mute": {
-        "A": "A query of zeros scores 0 with every card, A too. A softmax sees differences only.",
-        "B": "B's length cannot help it: 0 times any length is 0. Compare the three scores again.",
-        "C": "C's score is 0, as before. Look at what the scores of the others have become.",
-    },
-}
 
 
 def one_of_the_cards(answer: Any, case: Case) -> bool:
@@ -220,8 +166,42 @@ def winner(what):
     return answers[what]
 """,
     reference=winner,
-    cases=lambda generator: [Case((what,), note=f'winner("{what}")') for what in WINNERS],
-    mistakes=wrong_choices(winner, WINNERS),
+    cases=lambda generator: [Case((w,), note=f'winner("{w}")') for w in SCORINGS],
+    mistakes=choices(
+        winner,
+        {
+            ("dot", "A"): "A points exactly where the question points, and is short. A score "
+            "counts length as well as direction: multiply along the numbers and add up.",
+            ("dot", "C"): "C has the longest arrow, and it stands at a right angle to the "
+            "question: 1 · 0 + 0 · 9. Length multiplies the cosine, and that is 0 here.",
+            ("dot", "tie"): "No two of the three scores are equal. Multiply along the numbers and "
+            "add up, for one card after the other.",
+            ("cosine", "B"): "B leads by its length. Divide each score by the length of its card, "
+            "and compare again.",
+            ("cosine", "C"): "C stands at a right angle to the question, so its cosine is 0. What "
+            "remains when lengths are cut away is the direction alone.",
+            ("cosine", "tie"): "Cards of equal length still point in three directions. The cosine "
+            "is 1 where the direction is the question's own.",
+            ("shout", "A"): "Shouting multiplies every score by 10. It turns no card, so A gains "
+            "no place by it.",
+            ("shout", "C"): "C's score is 0, and ten times 0 is 0. Shouting makes a leader clearer "
+            "and lifts nobody.",
+            ("shout", "tie"): "You may be thinking of × 0. With × 10 the differences grow tenfold, "
+            "and the softmax turns differences into ratios.",
+            ("flip", "A"): "A score turns negative with the question. What was 3 is −3 now; is "
+            "there a card that scores more than that?",
+            ("flip", "B"): "B had the highest score before the sign was turned. Now it has the "
+            "lowest: a softmax keeps the sign in mind, and −4 is less than −3.",
+            ("flip", "tie"): "Turning the sign keeps the differences between the scores, turned "
+            "around. Write the three new scores down.",
+            ("mute", "A"): "A query of zeros scores 0 with every card, A too. A softmax sees "
+            "differences only.",
+            ("mute", "B"): "B's length cannot help it: 0 times any length is 0. Compare the three "
+            "scores again.",
+            ("mute", "C"): "C's score is 0, as before. Look at what the scores of the others have "
+            "become.",
+        },
+    ),
     properties=(
         Property('One of "A", "B", "C" and "tie" is asked for, as a string.', one_of_the_cards),
     ),
@@ -417,51 +397,47 @@ def cosines(queries, keys):
     mistakes=(
         Mistake(
             "columns cut to length",
-            lambda queries, keys: (queries / queries.norm(dim=0)) @ (keys / keys.norm(dim=0)).T,
+            lambda q, k: (q / q.norm(dim=0)) @ (k / k.norm(dim=0)).T,
             "Here each column was cut to length 1, a topic through all cards. A card is a row: its "
             "length is summed along the row.",
         ),
         Mistake(
             "plain dot product",
-            lambda queries, keys: queries @ keys.T,
+            lambda q, k: q @ k.T,
             "These are plain dot products. Nothing has been cut to length yet.",
         ),
         Mistake(
             "keys only",
-            lambda queries, keys: queries @ (keys / keys.norm(dim=1, keepdim=True)).T,
+            lambda q, k: q @ (k / k.norm(dim=1, keepdim=True)).T,
             "The keys have length 1, the queries have not. The order within a row is right, but "
             "the numbers are no cosines yet.",
         ),
         Mistake(
             "queries only",
-            lambda queries, keys: (queries / queries.norm(dim=1, keepdim=True)) @ keys.T,
+            lambda q, k: (q / q.norm(dim=1, keepdim=True)) @ k.T,
             "The queries have length 1, the keys have not. A loud card still wins every question.",
         ),
         Mistake(
             "keys still by column",
-            lambda queries, keys: (
-                (queries / queries.norm(dim=1, keepdim=True)) @ (keys / keys.norm(dim=0)).T
-            ),
+            lambda q, k: (q / q.norm(dim=1, keepdim=True)) @ (k / k.norm(dim=0)).T,
             "The queries are mended. The keys are still cut by column: the same slip stands in two "
             "lines.",
         ),
         Mistake(
             "queries still by column",
-            lambda queries, keys: (
-                (queries / queries.norm(dim=0)) @ (keys / keys.norm(dim=1, keepdim=True)).T
-            ),
+            lambda q, k: (q / q.norm(dim=0)) @ (k / k.norm(dim=1, keepdim=True)).T,
             "The keys are mended. The queries are still cut by column: the same slip stands in two "
             "lines.",
         ),
         Mistake(
             "no keepdim",
-            lambda queries, keys: (queries / queries.norm(dim=1)) @ (keys / keys.norm(dim=1)).T,
+            lambda q, k: (q / q.norm(dim=1)) @ (k / k.norm(dim=1)).T,
             "Your lengths are those of the rows, but they lie down as one row, (Lq,), and "
             "broadcasting lines them up with the columns. Keep them a column, (Lq, 1).",
         ),
         Mistake(
             "one length for all",
-            lambda queries, keys: (queries / queries.norm()) @ (keys / keys.norm()).T,
+            lambda q, k: (q / q.norm()) @ (k / k.norm()).T,
             "Without `dim`, `norm` gives the length of the whole table, one number. Dividing by it "
             "leaves a loud card as loud beside the others as it was.",
         ),
@@ -473,16 +449,15 @@ def cosines(queries, keys):
         ),
         Mistake(
             "sum of sizes",
-            lambda queries, keys: (
-                torch.nn.functional.normalize(queries, p=1)
-                @ torch.nn.functional.normalize(keys, p=1).T
+            lambda q, k: (
+                torch.nn.functional.normalize(q, p=1) @ torch.nn.functional.normalize(k, p=1).T
             ),
             "The rows were divided by the sum of their sizes. Length is Pythagoras: the root of "
             "the sum of squares.",
         ),
         Mistake(
             "softmax too",
-            lambda queries, keys: cosines(queries, keys).softmax(-1),
+            lambda q, k: cosines(q, k).softmax(-1),
             "These are the weights that follow from the cosines. The cosines themselves are asked "
             "for, and they may be negative.",
         ),
@@ -546,93 +521,74 @@ def lookups(queries, keys, values):
     mistakes=(
         Mistake(
             "over the queries",
-            lambda queries, keys, values: (
-                (queries @ keys.T / math.sqrt(keys.size(1))).softmax(0) @ values
-            ),
+            lambda q, k, v: (q @ k.T / math.sqrt(k.size(1))).softmax(0) @ v,
             "Softmax ran over the queries: they fight for each book. Every query has its own 100 "
             "per cent to share out, so the sum runs along its row.",
         ),
         Mistake(
             "over everything",
-            lambda queries, keys, values: (
-                (queries @ keys.T / math.sqrt(keys.size(1)))
-                .flatten()
-                .softmax(0)
-                .reshape(len(queries), len(keys))
-                @ values
+            lambda q, k, v: (
+                (q @ k.T / math.sqrt(k.size(1))).flatten().softmax(0).reshape(len(q), len(k)) @ v
             ),
             "One softmax went over the whole table, so all queries together share 100 per cent. "
             "Each row is a look-up of its own.",
         ),
         Mistake(
             "no scale",
-            lambda queries, keys, values: (queries @ keys.T).softmax(1) @ values,
+            lambda q, k, v: (q @ k.T).softmax(1) @ v,
             "The scores were not divided. Section 1.6 has one addition to section 1.2: the root of "
             "the width of a key.",
         ),
         Mistake(
             "scale by Dk",
-            lambda queries, keys, values: (queries @ keys.T / keys.size(1)).softmax(1) @ values,
+            lambda q, k, v: (q @ k.T / k.size(1)).softmax(1) @ v,
             "You divided by Dk. The equation has its root.",
         ),
         Mistake(
             "scale by the number of keys",
-            lambda queries, keys, values: (
-                (queries @ keys.T / math.sqrt(len(keys))).softmax(1) @ values
-            ),
+            lambda q, k, v: (q @ k.T / math.sqrt(len(k))).softmax(1) @ v,
             "You divided by √Lk, the number of books. The width of a card is asked for: a score is "
             "a sum over the topics. (`len` counts rows.)",
         ),
         Mistake(
             "scale by the width of a value",
-            lambda queries, keys, values: (
-                (queries @ keys.T / math.sqrt(values.size(1))).softmax(1) @ values
-            ),
+            lambda q, k, v: (q @ k.T / math.sqrt(v.size(1))).softmax(1) @ v,
             "You divided by √Dv, the width of a value. Values have no part in a score: it is the "
             "width of the cards that counts.",
         ),
         Mistake(
             "scale after the softmax",
-            lambda queries, keys, values: (
-                (queries @ keys.T).softmax(1) / math.sqrt(keys.size(1)) @ values
-            ),
+            lambda q, k, v: (q @ k.T).softmax(1) / math.sqrt(k.size(1)) @ v,
             "The division came after the softmax, so the weights of a row no longer sum to 1. "
             "Divide the scores.",
         ),
         Mistake(
             "hard look-up",
-            lambda queries, keys, values: values[(queries @ keys.T).argmax(1)],
+            lambda q, k, v: v[(q @ k.T).argmax(1)],
             "Each query got its best book. That is a hard look-up: here every book contributes.",
         ),
         Mistake(
             "no softmax",
-            lambda queries, keys, values: queries @ keys.T / math.sqrt(keys.size(1)) @ values,
+            lambda q, k, v: q @ k.T / math.sqrt(k.size(1)) @ v,
             "The scores were used as weights. Between the two products belongs the softmax.",
         ),
         Mistake(
             "one question out of all",
-            lambda queries, keys, values: (
-                (queries.mean(0) @ keys.T / math.sqrt(keys.size(1)))
-                .softmax(0)
-                .expand(len(queries), -1)
-                @ values
+            lambda q, k, v: (
+                (q.mean(0) @ k.T / math.sqrt(k.size(1))).softmax(0).expand(len(q), -1) @ v
             ),
             "You averaged the queries first, so all of them get the same report. Each row asks for "
             "itself.",
         ),
         Mistake(
             "no transpose",
-            lambda queries, keys, values: (
-                (queries @ keys / math.sqrt(keys.size(1))).softmax(1) @ values
-            ),
+            lambda q, k, v: (q @ k / math.sqrt(k.size(1))).softmax(1) @ v,
             "A matrix product pairs the rows of the first with the columns of the second. The "
             "cards are rows of `keys`: turn it with `.T`.",
         ),
         Mistake(
             "the books ask",
-            lambda queries, keys, values: (
-                (keys @ queries.T / math.sqrt(keys.size(1))).softmax(1) @ values
-            ),
+            lambda q, k, v: (k @ q.T / math.sqrt(k.size(1))).softmax(1) @ v,
             "Here the books ask the questions: your table has the keys in its rows. Put `queries` "
             "first, so that row i belongs to query i.",
         ),
@@ -655,44 +611,12 @@ def lookups(queries, keys, values):
 
 # --- 01.experiment: which experiment can decide? ---------------------------------------------
 
+CLAIMS = ("fading", "kind", "distance", "crowd", "queue")
+
 
 def experiment(claim: str) -> str:
     answers = {"fading": "B", "kind": "C", "distance": "A", "crowd": "C", "queue": "B"}
     return answers[claim]
-
-
-EXPERIMENTS: Beliefs = {
-    "fading": {
-        "A": "With every input changed, the last states differ by what the last inputs did. No "
-        "part of the difference can be put down to the first.",
-        "C": "A state moves on with every new input. That it has moved does not say whether "
-        "something of the first input is still in it.",
-    },
-    "kind": {
-        "A": "More pairs tell you more about this one network. Its weights stay as they were "
-        "drawn, and they are what may have been bad luck.",
-        "B": "A longer sequence follows the same network further out. The claim is about all "
-        "networks of a kind, so the network is what has to vary.",
-    },
-    "distance": {
-        "B": "As the sequence grows, the first input gets further away and gets more competitors. "
-        "Two things vary at once, and you could not tell which one did it.",
-        "C": "This compares two networks at one distance. It says which is larger there, not "
-        "whether distance makes a difference to either.",
-    },
-    "crowd": {
-        "A": "The match moves, the crowd stays. That tests half of the claim, the half about the "
-        "place.",
-        "B": "Standing last among more and more inputs, the match has another place each time as "
-        "well as another crowd. Vary one while the other holds still.",
-    },
-    "queue": {
-        "A": "A clock tells about one machine, its processors and what else it does. The claim is "
-        "about every machine.",
-        "C": "How much has to be computed and how much of it has to wait are two things: attention "
-        "computes L² scores, all of them at once.",
-    },
-}
 
 
 def one_of_three(answer: Any, case: Case) -> bool:
@@ -742,10 +666,32 @@ def experiment(claim):
     return answers[claim]
 """,
     reference=experiment,
-    cases=lambda generator: [
-        Case((claim,), note=f'experiment("{claim}")') for claim in EXPERIMENTS
-    ],
-    mistakes=wrong_choices(experiment, EXPERIMENTS),
+    cases=lambda generator: [Case((c,), note=f'experiment("{c}")') for c in CLAIMS],
+    mistakes=choices(
+        experiment,
+        {
+            ("fading", "A"): "With every input changed, the last states differ by what the last "
+            "inputs did. No part of the difference can be put down to the first.",
+            ("fading", "C"): "A state moves on with every new input. That it has moved does not "
+            "say whether something of the first input is still in it.",
+            ("kind", "A"): "More pairs tell you more about this one network. Its weights stay as "
+            "they were drawn, and they are what may have been bad luck.",
+            ("kind", "B"): "A longer sequence follows the same network further out. The claim is "
+            "about all networks of a kind, so the network is what has to vary.",
+            ("distance", "B"): "As the sequence grows, the first input gets further away and gets "
+            "more competitors. Two things vary at once, and you could not tell which one did it.",
+            ("distance", "C"): "This compares two networks at one distance. It says which is "
+            "larger there, not whether distance makes a difference to either.",
+            ("crowd", "A"): "The match moves, the crowd stays. That tests half of the claim, the "
+            "half about the place.",
+            ("crowd", "B"): "Standing last among more and more inputs, the match has another place "
+            "each time as well as another crowd. Vary one while the other holds still.",
+            ("queue", "A"): "A clock tells about one machine, its processors and what else it "
+            "does. The claim is about every machine.",
+            ("queue", "C"): "How much has to be computed and how much of it has to wait are two "
+            "things: attention computes L² scores, all of them at once.",
+        },
+    ),
     properties=(Property('One of "A", "B" and "C" is asked for, as a string.', one_of_three),),
     hints=(
         "Ask of each experiment: if the claim were wrong, would I see it here? And could something "
@@ -760,4 +706,5 @@ def experiment(claim):
     code=False,
 )
 
+CHAPTER = "1. The library"
 EXERCISES = (LOOKUP, WINNER, TEMPERATURE, COSINE, QUERIES, EXPERIMENT)

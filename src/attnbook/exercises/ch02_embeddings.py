@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw, except_for
+from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw
 
 # --- 02.encode: words to ids -----------------------------------------------------------------
 
@@ -191,11 +191,6 @@ def gradient(question: str) -> float:
     return {"a": 2.0, "b": 0.0, "c": 0.4, "d": 0.0, "e": 2.0}[question]
 
 
-def misjudged(question: str, believed: float, says: str) -> Mistake:
-    name = f"{question}: {believed}"
-    return Mistake(name, except_for(gradient, question, believed), says)
-
-
 GRADIENT = Exercise(
     id="02.gradient",
     title="Who learns?",
@@ -223,32 +218,34 @@ def gradient(question):
 """,
     reference=gradient,
     cases=lambda generator: [Case((q,), note=f"question {q}") for q in "abcde"],
-    mistakes=(
-        misjudged("a", 1.0, "(a) *tea* stands there twice, and both tokens are fetched from one "
-                  "row. Gradients of one number add up."),
-        misjudged("a", 5.0, "(a) Five tokens are in the sum, but only those that were fetched from "
-                  "this row move with it."),
-        misjudged("a", 0.4, "(a) `sum` divides by nothing. You have answered (c)."),
-        misjudged("b", 1.0, "(b) No token of the sentence was fetched from the row of *sugar*: if "
-                  "it changes, X does not."),
-        misjudged("b", 0.2, "(b) The sentence does not share its gradient among all words of the "
-                  "vocabulary. Who is absent learns nothing."),
-        misjudged("c", 2.0, "(c) The mean over the tokens divides by their number before the sum "
-                  "is taken."),
-        misjudged("c", 1.0, "(c) A mean has a slope of 1/L for each token. How many tokens are "
-                  "*tea*?"),
-        misjudged("c", 0.2, "(c) That is what one token gets, 1/5. *tea* stands there twice."),
-        misjudged("c", 0.5, "(c) You divided by the 4 different words. `mean(0)` divides by the "
-                  "number of tokens."),
-        misjudged("d", 2.0, "(d) The first part is detached: cut off from its table, it changes "
-                  "the loss and teaches nothing."),
-        misjudged("d", 1.0, "(d) `X[1]` is one row of X, counted from 0. Which word stands there?"),
-        misjudged("d", 3.0, "(d) The detached part sends nothing back, and row 1 of X, counted "
-                  "from 0, is another word."),
-        misjudged("e", 1.0, "(e) The one-hot matrix has two rows with a 1 at *tea*. Both fetch, "
-                  "and both send back."),
-        misjudged("e", 0.0, "(e) The ids carry no gradient, but `embed.weight` does: it is the "
-                  "second factor of the product."),
+    mistakes=choices(
+        gradient,
+        {
+            ("a", 1.0): "(a) *tea* stands there twice, and both tokens are fetched from one row. "
+            "Gradients of one number add up.",
+            ("a", 5.0): "(a) Five tokens are in the sum, but only those that were fetched from "
+            "this row move with it.",
+            ("a", 0.4): "(a) `sum` divides by nothing. You have answered (c).",
+            ("b", 1.0): "(b) No token of the sentence was fetched from the row of *sugar*: if it "
+            "changes, X does not.",
+            ("b", 0.2): "(b) The sentence does not share its gradient among all words of the "
+            "vocabulary. Who is absent learns nothing.",
+            ("c", 2.0): "(c) The mean over the tokens divides by their number before the sum is "
+            "taken.",
+            ("c", 1.0): "(c) A mean has a slope of 1/L for each token. How many tokens are *tea*?",
+            ("c", 0.2): "(c) That is what one token gets, 1/5. *tea* stands there twice.",
+            ("c", 0.5): "(c) You divided by the 4 different words. `mean(0)` divides by the number "
+            "of tokens.",
+            ("d", 2.0): "(d) The first part is detached: cut off from its table, it changes the "
+            "loss and teaches nothing.",
+            ("d", 1.0): "(d) `X[1]` is one row of X, counted from 0. Which word stands there?",
+            ("d", 3.0): "(d) The detached part sends nothing back, and row 1 of X, counted from 0, "
+            "is another word.",
+            ("e", 1.0): "(e) The one-hot matrix has two rows with a 1 at *tea*. Both fetch, and "
+            "both send back.",
+            ("e", 0.0): "(e) The ids carry no gradient, but `embed.weight` does: it is the second "
+            "factor of the product.",
+        },
     ),
     hints=(
         "Change the row of one word by a little. How often does that change arrive in the loss?",
@@ -259,17 +256,13 @@ def gradient(question):
     insight="A row learns as often as its word is read. That is why rare words have poor rows, and "
     "why (e) shows nothing new: a look-up *is* that product.",
     code=False,
-)  # fmt: skip
+)
 
 # --- 02.order: what a summary still knows ----------------------------------------------------
 
 
 def notices(summary: str) -> str:
     return {"a": "count", "b": "neither", "c": "both", "d": "order", "e": "neither"}[summary]
-
-
-def misread(summary: str, believed: str, says: str) -> Mistake:
-    return Mistake(f"{summary}: {believed}", except_for(notices, summary, believed), says)
 
 
 ORDER = Exercise(
@@ -301,34 +294,37 @@ def notices(summary):
 """,
     reference=notices,
     cases=lambda generator: [Case((s,), note=f"summary {s}") for s in "abcde"],
-    mistakes=(
-        misread("a", "neither", "(a) Two thirds of the one mean is *very*, and half of the other. "
-                "A mean notices shares."),
-        misread("a", "both", "(a) A sum does not know in which order it was added, so neither does "
-                "the mean."),
-        misread("a", "order", "(a) It is the other way round: a mean forgets the order. But *very* "
-                "has two thirds of the one and half of the other."),
-        misread("b", "count", "(b) The largest of three numbers does not grow if one of them "
-                "stands there twice."),
-        misread("b", "order", "(b) The largest of three numbers is the same in every order."),
-        misread("b", "both", "(b) You find the same largest number in any order, and however often "
-                "it occurs."),
-        misread("c", "order", "(c) Order yes. And how many numbers has the flattened X of three "
-                "tokens, how many of two?"),
-        misread("c", "count", "(c) Count yes. And `flatten` puts the first token first: swap two "
-                "and the numbers change places."),
-        misread("c", "neither", "(c) Nothing was added up here: all rows are there, one after the "
-                "other."),
-        misread("d", "neither", "(d) Which word comes first in each of the four sentences?"),
-        misread("d", "count", "(d) Both sentences of the second pair begin with *very*. Look at "
-                "how those of the first pair begin."),
-        misread("d", "both", "(d) It sees that one sentence begins with *dog* and one with *man*. "
-                "But both others begin with *very*."),
-        misread("e", "count", "(e) A 1 says that a word occurs. It does not say how often."),
-        misread("e", "order", "(e) The places in this row are those of the vocabulary, not of the "
-                "sentence."),
-        misread("e", "both", "(e) The row holds the set of words. A set has no order and no "
-                "repetitions."),
+    mistakes=choices(
+        notices,
+        {
+            ("a", "neither"): "(a) Two thirds of the one mean is *very*, and half of the other. A "
+            "mean notices shares.",
+            ("a", "both"): "(a) A sum does not know in which order it was added, so neither does "
+            "the mean.",
+            ("a", "order"): "(a) It is the other way round: a mean forgets the order. But *very* "
+            "has two thirds of the one and half of the other.",
+            ("b", "count"): "(b) The largest of three numbers does not grow if one of them stands "
+            "there twice.",
+            ("b", "order"): "(b) The largest of three numbers is the same in every order.",
+            ("b", "both"): "(b) You find the same largest number in any order, and however often "
+            "it occurs.",
+            ("c", "order"): "(c) Order yes. And how many numbers has the flattened X of three "
+            "tokens, how many of two?",
+            ("c", "count"): "(c) Count yes. And `flatten` puts the first token first: swap two and "
+            "the numbers change places.",
+            ("c", "neither"): "(c) Nothing was added up here: all rows are there, one after the "
+            "other.",
+            ("d", "neither"): "(d) Which word comes first in each of the four sentences?",
+            ("d", "count"): "(d) Both sentences of the second pair begin with *very*. Look at how "
+            "those of the first pair begin.",
+            ("d", "both"): "(d) It sees that one sentence begins with *dog* and one with *man*. "
+            "But both others begin with *very*.",
+            ("e", "count"): "(e) A 1 says that a word occurs. It does not say how often.",
+            ("e", "order"): "(e) The places in this row are those of the vocabulary, not of the "
+            "sentence.",
+            ("e", "both"): "(e) The row holds the set of words. A set has no order and no "
+            "repetitions.",
+        },
     ),
     hints=(
         "For each summary ask twice: what happens if two rows of X change places? If one row comes "
@@ -339,7 +335,7 @@ def notices(summary):
     insight="Attention without positions is of kind (a): a mixture, in shares. That is why chapter "
     "7 has to tell it where each word stands.",
     code=False,
-)  # fmt: skip
+)
 
 # --- 02.lookup: a look-up is a product -------------------------------------------------------
 
@@ -796,4 +792,5 @@ def merge_step(corpus):
     "vocabulary. It never asks what a word means.",
 )
 
+CHAPTER = "2. Words to vectors"
 EXERCISES = (ENCODE, GRADIENT, ORDER, LOOKUP, COSINES, MERGE)

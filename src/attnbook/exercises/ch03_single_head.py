@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Generator, Tensor
 
-from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw, except_for
+from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw
 
 # --- 03.scores: compare every query with every key -------------------------------------------
 
@@ -52,43 +52,41 @@ def scores(query, key):
     mistakes=(
         Mistake(
             "no scale",
-            lambda query, key: query @ key.mT,
+            lambda q, k: q @ k.mT,
             "These are the raw dot products. Their spread grows with the width: divide by √Dk.",
         ),
         Mistake(
             "scale by Dk",
-            lambda query, key: query @ key.mT / query.size(-1),
+            lambda q, k: q @ k.mT / q.size(-1),
             "You divided by Dk. The variance of a dot product is Dk, so its spread is √Dk: divide "
             "by the root.",
         ),
         Mistake(
             "scale by the length",
-            lambda query, key: query @ key.mT / math.sqrt(key.size(-2)),
+            lambda q, k: q @ k.mT / math.sqrt(k.size(-2)),
             "You divided by √Lk, the number of keys. A dot product adds up over the width, so the "
             "width sets its spread: √Dk. (`size(-2)` counts rows, `size(-1)` columns.)",
         ),
         Mistake(
             "multiplied by the root",
-            lambda query, key: query @ key.mT * math.sqrt(query.size(-1)),
+            lambda q, k: q @ k.mT * math.sqrt(q.size(-1)),
             "You multiplied by √Dk. Scaling takes the spread back: divide.",
         ),
         Mistake(
             "keys ask",
-            lambda query, key: key @ query.mT / math.sqrt(query.size(-1)),
+            lambda q, k: k @ q.mT / math.sqrt(q.size(-1)),
             "Here the keys ask the queries. Row i of the answer belongs to query i: put `query` "
             "first and transpose `key`.",
         ),
         Mistake(
             "no transpose",
-            lambda query, key: query @ key / math.sqrt(query.size(-1)),
+            lambda q, k: q @ k / math.sqrt(q.size(-1)),
             "A matrix product pairs the columns of the first with the rows of the second. The keys "
             "are rows: transpose them with `key.mT`.",
         ),
         Mistake(
             "transposed every axis",
-            lambda query, key: (
-                query @ key.permute(*reversed(range(key.dim()))) / math.sqrt(query.size(-1))
-            ),
+            lambda q, k: q @ k.permute(*reversed(range(k.dim()))) / math.sqrt(q.size(-1)),
             "`.T` turns all axes around, batch and heads too. Only the last two may swap: `.mT` or "
             "`.transpose(-2, -1)`.",
         ),
@@ -252,46 +250,24 @@ def shapes(what, Lq, Lk, D, Dk, Dv):
 """,
     reference=shapes,
     cases=shape_cases,
-    mistakes=(
-        Mistake(
-            "output as wide as keys",
-            except_for(shapes, "output", lambda Lq, Lk, D, Dk, Dv: (Lq, Dk)),
-            "The output is a mixture of values, so it is as wide as a value: Dv. The width Dk is "
-            "used up by the dot products.",
-        ),
-        Mistake(
-            "output as long as keys",
-            except_for(shapes, "output", lambda Lq, Lk, D, Dk, Dv: (Lk, Dv)),
-            "Each query gets one row of output: Lq rows. The Lk values are what is mixed.",
-        ),
-        Mistake(
-            "output as wide as the model",
-            except_for(shapes, "output", lambda Lq, Lk, D, Dk, Dv: (Lq, D)),
-            "The output of one head has the width of its values, Dv. Only W_O, in chapter 4, "
-            "brings it back to D.",
-        ),
-        Mistake(
-            "scores transposed",
-            except_for(shapes, "scores", lambda Lq, Lk, D, Dk, Dv: (Lk, Lq)),
-            "One row per query, one column per key: (Lq, Lk). Yours has the keys in the rows.",
-        ),
-        Mistake(
-            "weights keep the width",
-            except_for(shapes, "weights", lambda Lq, Lk, D, Dk, Dv: (Lq, Dk)),
-            "The weights are the scores after the softmax, and a softmax changes no shape.",
-        ),
-        Mistake(
-            "w_v turned around",
-            except_for(shapes, "w_v", lambda Lq, Lk, D, Dk, Dv: (Dv, D)),
-            "With rows as tokens, V = X W_V has to turn width D into Dv: W_V is (D, Dv). "
-            "(nn.Linear stores its weight the other way round.)",
-        ),
-        Mistake(
-            "w_v as wide as keys",
-            except_for(shapes, "w_v", lambda Lq, Lk, D, Dk, Dv: (D, Dk)),
-            "W_Q and W_K lead to Dk, because queries and keys must meet. Values have a width of "
-            "their own: W_V is (D, Dv).",
-        ),
+    mistakes=choices(
+        shapes,
+        {
+            ("output", "Lq, Dk"): "The output is a mixture of values, so it is as wide as a value: "
+            "Dv. The width Dk is used up by the dot products.",
+            ("output", "Lk, Dv"): "Each query gets one row of output: Lq rows. The Lk values are "
+            "what is mixed.",
+            ("output", "Lq, D"): "The output of one head has the width of its values, Dv. Only "
+            "W_O, in chapter 4, brings it back to D.",
+            ("scores", "Lk, Lq"): "One row per query, one column per key: (Lq, Lk). Yours has the "
+            "keys in the rows.",
+            ("weights", "Lq, Dk"): "The weights are the scores after the softmax, and a softmax "
+            "changes no shape.",
+            ("w_v", "Dv, D"): "With rows as tokens, V = X W_V has to turn width D into Dv: W_V is "
+            "(D, Dv). (nn.Linear stores its weight the other way round.)",
+            ("w_v", "D, Dk"): "W_Q and W_K lead to Dk, because queries and keys must meet. Values "
+            "have a width of their own: W_V is (D, Dv).",
+        },
     ),
     hints=(
         "Write the product first: (Lq, Dk) times what gives (Lq, Lk)?",
@@ -313,10 +289,6 @@ def read(question: str) -> str:
 
 def map_cases(generator: Generator) -> list[Case]:
     return [Case((question,), note=f"question {question}") for question in "abcd"]
-
-
-def misread(question: str, word: str, says: str) -> Mistake:
-    return Mistake(f"{question}: {word}", except_for(read, question, word), says)
 
 
 MAP = Exercise(
@@ -346,28 +318,31 @@ def read(question):
 """,
     reference=read,
     cases=map_cases,
-    mistakes=(
-        misread("a", "eat", "(a) *eat* looks at *Life* most: you went down the column. Who looks "
-                "stands at the left, so go along the row of *Life*."),
-        misread("a", "is", "(a) 0.20 is the second largest of the row of *Life*. Look for 0.60."),
-        misread("a", "Life", "(a) A word need not look at itself: in the row of *Life* the "
-                "diagonal holds 0.10."),
-        misread("b", "is", "(b) *is* is what *short* looks at most: its row. The question asks who "
-                "looks at *short*: its column."),
-        misread("b", "eat", "(b) *eat* gives *short* 0.30. Go up the column: someone gives more."),
-        misread("b", "short", "(b) *short* gives itself 0.05, the least of its column."),
-        misread("c", "Life", "(c) The row of *Life* prefers *short*: its output is mostly that "
-                "value. An average needs four equal weights."),
-        misread("c", "short", "(c) 0.80 of the output of *short* is one value. An average needs "
-                "four equal weights."),
-        misread("c", "eat", "(c) The row of *eat* is the flattest but one. An average needs four "
-                "equal weights."),
-        misread("d", "short", "(d) *short* is close: its column adds up to 1.20. One column adds "
-                "up to more."),
-        misread("d", "Life", "(d) The column of *Life* adds up to 0.80. (Its row adds up to 1, as "
-                "every row does: that says nothing.)"),
-        misread("d", "eat", "(d) The column of *eat* adds up to 0.65, the least of all. Add up the "
-                "columns, not the rows."),
+    mistakes=choices(
+        read,
+        {
+            ("a", "eat"): "(a) *eat* looks at *Life* most: you went down the column. Who looks "
+            "stands at the left, so go along the row of *Life*.",
+            ("a", "is"): "(a) 0.20 is the second largest of the row of *Life*. Look for 0.60.",
+            ("a", "Life"): "(a) A word need not look at itself: in the row of *Life* the diagonal "
+            "holds 0.10.",
+            ("b", "is"): "(b) *is* is what *short* looks at most: its row. The question asks who "
+            "looks at *short*: its column.",
+            ("b", "eat"): "(b) *eat* gives *short* 0.30. Go up the column: someone gives more.",
+            ("b", "short"): "(b) *short* gives itself 0.05, the least of its column.",
+            ("c", "Life"): "(c) The row of *Life* prefers *short*: its output is mostly that "
+            "value. An average needs four equal weights.",
+            ("c", "short"): "(c) 0.80 of the output of *short* is one value. An average needs four "
+            "equal weights.",
+            ("c", "eat"): "(c) The row of *eat* is the flattest but one. An average needs four "
+            "equal weights.",
+            ("d", "short"): "(d) *short* is close: its column adds up to 1.20. One column adds up "
+            "to more.",
+            ("d", "Life"): "(d) The column of *Life* adds up to 0.80. (Its row adds up to 1, as "
+            "every row does: that says nothing.)",
+            ("d", "eat"): "(d) The column of *eat* adds up to 0.65, the least of all. Add up the "
+            "columns, not the rows.",
+        },
     ),
     hints=(
         "Rows are those who look, columns are what is looked at.",
@@ -376,7 +351,7 @@ def read(question):
     ),
     insight="Rows sum to 1, columns do not: a word can be looked at by everybody or by nobody.",
     code=False,
-)  # fmt: skip
+)
 
 # --- 03.repair: three faults in three lines --------------------------------------------------
 
@@ -425,42 +400,34 @@ def attend(query, key, value):
     mistakes=(
         Mistake(
             "still transposed",
-            lambda query, key, value: (query @ key.mT).softmax(-1).mT @ value,
+            lambda q, k, v: (q @ k.mT).softmax(-1).mT @ v,
             "The last line still turns the weights around. (Lq, Lk) times (Lk, Dv) fits as it is.",
         ),
         Mistake(
             "width of the values",
-            lambda query, key, value: (
-                (query @ key.mT / math.sqrt(value.size(-1))).softmax(-1) @ value
-            ),
+            lambda q, k, v: (q @ k.mT / math.sqrt(v.size(-1))).softmax(-1) @ v,
             "The first line still divides by √Dv. The dot products add up over the width of the "
             "queries, not of the values.",
         ),
         Mistake(
             "still over the queries",
-            lambda query, key, value: (
-                (query @ key.mT / math.sqrt(query.size(-1))).softmax(-2) @ value
-            ),
+            lambda q, k, v: (q @ k.mT / math.sqrt(q.size(-1))).softmax(-2) @ v,
             "The second line still lets the queries compete for a key. Each row has to sum to 1.",
         ),
         Mistake(
             "first two lines unrepaired",
-            lambda query, key, value: (
-                (query @ key.mT / math.sqrt(value.size(-1))).softmax(-2) @ value
-            ),
+            lambda q, k, v: (q @ k.mT / math.sqrt(v.size(-1))).softmax(-2) @ v,
             "The last line is right now. In the first, look at whose width stands under the root; "
             "in the second, along which axis the weights sum to 1.",
         ),
         Mistake(
             "scale gone",
-            lambda query, key, value: (query @ key.mT).softmax(-1) @ value,
+            lambda q, k, v: (q @ k.mT).softmax(-1) @ v,
             "The wrong root is gone, but so is the scale. Something has to divide the scores.",
         ),
         Mistake(
             "scaled too late",
-            lambda query, key, value: (
-                (query @ key.mT).softmax(-1) @ value / math.sqrt(query.size(-1))
-            ),
+            lambda q, k, v: (q @ k.mT).softmax(-1) @ v / math.sqrt(q.size(-1)),
             "You divide the output. It is the scores that are too large for the softmax: divide "
             "before it.",
         ),
@@ -518,40 +485,36 @@ def push_back(weights, d_weights):
     mistakes=(
         Mistake(
             "only the diagonal",
-            lambda weights, d_weights: weights * (1 - weights) * d_weights,
+            lambda a, g: a * (1 - a) * g,
             "You took the diagonal of J, a(1 − a): what a score does to its own weight. It also "
             "takes from all the others, through −a aᵀ.",
         ),
         Mistake(
             "only diag(a)",
-            lambda weights, d_weights: weights * d_weights,
+            lambda a, g: a * g,
             "That is diag(a) times the gradient. The second part of J, a aᵀ, is missing: a row "
             "that only gains cannot sum to 1.",
         ),
         Mistake(
             "over the queries",
-            lambda weights, d_weights: (
-                weights * (d_weights - (weights * d_weights).sum(-2, keepdim=True))
-            ),
+            lambda a, g: a * (g - (a * g).sum(-2, keepdim=True)),
             "The sum ran over the queries. Each row has a softmax and a Jacobian of its own: sum "
             "over the keys, the last axis.",
         ),
         Mistake(
             "plain mean",
-            lambda weights, d_weights: weights * (d_weights - d_weights.mean(-1, keepdim=True)),
+            lambda a, g: a * (g - g.mean(-1, keepdim=True)),
             "You subtracted the plain mean. aᵀ times the gradient is the mean *weighted by a*.",
         ),
         Mistake(
             "outer factor forgotten",
-            lambda weights, d_weights: d_weights - (weights * d_weights).sum(-1, keepdim=True),
+            lambda a, g: g - (a * g).sum(-1, keepdim=True),
             "The weighted mean is right. But both parts of J begin with a: the difference still "
             "has to be multiplied by the weights.",
         ),
         Mistake(
             "added",
-            lambda weights, d_weights: (
-                weights * (d_weights + (weights * d_weights).sum(-1, keepdim=True))
-            ),
+            lambda a, g: a * (g + (a * g).sum(-1, keepdim=True)),
             "The second part of J has a minus sign: what one key gains, the others lose.",
         ),
     ),
@@ -570,4 +533,5 @@ def push_back(weights, d_weights):
     "the saturation of section 3.9, seen from behind.",
 )
 
+CHAPTER = "3. One head"
 EXERCISES = (SHAPES, SCORES, MAP, WEIGHTS, REPAIR, BACKWARD)

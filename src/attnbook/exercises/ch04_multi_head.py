@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Generator, Tensor
 
-from attnbook.exercises.exercise import Case, Exercise, Mistake, draw, except_for
+from attnbook.exercises.exercise import Case, Exercise, Mistake, choices, draw
 from attnbook.heads import merge_heads, split_heads
 
 # --- 04.shapes: predict the shapes -----------------------------------------------------------
@@ -35,10 +35,6 @@ def shape_cases(generator: Generator) -> list[Case]:
     ]
 
 
-def misshape(what: str, wrong: Callable[..., tuple[int, ...]], says: str) -> Mistake:
-    return Mistake(says, except_for(shapes, what, wrong), says)
-
-
 SHAPES = Exercise(
     id="04.shapes",
     title="Predict the shapes",
@@ -61,63 +57,56 @@ def shapes(what, B, L, D, H, Dk, Dv):
 """,
     reference=shapes,
     cases=shape_cases,
-    mistakes=(
-        misshape("query", lambda B, L, D, H, Dk, Dv: (B, L, H, Dk),
-                 "query: the axis of the heads still stands behind that of the words. Then the "
-                 "last two axes are no matrix of words. What moves it to the front?"),
-        misshape("query", lambda B, L, D, H, Dk, Dv: (B, L, H * Dk),
-                 "query: this is the projection before the split. Each head gets its own Dk "
-                 "columns, and an axis says which head."),
-        misshape("query", lambda B, L, D, H, Dk, Dv: (B, H, L, D),
-                 "query: a head does not get a query as wide as the model. Its matrix leads from "
-                 "D to Dk."),
-        misshape("weights", lambda B, L, D, H, Dk, Dv: (B, L, L),
-                 "weights: there is one map per sentence *and head*. The heads do not share one."),
-        misshape("weights", lambda B, L, D, H, Dk, Dv: (B, H, L, Dk),
-                 "weights: one weight for each pair of words, L times L. The width Dk was summed "
-                 "away when query and key met."),
-        misshape("weights", lambda B, L, D, H, Dk, Dv: (B, H, H),
-                 "weights: the heads do not look at each other. Within each head, words look at "
-                 "words."),
-        misshape("context", lambda B, L, D, H, Dk, Dv: (B, H, L, Dk),
-                 "context: values are what is mixed, so a context is as wide as a value."),
-        misshape("context", lambda B, L, D, H, Dk, Dv: (B, L, H * Dv),
-                 "context: that is after the merge. Before it, each head still has a matrix of "
-                 "its own."),
-        misshape("concat", lambda B, L, D, H, Dk, Dv: (B, L, Dv),
-                 "concat: nothing is averaged. The heads' pieces stand side by side, H of them."),
-        misshape("concat", lambda B, L, D, H, Dk, Dv: (B, H * L, Dv),
-                 "concat: you put the heads one below the other. A word's pieces belong in its "
-                 "one row: side by side."),
-        misshape("concat", lambda B, L, D, H, Dk, Dv: (B, L, H * Dk),
-                 "concat: it is the contexts that are merged, and those are Dv wide. Queries and "
-                 "keys are used up by then."),
-        misshape("concat", lambda B, L, D, H, Dk, Dv: (B, L, D),
-                 "concat: it is D wide only where H · Dv happens to be D. W_O brings it there."),
-        misshape("w_o", lambda B, L, D, H, Dk, Dv: (D, H * Dv),
-                 "w_o: turned around. In `concat @ w_o` the rows of w_o meet the columns of "
-                 "concat. (nn.Linear stores it as you wrote it.)"),
-        misshape("w_o", lambda B, L, D, H, Dk, Dv: (D, D),
-                 "w_o: square only where H · Dv is D. What stands on its left is H · Dv wide."),
-        misshape("w_o", lambda B, L, D, H, Dk, Dv: (Dv, D),
-                 "w_o: that is the block of *one* head. W_O has one below the other for all H."),
-        misshape("w_o", lambda B, L, D, H, Dk, Dv: (H * Dk, D),
-                 "w_o: Dk wide are queries and keys. What stands on its left is made of values."),
-        misshape("output", lambda B, L, D, H, Dk, Dv: (B, L, H * Dv),
-                 "output: W_O comes last, and it leads back to the width of the model."),
-        misshape("output", lambda B, L, D, H, Dk, Dv: (B, H, L, D),
-                 "output: the heads have been added up by W_O. No axis of heads is left."),
+    mistakes=choices(
+        shapes,
+        {
+            ("query", "B, L, H, Dk"): "query: the axis of the heads still stands behind that of "
+            "the words. Then the last two axes are no matrix of words. What moves it to the front?",
+            ("query", "B, L, H * Dk"): "query: this is the projection before the split. Each head "
+            "gets its own Dk columns, and an axis says which head.",
+            ("query", "B, H, L, D"): "query: a head does not get a query as wide as the model. Its "
+            "matrix leads from D to Dk.",
+            ("weights", "B, L, L"): "weights: there is one map per sentence *and head*. The heads "
+            "do not share one.",
+            ("weights", "B, H, L, Dk"): "weights: one weight for each pair of words, L times L. "
+            "The width Dk was summed away when query and key met.",
+            ("weights", "B, H, H"): "weights: the heads do not look at each other. Within each "
+            "head, words look at words.",
+            ("context", "B, H, L, Dk"): "context: values are what is mixed, so a context is as "
+            "wide as a value.",
+            ("context", "B, L, H * Dv"): "context: that is after the merge. Before it, each head "
+            "still has a matrix of its own.",
+            ("concat", "B, L, Dv"): "concat: nothing is averaged. The heads' pieces stand side by "
+            "side, H of them.",
+            ("concat", "B, H * L, Dv"): "concat: you put the heads one below the other. A word's "
+            "pieces belong in its one row: side by side.",
+            ("concat", "B, L, H * Dk"): "concat: it is the contexts that are merged, and those are "
+            "Dv wide. Queries and keys are used up by then.",
+            ("concat", "B, L, D"): "concat: it is D wide only where H · Dv happens to be D. W_O "
+            "brings it there.",
+            ("w_o", "D, H * Dv"): "w_o: turned around. In `concat @ w_o` the rows of w_o meet the "
+            "columns of concat. (nn.Linear stores it as you wrote it.)",
+            ("w_o", "D, D"): "w_o: square only where H · Dv is D. What stands on its left is H · "
+            "Dv wide.",
+            ("w_o", "Dv, D"): "w_o: that is the block of *one* head. W_O has one below the other "
+            "for all H.",
+            ("w_o", "H * Dk, D"): "w_o: Dk wide are queries and keys. What stands on its left is "
+            "made of values.",
+            ("output", "B, L, H * Dv"): "output: W_O comes last, and it leads back to the width of "
+            "the model.",
+            ("output", "B, H, L, D"): "output: the heads have been added up by W_O. No axis of "
+            "heads is left.",
+        },
     ),
     hints=(
         "Everything inside a head has the axis H right behind B, and ends in a matrix.",
-        "query ends in (L, Dk), weights in (L, L), context in (L, Dv). The merge puts H beside "
-        "Dv.",
+        "query ends in (L, Dk), weights in (L, L), context in (L, Dv). The merge puts H beside Dv.",
         "concat is (B, L, H · Dv); w_o has to make D from H · Dv.",
     ),
     insight="Inside the heads D occurs nowhere, and outside them Dk and Dv do not. Only the four "
     "matrices know both.",
     code=False,
-)  # fmt: skip
+)
 
 # --- 04.count: what does a layer cost? -------------------------------------------------------
 
@@ -229,10 +218,6 @@ def which_head(question: str) -> str:
     return {"a": "1", "b": "0", "c": "both", "d": "neither"}[question]
 
 
-def misread(question: str, answer: str, says: str) -> Mistake:
-    return Mistake(f"{question}: {answer}", except_for(which_head, question, answer), says)
-
-
 JOBS = Exercise(
     id="04.jobs",
     title="Which head does what?",
@@ -268,28 +253,31 @@ def which_head(question):
 """,
     reference=which_head,
     cases=lambda generator: [Case((q,), note=f"question {q}") for q in "abcd"],
-    mistakes=(
-        misread("a", "0", "(a) In head 0 the row of 苹果 gives 0.80 to 它, the word that stands "
-                "for it. What is *said* of the apple is 甜."),
-        misread("a", "both", "(a) Head 0 has a large number between the two, but in the row of 甜: "
-                "there 甜 looks at 苹果. The question is where 苹果 looks."),
-        misread("a", "neither", "(a) What is said of the apple is 甜. Go along the row of 苹果 in "
-                "both maps."),
-        misread("b", "1", "(b) In head 1 the row of 苹果 gives 0.05 to 它."),
-        misread("b", "both", "(b) Only one of the two maps has more than half in the row of 苹果 "
-                "and the column of 它."),
-        misread("b", "neither", "(b) The word that stands for the apple is 它. Go along the row of "
-                "苹果 in both maps."),
-        misread("c", "0", "(c) Head 0 does, with 0.80. Look at the row of 甜 in the other map too: "
-                "two heads may do the same job."),
-        misread("c", "1", "(c) Head 1 does, with 0.90. Look at the row of 甜 in the other map too: "
-                "two heads may do the same job."),
-        misread("c", "neither", "(c) It is the row of 甜 that counts, not its column."),
-        misread("d", "0", "(d) The map of head 0 stays as it was. But what it found is multiplied "
-                "by 0, and nothing of it arrives."),
-        misread("d", "1", "(d) In head 1 the row of 它 gives 苹果 0.10."),
-        misread("d", "both", "(d) Nothing of head 0 arrives: its block is 0. And in head 1 the row "
-                "of 它 gives 苹果 0.10."),
+    mistakes=choices(
+        which_head,
+        {
+            ("a", "0"): "(a) In head 0 the row of 苹果 gives 0.80 to 它, the word that stands for "
+            "it. What is *said* of the apple is 甜.",
+            ("a", "both"): "(a) Head 0 has a large number between the two, but in the row of 甜: "
+            "there 甜 looks at 苹果. The question is where 苹果 looks.",
+            ("a", "neither"): "(a) What is said of the apple is 甜. Go along the row of 苹果 in "
+            "both maps.",
+            ("b", "1"): "(b) In head 1 the row of 苹果 gives 0.05 to 它.",
+            ("b", "both"): "(b) Only one of the two maps has more than half in the row of 苹果 "
+            "and the column of 它.",
+            ("b", "neither"): "(b) The word that stands for the apple is 它. Go along the row of "
+            "苹果 in both maps.",
+            ("c", "0"): "(c) Head 0 does, with 0.80. Look at the row of 甜 in the other map too: "
+            "two heads may do the same job.",
+            ("c", "1"): "(c) Head 1 does, with 0.90. Look at the row of 甜 in the other map too: "
+            "two heads may do the same job.",
+            ("c", "neither"): "(c) It is the row of 甜 that counts, not its column.",
+            ("d", "0"): "(d) The map of head 0 stays as it was. But what it found is multiplied by "
+            "0, and nothing of it arrives.",
+            ("d", "1"): "(d) In head 1 the row of 它 gives 苹果 0.10.",
+            ("d", "both"): "(d) Nothing of head 0 arrives: its block is 0. And in head 1 the row "
+            "of 它 gives 苹果 0.10.",
+        },
     ),
     hints=(
         "Who looks stands at the left. Go along the row.",
@@ -300,7 +288,7 @@ def which_head(question):
     insight="One job can be done twice, and then cutting one head shows nothing. Where it is done "
     "once, as in (d), the cut breaks it.",
     code=False,
-)  # fmt: skip
+)
 
 # --- 04.split: one projection, cut into heads ------------------------------------------------
 
@@ -710,4 +698,5 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
     "another implementation give them away.",
 )
 
+CHAPTER = "4. Many heads"
 EXERCISES = (SHAPES, COUNT, JOBS, SPLIT, MIX, REPAIR)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Generator, Tensor
 
-from attnbook.exercises.exercise import Case, Exercise, Mistake, draw, except_for
+from attnbook.exercises.exercise import Case, Exercise, Mistake, choices, draw
 
 # --- 05.roles: who asks, who is asked --------------------------------------------------------
 
@@ -21,55 +21,6 @@ def roles(situation: str) -> tuple[str, str]:
         "library": ("question", "cards"),
         "encode": ("source", "source"),
     }[situation]
-
-
-MISPLACED = {
-    ("translate", "source", "target"): (
-        "translate: turned around, the Chinese sentence would look at the English one, "
-        "which is not written yet."
-    ),
-    ("translate", "target", "target"): (
-        "translate: if the target only looks at itself, it never learns what it is to translate."
-    ),
-    ("translate", "source", "source"): (
-        "translate: the source looking at itself is the encoder's work. Whose next word is "
-        "being looked for?"
-    ),
-    ("paint", "prompt", "picture"): (
-        "paint: turned around, each word of the prompt would get a mixture of patches. It "
-        "is the patches that need to know their colour."
-    ),
-    ("paint", "picture", "picture"): ("paint: patches that look at patches see no prompt."),
-    ("paint", "prompt", "prompt"): (
-        "paint: that is the text encoder reading the prompt. Who wants to know how to be painted?"
-    ),
-    ("caption", "picture", "caption"): (
-        "caption: this is painting, not describing. Who is being made here, and so has the "
-        "questions?"
-    ),
-    ("caption", "caption", "caption"): ("caption: words that look at words never see the picture."),
-    ("caption", "picture", "picture"): (
-        "caption: the picture looking at itself is how it is read in. Who writes?"
-    ),
-    ("library", "cards", "question"): (
-        "library: the cards do not ask. Your question is compared with each of them."
-    ),
-    ("library", "question", "question"): (
-        "library: one question looking at itself finds itself. The keys are on the cards."
-    ),
-    ("library", "cards", "cards"): (
-        "library: books that read one another are the end of chapter 1. At its beginning "
-        "somebody walks in with a question."
-    ),
-    ("encode", "target", "source"): (
-        "encode: that is the decoder's cross-attention. While the encoder reads there is no "
-        "target yet."
-    ),
-    ("encode", "source", "target"): ("encode: there is no target while the encoder reads."),
-    ("encode", "target", "target"): (
-        "encode: the target is the decoder's. In the encoder the source looks at itself."
-    ),
-}
 
 
 ROLES = Exercise(
@@ -104,9 +55,38 @@ def roles(situation):
 """,
     reference=roles,
     cases=lambda generator: [Case((s,), note=s) for s in SITUATIONS],
-    mistakes=tuple(
-        Mistake(f"{what}: {asks}, {answers}", except_for(roles, what, (asks, answers)), says)
-        for (what, asks, answers), says in MISPLACED.items()
+    mistakes=choices(
+        roles,
+        {
+            ("translate", ("source", "target")): "translate: turned around, the Chinese sentence "
+            "would look at the English one, which is not written yet.",
+            ("translate", ("target", "target")): "translate: if the target only looks at itself, "
+            "it never learns what it is to translate.",
+            ("translate", ("source", "source")): "translate: the source looking at itself is the "
+            "encoder's work. Whose next word is being looked for?",
+            ("paint", ("prompt", "picture")): "paint: turned around, each word of the prompt would "
+            "get a mixture of patches. It is the patches that need to know their colour.",
+            ("paint", ("picture", "picture")): "paint: patches that look at patches see no prompt.",
+            ("paint", ("prompt", "prompt")): "paint: that is the text encoder reading the prompt. "
+            "Who wants to know how to be painted?",
+            ("caption", ("picture", "caption")): "caption: this is painting, not describing. Who "
+            "is being made here, and so has the questions?",
+            ("caption", ("caption", "caption")): "caption: words that look at words never see the "
+            "picture.",
+            ("caption", ("picture", "picture")): "caption: the picture looking at itself is how it "
+            "is read in. Who writes?",
+            ("library", ("cards", "question")): "library: the cards do not ask. Your question is "
+            "compared with each of them.",
+            ("library", ("question", "question")): "library: one question looking at itself finds "
+            "itself. The keys are on the cards.",
+            ("library", ("cards", "cards")): "library: books that read one another are the end of "
+            "chapter 1. At its beginning somebody walks in with a question.",
+            ("encode", ("target", "source")): "encode: that is the decoder's cross-attention. "
+            "While the encoder reads there is no target yet.",
+            ("encode", ("source", "target")): "encode: there is no target while the encoder reads.",
+            ("encode", ("target", "target")): "encode: the target is the decoder's. In the encoder "
+            "the source looks at itself.",
+        },
     ),
     hints=(
         "Whoever is being made has the questions.",
@@ -485,4 +465,5 @@ def maps(weights, height, width):
     insight="The same slip waits in every multi-head layer: `view` where `transpose` was meant.",
 )
 
+CHAPTER = "5. Two sequences"
 EXERCISES = (ROLES, CROSS, ALIGN, COST, MAPS)

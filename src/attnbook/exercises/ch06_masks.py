@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Generator, Tensor
 
-from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw, except_for
+from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw
 
 # --- 06.causal: a triangle for the newest words ----------------------------------------------
 
@@ -138,10 +138,6 @@ def verdict(program: str) -> str:
     }[program]
 
 
-def misjudged(program: str, believed: str, says: str) -> Mistake:
-    return Mistake(f"{program}: {believed}", except_for(verdict, program, believed), says)
-
-
 VERDICT = Exercise(
     id="06.verdict",
     title="Sealed, blind or leaking",
@@ -173,32 +169,34 @@ def verdict(program):
 """,
     reference=verdict,
     cases=lambda generator: [Case((p,), note=f"program {p}") for p in "abcdef"],
-    mistakes=(
-        misjudged("a", "sealed", "(a) `tril(1)` looks like a triangle and keeps one diagonal too "
-                  "many. What is the column of row 0 that it adds?"),
-        misjudged("a", "blind", "(a) Every word still sees all words before it: nothing is lost. "
-                  "`tril(1)` keeps more than the triangle, not less."),
-        misjudged("b", "sealed", "(b) `~ones.tril(-3)` takes away the lower left corner. Row 4 "
-                  "cannot see word 0 any more."),
-        misjudged("b", "leak", "(b) `&` with the causal mask can only take looks away. Nothing "
-                  "above the diagonal is permitted."),
-        misjudged("c", "sealed", "(c) The weights above the diagonal are 0, but the others were "
-                  "divided by a sum. Over which words does that sum run?"),
-        misjudged("c", "blind", "(c) No look into the past was taken away. Look for what came in: "
-                  "the denominator of the softmax."),
-        misjudged("d", "leak", "(d) In float32 the exponential of −10⁹ is exactly 0 beside any "
-                  "ordinary score, and each row has one: its own word. So not one bit gets "
-                  "through."),
-        misjudged("d", "blind", "(d) A billion less is filled in above the diagonal only. Own and "
-                  "earlier words keep their scores."),
-        misjudged("e", "leak", "(e) Can a second layer bring the future in? Row j of `y` knows "
-                  "words 0 … j, and row i looks only at rows j ≤ i."),
-        misjudged("e", "blind", "(e) Both layers see all of the past, and `x +` adds the word "
-                  "itself once more: nothing is hidden but the future."),
-        misjudged("f", "sealed", "(f) The head is sealed, what follows is not: `mean(0)` runs over "
-                  "the words, and every row gets some of the last one."),
-        misjudged("f", "blind", "(f) Subtracting a mean hides no word from anybody. It adds "
-                  "something to each row: what is it made of?"),
+    mistakes=choices(
+        verdict,
+        {
+            ("a", "sealed"): "(a) `tril(1)` looks like a triangle and keeps one diagonal too many. "
+            "What is the column of row 0 that it adds?",
+            ("a", "blind"): "(a) Every word still sees all words before it: nothing is lost. "
+            "`tril(1)` keeps more than the triangle, not less.",
+            ("b", "sealed"): "(b) `~ones.tril(-3)` takes away the lower left corner. Row 4 cannot "
+            "see word 0 any more.",
+            ("b", "leak"): "(b) `&` with the causal mask can only take looks away. Nothing above "
+            "the diagonal is permitted.",
+            ("c", "sealed"): "(c) The weights above the diagonal are 0, but the others were "
+            "divided by a sum. Over which words does that sum run?",
+            ("c", "blind"): "(c) No look into the past was taken away. Look for what came in: the "
+            "denominator of the softmax.",
+            ("d", "leak"): "(d) In float32 the exponential of −10⁹ is exactly 0 beside any "
+            "ordinary score, and each row has one: its own word. So not one bit gets through.",
+            ("d", "blind"): "(d) A billion less is filled in above the diagonal only. Own and "
+            "earlier words keep their scores.",
+            ("e", "leak"): "(e) Can a second layer bring the future in? Row j of `y` knows words 0 "
+            "… j, and row i looks only at rows j ≤ i.",
+            ("e", "blind"): "(e) Both layers see all of the past, and `x +` adds the word itself "
+            "once more: nothing is hidden but the future.",
+            ("f", "sealed"): "(f) The head is sealed, what follows is not: `mean(0)` runs over the "
+            "words, and every row gets some of the last one.",
+            ("f", "blind"): "(f) Subtracting a mean hides no word from anybody. It adds something "
+            "to each row: what is it made of?",
+        },
     ),
     hints=(
         "Do not look at the weights only. Ask of each number that enters output i which words it "
@@ -209,7 +207,7 @@ def verdict(program):
     insight="Two of the three leaks have perfectly triangular weights. Only turning words round "
     "finds them.",
     code=False,
-)  # fmt: skip
+)
 
 # --- 06.weights: a softmax that knows what nothing is ----------------------------------------
 
@@ -607,4 +605,5 @@ def for_pytorch(mask, n_heads):
     "sentence, or of equal sentences, does not find it either: test with sentences that differ.",
 )
 
+CHAPTER = "6. Masks"
 EXERCISES = (CAUSAL, VERDICT, WEIGHTS, HEADS, PYTORCH)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Generator, Tensor
 
-from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw, except_for
+from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw
 
 # --- 07.order: what a shuffle does -----------------------------------------------------------
 
@@ -22,57 +22,6 @@ def after_shuffle(situation: str) -> str:
         "torn": "other",
         "causal": "same",
     }[situation]
-
-
-MISJUDGED = {
-    ("bare", "same"): (
-        "bare: the six rows are the same six, but each has followed its word to a new place. "
-        "*Equivariant* is not *invariant*."
-    ),
-    ("bare", "other"): (
-        "bare: where would a new number come from? Each row is a sum over all words, and a sum "
-        "does not ask in which order its terms come."
-    ),
-    ("places", "same"): (
-        "places: here each word gets the encoding of its new place, and with it another row, key "
-        "and value. Could the numbers stay?"
-    ),
-    ("places", "reordered"): (
-        "places: this would be so if each word kept its old encoding. It gets the one of its new "
-        "place, which is what an encoding is for."
-    ),
-    ("baggage", "same"): (
-        "baggage: the rows that go in have changed places, so those that come out do too."
-    ),
-    ("baggage", "other"): (
-        "baggage: the encodings travel with the words. The layer sees the same six rows, whatever "
-        "is in them, and attention itself is as blind as before."
-    ),
-    ("context", "reordered"): (
-        "context: the output has one row per query, and the queries stayed where they were."
-    ),
-    ("context", "other"): (
-        "context: each key moved together with its value. Every query finds the same pairs, and "
-        "adds them up in another order."
-    ),
-    ("torn", "same"): (
-        "torn: each weight belongs to a key, and multiplies the value that stands in the same "
-        "place. Those are no longer a pair."
-    ),
-    ("torn", "reordered"): (
-        "torn: which row would be whose? Every query mixes values by weights that were meant for "
-        "others."
-    ),
-    ("causal", "reordered"): ("causal: you look at one row, the last, and its word did not move."),
-    ("causal", "other"): (
-        "causal: the last word sees all six, before and after. One layer of attention adds them "
-        "up, and the mask takes nothing away from it. (The *other* rows change.)"
-    ),
-}
-
-
-def misjudge(situation: str, answer: str) -> Callable[[str], str]:
-    return except_for(after_shuffle, situation, answer)
 
 
 ORDER = Exercise(
@@ -104,9 +53,35 @@ def after_shuffle(situation):
 """,
     reference=after_shuffle,
     cases=lambda generator: [Case((s,), note=f'situation "{s}"') for s in SITUATIONS],
-    mistakes=tuple(
-        Mistake(f"{situation}: {answer}", misjudge(situation, answer), says)
-        for (situation, answer), says in MISJUDGED.items()
+    mistakes=choices(
+        after_shuffle,
+        {
+            ("bare", "same"): "bare: the six rows are the same six, but each has followed its word "
+            "to a new place. *Equivariant* is not *invariant*.",
+            ("bare", "other"): "bare: where would a new number come from? Each row is a sum over "
+            "all words, and a sum does not ask in which order its terms come.",
+            ("places", "same"): "places: here each word gets the encoding of its new place, and "
+            "with it another row, key and value. Could the numbers stay?",
+            ("places", "reordered"): "places: this would be so if each word kept its old encoding. "
+            "It gets the one of its new place, which is what an encoding is for.",
+            ("baggage", "same"): "baggage: the rows that go in have changed places, so those that "
+            "come out do too.",
+            ("baggage", "other"): "baggage: the encodings travel with the words. The layer sees "
+            "the same six rows, whatever is in them, and attention itself is as blind as before.",
+            ("context", "reordered"): "context: the output has one row per query, and the queries "
+            "stayed where they were.",
+            ("context", "other"): "context: each key moved together with its value. Every query "
+            "finds the same pairs, and adds them up in another order.",
+            ("torn", "same"): "torn: each weight belongs to a key, and multiplies the value that "
+            "stands in the same place. Those are no longer a pair.",
+            ("torn", "reordered"): "torn: which row would be whose? Every query mixes values by "
+            "weights that were meant for others.",
+            ("causal", "reordered"): "causal: you look at one row, the last, and its word did not "
+            "move.",
+            ("causal", "other"): "causal: the last word sees all six, before and after. One layer "
+            "of attention adds them up, and the mask takes nothing away from it. (The *other* rows "
+            "change.)",
+        },
     ),
     hints=(
         "An output row is a sum over pairs of weight and value. Which sum changes its terms?",
@@ -117,7 +92,7 @@ def after_shuffle(situation):
     insight="Attention treats keys and values as a set of pairs, and queries one by one. All of "
     "section 7.1 follows from that.",
     code=False,
-)  # fmt: skip
+)
 
 # --- 07.encode: a row of clocks --------------------------------------------------------------
 
@@ -554,50 +529,6 @@ def verdict(experiment: str) -> str:
     return {"A": "order", "B": "fair", "C": "seen", "D": "length", "E": "length"}[experiment]
 
 
-MISCHOSEN = {
-    ("A", "fair"): (
-        "A: a model without any positions would pass. The highest card is the same in every order."
-    ),
-    ("A", "length"): (
-        "A: 48 cards are longer than 12. But does one have to know where they stand?"
-    ),
-    ("A", "seen"): ("A: no deal of 48 was trained on. The fault is in the task."),
-    ("B", "order"): (
-        "B: the card two before it is another one in each order. No model without positions can "
-        "name it."
-    ),
-    ("B", "length"): (
-        "B: trained on 12, tested on 48, and counted where only the test goes: beyond position 11."
-    ),
-    ("B", "seen"): (
-        "B: new deals, longer than any in training, and five starts. Nothing of it was seen."
-    ),
-    ("C", "fair"): ("C: the model was trained on all lengths up to 48, the one it is tested on."),
-    ("C", "order"): ("C: the task needs the order. But what was new to the model?"),
-    ("C", "length"): (
-        "C: the test is longer than *some* deals of training. The trouble is that others were as "
-        "long as the test."
-    ),
-    ("D", "fair"): ("D: new deals, but of the old length. This shows that nothing was memorised."),
-    ("D", "order"): ("D: the task needs the order. Compare the lengths."),
-    ("D", "seen"): (
-        "D: the 500 deals are new, so they were not seen. But are they longer than those of "
-        "training?"
-    ),
-    ("E", "fair"): (
-        "E: the deal has 48 cards, but how many stand in a row that the model reads at once?"
-    ),
-    ("E", "order"): ("E: the task needs the order. Count how many cards the model reads at once."),
-    ("E", "seen"): (
-        "E: these deals are new. But each piece the model reads is as long as what it knows."
-    ),
-}
-
-
-def mischoose(experiment: str, answer: str) -> Callable[[str], str]:
-    return except_for(verdict, experiment, answer)
-
-
 LONGER = Exercise(
     id="07.longer",
     title="Which experiment shows it?",
@@ -625,9 +556,37 @@ def verdict(experiment):
 """,
     reference=verdict,
     cases=lambda generator: [Case((e,), note=f"experiment {e}") for e in EXPERIMENTS],
-    mistakes=tuple(
-        Mistake(f"{experiment}: {answer}", mischoose(experiment, answer), says)
-        for (experiment, answer), says in MISCHOSEN.items()
+    mistakes=choices(
+        verdict,
+        {
+            ("A", "fair"): "A: a model without any positions would pass. The highest card is the "
+            "same in every order.",
+            ("A", "length"): "A: 48 cards are longer than 12. But does one have to know where they "
+            "stand?",
+            ("A", "seen"): "A: no deal of 48 was trained on. The fault is in the task.",
+            ("B", "order"): "B: the card two before it is another one in each order. No model "
+            "without positions can name it.",
+            ("B", "length"): "B: trained on 12, tested on 48, and counted where only the test "
+            "goes: beyond position 11.",
+            ("B", "seen"): "B: new deals, longer than any in training, and five starts. Nothing of "
+            "it was seen.",
+            ("C", "fair"): "C: the model was trained on all lengths up to 48, the one it is tested "
+            "on.",
+            ("C", "order"): "C: the task needs the order. But what was new to the model?",
+            ("C", "length"): "C: the test is longer than *some* deals of training. The trouble is "
+            "that others were as long as the test.",
+            ("D", "fair"): "D: new deals, but of the old length. This shows that nothing was "
+            "memorised.",
+            ("D", "order"): "D: the task needs the order. Compare the lengths.",
+            ("D", "seen"): "D: the 500 deals are new, so they were not seen. But are they longer "
+            "than those of training?",
+            ("E", "fair"): "E: the deal has 48 cards, but how many stand in a row that the model "
+            "reads at once?",
+            ("E", "order"): "E: the task needs the order. Count how many cards the model reads at "
+            "once.",
+            ("E", "seen"): "E: these deals are new. But each piece the model reads is as long as "
+            "what it knows.",
+        },
     ),
     hints=(
         "For each, ask three questions: must one know the order? Is the test longer than anything "
@@ -639,7 +598,7 @@ def verdict(experiment):
     insight="A good score is evidence only if a model that lacks the ability would have missed "
     "it. Name that model first.",
     code=False,
-)  # fmt: skip
+)
 
 # --- 07.move: turn the hands -----------------------------------------------------------------
 
@@ -778,4 +737,5 @@ def move(p, angles):
     "positions (chapter 11) run this very function on queries and keys.",
 )
 
+CHAPTER = "7. Positions"
 EXERCISES = (ORDER, ENCODE, DISTANCE, REPAIR, LONGER, MOVE)

@@ -1,203 +1,191 @@
-"""From a wrong answer to the sentence that helps, in a fixed order.
-
-An exception, in the reader's own line; an argument written to; the wrong kind of thing; a wrong
-shape, by axis; the misunderstanding by name; a broken property; the smallest failing case.
-"""
+"""From a wrong answer to the sentence that helps. FINDERS is the order of what is looked for."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
-import numpy as np
 from torch import Generator, Tensor
 
-from attnbook.exercises.exercise import Case, Exercise, Mistake, same
+from attnbook.exercises import guard
+from attnbook.exercises.answers import as_text, first_difference, kind_error, matches, shape_error
+from attnbook.exercises.exercise import Case, Exercise, Mistake
 from attnbook.exercises.feedback import Feedback
-from attnbook.exercises.guard import SECONDS, Outcome, TooLong, call, own_line
 from attnbook.exercises.source import is_filled_in
 from attnbook.show import device
 
-UNTOUCHED = "not attempted"
-STILL_RAISES = "its line `raise NotImplementedError` still stops it; delete that line."
+STILL_RAISES = ": its line `raise NotImplementedError` still stops it; delete that line."
 
 
+class Trial(NamedTuple):
+    """One case: what the function made of it, and what is wanted."""
+
+    case: Case
+    outcome: guard.Outcome
+    wanted: Any
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A wrong answer to an exercise: its trials, as far as they got, and the first that failed."""
+
+    exercise: Exercise
+    function: Callable[..., Any]
+    trials: Sequence[Trial]
+    failed: Trial
+
+    @cached_property
+    def mistake(self) -> Mistake | None:
+        """The one that computes the same in every case, or is alone in doing so in the failed."""
+        fitting = []
+        for mistake in self.exercise.mistakes:
+            if not computes(mistake, self.failed):
+                continue
+            if all(computes(mistake, trial) for trial in self.trials):
+                return mistake
+            fitting.append(mistake)
+        return fitting[0] if len(fitting) == 1 else None
+
+
+@guard.keep_random_states()
 def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) -> Feedback:
     """Try the function on every case and tell the first thing that is wrong, or that none is."""
-    cases = [on_device(c) for c in exercise.cases(Generator().manual_seed(seed))]
+    trials = run_trials(exercise, function, seed)
+    if is_untouched(trials[-1].outcome):
+        why = STILL_RAISES if is_filled_in(exercise.stub, function) else ""
+        return Feedback("untouched", f"{exercise.id} not attempted{why}")
     head = f"{exercise.id} {exercise.title}"
-    outcomes: list[Outcome] = []
-    for case in cases:
-        outcomes.append(call(function, case.arguments))
-        if is_untouched(outcomes[-1].error):
-            says = STILL_RAISES if is_filled_in(exercise.stub, function) else ""
-            return Feedback("info", f"{exercise.id} {UNTOUCHED}", says)
-        if isinstance(outcomes[-1].error, TooLong):
+    failed = next((t for t in trials if not is_right(t.outcome, t.wanted)), None)
+    if failed:
+        return explain(head, Attempt(exercise, function, trials, failed))
+    if exercise.code and (says := gradient_error(exercise, function, trials)):
+        return Feedback("failed", head, says)
+    return Feedback("passed", head, exercise.insight, footer=f"{len(trials)} cases passed.")
+
+
+def run_trials(exercise: Exercise, function: Callable[..., Any], seed: int) -> list[Trial]:
+    """Each case with its outcome, until the stub's own line or the time limit stops it."""
+    trials: list[Trial] = []
+    for case in exercise.cases(Generator().manual_seed(seed)):
+        moved = tuple(a.to(device()) if isinstance(a, Tensor) else a for a in case.arguments)
+        wanted = exercise.reference(*moved)
+        outcome = guard.call(function, moved)
+        trials.append(Trial(Case(moved, case.sizes, case.note), outcome, wanted))
+        if is_untouched(outcome) or isinstance(outcome.error, guard.TooLong):
             break
-    wanted = [exercise.reference(*case.arguments) for case in cases]
-    for case, outcome, right in zip(cases, outcomes, wanted, strict=False):
-        if not is_right(outcome, right):
-            mistake = recognise(exercise, cases, outcomes, case, outcome, right)
-            return explain(exercise, function, head, case, outcome, right, mistake)
-    if exercise.code and (cut := detached(exercise, function, cases)):
-        return Feedback("failed", head, cut)
-    return Feedback("passed", head, exercise.insight, footer=f"{len(cases)} cases passed.")
+    return trials
 
 
-def is_untouched(error: BaseException | None) -> bool:
+def is_untouched(outcome: guard.Outcome) -> bool:
     """Whether the stub raised this: PyTorch's own errors of that kind say what is missing."""
-    return isinstance(error, NotImplementedError) and not error.args
+    return isinstance(outcome.error, NotImplementedError) and not outcome.error.args
 
 
-def on_device(case: Case) -> Case:
-    moved = (a.to(device()) if isinstance(a, Tensor) else a for a in case.arguments)
-    return Case(tuple(moved), case.sizes, case.note)
-
-
-def is_right(outcome: Outcome, wanted: Any) -> bool:
+def is_right(outcome: guard.Outcome, wanted: Any) -> bool:
+    """Whether it came without an error, wrote to no argument, and is what is wanted."""
     if outcome.error is not None or outcome.written:
         return False
-    return same(outcome.answer, wanted) and not unlike(outcome.answer, wanted)
+    return matches(outcome.answer, wanted) and not kind_error(outcome.answer, wanted)
 
 
-def recognise(
-    exercise: Exercise,
-    cases: Sequence[Case],
-    outcomes: Sequence[Outcome],
-    failing: Case,
-    outcome: Outcome,
-    wanted: Any,
-) -> Mistake | None:
-    """The misunderstanding that computes the same in every case, or alone does so in this one."""
-    here = []
-    for mistake in exercise.mistakes:
-        computed = call(mistake.wrong, failing.arguments)
-        if not alike(computed, outcome) or is_right(computed, wanted):
-            continue
-        pairs = zip(cases, outcomes, strict=False)
-        if all(alike(call(mistake.wrong, c.arguments), o) for c, o in pairs):
-            return mistake
-        here.append(mistake)
-    return here[0] if len(here) == 1 else None
-
-
-def alike(one: Outcome, other: Outcome) -> bool:
+def computes(mistake: Mistake, trial: Trial) -> bool:
+    """Whether the mistake gives what the function gave, and is as right or wrong."""
+    one, other = guard.call(mistake.wrong, trial.case.arguments), trial.outcome
     if one.error is not None or other.error is not None:
         return type(one.error) is type(other.error) and str(one.error) == str(other.error)
-    return one.written == other.written and same(one.answer, other.answer)
+    same = one.written == other.written and matches(one.answer, other.answer)
+    return same and is_right(one, trial.wanted) == is_right(other, trial.wanted)
 
 
-def explain(
-    exercise: Exercise,
-    function: Callable[..., Any],
-    head: str,
-    case: Case,
-    outcome: Outcome,
-    wanted: Any,
-    mistake: Mistake | None,
-) -> Feedback:
-    details: list[str] = []
-    if outcome.error is not None:
-        says = raised(function, outcome.error, details)
-    elif outcome.written:
-        which = ", ".join(str(i + 1) for i in outcome.written)
-        says = (
-            f"Your function changed what it was given (argument {which}). The caller still needs "
-            "it: work on a new one, without `x[...] =`, `+=` or methods that end in `_`."
-        )
-    elif kind := unlike(outcome.answer, wanted):
-        says = kind
-    elif shape := misshapen(exercise.axes, case, outcome.answer, wanted):
-        says = shape
-    elif mistake:
-        return Feedback(
-            "failed",
-            head,
-            mistake.says,
-            (compare(exercise, case, outcome, wanted),),
-            more(exercise),
-        )
-    else:
-        broken = [p.says for p in exercise.properties if not p.holds(outcome.answer, case)]
-        says = (
-            broken[0] if broken else "The answer is not right yet. The smallest case that shows it:"
-        )
-        details.append(compare(exercise, case, outcome, wanted))
-    if mistake:
-        says = f"{says}\n{mistake.says}"
-    if outcome.printed:
-        details.append(f"It printed: {outcome.printed[:200].strip()}")
-    return Feedback("failed", head, says, tuple(details), more(exercise))
+# --- what is looked for: each finder returns the sentence for it, or nothing -----------------
 
 
-def raised(function: Callable[..., Any], error: BaseException, details: list[str]) -> str:
-    line, shapes = own_line(function, error)
-    if line:
-        details.append(f"in your line   {line}" + (f"\nwhere          {shapes}" if shapes else ""))
-    if isinstance(error, TooLong):
-        return (
-            f"Your function was still running after {SECONDS:.0f} seconds: does a loop never end?"
-        )
+def raised(attempt: Attempt) -> str | None:
+    """An exception, or a call that was stopped."""
+    error = attempt.failed.outcome.error
+    if isinstance(error, guard.TooLong):
+        limit = f"{guard.SECONDS:.0f} seconds"
+        return f"Your function was still running after {limit}: does a loop never end?"
     if isinstance(error, RecursionError):
         return "Your function calls itself without an end."
-    return f"Your function raised {type(error).__name__}: {error}"
+    return f"Your function raised {type(error).__name__}: {error}" if error else None
 
 
-def unlike(got: Any, wanted: Any) -> str:
-    """Whether the answer is the wrong kind of thing: None, NumPy, dtype, device, how many."""
-    if got is None and wanted is not None:
-        return "Your function returned None: is there a `return`?"
-    if isinstance(wanted, tuple) and any(isinstance(w, Tensor) for w in wanted):
-        if not isinstance(got, tuple):
-            return f"{len(wanted)} things are asked for, and one {type(got).__name__} came back."
-        if len(got) != len(wanted):
-            return f"{len(wanted)} things are asked for, and {len(got)} came back."
-        return next((u for g, w in zip(got, wanted, strict=True) if (u := unlike(g, w))), "")
-    if not isinstance(wanted, Tensor):
-        return ""
-    if isinstance(got, (np.ndarray, np.generic)):
-        return "Your function returned NumPy. A torch.Tensor is asked for: NumPy has no gradients."
-    if not isinstance(got, Tensor):
-        return f"Your function returned a {type(got).__name__}. A torch.Tensor is asked for."
-    if got.device != wanted.device:
-        return (
-            f"Your answer is on {got.device}, the arguments are on {wanted.device}: a tensor made "
-            "inside needs `device=` of an argument."
-        )
-    if got.dtype != wanted.dtype and got.shape == wanted.shape:
-        return f"Your answer is {got.dtype}, and {wanted.dtype} is asked for."
-    return ""
+def wrote_to_arguments(attempt: Attempt) -> str | None:
+    """An argument that is not as it was."""
+    which = ", ".join(str(i + 1) for i in attempt.failed.outcome.written)
+    return which and (
+        f"Your function changed what it was given (argument {which}). The caller still needs "
+        "it: work on a new one, without `x[...] =`, `+=` or methods that end in `_`."
+    )
 
 
-def misshapen(axes: str, case: Case, got: Any, wanted: Any) -> str:
-    """Which axis has the wrong length, and whose length it has."""
-    if isinstance(wanted, tuple) and any(isinstance(w, Tensor) for w in wanted):
-        names = axes.split(";") if axes else [""] * len(wanted)
-        for g, w, n in zip(got, wanted, names, strict=True):
-            if text := misshapen(n, case, g, w):
-                return text
-        return ""
-    if not isinstance(wanted, Tensor) or got.shape == wanted.shape:
-        return ""
-    names = axes.split()[-wanted.dim() :] if wanted.dim() else []
-    asked = ", ".join(f"{n}={s}" for n, s in zip(names, wanted.shape, strict=True)) if names else ""
-    text = f"Your answer has shape {tuple(got.shape)}; {tuple(wanted.shape)} is asked for"
-    text += f" ({asked})." if asked else "."
-    if got.dim() != wanted.dim() or not names:
-        return text
-    owner = {size: name for name, size in case.sizes.items()}
-    for name, g, w in zip(names, got.shape, wanted.shape, strict=True):
-        if g != w:
-            whose = f", the size of {owner[g]}" if g in owner else ""
-            return f"{text} Axis {name} is {g}{whose}."
-    return text
+def wrong_kind(attempt: Attempt) -> str | None:
+    """None, NumPy, another dtype or device."""
+    return kind_error(attempt.failed.outcome.answer, attempt.failed.wanted)
 
 
-def detached(exercise: Exercise, function: Callable[..., Any], cases: Sequence[Case]) -> str:
-    """Whether gradients stop before they reach the arguments, though the reference's do not."""
-    for case in cases:
-        right = call(exercise.reference, case.arguments, grad=True).answer
+def wrong_shape(attempt: Attempt) -> str | None:
+    """A wrong shape, by axis."""
+    case, outcome, wanted = attempt.failed
+    return shape_error(outcome.answer, wanted, attempt.exercise.axes, case.sizes)
+
+
+def named_misunderstanding(attempt: Attempt) -> str | None:
+    """What learners are known to get wrong."""
+    return attempt.mistake.says if attempt.mistake else None
+
+
+def broken_property(attempt: Attempt) -> str | None:
+    """Something that holds for every right answer, and not for this one."""
+    case, outcome, _ = attempt.failed
+    broken = (p.says for p in attempt.exercise.properties if not p.holds(outcome.answer, case))
+    return next(broken, None)
+
+
+def smallest_case(attempt: Attempt) -> str:
+    """At last, that it is wrong."""
+    return "The answer is not right yet. The smallest case that shows it:"
+
+
+FORM = (raised, wrote_to_arguments, wrong_kind, wrong_shape)
+CONTENT = (named_misunderstanding, broken_property, smallest_case)
+FINDERS = (*FORM, *CONTENT)
+
+
+def explain(head: str, attempt: Attempt) -> Feedback:
+    """The first finding; behind an error of form also the misunderstanding, if there is one."""
+    find, says = next((f, found) for f in FINDERS if (found := f(attempt)))
+    if find in FORM and attempt.mistake:
+        says = f"{says}\n{attempt.mistake.says}"
+    outcome = attempt.failed.outcome
+    details = (
+        guard.own_line(attempt.function, outcome.error),
+        comparison(attempt) if find in CONTENT else "",
+        f"It printed: {outcome.printed[:200].strip()}" if outcome.printed else "",
+    )
+    footer = f'hint("{attempt.exercise.id}") gives a hint.'
+    return Feedback("failed", head, says, tuple(filter(None, details)), footer)
+
+
+def comparison(attempt: Attempt) -> str:
+    """The case, the answer, and beside it the right one, unless that would end the exercise."""
+    case, outcome, wanted = attempt.failed
+    at = first_difference(outcome.answer, wanted)
+    lines = [f"case     {case.note}"] if case.note else []
+    lines.append(f"yours    {as_text(outcome.answer, at)}")
+    if attempt.exercise.code:
+        lines.append(f"wanted   {as_text(wanted, at)}")
+    return "\n".join(lines)
+
+
+def gradient_error(exercise: Exercise, function: Callable[..., Any], trials: list[Trial]) -> str:
+    """What is said where gradients stop before the arguments, though the reference's do not."""
+    for case, *_ in trials:
+        right = guard.call(exercise.reference, case.arguments, grad=True).answer
         if not (isinstance(right, Tensor) and right.requires_grad):
             continue
-        outcome = call(function, case.arguments, grad=True)
+        outcome = guard.call(function, case.arguments, grad=True)
         if outcome.error is not None:
             return f"With arguments that want gradients it raised {outcome.error}."
         if not outcome.answer.requires_grad:
@@ -206,42 +194,3 @@ def detached(exercise: Exercise, function: Callable[..., Any], cases: Sequence[C
                 "`.data`, NumPy, `torch.tensor(...)` or `no_grad` cut the answer off."
             )
     return ""
-
-
-def compare(exercise: Exercise, case: Case, outcome: Outcome, wanted: Any) -> str:
-    """The case, the answer, and beside it the right one, unless that would end the exercise."""
-    lines = [f"case     {case.note}"] if case.note else []
-    at = first_difference(outcome.answer, wanted)
-    lines.append(f"yours    {written_out(outcome.answer, at)}")
-    if exercise.code:
-        lines.append(f"wanted   {written_out(wanted, at)}")
-    return "\n".join(lines)
-
-
-def first_difference(got: Any, wanted: Any) -> int:
-    """Which matrix of a batch is the first that differs, counting all leading axes as one."""
-    if not isinstance(got, Tensor) or not isinstance(wanted, Tensor) or got.shape != wanted.shape:
-        return 0
-    if got.dim() < 3 or not got.numel():
-        return 0
-    pairs = zip(got.flatten(0, -3), wanted.flatten(0, -3), strict=True)
-    return next((i for i, (g, w) in enumerate(pairs) if not same(g, w)), 0)
-
-
-def written_out(x: Any, at: int = 0) -> str:
-    """A value in little space: of a tensor at most four rows and six columns of matrix `at`."""
-    if isinstance(x, tuple) and any(isinstance(item, Tensor) for item in x):
-        return " | ".join(written_out(item) for item in x)
-    if not isinstance(x, Tensor):
-        return repr(x)
-    matrix = x.detach().cpu()
-    if matrix.dim() > 2:
-        matrix = matrix.flatten(0, -3)[at] if matrix.numel() else matrix.flatten(0, -2)
-    rows = matrix.reshape(-1, matrix.size(-1) if matrix.dim() else 1)[:4, :6].tolist()
-    form = "{:.4f}" if x.is_floating_point() else "{}"
-    text = "\n         ".join(" ".join(form.format(v) for v in row) for row in rows)
-    return text if x.dim() <= 2 else f"shape {tuple(x.shape)}, its matrix {at}\n         {text}"
-
-
-def more(exercise: Exercise) -> str:
-    return f'hint("{exercise.id}") gives a hint.'

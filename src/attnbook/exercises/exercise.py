@@ -1,11 +1,10 @@
 """What an exercise is: a card, a reference, cases, mistakes that learners make, and hints."""
 
-import math
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Generator, Tensor
 
@@ -45,9 +44,9 @@ class Property:
 class Exercise:
     """One exercise. `reference` is the one place where its solution lives.
 
-    `axes` names the axes of the answer, "B H Lq Dv", or of each answer of several,
-    "B H Lq Dv; B H Lq Lk"; a case with fewer axes has the last of them. `cases` draws them, the
-    smallest first. `stub` is what the reader starts from, and `insight` what a solver is told.
+    `axes` names the axes of the answer, "B H Lq Dv"; a case with fewer has the last of them.
+    `cases` draws cases, the smallest first. `stub` is what the reader starts from, and `insight`
+    what a solver is told.
     """
 
     id: str
@@ -68,8 +67,8 @@ class Exercise:
 
     @property
     def name(self) -> str:
-        """What the reader's function is called in the stub."""
-        return self.stub.split("def ", 1)[1].split("(", 1)[0]
+        """What the reader's function is called."""
+        return self.reference.__name__
 
     def card(self) -> str:
         """The exercise as the chapter prints it, above its stub."""
@@ -87,45 +86,25 @@ class Exercise:
         return source.shown(self.reference)
 
 
-def same(got: Any, wanted: Any) -> bool:
-    """Whether an answer is right: equal words and whole numbers, close real ones, same shapes."""
-    if isinstance(wanted, Tensor):
-        if not isinstance(got, Tensor) or got.shape != wanted.shape or got.device != wanted.device:
-            return False
-        if not wanted.is_floating_point():
-            return got.dtype == wanted.dtype and bool(got.cpu().eq(wanted.cpu()).all())
-        if not got.is_floating_point():
-            return False
-        here, there = got.detach().cpu().double(), wanted.detach().cpu().double()
-        return torch.allclose(here, there, rtol=1e-5, atol=1e-7, equal_nan=True)
-    if isinstance(wanted, (tuple, list)):
-        if not isinstance(got, (tuple, list, torch.Size)) or len(got) != len(wanted):
-            return False
-        return all(same(g, w) for g, w in zip(got, wanted, strict=True))
-    if isinstance(wanted, (bool, int, float)):
-        number = got.item() if isinstance(got, Tensor) and got.numel() == 1 else got
-        if isinstance(number, bool) or isinstance(wanted, bool):
-            return number is wanted
-        return isinstance(number, (int, float)) and math.isclose(
-            number, wanted, rel_tol=1e-6, abs_tol=1e-9
-        )
-    if isinstance(wanted, str):
-        return isinstance(got, str) and got.strip().lower() == wanted.strip().lower()
-    return type(got) is type(wanted) and bool(np.all(got == wanted))
+def choices(
+    reference: Callable[..., Any], sentences: Mapping[tuple[str, Any], str]
+) -> tuple[Mistake, ...]:
+    """A mistake for each wrong answer to a question: `{("a", "eat"): "what to tell"}`.
 
-
-def except_for(reference: Callable[..., Any], question: Any, wrong: Any) -> Callable[..., Any]:
-    """A learner's belief: right, but for one question, the function's first argument.
-
-    `wrong` is the answer to it, or a function of the other arguments that computes it.
+    The question is the reference's first argument. Where it takes more, the answer is written in
+    their names: `("query", "B, L, H * Dk")`.
     """
+    _, *names = inspect.signature(reference).parameters
 
-    def belief(first: Any, *others: Any) -> Any:
-        if first != question:
-            return reference(first, *others)
-        return wrong(*others) if callable(wrong) else wrong
+    def instead(question: str, answer: Any) -> Callable[..., Any]:
+        def wrong(asked: str, *sizes: int) -> Any:
+            if asked != question:
+                return reference(asked, *sizes)
+            return eval(answer, {}, dict(zip(names, sizes, strict=True))) if names else answer
 
-    return belief
+        return wrong
+
+    return tuple(Mistake(f"{q}: {a}", instead(q, a), says) for (q, a), says in sentences.items())
 
 
 def draw(generator: Generator, *shape: int) -> Tensor:

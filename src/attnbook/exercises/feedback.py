@@ -4,29 +4,29 @@ import html
 import re
 import textwrap
 from dataclasses import dataclass
+from typing import Literal
 
-SIGNS = {"passed": "✓", "failed": "✗", "info": "·"}
-COLOURS = {"passed": "#009E73", "failed": "#D55E00", "info": "#0072B2"}
+Kind = Literal["passed", "failed", "untouched", "info"]
+
+SIGNS: dict[Kind, str] = {"passed": "✓", "failed": "✗", "untouched": "○", "info": "·"}
+COLOURS: dict[Kind, str] = {"passed": "#009E73", "failed": "#D55E00"}  # others: INFO
+INFO = "#0072B2"
 
 
 @dataclass(frozen=True)
 class Feedback:
     """A card: what it is about, what is so, and details; details hold code or numbers."""
 
-    kind: str
+    kind: Kind
     head: str
     says: str = ""
     details: tuple[str, ...] = ()
     footer: str = ""
 
     def __repr__(self) -> str:
-        lines = [f"{SIGNS[self.kind]} {self.head}"]
-        for block in (self.says, self.footer):
-            for line in block.splitlines():
-                lines += textwrap.wrap(line, 92, initial_indent="  ", subsequent_indent="  ")
-            if block is self.says:
-                lines += [f"  {line}" for detail in self.details for line in detail.splitlines()]
-        return "\n".join(lines)
+        details = (line for detail in self.details for line in detail.splitlines())
+        lines = [*wrapped(self.says), *details, *wrapped(self.footer)]
+        return "\n  ".join([f"{SIGNS[self.kind]} {self.head}", *lines])
 
     def _repr_html_(self) -> str:
         details = "".join(
@@ -39,10 +39,15 @@ class Feedback:
             f'<p style="margin:.6em 0 0;opacity:.8">{prose(self.footer)}</p>' if self.footer else ""
         )
         return (
-            f'<div role="status" style="border-left:.3em solid {COLOURS[self.kind]};'
+            f'<div role="status" style="border-left:.3em solid {COLOURS.get(self.kind, INFO)};'
             f'padding:.6em 1em;color:inherit"><strong>{SIGNS[self.kind]} {html.escape(self.head)}'
             f"</strong>{says}{details}{footer}</div>"
         )
+
+
+def wrapped(text: str) -> list[str]:
+    """The lines of a text, cut where they get too long."""
+    return [part for line in text.splitlines() for part in textwrap.wrap(line, 90)]
 
 
 def prose(text: str) -> str:

@@ -3,14 +3,17 @@
 import contextlib
 import io
 import linecache
+import random
 import re
 import signal
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, FrameType
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -35,7 +38,6 @@ def call(function: Callable[..., Any], arguments: tuple[Any, ...], grad: bool = 
     """Call the function on copies of the arguments and tell what happened."""
     given = tuple(copied(a, grad) for a in arguments)
     printed = io.StringIO()
-    state = torch.get_rng_state()
     try:
         with contextlib.redirect_stdout(printed), torch.set_grad_enabled(True), time_limit(SECONDS):
             answer = function(*given)
@@ -43,8 +45,6 @@ def call(function: Callable[..., Any], arguments: tuple[Any, ...], grad: bool = 
         raise
     except BaseException as error:  # the reader's code may raise anything, SystemExit too
         return Outcome(error=error, printed=printed.getvalue())
-    finally:
-        torch.set_rng_state(state)
     pairs = enumerate(zip(arguments, given, strict=True))
     written = tuple(i for i, (old, new) in pairs if not unchanged(old, new))
     return Outcome(answer, None, printed.getvalue(), written)
@@ -64,6 +64,18 @@ def unchanged(old: Any, new: Any) -> bool:
     if isinstance(old, (list, tuple)):
         return len(old) == len(new) and all(map(unchanged, old, new))
     return bool(old == new) if isinstance(old, dict) else True
+
+
+@contextlib.contextmanager
+def keep_random_states() -> Iterator[None]:
+    """Give PyTorch, Python and NumPy back the random states that they had."""
+    states = torch.get_rng_state(), random.getstate(), np.random.get_state()  # noqa: NPY002
+    try:
+        yield
+    finally:
+        torch.set_rng_state(states[0])
+        random.setstate(states[1])
+        np.random.set_state(states[2])  # noqa: NPY002
 
 
 @contextlib.contextmanager
@@ -88,17 +100,20 @@ def time_limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def own_line(function: Callable[..., Any], error: BaseException) -> tuple[str, str]:
+def own_line(function: Callable[..., Any], error: BaseException | None) -> str:
     """The reader's own line in which the error arose, and the shapes of what stands in it."""
     code = code_of(function)
-    frame = _last_frame(error.__traceback__, code.co_filename if code else None)
-    if frame is None:
-        return "", ""
-    line = linecache.getline(frame[0].f_code.co_filename, frame[1]).strip()
-    here = {**frame[0].f_globals, **frame[0].f_locals}
+    frames = traceback.walk_tb(error.__traceback__ if error else None)
+    own = [f for f in frames if code and f[0].f_code.co_filename == code.co_filename]
+    if not own:
+        return ""
+    frame, number = own[-1]
+    line = linecache.getline(frame.f_code.co_filename, number).strip()
+    here = {**frame.f_globals, **frame.f_locals}
     names = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", line))
-    met = [(name, here[name]) for name in names if isinstance(here.get(name), Tensor)]
-    return line, ", ".join(f"{name} {tuple(x.shape)}" for name, x in met)
+    met = [f"{n} {tuple(here[n].shape)}" for n in names if isinstance(here.get(n), Tensor)]
+    where = f"\nwhere          {', '.join(met)}" if met else ""
+    return line and f"in your line   {line}{where}"
 
 
 def code_of(function: Callable[..., Any]) -> CodeType | None:
@@ -108,12 +123,3 @@ def code_of(function: Callable[..., Any]) -> CodeType | None:
         if isinstance(code, CodeType):
             return code
     return None
-
-
-def _last_frame(trace: TracebackType | None, file: str | None) -> tuple[FrameType, int] | None:
-    found = None
-    while trace is not None:
-        if file is not None and trace.tb_frame.f_code.co_filename == file:
-            found = (trace.tb_frame, trace.tb_lineno)
-        trace = trace.tb_next
-    return found

@@ -1,17 +1,18 @@
 """Where the reader stands: a log in the user's own data folder. Nothing is sent anywhere.
 
 A line is added for each try, pass, hint and solution, and no line is ever changed, so that two
-notebooks can write at once and a damaged line costs no other.
+notebooks can write at once and a damaged line costs no other: each begins with the line's end.
 """
 
 import json
 import os
 from collections import Counter, defaultdict
 from pathlib import Path
+from typing import Literal
 
 import platformdirs
 
-EVENTS = ("try", "pass", "hint", "solution")
+Event = Literal["try", "pass", "hint", "solution"]
 
 
 def path() -> Path:
@@ -20,20 +21,13 @@ def path() -> Path:
     return Path(folder) / "progress.jsonl"
 
 
-def record(exercise: str, event: str) -> str:
+def record(exercise: str, event: Event) -> str:
     """Add a line. Returns "" or, if it could not be kept, one line that says why."""
-    if event not in EVENTS:
-        raise ValueError(f"event {event!r}: it must be one of {', '.join(EVENTS)}")
-    line = json.dumps({"exercise": exercise, "event": event}) + "\n"
+    line = "\n" + json.dumps({"exercise": exercise, "event": event})
     try:
         path().parent.mkdir(parents=True, exist_ok=True)
-        file = os.open(path(), os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-        try:
-            if _ends_within_a_line(file):
-                line = "\n" + line
-            os.write(file, line.encode())  # one write: lines of two writers do not mix
-        finally:
-            os.close(file)
+        with path().open("ab", buffering=0) as file:
+            file.write(line.encode())  # one write: lines of two writers do not mix
     except OSError as error:
         return f"Your progress was not kept: {path()}: {error.strerror or error}."
     return ""
@@ -63,11 +57,3 @@ def read() -> tuple[defaultdict[str, Counter[str]], str]:
         return counts, ""
     what = "1 line is" if damaged == 1 else f"{damaged} lines are"
     return counts, f"{what} damaged in {path()} and left as found; the rest counts."
-
-
-def _ends_within_a_line(file: int) -> bool:
-    size = os.lseek(file, 0, os.SEEK_END)
-    if size == 0:
-        return False
-    os.lseek(file, size - 1, os.SEEK_SET)
-    return os.read(file, 1) != b"\n"

@@ -1,0 +1,60 @@
+"""The exercises in their chapters: written by a tool, and they run where they stand."""
+
+import re
+
+import pytest
+
+from attnbook.exercises.catalogue import ALL
+from attnbook.exercises.diagnose import diagnose
+from tests.support.chapters import BOOK, Chapter
+from tools.cells import cells_of, exercises_of, write_exercises
+from tools.common import UserError
+from tools.run import read, text_of
+
+LIBRARIES = re.compile(r"\b(collections|copy|F|functools|itertools|math|nn|np|random|torch)\.\w")
+CHAPTERS = sorted(path for path in BOOK.glob("*.ipynb") if exercises_of(path))
+
+
+def test_every_exercise_stands_in_a_chapter():
+    assert [e.id for path in CHAPTERS for e in exercises_of(path)] == list(ALL)
+
+
+def test_cells_are_written_from_the_library_and_keep_their_outputs():
+    path = CHAPTERS[0]
+    notebook, asked = read(path), exercises_of(path)
+    before, ids = text_of(notebook), [cell.id for cell in notebook.cells]
+    first = ids.index("exercise-lookup")
+    for cell in notebook.cells[first : first + 3]:
+        cell.source = "written by hand"
+    notebook.cells.append(notebook.cells.pop(first))  # and in another place
+    notebook.cells.insert(0, cells_of(ALL["07.move"])[0])  # of an exercise that is gone
+    write_exercises(notebook, asked)
+    assert text_of(notebook) == before
+    del notebook.cells[first : first + 4]
+    write_exercises(notebook, asked)
+    assert [cell.id for cell in notebook.cells] == ids
+    notebook.cells = [cell for cell in notebook.cells if cell.id != "summary"]
+    with pytest.raises(UserError, match="no cell with the id 'summary'"):
+        write_exercises(notebook, asked)
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_solutions_run_after_the_chapters_imports_and_what_cards_name_is_imported(path):
+    for exercise in exercises_of(path):
+        space = Chapter(path.name).run()
+        told = [exercise.prompt, exercise.stub, *exercise.hints, exercise.insight]
+        named = LIBRARIES.findall("\n".join([*told, *(m.says for m in exercise.mistakes)]))
+        assert set(named) <= set(space)
+        exec(exercise.solution(), space)
+        assert diagnose(exercise, space[exercise.name]).kind == "passed"
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_a_chapter_asks_for_predictions_with_choices(path):
+    sources = map(Chapter(path.name).source, Chapter(path.name).cells)
+    questions = [text for text in sources if '<details class="choice"' in text]
+    assert questions
+    for text in questions:
+        assert "**Predict before you run.**" in text
+        assert text.count('<details class="choice" name="predict-') >= 3
+        assert text.count("<summary>") == text.count("</details>") == text.count("<details")

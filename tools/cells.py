@@ -1,0 +1,63 @@
+"""The cells of a chapter that show its exercises: written from the library, never by hand.
+
+Each exercise has three: its card, its stub with the check, and the place of its solution. They
+stand together, in the library's order, before the cell `summary`. `tools/run.py` writes them
+whenever it writes a notebook, and `make check` refuses a notebook in which they differ.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell
+
+from attnbook.exercises.catalogue import ALL
+from attnbook.exercises.exercise import Exercise
+from tools.common import ROOT, UserError
+
+OURS = re.compile(r"(exercise|stub|solution)-")
+SOLUTION = """\
+:::{{solution}} {id}
+Stuck? `hint("{id}")` gives three hints, one at a time; `solution("{id}")` shows an answer once \
+you have tried.
+:::"""
+
+
+def exercises_of(path: Path) -> list[Exercise]:
+    """The exercises of the chapter in this file: those with its number, if it is one of the book's.
+
+    A chapter's number begins its file's name and the ids of its exercises.
+    """
+    in_book = path.resolve().parent == ROOT / "book"
+    return [e for e in ALL.values() if in_book and e.id[:2] == path.name[:2]]
+
+
+def write_exercises(notebook: NotebookNode, exercises: Sequence[Exercise]) -> None:
+    """Give the notebook the cells of these exercises; outputs and metadata of old ones stay.
+
+    Raises:  UserError if there is no cell `summary` to put them before
+    """
+    if not exercises:
+        return
+    old = {cell.id: cell for cell in notebook.cells}
+    others = [cell for cell in notebook.cells if not OURS.match(cell.id)]
+    place = next((i for i, cell in enumerate(others) if cell.id == "summary"), None)
+    if place is None:
+        raise UserError("has no cell with the id 'summary', before which its exercises stand")
+    new = [cell for exercise in exercises for cell in cells_of(exercise)]
+    for cell in new:
+        if cell.id in old and old[cell.id].cell_type == cell.cell_type:
+            cell.update(old[cell.id], source=cell.source)
+    notebook.cells = others[:place] + new + others[place:]
+
+
+def cells_of(exercise: Exercise) -> tuple[NotebookNode, NotebookNode, NotebookNode]:
+    """The card, the stub with its check, and the solution of an exercise."""
+    name = exercise.id.partition(".")[2]
+    stub = f'{exercise.stub.strip()}\n\n\ncheck({exercise.name}, "{exercise.id}")'
+    return (
+        new_markdown_cell(exercise.card(), id=f"exercise-{name}"),
+        new_code_cell(stub, id=f"stub-{name}"),
+        new_markdown_cell(SOLUTION.format(id=exercise.id), id=f"solution-{name}"),
+    )
