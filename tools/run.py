@@ -54,6 +54,19 @@ METADATA = {
         "pygments_lexer": "ipython3",
     },
 }
+# The first code cell of every notebook, which pages do not show. It imports nothing of ours, and
+# names the folder above as a package of this name, so that pip installs no other one lying there.
+INSTALL = """\
+# Where the book's package is missing, as on Colab, install it. Published copies name its address.
+import importlib.util, pathlib, subprocess, sys
+from IPython.core.error import UsageError
+SOURCE = "attnbook @ " + pathlib.Path("..").resolve().as_uri()
+if importlib.util.find_spec("attnbook") is None:
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", SOURCE]
+    if subprocess.run(pip, capture_output=True).returncode:
+        raise UsageError(f"pip could not install {SOURCE!r}: see 'How to use this book'")"""
+INSTALL_ID = "install"
+
 KEPT_METADATA = ("mystnb",)  # what an author may set for a notebook
 KEPT_CELL_METADATA = ("mystnb", "tags")  # and for a cell; editors leave the rest
 
@@ -159,7 +172,7 @@ def read(path: Path) -> NotebookNode:
 
 
 def normalised(notebook: NotebookNode) -> NotebookNode:
-    """The notebook with fixed metadata, and an id for every cell that has none."""
+    """The notebook with fixed metadata, an id for every cell, and the cell that installs."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nbformat.warnings.MissingIDFieldWarning)
         warnings.simplefilter("ignore", nbformat.warnings.DuplicateCellId)
@@ -171,7 +184,24 @@ def normalised(notebook: NotebookNode) -> NotebookNode:
         cell.metadata = nbformat.from_dict(
             {key: cell.metadata[key] for key in KEPT_CELL_METADATA if cell.metadata.get(key)}
         )
+    write_install_cell(notebook)
     return notebook
+
+
+def write_install_cell(notebook: NotebookNode) -> None:
+    """Put the cell that installs the package before all code of a page that imports it."""
+    cells = notebook.cells
+    code = [cell for cell in cells if cell.cell_type == "code"]
+    if cells[:1] == code[:1] or not any("attnbook" in cell.source for cell in code):
+        return  # no page of the book: it has no opening, or needs no package
+    install = next((cell for cell in code if cell.id == INSTALL_ID), None)
+    if install is None:
+        install = nbformat.v4.new_code_cell(id=INSTALL_ID)
+    else:
+        cells.remove(install)
+    install.source, install.metadata = INSTALL, nbformat.from_dict({"tags": ["remove-cell"]})
+    first = next(place for place, cell in enumerate(cells) if cell.cell_type == "code")
+    cells.insert(first, install)
 
 
 def text_of(notebook: NotebookNode) -> str:

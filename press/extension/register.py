@@ -1,0 +1,44 @@
+"""`:::{chapters}`: the table of all chapters, from the register."""
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from tools.chapters import Chapter, chapters
+from tools.common import ROOT, UserError
+
+HEAD = ("", "chapter", "the question it answers", "minutes")
+
+
+class Chapters(SphinxDirective):
+    """List each chapter with its number, its question and its minutes."""
+
+    def run(self) -> list[nodes.Node]:
+        self.env.note_dependency(str(ROOT / "_toc.yml"))
+        try:
+            found = chapters()
+        except UserError as error:
+            raise self.error(str(error)) from None
+        for chapter in found:
+            self.env.note_dependency(str(chapter.path))
+        lines = [row(*HEAD), "|--:|:--|:--|--:|", *map(row_of, found)]
+        box = nodes.container()
+        self.state.nested_parse(StringList(lines, source=self.env.docname), 0, box)
+        return box.children
+
+
+def row_of(chapter: Chapter) -> str:
+    """A chapter's row of the table."""
+    link = f"[{chapter.short_title}]({chapter.path.name})"
+    return row(str(chapter.number), link, chapter.question, str(chapter.minutes))
+
+
+def row(*cells: str) -> str:
+    """A row of a table in Markdown."""
+    return f"| {' | '.join(cells)} |"
+
+
+def setup(app: Sphinx) -> None:
+    """Register the directive."""
+    app.add_directive("chapters", Chapters)

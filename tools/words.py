@@ -1,0 +1,10 @@
+"""The English words by which the tools read a page. An edition in another language has its own."""
+
+QUESTION, TIME = "Question", "Time"
+OPENING = (QUESTION, TIME, "You need", "Recap", "Goal")  # the lines of a chapter's first box
+MINUTES = r"(?:about )?(\d+) minutes"
+PREDICT = "Predict before you run."
+SHAPE = "shape"  # heads a column in a table
+CLOSING = ("Summary", "Where the sources say it")  # the last two sections
+OPEN = r"open: chapter (\d+)"  # in the appendix, a row that waits for a chapter
+FILLERS = ("simply", "obviously", "let's dive", "crucial", "powerful", "delve")
