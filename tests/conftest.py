@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-import torch
 from filelock import FileLock
 from hypothesis import settings
 from playwright.sync_api import Browser, sync_playwright
@@ -55,20 +54,6 @@ def drawn(monkeypatch):
     texts: list[str] = []
     monkeypatch.setattr("attnbook.figures.canvas.display", lambda svg: texts.append(svg.data))
     return texts
-
-
-@pytest.fixture
-def undisturbed(monkeypatch):
-    """A chapter's cells display no picture, and their settings do not outlive the test.
-
-    One thread, since two would spend their time waiting for each other on matrices so small.
-    """
-    monkeypatch.setattr("attnbook.figures.canvas.display", lambda svg: None)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-    torch.set_default_dtype(torch.float32)
 
 
 def pytest_terminal_summary(terminalreporter):

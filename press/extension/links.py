@@ -29,7 +29,7 @@ from sphinx.writers.html5 import HTML5Translator
 
 NOTEBOOKS = "notebooks"  # the folder of the copies, in the built book
 LAUNCH_BRANCH = "launch"  # .github/workflows/book.yml pushes that folder as this branch
-SOURCE = re.compile(r"^SOURCE = .*$", re.M)  # the line of tools/rules.INSTALL to fill in
+SOURCE = re.compile(r"^SOURCE = .*$", re.M)  # the line of tools/run.INSTALL to fill in
 
 FORMS = {  # of each variable: the form of its value, without what may trail it, and that in words
     "ATTNBOOK_REPOSITORY": (  # Colab and Binder know GitHub's

@@ -1,36 +1,30 @@
-"""A chapter as its tests see it: what its cells say and print, and what their code makes."""
+"""A chapter as its tests see it: its cells by id, and what their code makes."""
 
 import json
 from typing import Any
 
 from tools.common import ROOT
 
-BOOK = ROOT / "book"
-
 
 class Chapter:
-    """A notebook of the book, its cells by id."""
+    """A notebook of the book."""
 
     def __init__(self, file: str) -> None:
-        cells = json.loads((BOOK / file).read_text("utf-8"))["cells"]
-        self.cells = {cell["id"]: cell for cell in cells}
+        cells = json.loads((ROOT / "book" / file).read_text("utf-8"))["cells"]
+        self.cells = {cell["id"]: cell | {"source": "".join(cell["source"])} for cell in cells}
         self.code = [name for name, cell in self.cells.items() if cell["cell_type"] == "code"]
 
     def source(self, name: str) -> str:
-        """What the cell says."""
-        return "".join(self.cells[name]["source"])
+        """The text of a cell."""
+        return self.cells[name]["source"]
 
-    def printed(self, name: str) -> str:
-        """What stands under it."""
-        outputs = self.cells[name]["outputs"]
+    def printed(self) -> str:
+        """All that its cells print."""
+        outputs = [output for name in self.code for output in self.cells[name]["outputs"]]
         return "".join("".join(output.get("text", "")) for output in outputs)
 
-    def alt(self, name: str) -> str:
-        """The words that stand for its picture."""
-        return self.cells[name]["metadata"]["mystnb"]["image"]["alt"]
-
     def until(self, name: str) -> list[str]:
-        """The code cells after the imports, to this one."""
+        """The code cells after the imports, up to this one."""
         return self.code[self.code.index("imports") + 1 : self.code.index(name) + 1]
 
     def run(self, *names: str, **replaced: str) -> dict[str, Any]:

@@ -1,0 +1,19 @@
+"""The code of chapters runs here as in a notebook, without pictures and without side effects."""
+
+import pytest
+import torch
+
+
+@pytest.fixture(scope="module", autouse=True)
+def undisturbed():
+    """A chapter's cells display no picture, and their settings do not outlive the tests.
+
+    One thread, since two would spend their time waiting for each other on matrices so small.
+    """
+    threads = torch.get_num_threads()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("attnbook.figures.canvas.display", lambda svg: None)
+        torch.set_num_threads(1)
+        yield
+    torch.set_num_threads(threads)
+    torch.set_default_dtype(torch.float32)

@@ -1,0 +1,63 @@
+"""A decimal number in the words for a picture is one that is drawn, printed or typed there."""
+
+import re
+
+import matplotlib as mpl
+import pytest
+from matplotlib.figure import Figure
+
+from attnbook.figures import canvas
+from tests.support.chapters import Chapter
+from tools.chapters import pages
+
+NOTEBOOKS = [path.name for path in pages() if path.suffix == ".ipynb"]
+DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+")
+GLYPH = re.compile(r'href="#(glyph-\w+)"')
+DIGITS = "0123456789."
+
+
+def glyphs() -> dict[str, str]:
+    """The digits and the point by the names that their shapes have in our SVG."""
+    names = {}
+    for weight in ("normal", "bold"):
+        with mpl.rc_context(canvas.STYLE):
+            figure = Figure()
+            figure.text(0, 0, DIGITS, weight=weight)
+            found = GLYPH.findall(canvas.svg(figure))
+        names |= dict(zip(found, DIGITS, strict=True))
+    return names
+
+
+GLYPHS = glyphs()
+
+
+def drawn(svg: str) -> str:
+    """The numbers in a picture. Its letters are paths, one group a text."""
+    texts = ("".join(GLYPHS.get(name, " ") for name in GLYPH.findall(g)) for g in svg.split("</g>"))
+    return "\n".join(texts)
+
+
+def unsupported(chapter: Chapter) -> list[tuple[str, str]]:
+    """The decimals in words for pictures that stand neither in them nor in what is printed."""
+    found = []
+    for name in chapter.code:
+        cell = chapter.cells[name]
+        alt = cell["metadata"].get("mystnb", {}).get("image", {}).get("alt", "")
+        svgs = ("".join(o.get("data", {}).get("image/svg+xml", "")) for o in cell["outputs"])
+        there = drawn("".join(svgs)) + cell["source"] + chapter.printed()
+        missing = set(DECIMAL.findall(alt)) - set(DECIMAL.findall(there))
+        found += [(name, number) for number in sorted(missing)]
+    return found
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS)
+def test_a_decimal_in_words_for_a_picture_is_in_the_picture_or_printed(notebook: str) -> None:
+    assert unsupported(Chapter(notebook)) == []
+
+
+def test_a_decimal_that_is_nowhere_is_found() -> None:
+    chapter = Chapter("01_library.ipynb")
+    image = chapter.cells["lookup-figure"]["metadata"]["mystnb"]["image"]
+    assert "0.520" in image["alt"]
+    image["alt"] = image["alt"].replace("0.520", "0.525")
+    assert ("lookup-figure", "0.525") in unsupported(chapter)

@@ -1,0 +1,42 @@
+"""The register reads the chapters from the contents and from their own openings."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tools.chapters import chapters, pages
+from tools.common import UserError
+
+OPENING = "# 2. Masks: what is hidden\n\n**Question:** Who looks?\n\n**Time:** about 20 minutes.\n"
+
+
+def book(root: Path, opening: str, names: list[str]) -> Path:
+    """A book of one chapter and one page, with these names in its contents."""
+    cells = [{"source": opening.splitlines(keepends=True)}]
+    (root / "book").mkdir()
+    (root / "book" / "02_masks.ipynb").write_text(json.dumps({"cells": cells}))
+    (root / "book" / "index.md").write_text("# A book")
+    parts = [{"caption": "All", "chapters": [{"file": f"book/{name}"} for name in names]}]
+    (root / "_toc.yml").write_text(json.dumps({"root": "book/index", "parts": parts}))
+    return root
+
+
+def test_a_chapter_is_what_its_opening_says(tmp_path: Path) -> None:
+    root = book(tmp_path, OPENING, ["02_masks"])
+    assert [page.name for page in pages(root)] == ["index.md", "02_masks.ipynb"]
+    (chapter,) = chapters(root)
+    assert (chapter.number, chapter.title, chapter.minutes) == (2, "Masks: what is hidden", 20)
+    assert (chapter.short_title, chapter.question) == ("Masks", "Who looks?")
+
+
+@pytest.mark.parametrize("missing", ["# 2.", "**Question:**", "20"])
+def test_an_opening_that_lacks_something_is_named(missing: str, tmp_path: Path) -> None:
+    root = book(tmp_path, OPENING.replace(missing, ""), ["02_masks"])
+    with pytest.raises(UserError, match=r"02_masks\.ipynb has to open with"):
+        chapters(root)
+
+
+def test_a_page_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"_toc\.yml names book/03_gone, and there is no such page"):
+        pages(book(tmp_path, OPENING, ["03_gone"]))
