@@ -26,17 +26,19 @@ def test_sums_of_rows_explain_scores_for_any_draw_of_torch_rand():
         assert raw.std() / 24**0.5 > 8
 
 
-@pytest.mark.parametrize("name", ["normal", "uniform", "signs"])
-def test_the_variance_needs_no_bell_curve(name):
-    generator = torch.Generator().manual_seed(0)
+@pytest.mark.parametrize(
+    "shaped",
+    [
+        lambda n: 2**0.5 * torch.erfinv((2 * n - 1).clamp(-1 + 1e-6, 1 - 1e-6)),
+        lambda n: 12**0.5 * (n - 0.5),
+        lambda n: (n > 0.5) * 2.0 - 1,
+    ],
+    ids=["normal", "uniform", "signs"],
+)
+def test_the_variance_needs_no_bell_curve(shaped):
     for d_k in (4, 64):
-        q, k = torch.rand(2, 20_000, d_k, generator=generator)
-        if name == "normal":
-            q, k = (2**0.5 * torch.erfinv((2 * n - 1).clamp(-1 + 1e-6, 1 - 1e-6)) for n in (q, k))
-        elif name == "uniform":
-            q, k = (12**0.5 * (n - 0.5) for n in (q, k))
-        else:
-            q, k = ((n > 0.5) * 2.0 - 1 for n in (q, k))
+        uniform = torch.rand(2, 20_000, d_k, generator=torch.Generator().manual_seed(0))
+        q, k = shaped(uniform)
         assert (q * k).sum(-1).var() == pytest.approx(d_k, rel=0.05)
 
 
@@ -66,37 +68,23 @@ def reader():
     )
 
 
-def test_pairs_of_the_exam_are_never_trained_on(reader):
-    def pairs(unseen):
-        found = set()
-        for _ in range(300):
-            ids, asks, holds = reader["sentences"](20, unseen)
-            found |= {tuple(p) for p in ids[:, [asks[0], holds[0]]].tolist()}
-            found |= {tuple(p) for p in ids[:, [asks[2], holds[2]]].tolist()}
-        return found
-
-    torch.manual_seed(0)
-    trained, examined = pairs(unseen=False), pairs(unseen=True)
-    assert not trained & examined
-    assert len(examined) == 2 * 6
-    assert len(trained) == 2 * 6 * 5
-    sweet_apple = (reader["ID"]["苹果"], reader["ID"]["甜"])
-    black_night = (reader["ID"]["夜"], reader["ID"]["黑"])
-    assert {sweet_apple, black_night} <= examined
-
-
-def test_who_asks_and_who_holds_the_answer_are_noun_and_quality_in_changing_places(reader):
+def test_pairs_of_the_exam_are_never_trained_on_and_stand_in_changing_places(reader):
     nouns = {reader["ID"][w] for w in reader["FOODS"] + reader["THINGS"]}
     qualities = {reader["ID"][w] for w in reader["TASTES"] + reader["COLOURS"]}
     torch.manual_seed(0)
-    seen = set()
-    for _ in range(200):
-        ids, asks, holds = reader["sentences"](3)
-        seen.add((asks[0], holds[0], ids.size(1)))
-        assert {*ids[:, asks[0]].tolist(), *ids[:, asks[2]].tolist()} <= nouns
-        assert {*ids[:, holds[0]].tolist(), *ids[:, holds[2]].tolist()} <= qualities
+    pairs, places = {True: set(), False: set()}, set()
+    for unseen in [False, True] * 300:
+        ids, asks, holds = reader["sentences"](20, unseen)
+        places.add((asks[0], holds[0], ids.size(1)))
         assert (asks[1], asks[3], holds[1], holds[3]) == (holds[0], holds[2], asks[0], asks[2])
-    assert len(seen) >= 15
+        for clause in (0, 2):
+            pairs[unseen] |= {tuple(p) for p in ids[:, [asks[clause], holds[clause]]].tolist()}
+    assert not pairs[False] & pairs[True]
+    assert (len(pairs[False]), len(pairs[True])) == (2 * 6 * 5, 2 * 6)
+    assert all(noun in nouns and quality in qualities for noun, quality in pairs[False])
+    assert (reader["ID"]["苹果"], reader["ID"]["甜"]) in pairs[True]
+    assert (reader["ID"]["夜"], reader["ID"]["黑"]) in pairs[True]
+    assert len(places) >= 15
 
 
 def test_the_loss_never_sees_the_weights(reader):

@@ -16,19 +16,15 @@ GLYPH = re.compile(r'href="#(glyph-\w+)"')
 DIGITS = "0123456789."
 
 
-def glyphs() -> dict[str, str]:
+def glyphs(weight: str) -> dict[str, str]:
     """The digits and the point by the names that their shapes have in our SVG."""
-    names = {}
-    for weight in ("normal", "bold"):
-        with mpl.rc_context(canvas.STYLE):
-            figure = Figure()
-            figure.text(0, 0, DIGITS, weight=weight)
-            found = GLYPH.findall(canvas.svg(figure))
-        names |= dict(zip(found, DIGITS, strict=True))
-    return names
+    with mpl.rc_context(canvas.STYLE):
+        figure = Figure()
+        figure.text(0, 0, DIGITS, weight=weight)
+        return dict(zip(GLYPH.findall(canvas.svg(figure)), DIGITS, strict=True))
 
 
-GLYPHS = glyphs()
+GLYPHS = glyphs("normal") | glyphs("bold")
 
 
 def drawn(svg: str) -> str:

@@ -2,7 +2,6 @@
 
 import inspect
 import os
-from contextlib import contextmanager
 
 import pytest
 import torch
@@ -10,44 +9,28 @@ import torch
 from attnbook import device, scaled_dot_product_attention, show, show_source
 
 
-def shown(capsys, *arguments, **options) -> str:
-    show(*arguments, **options)
-    return capsys.readouterr().out
-
-
-def test_a_vector_stands_on_one_line(capsys):
-    assert shown(capsys, torch.tensor([1.0, -2.5])) == "shape (2,)\n  1.0000 -2.5000\n"
-
-
-def test_a_matrix_has_a_line_per_row_with_labels(capsys):
-    text = shown(capsys, torch.tensor([[1.0, 0.25], [-0.5, 2.0]]), ["苹果", "甜"], ["a", "b"], 2)
-    assert text == "shape (2, 2)\n         a     b\n苹果  1.00  0.25\n  甜 -0.50  2.00\n"
-
-
-def test_more_dimensions_are_shown_matrix_by_matrix(capsys):
-    text = shown(capsys, torch.arange(4).view(2, 1, 2))
-    assert text.splitlines() == [
-        "shape (2, 1, 2)",
-        "[0] shape (1, 2)",
-        " 0 1",
-        "[1] shape (1, 2)",
-        " 2 3",
-    ]
-
-
-def test_a_tiny_negative_number_is_not_minus_zero(capsys):
-    assert "-" not in shown(capsys, torch.tensor([-1e-9]))
-
-
-def test_booleans_whole_numbers_and_single_numbers(capsys):
-    assert "True False" in shown(capsys, torch.tensor([True, False])).replace("  ", " ")
-    assert shown(capsys, torch.tensor(3)) == "shape ()\n 3\n"
-
-
-def test_neither_gradient_nor_device_is_printed(capsys):
-    text = shown(capsys, torch.ones(2, requires_grad=True))
-    assert "grad" not in text
-    assert "device" not in text
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((torch.tensor([1.0, -2.5]),), "shape (2,)\n  1.0000 -2.5000\n"),
+        (
+            (torch.tensor([[1.0, 0.25], [-0.5, 2.0]]), ["苹果", "甜"], ["a", "b"], 2),
+            "shape (2, 2)\n         a     b\n苹果  1.00  0.25\n  甜 -0.50  2.00\n",
+        ),
+        (
+            (torch.arange(4).view(2, 1, 2),),
+            "shape (2, 1, 2)\n[0] shape (1, 2)\n 0 1\n[1] shape (1, 2)\n 2 3\n",
+        ),
+        ((torch.tensor([-1e-9]),), "shape (1,)\n 0.0000\n"),  # not minus zero
+        ((torch.tensor(3),), "shape ()\n 3\n"),
+        ((torch.tensor([True, False]),), "shape (2,)\n  True False\n"),
+        ((torch.ones(2, requires_grad=True),), "shape (2,)\n 1.0000 1.0000\n"),
+    ],
+    ids=["vector", "matrix", "matrices", "tiny", "number", "booleans", "gradient"],
+)
+def test_a_tensor_is_shown_with_its_shape_and_without_its_device(arguments, text, capsys):
+    show(*arguments)
+    assert capsys.readouterr().out == text
 
 
 def test_wrong_labels_are_named():
@@ -83,40 +66,25 @@ def test_device_obeys_the_environment(monkeypatch):
         device()
     monkeypatch.delenv("ATTNBOOK_DEVICE")
     assert device() == torch.device("cpu")
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    with settings_of_torch_restored():
-        assert device() == torch.device("cuda")
 
 
-@contextmanager
-def settings_of_torch_restored():
-    """Whatever a test changes in them."""
+def test_a_gpu_is_told_to_compute_whole_products_in_a_fixed_order_and_a_cpu_is_not(monkeypatch):
     kept = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
     exact = torch.are_deterministic_algorithms_enabled()
-    try:
-        yield
-    finally:
-        torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = kept
-        torch.use_deterministic_algorithms(exact)
-
-
-def test_a_gpu_is_told_to_compute_whole_products_in_a_fixed_order(monkeypatch):
-    monkeypatch.setenv("ATTNBOOK_DEVICE", "cuda")
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    with settings_of_torch_restored():
+    try:
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
         torch.use_deterministic_algorithms(False)
+        monkeypatch.setenv("ATTNBOOK_DEVICE", "cpu")
         device()
+        assert not torch.are_deterministic_algorithms_enabled()
+        monkeypatch.delenv("ATTNBOOK_DEVICE")
+        assert device() == torch.device("cuda")
         assert not torch.backends.cuda.matmul.allow_tf32
         assert not torch.backends.cudnn.allow_tf32
         assert torch.are_deterministic_algorithms_enabled()
         assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
-
-
-def test_a_cpu_is_left_as_it_is(monkeypatch):
-    monkeypatch.setenv("ATTNBOOK_DEVICE", "cpu")
-    with settings_of_torch_restored():
-        torch.use_deterministic_algorithms(False)
-        device()
-        assert not torch.are_deterministic_algorithms_enabled()
+    finally:
+        torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = kept
+        torch.use_deterministic_algorithms(exact)
