@@ -5,12 +5,14 @@ from typing import Any
 
 from tools.common import ROOT
 
+BOOK = ROOT / "book"
+
 
 class Chapter:
     """A notebook of the book."""
 
     def __init__(self, file: str) -> None:
-        cells = json.loads((ROOT / "book" / file).read_text("utf-8"))["cells"]
+        cells = json.loads((BOOK / file).read_text("utf-8"))["cells"]
         self.cells = {cell["id"]: cell | {"source": "".join(cell["source"])} for cell in cells}
         self.code = [name for name, cell in self.cells.items() if cell["cell_type"] == "code"]
 
