@@ -88,8 +88,8 @@ def complaints(path: Path) -> Iterator[str]:
     of_page = file_rules(path), id_rules(cells), import_rules(code), chapter_rules(path, cells)
     yield from (f"{path}: {complaint}" for complaint in itertools.chain(*of_page))
     for number, cell in enumerate(cells, start=1):
-        is_code = cell["cell_type"] == "code"
-        for complaint in cell_rules(cell, code) if is_code else text_rules(cell["source"]):
+        found = cell_rules(cell, code) if cell in code else text_rules(cell["source"])
+        for complaint in found:
             yield f"{path}: cell {number} ({cell.get('id', 'no id')}): {complaint}"
 
 
@@ -265,10 +265,8 @@ def chapter_rules(path: Path, cells: list[dict[str, Any]]) -> Iterator[str]:
     """A chapter opens, moves and closes as every other."""
     if not (number := number_of(path)):
         return  # an appendix has its own form
-    prose, code = (
-        "\n\n".join(cell["source"] for cell in cells if cell["cell_type"] == kind)
-        for kind in ("markdown", "code")
-    )
+    kinds = ("markdown", "code")
+    prose, code = ("\n\n".join(c["source"] for c in cells if c["cell_type"] == k) for k in kinds)
     if not re.match(rf"# {number}\. \S", prose):
         yield f"has to begin with its title, '# {number}. ...'"
     opening, *bodies = re.split(r"^## ", prose, flags=re.M)
@@ -277,13 +275,11 @@ def chapter_rules(path: Path, cells: list[dict[str, Any]]) -> Iterator[str]:
             yield f"needs a line '**{word}:** ...' above its first section"
     if not re.match(words.MINUTES, line_after(opening, words.TIME)):
         yield f"has to say in its opening how many minutes it takes: '**{words.TIME}:** 35 minutes'"
-    titles = []
-    for position, body in enumerate(bodies, start=1):
-        section, _, title = body.partition("\n")[0].partition(" ")
-        titles.append(title)
-        if section != f"{number}.{position}":
-            yield f"section {section} {title!r} has to be number {number}.{position}"
-    if titles[-2:] != list(words.CLOSING):
+    sections = [body.partition("\n")[0] for body in bodies]
+    for position, section in enumerate(sections, start=1):
+        if not section.startswith(f"{number}.{position} "):
+            yield f"section {section!r} has to be number {number}.{position}"
+    if [section.partition(" ")[2] for section in sections[-2:]] != list(words.CLOSING):
         yield f"has to close with the sections {' and '.join(map(repr, words.CLOSING))}"
     elif len(re.findall(r"^\d\. ", bodies[-2], re.M)) != 5:
         yield "its summary has to be five numbered lines"
@@ -305,15 +301,15 @@ def text_rules(source: str) -> Iterator[str]:
     if match := re.search(r".{0,30}!", text):
         yield f"exclaims: {match[0]!r}"
     for section, name in re.findall(r"\[(\d+\.\d+)\]\((\w+\.ipynb)\)", source):
-        if section not in sections(name):
+        if section not in sections_of(name):
             yield f"names section {section}, which {name} does not have"
-    for number in re.findall(words.OPEN, source):
+    for row, number in re.findall(rf"^\| (.+?) \|.*\b{words.OPEN}", source, re.M):
         if int(number) in map(number_of, pages()):
-            yield f"waits for chapter {number}, which is there: name its sections"
+            yield f"row {row!r} waits for chapter {number}, which is there: name its sections"
 
 
 @cache
-def sections(name: str) -> set[str]:
+def sections_of(name: str) -> set[str]:
     """The numbers of the sections of a notebook in book/; none if there is no such file."""
     path = ROOT / "book" / name
     return set(re.findall(r'"## (\d+\.\d+) ', path.read_text("utf-8") if path.is_file() else ""))

@@ -202,7 +202,7 @@ BROKEN: dict[str, tuple[Edit, str]] = {
     # references
     "no such section": (replaced("[3.1]", "[3.99]", of="title"), "names section 3.99, which 03_"),
     "no such chapter": (replaced("(03_s", "(30_s", of="title"), "names section 3.1, which 30_s"),
-    "a row that waited": (source("| open: chapter 1 |", of="predict"), "waits for chapter 1,"),
+    "a row that waited": (source("| a | open: chapter 1 |", of="predict"), "row 'a' waits for"),
     # the voice
     "filler": (replaced("In none.", "This is simply so.", of="sources"), "says 'simply'"),
     "exclamation": (replaced("In none.", "In none!", of="sources"), "exclaims: 'In none!'"),
