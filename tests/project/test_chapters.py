@@ -9,25 +9,30 @@ from tools.chapters import chapters, pages
 from tools.common import UserError
 
 OPENING = "# 2. Masks: what is hidden\n\n**Question:** Who looks?\n\n**Time:** about 20 minutes.\n"
+OTHER = "# 1. Where am I? Positions\n\n**Question:** Where?\n\n**Time:** 5 minutes.\n"
 
 
 def book(root: Path, opening: str, names: list[str]) -> Path:
-    """A book of one chapter and one page, with these names in its contents."""
-    cells = [{"source": opening.splitlines(keepends=True)}]
+    """A book of two chapters and one page, with these names in its contents."""
     (root / "book").mkdir()
-    (root / "book" / "02_masks.ipynb").write_text(json.dumps({"cells": cells}))
+    for file, text in ("02_masks.ipynb", opening), ("01_where.ipynb", OTHER):
+        cells = [{"source": text.splitlines(keepends=True)}]
+        (root / "book" / file).write_text(json.dumps({"cells": cells}))
     (root / "book" / "index.md").write_text("# A book")
     parts = [{"caption": "All", "chapters": [{"file": f"book/{name}"} for name in names]}]
     (root / "_toc.yml").write_text(json.dumps({"root": "book/index", "parts": parts}))
     return root
 
 
-def test_a_chapter_is_what_its_opening_says(tmp_path: Path) -> None:
-    root = book(tmp_path, OPENING, ["02_masks"])
-    assert [page.name for page in pages(root)] == ["index.md", "02_masks.ipynb"]
-    (chapter,) = chapters(root)
-    assert (chapter.number, chapter.title, chapter.minutes) == (2, "Masks: what is hidden", 20)
-    assert (chapter.short_title, chapter.question) == ("Masks", "Who looks?")
+def test_a_chapter_is_what_its_opening_says_and_stands_where_the_contents_say(
+    tmp_path: Path,
+) -> None:
+    root = book(tmp_path, OPENING, ["02_masks", "01_where"])
+    assert [page.name for page in pages(root)] == ["index.md", "02_masks.ipynb", "01_where.ipynb"]
+    masks, where = chapters(root)
+    assert (masks.number, masks.title, masks.minutes) == (2, "Masks: what is hidden", 20)
+    assert (masks.short_title, masks.question) == ("Masks", "Who looks?")
+    assert (where.short_title, where.minutes) == ("Where am I?", 5)
 
 
 @pytest.mark.parametrize("missing", ["# 2.", "**Question:**", "20"])
