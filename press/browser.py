@@ -3,7 +3,12 @@
 import os
 import shutil
 
+from playwright.sync_api import Browser, Error, Playwright
+
+from tools.common import UserError
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "/usr/bin/chromium")
+CHANNELS = ("chrome", "msedge")  # where Windows and macOS keep theirs
 FLAGS = (  # it runs where no sandbox can be made, and asks nothing of the network by itself
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
@@ -15,3 +20,16 @@ def chromiums() -> list[str]:
     if named := os.environ.get("ATTNBOOK_CHROMIUM"):
         return [named]
     return [path for path in map(shutil.which, NAMES) if path]
+
+
+def launch(playwright: Playwright) -> Browser:
+    """The Chromium that ATTNBOOK_CHROMIUM names; else the first that starts."""
+    ways: list[dict[str, str]] = [{"executable_path": path} for path in chromiums()]
+    if not os.environ.get("ATTNBOOK_CHROMIUM"):
+        ways += [{}, *({"channel": channel} for channel in CHANNELS)]  # {} is Playwright's own
+    for way in ways:
+        try:
+            return playwright.chromium.launch(args=FLAGS, **way)  # type: ignore[arg-type]
+        except Error:
+            continue
+    raise UserError("no Chromium starts: install it, or set ATTNBOOK_CHROMIUM to its path")

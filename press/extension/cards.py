@@ -28,14 +28,14 @@ class Solution(SphinxDirective):
         answer = nodes.literal_block(code, code, language="python")
         found: list[nodes.Node] = []
         for number, hint in enumerate(exercise.hints, 1):
-            found += folded(f"Hint {number}", self.parse_text_to_nodes(hint))
+            found += folded(f"Hint {number}", f"hint-{number}", self.parse_text_to_nodes(hint))
         insight = self.parse_text_to_nodes(exercise.insight)
-        return found + folded("Solution", [answer, *insight])
+        return found + folded("Solution", "solution", [answer, *insight])
 
 
-def folded(summary: str, inside: list[nodes.Node]) -> list[nodes.Node]:
+def folded(summary: str, kind: str, inside: list[nodes.Node]) -> list[nodes.Node]:
     """Nodes inside a fold, which the reader opens."""
-    opening = f'<details class="answer"><summary>{summary}</summary>'
+    opening = f'<details class="answer {kind}"><summary>{summary}</summary>'
     closing = nodes.raw("", "</details>", format="html")
     return [nodes.raw("", opening, format="html"), *inside, closing]
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-import runpy
 import string
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from matplotlib import font_manager
 from attnbook import figures
 from attnbook.colours import ROLES
 from attnbook.figures import canvas
+from press.fonts import chinese_of_the_book
 from tools.common import ROOT
 
 FONTS = ROOT / "src" / "attnbook" / "fonts"
@@ -170,7 +170,7 @@ def test_steps_are_drawn(drawn):
 
 @pytest.mark.parametrize("style", ["Regular", "Bold"])
 def test_every_chinese_character_of_the_book_can_be_drawn(style):
-    wanted = runpy.run_path(str(ROOT / "press" / "figure_font.py"))["chinese_of_the_book"]()
+    wanted = chinese_of_the_book()
     has = TTFont(FONTS / f"NotoSansCJKsc-{style}.otf").getBestCmap()
     assert set("苹果很甜") <= wanted
     assert not sorted(c for c in wanted if ord(c) not in has)

@@ -1,0 +1,93 @@
+"""Cut fonts down to the characters that the book can need: those of the PDF, those of the figures.
+
+    .venv/bin/python -m press.fonts print FOLDER
+    .venv/bin/python -m press.fonts figures [FOLDER]
+
+`print` writes press/print/fonts. FOLDER holds Adobe's releases of Source Serif 4, Source Sans 3 and
+Source Code Pro with their TrueType files (npm: source-serif, source-sans, source-code-pro); the
+package brotli is needed. Run it when tests/press/test_pdf.py names a font that is not among these.
+
+`figures` writes src/attnbook/fonts. FOLDER holds NotoSansCJK-Regular.ttc and NotoSansCJK-Bold.ttc
+(Debian: fonts-noto-cjk). Run it when tests/figures/test_canvas.py says that a character is missing.
+"""
+
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from fontTools.subset import Options, Subsetter
+from fontTools.ttLib import TTCollection, TTFont
+
+from tools.common import ROOT
+
+NOTO = "/usr/share/fonts/opentype/noto"
+PRINT = {  # the licence reserves the name Source for Adobe's own files
+    "Book Serif Regular": "SourceSerif4-Regular",
+    "Book Serif Italic": "SourceSerif4-It",
+    "Book Serif Semibold": "SourceSerif4-Semibold",
+    "Book Display Semibold": "SourceSerif4Display-Semibold",
+    "Book Sans Regular": "SourceSans3-Regular",
+    "Book Sans Italic": "SourceSans3-It",
+    "Book Sans Semibold": "SourceSans3-Semibold",
+    "Book Mono Regular": "SourceCodePro-Regular",
+    "Book Mono Italic": "SourceCodePro-It",
+}
+BLOCKS = (  # of Unicode, for print
+    range(0x0020, 0x0180),  # Latin
+    range(0x02B0, 0x0400),  # modifiers, accents, Greek
+    range(0x1D2C, 0x1D6B),  # raised and lowered letters
+    range(0x2010, 0x2150),  # punctuation, raised and lowered numbers, letter-like signs
+    range(0x2190, 0x2300),  # arrows, operators
+    range(0x2500, 0x27C0),  # frames, shapes, stars
+)
+LATIN = [*range(0x20, 0x7F), *range(0xA0, 0x100)]
+SIGNS = "ΑΒΓΔΘΛΣΦΨΩαβγδεθλμπρστφψω–—‘’“”…·•×÷−√∞≈≠≤≥→←↑↓↔∈ℝ∑⋅⊤ᵀ★☆○●✓✗₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹"
+CHINESE = re.compile(r"[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]")
+
+
+def chinese_of_the_book() -> set[str]:
+    """Every Chinese character in the pages and in the library."""
+    files = [p for kind in ("*.ipynb", "*.md") for p in (ROOT / "book").rglob(kind)]
+    files += (ROOT / "src").rglob("*.py")
+    return {c for path in files for c in CHINESE.findall(path.read_text(encoding="utf8"))}
+
+
+def cut(font: TTFont, characters: Iterable[int], path: Path, **options: object) -> None:
+    """Keep these characters of a font, without hints, and write it."""
+    subsetter = Subsetter(Options(hinting=False, recalc_timestamp=False, **options))
+    subsetter.populate(unicodes=characters)
+    subsetter.subset(font)
+    font.save(path)
+    kib = path.stat().st_size // 1024
+    print(f"{path.relative_to(ROOT)}: {len(font.getBestCmap())} characters, {kib} KiB")
+
+
+def cut_print(folder: Path) -> None:
+    """Write the fonts of the PDF under names of their own."""
+    features = ["kern", "liga", "calt", "ccmp", "mark", "lnum", "tnum"]
+    for name, source in PRINT.items():
+        font = TTFont(next(folder.rglob(f"{source}.ttf")), recalcTimestamp=False)
+        family, _, style = name.rpartition(" ")
+        for number, text in ((1, family), (2, style), (4, name), (6, name.replace(" ", ""))):
+            font["name"].setName(text, number, 3, 1, 0x409)
+        font.flavor = "woff2"
+        path = ROOT / "press" / "print" / "fonts" / f"{name.lower().replace(' ', '-')}.woff2"
+        wanted = [character for block in BLOCKS for character in block]
+        cut(font, wanted, path, layout_features=features, name_IDs=[0, 1, 2, 4, 6, 13, 14])
+
+
+def cut_figures(folder: Path) -> None:
+    """Write the font of the figures."""
+    wanted = {*LATIN, *map(ord, SIGNS), *map(ord, chinese_of_the_book())}
+    for style in ("Regular", "Bold"):
+        fonts = TTCollection(folder / f"NotoSansCJK-{style}.ttc").fonts
+        font = next(f for f in fonts if " SC" in (f["name"].getDebugName(4) or ""))
+        path = ROOT / "src" / "attnbook" / "fonts" / f"NotoSansCJKsc-{style}.otf"
+        names = [0, 1, 2, 3, 4, 5, 6, 13, 14]
+        cut(font, wanted, path, layout_features=["kern"], name_IDs=names, desubroutinize=True)
+
+
+if __name__ == "__main__":
+    which, folder = sys.argv[1], Path(sys.argv[2] if len(sys.argv) > 2 else NOTO)
+    {"print": cut_print, "figures": cut_figures}[which](folder)
