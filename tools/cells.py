@@ -8,13 +8,15 @@ whenever it writes a notebook, and `make check` refuses a notebook in which they
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from attnbook.exercises.catalogue import ALL
-from attnbook.exercises.exercise import Exercise
 from tools.common import ROOT, UserError
+
+if TYPE_CHECKING:
+    from attnbook.exercises.exercise import Exercise
 
 OURS = re.compile(r"(exercise|stub|solution)-")
 SOLUTION = """\
@@ -24,16 +26,16 @@ you have tried.
 :::"""
 
 
-def exercises_of(path: Path) -> list[Exercise]:
-    """The exercises of the chapter in this file: those with its number, if it is one of the book's.
+def exercises_of(path: Path) -> "list[Exercise]":
+    """The exercises of the chapter in this file, which has their number; of no other notebook."""
+    if path.resolve().parent != ROOT / "book" or not re.match(r"\d\d_", path.name):
+        return []
+    from attnbook.exercises.catalogue import ALL  # which needs PyTorch: not for other notebooks
 
-    A chapter's number begins its file's name and the ids of its exercises.
-    """
-    in_book = path.resolve().parent == ROOT / "book"
-    return [e for e in ALL.values() if in_book and e.id[:2] == path.name[:2]]
+    return [exercise for exercise in ALL.values() if exercise.id[:2] == path.name[:2]]
 
 
-def write_exercises(notebook: NotebookNode, exercises: Sequence[Exercise]) -> None:
+def write_exercises(notebook: NotebookNode, exercises: "Sequence[Exercise]") -> None:
     """Give the notebook the cells of these exercises; outputs and metadata of old ones stay.
 
     Raises:  UserError if there is no cell `summary` to put them before
@@ -52,7 +54,7 @@ def write_exercises(notebook: NotebookNode, exercises: Sequence[Exercise]) -> No
     notebook.cells = others[:place] + new + others[place:]
 
 
-def cells_of(exercise: Exercise) -> tuple[NotebookNode, NotebookNode, NotebookNode]:
+def cells_of(exercise: "Exercise") -> tuple[NotebookNode, NotebookNode, NotebookNode]:
     """The card, the stub with its check, and the solution of an exercise."""
     name = exercise.id.partition(".")[2]
     stub = f'{exercise.stub.strip()}\n\n\ncheck({exercise.name}, "{exercise.id}")'
