@@ -147,7 +147,8 @@ def test_without_the_variables_there_is_no_link() -> None:
 def test_a_second_build_takes_the_addresses_of_the_first_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    only = ":::{only} repository\n[here](repository:/x)\n:::\n:::{only} not repository\nNothing here.\n:::\n"
+    only = ":::{only} repository\n[here](repository:/x)\n:::\n"
+    only += ":::{only} not repository\nNothing here.\n:::\n"
     for name in links.FORMS:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ATTNBOOK_REPOSITORY", REPOSITORY)
