@@ -1,6 +1,6 @@
-"""Which device the tests compute on: ATTNBOOK_DEVICE=cpu, cuda, or rehearsal.
+"""Which device the tests compute on: ATTNBOOK_DEVICE=cpu, the default, or cuda.
 
-On CUDA each notebook has one test more, after its last cell: that it did use the GPU.
+With ATTNBOOK_REHEARSAL=1 besides, the CPU plays the GPU. On CUDA each notebook has one test more, after its last cell: that it did use the GPU.
 """
 
 import os
@@ -10,7 +10,7 @@ import pytest
 import torch
 from nbval.plugin import IPyNbFile
 
-from tools import device
+import attnbook
 from tools.common import ROOT
 
 REHEARSAL = (
@@ -21,20 +21,23 @@ ALLOCATED = "__import__('torch').cuda.memory_stats().get('allocation.all.allocat
 SECONDS = 120  # to answer a line asked of a kernel
 
 pytest.register_assert_rewrite("tests.support")  # before anything imports them
-asked = device.asked()
+os.environ["ATTNBOOK_DEVICE"] = os.environ.get("ATTNBOOK_DEVICE") or "cpu"
+on_cpu = os.environ["ATTNBOOK_DEVICE"] == "cpu"
+rehearsed = os.environ.get("ATTNBOOK_REHEARSAL") == "1"
 on_the_gpu: dict[str, int] = {}  # how many tensors each notebook put there
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Stop at once where there is no such device; else let notebooks and exercises use it."""
     config.addinivalue_line("markers", "on_cpu: it speaks of the CPU, and never runs on a GPU")
-    if trouble := device.trouble():
-        pytest.exit(trouble, returncode=1)
-    os.environ["ATTNBOOK_DEVICE"] = "cpu" if asked == "cpu" else "cuda"
-    if asked == "rehearsal":
+    if rehearsed:
         from tests.support import rehearsal
 
         rehearsal.start()
+    try:
+        attnbook.device()
+    except (ValueError, RuntimeError) as error:
+        pytest.exit(f"{error} (PyTorch {torch.__version__})", returncode=1)
 
 
 class Proof(pytest.Item):
@@ -65,7 +68,7 @@ def ask(notebook: IPyNbFile, expression: str, code: str = "") -> int:
 def pytest_make_collect_report(collector: pytest.Collector):
     """Add the proof after the cells of each notebook."""
     report = yield
-    if isinstance(collector, IPyNbFile) and asked != "cpu" and report.result:
+    if isinstance(collector, IPyNbFile) and not on_cpu and report.result:
         report.result.append(Proof.from_parent(collector, name="on the GPU"))
     return report
 
@@ -75,16 +78,16 @@ def pytest_runtest_setup(item: pytest.Item):
     """In a rehearsal, let a notebook's kernel play the GPU before its first cell."""
     result = yield
     notebook = item.parent
-    if asked == "rehearsal" and isinstance(notebook, IPyNbFile) and item.name == "Cell 0":
+    if rehearsed and isinstance(notebook, IPyNbFile) and item.name == "Cell 0":
         ask(notebook, "1", REHEARSAL)
     return result
 
 
 def pytest_report_header() -> str:
     """The device, by name."""
-    if asked == "cpu":
+    if on_cpu:
         return "device: CPU"
-    return f"device: {torch.cuda.get_device_name()} ({asked}), torch {torch.__version__}"
+    return f"device: {torch.cuda.get_device_name()}, torch {torch.__version__}"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
