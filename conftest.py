@@ -1,6 +1,7 @@
 """Which device the tests compute on: ATTNBOOK_DEVICE=cpu, the default, or cuda.
 
-With ATTNBOOK_REHEARSAL=1 besides, the CPU plays the GPU. On CUDA each notebook has one test more, after its last cell: that it did use the GPU.
+With ATTNBOOK_REHEARSAL=1 besides, the CPU plays the GPU. On CUDA each notebook has one test more,
+after its last cell: that it did use the GPU.
 """
 
 import os
@@ -10,7 +11,6 @@ import pytest
 import torch
 from nbval.plugin import IPyNbFile
 
-import attnbook
 from tools.common import ROOT
 
 REHEARSAL = (
@@ -34,6 +34,8 @@ def pytest_configure(config: pytest.Config) -> None:
         from tests.support import rehearsal
 
         rehearsal.start()
+    import attnbook  # only now: the rehearsal changes PyTorch
+
     try:
         attnbook.device()
     except (ValueError, RuntimeError) as error:
