@@ -1,20 +1,19 @@
 # The attention book. `make` alone prints what there is.
-# Every target first brings the environment in .venv up to date; see tools/bootstrap.py.
+# Every target first makes the environment in .venv if it is out of date; see tools/bootstrap.py.
 
 PYTHON ?= python3
 PORT ?= 8000
 BIN := .venv/bin
 
 # DEVICE=cuda runs tests and notebooks on a GPU, DEVICE=rehearsal on a GPU played by the CPU.
-ifdef DEVICE
-export ATTNBOOK_DEVICE := $(DEVICE:rehearsal=cuda)
-export ATTNBOOK_REHEARSAL := $(if $(filter rehearsal,$(DEVICE)),1)
+ifeq ($(DEVICE),rehearsal)
+export ATTNBOOK_DEVICE := cuda
+export ATTNBOOK_REHEARSAL := 1
+else ifdef DEVICE
+export ATTNBOOK_DEVICE := $(DEVICE)
 endif
 
-# One worker for each core; see conftest.py.
-PARALLEL := -n auto --dist loadfile
-
-.PHONY: help env device validate book serve pdf lab run nbval check test bench lighthouse wheel links upgrade lock zip clean
+.PHONY: help env validate book serve pdf lab run nbval check test bench lighthouse wheel links upgrade lock zip clean
 
 help:
 	@echo "make book        build the book: open _build/html/index.html"
@@ -23,7 +22,7 @@ help:
 	@echo "make pdf         print the whole book: _build/attention-book.pdf  (needs Chromium)"
 	@echo "make lab         open your own copies of the chapters in JupyterLab (in my/)"
 	@echo "make test        everything below that checks: check, unit tests, notebooks, browser"
-	@echo "make check       lint, format, types, the rules for notebooks, the workflows on GitHub"
+	@echo "make check       lint, format, types, the rules for notebooks, the lock, the workflows"
 	@echo "make nbval       run the notebooks again and compare every output  (DEVICE=cuda)"
 	@echo "make run         run the notebooks again and write their outputs  (NB=... FORCE=1)"
 	@echo "make validate    run library and notebooks, and write the result into book/validation.md"
@@ -38,9 +37,6 @@ help:
 env:
 	@command -v $(PYTHON) >/dev/null || { echo "attention book: there is no $(PYTHON) here; install Python 3.11 or newer" >&2; exit 1; }
 	@$(PYTHON) tools/bootstrap.py $(if $(filter file,$(origin PYTHON)),,--this-python)
-
-device: env
-	@$(BIN)/python -m tools.device
 
 # After a failure Sphinx would not repeat the warnings of pages it has read: it reads all again.
 book: env
@@ -63,20 +59,16 @@ lab: env
 run: env
 	@$(BIN)/python -m tools.run $(if $(FORCE),--force) $(NB)
 
-nbval: device
-	@$(BIN)/pytest $(PARALLEL) --nbval $(or $(NB),book)
+nbval: env
+	@$(BIN)/pytest -n auto --nbval $(or $(NB),book)
 
 check: env
-	@$(BIN)/ruff check
-	@$(BIN)/ruff format --check
-	@$(BIN)/mypy
-	@$(BIN)/python -m tools.rules
-	@$(BIN)/python -m tools.workflows
+	@$(BIN)/python -m tools.check
 
-test: device check book
-	@$(BIN)/pytest $(PARALLEL) --nbval book tests
+test: check book
+	@$(BIN)/pytest -n auto --nbval book tests
 
-validate: device
+validate: env
 	@$(BIN)/python -m tools.validate
 
 bench: env

@@ -1,10 +1,10 @@
-"""Which device the tests compute on, and how they are spread over the cores.
+"""Which device the tests compute on, and how they share the cores.
 
-ATTNBOOK_DEVICE=cuda: each notebook has one test more, after its last cell, that it used the GPU.
-ATTNBOOK_REHEARSAL=1 besides: the CPU plays the GPU.
+ATTNBOOK_DEVICE is cpu, the default, or cuda. On CUDA each notebook has one test more, after its
+last cell: that it did use the GPU. With ATTNBOOK_REHEARSAL=1 besides, the CPU plays the GPU.
 
-`make test` runs as many workers as there are cores (pytest-xdist), each with one thread; a file's
-tests, and a notebook's cells, stay together.
+`make test` runs a worker for each core (pytest-xdist), each with one thread. A file's tests, and a
+notebook's cells, stay together.
 """
 
 import os
@@ -14,7 +14,6 @@ import pytest
 import torch
 from nbval.plugin import IPyNbFile
 
-from tools import device
 from tools.common import ROOT
 
 REHEARSAL = (
@@ -25,21 +24,27 @@ ALLOCATED = "__import__('torch').cuda.memory_stats().get('allocation.all.allocat
 SECONDS = 120  # to answer a line asked of a kernel
 
 pytest.register_assert_rewrite("tests.support")  # before anything imports them
-if "PYTEST_XDIST_WORKER" in os.environ:  # the cores are busy with the other workers
+if "PYTEST_XDIST_WORKER" in os.environ:  # the other cores are busy with the other workers
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # for kernels and other processes
     torch.set_num_threads(1)
+os.environ["ATTNBOOK_DEVICE"] = os.environ.get("ATTNBOOK_DEVICE") or "cpu"
+on_cpu = os.environ["ATTNBOOK_DEVICE"] == "cpu"
+rehearsed = os.environ.get("ATTNBOOK_REHEARSAL") == "1"
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Stop at once where there is no such device; else let notebooks and exercises use it."""
     config.addinivalue_line("markers", "on_cpu: it speaks of the CPU, and never runs on a GPU")
-    if problem := device.problem():
-        pytest.exit(problem, returncode=1)
-    os.environ["ATTNBOOK_DEVICE"] = device.requested()  # the CPU too, on a machine with a GPU
-    if device.rehearsing():
+    if rehearsed:
         from tests.support import rehearsal
 
         rehearsal.start()
+    import attnbook  # only now: the rehearsal changes PyTorch
+
+    try:
+        attnbook.device()
+    except (ValueError, RuntimeError) as error:
+        pytest.exit(f"{error} (PyTorch {torch.__version__})", returncode=1)
 
 
 class Proof(pytest.Item):
@@ -70,7 +75,7 @@ def ask(notebook: IPyNbFile, expression: str, code: str = "") -> int:
 def pytest_make_collect_report(collector: pytest.Collector):
     """Add the proof after the cells of each notebook."""
     report = yield
-    if isinstance(collector, IPyNbFile) and device.requested() == "cuda" and report.result:
+    if isinstance(collector, IPyNbFile) and not on_cpu and report.result:
         report.result.append(Proof.from_parent(collector, name="on the GPU"))
     return report
 
@@ -80,14 +85,14 @@ def pytest_runtest_setup(item: pytest.Item):
     """In a rehearsal, let a notebook's kernel play the GPU before its first cell."""
     result = yield
     notebook = item.parent
-    if device.rehearsing() and isinstance(notebook, IPyNbFile) and item.name == "Cell 0":
+    if rehearsed and isinstance(notebook, IPyNbFile) and item.name == "Cell 0":
         ask(notebook, "1", REHEARSAL)
     return result
 
 
 def pytest_report_header() -> str:
     """The device, by name."""
-    if device.requested() == "cpu":
+    if on_cpu:
         return "device: CPU"
     return f"device: {torch.cuda.get_device_name()}, torch {torch.__version__}"
 
