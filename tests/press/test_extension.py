@@ -38,6 +38,8 @@ See {eq}`eq-two` ($d_k$).
 
 Ask first, they say: **Ask first.**
 
+**Do not** forget: **Ask first.**
+
 |   | one |
 |---|-----|
 | a | b   |
@@ -45,9 +47,10 @@ Ask first, they say: **Ask first.**
 
 ![A square](square.svg)
 
-Two sources[^1].
-
-[^1]: A note.
+```{eval-rst}
+.. [Book] A source, [Book]_.
+.. [Page] Another, [Page]_.
+```
 """,
     "solution.md": "# Solution\n\n:::{solution} 03.scores\nStuck?\n:::\n",
     "square.svg": '<svg xmlns="http://www.w3.org/2000/svg" width="72pt" height="36pt"/>',
@@ -87,7 +90,10 @@ def test_what_the_visitors_and_the_transform_write(book: Path) -> None:
     assert (corner.name, one.name) == ("td", "th")
     assert {cell.name for cell in rest} == {"td"}
     (picture,) = page.select("a span.picture img")
-    assert (picture["width"], picture["height"], picture["alt"]) == ("96", "48", "A square")
+    assert [picture[name] for name in ("width", "height", "alt")] == ["96", "48", "A square"]
+    assert picture["loading"] == "lazy"
+    (sources,) = page.select("[role=list]")
+    assert len(sources.select("[role=listitem]")) == 2
 
 
 def test_hints_and_solution_are_folded_and_the_librarys(book: Path) -> None:
