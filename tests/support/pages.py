@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, R
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
+from tools.chapters import pages
 from tools.common import ROOT
 
 HTML = ROOT / "_build" / "html"
@@ -26,8 +27,7 @@ THEMES = ("light", "dark")
 DESK = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 
-TOC = (ROOT / "_toc.yml").read_text("utf8")
-CHAPTERS = [f"{name}.html" for name in re.findall(r"(?:root|file): *(\S+)", TOC)]
+CHAPTERS = [f"book/{page.stem}.html" for page in pages()]
 PAGES = [*CHAPTERS, "search.html"]
 
 # What the page's policy refuses is an error on the console, also where the browser says nothing
