@@ -1,5 +1,5 @@
 # The attention book. `make` alone prints what there is.
-# Every target first brings the environment in .venv up to date; see tools/bootstrap.py.
+# Every target first makes the environment in .venv if it is out of date; see tools/bootstrap.py.
 
 PYTHON ?= python3
 PORT ?= 8000
@@ -23,7 +23,7 @@ help:
 	@echo "make pdf         print the whole book: _build/attention-book.pdf  (needs Chromium)"
 	@echo "make lab         open your own copies of the chapters in JupyterLab (in my/)"
 	@echo "make test        everything below that checks: check, unit tests, notebooks, browser"
-	@echo "make check       lint, format, types, the rules for notebooks, the workflows on GitHub"
+	@echo "make check       lint, format, types, the rules for notebooks, the lock, the workflows"
 	@echo "make nbval       run the notebooks again and compare every output  (DEVICE=cuda)"
 	@echo "make run         run the notebooks again and write their outputs  (NB=... FORCE=1)"
 	@echo "make validate    run library and notebooks, and write the result into book/validation.md"
@@ -67,11 +67,7 @@ nbval: device
 	@$(BIN)/pytest $(PARALLEL) --nbval $(or $(NB),book)
 
 check: env
-	@$(BIN)/ruff check
-	@$(BIN)/ruff format --check
-	@$(BIN)/mypy
-	@$(BIN)/python -m tools.rules
-	@$(BIN)/python -m tools.workflows
+	@$(BIN)/python -m tools.check
 
 test: device check book
 	@$(BIN)/pytest $(PARALLEL) --nbval book tests

@@ -1,14 +1,14 @@
 """Write requirements-lock.txt: every package of the environment, exact, with its files' hashes.
 
-    make lock
+    make lock                                 after a change in requirements.txt
+    .venv/bin/python -m tools.lock --check    part of `make check`
 
-The readable pins are in requirements.txt, and what nothing may be raised to is in limits.txt. All
-else stays at the version it has in the lock, so that a second run changes nothing. One lock holds
-for every system and for Python 3.11 and newer: a package that only some of them need carries the
-condition.
+The readable pins are in requirements.txt, upper limits in limits.txt. Everything else stays at the
+version it has in the lock, so that a second run changes nothing. One lock holds for every system
+and for Python 3.11 and newer. Binder's pins are copied from requirements.txt.
 
-PyTorch and what its builds bring are left out, because they differ from system to system: its pin
-in requirements.txt is all there is, and tools/bootstrap.py installs it after the lock.
+PyTorch and the packages of its builds differ by system and are left out: its only pin is in
+requirements.txt, and tools/bootstrap.py installs it after the lock.
 """
 
 import hashlib
@@ -19,15 +19,17 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from tools.common import ROOT, UserError
+from tools.common import ROOT, UserError, run_tool
 
 REQUIREMENTS = ROOT / "requirements.txt"
 LOCK = ROOT / "requirements-lock.txt"
+BINDER = ROOT / "binder" / "requirements.txt"
+PIN = re.compile(r"^([\w.-]+)==([^\s;+]+)", re.M)
 OPTIONS = [
     *("--universal", "--python-version", "3.11.0", "--fork-strategy", "fewest"),
     *("--generate-hashes", "--annotation-style", "line", "--no-header"),
 ]
-APART = re.compile(r"(torch|triton|cuda-[\w-]+|nvidia-[\w-]+)==")
+LEFT_OUT = re.compile(r"(torch|triton|cuda-[\w-]+|nvidia-[\w-]+)==")
 HEADER = """\
 # Every package of the book's environment with the hashes of its files; PyTorch is apart, in
 # requirements.txt. Written by `make lock`: do not edit it, change requirements.txt instead.
@@ -36,20 +38,24 @@ HEADER = """\
 
 
 def main() -> int:
-    """Write the lock; return the exit status."""
-    before = LOCK.read_text("utf-8") if LOCK.exists() else ""
-    requirements = REQUIREMENTS.read_text("utf-8")
-    try:
-        after = signed(resolve(requirements, before), requirements)
-    except UserError as error:
-        print(f"attention book: {error} (requirements-lock.txt is as it was)", file=sys.stderr)
-        return 1
-    if after == before:
-        print("requirements-lock.txt is as it was.")
-    else:
-        LOCK.write_text(after, "utf-8", newline="\n")
-        print("requirements-lock.txt is written. Now install it: make env")
+    """Write the lock, or with --check only see whether it fits the requirements."""
+    requirements, before = REQUIREMENTS.read_text("utf-8"), LOCK.read_text("utf-8")
+    if "--check" not in sys.argv:
+        write(requirements, before)
+        same = LOCK.read_text("utf-8") == before
+        print(f"{LOCK.name} is {'as it was.' if same else 'written. Now install it: make env'}")
+    elif signed(before, requirements) != before or binder(requirements) != BINDER.read_text(
+        "utf-8"
+    ):
+        raise UserError(f"{LOCK.name} or binder/requirements.txt is out of date: run make lock")
     return 0
+
+
+def write(requirements: str, before: str) -> None:
+    """Write the lock for these requirements, close to an earlier one, and the pins for Binder."""
+    after = signed(resolve(requirements, before), requirements)
+    LOCK.write_text(after, "utf-8", newline="\n")
+    BINDER.write_text(binder(requirements), "utf-8", newline="\n")
 
 
 def resolve(requirements: str, before: str, *options: str) -> str:
@@ -62,44 +68,30 @@ def resolve(requirements: str, before: str, *options: str) -> str:
             [*command, "--output-file", str(lock), "-"],
             cwd=ROOT,
             input=requirements,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
+            capture_output=True,
             encoding="utf-8",
         )
         if done.returncode:
-            raise UserError(why(done.stderr))
+            raise UserError(f"uv found no versions that fit together: {done.stderr.strip()}")
         return lock.read_text("utf-8")
 
 
-def why(said: str) -> str:
-    """In one line, why uv found no versions."""
-    if re.search(r"error sending request|dns error|UserError to fetch|Connection refused", said):
-        return (
-            "uv reaches no package index: check the network connection, or name your own index in "
-            "UV_DEFAULT_INDEX, then run it again"
-        )
-    lines = [line.strip() for line in said.splitlines() if "warning" not in line and line.strip()]
-    return "no versions fit together: " + " ".join(lines)
-
-
 def signed(packages: str, requirements: str) -> str:
-    """The lock: a header, and the packages that go into it.
-
-    The sum in the header shows an edit by hand, and a forgotten `make lock`.
-    """
+    """The lock of these packages. The sum in its header shows whether it is out of date."""
     blocks = re.split(r"^(?=\S)", packages, flags=re.M)
-    packages = "".join(block for block in blocks if "==" in block and not APART.match(block))
+    packages = "".join(block for block in blocks if "==" in block and not LEFT_OUT.match(block))
     limits = (ROOT / "limits.txt").read_text("utf-8")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    asked = [line.partition("#")[0].strip() for line in (requirements + limits).splitlines()]
-    parts = [*filter(None, asked), *project["dependencies"], *OPTIONS, packages]
+    lines = [line.partition("#")[0].strip() for line in (requirements + limits).splitlines()]
+    parts = [*filter(None, lines), *project["dependencies"], *OPTIONS, packages]
     return HEADER.format(hashlib.sha256("\n".join(parts).encode()).hexdigest()) + packages
 
 
-def packages_of(lock: str) -> str:
-    """The lock without its header."""
-    return lock[len(HEADER.format("x" * 64)) :]
+def binder(requirements: str) -> str:
+    """Binder's requirements, with the versions of these."""
+    pins = dict(PIN.findall(requirements))
+    return PIN.sub(lambda pin: f"{pin[1]}=={pins.get(pin[1], pin[2])}", BINDER.read_text("utf-8"))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_tool(main)

@@ -2,7 +2,7 @@
 
 Each notebook runs under every setting that may move a last digit: one and two threads, plain and
 AVX2 instructions. All runs have to agree, compared the way `make nbval` compares, or nothing is
-written. Then nothing printed or drawn hangs on a rounding boundary of the machine at hand.
+written. So no output depends on how the machine at hand rounds.
 
     make run                              every notebook
     make run NB=book/03_single_head.ipynb
@@ -58,16 +58,18 @@ KEPT_METADATA = ("mystnb",)  # what an author may set for a notebook
 KEPT_CELL_METADATA = ("mystnb", "tags")  # and for a cell; editors leave the rest
 
 
-def settings() -> list[dict[str, str]]:
-    """The environments to run under; the first is the one whose outputs are written."""
-    levels = ["default"]
-    if platform.machine().lower() in ("x86_64", "amd64"):  # elsewhere PyTorch warns about avx2
-        levels.insert(0, "avx2")
-    return [
-        {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads, "ATEN_CPU_CAPABILITY": level}
-        for threads in ("2", "1")
-        for level in levels
-    ]
+def settings() -> dict[str, dict[str, str]]:
+    """The environments to run under, by name; the outputs of the first are the ones written."""
+    x86 = platform.machine().lower() in ("x86_64", "amd64")  # elsewhere PyTorch warns about avx2
+    return {
+        f"{n} threads, {level}": {
+            "OMP_NUM_THREADS": n,
+            "MKL_NUM_THREADS": n,
+            "ATEN_CPU_CAPABILITY": level,
+        }
+        for n in ("2", "1")
+        for level in (["avx2", "default"] if x86 else ["default"])
+    }
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -78,7 +80,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="one setting only, edits expected")
     options = parser.parse_args(arguments)
     paths = options.notebooks or sorted((ROOT / "book").glob("*.ipynb"))
-    environments = settings()[:1] if options.quick else settings()
+    environments = dict([*settings().items()][: 1 if options.quick else None])
     failed = 0
     for path in paths:
         start = time.monotonic()
@@ -86,18 +88,13 @@ def main(arguments: list[str] | None = None) -> int:
             if not (options.force or options.quick):
                 refuse_uncommitted(path)
             changed = update(path, environments)
-        except (UserError, Disagreement, OSError) as error:
+        except (UserError, OSError) as error:
             print(f"{path}: {error}", file=sys.stderr)
             failed += 1
             continue
-        runs = f"{len(environments)} run{'s' * (len(environments) > 1)}"
         word = "written" if changed else "unchanged"
-        print(f"{path}: {word} ({runs}, {time.monotonic() - start:.0f} s)", flush=True)
+        print(f"{path}: {word} ({time.monotonic() - start:.0f} s)", flush=True)
     return 1 if failed else 0
-
-
-class Disagreement(Exception):
-    """Two runs of the same notebook gave different outputs."""
 
 
 def refuse_uncommitted(path: Path) -> None:
@@ -108,14 +105,13 @@ def refuse_uncommitted(path: Path) -> None:
     where = path.resolve().parent
     if subprocess.run(["git", "rev-parse", "HEAD"], cwd=where, capture_output=True).returncode:
         return
-    committed = subprocess.run(
-        ["git", "show", f"HEAD:./{path.name}"], cwd=where, capture_output=True
-    )
-    advice = "commit it first, or say FORCE=1 (it is left as it was)"
-    if committed.returncode:
-        raise UserError(f"is not in the last commit: {advice}")
-    if authored(committed.stdout.decode()) != authored(path.read_text("utf-8")):
-        raise UserError(f"has uncommitted edits in its text, code or metadata: {advice}")
+    command = ["git", "show", f"HEAD:./{path.name}"]
+    done = subprocess.run(command, cwd=where, capture_output=True, encoding="utf-8")
+    if done.returncode or authored(done.stdout) != authored(path.read_text("utf-8")):
+        raise UserError(
+            "has uncommitted edits in its text, code or metadata: commit it first, or say FORCE=1 "
+            "(it is left as it was)"
+        )
 
 
 def authored(text: str) -> Any:
@@ -131,13 +127,21 @@ def authored(text: str) -> Any:
     return notebook
 
 
-def update(path: Path, environments: list[dict[str, str]]) -> bool:
-    """Run a notebook in each environment, compare, write; True if the file's bytes changed."""
+def update(path: Path, environments: dict[str, dict[str, str]]) -> bool:
+    """Run a notebook in each environment, compare, write; True if the file's bytes changed.
+
+    Raises:  UserError, with the cell and the lines that differ, if the runs do not agree
+    """
     before = path.read_bytes()
-    runs = [run(path, read(path), environment) for environment in environments]
-    for environment, other in zip(environments[1:], runs[1:], strict=True):
-        compare(runs[0], other, describe(environments[0]), describe(environment))
-    after = text_of(runs[0]).encode()
+    runs = {name: run(path, read(path), variables) for name, variables in environments.items()}
+    first, result = next(iter(runs.items()))
+    for name, other in runs.items():
+        for cell, diff in differences(result, other, first, name):
+            raise UserError(
+                f"{cell} does not give the same under every setting: print fewer digits, or round "
+                f"before plotting. Nothing was written.\n{diff}"
+            )
+    after = text_of(result).encode()
     if after != before:
         part = path.with_name(f".{path.name}.part")
         part.write_bytes(after)
@@ -180,10 +184,17 @@ def text_of(notebook: NotebookNode) -> str:
 
 
 class ThisPython(AsyncKernelManager):
-    """Starts the kernel that nbval starts: the Python this tool runs in, whatever is installed."""
+    """Starts the kernel that nbval starts: the Python this tool runs in, whatever is installed.
+
+    It is reached by files instead of ports where that is possible, since two kernels that start at
+    the same time may be given the same port.
+    """
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(kernel_spec_manager=NbvalKernelspecManager(), **options)
+        transport = "tcp" if os.name == "nt" else "ipc"
+        super().__init__(
+            kernel_spec_manager=NbvalKernelspecManager(), transport=transport, **options
+        )
 
 
 def run(path: Path, notebook: NotebookNode, environment: Mapping[str, str]) -> NotebookNode:
@@ -210,21 +221,6 @@ def run(path: Path, notebook: NotebookNode, environment: Mapping[str, str]) -> N
     return normalised(notebook)
 
 
-def describe(environment: Mapping[str, str]) -> str:
-    """An environment in words."""
-    threads = environment["OMP_NUM_THREADS"]
-    return f"{threads} thread{'s' * (threads != '1')}, {environment['ATEN_CPU_CAPABILITY']}"
-
-
-def compare(one: NotebookNode, two: NotebookNode, name_one: str, name_two: str) -> None:
-    """Raise `Disagreement`, naming the cell, unless both runs show the same after sanitising."""
-    for cell, shown in differences(one, two, name_one, name_two):
-        raise Disagreement(
-            f"{cell} does not give the same under every setting: "
-            f"print fewer digits, or round before plotting. Nothing was written.\n{shown}"
-        )
-
-
 def differences(
     one: NotebookNode, two: NotebookNode, name_one: str, name_two: str
 ) -> Iterator[tuple[str, str]]:
@@ -234,8 +230,7 @@ def differences(
         left, right = list(compared(a, patterns)), list(compared(b, patterns))
         if left != right:
             lines = difflib.unified_diff(left, right, name_one, name_two, lineterm="", n=0)
-            shown = "\n".join(line[:200] for line in list(lines)[:12])
-            yield f"cell {number} ({a.id})", shown
+            yield f"cell {number} ({a.id})", "\n".join(line[:200] for line in list(lines)[:12])
 
 
 def compared(cell: NotebookNode, patterns: list[tuple[str, str]]) -> Iterator[str]:
