@@ -20,6 +20,7 @@ import platform
 import re
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -33,6 +34,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbformat import NotebookNode
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
 from nbval.plugin import get_sanitize_patterns
+from traitlets.config import Config
 
 from tools.cells import exercises_of, write_exercises
 from tools.common import ROOT, UserError
@@ -184,40 +186,37 @@ def text_of(notebook: NotebookNode) -> str:
 
 
 class ThisPython(AsyncKernelManager):
-    """Starts the kernel that nbval starts: the Python this tool runs in, whatever is installed.
-
-    It is reached by files instead of ports where that is possible, since two kernels that start at
-    the same time may be given the same port.
-    """
+    """Starts the kernel that nbval starts: the Python this tool runs in, whatever is installed."""
 
     def __init__(self, **options: Any) -> None:
-        transport = "tcp" if os.name == "nt" else "ipc"
-        super().__init__(
-            kernel_spec_manager=NbvalKernelspecManager(), transport=transport, **options
-        )
+        super().__init__(kernel_spec_manager=NbvalKernelspecManager(), **options)
 
 
 def run(path: Path, notebook: NotebookNode, environment: Mapping[str, str]) -> NotebookNode:
     """Run every cell in a fresh kernel of this Python, in the notebook's own folder."""
-    client = NotebookClient(
-        notebook,
-        kernel_manager_class=ThisPython,
-        kernel_name=CURRENT_ENV_KERNEL_NAME,
-        extra_arguments=["--log-level=ERROR"],
-        timeout=CELL_TIMEOUT,
-        record_timing=False,
-        coalesce_streams=True,
-        store_widget_state=False,
-        resources={"metadata": {"path": str(path.resolve().parent)}},
-    )
     # What is printed on a CPU is what the book shows, unless the reader asks for a GPU.
-    base = {"ATTNBOOK_DEVICE": "cpu", **os.environ}
-    try:
-        client.execute(env={**base, **environment})
-    except CellExecutionError as error:
-        raise UserError(f"a cell failed, so the file is left as it was\n{error}") from None
-    except (CellTimeoutError, DeadKernelError) as error:
-        raise UserError(f"was not run to its end and is left as it was: {error}") from None
+    variables = {"ATTNBOOK_DEVICE": "cpu", **os.environ, **environment}
+    with tempfile.TemporaryDirectory() as sockets:
+        # Two kernels that start at the same time may be given the same port, but no socket.
+        ipc = {"transport": "ipc", "ip": f"{sockets}/kernel"}
+        client = NotebookClient(
+            notebook,
+            config=Config(KernelManager={} if os.name == "nt" else ipc),
+            kernel_manager_class=ThisPython,
+            kernel_name=CURRENT_ENV_KERNEL_NAME,
+            extra_arguments=["--log-level=ERROR"],
+            timeout=CELL_TIMEOUT,
+            record_timing=False,
+            coalesce_streams=True,
+            store_widget_state=False,
+            resources={"metadata": {"path": str(path.resolve().parent)}},
+        )
+        try:
+            client.execute(env=variables)
+        except CellExecutionError as error:
+            raise UserError(f"a cell failed, so the file is left as it was\n{error}") from None
+        except (CellTimeoutError, DeadKernelError) as error:
+            raise UserError(f"was not run to its end and is left as it was: {error}") from None
     return normalised(notebook)
 
 

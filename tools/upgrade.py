@@ -17,9 +17,8 @@ import textwrap
 
 from tools import lock
 from tools.common import ROOT, UserError, run_tool
-from tools.lock import BINDER, LOCK, PIN, REQUIREMENTS
+from tools.lock import PIN
 
-FILES = (REQUIREMENTS, LOCK, BINDER)
 RESULTS = ROOT / "_build" / "upgrade"
 
 
@@ -52,8 +51,10 @@ def main() -> int:
 
 def git(*command: str) -> str:
     """What a git command says about the files that an upgrade writes."""
-    command = ("git", *command, "--", *map(str, FILES))
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8")
+    files = map(str, (lock.REQUIREMENTS, lock.LOCK, lock.BINDER))
+    done = subprocess.run(
+        ["git", *command, "--", *files], cwd=ROOT, capture_output=True, encoding="utf-8"
+    )
     if done.returncode:
         raise UserError("this is no git checkout, so nothing would remember the old versions")
     return done.stdout
@@ -61,15 +62,15 @@ def git(*command: str) -> str:
 
 def pins() -> dict[str, str]:
     """The version of each package in the lock, and of PyTorch."""
-    text = LOCK.read_text("utf-8") + REQUIREMENTS.read_text("utf-8")
+    text = lock.LOCK.read_text("utf-8") + lock.REQUIREMENTS.read_text("utf-8")
     return {name.lower(): version for name, version in PIN.findall(text)}
 
 
 def raise_pins(package: str | None) -> None:
     """Write the files with the newest versions, of all packages or of one."""
     if package and package not in pins():
-        raise UserError(f"{package} is not among the packages in {LOCK.name}")
-    text, before = REQUIREMENTS.read_text("utf-8"), LOCK.read_text("utf-8")
+        raise UserError(f"{package} is not among the packages in {lock.LOCK.name}")
+    text, before = lock.REQUIREMENTS.read_text("utf-8"), lock.LOCK.read_text("utf-8")
     fixed = {"torch"} - {package}
     at_least = PIN.sub(lambda pin: pin[0] if pin[1] in fixed else f"{pin[1]}>={pin[2]}", text)
     options = ["--upgrade-package", package] if package else ["--upgrade"]
@@ -85,7 +86,7 @@ def raise_pins(package: str | None) -> None:
 
     text = re.sub(PIN.pattern + r"( (?= ))*", newer, text, flags=re.M)
     lock.write(text, resolved)
-    REQUIREMENTS.write_text(text, "utf-8", newline="\n")
+    lock.REQUIREMENTS.write_text(text, "utf-8", newline="\n")
 
 
 def make_environment() -> None:

@@ -1,0 +1,170 @@
+"""tools/run.py writes the outputs of notebooks; tools/copies.py gives a reader copies of them."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from tools import run
+from tools.common import UserError
+from tools.copies import copy_notebooks
+
+
+def write(path: Path, *sources: str) -> Path:
+    """A notebook of these cells."""
+    nbformat.write(new_notebook(cells=[new_code_cell(source) for source in sources]), path)
+    return path
+
+
+def test_a_second_run_changes_no_byte(tmp_path: Path) -> None:
+    path = write(tmp_path / "n.ipynb", "from pathlib import Path", "print(Path.cwd().name, '苹果')")
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells.insert(0, new_markdown_cell("# 苹果"))
+    notebook.cells[2].metadata = {"collapsed": True, "tags": ["hide-input"], "scrolled": False}
+    notebook.metadata = {"kernelspec": {"name": "other", "display_name": "Other"}, "toc": {}}
+    ids = [cell.id for cell in notebook.cells]
+    nbformat.write(notebook, path)
+
+    assert run.main(["--force", str(path)]) == 0
+    first = path.read_bytes()
+    assert run.main(["--quick", str(path)]) == 0
+    assert path.read_bytes() == first
+
+    text = first.decode()
+    assert text.endswith("}\n")
+    assert '\n "cells": [' in text  # indented by one
+    assert f'"{tmp_path.name} 苹果\\n"' in text  # ran in its own folder; no \u escapes
+    after = nbformat.reads(text, as_version=4)
+    assert [cell.id for cell in after.cells] == ids
+    assert [cell.get("execution_count") for cell in after.cells] == [None, 1, 2]
+    assert after.cells[2].metadata == {"tags": ["hide-input"]}
+    assert after.metadata == run.METADATA
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_cell_that_fails_leaves_the_file_and_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "n.ipynb", "print('fine')", "x = 1\nx.shape")
+    before = path.read_bytes()
+    assert run.main(["--quick", str(path)]) == 1
+    assert path.read_bytes() == before
+    assert re.search(r"x\.shape(?s:.*)'int' object has no attribute", capsys.readouterr().err)
+
+
+def test_outputs_that_depend_on_the_setting_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "n.ipynb", "import os", "print(os.environ['OMP_NUM_THREADS'])")
+    before = path.read_bytes()
+    assert run.main(["--force", str(path)]) == 1
+    assert path.read_bytes() == before
+    assert re.search(r"cell 2 .* does not give the same(?s:.*)-2\n\+1", capsys.readouterr().err)
+
+
+def test_the_settings_are_one_thread_and_two_plain_and_avx2(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for machine, levels in ("AMD64", {"avx2", "default"}), ("arm64", {"default"}):
+        monkeypatch.setattr("platform.machine", lambda machine=machine: machine)
+        found = {(s["OMP_NUM_THREADS"], s["ATEN_CPU_CAPABILITY"]) for s in run.settings().values()}
+        assert found == {(threads, level) for threads in "12" for level in levels}
+
+
+def test_uncommitted_edits_are_refused_but_new_outputs_are_not(tmp_path: Path) -> None:
+    def git(*arguments: str) -> None:
+        who = ["-c", "user.name=reader", "-c", "user.email=reader@example.org"]
+        subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    path = write(tmp_path / "n.ipynb", "print(1)")
+    run.refuse_uncommitted(path)  # no checkout, nothing to compare with
+    git("init")
+    git("commit", "--allow-empty", "-m", "empty")
+    with pytest.raises(UserError, match="uncommitted edits"):
+        run.refuse_uncommitted(path)
+    git("add", "n.ipynb")
+    git("commit", "-m", "a notebook")
+    run.refuse_uncommitted(path)
+
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells[0].outputs = [new_output("stream", text="1\n")]
+    notebook.cells[0].execution_count = 1
+    nbformat.write(notebook, path)
+    run.refuse_uncommitted(path)
+
+    notebook.cells[0].source = "print(2)"
+    nbformat.write(notebook, path)
+    edited = path.read_bytes()
+    with pytest.raises(UserError, match="uncommitted edits"):
+        run.refuse_uncommitted(path)
+    assert run.main([str(path)]) == 1
+    assert path.read_bytes() == edited
+
+
+# What nbval compares is what `differences` compares: both use tests/support/nbval.cfg.
+
+PLOT = "plot_lines([1.0, 2.0, 3.0], {'y': [0.0, 0.52, 1.0]}, 'x', 'y')"
+CELLS = {
+    "imports": "from attnbook.figures import plot_lines",
+    "as drawn": PLOT,
+    "tenth flipped": PLOT,
+    "point moved": PLOT,
+    "as printed": "print(0.4917)",
+    "number changed": "print(0.4917)",
+    "output cleared": "print(0.4917)",
+}
+
+
+def test_a_changed_number_and_a_moved_point_are_seen_but_no_flipped_tenth(tmp_path: Path) -> None:
+    path = write(tmp_path / "n.ipynb", *CELLS.values())
+    assert run.main(["--quick", str(path)]) == 0
+    before, notebook = run.read(path), run.read(path)
+    cells = dict(zip(CELLS, notebook.cells, strict=True))
+
+    def redraw(name: str, by: float) -> None:
+        """Move the middle point of the curve down by some points, as another machine would."""
+        drawn = cells[name].outputs[0].data
+        text = drawn["image/svg+xml"]
+        curve = re.search(r'(d="M [\d.]+ [\d.]+  L [\d.]+ )([\d.]+)(  L)', text)
+        assert curve, "the curve is no longer drawn as a path of three points"
+        assert re.search(r"\.[1-8]$", curve.group(2)), "choose a point with a tenth that can flip"
+        moved = f"{curve.group(1)}{float(curve.group(2)) + by:.1f}{curve.group(3)}"
+        text, marks = re.subn(r"(part\d+-)[0-9a-f]{6}", r"\g<1>0a1b2c", text)
+        assert marks, "the ids no longer carry a mark of the picture"
+        drawn["image/svg+xml"] = text.replace(curve.group(), moved)
+
+    redraw("tenth flipped", by=0.1)
+    redraw("point moved", by=1)
+    cells["number changed"].outputs[0].text = "0.4918\n"
+    cells["output cleared"].outputs = []
+    found = [int(cell.split()[1]) for cell, _ in run.differences(before, notebook, "one", "two")]
+    names = [list(CELLS)[number - 1] for number in found]
+    assert names == ["point moved", "number changed", "output cleared"]
+
+
+def test_an_edited_copy_survives_and_a_newer_chapter_is_named(tmp_path: Path) -> None:
+    book, mine = tmp_path / "book", tmp_path / "my"
+    book.mkdir()
+    (book / "01.ipynb").write_text("one")
+    (book / "02.ipynb").write_text("two")
+    assert copy_notebooks(book, mine) == []
+    (mine / "01.ipynb").write_text("one, and my answer")
+    assert copy_notebooks(book, mine) == []  # the chapter is as it was
+
+    (book / "01.ipynb").write_text("one, better")
+    (book / "02.ipynb").write_text("two, better")
+    (book / "03.ipynb").write_text("three")
+    for _ in range(2):
+        lines = copy_notebooks(book, mine)
+        assert [line.partition(" ")[0] for line in lines] == ["01.ipynb", "02.ipynb"]
+        assert "rename my/01.ipynb" in lines[0]
+    assert (mine / "01.ipynb").read_text() == "one, and my answer"
+    assert (mine / "02.ipynb").read_text() == "two"
+    assert (mine / "03.ipynb").read_text() == "three"
+
+    (mine / "02.ipynb").rename(mine / "02_old.ipynb")  # as the line says
+    assert len(copy_notebooks(book, mine)) == 1
+    assert (mine / "02.ipynb").read_text() == "two, better"
