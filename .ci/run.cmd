@@ -3,4 +3,4 @@ rem Everything a change has to pass, on Windows without make: py tools\bootstrap
 cd /d "%~dp0.."
 .venv\Scripts\python -m tools.check || exit /b 1
 .venv\Scripts\jupyter-book build . -W -n --keep-going || exit /b 1
-.venv\Scripts\pytest --nbval tests book || exit /b 1
+.venv\Scripts\pytest -n auto --dist loadfile --nbval book tests || exit /b 1
