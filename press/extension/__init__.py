@@ -8,7 +8,8 @@ widgets     the scripts of interactive figures, on the pages that hold one
 markup      visitors and a transform: pictures that know their size, roles, questions to the reader
 search      an index that also finds Chinese, and the texts around what it finds
 safety      a policy in each page: only the book's own files, and nothing sent anywhere
-styles      one style sheet, with only the rules that the pages use, and the colours of the roles
+styles      one style sheet: what the pages use of the theme's, the book's own, the colours
+licences    of those who wrote the theme and the extensions
 unused      files that no page asks for are deleted
 private     whatever of the above is not promised by Sphinx, its theme or its extensions
 
@@ -17,11 +18,30 @@ Templates that replace some of the theme's are in press/templates, style and scr
 
 from sphinx.application import Sphinx
 
-from . import cards, formulas, links, markup, register, safety, search, styles, unused, widgets
+from . import (
+    cards,
+    formulas,
+    licences,
+    links,
+    markup,
+    register,
+    safety,
+    search,
+    styles,
+    unused,
+    widgets,
+)
+
+PARTS = links, formulas, cards, markup, register, widgets, search, safety, unused, styles, licences
+ENVIRONMENT = 1  # raise it where a change of this folder has to read every page anew
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> dict[str, bool | int]:
     """Register the parts with Sphinx."""
-    for part in (links, formulas, cards, markup, register, widgets, search, safety, unused, styles):
+    for part in PARTS:
         part.setup(app)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {
+        "env_version": ENVIRONMENT,
+        "parallel_read_safe": True,
+        "parallel_write_safe": True,
+    }

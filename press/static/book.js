@@ -93,26 +93,47 @@ if (/Mac|iPhone|iPad/.test(navigator.platform)) {
   for (const key of document.querySelectorAll(".kbd-shortcut__modifier")) key.textContent = "⌘";
 }
 
-// 4 where am I: the section whose heading came last into the upper third of the window
-const entries = new Map();
+// 4 where am I: the section at a line below the header, marked in the list of contents. Over the last
+// screenful the line sinks to the window's bottom, so that short sections there have their turn; and
+// what an address named stays marked where the jump left it. Only sections inside the one that is
+// read are measured: the browser has not laid out those far away.
+const contents = new Map();
 for (const link of document.querySelectorAll("#pst-page-toc-nav a")) {
-  const section = document.getElementById(decodeURIComponent(link.hash.slice(1)));
-  const heading = section?.querySelector("h1, h2, h3, h4, h5, h6");
-  if (heading) entries.set(heading, link);
+  contents.set(document.getElementById(decodeURIComponent(link.hash.slice(1))), link);
 }
-const reading = new IntersectionObserver(
-  (seen) => {
-    const heading = seen.filter((entry) => entry.isIntersecting).pop()?.target;
-    if (!heading) return;
-    for (const [other, link] of entries) {
-      link.classList.toggle("active", other === heading);
-      if (other === heading) link.setAttribute("aria-current", "location");
-      else link.removeAttribute("aria-current");
-    }
-  },
-  { rootMargin: "0px 0px -66% 0px" },
-);
-for (const heading of entries.keys()) reading.observe(heading);
+
+function sectionRead() {
+  const top = parseFloat(getComputedStyle(root).scrollPaddingTop);
+  const rest = root.scrollHeight - innerHeight - scrollY;
+  const target = one("article :target");
+  if (target && Math.abs(Math.min(target.getBoundingClientRect().top - top, rest)) < 2) {
+    return target.closest("section");
+  }
+  const line = Math.max(top, innerHeight - rest) + 2;
+  const begun = (section) => section.getBoundingClientRect().top <= line;
+  let section = one("article section");
+  for (let inner = section; inner; ) {
+    section = inner;
+    inner = [...section.querySelectorAll(":scope > section")].findLast(begun);
+  }
+  return section;
+}
+
+let marked;
+function mark() {
+  let section = sectionRead();
+  while (section && !contents.has(section)) section = section.parentElement;
+  const link = contents.get(section);
+  if (link === marked) return;
+  marked?.classList.remove("active");
+  marked?.removeAttribute("aria-current");
+  link?.classList.add("active");
+  link?.setAttribute("aria-current", "location");
+  marked = link;
+}
+if (contents.size) {
+  for (const event of ["pageshow", "scroll", "resize", "hashchange"]) addEventListener(event, mark);
+}
 
 // 5 what scrolls sideways can be reached with Tab. Until a block is first shown nobody knows
 // whether it does; the observer tells once it has been laid out, and whenever its size or that of

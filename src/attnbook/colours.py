@@ -24,3 +24,17 @@ ROLES: dict[str, Role] = {
     "value": Role(fill="#009E73", light="#007A59", dark="#2CC295"),
     "weights": Role(fill="#CC79A7", light="#A3467B", dark="#E39BC4"),
 }
+
+# What the reader's answer came to, and the boxes of a page: text on a (light, dark) page.
+STATES: dict[str, tuple[str, str]] = {
+    "passed": ("#4A7A16", "#9CC76A"),
+    "failed": ("#B0203C", "#FF8B93"),
+    "info": ("#55606B", "#AEB8C2"),
+}
+BOXES: dict[str, tuple[str, str]] = {
+    "note": ("#5A5F66", "#B4BAC1"),
+    "warning": ("#7D6000", "#DDB94F"),
+    "tip": ("#4A7A16", "#9CC76A"),
+    "exercise": ("#00707F", "#5FC3D3"),
+    "predict": ("#6D4BB0", "#BBA6F0"),
+}

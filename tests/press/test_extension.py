@@ -3,8 +3,10 @@
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import tinycss2
 from py_mini_racer import MiniRacer
 
 from attnbook.colours import ROLES
@@ -231,29 +233,75 @@ def test_what_the_policy_would_refuse_is_a_warning(text: str, refused: bool) -> 
     assert bool(REFUSED.search(text)) == refused
 
 
-def test_the_style_sheet_keeps_what_pages_use_and_drops_the_rest() -> None:
-    css = """
-    a, .used:not(.gone), .gone .used { color: red }
-    .gone > p { color: blue }
-    div:is(.gone, .used) { margin: 0 }
-    @media print { .gone { x: y } #here { x: "}" } }
-    @font-face { font-family: "Font Awesome 6 Free"; src: url(x.woff2) }
-    """
-    kept = styles.trim(css, {"used", "here"})
-    assert [head for head, body in styles.rules(kept)] == [
-        "a,.used:not(.gone)",
+THEME_CSS = """
+@charset "utf-8";
+/* .used { color: red } */
+a, .used:not(.gone), .gone .used, p.gone:is(.used) { color: red; background: url(x.png) }
+.gone > p { color: blue }
+div:is(.gone, .used) { margin: 0 }
+[class*="a,b"] .used { x: y }
+@media print { .gone { x: y } #here { x: "}" } .icon { font: "Font Awesome 6" } }
+@media (width > 1px) { .gone { x: y } }
+@font-face { font-family: "Font Awesome 6 Free"; src: url(x.woff2) }
+@font-face { font-family: Kept; src: url(y.woff2) }
+@keyframes kept { to { opacity: 0 } }
+"""
+
+
+def test_the_theme_keeps_the_rules_that_pages_use_and_loses_the_rest() -> None:
+    rules = tinycss2.parse_stylesheet(THEME_CSS, skip_comments=True)
+    kept = styles.prune(rules, {"used", "here", "icon"})
+    assert [tinycss2.serialize(rule.prelude).strip() for rule in kept] == [
+        "a, .used:not(.gone)",
         "div:is(.gone, .used)",
-        "@media print",
+        '[class*="a,b"] .used',
+        "print",
+        "",
+        "kept",
     ]
-    assert '#here{x: "}"}' in kept
-    assert "Awesome" not in kept
+    text = tinycss2.serialize(kept)
+    assert '#here { x: "}" }' in text
+    assert '.icon { font: "Font Awesome 6" }' in text
+    assert "Free" not in text
 
 
-def test_addresses_in_a_style_sheet_still_lead_to_their_files() -> None:
-    css = 'a{b:url(fonts/x.woff2)} c{d:url("../y.png")} e{f:url("data:image/svg+xml,%3Csvg/%3E")}'
-    assert styles.rebased(css, "_static/katex") == (
-        'a{b:url(katex/fonts/x.woff2)} c{d:url(y.png)} e{f:url("data:image/svg+xml,%3Csvg/%3E")}'
-    )
+@pytest.fixture
+def site_css(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What becomes of two sheets: the theme's, in a folder of its own, and the book's."""
+    (tmp_path / "_static" / "part").mkdir(parents=True)
+    theme = """/*! by someone */ .used, .gone { --a: url(x.woff2); --b: url("../y.png") }
+        p { background: url("data:image/svg+xml,%3Csvg/%3E") } @font-face { src: url('z.woff2') }"""
+    book = ".cell-1 { /* why */ &:hover { color: red } } p { src: url(own.png) }"
+    sheets = {"basic.css": "", "part/theme.css": theme, "book.css": book, "pygments.css": ".gone{}"}
+    for name, css in sheets.items():
+        (tmp_path / "_static" / name).write_text(css, "utf8")
+    (tmp_path / "_static" / "book.js").write_text('element.classList.add("used", "cell-" + i);')
+    files = [SimpleNamespace(filename=f"_static/{name}") for name in sheets]
+    config = SimpleNamespace(html_css_files=[("book.css", {"priority": 800})])
+    builder = SimpleNamespace(globalcontext={"css_files": files[1:]})
+    monkeypatch.setattr(styles, "FIRST", ["_static/basic.css"])
+    styles.join(SimpleNamespace(outdir=tmp_path, config=config, builder=builder), None)  # type: ignore[arg-type]
+    left = {path.name for path in (tmp_path / "_static").rglob("*.css")}
+    assert left == {"pygments.css", "site.css"}
+    return (tmp_path / "_static" / "site.css").read_text("utf8")
+
+
+def test_a_class_made_in_a_script_keeps_the_style_that_the_book_gives_it(site_css: str) -> None:
+    layer, own = site_css.split("}.cell-1", 1)
+    assert "gone" not in site_css
+    assert layer.startswith("/*! by someone */@layer theme {")
+    assert "&:hover { color: red }" in own
+    assert "why" not in own
+
+
+def test_addresses_in_a_style_sheet_still_lead_to_their_files(site_css: str) -> None:
+    assert re.findall(r"url\((.*?)\)", site_css) == [
+        "part/x.woff2",
+        '"part/../y.png"',
+        '"data:image/svg+xml,%3Csvg/%3E"',
+        '"part/z.woff2"',
+        "./own.png",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,144 @@
+"""The list of contents beside a page marks the section that the reader is in."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tools.common import ROOT
+
+pytestmark = pytest.mark.usefixtures("book")
+
+HTML = ROOT / "_build" / "html"
+ADDRESS = (HTML / "book" / "03_single_head.html").as_uri()
+LINKS = "#pst-page-toc-nav a"
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A long chapter, at its beginning."""
+    window = browser.new_context(offline=True, viewport={"width": 1280, "height": 800})
+    page = window.new_page()
+    page.goto(ADDRESS)
+    yield page
+    window.close()
+
+
+@pytest.fixture
+def anchors(page: Page) -> list[str]:
+    """The sections in the list, in their order."""
+    found = page.locator(LINKS).evaluate_all("links => links.map(link => link.hash)")
+    assert len(found) > 10
+    return list(found)
+
+
+def expect_marked(page: Page, anchor: str | None) -> None:
+    """Wait until this link and no other is marked, to the eye and to a screen reader."""
+    marks = page.locator(f"{LINKS}.active, {LINKS}[aria-current]")
+    if anchor is None:
+        expect(marks).to_have_count(0)
+        return
+    expect(page.locator(f'{LINKS}.active[aria-current="location"]')).to_have_attribute(
+        "href", anchor
+    )
+    expect(marks).to_have_count(1)
+
+
+def scroll_into(page: Page, anchor: str, by: int = 30) -> None:
+    """Scroll at once so far that the section began `by` pixels above the line where a jump ends."""
+    page.evaluate(
+        """async ([id, by]) => {
+            const section = document.getElementById(id);
+            const padding = parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop);
+            for (let i = 0; i < 5; i++) {  // what comes near is laid out, and moves what follows
+                scrollBy({top: section.getBoundingClientRect().top - padding + by,
+                          behavior: "instant"});
+                await new Promise(requestAnimationFrame);
+            }
+        }""",
+        [anchor[1:], by],
+    )
+
+
+def test_before_the_first_section_nothing_is_marked(page: Page, anchors: list[str]) -> None:
+    expect_marked(page, None)
+    scroll_into(page, anchors[0])
+    expect_marked(page, anchors[0])
+    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+    expect_marked(page, None)
+
+
+def test_a_fast_scroll_downwards_and_upwards(page: Page, anchors: list[str]) -> None:
+    for i in (1, 7, 4, 5, 0, 9, 8):
+        scroll_into(page, anchors[i])
+        expect_marked(page, anchors[i])
+    scroll_into(page, anchors[8], by=-30)
+    expect_marked(page, anchors[7])
+
+
+def test_a_wheel_passes_each_short_section_at_the_end(page: Page, anchors: list[str]) -> None:
+    page.mouse.move(500, 300)
+    scroll_into(page, anchors[-4])
+    for way, to in ((1, anchors[-4:]), (-1, anchors[-1:-4:-1])):
+        seen = []
+        for _ in range(60):
+            seen += page.locator(f"{LINKS}.active").evaluate_all("links => links.map(l => l.hash)")
+            if seen[-1] == to[-1]:
+                break
+            page.mouse.wheel(0, way * 150)
+            page.evaluate("new Promise((done) => setTimeout(done, 60))")
+        assert list(dict.fromkeys(seen)) == to
+
+
+def test_a_link_in_the_list(page: Page, anchors: list[str]) -> None:
+    for i in (6, 2, -1, -2, 3, -3):  # the last three may all be on the last screen
+        page.locator(LINKS).nth(i).click()
+        expect_marked(page, anchors[i])
+
+
+def test_the_end_of_the_page(page: Page, anchors: list[str]) -> None:
+    page.keyboard.press("End")
+    expect_marked(page, anchors[-1])
+    page.keyboard.press("Home")
+    expect_marked(page, None)
+
+
+@pytest.mark.parametrize("i", [5, -2, -1])
+def test_a_link_from_another_page_and_a_reload(page: Page, anchors: list[str], i: int) -> None:
+    page.goto((HTML / "book" / "index.html").as_uri())
+    page.evaluate(
+        """address => {
+            const link = Object.assign(document.createElement("a"), {href: address});
+            document.body.append(link);
+            link.click();
+        }""",
+        ADDRESS + anchors[i],
+    )
+    page.wait_for_url(re.compile(re.escape(anchors[i])))
+    expect_marked(page, anchors[i])
+    page.reload()
+    expect_marked(page, anchors[i])
+
+
+def test_an_anchor_inside_a_section(page: Page, anchors: list[str]) -> None:
+    inside = page.evaluate(
+        """ids => {
+            for (const id of ids.slice(3)) {
+                const found = document.getElementById(id.slice(1))
+                    .querySelector("figure[id], .exercise[id], [id]:not(section)");
+                if (found) return [id, found.id];
+            }
+        }""",
+        anchors,
+    )
+    section, anchor = inside
+    page.evaluate("anchor => { location.hash = anchor }", anchor)
+    expect_marked(page, section)
+
+
+def test_a_reload_in_the_middle(page: Page, anchors: list[str]) -> None:
+    scroll_into(page, anchors[5], by=100)
+    expect_marked(page, anchors[5])
+    page.reload()
+    expect_marked(page, anchors[5])
