@@ -19,6 +19,7 @@ from pathlib import Path
 from fontTools.subset import Options, Subsetter
 from fontTools.ttLib import TTCollection, TTFont
 
+from attnbook.figures.canvas import FAMILY
 from tools.common import ROOT
 
 NOTO = "/usr/share/fonts/opentype/noto"
@@ -78,12 +79,14 @@ def cut_print(folder: Path) -> None:
 
 
 def cut_figures(folder: Path) -> None:
-    """Write the font of the figures."""
+    """Write the font of the figures, under a name that no font of a system has."""
     wanted = {*LATIN, *map(ord, SIGNS), *map(ord, chinese_of_the_book())}
     for style in ("Regular", "Bold"):
         fonts = TTCollection(folder / f"NotoSansCJK-{style}.ttc").fonts
         font = next(f for f in fonts if " SC" in (f["name"].getDebugName(4) or ""))
         path = ROOT / "src" / "attnbook" / "fonts" / f"NotoSansCJKsc-{style}.otf"
+        for number, text in ((1, FAMILY), (4, f"{FAMILY} {style}")):
+            font["name"].setName(text, number, 3, 1, 0x409)
         names = [0, 1, 2, 3, 4, 5, 6, 13, 14]
         cut(font, wanted, path, layout_features=["kern"], name_IDs=names, desubroutinize=True)
 

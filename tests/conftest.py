@@ -48,14 +48,6 @@ def on_the_device(request, monkeypatch):
         yield
 
 
-@pytest.fixture
-def drawn(monkeypatch):
-    """What the figures display, as SVG text."""
-    texts: list[str] = []
-    monkeypatch.setattr("attnbook.figures.canvas.display", lambda svg: texts.append(svg.data))
-    return texts
-
-
 def pytest_terminal_summary(terminalreporter):
     """What the proof of the exercises counted."""
     if lines := list(proof.table(terminalreporter.stats.get("passed", ()))):

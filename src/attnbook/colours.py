@@ -1,10 +1,12 @@
-"""One colour per role, everywhere: figures, formulas, diagrams and the pages of the book.
+"""Every colour of the book: figures, formulas, diagrams, feedback and pages take theirs from here.
 
-The fills are from the Okabe-Ito palette, which colour-blind readers can tell apart. They are too
-pale for text, so each role has a text colour for light and one for dark pages, both with a
-contrast of at least 4.5 against the page (WCAG 2.2, 1.4.3). A label always stands beside a colour.
+A role has one colour, and nothing without that role wears it: curves, states and boxes have hues
+that lie between those of the roles. Colours of text have a contrast of at least 4.5 against the
+page, light or dark (WCAG 2.2, 1.4.3), curves one of 3 (1.4.11). A label always stands beside a
+colour.
 
-Source:  Okabe and Ito 2008, "Color Universal Design"
+Source:  the roles' fills are Okabe and Ito 2008, "Color Universal Design", which colour-blind
+         readers can tell apart
 """
 
 from typing import NamedTuple
@@ -38,3 +40,12 @@ BOXES: dict[str, tuple[str, str]] = {
     "exercise": ("#00707F", "#5FC3D3"),
     "predict": ("#6D4BB0", "#BBA6F0"),
 }
+
+# Figures are drawn for a light page; the style sheet turns them for a dark one.
+CURVES = ("#222222", "#8A6D00", "#7048B8", "#7C7C7C", "#9B3A3A")
+INK, SOFT = "#222222", "#5A5A5A"  # words and hands, then shapes and ticks
+RULE, GRID = "#C8C8C8", "#DDDDDD"  # lines that divide, then lines that measure
+PAPER, SHADE = "#FFFFFF", "#EFEFEF"
+PLAIN, MARKED = "#B8B8B8", "#8E9CAB"  # areas without a role, then cells that say yes
+WEIGHTS = (PAPER, ROLES["weights"].fill, "#5E1F45")  # from 0 to 1
+SIGNED = ("#8C510A", "#D8B365", PAPER, "#7FB5B5", "#01665E")  # from below zero to above

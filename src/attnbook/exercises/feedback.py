@@ -6,11 +6,13 @@ import textwrap
 from dataclasses import dataclass
 from typing import Literal
 
+from attnbook.colours import STATES
+
 Kind = Literal["passed", "failed", "untouched", "info"]
 
 SIGNS: dict[Kind, str] = {"passed": "✓", "failed": "✗", "untouched": "○", "info": "·"}
-COLOURS: dict[Kind, str] = {"passed": "#009E73", "failed": "#D55E00"}  # others: INFO
-INFO = "#0072B2"
+COLOURS = {kind: light for kind, (light, _) in STATES.items()}
+INFO = COLOURS["info"]  # for others
 
 
 @dataclass(frozen=True)

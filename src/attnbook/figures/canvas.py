@@ -5,36 +5,29 @@ machine it carries no date and no random id, and its coordinates are rounded to 
 The background is transparent, so that the page decides between light and dark.
 """
 
-import dataclasses
 import hashlib
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import torch
 from IPython.display import SVG, display
-from matplotlib import font_manager
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from matplotlib.font_manager import fontManager
+from torch import Tensor
 
-from attnbook.colours import ROLES
+from attnbook.colours import INK, PAPER, PLAIN, ROLES, SOFT
 
 FAMILY = "attention book"  # our font, under a name that no font of a system has
 for _path in sorted((Path(__file__).parent.parent / "fonts").glob("*.otf")):
-    _font = font_manager.ttfFontProperty(font_manager.get_font(_path))
-    font_manager.fontManager.ttflist.append(dataclasses.replace(_font, name=FAMILY))
+    fontManager.addfont(_path)
 
-INK, SOFT, RULE = "#222222", "#5A5A5A", "#C8C8C8"
-WEIGHTS = LinearSegmentedColormap.from_list(
-    "weights", ["#FFFFFF", ROLES["weights"].fill, "#5E1F45"]
-)
-SIGNED = LinearSegmentedColormap.from_list(
-    "signed", ["#8C510A", "#D8B365", "#FFFFFF", "#7FB5B5", "#01665E"]
-)
 STYLE: Any = {
     "font.family": [FAMILY, "DejaVu Sans"],
     "font.size": 10,
@@ -46,14 +39,12 @@ STYLE: Any = {
     "axes.spines.right": False,
     "axes.titlesize": 10.5,
     "axes.titleweight": "bold",
-    "axes.unicode_minus": True,
     "xtick.color": SOFT,
     "ytick.color": SOFT,
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
     "figure.facecolor": "none",
     "axes.facecolor": "none",
-    "savefig.facecolor": "none",
     "legend.frameon": False,
     "svg.fonttype": "path",
     "svg.hashsalt": "attnbook",
@@ -86,6 +77,7 @@ def svg(figure: Figure) -> str:
     letter by its place in the font, which changes when a font gets one more; ours are named by
     their shape.
     """
+    figure.draw_without_rendering()  # a title finds its place, before the layout makes room for it
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
@@ -99,6 +91,25 @@ def svg(figure: Figure) -> str:
     return re.sub(r"(?<=[\"#])(part\d+)\b", rf"\1-{_mark(body)}", body)
 
 
+def numbers(name: str, x: Tensor | Sequence[float], *shape: int, digits: int = 6) -> Tensor:
+    """The numbers of a picture, in the shape that its labels ask for, on the CPU.
+
+    So many digits are more than the eye can see, and few enough to be the same on every machine.
+    """
+    y = torch.as_tensor(x, dtype=torch.float64).detach().cpu()
+    if shape and tuple(y.shape) != shape:
+        raise ValueError(f"{name} has shape {tuple(y.shape)} but its labels ask for {shape}")
+    if not y.numel():
+        raise ValueError(f"{name} has shape {tuple(y.shape)}: there is nothing to draw")
+    return torch.round(y, decimals=digits) + 0.0
+
+
+def side_by_side(figure: Figure, count: int) -> Sequence[Axes]:
+    """Equal panels in one row, with one vertical axis."""
+    axes: Sequence[Axes] = figure.subplots(1, count, squeeze=False, sharey=True)[0]
+    return axes
+
+
 def text_colour(role: str | None) -> str:
     """The text colour of a role on the light page, or ink."""
     return ROLES[role].light if role else INK
@@ -106,19 +117,26 @@ def text_colour(role: str | None) -> str:
 
 def fill_colour(role: str | None) -> str:
     """The fill of a role, or a pale grey."""
-    return ROLES[role].fill if role else "#B8B8B8"
+    return ROLES[role].fill if role else PLAIN
 
 
-def readable_on(colour: tuple[float, ...]) -> str:
-    """Ink or white, whichever reads better on the colour."""
-    luminance = 0.2126 * colour[0] + 0.7152 * colour[1] + 0.0722 * colour[2]
-    return INK if luminance > 0.45 else "#FFFFFF"
+def readable_on(colour: Any) -> str:
+    """Ink or white, whichever reads better on the colour laid on white."""
+    red, green, blue, opacity = to_rgba(colour)
+    luminance = 1 - opacity * (1 - (0.2126 * red + 0.7152 * green + 0.0722 * blue))
+    return INK if luminance > 0.45 else PAPER
 
 
 def bare(axes: Axes) -> None:
     """Take an axes' frame and ticks away, and keep its units square."""
     axes.set_axis_off()
     axes.set_aspect("equal")
+
+
+def arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], **look: Any) -> None:
+    """An arrow from point to point."""
+    look = {"arrowstyle": "-|>", "color": SOFT, "lw": 1, "shrinkA": 0, "shrinkB": 0} | look
+    axes.annotate("", end, start, arrowprops=look)
 
 
 def _mark(text: str) -> str:

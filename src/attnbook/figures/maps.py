@@ -1,123 +1,236 @@
-"""Heat maps: weights (0 to 1) and signed matrices. Row 0 stands on top."""
+"""Heat maps, row 0 on top: weights from white, 0, to dark, 1, and signed numbers."""
 
-from collections.abc import Sequence
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-import torch
 from matplotlib.axes import Axes
-from matplotlib.colors import Colormap
+from matplotlib.colors import Colormap, LinearSegmentedColormap
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
 from torch import Tensor
 
-from attnbook.checks import check_tensor
-from attnbook.figures.canvas import SIGNED, WEIGHTS, canvas, readable_on, text_colour
+from attnbook import colours
+from attnbook.colours import PAPER, RULE, SOFT
+from attnbook.figures.canvas import canvas, numbers, readable_on, side_by_side, text_colour
+
+__all__ = ["plot_heads", "plot_maps", "plot_matrix", "plot_positions", "plot_weights"]
+
+WEIGHTS = LinearSegmentedColormap.from_list("weights", colours.WEIGHTS)
+SIGNED = LinearSegmentedColormap.from_list("signed", colours.SIGNED)
+MOST = 4  # maps side by side
+NARROW = 0.4  # inches of a cell that holds .25, but not 0.25
+LONG = 5  # letters of a label that is slanted
 
 
 def plot_weights(
-    weights: Tensor,
-    queries: Sequence[str],
-    keys: Sequence[str] | None = None,
-    title: str | None = None,
+    weights: Tensor, queries: Sequence[str], keys: Sequence[str] | None = None
 ) -> None:
     """Draw who looks where: one row per query, one column per key, 0 white and 1 dark.
 
     Shapes:  weights (Lq, Lk), between 0 and 1; queries Lq labels, keys Lk labels (default queries)
-    Raises:  TypeError, ValueError if the sizes or the values do not fit
+    Raises:  ValueError if the sizes or the values do not fit
     """
-    keys = queries if keys is None else keys
-    x = _matrix("weights", weights, queries, keys)
-    if x.numel() and not 0 <= x.min() <= x.max() <= 1 + 1e-6:
-        raise ValueError(
-            f"weights lie between {x.min():.4g} and {x.max():.4g}: they must be between 0 and 1"
-        )
-    with canvas(*_size(x)) as figure:
-        axes = figure.subplots()
-        draw_cells(axes, x, queries, keys, WEIGHTS, 0.0, 1.0, "{:.2f}")
-        axes.set_ylabel("query: who looks", color=text_colour("query"))
-        axes.set_xlabel("key: what is looked at", color=text_colour("key"))
-        if title:
-            axes.set_title(title)
+    _draw_weights([("", weights)], queries, keys)
+
+
+def plot_maps(
+    maps: Mapping[str, Tensor], queries: Sequence[str], keys: Sequence[str] | None = None
+) -> None:
+    """Draw up to four maps of weights side by side, each under its name.
+
+    Shapes:  each map (Lq, Lk), between 0 and 1; queries Lq labels, keys Lk labels (default queries)
+    Raises:  ValueError if there are none or too many, or sizes or values do not fit
+    """
+    _draw_weights(list(maps.items()), queries, keys)
+
+
+def plot_heads(
+    weights: Tensor,
+    queries: Sequence[str],
+    keys: Sequence[str] | None = None,
+    titles: Sequence[str] | None = None,
+) -> None:
+    """Draw the maps of up to four heads side by side.
+
+    Shapes:  weights (H, Lq, Lk), between 0 and 1; queries Lq labels, keys Lk labels (default
+             queries), titles H (default "head 0", "head 1", …)
+    Raises:  ValueError if there are too many heads, or sizes or values do not fit
+    """
+    titles = [f"head {h}" for h in range(len(weights))] if titles is None else titles
+    if len(titles) != len(weights):
+        raise ValueError(f"{len(titles)} titles for {len(weights)} heads: each head needs one")
+    _draw_weights(list(zip(titles, weights, strict=True)), queries, keys)
 
 
 def plot_matrix(
-    matrix: Tensor,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    title: str | None = None,
-    digits: int | None = 1,
+    matrix: Tensor, rows: Sequence[str], columns: Sequence[str], digits: int | None = 1
 ) -> None:
     """Draw signed numbers, brown below zero and green above; `digits=None` draws no numbers.
 
     Shapes:  matrix (N, M); rows N labels, columns M labels
-    Raises:  TypeError, ValueError if the sizes do not fit
+    Raises:  ValueError if the sizes do not fit
     """
-    x = _matrix("matrix", matrix, rows, columns)
-    limit = float(x.abs().max()) if x.numel() else 1.0
-    pattern = "" if digits is None else f"{{:.{digits}f}}"
-    with canvas(*_size(x)) as figure:
+    x = numbers("matrix", matrix, len(rows), len(columns))
+    limit = float(x.abs().max()) or 1.0
+    _, *size = fit(rows, columns)
+    with canvas(*size) as figure:
         axes = figure.subplots()
-        draw_cells(axes, x, rows, columns, SIGNED, -limit, limit, pattern)
-        if title:
-            axes.set_title(title)
+        write = None if digits is None else lambda value: signed(value, f".{digits}f")
+        draw_cells(axes, x, SIGNED, -limit, limit, write=write)
+        label_cells(axes, rows, columns)
+
+
+def plot_positions(encoding: Tensor) -> None:
+    """Draw a positional encoding: one row per position, brown −1, white 0, green +1.
+
+    Shapes:  encoding (L, d_model), between −1 and 1
+    Raises:  ValueError if it is no matrix, is empty, or leaves −1 … 1
+    """
+    x = numbers("encoding", encoding, digits=1)
+    if x.dim() != 2:
+        raise ValueError(f"encoding has shape {tuple(x.shape)}: it must be (L, d_model)")
+    check_range("encoding", x, -1, 1)
+    n_rows, n_columns = x.shape
+    wide, high = min(0.5, 4.6 / n_columns), min(0.5, 4.6 / n_rows)  # inches of a cell
+    with canvas(max(4.4, 1.6 + wide * n_columns), 0.8 + high * n_rows) as figure:
+        axes = figure.subplots()
+        for value, name in ((-1.0, "−1"), (0.0, "0"), (1.0, "+1")):
+            axes.plot([], [], "s", color=SIGNED((value + 1) / 2), markeredgecolor=SOFT, label=name)
+        _paint(axes, x)
+        frame(axes, n_rows, n_columns)
+        for axis, count in ((axes.xaxis, n_columns), (axes.yaxis, n_rows)):
+            step = next(s for s in (1, 2, 4, 8, 16, 32, 64, count) if count <= 9 * s)
+            axis.set_ticks(
+                [i + 0.5 for i in range(0, count, step)], map(str, range(0, count, step))
+            )
+        axes.set_xlabel("column i: fast hands on the left, slow ones on the right")
+        axes.set_ylabel("position t")
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), handletextpad=0.1)
 
 
 def draw_cells(
     axes: Axes,
     x: Tensor,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    colours: Colormap,
-    low: float,
-    high: float,
-    pattern: str,
+    shades: Colormap,
+    low: float = 0.0,
+    high: float = 1.0,
+    *,
+    corner: tuple[float, float] = (0, 0),
+    width: float = 1.0,
+    edge: str = PAPER,
+    fontsize: float = 8.0,
+    write: Callable[[float], str] | None = None,
 ) -> None:
-    """Draw one coloured square per number, with the number in it where `pattern` is given."""
-    n_rows, n_columns = x.shape
-    axes.pcolormesh(x.numpy(), cmap=colours, vmin=low, vmax=high, edgecolors="white", linewidth=0.8)
+    """Draw one coloured cell per number, row 0 on top, with what `write` makes of it inside.
+
+    Shapes:  x (rows, columns), or (rows, columns, 3) for red, green and blue
+    """
+    across = [corner[0] + j * width for j in range(x.size(1) + 1)]
+    down = [corner[1] + i for i in range(x.size(0) + 1)]
+    look: dict[str, Any] = {"cmap": shades, "vmin": low, "vmax": high, "edgecolors": edge}
+    axes.pcolormesh(across, down, x.numpy(), linewidth=0.8, **look)
+    if write is None:
+        return
+    look = {"ha": "center", "va": "center", "fontsize": fontsize}
+    for top, row in zip(down, x.tolist(), strict=False):
+        for left, value in zip(across, row, strict=False):
+            ink = readable_on(shades((value - low) / (high - low)))
+            axes.text(left + width / 2, top + 0.5, write(value), color=ink, **look)
+
+
+def fit(
+    rows: Sequence[str], columns: Sequence[str], count: int = 1, most: float = 0.46
+) -> tuple[float, float, float]:
+    """The side of a cell, and the width and height of so many maps with their labels, in inches."""
+    left, longest = 0.6 + 0.075 * max(map(len, rows)), max(map(len, columns))
+    slanted = (0.06 * len(columns[-1]), 0.25 + 0.05 * longest)
+    beside, above = slanted if longest > LONG else (0.1, 0.4)
+    cell = min(most, (6.8 - left - count * beside) / (count * len(columns)))
+    return cell, left + count * (cell * len(columns) + beside), above + cell * len(rows) + 0.5
+
+
+def frame(axes: Axes, n_rows: int, n_columns: int) -> None:
+    """Fit the axes to cells, with row 0 on top and the columns named above them."""
     axes.set_xlim(0, n_columns)
     axes.set_ylim(n_rows, 0)
-    axes.set_aspect("equal")
-    axes.xaxis.set_ticks_position("top")
+    axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
-    long = max(map(len, columns), default=0) > 5
-    axes.set_xticks(
-        [i + 0.5 for i in range(n_columns)],
-        columns,
-        rotation=40 if long else 0,
-        ha="left" if long else "center",
-    )
-    axes.set_yticks([i + 0.5 for i in range(n_rows)], rows)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    if not pattern:
-        return
-    for i, line in enumerate(x.tolist()):
-        for j, value in enumerate(line):
-            shade = colours((value - low) / ((high - low) or 1.0))
-            text = pattern.format(value)
-            text = text.lstrip("-") if float(text) == 0 else text.replace("-", "−")
-            axes.text(
-                j + 0.5,
-                i + 0.5,
-                text,
-                ha="center",
-                va="center",
-                fontsize=8,
-                color=readable_on(shade),
-            )
 
 
-def _matrix(name: str, x: Tensor, rows: Sequence[str], columns: Sequence[str]) -> Tensor:
-    check_tensor(name, x)
-    if tuple(x.shape) != (len(rows), len(columns)):
-        raise ValueError(
-            f"{name} has shape {tuple(x.shape)} but there are {len(rows)} row labels "
-            f"and {len(columns)} column labels"
-        )
-    # Three digits are what the eye can see, and keep the drawn colours the same on every machine.
-    return torch.round(x.detach().cpu().double(), decimals=3) + 0.0
+def label_cells(axes: Axes, rows: Sequence[str], columns: Sequence[str]) -> None:
+    """Name the rows and the columns of square cells; long names above columns are slanted."""
+    frame(axes, len(rows), len(columns))
+    axes.set_aspect("equal")
+    slant = 40 if max(map(len, columns), default=0) > LONG else 0
+    places = [j + 0.5 for j in range(len(columns))]
+    axes.set_xticks(places, columns, rotation=slant, ha="left" if slant else "center")
+    axes.set_yticks([i + 0.5 for i in range(len(rows))], rows)
 
 
-def _size(x: Tensor) -> tuple[float, float]:
-    """Inches for a matrix: square cells, at most 6.4 inches wide."""
-    n_rows, n_columns = x.shape
-    cell = min(0.5, 5.2 / max(n_columns, 1))
-    return 1.2 + cell * n_columns, 0.9 + cell * n_rows
+def signed(value: float, pattern: str) -> str:
+    """A number with a minus sign as long as a plus, and none before a zero."""
+    text = format(value, pattern)
+    return text.lstrip("-") if float(text) == 0 else text.replace("-", "−")
+
+
+def short(value: float, digits: int = 2) -> str:
+    """.25 for 0.25, 1 for 1, and nothing for what would be .00."""
+    text = f"{value:.{digits}f}"
+    return {0.0: "", 1.0: "1"}.get(float(text), text[1:])
+
+
+def check_range(name: str, x: Tensor, low: int, high: int) -> None:
+    """Demand numbers of the range that a colour stands for."""
+    if not low <= x.min() <= x.max() <= high:
+        seen = f"{x.min():.4g} and {x.max():.4g}"
+        raise ValueError(f"{name} lies between {seen}: it must be between {low} and {high}")
+
+
+def _draw_weights(
+    maps: Sequence[tuple[str, Tensor]], queries: Sequence[str], keys: Sequence[str] | None
+) -> None:
+    """One panel per map, with both axes named in the colours of their roles."""
+    keys = queries if keys is None else keys
+    if not 1 <= len(maps) <= MOST:
+        raise ValueError(f"{len(maps)} maps: 1 to {MOST} are drawn side by side")
+    grids = []
+    for name, x in maps:
+        grids.append(numbers(name or "weights", x, len(queries), len(keys)))
+        check_range(name or "weights", grids[-1], 0, 1)
+    cell, width, height = fit(queries, keys, len(maps))
+    narrow = cell < NARROW
+    with canvas(width, height + 0.2) as figure:
+        panels = side_by_side(figure, len(maps))
+        for axes, (title, _), x in zip(panels, maps, grids, strict=True):
+            write = short if narrow else "{:.2f}".format
+            draw_cells(axes, x, WEIGHTS, fontsize=min(8.0, 26 * cell), write=write)
+            label_cells(axes, queries, [_stacked(key) for key in keys] if narrow else keys)
+            axes.spines[:].set(visible=narrow, color=RULE)  # many of its cells may be empty
+            axes.set_title(title)
+        panels[0].set_ylabel("query: who looks", color=text_colour("query"))
+        figure.supxlabel("key: what is looked at", fontsize=10, color=text_colour("key"))
+
+
+def _stacked(label: str) -> str:
+    """A Chinese word from top to bottom, as it may be written: then narrow columns hold it."""
+    return "\n".join(label) if all("\u4e00" <= c <= "\u9fff" for c in label) else label
+
+
+def _paint(axes: Axes, x: Tensor) -> None:
+    """Fill very many cells: one shape per colour, equal neighbours in a column as one piece."""
+    pieces: dict[float, list[Path]] = defaultdict(list)
+    for i, column in enumerate(x.T.tolist()):
+        top = 0
+        for value, run in itertools.groupby(column):
+            bottom = top + len(list(run))
+            corners = [(i, top), (i + 1, top), (i + 1, bottom), (i, bottom), (i, top)]
+            pieces[value].append(Path(corners, closed=True))
+            top = bottom
+    for value in sorted(pieces):
+        shape = Path.make_compound_path(*pieces[value])
+        colour = SIGNED((value + 1) / 2)
+        axes.add_patch(PathPatch(shape, facecolor=colour, edgecolor=colour, linewidth=0.2))

@@ -1,0 +1,68 @@
+"""Bars of scores and weights, one per key, row 0 on top."""
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from torch import Tensor
+
+from attnbook.colours import GRID, SOFT
+from attnbook.figures.canvas import canvas, fill_colour, numbers, side_by_side, text_colour
+from attnbook.figures.maps import signed
+
+__all__ = ["plot_softmax_row", "plot_temperatures"]
+
+
+def plot_softmax_row(scores: Tensor, weights: Tensor, labels: Sequence[str]) -> None:
+    """Draw one row before and after the softmax: scores as bars, then the weights they become.
+
+    Shapes:  scores (Lk,), weights (Lk,), labels Lk
+    Raises:  ValueError if the lengths differ
+    """
+    s, w = numbers("scores", scores, len(labels)), numbers("weights", weights, len(labels))
+    with canvas(6.2, 0.34 * len(labels) + 0.75) as figure:
+        bars = (("scores", s, None), ("weights = softmax(scores)", w, "weights"))
+        for axes, (name, x, role) in zip(side_by_side(figure, 2), bars, strict=True):
+            draw_bars(axes, x.tolist(), role, [signed(v, ".2f") for v in x.tolist()])
+            axes.set_title(name, color=text_colour(role))
+            axes.axvline(0, color=SOFT, linewidth=0.8)
+            axes.set_xticks([])
+            axes.margins(x=0.22)
+            _label_rows(axes, labels)
+
+
+def plot_temperatures(weights: Tensor, titles: Sequence[str], multipliers: Sequence[float]) -> None:
+    """Draw the same row of scores after the softmax, once per multiplier, side by side.
+
+    Shapes:  weights (N, Lk), tensor or NumPy array; titles Lk labels, multipliers N numbers
+    Raises:  ValueError if a size does not fit
+    """
+    rows = numbers("weights", weights, len(multipliers), len(titles)).tolist()
+    with canvas(6.9, 0.22 * len(titles) + 0.7) as figure:
+        panels = side_by_side(figure, len(rows))
+        for axes, row, times in zip(panels, rows, multipliers, strict=True):
+            draw_bars(axes, row, "weights", texts=())
+            axes.set_title(f"scores × {times:.2g}", fontsize=9)
+            axes.set_xlim(0, 1)
+            axes.set_xticks([0, 0.5, 1], ["0", "½", "1"], fontsize=8)
+            axes.set_xlabel("weight", fontsize=8.5, color=text_colour("weights"))
+            axes.axvline(0, color=SOFT, linewidth=0.8)
+            axes.grid(axis="x", color=GRID, linewidth=0.6)
+            axes.set_axisbelow(True)
+            _label_rows(axes, titles)
+
+
+def draw_bars(
+    axes: Axes, lengths: Sequence[float], role: str | None, texts: Sequence[str], left: float = 0
+) -> None:
+    """Draw one bar per row of the colour of a role, each with its text behind it."""
+    middles = [i + 0.5 for i in range(len(lengths))]
+    bars = axes.barh(middles, lengths, left=left, height=0.66, color=fill_colour(role))
+    if texts:
+        axes.bar_label(bars, texts, padding=3, fontsize=8.5, color=text_colour(role))
+
+
+def _label_rows(axes: Axes, labels: Sequence[str]) -> None:
+    axes.set_yticks([i + 0.5 for i in range(len(labels))], labels, fontsize=9)
+    axes.set_ylim(len(labels), 0)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)

@@ -1,0 +1,82 @@
+"""Clock hands: what a pair of columns, a sine and a cosine, says of a position."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.patches import Circle
+from torch import Tensor
+
+from attnbook.colours import CURVES, INK, PAPER, SOFT
+from attnbook.figures.canvas import arrow, bare, canvas, numbers
+
+__all__ = ["plot_clocks", "plot_turns"]
+
+RADIUS = 0.4  # of a dial, in units of the distance between two
+TURN = CURVES[1]
+
+
+def plot_clocks(encoding: Tensor, labels: Sequence[str]) -> None:
+    """Draw each pair of columns as a clock, its hand at (sin, cos): 12 o'clock is position 0.
+
+    Shapes:  encoding (L, d_model), one column of dials per position; labels L
+    Raises:  ValueError if d_model is odd or the sizes do not fit
+    """
+    x = numbers("encoding", encoding, len(labels), encoding.shape[-1])
+    if x.size(1) % 2:
+        raise ValueError(f"encoding has {x.size(1)} columns: each clock hand takes two of them")
+    n_positions, n_pairs = len(labels), x.size(1) // 2
+    with canvas(0.95 * n_positions + 0.9, 0.95 * n_pairs + 0.5) as figure:
+        axes = figure.subplots()
+        bare(axes)
+        for t, label in enumerate(labels):
+            axes.text(t, -0.62, label, ha="center", va="bottom")
+            for k, (sin, cos) in enumerate(x[t].view(-1, 2).tolist()):
+                _dial(axes, t, k)
+                _hand(axes, t, k, sin, cos, color=INK)
+        for k in range(n_pairs):
+            axes.text(-0.6, k, f"pair {k}", ha="right", va="center", color=SOFT)
+        axes.set_xlim(-1.3, n_positions - 0.5)
+        axes.set_ylim(n_pairs - 0.5, -0.9)
+
+
+def plot_turns(before: Tensor, after: Tensor, labels: Sequence[str]) -> None:
+    """Draw hands before (dashed) and after a move, with the turn from one to the other.
+
+    Shapes:  before and after (N, 2), each row (sin, cos) of one hand; labels N
+    Raises:  ValueError if the sizes do not fit
+    """
+    old = numbers("before", before, len(labels), 2).tolist()
+    new = numbers("after", after, len(labels), 2).tolist()
+    with canvas(1.5 * len(labels) + 0.2, 1.9) as figure:
+        axes = figure.subplots()
+        bare(axes)
+        for n, (a, b, label) in enumerate(zip(old, new, labels, strict=True)):
+            _dial(axes, n, 0)
+            _hand(axes, n, 0, *a, color=SOFT, linestyle=(0, (3, 2)))
+            _hand(axes, n, 0, *b, color=INK)
+            _arc(axes, n, math.atan2(*a), math.atan2(*b))
+            axes.text(n, 0.62, label, ha="center", va="center")
+        axes.set_xlim(-0.5, len(labels) - 0.5)
+        axes.set_ylim(0.75, -0.5)
+
+
+def _dial(axes: Axes, x: float, y: float) -> None:
+    axes.add_patch(Circle((x, y), RADIUS, facecolor=PAPER, edgecolor=SOFT, linewidth=0.8))
+    axes.plot([x, x], [y - RADIUS, y - 0.85 * RADIUS], color=SOFT, linewidth=0.8)  # 12 o'clock
+
+
+def _hand(axes: Axes, x: float, y: float, sin: float, cos: float, **look: Any) -> None:
+    tip = (x + 0.8 * RADIUS * sin, y - 0.8 * RADIUS * cos)
+    axes.plot([x, tip[0]], [y, tip[1]], solid_capstyle="round", linewidth=1.8, **look)
+
+
+def _arc(axes: Axes, x: float, start: float, end: float) -> None:
+    """An arrow along the shorter way from one angle to the other; angles run clockwise from 12."""
+    turn = (end - start + math.pi) % (2 * math.pi) - math.pi
+    steps = [start + turn * i / 24 for i in range(25)]
+    xs = [x + 0.45 * RADIUS * math.sin(a) for a in steps]
+    ys = [-0.45 * RADIUS * math.cos(a) for a in steps]
+    axes.plot(xs, ys, color=TURN, linewidth=1.6)
+    arrow(axes, (xs[-3], ys[-3]), (xs[-1], ys[-1]), color=TURN, lw=1.2)

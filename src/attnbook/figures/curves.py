@@ -1,0 +1,132 @@
+"""Curves. Each is told from the others by colour and by dashes, and carries its name."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+from torch import Tensor
+
+from attnbook.colours import CURVES, GRID, RULE, SHADE
+from attnbook.figures.canvas import canvas, numbers
+
+__all__ = ["plot_by_distance", "plot_by_position", "plot_lines", "plot_reach"]
+
+Curves = Mapping[str, Sequence[float] | Tensor]
+
+SIZE = (6.2, 3.2)
+DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (8, 1.5, 1, 1.5)), (0, (10, 2)))
+FLOOR = 1e-9  # of plot_reach: less than that cannot be told from nothing
+
+
+def plot_lines(x: Sequence[float], series: Curves, xlabel: str, ylabel: str, log: str = "") -> None:
+    """Draw up to five named curves over x, their points marked; `log` is "", "x", "y" or "xy".
+
+    Shapes:  x (N,), each series (N,)
+    Raises:  ValueError if there are too many curves or a length differs from x
+    """
+    with canvas(*SIZE) as figure:
+        axes = figure.subplots()
+        draw_curves(axes, x, series, xlabel, ylabel, markers="os^Dv")
+        for letter in log:
+            axes.set(**{f"{letter}scale": "log"})
+        if "x" in log:
+            axes.set_xticks(x, [f"{v:g}" for v in x])
+            axes.minorticks_off()
+        _name_above(axes)
+
+
+def plot_by_distance(distances: Sequence[int], series: Curves, ylabel: str) -> None:
+    """Draw up to five named curves over the distance from a query to a key, 0 marked.
+
+    Shapes:  distances (N,), key's position minus query's, rising; each series (N,)
+    Raises:  ValueError if there are too many curves or a length does not fit
+    """
+    with canvas(*SIZE) as figure:
+        axes = figure.subplots()
+        axes.axvline(0, color=RULE, linewidth=1)
+        xlabel = "distance: the key's position minus the query's"
+        draw_curves(axes, distances, series, xlabel, ylabel)
+        _name_above(axes)
+
+
+def plot_by_position(positions: Sequence[int], series: Curves, ylabel: str, seen: int) -> None:
+    """Draw up to five named curves from 0 to 1 over the position, the first `seen` ones shaded.
+
+    Shapes:  positions (N,), rising; each series (N,)
+    Raises:  ValueError if there are too many curves or a length does not fit
+    """
+    with canvas(*SIZE) as figure:
+        axes = figure.subplots()
+        axes.axvspan(positions[0], seen - 0.5, facecolor=SHADE)
+        middle = (positions[0] + seen) / 2
+        axes.text(middle, 0.5, "seen in training", rotation=90, ha="center", va="center")
+        draw_curves(axes, positions, series, "position t", ylabel)
+        axes.set_ylim(-0.03, 1.05)
+        _name_above(axes)
+
+
+def plot_reach(curves: Curves, xlabel: str, ylabel: str) -> None:
+    """Draw up to five decaying curves on a logarithmic scale, down to a billionth.
+
+    Shapes:  each curve (N,): what is left at distance 0, 1, ..., N - 1
+    Raises:  ValueError if there are too many curves, their lengths differ, or one starts too low
+    """
+    seen = {name: _above(name, curve) for name, curve in curves.items()}
+    with canvas(*SIZE) as figure:
+        axes = figure.subplots()
+        draw_curves(axes, range(max(map(len, curves.values()), default=0)), seen, xlabel, ylabel)
+        _name_ends(axes)
+        axes.set_yscale("log")
+        axes.set_ylim(FLOOR / 3, 2)
+        axes.minorticks_off()
+
+
+def draw_curves(
+    axes: Axes, x: Sequence[float], series: Curves, xlabel: str, ylabel: str, markers: str = ""
+) -> None:
+    """Draw named curves over x, and name both axes."""
+    if not 1 <= len(series) <= len(CURVES):
+        raise ValueError(f"{len(series)} curves: 1 to {len(CURVES)} can be told apart")
+    looks = zip(CURVES, DASHES, markers or [""] * len(CURVES), strict=True)
+    for (name, y), (colour, dashes, marker) in zip(series.items(), looks, strict=False):
+        heights = numbers(f"curve {name!r}", y, len(x), digits=15).tolist()
+        look = {"color": colour, "linestyle": dashes, "marker": marker}
+        axes.plot(x, heights, **look, label=name, linewidth=1.8, markersize=4)
+    axes.xaxis.set_major_locator(MaxNLocator(11, steps=[1, 2, 5, 10], integer=True))
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel(ylabel)
+    axes.grid(axis="y", color=GRID, linewidth=0.6)
+
+
+def _above(name: str, curve: Sequence[float] | Tensor) -> Tensor:
+    """The curve up to where it first falls below the floor, and gaps after that."""
+    y = numbers(f"curve {name!r}", curve, digits=15)
+    y[(y < FLOOR).cumsum(0) > 0] = math.nan
+    if y[0].isnan():
+        raise ValueError(f"curve {name!r} starts below {FLOOR:g}")
+    return y
+
+
+def _name_above(axes: Axes) -> None:
+    columns = 2 if len(axes.get_legend_handles_labels()[1]) == 4 else 3
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, fontsize=9, handlelength=3,
+        borderaxespad=0.2,
+    )  # fmt: skip
+
+
+def _name_ends(axes: Axes) -> None:
+    """Each curve's name at its end, the highest first, so that none stands on another."""
+    ends = []
+    for line in axes.lines:
+        heights = [float(y) for y in np.asarray(line.get_ydata()) if y >= FLOOR]
+        ends.append((len(heights) - 1, heights[-1], line))
+    ceiling: dict[int, float] = {}
+    for x, y, line in sorted(ends, key=lambda end: -end[1]):
+        height = min(y, ceiling.get(x, 2.0))
+        ceiling[x] = height / 4
+        look: dict[str, Any] = {"va": "center", "fontsize": 9, "color": line.get_color()}
+        axes.annotate(f"  {line.get_label()}", (x, height), **look)

@@ -1,0 +1,94 @@
+"""Colours: all in one file, readable on both pages, and none of a role on what has no role."""
+
+import ast
+import itertools
+import math
+import re
+
+from matplotlib.colors import is_color_like, to_rgb
+
+from attnbook.colours import BOXES, CURVES, ROLES, STATES
+from tools.common import ROOT
+
+CSS = "".join(path.read_text("utf8") for path in (ROOT / "press" / "static").rglob("*.css"))
+LIGHT, DARK = re.findall(r"--book-page: (#\w{6})", CSS)[:2]
+FILTER = re.search(r"invert\((.*?)\) hue-rotate\(180deg\) saturate\((.*?)\)", CSS)
+INVERT, SATURATE = map(float, FILTER.groups())
+HUE_180 = [[-0.574, 1.43, 0.144], [0.426, 0.43, 0.144], [0.426, 1.43, -0.856]]  # Filter Effects 1
+GREY = [0.213, 0.715, 0.072]
+TO_LMS = [[0.41222, 0.53633, 0.05145], [0.2119, 0.6807, 0.1074], [0.0883, 0.28172, 0.62998]]
+TO_LAB = [[0.21045, 0.79362, -0.00407], [1.978, -2.42859, 0.45059], [0.0259, 0.78277, -0.80868]]
+SIGHTS = {  # Machado, Oliveira and Fernandes 2009
+    "all cones": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+    "no green": [[0.367, 0.861, -0.228], [0.28, 0.673, 0.047], [-0.012, 0.043, 0.969]],
+    "no red": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
+}
+
+
+def times(matrix, colour):
+    return [sum(a * b for a, b in zip(row, colour, strict=True)) for row in matrix]
+
+
+def linear(colour):
+    return [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+
+
+def contrast(one, other):
+    """The contrast of WCAG 2.2."""
+    low, high = sorted(sum(times([[0.2126, 0.7152, 0.0722]], linear(c))) for c in (one, other))
+    return (high + 0.05) / (low + 0.05)
+
+
+def oklab(colour, sight="all cones"):
+    seen = [max(c, 0.0) for c in times(SIGHTS[sight], linear(colour))]
+    return times(TO_LAB, [c ** (1 / 3) for c in times(TO_LMS, seen)])
+
+
+def turned(colour):
+    """A figure's colour on a dark page: what the style sheet's filter makes of it."""
+    inverted = [INVERT + (1 - 2 * INVERT) * c for c in to_rgb(colour)]
+    rotated = [min(max(c, 0), 1) for c in times(HUE_180, inverted)]
+    grey = sum(a * b for a, b in zip(GREY, rotated, strict=True))
+    return [min(max(grey + SATURATE * (c - grey), 0), 1) for c in rotated]
+
+
+def test_colours_are_seen_on_both_pages():
+    roles = ((role.light, role.dark) for role in ROLES.values())
+    for light, dark in (*roles, *STATES.values(), *BOXES.values()):
+        assert contrast(light, LIGHT) >= 4.5, light
+        assert contrast(dark, DARK) >= 4.5, dark
+    for colour in CURVES:
+        assert min(contrast(colour, LIGHT), contrast(turned(colour), DARK)) >= 3, colour
+
+
+def test_curves_are_told_apart_with_any_eyes_and_boxes_with_most():
+    pages = zip(*BOXES.values(), strict=True)
+    palettes = [(CURVES, sight) for sight in SIGHTS] + [(page, "all cones") for page in pages]
+    for palette, sight in palettes:
+        for one, other in itertools.combinations(palette, 2):
+            assert math.dist(oklab(one, sight), oklab(other, sight)) > 0.07, (one, other)
+
+
+def test_no_neutral_colour_has_the_hue_of_a_role():
+    hues = [math.atan2(b, a) for role in ROLES.values() for _, a, b in map(oklab, role)]
+    pairs = [*STATES.values(), *BOXES.values()]
+    for colour in [*CURVES, *itertools.chain(*pairs)]:
+        _, a, b = oklab(colour)
+        turns = [abs(math.remainder(math.atan2(b, a) - hue, 2 * math.pi)) for hue in hues]
+        assert math.hypot(a, b) < 0.03 or min(turns) > math.radians(20), colour
+
+
+def test_colours_stand_in_one_file():
+    package = ROOT / "src" / "attnbook"
+    for path in package.rglob("*.py"):
+        if path != package / "colours.py":
+            assert not re.findall(r"#(?:[0-9A-Fa-f]{3}){1,2}\b", path.read_text("utf8")), path
+    for path in (package / "figures").glob("*.py"):
+        texts = [node.value for node in ast.walk(ast.parse(path.read_text("utf8")))
+                 if isinstance(node, ast.Constant) and isinstance(node.value, str)]  # fmt: skip
+        named = [
+            t
+            for t in texts
+            if len(t) > 1 and t != "none" and is_color_like(t) and not re.match(r"[-+.\d]", t)
+        ]
+        assert not named, path

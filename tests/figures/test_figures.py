@@ -1,0 +1,442 @@
+"""Each figure shows the numbers it was given, where they belong: Matplotlib's objects are asked.
+
+A figure stands in EXAMPLES, which holds it to what all figures promise, and has a test of its own
+for what it alone shows.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.artist import Artist
+from matplotlib.colors import to_hex
+from matplotlib.patches import Rectangle
+
+from attnbook import causal_mask, figures, rotation_matrix, sinusoidal_encoding
+from attnbook.colours import CURVES, INK, MARKED, PAPER, PLAIN, ROLES, SHADE
+from attnbook.figures import canvas
+from attnbook.figures.maps import SIGNED, WEIGHTS
+
+SVG = canvas.svg
+WORDS, KEYS, LONG = ["Life", "is", "short"], ["苹果", "很", "甜", "的"], ["dessert"] * 6
+MAP = torch.tensor([[0.2, 0.3, 0.5, 0.0], [0.125, 0.875, 0.0, 0.0], [0.0, 0.254, 0.746, 0.0]])
+SCORES = torch.tensor([1.5, -0.004, -2.0])
+STEPS = torch.tensor([0.2, 0.9, 0.5, 0.1, 0.0])
+FIVE = {name: STEPS * (i + 1) / 5 for i, name in enumerate("abcde")}
+FOUR = dict.fromkeys(("numbers in the maps", "parameters", "operations", "width"), STEPS)
+DECAY = {"fast": 0.1 ** torch.arange(20.0), "slow": 0.9 ** torch.arange(20.0)}
+PLACES = sinusoidal_encoding(3, 8)
+PAIR, LATER = PLACES[:, 2:4], PLACES[:, 2:4] @ rotation_matrix(3, 8)[2:4, 2:4].T
+MASK = causal_mask(3)
+WIDE = torch.tensor([[True, False, False, True], [True, True, False, False], [False] * 4])
+PICTURE = {"a picture": torch.tensor([[[1.0, 0, 0], [0, 1, 0]], [[0, 0, 1], [1, 1, 1]]])}
+LOOKS = torch.tensor([[0.3, 0.04], [0.2, 1.0]])
+IDS, TABLE = [2, 0, 1, 1], torch.arange(12.0).reshape(3, 4) - 5
+QUERY, KEY = torch.tensor([0.8, -0.5]), torch.tensor([[2.0, 0.0], [1.0, 1.0], [0.0, 2.0]])
+VALUE, MIX = torch.arange(12.0).view(3, 4) * 3, (KEY @ QUERY).softmax(-1)
+LOOKUP = {"query": QUERY, "key": KEY, "scores": KEY @ QUERY, "weights": MIX, "value": VALUE}
+LOOKUP["output"] = MIX @ VALUE
+LABELS = {"titles": ["a", "b", "c"], "topics": ["t", "u"], "contents": ["x", "y", "z", "w"]}
+Q, K = ("Q", 6, 24, "query"), ("Kᵀ", 24, 6, "key")
+
+
+# What is drawn, the numbers that move it, and the roles whose colours it wears.
+NONE, MATCH, MAPS, ALL = set(), {"query", "key"}, {"query", "key", "weights"}, set(ROLES)
+N = torch.tensor(7.05)
+EXAMPLES = {
+    "weights": (lambda x: figures.plot_weights(x, WORDS, KEYS), MAP, MAPS),
+    "long names": (lambda x: figures.plot_maps({"a": x}, LONG[3:], LONG[2:]), MAP, MAPS),
+    "heads": (lambda x: figures.plot_heads(x, LONG, LONG), MAP.repeat(2, 2, 2)[..., :6], MAPS),
+    "stacked": (lambda x: figures.plot_heads(x, WORDS, KEYS * 2), MAP.repeat(2, 1, 2), MAPS),
+    "matrix": (lambda x: figures.plot_matrix(x, WORDS, KEYS), MAP - 0.4, NONE),
+    "positions": (figures.plot_positions, sinusoidal_encoding(12, 8), NONE),
+    "lines": (lambda x: figures.plot_lines(range(5), FIVE | {"b": x}, "x", "y"), STEPS, NONE),
+    "four": (lambda x: figures.plot_lines(STEPS + 1, FOUR | {"a": x}, "", "", "x"), STEPS, NONE),
+    "distance": (lambda x: figures.plot_by_distance(range(-2, 3), {"a": x}, "y"), STEPS, NONE),
+    "position": (lambda x: figures.plot_by_position(range(5), {"a": x}, "y", 3), STEPS, NONE),
+    "reach": (lambda x: figures.plot_reach({"a": x, "b": STEPS}, "", ""), STEPS + 0.1, NONE),
+    "scores": (lambda x: figures.plot_softmax_row(x, MAP[0, :3], WORDS), SCORES, {"weights"}),
+    "temperatures": (lambda x: figures.plot_temperatures(x, KEYS, [1, 3, 9]), MAP, {"weights"}),
+    "shapes": (lambda x: figures.plot_shapes(Q, "@", ("K", int(x), 6, "key")), N, MATCH),
+    "head": (lambda x: figures.plot_head(WORDS, KEYS, 9, int(x), 1, 2), N, ALL),
+    "split": (lambda x: figures.plot_split(WORDS, 3, int(x), row=1), N, {"query"}),
+    "steps": (lambda x: figures.plot_steps([("mix", "D", "value")] * int(x)), N, {"value"}),
+    "clocks": (lambda x: figures.plot_clocks(x, WORDS), PLACES, NONE),
+    "turns": (lambda x: figures.plot_turns(x, LATER, WORDS), PAIR, NONE),
+    "masks": (lambda x: figures.plot_masks({"a": WIDE, "b": x > 0.15}, WORDS, KEYS), MAP, MATCH),
+    "leaks": (lambda x: figures.plot_leaks({"a": x[:, :3] > 0.15}, MASK, WORDS), MAP, NONE),
+    "patches": (lambda x: figures.plot_patches(PICTURE | {"looks": x}), LOOKS, NONE),
+    "embedding": (lambda x: figures.plot_embedding(x, IDS, WORDS), TABLE / 20, NONE),
+    "look-up": (lambda x: figures.plot_lookup(**LOOKUP | {"key": x}, **LABELS), KEY, ALL),
+}
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The figures that were drawn, caught before they become SVG."""
+    seen = []
+    monkeypatch.setattr(canvas, "svg", lambda figure: seen.append(figure) or "<svg/>")
+    monkeypatch.setattr(canvas, "display", lambda svg: None)
+    return seen
+
+
+def test_every_figure_has_an_example():
+    named = {name for plot, *_ in EXAMPLES.values() for name in plot.__code__.co_names}
+    named |= {plot.__name__ for plot, *_ in EXAMPLES.values()}
+    assert {name for name in dir(figures) if name.startswith("plot_")} <= named
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_what_every_figure_promises(name, drawn):
+    """A number moves it, noise does not, nothing is cut off, and role colours mean roles."""
+    draw, x, roles = EXAMPLES[name]
+    moved = x.clone()
+    moved.view(-1)[0] -= 0.1
+    for numbers in (x, x.double() + 1e-9 * (x.abs() < 0.9), moved):
+        assert draw(numbers) is None
+    figure, noisy, other = drawn
+    assert SVG(figure) == SVG(noisy) != SVG(other)
+    box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+    assert -0.02 < box.x0 < box.x1 < width + 0.02
+    assert -0.02 < box.y0 < box.y1 < height + 0.02
+    worn = set()
+    for artist in figure.findobj(Artist):
+        for part in ("color", "facecolor", "edgecolor"):
+            found = getattr(artist, f"get_{part}", list)()
+            found = [found] if isinstance(found, str | tuple) else found
+            worn |= {to_hex(colour).upper() for colour in found}
+    assert {name for name, role in ROLES.items() if worn & {role.fill, role.light}} == roles
+
+
+def cells(axes, which=0):
+    """The numbers of a heat map."""
+    return torch.tensor(axes.collections[which].get_array().data).float()
+
+
+def texts(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+def written(axes):
+    """What stands in the cells, by (row, column)."""
+    found = {(int(t.get_position()[1]), int(t.get_position()[0])): t.get_text() for t in axes.texts}
+    return {place: text for place, text in found.items() if text}
+
+
+def names(axes):
+    """The labels of the rows and of the columns."""
+    ticks = (axes.get_yticklabels(), axes.get_xticklabels())
+    return tuple([label.get_text() for label in labels] for labels in ticks)
+
+
+def boxes(axes, opacity=1.0):
+    """Fill, left, top, width and height of each box of an opacity."""
+    return [
+        (to_hex(box.get_facecolor()).upper(), *box.get_xy(), box.get_width(), box.get_height())
+        for box in axes.patches
+        if isinstance(box, Rectangle) and box.get_facecolor()[3] == opacity
+    ]
+
+
+def arrows(axes):
+    """Where each arrow starts and ends."""
+    return [(text.xyann, text.xy) for text in axes.texts if getattr(text, "arrow_patch", None)]
+
+
+def test_each_weight_stands_in_its_cell_and_colours_it(drawn):
+    figures.plot_weights(MAP.clone().requires_grad_(), WORDS, KEYS)
+    (axes,) = drawn[0].axes
+    assert axes.get_ylim() == (3, 0)  # row 0 on top
+    assert torch.allclose(cells(axes), MAP)
+    assert axes.collections[0].get_clim() == (0, 1)
+    assert to_hex(WEIGHTS(0.0)) == "#ffffff"
+    assert sum(WEIGHTS(1.0)) < sum(WEIGHTS(0.5)) < sum(WEIGHTS(0.2))
+    assert len(written(axes)) == 12
+    assert (written(axes)[1, 0], written(axes)[2, 2]) == ("0.12", "0.75")
+    assert names(axes) == (WORDS, KEYS)
+    assert axes.yaxis.label.get_color() == ROLES["query"].light
+    figures.plot_heads(torch.stack([MAP[:, :3], MAP[:, 1:]]), WORDS, titles=["a", "b"])
+    assert names(drawn[1].axes[0]) == (WORDS, WORDS)  # without keys the queries are the keys
+    assert torch.allclose(cells(drawn[1].axes[1]), MAP[:, 1:])
+    assert [axes.get_title() for axes in drawn[1].axes] == ["a", "b"]
+
+
+def test_narrow_cells_hold_short_numbers_and_upright_chinese(drawn):
+    x = torch.zeros(2, 1, 16)
+    x[0, 0, :4] = torch.tensor([0.996, 0.0049, 0.25, 1.0])
+    figures.plot_heads(x, ["甜"], [*KEYS, "very"] * 3 + ["a"])
+    first, second = drawn[0].axes
+    assert written(first) == {(0, 0): "1", (0, 2): ".25", (0, 3): "1"}
+    assert written(second) == {}
+    assert names(first)[1][:5] == ["苹\n果", "很", "甜", "的", "very"]
+    assert [axes.get_title() for axes in (first, second)] == ["head 0", "head 1"]
+
+
+def test_signed_numbers_have_a_sign_unless_they_are_zero(drawn):
+    figures.plot_matrix(torch.tensor([[-0.04, -2.0], [1.26, 0.0]]), ["a", "b"], ["c", "d"])
+    figures.plot_matrix(torch.zeros(1, 1), ["a"], ["b"], digits=None)
+    (axes,), (other,) = (figure.axes for figure in drawn)
+    assert written(axes) == {(0, 0): "0.0", (0, 1): "−2.0", (1, 0): "1.3", (1, 1): "0.0"}
+    assert axes.collections[0].get_clim() == (-2, 2)
+    assert written(other) == {}
+
+
+def test_each_cell_of_an_encoding_has_the_colour_of_its_number(drawn):
+    x = torch.tensor([[-1.0, 0.5, 0.0, 1.0, 0.5], [-1.0, -0.5, 1.0, 0.0, 0.5], [0.3, 0.5, 0, 0, 1]])
+    figures.plot_positions(x)
+    (axes,) = drawn[0].axes
+    assert axes.get_ylim() == (3, 0)
+    assert len(axes.patches) == len(x.unique())  # a shape for each colour
+    for (t, i), value in np.ndenumerate(x.double().round(decimals=1)):
+        inside = [p for p in axes.patches if p.get_path().contains_point((i + 0.5, t + 0.5))]
+        assert [to_hex(p.get_facecolor()) for p in inside] == [to_hex(SIGNED((value + 1) / 2))]
+    figures.plot_positions(sinusoidal_encoding(64, 4))  # names nine positions at most
+    assert names(drawn[1].axes[0]) == ([str(t) for t in range(0, 64, 8)], ["0", "1", "2", "3"])
+    assert drawn[1].axes[0].get_yticks()[1] == 8.5
+
+
+def test_curves_differ_in_colour_dashes_and_marker(drawn):
+    figures.plot_lines([1, 2, 4, 8, 16], FIVE, "x", "y", log="xy")
+    (axes,) = drawn[0].axes
+    for line, y in zip(axes.lines, FIVE.values(), strict=True):
+        assert list(line.get_xdata()) == [1, 2, 4, 8, 16]
+        assert list(line.get_ydata()) == pytest.approx(y.tolist())
+    assert tuple(to_hex(line.get_color()).upper() for line in axes.lines) == CURVES
+    assert len({str(line._unscaled_dash_pattern) for line in axes.lines}) == 5
+    assert len({line.get_marker() for line in axes.lines}) == 5
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == list(FIVE)
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert names(axes)[1] == ["1", "2", "4", "8", "16"]
+
+
+def test_the_distance_0_is_marked_and_the_positions_of_training_are_shaded(drawn):
+    figures.plot_by_distance(range(-2, 3), {"a": STEPS}, "y")
+    figures.plot_by_position(range(2, 7), {"a": STEPS}, "y", seen=5)
+    mark, curve = drawn[0].axes[0].lines
+    assert list(mark.get_xdata()) == [0, 0]
+    assert list(curve.get_xdata()) == [-2, -1, 0, 1, 2]
+    (shade,) = drawn[1].axes[0].patches
+    assert (shade.get_x(), shade.get_width()) == (2, 2.5)  # the last seen is 4
+
+
+def test_a_curve_ends_where_it_meets_the_floor_and_has_its_name_there(drawn):
+    fast = DECAY["fast"].clone()
+    fast[15] = 1.0  # what comes back is not drawn
+    figures.plot_reach({"fast": 2 * fast, "slow": DECAY["slow"]}, "x", "y")
+    (axes,) = drawn[0].axes
+    assert axes.get_yscale() == "log"
+    found, slow = (line.get_ydata() for line in axes.lines)
+    assert np.isfinite(found).sum() == 10  # 2e-9 is the last above a billionth
+    assert list(slow) == pytest.approx(DECAY["slow"].tolist())
+    ends = {text.get_text().strip(): text.xy for text in axes.texts}
+    assert ends == {"fast": (9, found[9]), "slow": (19, slow[19])}
+    figures.plot_reach({"a": [1, 0.5], "b": [1, 0.49], "c": [1, 0.48]}, "x", "y")
+    heights = [text.xy[1] for text in drawn[1].axes[0].texts]  # names that do not touch
+    assert heights == pytest.approx([0.5, 0.5 / 4, 0.5 / 16])
+
+
+def test_bars_are_as_long_as_their_numbers(drawn):
+    figures.plot_softmax_row(SCORES, MAP[0, :3], WORDS)
+    figures.plot_temperatures(MAP.numpy(), KEYS, [1, 1 / 3, 10])
+    left, right = drawn[0].axes
+    assert [(fill, width) for fill, *_, width, _ in boxes(left)] == [
+        (PLAIN, pytest.approx(score)) for score in SCORES.tolist()
+    ]
+    assert {fill for fill, *_ in boxes(right)} == {ROLES["weights"].fill}
+    assert left.get_ylim() == (3, 0)
+    assert texts(left) == ["1.50", "0.00", "−2.00"]
+    for axes, row, title in zip(drawn[1].axes, MAP, ("1", "0.33", "10"), strict=True):
+        assert [width for *_, width, _ in boxes(axes)] == pytest.approx(row.tolist())
+        assert (axes.get_title(), axes.get_xlim()) == (f"scores × {title}", (0, 1))
+
+
+def test_shapes_are_to_scale_and_wear_their_roles(drawn):
+    figures.plot_shapes(Q, "@", K, "=", ("S", 6, 6, None))
+    (axes,) = drawn[0].axes
+    (q, *at_q), (k, *at_k), (s, *at_s) = boxes(axes, 0.25)
+    assert (q, k, s) == (ROLES["query"].fill, ROLES["key"].fill, PLAIN)
+    assert (at_q[2:], at_k[2:], at_s[2:]) == ([24, 6], [6, 24], [6, 6])
+    assert axes.get_aspect() == 1
+    assert at_q[0] + 24 < at_k[0]
+    assert at_k[0] + 6 < at_s[0]
+    assert texts(axes) == ["Q", "6 × 24", "@", "Kᵀ", "24 × 6", "=", "S", "6 × 6"]
+
+
+def test_in_a_head_every_number_stands_where_its_row_and_its_column_meet(drawn):
+    figures.plot_head(WORDS, KEYS, 9, 5, 1, 2)
+    (axes,) = drawn[0].axes
+    blocks = [box[1:] for box in boxes(axes, 0.25)]
+    q, k, scores, weights, v, output = blocks
+    assert [box[2:] for box in blocks] == [(9, 3), (4, 9), (4, 3), (4, 3), (5, 4), (5, 3)]
+    assert q[1] == scores[1] == weights[1] == output[1]
+    assert (k[0], v[0]) == (scores[0], output[0])
+    assert boxes(axes) == [(INK, left + 2, top + 1, 1, 1) for left, top, *_ in (scores, weights)]
+    rows = [(left, top + 1, width, 1) for left, top, width, _ in (q, scores, weights, output)]
+    entering = [(k[0] + 2, k[1], 1, 9), (v[0], v[1] + 2, 5, 1)]
+    assert sorted(box[1:] for box in boxes(axes, 0.7)) == sorted(rows + entering)
+
+
+def test_the_split_is_to_scale_and_follows_one_row_into_every_head(drawn):
+    figures.plot_split(WORDS, 4, 5, row=1)
+    (axes,) = drawn[0].axes
+    whole, *heads = (box[1:] for box in boxes(axes, 0.25))
+    assert whole[2:] == (20, 3)
+    assert [head[2:] for head in heads] == [(5, 3)] * 4
+    assert all(low[1] > high[1] + 3 for high, low in itertools.pairwise(heads))
+    rows = [(left, top + 1, width, 1) for left, top, width, _ in (whole, *heads)]
+    assert [box[1:] for box in boxes(axes, 0.7)] == rows
+    assert [line.get_xdata()[0] for line in axes.lines] == [0, 5, 10, 15]
+    assert [end[1] for _, end in arrows(axes)] == [head[1] + 1.5 for head in heads]
+
+
+def test_steps_stand_below_each_other_with_what_they_leave(drawn):
+    figures.plot_steps([("compare", "(Lq, Lk)", None), ("mix", "(Lq, Dv)", "value")])
+    (axes,) = drawn[0].axes
+    first, second = axes.patches
+    assert to_hex(second.get_edgecolor()).upper() == ROLES["value"].fill
+    assert first.get_y() < second.get_y()
+    assert axes.get_ylim() == (2, 0)
+    assert texts(axes) == ["compare", "(Lq, Lk)", "", "mix", "(Lq, Dv)"]  # and one arrow between
+
+
+def hands(axes, dashed=False):
+    """The angle of each hand, clockwise from 12 o'clock, and where it starts."""
+    for line in axes.lines:
+        if line.get_linewidth() == 1.8 and line.is_dashed() == dashed:
+            (x0, x), (y0, y) = line.get_data()
+            yield math.atan2(x - x0, y0 - y), (x0, y0)
+
+
+def test_each_hand_points_at_its_sine_and_cosine(drawn):
+    figures.plot_clocks(PLACES, WORDS)
+    (axes,) = drawn[0].axes
+    angles, centres = zip(*hands(axes), strict=True)
+    expected = [math.atan2(s, c) for s, c in PLACES.view(-1, 2).tolist()]
+    assert angles == pytest.approx(expected, abs=1e-4)
+    assert list(centres) == [(t, pair) for t in range(3) for pair in range(4)]
+    assert axes.get_ylim() == (3.5, -0.9)  # pair 0 on top
+
+
+def test_a_turn_goes_from_the_dashed_hand_to_the_solid_one(drawn):
+    figures.plot_turns(PAIR, LATER, WORDS)
+    (axes,) = drawn[0].axes
+    before, after = ([0.1 * t for t in range(start, start + 3)] for start in (0, 3))
+    assert [a for a, _ in hands(axes, dashed=True)] == pytest.approx(before, abs=1e-5)
+    assert [a for a, _ in hands(axes)] == pytest.approx(after, abs=1e-5)
+    arcs = [line.get_data() for line in axes.lines if line.get_linewidth() == 1.6]
+    for n, (xs, ys) in enumerate(arcs):
+        ends = [math.atan2(xs[i] - n, -ys[i]) for i in (0, -1)]
+        assert ends == pytest.approx([before[n], after[n]], abs=1e-5)
+
+
+def looks(axes):
+    """Colour and hatch of each cell of a grid, row by row."""
+    found = sorted(axes.patches, key=lambda cell: (cell.get_y(), cell.get_x()))
+    return [(to_hex(cell.get_facecolor()).upper(), cell.get_hatch()) for cell in found]
+
+
+def test_a_mask_is_full_where_a_query_may_look_and_hatched_where_not(drawn):
+    figures.plot_masks({"a": WIDE, "b": ~WIDE}, WORDS, KEYS)
+    for axes, mask in zip(drawn[0].axes, (WIDE, ~WIDE), strict=True):
+        look = {True: (MARKED, None), False: (SHADE, "///")}
+        assert looks(axes) == [look[may] for may in mask.flatten().tolist()]
+        assert axes.get_ylim() == (3, 0)
+    (legend,) = drawn[0].legends
+    assert [text.get_text() for text in legend.get_texts()] == ["may look", "may not look"]
+    assert [patch.get_hatch() for patch in legend.get_patches()] == [None, "///"]
+
+
+def test_a_leak_is_dark_and_carries_a_sign(drawn):
+    moved = torch.tensor([[True, True, False], [False, True, False], [True, True, True]])
+    figures.plot_leaks({"some": moved}, MASK, WORDS)
+    (axes,) = drawn[0].axes
+    m, leak, still = MARKED, INK, PAPER
+    assert [fill for fill, _ in looks(axes)] == [m, leak, still, still, m, still, m, m, m]
+    assert written(axes) == {(0, 1): "×"}
+    assert drawn[0].legends[0].get_texts()[0].get_text() == "moved, and must not ×"
+
+
+def test_patches_have_their_colours_and_weights_their_tenths(drawn):
+    figures.plot_patches(PICTURE | {"looks": LOOKS})
+    picture, weights = drawn[0].axes
+    drawn[0].draw_without_rendering()
+    fills = [to_hex(colour) for colour in picture.collections[0].get_facecolors()]
+    assert fills == ["#ff0000", "#00ff00", "#0000ff", "#ffffff"]
+    assert torch.allclose(cells(weights), LOOKS)
+    assert (texts(picture), texts(weights)) == ([], [".3", "", ".2", "1"])
+    assert weights.get_ylim() == (2.1, -0.1)
+
+
+def test_a_look_up_shows_its_numbers_but_no_zeros(drawn):
+    figures.plot_lookup(*(np.asarray(x) for x in LOOKUP.values()), **LABELS)
+    (axes,) = drawn[0].axes
+    shown = (QUERY[None], KEY, VALUE, LOOKUP["output"][None])
+    assert all(torch.allclose(cells(axes, i), x) for i, x in enumerate(shown))
+    assert texts(axes)[:12] == ["0.8", "−0.5", "2", "", "1", "1", "", "2", "", "3", "6", "9"]
+    scores, weights = ([bar.get_width() for bar in bars] for bars in axes.containers)
+    assert scores == pytest.approx([2, 0.375, 0])  # below 0 there is no bar
+    assert weights == pytest.approx((2 * MIX / MIX[0]).tolist(), abs=1e-5)
+
+
+def test_an_embedding_copies_rows_and_each_arrow_starts_at_its_own(drawn):
+    figures.plot_embedding(TABLE, IDS, WORDS)
+    figures.plot_embedding(torch.zeros(3, 4), [0], WORDS)
+    axes, zeros = (figure.axes[0] for figure in drawn)
+    assert torch.allclose(cells(axes, 0), TABLE)
+    assert torch.allclose(cells(axes, 1), TABLE[IDS])
+    assert [mesh.get_clim() for mesh in axes.collections] == [(-6, 6)] * 2
+    expected = [(i + 0.5, place + 0.5) for place, i in enumerate(IDS)]
+    assert [(start[1], end[1]) for start, end in arrows(axes)] == expected
+    assert texts(axes)[:5] == ["table (3, 4)", "X (4, 4)", "Life  0", "is  1", "short  2"]
+    assert zeros.collections[0].get_clim() == (-1, 1)
+
+
+BAD = [
+    ("weights", (MAP, ["a"], KEYS), r"weights has shape \(3, 4\) but its labels ask for \(1, 4\)"),
+    ("weights", (MAP * 2, WORDS, KEYS), "between 0 and 1.75: it must be between 0 and 1"),
+    ("weights", (MAP * torch.nan, WORDS, KEYS), "it must be between 0 and 1"),
+    ("maps", ({}, WORDS), "0 maps: 1 to 4 are drawn side by side"),
+    ("heads", (MAP, WORDS, KEYS), r"head 0 has shape \(4,\) but its labels ask for \(3, 4\)"),
+    ("heads", (MAP[None], WORDS, KEYS, ["a", "b"]), "2 titles for 1 heads"),
+    ("matrix", (MAP[:0], [], KEYS), r"matrix has shape \(0, 4\): there is nothing to draw"),
+    ("positions", (MAP[0],), r"encoding has shape \(4,\): it must be \(L, d_model\)"),
+    ("positions", (MAP * 3,), "between 0 and 2.6: it must be between -1 and 1"),
+    ("lines", ([1, 2], {"a": [1]}, "x", "y"), r"'a' has shape \(1,\) but its labels ask for \(2"),
+    ("lines", ([1], {}, "x", "y"), "0 curves: 1 to 5 can be told apart"),
+    ("by_distance", (range(5), FIVE | {"f": STEPS}, "y"), "6 curves: 1 to 5"),
+    ("reach", ({"a": [1e-12, 1]}, "x", "y"), "curve 'a' starts below 1e-09"),
+    ("softmax_row", (SCORES, SCORES[:2], WORDS), r"weights has shape \(2,\) .* ask for \(3,\)"),
+    ("shapes", ("@",), "number of matrices=0: it must be at least 1"),
+    ("shapes", (("Q", 0, 3, None),), "rows of Q=0: it must be at least 1"),
+    ("steps", ([],), "number of steps=0: it must be at least 1"),
+    ("head", (WORDS, KEYS, 0, 5, 0, 0), "d_k=0: it must be at least 1"),
+    ("head", (WORDS, KEYS, 9, 5, 3, 0), "row=3: it must be between 0 and 2"),
+    ("head", (WORDS, KEYS, 9, 5, 0, -1), "column=-1: it must be between 0 and 3"),
+    ("split", (WORDS, 0, 3, 0), "n_heads=0: it must be at least 1"),
+    ("clocks", (PLACES[:, :5], WORDS), "encoding has 5 columns: each clock hand takes two"),
+    (
+        "turns",
+        (PLACES, PLACES, WORDS),
+        r"before has shape \(3, 8\) but its labels ask for \(3, 2\)",
+    ),
+    ("masks", ({}, WORDS), "0 grids: 1 to 3 are drawn"),
+    ("masks", ({"a": MASK.int()}, WORDS), "a has dtype torch.int32: it must be boolean"),
+    ("masks", ({"a": MASK}, WORDS, KEYS), r"a has shape \(3, 3\) .* ask for \(3, 4\)"),
+    ("leaks", ({"a": MASK}, WIDE, WORDS), r"allowed has shape \(3, 4\) .* ask for \(3, 3\)"),
+    ("patches", ({},), "0 panels: plot_patches draws 1 to 5"),
+    ("patches", ({"a": torch.ones(3, 3, 4)},), r"a has shape \(3, 3, 4\): draw \(rows, columns"),
+    ("patches", ({"a": LOOKS - 1},), "a lies between -0.96 and 0: it must be between 0 and 1"),
+    ("embedding", (TABLE, [0], WORDS[:2]), r"table has shape \(3, 4\) .* ask for \(2, 4\)"),
+    ("embedding", (TABLE, [], WORDS), "nothing to look up"),
+    ("embedding", (TABLE, [0, 3], WORDS), "id 3 has no row: the table's rows are 0 to 2"),
+    ("embedding", (TABLE, [-1], WORDS), "id -1 has no row"),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "message"), BAD)
+def test_bad_input_is_named(name, arguments, message, drawn):
+    with pytest.raises(ValueError, match=message):
+        getattr(figures, f"plot_{name}")(*arguments)
+    assert not drawn
