@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from jupyter_client.connect import ConnectionFileMixin
 from nbval.plugin import IPyNbFile
 
 from tools.common import ROOT
@@ -30,6 +31,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # the other cores are busy with the oth
 os.environ["ATTNBOOK_DEVICE"] = os.environ.get("ATTNBOOK_DEVICE") or "cpu"
 on_cpu = os.environ["ATTNBOOK_DEVICE"] == "cpu"
 rehearsed = os.environ.get("ATTNBOOK_REHEARSAL") == "1"
+if os.name != "nt":  # two kernels that start at the same time may get the same port, but no socket
+    ConnectionFileMixin.transport.default_value = "ipc"
 
 
 def pytest_configure(config: pytest.Config) -> None:
