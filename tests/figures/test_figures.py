@@ -374,6 +374,8 @@ def test_a_look_up_shows_its_numbers_but_no_zeros(drawn):
     (axes,) = drawn[0].axes
     shown = (QUERY[None], KEY, VALUE, LOOKUP["output"][None])
     assert all(torch.allclose(cells(axes, i), x) for i, x in enumerate(shown))
+    fills = [*(ROLES[name].fill for name in ("query", "key", "value")), PLAIN]
+    assert [to_hex(mesh.cmap(1.0)).upper() for mesh in axes.collections] == fills
     assert texts(axes)[:12] == ["0.8", "−0.5", "2", "", "1", "1", "", "2", "", "3", "6", "9"]
     scores, weights = ([bar.get_width() for bar in bars] for bars in axes.containers)
     assert scores == pytest.approx([2, 0.375, 0])  # below 0 there is no bar
