@@ -140,7 +140,10 @@ def unsupported(query, key):
         (lambda q, k: None, "returned None"),
         (lambda q, k: compare(q, k).float(), "torch.float32, and torch.float64 is asked for"),
         (lambda q, k: compare(q, k).to("meta"), "on meta, the arguments are on c"),
-        (lambda q, k: compare(q, k).float().sum(-1), "has shape (2,); (2, 3) is asked for (Lq=2, Lk=3)."),
+        (
+            lambda q, k: compare(q, k).float().sum(-1),
+            "has shape (2,); (2, 3) is asked for (Lq=2, Lk=3).",
+        ),
         (lambda q, k: (k @ q.mT).exp(), "Axis Lq is 3, the size of Lk. The keys ask."),
         (lambda q, k: q @ k.mT, "A try You forgot exp. case     small yours "),
         (lambda q, k: -compare(q, k), "Answers are positive. case     small yours    -"),
