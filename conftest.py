@@ -7,12 +7,15 @@ last cell: that it did use the GPU. With ATTNBOOK_REHEARSAL=1 besides, the CPU p
 notebook's cells, stay together.
 """
 
+import functools
 import os
+import tempfile
 from pathlib import Path
 
+import nbval.kernel
 import pytest
 import torch
-from jupyter_client.connect import ConnectionFileMixin
+from jupyter_client.manager import KernelManager
 from nbval.plugin import IPyNbFile
 
 from tools.common import ROOT
@@ -32,7 +35,10 @@ os.environ["ATTNBOOK_DEVICE"] = os.environ.get("ATTNBOOK_DEVICE") or "cpu"
 on_cpu = os.environ["ATTNBOOK_DEVICE"] == "cpu"
 rehearsed = os.environ.get("ATTNBOOK_REHEARSAL") == "1"
 if os.name != "nt":  # two kernels that start at the same time may get the same port, but no socket
-    ConnectionFileMixin.transport.default_value = "ipc"
+    sockets = tempfile.TemporaryDirectory()
+    nbval.kernel.KernelManager = functools.partial(
+        KernelManager, transport="ipc", ip=f"{sockets.name}/kernel"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
