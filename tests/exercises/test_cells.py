@@ -19,7 +19,7 @@ def test_every_exercise_stands_in_a_chapter():
     assert [e.id for path in CHAPTERS for e in exercises_of(path)] == list(ALL)
 
 
-def test_cells_are_written_from_the_library_and_keep_their_outputs():
+def test_cells_are_written_from_the_library_and_keep_their_outputs(tmp_path, monkeypatch):
     path = CHAPTERS[0]
     notebook, asked = read(path), exercises_of(path)
     before, ids = text_of(notebook), [cell.id for cell in notebook.cells]
@@ -28,7 +28,11 @@ def test_cells_are_written_from_the_library_and_keep_their_outputs():
         cell.source = "written by hand"
     notebook.cells.append(notebook.cells.pop(first))  # and in another place
     notebook.cells.insert(0, cells_of(ALL["07.move"])[0])  # of an exercise that is gone
-    write_exercises(notebook, asked)
+    changed = tmp_path / "book" / path.name
+    changed.parent.mkdir()
+    changed.write_text(text_of(notebook), encoding="utf-8")
+    monkeypatch.setattr("tools.cells.ROOT", tmp_path)
+    notebook = read(changed)
     assert text_of(notebook) == before
     del notebook.cells[first : first + 4]
     write_exercises(notebook, asked)

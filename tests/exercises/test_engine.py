@@ -91,6 +91,10 @@ def no_transpose(query, key):
     return product.exp()
 
 
+def in_a_helper(query, key):
+    return no_transpose(query, key)
+
+
 @pytest.mark.parametrize("right", [lambda q, k: (q @ k.mT).exp(), Model(), Model().forward])
 def test_functions_methods_modules_and_objects_can_be_right(right):
     assert told(right) == "✓ 99.try A try Well compared. 2 cases passed."
@@ -100,7 +104,7 @@ def test_functions_methods_modules_and_objects_can_be_right(right):
     ("wrong", "line"),
     [
         (no_transpose, "product = query @ key where          query (2, 4), key (3, 4)"),
-        (lambda q, k: no_transpose(q, k), "product = query @ key where"),
+        (in_a_helper, "product = query @ key where"),
         (Adds(), "return query + key where"),
         (Multiplies(), "return query * key where"),
         (lambda q, k: nn.functional.linear(q, k.mT), "nn.functional.linear(q, k.mT), "),
@@ -140,10 +144,7 @@ def unsupported(query, key):
         (lambda q, k: None, "returned None"),
         (lambda q, k: compare(q, k).float(), "torch.float32, and torch.float64 is asked for"),
         (lambda q, k: compare(q, k).to("meta"), "on meta, the arguments are on c"),
-        (
-            lambda q, k: compare(q, k).float().sum(-1),
-            "has shape (2,); (2, 3) is asked for (Lq=2, Lk=3).",
-        ),
+        (lambda q, k: compare(q, k).float().sum(-1), "(2,); (2, 3) is asked for (Lq=2, Lk=3)."),
         (lambda q, k: (k @ q.mT).exp(), "Axis Lq is 3, the size of Lk. The keys ask."),
         (lambda q, k: q @ k.mT, "A try You forgot exp. case     small yours "),
         (lambda q, k: -compare(q, k), "Answers are positive. case     small yours    -"),
