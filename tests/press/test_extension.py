@@ -237,7 +237,7 @@ THEME_CSS = """
 @charset "utf-8";
 /* .used { color: red } */
 a, .used:not(.gone), .gone .used, p.gone:is(.used) { color: red; background: url(x.png) }
-.gone > p { color: blue }
+.gone > p, #gone a { color: blue }
 div:is(.gone, .used) { margin: 0 }
 [class*="a,b"] .used { x: y }
 @media print { .gone { x: y } #here { x: "}" } .icon { font: "Font Awesome 6" } }
