@@ -82,10 +82,20 @@ def ask(notebook: IPyNbFile, expression: str, code: str = "") -> int:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector: pytest.Collector):
-    """Add the proof after the cells of each notebook."""
+    """Expect of each picture the text that a kernel gives it; on a GPU add the proof of its use.
+
+    In the file its description stands there: see `describe_pictures` in tools/run.py.
+    """
+    from attnbook.figures.canvas import PICTURE
+
     report = yield
-    if isinstance(collector, IPyNbFile) and not on_cpu and report.result:
-        report.result.append(Proof.from_parent(collector, name="on the GPU"))
+    if isinstance(collector, IPyNbFile) and report.result:
+        for cell in report.result:
+            for output in cell.cell.outputs:
+                if "image/svg+xml" in output.get("data", {}):
+                    output.data["text/plain"] = PICTURE
+        if not on_cpu:
+            report.result.append(Proof.from_parent(collector, name="on the GPU"))
     return report
 
 

@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 
 OURS = re.compile(r"(exercise|stub|solution)-")
 SOLUTION = """\
-:::{{solution}} {id}
-Stuck? `hint("{id}")` gives three hints, one at a time; `solution("{id}")` shows an answer once \
-you have tried.
-:::"""
+# Stuck? Take away the # of a line and run it: the next hint, or the solution.
+# hint("{id}")
+# solution("{id}")"""
 
 
 def exercises_of(path: Path) -> "list[Exercise]":
@@ -36,7 +35,7 @@ def exercises_of(path: Path) -> "list[Exercise]":
 
 
 def write_exercises(notebook: NotebookNode, exercises: "Sequence[Exercise]") -> None:
-    """Give the notebook the cells of these exercises; outputs and metadata of old ones stay.
+    """Give the notebook the cells of these exercises; the outputs of old ones stay.
 
     Raises:  UserError if there is no cell `summary` to put them before
     """
@@ -50,7 +49,7 @@ def write_exercises(notebook: NotebookNode, exercises: "Sequence[Exercise]") -> 
     new = [cell for exercise in exercises for cell in cells_of(exercise)]
     for cell in new:
         if cell.id in old and old[cell.id].cell_type == cell.cell_type:
-            cell.update(old[cell.id], source=cell.source)
+            cell.update(old[cell.id], source=cell.source, metadata=cell.metadata)
     notebook.cells = others[:place] + new + others[place:]
 
 
@@ -59,7 +58,11 @@ def cells_of(exercise: "Exercise") -> tuple[NotebookNode, NotebookNode, Notebook
     name = exercise.id.partition(".")[2]
     stub = f'{exercise.stub.strip()}\n\n\ncheck({exercise.name}, "{exercise.id}")'
     return (
-        new_markdown_cell(exercise.card(), id=f"exercise-{name}"),
+        new_markdown_cell(exercise.card(), id=f"exercise-{name}", metadata={"tags": ["exercise"]}),
         new_code_cell(stub, id=f"stub-{name}"),
-        new_markdown_cell(SOLUTION.format(id=exercise.id), id=f"solution-{name}"),
+        new_code_cell(
+            SOLUTION.format(id=exercise.id),
+            id=f"solution-{name}",
+            metadata={"tags": ["solution"]},
+        ),
     )

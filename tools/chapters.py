@@ -88,5 +88,5 @@ def read_chapter(path: Path) -> Chapter:
 
 def line_after(text: str, word: str) -> str:
     """What stands behind a word in an opening, or nothing."""
-    match = re.search(rf"^\*\*{word}:\*\* *(\S.*)$", text, re.M)
+    match = re.search(rf"^(?:> )?\*\*{word}:\*\* *(\S.*)$", text, re.M)
     return match[1].strip() if match else ""

@@ -191,6 +191,7 @@ def normalised(notebook: NotebookNode) -> NotebookNode:
             {key: cell.metadata[key] for key in KEPT_CELL_METADATA if cell.metadata.get(key)}
         )
     write_install_cell(notebook)
+    describe_pictures(notebook)
     return notebook
 
 
@@ -208,6 +209,15 @@ def write_install_cell(notebook: NotebookNode) -> None:
     install.source, install.metadata = INSTALL, nbformat.from_dict({"tags": ["remove-cell"]})
     first = next(place for place, cell in enumerate(cells) if cell.cell_type == "code")
     cells.insert(first, install)
+
+
+def describe_pictures(notebook: NotebookNode) -> None:
+    """Let each picture's description be its text form, for programs that show no picture."""
+    for cell in notebook.cells:
+        about = cell.metadata.get("mystnb", {}).get("image", {})
+        for output in cell.get("outputs", []):
+            if "image/svg+xml" in output.get("data", {}) and "alt" in about:
+                output.data["text/plain"] = about["alt"]
 
 
 def text_of(notebook: NotebookNode) -> str:

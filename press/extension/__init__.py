@@ -2,6 +2,7 @@
 
 links       to the repository, to Colab and Binder, as the environment says at build time
 formulas    KaTeX at build time, so that no page needs a script to show a formula
+dress       a notebook's plain Markdown gets the directives of a page
 cards       an exercise's hints and solution, folded, from the library
 register    the table of all chapters
 widgets     the scripts of interactive figures, on the pages that hold one
@@ -20,6 +21,7 @@ from sphinx.application import Sphinx
 
 from . import (
     cards,
+    dress,
     formulas,
     licences,
     links,
@@ -32,8 +34,11 @@ from . import (
     widgets,
 )
 
-PARTS = links, formulas, cards, markup, register, widgets, search, safety, unused, styles, licences
-ENVIRONMENT = 1  # raise it where a change of this folder has to read every page anew
+PARTS = (
+    links, dress, formulas, cards, markup, register,
+    widgets, search, safety, unused, styles, licences,
+)  # fmt: skip
+ENVIRONMENT = 2  # raise it where a change of this folder has to read every page anew
 
 
 def setup(app: Sphinx) -> dict[str, bool | int]:

@@ -27,7 +27,7 @@ WEIGHTS = torch.tensor([[0.2, 0.3, 0.5], [1.0, 0.0, 0.0], [0.0, 0.25, 0.75]])
 def texts(monkeypatch):
     """What the figures display, as SVG text."""
     seen: list[str] = []
-    monkeypatch.setattr(canvas, "display", lambda svg: seen.append(svg.data))
+    monkeypatch.setattr(canvas, "display", lambda bundle, raw: seen.append(bundle["image/svg+xml"]))
     return seen
 
 

@@ -1,6 +1,7 @@
 """What an exercise is: a card, a reference, cases, mistakes that learners make, and hints."""
 
 import inspect
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -73,13 +74,10 @@ class Exercise:
     def card(self) -> str:
         """The exercise as the chapter prints it, above its stub."""
         stars = "★" * self.level + "☆" * (3 - self.level)
-        return (
-            f":::{{admonition}} Exercise {self.id}: {self.title}\n"
-            f":class: exercise\n"
-            f"{stars} · {self.minutes} minutes · needs section {self.section}\n\n"
-            f"{self.prompt.strip()}\n"
-            f":::"
-        )
+        facts = f"{stars} · {self.minutes} minutes · needs section {self.section}"
+        quoted = textwrap.indent(f"{facts}\n\n{self.prompt.strip()}", "> ", lambda _: True)
+        lines = [line.rstrip() for line in quoted.splitlines()]
+        return f"### Exercise {self.id}: {self.title}\n\n" + "\n".join(lines)
 
     def solution(self) -> str:
         """The reference as readers are shown it: it runs in the chapter."""

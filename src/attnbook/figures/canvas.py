@@ -2,7 +2,8 @@
 
 A figure is emitted as SVG, because nbval compares SVG (and ignores PNG). To be the same on every
 machine it carries no date and no random id, and its coordinates are rounded to a tenth of a point.
-The background is transparent, so that the page decides between light and dark.
+It stands on white paper, so that it can be read wherever a notebook is opened, also in the dark; the
+book's own page turns it, paper and all.
 """
 
 import hashlib
@@ -15,7 +16,7 @@ from typing import Any
 
 import matplotlib as mpl
 import torch
-from IPython.display import SVG, display
+from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
@@ -28,6 +29,7 @@ FAMILY = "attention book"  # our font, under a name that no font of a system has
 for _path in sorted((Path(__file__).parent.parent / "fonts").glob("*.otf")):
     fontManager.addfont(_path)
 
+PICTURE = "a picture"  # in a stored chapter its description; see tools/run.py
 STYLE: Any = {
     "font.family": [FAMILY, "DejaVu Sans"],
     "font.size": 10,
@@ -43,7 +45,7 @@ STYLE: Any = {
     "ytick.color": SOFT,
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
-    "figure.facecolor": "none",
+    "figure.facecolor": PAPER,
     "axes.facecolor": "none",
     "legend.frameon": False,
     "svg.fonttype": "path",
@@ -66,7 +68,7 @@ def canvas(width: float, height: float) -> Iterator[Figure]:
         mpl.rcParams.update(STYLE)
         figure = Figure(figsize=(width, height), layout="constrained")
         yield figure
-        display(SVG(svg(figure)))
+        display({"image/svg+xml": svg(figure), "text/plain": PICTURE}, raw=True)
 
 
 def svg(figure: Figure) -> str:

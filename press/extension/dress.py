@@ -1,0 +1,63 @@
+"""Notebooks hold Markdown that every program shows; here it becomes what a page has more.
+
+JupyterLab, VS Code, Colab and GitHub know no directive. So a chapter says by the tags of its cells
+what they are, and this writes the directives for Sphinx when it reads the notebook:
+
+opening, danger, exercise   a box: its title is the heading, or the bold words of the quotation's
+                            first line; what is quoted is inside
+caption                     stands under a picture, in the emphasis of a caption
+solution                    offers hints as code to run; on a page they are folded, with the solution
+"""
+
+import json
+import re
+from typing import Any
+
+from sphinx.application import Sphinx
+
+BOXES = {"opening", "danger", "exercise"}
+BOX = re.compile(r"(?:^### (?P<heading>.+)\n\n)?(?P<quote>(?:^>.*\n?)+)", re.M)
+BOLD = re.compile(r"\*\*(.+)\*\*\n")
+EXERCISE = re.compile(r'solution\("([\w.]+)"\)')
+
+Cell = dict[str, Any]
+
+
+def dress(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Write the directives into a notebook that Sphinx has just read."""
+    if app.env.doc2path(docname).endswith(".ipynb"):
+        notebook = json.loads(source[0])
+        cells: list[Cell] = []
+        for cell in notebook["cells"]:
+            dress_cell(cell, cells, docname.rpartition("/")[2])
+        source[0] = json.dumps(notebook | {"cells": cells})
+
+
+def dress_cell(cell: Cell, before: list[Cell], page: str) -> None:
+    """Put a cell behind those before it, in the form that it has on this page."""
+    text, tags = "".join(cell["source"]), set(cell["metadata"].get("tags", []))
+    if "caption" in tags:
+        picture = before[-1]
+        about = picture["metadata"].setdefault("mystnb", {})
+        about["figure"] = {"caption": text[1:-1], "name": f"{page}-{picture['id']}"}
+        return
+    if "solution" in tags and (found := EXERCISE.search(text)):
+        text = f":::{{solution}} {found[1]}\n:::"
+        cell = {"cell_type": "markdown", "id": cell["id"], "metadata": {}}
+    for kind in BOXES & tags:
+        text = BOX.sub(lambda match: box(match, kind), text, count=1)
+    before.append({**cell, "source": text})
+
+
+def box(match: re.Match[str], kind: str) -> str:
+    """A quotation as an admonition."""
+    inside = re.sub(r"^> ?", "", match["quote"], flags=re.M)
+    title = match["heading"]
+    if not title and (bold := BOLD.match(inside)):
+        title, inside = bold[1], inside[bold.end() :]
+    return f":::{{admonition}} {title}\n:class: {kind}\n{inside.rstrip()}\n:::\n"
+
+
+def setup(app: Sphinx) -> None:
+    """Look at every notebook before it is parsed."""
+    app.connect("source-read", dress)
