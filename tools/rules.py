@@ -50,6 +50,11 @@ MACHINE = {
     "a request to the network": r"""(?:src|href)\s*=\s*["']?(?:https?:)?//""",
 }
 NETWORK = r"sys\.path|\bpip3? install|^\s*[%!]|torch\.hub|download|urlretrieve|https?://"
+RAW = {  # what a program that shows notebooks would show as it stands
+    "a directive": r"^(?::::|```\{|:\w+: )",
+    "a role": r"\{[\w:]+\}`",
+    "a label": r"^\([\w-]+\)=$",
+}
 NBVAL_MARKS = r"NBVAL_\w+|PYTEST_VALIDATE_\w+"  # the same as comments
 NBVAL_TAGS = {"nbval-ignore-output", "nbval-skip", "pytest-validate-ignore-output"}
 
@@ -88,7 +93,7 @@ def complaints(path: Path) -> Iterator[str]:
     of_page = file_rules(path), id_rules(cells), import_rules(code), chapter_rules(path, cells)
     yield from (f"{path}: {complaint}" for complaint in itertools.chain(*of_page))
     for number, cell in enumerate(cells, start=1):
-        found = cell_rules(cell, code) if cell in code else text_rules(cell["source"])
+        found = cell_rules(cell, code) if cell in code else prose_rules(cell["source"])
         for complaint in found:
             yield f"{path}: cell {number} ({cell.get('id', 'no id')}): {complaint}"
 
@@ -290,6 +295,14 @@ def chapter_rules(path: Path, cells: list[dict[str, Any]]) -> Iterator[str]:
     for call in ("show_source(", "assert_close("):
         if call not in code:
             yield f"never calls {call}): the library's function is shown, and checked"
+
+
+def prose_rules(source: str) -> Iterator[str]:
+    """A text cell of a notebook reads as text in every program; see press/extension/dress.py."""
+    yield from text_rules(source)
+    for what, pattern in RAW.items():
+        if match := re.search(pattern, source, re.M):
+            yield f"has {what}, {match[0]!r}, which only the built page understands"
 
 
 def text_rules(source: str) -> Iterator[str]:

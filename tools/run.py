@@ -216,7 +216,7 @@ def describe_pictures(notebook: NotebookNode) -> None:
     for cell in notebook.cells:
         about = cell.metadata.get("mystnb", {}).get("image", {})
         for output in cell.get("outputs", []):
-            if "image/svg+xml" in output.get("data", {}) and "alt" in about:
+            if "alt" in about and {"image/svg+xml", "text/plain"} <= set(output.get("data", {})):
                 output.data["text/plain"] = about["alt"]
 
 

@@ -6,7 +6,7 @@ what they are, and this writes the directives for Sphinx when it reads the noteb
 opening, danger, exercise   a box: its title is the heading, or the bold words of the quotation's
                             first line; what is quoted is inside
 caption                     stands under a picture, in the emphasis of a caption
-solution                    offers hints as code to run; on a page they are folded, with the solution
+solution                    offers hints as code to run; a page folds them, and the solution
 """
 
 import json
@@ -45,7 +45,8 @@ def dress_cell(cell: Cell, before: list[Cell], page: str) -> None:
         text = f":::{{solution}} {found[1]}\n:::"
         cell = {"cell_type": "markdown", "id": cell["id"], "metadata": {}}
     for kind in BOXES & tags:
-        text = BOX.sub(lambda match: box(match, kind), text, count=1)
+        if quotation := BOX.search(text):
+            text = text[: quotation.start()] + box(quotation, kind) + text[quotation.end() :]
     before.append({**cell, "source": text})
 
 

@@ -86,18 +86,11 @@ def visit_entry(self: HTML5Translator, node: nodes.entry) -> None:
     raise nodes.SkipNode
 
 
-def visit_citation(self: HTML5Translator, node: nodes.citation) -> None:
-    """Write an entry of the bibliography as an item of its list, which screen readers count."""
-    if not isinstance(node.previous_sibling(), nodes.citation):
-        self.body.append('<div role="list" class="citation-list">\n')
-    self.body.append(self.starttag(node, "div", CLASS="citation", role="listitem"))
-
-
 def setup(app: Sphinx) -> None:
     """Put the visitors in their places; what follows a node is left to the translator's own."""
     app.add_config_value("question", "", "html")
     app.add_post_transform(Questions)
     app.connect("doctree-resolved", size_pictures)
-    for visit in (visit_image, visit_entry, visit_citation):
+    for visit in (visit_image, visit_entry):
         node = getattr(nodes, visit.__name__.removeprefix("visit_"))
         app.add_node(node, override=True, html=(visit, None))

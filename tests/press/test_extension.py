@@ -5,8 +5,10 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
+import nbformat
 import pytest
 import tinycss2
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from py_mini_racer import MiniRacer
 
 from attnbook.colours import ROLES
@@ -19,9 +21,34 @@ from tests.support.pages import build, parsed
 
 SEARCH = BookSearch({})
 
+PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="72pt" height="36pt"/>'
+DRESSED = [
+    ("# A page\n\n> **First**\n>\n> **Time:** five\n>\n> **Goal:** all", ["opening"]),
+    ("before it\n\n> **Beware**\n>\n> of `~`\n\nafter it", ["danger"]),
+    ("> A saying", []),
+    (f"SVG({PICTURE!r})", ["picture"]),
+    ("*A _small_ square.*", ["caption"]),
+    ('### Exercise: do it\n\n> ★☆☆\n>\n> - `"a"`: one', ["exercise"]),
+    ('# solution("03.scores")', ["solution"]),
+]
+
+
+def plain_notebook() -> str:
+    """The text of a notebook of these cells, each with its tags."""
+    cells = []
+    for source, tags in DRESSED:
+        code = bool({"picture", "solution"} & set(tags))
+        cell = (new_code_cell if code else new_markdown_cell)(source, metadata={"tags": tags})
+        if "picture" in tags:
+            cell.outputs = [new_output("display_data", {"image/svg+xml": PICTURE})]
+        cells.append(cell)
+    metadata = {"language_info": {"name": "python", "pygments_lexer": "python"}}
+    return nbformat.writes(new_notebook(cells=cells, metadata=metadata))
+
+
 # Small books, built once: what is right, and what has to be a warning
 RIGHT = {
-    "index.md": "# Title\n\n```{toctree}\nformulas\nmarkup\nsolution\n```\n",
+    "index.md": "# Title\n\n```{toctree}\ndressed\nformulas\nmarkup\nsolution\n```\n",
     "formulas.md": r"""# Formulas
 
 $$
@@ -48,20 +75,16 @@ Ask first, they say: **Ask first.**
 |   | c   |
 
 ![A square](square.svg)
-
-```{eval-rst}
-.. [Book] A source, [Book]_.
-.. [Page] Another, [Page]_.
-```
 """,
-    "solution.md": "# Solution\n\n:::{solution} 03.scores\nStuck?\n:::\n",
+    "solution.md": "# Solution\n\n:::{solution} 03.scores\n:::\n",
+    "dressed.ipynb": plain_notebook(),
     "square.svg": '<svg xmlns="http://www.w3.org/2000/svg" width="72pt" height="36pt"/>',
 }
 WRONG = {
     "index.md": "# Title\n\nText.\n\n$$\n\\frac{1}{\n$$\n\n<button onclick='f()'>Go</button>\n\n"
     ":::{solution} 03.nothing\n:::\n",
 }
-PARTS = "formulas cards markup safety"
+PARTS = "dress formulas cards markup safety"
 SETTINGS = {"html_math_renderer": "katex", "question": "Ask first"}
 
 
@@ -94,8 +117,6 @@ def test_what_the_visitors_and_the_transform_write(book: Path) -> None:
     (picture,) = page.select("a span.picture img")
     assert [picture[name] for name in ("width", "height", "alt")] == ["96", "48", "A square"]
     assert picture["loading"] == "lazy"
-    (sources,) = page.select("[role=list]")
-    assert len(sources.select("[role=listitem]")) == 2
 
 
 def test_hints_and_solution_are_folded_and_the_librarys(book: Path) -> None:
@@ -106,7 +127,24 @@ def test_hints_and_solution_are_folded_and_the_librarys(book: Path) -> None:
     for hint, inside in zip(ALL["03.scores"].hints, plain, strict=False):
         assert re.sub(r"[`\s]", "", hint) in inside
     assert "query@key.mT/math.sqrt(query.size(-1))" in plain[3]
-    assert "Stuck?" not in page.get_text()
+
+
+def test_a_notebook_of_plain_markdown_becomes_boxes_captions_and_folds(book: Path) -> None:
+    page = parsed(book / "dressed.html").select_one("[role=main], .body")
+    kinds = ("opening", "danger", "exercise")
+    boxes = {kind: page.select_one(f".admonition.{kind}") for kind in kinds}
+    titles = {kind: box.select_one(".admonition-title").get_text() for kind, box in boxes.items()}
+    assert titles == {"opening": "First", "danger": "Beware", "exercise": "Exercise: do it"}
+    assert [p.get_text() for p in boxes["opening"].select("p")[1:]] == ["Time: five", "Goal: all"]
+    assert boxes["exercise"].select("li code")
+    assert not boxes["danger"].find(string="after it")
+    assert page.select_one("h1").get_text().startswith("A page")
+    assert [h.get_text() for h in page.select("h2, h3")] == []
+    assert page.select_one("figcaption .caption-text em").get_text() == "small"
+    assert page.select_one("figcaption .caption-text").get_text() == "A small square."
+    assert len(page.select("details.answer")) == 4
+    assert "solution(" not in page.get_text()
+    assert [quote.get_text(strip=True) for quote in page.select("blockquote")] == ["A saying"]
 
 
 def test_what_is_wrong_is_a_warning_with_its_place(tmp_path: Path) -> None:

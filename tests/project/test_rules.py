@@ -48,9 +48,9 @@ def good_chapter() -> Cells:
     """A small chapter that breaks no rule."""
     cells = {
         "title": markdown(
-            "# 3. A small chapter\n\n:::{admonition} Before you start\n:class: opening\n"
-            "**Question:** why?\n\n**Time:** 5 minutes\n\n**You need:** chapter 2\n\n"
-            "**Recap:** a word is a vector.\n\n**Goal:** to see [3.1](03_single_head.ipynb).\n:::"
+            "# 3. A small chapter\n\n> **Before you start**\n>\n"
+            "> **Question:** why?\n>\n> **Time:** 5 minutes\n>\n> **You need:** chapter 2\n>\n"
+            "> **Recap:** a word is a vector.\n>\n> **Goal:** to see [3.1](03_single_head.ipynb)."
         ),
         "install": code(INSTALL),
         "imports": code("import torch\nfrom attnbook import show_source"),
@@ -203,6 +203,13 @@ BROKEN: dict[str, tuple[Edit, str]] = {
     "no such section": (replaced("[3.1]", "[3.99]", of="title"), "names section 3.99, which 03_"),
     "no such chapter": (replaced("(03_s", "(30_s", of="title"), "names section 3.1, which 30_s"),
     "a row that waited": (source("| a | open: chapter 1 |", of="predict"), "row 'a' waits for"),
+    # what only a built page understands
+    "directive": (source(":::{note} Look\nText\n:::", of="predict"), "a directive, ':::'"),
+    "fence": (source("```{figure} a.svg\n```", of="predict"), "a directive, '```{'"),
+    "option": (source("> Text\n\n:class: tip\n", of="predict"), "a directive, ':class: '"),
+    "role": (source("See {numref}`fig-1`.", of="predict"), "has a role, '{numref}`'"),
+    "citation": (source("As {cite:t}`someone2017`.", of="predict"), "has a role, '{cite:t}`'"),
+    "label": (source("(here)=\n\nText", of="predict"), "has a label, '(here)='"),
     # the voice
     "filler": (replaced("In none.", "This is simply so.", of="sources"), "says 'simply'"),
     "exclamation": (replaced("In none.", "In none!", of="sources"), "exclaims: 'In none!'"),

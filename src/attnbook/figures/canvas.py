@@ -2,8 +2,8 @@
 
 A figure is emitted as SVG, because nbval compares SVG (and ignores PNG). To be the same on every
 machine it carries no date and no random id, and its coordinates are rounded to a tenth of a point.
-It stands on white paper, so that it can be read wherever a notebook is opened, also in the dark; the
-book's own page turns it, paper and all.
+It stands on white paper, so that it can be read wherever a notebook is opened, also in the dark;
+the book's own page turns it, paper and all.
 """
 
 import hashlib
