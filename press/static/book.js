@@ -141,6 +141,13 @@ if (contents.size) {
   new ResizeObserver(mark).observe(one("article")); // a section far away is laid out
 }
 
+async function arrive(where) {
+  for (let i = 0; i < 5; i++) { // what comes near is laid out, and moves what follows
+    scrollTo({ top: where(), behavior: "instant" });
+    await new Promise(requestAnimationFrame);
+  }
+}
+
 // Reload and Back lead to the section that was left. The browser would scroll as many pixels as then,
 // past sections that now have another height, since they are not laid out yet or no longer. (The page's
 // first script says "manual" where there is such a place; Back inside the page is the browser's.)
@@ -152,11 +159,15 @@ addEventListener("load", async () => {
   if (history.scrollRestoration !== "manual") return;
   const [top, id] = sessionStorage[location.href].split(" ");
   const section = document.getElementById(id);
-  for (let i = 0; section && i < 5; i++) { // what comes near is laid out, and moves what follows
-    scrollBy({ top: section.getBoundingClientRect().top - top, behavior: "instant" });
-    await new Promise(requestAnimationFrame);
-  }
+  if (section) await arrive(() => scrollY + section.getBoundingClientRect().top - top);
   history.scrollRestoration = "auto";
+});
+// The browser's End goes where the end was before the sections on the way were laid out.
+addEventListener("keydown", (event) => {
+  const { key, shiftKey, altKey, target } = event;
+  if (key !== "End" || shiftKey || altKey || target.closest("input, nav, dialog")) return;
+  event.preventDefault();
+  arrive(() => root.scrollHeight);
 });
 
 // 5 what scrolls sideways can be reached with Tab. Until a block is first shown nobody knows

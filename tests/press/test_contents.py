@@ -100,6 +100,8 @@ def test_a_link_in_the_list(page: Page, anchors: list[str]) -> None:
 def test_the_end_of_the_page(page: Page, anchors: list[str]) -> None:
     page.keyboard.press("End")
     expect_marked(page, anchors[-1])
+    page.evaluate("new Promise((done) => setTimeout(done, 300))")
+    assert page.evaluate("document.documentElement.scrollHeight - innerHeight - scrollY") < 2
     page.keyboard.press("Home")
     expect_marked(page, None)
 
