@@ -95,28 +95,33 @@ if (/Mac|iPhone|iPad/.test(navigator.platform)) {
 
 // 4 where am I: the section at a line below the header, marked in the list of contents. Over the last
 // screenful the line sinks to the window's bottom, so that short sections there have their turn; and
-// what an address named stays marked where the jump left it. Only sections inside the one that is
-// read are measured: the browser has not laid out those far away.
+// what an address named stays marked where the jump left it.
 const contents = new Map();
 for (const link of document.querySelectorAll("#pst-page-toc-nav a")) {
   contents.set(document.getElementById(decodeURIComponent(link.hash.slice(1))), link);
 }
+const jumpsEnd = () => parseFloat(getComputedStyle(root).scrollPaddingTop);
 
-function sectionRead() {
-  const top = parseFloat(getComputedStyle(root).scrollPaddingTop);
-  const rest = root.scrollHeight - innerHeight - scrollY;
-  const target = one("article :target");
-  if (target && Math.abs(Math.min(target.getBoundingClientRect().top - top, rest)) < 2) {
-    return target.closest("section");
-  }
-  const line = Math.max(top, innerHeight - rest) + 2;
-  const begun = (section) => section.getBoundingClientRect().top <= line;
+// The last section begun above a line. Only those inside the one that is read are measured: the
+// browser has not laid out those far away.
+function sectionAt(line) {
+  const begun = (section) => section.getBoundingClientRect().top <= line + 2;
   let section = one("article section");
   for (let inner = section; inner; ) {
     section = inner;
     inner = [...section.querySelectorAll(":scope > section")].findLast(begun);
   }
   return section;
+}
+
+function sectionRead() {
+  const top = jumpsEnd();
+  const rest = root.scrollHeight - innerHeight - scrollY;
+  const target = one("article :target");
+  if (target && Math.abs(Math.min(target.getBoundingClientRect().top - top, rest)) < 2) {
+    return target.closest("section");
+  }
+  return sectionAt(Math.max(top, innerHeight - rest));
 }
 
 let marked;
@@ -132,8 +137,38 @@ function mark() {
   marked = link;
 }
 if (contents.size) {
-  for (const event of ["pageshow", "scroll", "resize", "hashchange"]) addEventListener(event, mark);
+  for (const event of ["scroll", "resize", "hashchange"]) addEventListener(event, mark);
+  new ResizeObserver(mark).observe(one("article")); // a section far away is laid out
 }
+
+async function arrive(where) {
+  for (let i = 0; i < 5; i++) { // what comes near is laid out, and moves what follows
+    scrollTo({ top: where(), behavior: "instant" });
+    await new Promise(requestAnimationFrame);
+  }
+}
+
+// Reload and Back lead to the section that was left. The browser would scroll as many pixels as then,
+// past sections that now have another height, since they are not laid out yet or no longer. (The page's
+// first script says "manual" where there is such a place; Back inside the page is the browser's.)
+addEventListener("pagehide", () => {
+  const section = sectionAt(jumpsEnd());
+  if (section) sessionStorage[location.href] = `${section.getBoundingClientRect().top} ${section.id}`;
+});
+addEventListener("load", async () => {
+  if (history.scrollRestoration !== "manual") return;
+  const [top, id] = sessionStorage[location.href].split(" ");
+  const section = document.getElementById(id);
+  if (section) await arrive(() => scrollY + section.getBoundingClientRect().top - top);
+  history.scrollRestoration = "auto";
+});
+// The browser's End goes where the end was before the sections on the way were laid out.
+addEventListener("keydown", (event) => {
+  const { key, shiftKey, altKey, target } = event;
+  if (key !== "End" || shiftKey || altKey || target.closest("input, nav, dialog")) return;
+  event.preventDefault();
+  arrive(() => root.scrollHeight);
+});
 
 // 5 what scrolls sideways can be reached with Tab. Until a block is first shown nobody knows
 // whether it does; the observer tells once it has been laid out, and whenever its size or that of

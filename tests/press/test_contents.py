@@ -100,6 +100,8 @@ def test_a_link_in_the_list(page: Page, anchors: list[str]) -> None:
 def test_the_end_of_the_page(page: Page, anchors: list[str]) -> None:
     page.keyboard.press("End")
     expect_marked(page, anchors[-1])
+    page.evaluate("new Promise((done) => setTimeout(done, 300))")
+    assert page.evaluate("document.documentElement.scrollHeight - innerHeight - scrollY") < 2
     page.keyboard.press("Home")
     expect_marked(page, None)
 
@@ -137,8 +139,21 @@ def test_an_anchor_inside_a_section(page: Page, anchors: list[str]) -> None:
     expect_marked(page, section)
 
 
-def test_a_reload_in_the_middle(page: Page, anchors: list[str]) -> None:
-    scroll_into(page, anchors[5], by=100)
-    expect_marked(page, anchors[5])
+@pytest.mark.parametrize("i", [2, 4, 6, 12])
+def test_reload_and_back_lead_to_where_the_page_was_left(page: Page, i: int) -> None:
+    link = page.locator(LINKS).nth(i)
+    link.click()
+    page.mouse.move(500, 300)
+    page.mouse.wheel(0, 150)
+    anchor = link.get_attribute("href") or ""
+    top = f"Math.round(document.getElementById({anchor[1:]!r}).getBoundingClientRect().top)"
+    page.wait_for_function(f"{top} < 0")
+    page.evaluate("new Promise((done) => setTimeout(done, 300))")
+    left = page.evaluate(top)
     page.reload()
-    expect_marked(page, anchors[5])
+    page.wait_for_function(f"Math.abs({top} - {left}) < 3")
+    expect_marked(page, anchor)
+    page.goto((HTML / "book" / "index.html").as_uri())
+    page.go_back()
+    page.wait_for_function(f"Math.abs({top} - {left}) < 3")
+    expect_marked(page, anchor)
