@@ -25,15 +25,13 @@ from tools.common import ROOT
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no scripts of this kind")
 
-BACKEND = """\
-import zipfile
+BACKEND = f"""\
+import pathlib, sys
+sys.path.append({str(ROOT)!r})
+from tests.support.wheels import make_wheel
 
-def build_editable(folder, config_settings=None, metadata_directory=None):
-    with zipfile.ZipFile(folder + "/attnbook-1.0-py3-none-any.whl", "w") as wheel:
-        info = "attnbook-1.0.dist-info/"
-        wheel.writestr(info + "METADATA", "Name: attnbook\\nVersion: 1.0\\n")
-        wheel.writestr(info + "WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\n")
-        wheel.writestr(info + "RECORD", "")
+def build_editable(folder, *_):
+    make_wheel(pathlib.Path(folder), "attnbook", "1.0")
     return "attnbook-1.0-py3-none-any.whl"
 """
 PROJECT = """\
