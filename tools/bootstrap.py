@@ -153,15 +153,7 @@ def install() -> None:
     The lock comes first: PyTorch then finds its own dependencies in the locked versions, and only
     a PyTorch that ATTNBOOK_TORCH names may replace some of them.
     """
-    pip = [
-        str(VENV_PYTHON),
-        "-m",
-        "pip",
-        "install",
-        "--disable-pip-version-check",
-        "--retries",
-        "2",
-    ]
+    pip = [str(VENV_PYTHON), *"-m pip install --disable-pip-version-check --retries 2".split()]
     if not sys.stdout.isatty():
         pip.append("--quiet")
     run(*pip, "--only-binary", ":all:", "--require-hashes", "-r", LOCK)

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,20 +49,18 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(validate, "ROOT", tmp_path)
     monkeypatch.setattr(validate, "PAGE", tmp_path / "page.md")
     (tmp_path / "page.md").write_text(PAGE)
-    (tmp_path / "code.py").write_text("1")
     who = ("-c", "user.name=x", "-c", "user.email=x@example.org")
     for command in (("init",), ("add", "."), (*who, "commit", "--message=x")):
         subprocess.run(["git", *command], cwd=tmp_path, check=True, capture_output=True)
     return tmp_path / "page.md"
 
 
-@pytest.mark.parametrize("name", ["code.py", "new.py"])
-def test_what_is_not_committed_is_refused(name: str, page: Path) -> None:
+def test_what_is_not_committed_is_refused(page: Path) -> None:
     page.write_text("another row")  # which is no reason
     assert re.fullmatch("[0-9a-f]{7}", validate.committed())
-    page.with_name(name).write_text("2")
+    page.with_name("new.py").write_text("2")
     with pytest.raises(UserError, match="commit your changes and new files first"):
-        validate.committed()
+        validate.main()
 
 
 @pytest.mark.parametrize(
@@ -71,14 +70,18 @@ def test_a_failure_or_a_run_of_nothing_is_no_success(
     tests: tuple[int, int], cells: tuple[int, int], status: int, page: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(validate, "PYTEST", ["touch"])
-    monkeypatch.setattr(validate.subprocess, "run", lambda command, **_: None)
-    monkeypatch.setattr(validate, "committed", lambda: "abc1234")
-    monkeypatch.setattr(Path, "exists", lambda path: True)
+    monkeypatch.setattr(validate, "PYTEST", [sys.executable, "-c", "raise SystemExit(1)"])
     monkeypatch.setattr(validate, "passed_and_all", lambda report: [tests, cells])
     assert validate.main() == status
     (row,) = validate.rows(page.read_text())
-    assert row[3:] == [f"{tests[0]} of {tests[1]}", f"{cells[0]} of {cells[1]}", "abc1234"]
+    assert row[3:5] == [f"{tests[0]} of {tests[1]}", f"{cells[0]} of {cells[1]}"]
+
+
+def test_a_run_that_was_cut_off_writes_no_row(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(validate, "PYTEST", [sys.executable, "-c", "raise SystemExit(2)"])
+    with pytest.raises(UserError, match="pytest did not come to its end"):
+        validate.main()
+    assert page.read_text() == PAGE
 
 
 def test_the_page_has_rows_for_the_pinned_and_the_oldest_pytorch() -> None:
