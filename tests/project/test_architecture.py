@@ -4,6 +4,7 @@ import ast
 import os
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -98,6 +99,13 @@ def violations(root: Path) -> Iterator[str]:
 def test_every_import_points_the_right_way() -> None:
     assert list(violations(ROOT)) == []
     assert list((ROOT / "book").rglob("*.py")) == []
+
+
+def test_the_library_needs_no_package_but_what_it_declares() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    declared = {re.match(r"[\w-]+", text)[0] for text in project["dependencies"]}
+    used = {full.partition(".")[0] for _, path in modules(ROOT) for full in imports(path)}
+    assert {name.lower() for name in used - sys.stdlib_module_names - {"attnbook"}} == declared
 
 
 def test_every_module_is_short_enough_to_read() -> None:
