@@ -115,9 +115,10 @@ def test_a_changed_number_and_a_moved_point_are_seen_but_no_flipped_tenth(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     drawn: list[Any] = []
-    monkeypatch.setattr(sys.modules["attnbook.figures.canvas"], "display", drawn.append)
+    canvas = sys.modules["attnbook.figures.canvas"]
+    monkeypatch.setattr(canvas, "display", lambda data, **_: drawn.append(data))
     plot_lines([1.0, 2.0, 3.0], {"y": [0.0, 0.52, 1.0]}, "x", "y")
-    svg = drawn[0].data
+    svg = drawn[0]["image/svg+xml"]
     curve = re.search(r'(d="M [\d.]+ [\d.]+  L [\d.]+ )([\d.]+)(  L)', svg)
     assert curve, "the curve is no longer drawn as a path of three points"
     assert re.search(r"\.[1-8]$", curve[2]), "choose a point with a tenth that can flip"
