@@ -209,11 +209,8 @@ def test_text_and_formulas_stand_out_in_the_colours_of_the_roles(
         ("soft look-up", "book/01_library.html", ["soft", "look", "up"]),
         ("queries", "book/05_cross_attention.html", ["query"]),  # by its stem
         ("overfl", "book/appendix_sources.html", ["overflow"]),  # a part of a word
-        ("projections", "book/notation.html", ["projection"]),
         ("注意力", "book/notation.html", ["注意力"]),  # two pairs, which overlap
         ("前馈网络", "book/notation.html", ["前馈网络"]),  # rarely in a dictionary
-        ("位置编码", "book/07_positional_encoding.html", ["位置编码"]),
-        ("头", "book/notation.html", ["头"]),
         ("multi 多头", "book/notation.html", ["multi", "多头"]),
     ],
 )
