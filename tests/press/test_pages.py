@@ -29,6 +29,7 @@ from tests.support.pages import (
     parsed,
     window,
 )
+from tools.chapters import chapters
 
 pytestmark = pytest.mark.usefixtures("book")
 
@@ -342,3 +343,11 @@ def test_the_search_is_not_heavier_than_its_budget() -> None:
     files = [HTML / "searchindex.js", HTML / "searchtexts.js"]
     weight = sum(len(gzip.compress(file.read_bytes())) for file in files)
     assert 10_000 < weight < 1000 * SEARCH_BUDGET * len(CHAPTERS)
+
+
+def test_the_first_page_has_a_row_for_each_chapter_in_order() -> None:
+    rows = [row.select("td") for row in parsed(HTML / "book/index.html").select("tbody tr")]
+    found = [(no.text, link.a["href"], link.text, last.text) for no, link, _, last in rows]
+    assert found == [
+        (str(c.number), f"{c.path.stem}.html", c.short_title, str(c.minutes)) for c in chapters()
+    ]
