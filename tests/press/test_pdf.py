@@ -20,6 +20,7 @@ from pypdfium2 import raw
 from attnbook.colours import ROLES
 from attnbook.exercises.catalogue import ALL
 from press import pdf as press_pdf
+from tests.support.pages import CHAPTERS, HTML
 from tools.common import ROOT, UserError
 
 HAN = re.compile(r"[\u4e00-\u9fff]")
@@ -50,13 +51,11 @@ def texts(made: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def sources(book: None) -> dict[str, Tag]:
     """What is on the pages of the book as they are built, in order."""
-    toc = yaml.safe_load((ROOT / "_toc.yml").read_text("utf8"))
-    names = [toc["root"], *(entry["file"] for part in toc["parts"] for entry in part["chapters"])]
     found = {}
-    for name in names:
-        page = (ROOT / "_build" / "html" / f"{name}.html").read_text("utf8")
-        found[name] = BeautifulSoup(page, "html.parser").select_one("article.bd-article")
-        for tag in found[name].select("a.headerlink, nav, .toctree-wrapper, .katex-mathml"):
+    for address in CHAPTERS:
+        page = BeautifulSoup((HTML / address).read_bytes(), "html.parser")
+        found[address] = page.select_one("article.bd-article")
+        for tag in found[address].select("a.headerlink, nav, .toctree-wrapper, .katex-mathml"):
             tag.decompose()
     return found
 
@@ -116,7 +115,7 @@ def test_links_arrive_and_page_numbers_are_right(
         for link in page.select("a[href]"):
             place, _, anchor = link["href"].partition("#")
             if re.fullmatch(r"[\w./]*\.html|", place):
-                target = f"book/{place}" if place else f"{name}.html"
+                target = f"book/{place}" if place else name
                 assert linked[f"{target}#{anchor}".removesuffix("#")] > 0, (name, link["href"])
     headings = sum(len(page.select("h1, h2")) for page in sources.values())
     assert numbers > headings + 8 * len(ALL)  # and to hints and solution of each exercise, and back
@@ -232,9 +231,7 @@ def test_the_file_says_what_it_is(made: Path, pdf: Pdf) -> None:
     assert made.stat().st_size < 15e6
 
 
-def test_one_line_says_that_there_is_no_browser(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_one_line_says_that_there_is_no_browser(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATTNBOOK_CHROMIUM", "no-such-browser")
     run = subprocess.run(
         [sys.executable, "-m", "press.pdf"], cwd=ROOT, capture_output=True, text=True, check=False

@@ -2,9 +2,9 @@
 
 import os
 import re
-import shutil
 import zipfile
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -12,10 +12,15 @@ from playwright.sync_api import Browser, expect
 from press import pack
 from tests.support.pages import HTML, Opened, window
 
-pytestmark = pytest.mark.usefixtures("book")
-
 LONGEST = 110  # characters; Windows takes 260, of which the reader's own folders need some
 BESIDE = {"index.html", "READ ME.txt", "LICENSE.txt", "LICENSE-TEXT.txt", "pages"}
+SMALL = {
+    "index.html": '<meta content="0; url=book/one.html"><a href="book/one.html#part">',
+    "book/one.html": '<link href="../_static/site.css?v=1"><a href="https://example.org/">',
+    "_static/site.css": "p { background: url(part/a%20b.png) }",
+    "_static/part/a b.png": "a picture",
+    "_static/part/OFL.txt": "a licence",
+}
 
 
 @pytest.fixture(scope="module")
@@ -26,17 +31,31 @@ def download(book: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_the_same_book_gives_the_same_bytes(download: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "html"
-    shutil.copytree(HTML, copy)
-    (copy / "book" / "00_left_from_before.html").write_text("an old page")
-    for path in copy.rglob("*"):
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small book to pack, and a zip of before in the place of its zip."""
+    for name, text in SMALL.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(pack, "HTML", tmp_path)
+    monkeypatch.setattr(pack, "ZIP", tmp_path / "old.zip")
+    pack.ZIP.write_bytes(b"the zip of before")
+    return tmp_path
+
+
+def test_the_same_book_gives_the_same_bytes(small: Path) -> None:
+    files = dict(pack.contents(small))
+    assert files["index.html"].decode().count('="pages/book/') == 1
+    assert b"; url=pages/book/" in files["index.html"]
+    pack.pack(files, pack.ZIP)
+    before = pack.ZIP.read_bytes()
+    assert {name.removeprefix("pages/") for name in files} - BESIDE == {*SMALL} - BESIDE
+    (small / "book" / "00_left_from_before.html").write_text("an old page")
+    for path in small.rglob("*"):
         os.utime(path, (10**9, 10**9))
         path.chmod(0o755)
-    again = tmp_path / "again.zip"
-    files = dict(reversed(list(pack.contents(copy))))
-    pack.pack(files, again)
-    assert again.read_bytes() == download.read_bytes()
+    pack.pack(dict(reversed(list(pack.contents(small)))), pack.ZIP)
+    assert pack.ZIP.read_bytes() == before
 
 
 def test_one_page_to_open_and_no_litter(download: Path) -> None:
@@ -66,58 +85,40 @@ def test_it_opens_without_a_network_from_any_folder(
     folder = tmp_path / "我的 downloads #1"
     with zipfile.ZipFile(download) as archive:
         archive.extractall(folder)
-    context = window(browser)
-    opened = Opened(context, "index.html", (folder / "attention-book").as_uri() + "/")
-    page = opened.page
-    page.wait_for_url("**/pages/book/index.html")
-    opened.settle()
-    page.get_by_role("link", name="3. One head").first.click()
-    expect(page.get_by_role("heading", level=1)).to_contain_text("3. One head")
-    opened.settle()
-    expect(page.locator(".katex-html").first).to_be_visible()
-    pictures = page.evaluate("[...document.images].map(image => image.naturalWidth)")
-    assert len(pictures) > 5
-    assert 0 not in pictures
-    for words in "softmax", "注意力":
-        opened.search(words)
-        expect(page.locator("#search-results p.context mark").first).to_have_text(words)
+    with window(browser) as context:
+        opened = Opened(context, "index.html", (folder / "attention-book").as_uri() + "/")
+        page = opened.page
+        page.wait_for_url("**/pages/book/index.html")
+        opened.settle()
+        page.get_by_role("link", name="3. One head").first.click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("3. One head")
+        opened.settle()
+        expect(page.locator(".katex-html").first).to_be_visible()
+        pictures = page.evaluate("[...document.images].map(image => image.naturalWidth)")
+        assert len(pictures) > 5
+        assert 0 not in pictures
+        opened.search("注意力")
         page.locator("#search-results a").first.click()
-        expect(page.locator("article")).to_contain_text(words)
-    assert opened.close() == []
-    assert opened.outside() == []
-    assert len(opened.requested) > 20
-    context.close()
+        expect(page.locator("article")).to_contain_text("注意力")
+        assert opened.close() == []
+        assert opened.outside() == []
+        assert len(opened.requested) > 20
 
 
-@pytest.mark.parametrize("missing", ["index.html", "_static/site.css", "book/01_library.html"])
-def test_an_incomplete_book_is_said_in_one_line(
-    tmp_path: Path,
+@pytest.mark.parametrize("missing", [*list(SMALL)[:-1], None], ids=str)
+def test_what_prevents_a_zip_is_said_in_one_line_and_leaves_the_old_one(
+    small: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    missing: str,
+    missing: str | None,
 ) -> None:
-    html, old = tmp_path / "html", tmp_path / "old.zip"
-    shutil.copytree(HTML, html)
-    (html / missing).unlink()
-    old.write_bytes(b"the zip of before")
-    monkeypatch.setattr(pack, "HTML", html)
-    monkeypatch.setattr(pack, "ZIP", old)
+    if missing:
+        (small / missing).unlink()
+        said = f"{Path(missing)} is missing in _build/html: run 'make book' first"
+    else:
+        full = Mock(side_effect=OSError(28, "No space left on device"))
+        monkeypatch.setattr(zipfile.ZipFile, "writestr", full)
+        said = "[Errno 28] No space left on device"
     assert pack.main() == 1
-    said = f"attention book: {Path(missing)} is missing in _build/html: run 'make book' first\n"
-    assert capsys.readouterr().err == said
-    assert old.read_bytes() == b"the zip of before"
-
-
-def test_a_zip_that_cannot_be_finished_leaves_the_old_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    old = tmp_path / "old.zip"
-    old.write_bytes(b"the zip of before")
-    monkeypatch.setattr(pack, "ZIP", old)
-    monkeypatch.setattr(zipfile.ZipFile, "writestr", full)
-    assert pack.main() == 1
-    assert capsys.readouterr().err == "attention book: [Errno 28] No space left on device\n"
-    assert old.read_bytes() == b"the zip of before"
+    assert capsys.readouterr().err == f"attention book: {said}\n"
+    assert pack.ZIP.read_bytes() == b"the zip of before"

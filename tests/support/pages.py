@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, partial
-from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +151,7 @@ class Quiet(SimpleHTTPRequestHandler):
 QUIET = partial(Quiet, directory=str(HTML))
 
 
-class Asked(BaseHTTPRequestHandler):
+class Asked(Quiet):
     """Answers everybody, and notes what it was asked for."""
 
     paths: set[str]
@@ -165,9 +165,6 @@ class Asked(BaseHTTPRequestHandler):
         self.end_headers()
 
     do_POST = do_GET
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Print nothing."""
 
 
 def notebook(title: str, code: str) -> str:
