@@ -119,7 +119,7 @@ def test_a_changed_number_and_a_moved_point_are_seen_but_no_flipped_tenth(
     monkeypatch.setattr(canvas, "display", lambda data, **_: drawn.append(data))
     plot_lines([1.0, 2.0, 3.0], {"y": [0.0, 0.52, 1.0]}, "x", "y")
     svg = drawn[0]["image/svg+xml"]
-    curve = re.search(r'(d="M [\d.]+ [\d.]+  L [\d.]+ )([\d.]+)(  L)', svg)
+    curve = re.search(r'(d="M [\d.]+ [\d.]+ \nL [\d.]+ )([\d.]+)( \nL)', svg)
     assert curve, "the curve is no longer drawn as a path of three points"
     assert re.search(r"\.[1-8]$", curve[2]), "choose a point with a tenth that can flip"
     marked, marks = re.subn(r"(part\d+-)[0-9a-f]{6}", r"\g<1>0a1b2c", svg)
