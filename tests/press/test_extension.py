@@ -256,7 +256,8 @@ def test_the_policy_names_the_digest_of_an_inline_script() -> None:
 
 def test_the_policy_refuses_scripts_styles_and_frames_in_a_text() -> None:
     refused = """<script src="x.js"></script> | <p>a</p><style>p { color: red }</style>
-        | <button class="x" onclick="f()"> | <iframe src="https://example.org">"""
+        | <button class="x" onclick="f()"> | <iframe src="https://example.org">
+        | <object data="x"></object> | <embed src="x"> | <base href="x">"""
     allowed = """<p style="color: red">on = 1</p> | <code>&lt;script onload=1&gt;</code>
         | <img alt="a &lt; b" src="x.svg">"""
     assert all(REFUSED.search(text) for text in refused.split(" | "))
