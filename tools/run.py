@@ -158,7 +158,9 @@ def update(path: Path, environments: dict[str, dict[str, str]]) -> bool:
             )
     after = text_of(result).encode()
     if after != before:
-        path.write_bytes(after)
+        part = path.with_name(f".{path.name}.part")
+        part.write_bytes(after)
+        os.replace(part, path)  # in one step: an interruption leaves the old file or the new one
     return after != before
 
 

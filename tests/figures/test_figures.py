@@ -78,7 +78,7 @@ def drawn(monkeypatch):
     """The figures that were drawn, caught before they become SVG."""
     seen = []
     monkeypatch.setattr(canvas, "svg", lambda figure: seen.append(figure) or "<svg/>")
-    monkeypatch.setattr(canvas, "display", lambda svg: None)
+    monkeypatch.setattr(canvas, "display", lambda picture, raw: None)
     return seen
 
 

@@ -12,7 +12,7 @@ def undisturbed():
     """
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("attnbook.figures.canvas.display", lambda svg: None)
+        patch.setattr("attnbook.figures.canvas.display", lambda picture, raw: None)
         torch.set_num_threads(1)
         yield
     torch.set_num_threads(threads)
