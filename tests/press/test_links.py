@@ -33,7 +33,7 @@ SITE = "https://reader.github.io/attention.book"
 NOTEBOOK = "appendix_sources.ipynb"
 TOC = """{format: jb-book, root: book/index,
     chapters: [{file: book/how_to_use}, {file: book/appendix_sources}]}"""
-LEFT_OUT = re.compile("Unknown source document|could not find bibtex key")
+LEFT_OUT = re.compile("Unknown source document")
 MARKS = ("github.com/reader", "mybinder", "colab", "canonical", "/notebooks/", 'class="launch"')
 MARKS += ('class="page-links"', "repository-button", "repository:", "Open in Colab")
 
