@@ -25,7 +25,8 @@ class Chapter:
     number: int
     title: str
     question: str
-    minutes: int
+    minutes: int  # on the short road
+    second_minutes: int  # more, with the second readings
 
     @property
     def short_title(self) -> str:
@@ -83,7 +84,8 @@ def read_chapter(path: Path) -> Chapter:
             f"{path.name} has to open with '# N. title', '**{words.QUESTION}:** ...' and "
             f"'**{words.TIME}:** N minutes'"
         )
-    return Chapter(path, int(title[1]), title[2].strip(), question, int(minutes[1]))
+    short, second = int(minutes[1]), int(minutes[2] or 0)
+    return Chapter(path, int(title[1]), title[2].strip(), question, short, second)
 
 
 def line_after(text: str, word: str) -> str:

@@ -278,8 +278,6 @@ def chapter_rules(path: Path, cells: list[dict[str, Any]]) -> Iterator[str]:
     for word in words.OPENING:
         if not line_after(opening, word):
             yield f"needs a line '**{word}:** ...' above its first section"
-    if not re.match(words.MINUTES, line_after(opening, words.TIME)):
-        yield f"has to say in its opening how many minutes it takes: '**{words.TIME}:** 35 minutes'"
     sections = [body.partition("\n")[0] for body in bodies]
     for position, section in enumerate(sections, start=1):
         if not section.startswith(f"{number}.{position} "):

@@ -36,8 +36,10 @@ from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
 from nbval.plugin import get_sanitize_patterns
 from traitlets.config import Config
 
+from tools import words
 from tools.cells import exercises_of, write_exercises
 from tools.common import ROOT, UserError
+from tools.minutes import time_line
 
 # What zmq says of the event loop on Windows, where it helps itself.
 warnings.filterwarnings("ignore", "Proactor event loop does not implement", RuntimeWarning)
@@ -174,6 +176,7 @@ def read(path: Path) -> NotebookNode:
     except (ValueError, KeyError, AttributeError) as error:
         raise UserError(f"is not a notebook that can be read ({error})") from None
     write_exercises(notebook, exercises_of(path))
+    write_minutes(notebook, path)
     return notebook
 
 
@@ -209,6 +212,13 @@ def write_install_cell(notebook: NotebookNode) -> None:
     install.source, install.metadata = INSTALL, nbformat.from_dict({"tags": ["remove-cell"]})
     first = next(place for place, cell in enumerate(cells) if cell.cell_type == "code")
     cells.insert(first, install)
+
+
+def write_minutes(notebook: NotebookNode, path: Path) -> None:
+    """Say in the opening how long the page takes, if it has a line for that."""
+    line = time_line(notebook, [exercise.minutes for exercise in exercises_of(path)])
+    for cell in notebook.cells[:1]:
+        cell.source = re.sub(rf"(?<=\*\*{words.TIME}:\*\* ).*", line, cell.source, count=1)
 
 
 def describe_pictures(notebook: NotebookNode) -> None:
@@ -257,7 +267,9 @@ def run(path: Path, notebook: NotebookNode, environment: Mapping[str, str]) -> N
             raise UserError(f"a cell failed, so the file is left as it was\n{error}") from None
         except (CellTimeoutError, DeadKernelError) as error:
             raise UserError(f"was not run to its end and is left as it was: {error}") from None
-    return normalised(notebook)
+    notebook = normalised(notebook)
+    write_minutes(notebook, path)
+    return notebook
 
 
 def differences(

@@ -2,7 +2,8 @@
 
 QUESTION, TIME = "Question", "Time"
 OPENING = (QUESTION, TIME, "You need", "Recap", "Goal")  # the lines of a chapter's first box
-MINUTES = r"(?:about )?(\d+) minutes"
+SECOND_READING = "second reading"  # ends the heading of a section that may be left out at first
+MINUTES = rf"(\d+) minutes(?:, (\d+) more with the {SECOND_READING}s)?"
 PREDICT = "Predict before you run."
 SHAPE = "shape"  # heads a column in a table
 CLOSING = ("Summary", "Where the sources say it")  # the last two sections

@@ -6,7 +6,7 @@ dress       a notebook's plain Markdown gets the directives of a page
 cards       an exercise's hints and solution, folded, from the library
 register    the table of all chapters
 widgets     the scripts of interactive figures, on the pages that hold one
-markup      visitors and a transform: pictures that know their size, roles, questions to the reader
+markup      visitors and transforms: pictures that know their size, questions, second readings
 search      an index that also finds Chinese, and the texts around what it finds
 safety      a policy in each page: only the book's own files, and nothing sent anywhere
 styles      one style sheet: what the pages use of the theme's, the book's own, the colours
@@ -38,7 +38,7 @@ PARTS = (
     links, dress, formulas, cards, markup, register,
     widgets, search, safety, unused, styles, licences,
 )  # fmt: skip
-ENVIRONMENT = 2  # raise it where a change of this folder has to read every page anew
+ENVIRONMENT = 3  # raise it where a change of this folder has to read every page anew
 
 
 def setup(app: Sphinx) -> dict[str, bool | int]:

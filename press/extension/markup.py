@@ -1,7 +1,8 @@
 """HTML that Sphinx and docutils would write otherwise, by visitors in the place of theirs.
 
-And a transform: a paragraph that opens with the bold words that `question` in _config.yml names is
-a question to the reader, and gets the class "predict".
+And two transforms, by the words of tools/words.py: a paragraph that opens with the bold words of a
+question to the reader gets the class "predict", and the words at the end of a heading that say that
+a section may be left out at first get the class "second-reading".
 """
 
 import posixpath
@@ -13,27 +14,44 @@ from xml.etree import ElementTree
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.transforms import SphinxTransform
 from sphinx.writers.html5 import HTML5Translator
+
+from tools import words
 
 from . import private
 
 PIXELS_PER_UNIT = {"pt": 96 / 72, "px": 1.0, "": 1.0, "in": 96.0}
 
 
-class Questions(SphinxPostTransform):
+class Questions(SphinxTransform):
     """Mark the questions to the reader."""
 
     default_priority = 500
 
-    def run(self, **kwargs: Any) -> None:
+    def apply(self, **kwargs: Any) -> None:
         """Look at how each paragraph begins."""
-        opening = self.config.question
         for paragraph in self.document.findall(nodes.paragraph):
             first = next((child for child in paragraph if child.astext()), None)
-            bold = isinstance(first, nodes.strong) and first.astext()
-            if opening and bold and bold.startswith(opening):
+            if isinstance(first, nodes.strong) and first.astext().startswith(words.PREDICT):
                 paragraph["classes"].append("predict")
+
+
+class SecondReadings(SphinxTransform):
+    """Set the words apart that end the heading of a second reading, there and in the contents."""
+
+    default_priority = 500
+
+    def apply(self, **kwargs: Any) -> None:
+        """Look at how each heading ends."""
+        mark = f"({words.SECOND_READING})"
+        for title in self.document.findall(nodes.title):
+            last = title[-1]
+            if isinstance(last, nodes.Text) and last.endswith(mark):
+                title[-1:] = [
+                    nodes.Text(last.removesuffix(mark)),
+                    nodes.inline("", words.SECOND_READING, classes=["second-reading"]),
+                ]
 
 
 def svg_size(path: Path) -> tuple[int, int] | None:
@@ -88,8 +106,8 @@ def visit_entry(self: HTML5Translator, node: nodes.entry) -> None:
 
 def setup(app: Sphinx) -> None:
     """Put the visitors in their places; what follows a node is left to the translator's own."""
-    app.add_config_value("question", "", "html")
-    app.add_post_transform(Questions)
+    app.add_transform(Questions)
+    app.add_transform(SecondReadings)
     app.connect("doctree-resolved", size_pictures)
     for visit in (visit_image, visit_entry):
         node = getattr(nodes, visit.__name__.removeprefix("visit_"))

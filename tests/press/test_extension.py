@@ -19,6 +19,7 @@ from press.extension.formulas import KATEX, FormulaError, render
 from press.extension.safety import REFUSED, safety
 from press.extension.search import BookSearch, texts
 from tests.support.pages import build, parsed
+from tools import words
 
 SEARCH = BookSearch({})
 
@@ -64,11 +65,15 @@ See {eq}`eq-two` ($d_k$).
 """,
     "markup.md": """# Markup
 
-**Ask first.** What comes?
+**Predict before you run.** What comes?
 
-Ask first, they say: **Ask first.**
+Predict before you run, they say: **Predict before you run.**
 
-**Do not** forget: **Ask first.**
+**Do not** forget: **Predict before you run.**
+
+## A long one (second reading)
+
+## A (second reading) of it
 
 |   | one |
 |---|-----|
@@ -86,7 +91,7 @@ WRONG = {
     ":::{solution} 03.nothing\n:::\n",
 }
 PARTS = "dress formulas cards markup safety"
-SETTINGS = {"html_math_renderer": "katex", "question": "Ask first"}
+SETTINGS = {"html_math_renderer": "katex"}
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +116,10 @@ def test_labels_numbers_and_punctuation_of_formulas(book: Path) -> None:
 
 def test_what_the_visitors_and_the_transform_write(book: Path) -> None:
     page = parsed(book / "markup.html")
-    assert [p.get_text() for p in page.select("p.predict")] == ["Ask first. What comes?"]
+    assert [p.get_text() for p in page.select("p.predict")] == [f"{words.PREDICT} What comes?"]
+    (mark,) = page.select("h2 .second-reading")
+    assert mark.parent
+    assert mark.parent.get_text().startswith(f"A long one {mark.get_text()}")
     corner, one, *rest = page.select_one("table").select("th, td")
     assert (corner.name, one.name) == ("td", "th")
     assert {cell.name for cell in rest} == {"td"}

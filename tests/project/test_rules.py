@@ -49,7 +49,7 @@ def good_chapter() -> Cells:
     cells = {
         "title": markdown(
             "# 3. A small chapter\n\n> **Before you start**\n>\n"
-            "> **Question:** why?\n>\n> **Time:** 5 minutes\n>\n> **You need:** chapter 2\n>\n"
+            "> **Question:** why?\n>\n> **Time:** 5 minutes.\n>\n> **You need:** chapter 2\n>\n"
             "> **Recap:** a word is a vector.\n>\n> **Goal:** to see [3.1](03_single_head.ipynb)."
         ),
         "install": code(INSTALL),
@@ -189,8 +189,8 @@ BROKEN: dict[str, tuple[Edit, str]] = {
     "no title": (replaced("# 3. A", "# A", of="title"), "has to begin with its title"),
     "title of another chapter": (replaced("# 3.", "# 4.", of="title"), "begin with its title"),
     "no question": (replaced("**Question:** why?", "", of="title"), "a line '**Question:** ...'"),
-    "no time": (replaced("**Time:** 5 minutes", "", of="title"), "needs a line '**Time:** ...'"),
-    "vague time": (replaced("5 minutes", "not long", of="title"), "how many minutes"),
+    "no time": (replaced("**Time:** 5 minutes.", "", of="title"), "needs a line '**Time:** ...'"),
+    "vague time": (replaced("5 minutes", "not long", of="title"), "not in the form in which"),
     "wrong section number": (replaced("3.2", "3.3", of="predict"), "has to be number 3.2"),
     "no summary": (replaced("Summary", "Wrap-up", of="summary"), "has to close with"),
     "four lines of summary": (replaced("\n5. Five", "", of="summary"), "five numbered lines"),
