@@ -27,7 +27,7 @@ help:
 	@echo "make run         run the notebooks again and write their outputs  (NB=... FORCE=1)"
 	@echo "make validate    run library and notebooks, and write the result into book/validation.md"
 	@echo "make bench       time our attention against PyTorch's"
-	@echo "make lighthouse  measure the speed of the built pages"
+	@echo "make lighthouse  measure the built pages on a slow phone: speed, accessibility  (needs Node)"
 	@echo "make wheel       pack the library for pip: _build/dist/*.whl"
 	@echo "make links       ask every other site whether the links to it still lead somewhere"
 	@echo "make upgrade     raise the versions, run the notebooks and show what changed  (PKG=...)"
@@ -75,7 +75,7 @@ bench: env
 	@$(BIN)/python benchmarks/attention.py
 
 lighthouse: book
-	@$(BIN)/python -m press.lighthouse
+	@npx --yes @lhci/cli@0.15.1 autorun --config=press/lighthouse.json
 
 # uv makes the wheel from an archive of the sources, so that nothing left over gets into it; what
 # setuptools needs is in the environment, so no network is asked.
@@ -96,5 +96,5 @@ lock: env
 	@$(BIN)/python -m tools.lock
 
 clean:
-	rm -rf _build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf _build .lighthouseci .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests tools press book benchmarks -name __pycache__ -prune -exec rm -rf {} +
