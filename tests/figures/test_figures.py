@@ -59,6 +59,11 @@ EXAMPLES = {
     "reach": (lambda x: figures.plot_reach({"a": x, "b": STEPS}, "", ""), STEPS + 0.1, NONE),
     "scores": (lambda x: figures.plot_softmax_row(x, MAP[0, :3], WORDS), SCORES, {"weights"}),
     "temperatures": (lambda x: figures.plot_temperatures(x, KEYS, [1, 3, 9]), MAP, {"weights"}),
+    "softmax": (lambda x: figures.plot_softmax_steps(x, WORDS), SCORES, {"weights"}),
+    "layers": (lambda x: figures.plot_layers(LONG[: int(x) - 3], "first"), N, NONE),
+    "chain": (lambda x: figures.plot_chain_and_fan(int(x)), N, NONE),
+    "arrows": (lambda x: figures.plot_arrows(QUERY, x, WORDS), KEY, MATCH),
+    "points": (lambda x: figures.plot_points({"a": x}, {"b": [0, 2]}, {1: "c"}), KEY, NONE),
     "shapes": (lambda x: figures.plot_shapes(Q, "@", ("K", int(x), 6, "key")), N, MATCH),
     "head": (lambda x: figures.plot_head(WORDS, KEYS, 9, int(x), 1, 2), N, ALL),
     "split": (lambda x: figures.plot_split(WORDS, 3, int(x), row=1), N, {"query"}),
@@ -252,6 +257,61 @@ def test_bars_are_as_long_as_their_numbers(drawn):
         assert (axes.get_title(), axes.get_xlim()) == (f"scores × {title}", (0, 1))
 
 
+def test_the_steps_of_a_softmax_end_in_its_weights(drawn):
+    figures.plot_softmax_steps(SCORES.numpy(), WORDS)
+    widths = [[width for *_, width, _ in boxes(axes)] for axes in drawn[0].axes]
+    steps = SCORES, SCORES.exp(), SCORES.softmax(0)
+    assert widths == [pytest.approx(step.tolist(), abs=1e-5) for step in steps]
+
+
+def test_in_attention_a_row_gets_from_all_before_it_and_in_the_network_from_itself(drawn):
+    figures.plot_layers(WORDS, "first")
+    (axes,) = drawn[0].axes
+    ways = [(round(start[0]), round(end[0]), start[1] < 1) for start, end in arrows(axes)[:-1]]
+    assert {(i, j) for i, j, below in ways if below} == {
+        (0, 0),
+        (0, 1),
+        (0, 2),
+        (1, 1),
+        (1, 2),
+        (2, 2),
+    }
+    assert [(i, j) for i, j, below in ways if not below] == [(0, 0), (1, 1), (2, 2)]
+    assert {*WORDS, "first"} < set(texts(axes))
+
+
+def test_the_first_input_goes_along_the_chain_or_one_spoke_of_the_fan(drawn):
+    figures.plot_chain_and_fan(4)
+    for axes, path in zip(drawn[0].axes, ([0, 0, 1, 2], [0]), strict=True):
+        found = [t for t in axes.texts if getattr(t, "arrow_patch", None)]
+        thick = [t.xyann[0] for t in found if t.arrow_patch.get_linewidth() == 2.2]
+        assert sorted(round(x) for x in thick) == path
+    (*_, chain), (*_, fan) = (arrows(axes) for axes in drawn[0].axes)
+    assert (chain[1], fan[1]) == ((3, 1.24), (3, 1.24))
+    assert {end[0] for _, end in arrows(drawn[0].axes[1])} == {3}
+
+
+def test_the_shadow_of_a_key_is_its_dot_product_with_the_direction_of_the_query(drawn):
+    figures.plot_arrows(QUERY.numpy(), KEY, WORDS)
+    (axes,) = drawn[0].axes
+    tips = torch.tensor([end for _, end in arrows(axes)])
+    assert torch.allclose(tips, torch.cat([KEY, QUERY[None]]))
+    feet = torch.tensor(np.array([line.get_xydata()[0] for line in axes.lines[1::2]])).float()
+    along = QUERY / QUERY.norm()
+    assert torch.allclose(feet, (KEY @ along)[:, None] * along, atol=1e-5)
+
+
+def test_points_stand_in_their_groups_each_with_a_marker(drawn):
+    figures.plot_points({"a": KEY, "b": KEY * 2}, {"x": [0, 2], "y": [1]}, {1: "c"})
+    for axes, panel in zip(drawn[0].axes, (KEY, KEY * 2), strict=True):
+        first, second, *_ = axes.lines
+        assert torch.allclose(torch.tensor(first.get_xydata()).float(), panel[[0, 2]])
+        assert torch.allclose(torch.tensor(second.get_xydata()).float(), panel[[1]])
+        assert first.get_marker() != second.get_marker()
+        assert axes.texts[0].xy == tuple(panel[1].tolist())
+    assert [text.get_text() for text in drawn[0].legends[0].get_texts()] == ["x", "y"]
+
+
 def test_shapes_are_to_scale_and_wear_their_roles(drawn):
     figures.plot_shapes(Q, "@", K, "=", ("S", 6, 6, None))
     (axes,) = drawn[0].axes
@@ -410,6 +470,12 @@ BAD = [
     ("by_distance", (range(5), FIVE | {"f": STEPS}, "y"), "6 curves: 1 to 5"),
     ("reach", ({"a": [1e-12, 1]}, "x", "y"), "curve 'a' starts below 1e-09"),
     ("softmax_row", (SCORES, SCORES[:2], WORDS), r"weights has shape \(2,\) .* ask for \(3,\)"),
+    ("softmax_steps", (SCORES, WORDS[:2]), r"scores has shape \(3,\) .* ask for \(2,\)"),
+    ("layers", ([], "first"), "number of words=0: it must be at least 1"),
+    ("chain_and_fan", (1,), "length=1: it must be at least 2"),
+    ("arrows", (QUERY, KEY, WORDS[:2]), r"keys has shape \(3, 2\) .* ask for \(2, 2\)"),
+    ("points", ({"a": MAP}, {"b": [0]}, {}), r"panel 'a' has shape \(3, 4\)"),
+    ("points", ({"a": KEY}, {}, {}), "0 groups: 1 to 6 can be told apart"),
     ("shapes", ("@",), "number of matrices=0: it must be at least 1"),
     ("shapes", (("Q", 0, 3, None),), "rows of Q=0: it must be at least 1"),
     ("steps", ([],), "number of steps=0: it must be at least 1"),

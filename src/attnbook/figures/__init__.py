@@ -11,3 +11,5 @@ from attnbook.figures.curves import *
 from attnbook.figures.grids import *
 from attnbook.figures.lookups import *
 from attnbook.figures.maps import *
+from attnbook.figures.paths import *
+from attnbook.figures.points import *

@@ -9,7 +9,7 @@ from attnbook.colours import GRID, SOFT
 from attnbook.figures.canvas import canvas, fill_colour, numbers, side_by_side, text_colour
 from attnbook.figures.maps import signed
 
-__all__ = ["plot_softmax_row", "plot_temperatures"]
+__all__ = ["plot_softmax_row", "plot_softmax_steps", "plot_temperatures"]
 
 
 def plot_softmax_row(scores: Tensor, weights: Tensor, labels: Sequence[str]) -> None:
@@ -27,6 +27,29 @@ def plot_softmax_row(scores: Tensor, weights: Tensor, labels: Sequence[str]) -> 
             axes.axvline(0, color=SOFT, linewidth=0.8)
             axes.set_xticks([])
             axes.margins(x=0.22)
+            _label_rows(axes, labels)
+
+
+def plot_softmax_steps(scores: Tensor, labels: Sequence[str]) -> None:
+    """Draw the softmax of one row as three pictures: the scores, e to each score, their shares.
+
+    Shapes:  scores (Lk,), tensor or NumPy array; labels Lk
+    Raises:  ValueError if the lengths differ
+    """
+    s = numbers("scores", scores, len(labels))
+    powers = s.exp()
+    shares = powers / powers.sum()
+    with canvas(6.6, 0.24 * len(labels) + 0.6) as figure:
+        bars = (
+            ("score", s, None, "g"),
+            ("e to the score", powers, None, ".1f"),
+            ("share", shares, "weights", ".3f"),
+        )
+        for axes, (name, x, role, digits) in zip(side_by_side(figure, 3), bars, strict=True):
+            draw_bars(axes, x.tolist(), role, [f"{v:{digits}}" for v in x.tolist()])
+            axes.set_title(name, color=text_colour(role), fontsize=9.5)
+            axes.set_xticks([])
+            axes.margins(x=0.32)
             _label_rows(axes, labels)
 
 

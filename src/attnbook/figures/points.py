@@ -1,0 +1,80 @@
+"""Rows of two numbers in the plane: as arrows that meet at an angle, and as points."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from torch import Tensor
+
+from attnbook.colours import CURVES, INK, RULE, SOFT
+from attnbook.figures.canvas import arrow, canvas, fill_colour, numbers, text_colour
+
+__all__ = ["plot_arrows", "plot_points"]
+
+MARKERS = "os^DvP"
+
+
+def plot_arrows(query: Tensor, keys: Tensor, names: Sequence[str]) -> None:
+    """Draw a query and keys as arrows, and the shadow of each key on the query's line.
+
+    Shapes:  query (2,), keys (Lk, 2), tensors or NumPy arrays; names Lk
+    Raises:  ValueError if a shape does not fit
+    """
+    q, k = numbers("query", query, 2), numbers("keys", keys, len(names), 2)
+    along = q / q.norm()
+    with canvas(5.2, 3.4) as figure:
+        axes = figure.subplots()
+        axes.set_aspect("equal")
+        reach = float(max(q.norm(), k.norm(dim=-1).max()))
+        ends = [(-reach * along).tolist(), (reach * along).tolist()]
+        axes.plot(*zip(*ends, strict=True), color=RULE, linewidth=1, zorder=0)
+        for name, key in zip(names, k, strict=True):
+            (x, y), (foot_x, foot_y) = key.tolist(), (key @ along * along).tolist()
+            axes.plot([foot_x, x], [foot_y, y], color=SOFT, linewidth=1, linestyle=(0, (2, 2)))
+            axes.plot(foot_x, foot_y, marker="o", color=SOFT, markersize=4)
+            arrow(axes, (0, 0), (x, y), color=fill_colour("key"), lw=2)
+            _name(axes, name, (x, y), (0, 12), "key")
+        x, y = q.tolist()
+        arrow(axes, (0, 0), (x, y), color=fill_colour("query"), lw=2.4)
+        _name(axes, "query", (x, y), (22, -3), "query")
+        across, up = zip(*k.tolist(), q.tolist(), (0.0, 0.0), strict=True)
+        axes.set_xlim(min(across) - 0.7, max(across) + 0.9)
+        axes.set_ylim(min(up) - 0.7, max(up) + 0.9)
+        axes.set_xlabel("first number")
+        axes.set_ylabel("second number")
+
+
+def plot_points(
+    panels: Mapping[str, Tensor], groups: Mapping[str, Sequence[int]], marked: Mapping[int, str]
+) -> None:
+    """Draw the same points side by side, one panel each; a group has its marker and colour.
+
+    Shapes:  each panel (N, 2); groups: up to six names, with the rows of each; marked: row to word
+    Raises:  ValueError if a panel is not (N, 2) or there are too many groups
+    """
+    if not 1 <= len(groups) <= len(MARKERS):
+        raise ValueError(f"{len(groups)} groups: 1 to {len(MARKERS)} can be told apart")
+    with canvas(6.6, 3.6) as figure:
+        drawn_on = figure.subplots(1, len(panels), squeeze=False)[0]
+        for axes, (title, panel) in zip(drawn_on, panels.items(), strict=True):
+            places = numbers(f"panel {title!r}", panel, len(panel), 2)
+            for (name, rows), marker, colour in zip(
+                groups.items(), MARKERS, (*CURVES, INK), strict=False
+            ):
+                x, y = places[list(rows)].T.tolist()
+                axes.plot(x, y, marker, color=colour, markersize=7, alpha=0.75, label=name)
+            for row, word in marked.items():
+                axes.annotate(f" {word}", places[row].tolist(), (5, 5), textcoords="offset points")
+            axes.axhline(0, color=RULE, linewidth=0.8, zorder=0)
+            axes.axvline(0, color=RULE, linewidth=0.8, zorder=0)
+            axes.set_title(title)
+            axes.margins(0.12)
+        handles, labels = axes.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9)
+
+
+def _name(
+    axes: Axes, name: str, tip: tuple[float, float], lift: tuple[float, float], role: str
+) -> None:
+    look: dict[str, Any] = {"ha": "center", "va": "center", "color": text_colour(role)}
+    axes.annotate(name, tip, lift, textcoords="offset points", **look)
