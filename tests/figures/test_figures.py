@@ -23,6 +23,7 @@ SVG = canvas.svg
 WORDS, KEYS, LONG = ["Life", "is", "short"], ["苹果", "很", "甜", "的"], ["dessert"] * 6
 MAP = torch.tensor([[0.2, 0.3, 0.5, 0.0], [0.125, 0.875, 0.0, 0.0], [0.0, 0.254, 0.746, 0.0]])
 SCORES = torch.tensor([1.5, -0.004, -2.0])
+SPLIT = torch.tensor([[0.7, 0.2, 0.1], [0.5, 0.3, 0.2], [1.0, 0.0, 0.0]])
 STEPS = torch.tensor([0.2, 0.9, 0.5, 0.1, 0.0])
 FIVE = {name: STEPS * (i + 1) / 5 for i, name in enumerate("abcde")}
 FOUR = dict.fromkeys(("numbers in the maps", "parameters", "operations", "width"), STEPS)
@@ -59,6 +60,7 @@ EXAMPLES = {
     "reach": (lambda x: figures.plot_reach({"a": x, "b": STEPS}, "", ""), STEPS + 0.1, NONE),
     "scores": (lambda x: figures.plot_softmax_row(x, MAP[0, :3], WORDS), SCORES, {"weights"}),
     "temperatures": (lambda x: figures.plot_temperatures(x, KEYS, [1, 3, 9]), MAP, {"weights"}),
+    "shares": (lambda x: figures.plot_shares({"a": x, "b": SPLIT}, WORDS, "x"), SPLIT, {"weights"}),
     "shapes": (lambda x: figures.plot_shapes(Q, "@", ("K", int(x), 6, "key")), N, MATCH),
     "head": (lambda x: figures.plot_head(WORDS, KEYS, 9, int(x), 1, 2), N, ALL),
     "split": (lambda x: figures.plot_split(WORDS, 3, int(x), row=1), N, {"query"}),
@@ -250,6 +252,17 @@ def test_bars_are_as_long_as_their_numbers(drawn):
     for axes, row, title in zip(drawn[1].axes, MAP, ("1", "0.33", "10"), strict=True):
         assert [width for *_, width, _ in boxes(axes)] == pytest.approx(row.tolist())
         assert (axes.get_title(), axes.get_xlim()) == (f"scores × {title}", (0, 1))
+
+
+def test_shares_stand_upon_each_other_the_largest_lowest_and_darkest(drawn):
+    figures.plot_shares({"a": SPLIT, "b": SPLIT[:, :2]}, WORDS, "width")
+    left, right = drawn[0].axes
+    first, *_, last = [boxes(left)[i : i + 3] for i in (0, 3, 6)]
+    assert [box[2] for box in first] == pytest.approx([0, 0.7, 0.9])  # where each begins
+    assert [box[4] for box in first + last] == pytest.approx([0.7, 0.2, 0.1, 1, 0, 0])
+    assert [box[0] for box in first] == [to_hex(WEIGHTS(w)).upper() for w in (0.7, 0.2, 0.1)]
+    assert texts(left) == texts(right) == ["0.70", "0.50", "1.00"]
+    assert (names(left)[1], left.get_title(), len(boxes(right))) == (WORDS, "a", 6)
 
 
 def test_shapes_are_to_scale_and_wear_their_roles(drawn):

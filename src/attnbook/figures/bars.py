@@ -1,6 +1,7 @@
 """Bars of scores and weights: one per key, row 0 on top, or one key upon the other."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from torch import Tensor
@@ -75,8 +76,8 @@ def plot_shares(shares: Mapping[str, Tensor], ticks: Sequence[str], xlabel: str)
                     axes.bar(place, share, width=0.86, bottom=bottom, **look)
                     bottom += share
                 ink = readable_on(WEIGHTS(row[0]))
-                middle = {"ha": "center", "va": "center", "fontsize": 8.5, "color": ink}
-                axes.text(place, row[0] / 2, f"{row[0]:.2f}", **middle)
+                middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8.5}
+                axes.text(place, row[0] / 2, f"{row[0]:.2f}", color=ink, **middle)
             axes.set_title(name)
             axes.set_xticks(range(len(ticks)), ticks, fontsize=9)
             axes.set_ylim(0, 1)
