@@ -23,6 +23,7 @@ SVG = canvas.svg
 WORDS, KEYS, LONG = ["Life", "is", "short"], ["苹果", "很", "甜", "的"], ["dessert"] * 6
 MAP = torch.tensor([[0.2, 0.3, 0.5, 0.0], [0.125, 0.875, 0.0, 0.0], [0.0, 0.254, 0.746, 0.0]])
 SCORES = torch.tensor([1.5, -0.004, -2.0])
+SPLIT = torch.tensor([[0.7, 0.2, 0.1], [0.5, 0.3, 0.2], [1.0, 0.0, 0.0]])
 STEPS = torch.tensor([0.2, 0.9, 0.5, 0.1, 0.0])
 FIVE = {name: STEPS * (i + 1) / 5 for i, name in enumerate("abcde")}
 FOUR = dict.fromkeys(("numbers in the maps", "parameters", "operations", "width"), STEPS)
@@ -64,6 +65,7 @@ EXAMPLES = {
     "chain": (lambda x: figures.plot_chain_and_fan(int(x)), N, NONE),
     "arrows": (lambda x: figures.plot_arrows(QUERY, x, WORDS), KEY, MATCH),
     "points": (lambda x: figures.plot_points({"a": x}, {"b": [0, 2]}, {1: "c"}), KEY, NONE),
+    "shares": (lambda x: figures.plot_shares({"a": x, "b": SPLIT}, WORDS, "x"), SPLIT, {"weights"}),
     "shapes": (lambda x: figures.plot_shapes(Q, "@", ("K", int(x), 6, "key")), N, MATCH),
     "head": (lambda x: figures.plot_head(WORDS, KEYS, 9, int(x), 1, 2), N, ALL),
     "split": (lambda x: figures.plot_split(WORDS, 3, int(x), row=1), N, {"query"}),
@@ -310,6 +312,17 @@ def test_points_stand_in_their_groups_each_with_a_marker(drawn):
         assert first.get_marker() != second.get_marker()
         assert axes.texts[0].xy == tuple(panel[1].tolist())
     assert [text.get_text() for text in drawn[0].legends[0].get_texts()] == ["x", "y"]
+
+
+def test_shares_stand_upon_each_other_the_largest_lowest_and_darkest(drawn):
+    figures.plot_shares({"a": SPLIT, "b": SPLIT[:, :2]}, WORDS, "width")
+    left, right = drawn[0].axes
+    first, *_, last = [boxes(left)[i : i + 3] for i in (0, 3, 6)]
+    assert [box[2] for box in first] == pytest.approx([0, 0.7, 0.9])  # where each begins
+    assert [box[4] for box in first + last] == pytest.approx([0.7, 0.2, 0.1, 1, 0, 0])
+    assert [box[0] for box in first] == [to_hex(WEIGHTS(w)).upper() for w in (0.7, 0.2, 0.1)]
+    assert texts(left) == texts(right) == ["0.70", "0.50", "1.00"]
+    assert (names(left)[1], left.get_title(), len(boxes(right))) == (WORDS, "a", 6)
 
 
 def test_shapes_are_to_scale_and_wear_their_roles(drawn):

@@ -1,15 +1,23 @@
-"""Bars of scores and weights, one per key, row 0 on top."""
+"""Bars of scores and weights: one per key, row 0 on top, or one key upon the other."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from attnbook.colours import GRID, SOFT
-from attnbook.figures.canvas import canvas, fill_colour, numbers, side_by_side, text_colour
-from attnbook.figures.maps import signed
+from attnbook.colours import GRID, RULE, SOFT
+from attnbook.figures.canvas import (
+    canvas,
+    fill_colour,
+    numbers,
+    readable_on,
+    side_by_side,
+    text_colour,
+)
+from attnbook.figures.maps import WEIGHTS, signed
 
-__all__ = ["plot_softmax_row", "plot_softmax_steps", "plot_temperatures"]
+__all__ = ["plot_shares", "plot_softmax_row", "plot_softmax_steps", "plot_temperatures"]
 
 
 def plot_softmax_row(scores: Tensor, weights: Tensor, labels: Sequence[str]) -> None:
@@ -72,6 +80,35 @@ def plot_temperatures(weights: Tensor, titles: Sequence[str], multipliers: Seque
             axes.grid(axis="x", color=GRID, linewidth=0.6)
             axes.set_axisbelow(True)
             _label_rows(axes, titles)
+
+
+def plot_shares(shares: Mapping[str, Tensor], ticks: Sequence[str], xlabel: str) -> None:
+    """Draw wholes cut into shares, one column each, dark for a large share; one panel per name.
+
+    Shapes:  each of the shares (N, Lk), rows that sum to 1, the largest first; ticks N labels
+    Raises:  ValueError if the sizes do not fit
+    """
+    panels = {name: numbers(name, x, len(ticks), x.size(-1)) for name, x in shares.items()}
+    with canvas(6.9, 3.1) as figure:
+        sheet = side_by_side(figure, len(panels))
+        for axes, (name, rows) in zip(sheet, panels.items(), strict=True):
+            for place, row in enumerate(rows.tolist()):
+                bottom = 0.0
+                for share in row:
+                    look = {"color": WEIGHTS(share), "edgecolor": RULE, "linewidth": 0.6}
+                    axes.bar(place, share, width=0.86, bottom=bottom, **look)
+                    bottom += share
+                ink = readable_on(WEIGHTS(row[0]))
+                middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8.5}
+                axes.text(place, row[0] / 2, f"{row[0]:.2f}", color=ink, **middle)
+            axes.set_title(name)
+            axes.set_xticks(range(len(ticks)), ticks, fontsize=9)
+            axes.set_ylim(0, 1)
+            axes.tick_params(length=0)
+            axes.spines[:].set_visible(False)
+            axes.set_xlabel(xlabel)
+        sheet[0].set_yticks([0, 0.5, 1], ["0", "½", "1"])
+        sheet[0].set_ylabel("weights, the winner's lowest", color=text_colour("weights"))
 
 
 def draw_bars(
