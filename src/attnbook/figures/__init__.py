@@ -11,3 +11,4 @@ from attnbook.figures.curves import *
 from attnbook.figures.grids import *
 from attnbook.figures.lookups import *
 from attnbook.figures.maps import *
+from attnbook.figures.wiring import *
