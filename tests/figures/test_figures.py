@@ -30,7 +30,7 @@ FOUR = dict.fromkeys(("numbers in the maps", "parameters", "operations", "width"
 DECAY = {"fast": 0.1 ** torch.arange(20.0), "slow": 0.9 ** torch.arange(20.0)}
 PLACES = sinusoidal_encoding(3, 8)
 PAIR, LATER = PLACES[:, 2:4], PLACES[:, 2:4] @ rotation_matrix(3, 8)[2:4, 2:4].T
-MASK = causal_mask(3)
+MASK, ALL4 = causal_mask(3), torch.ones(4, 4, dtype=torch.bool)
 WIDE = torch.tensor([[True, False, False, True], [True, True, False, False], [False] * 4])
 PICTURE = {"a picture": torch.tensor([[[1.0, 0, 0], [0, 1, 0]], [[0, 0, 1], [1, 1, 1]]])}
 LOOKS = torch.tensor([[0.3, 0.04], [0.2, 1.0]])
@@ -74,6 +74,7 @@ EXAMPLES = {
     "turns": (lambda x: figures.plot_turns(x, LATER, WORDS), PAIR, NONE),
     "masks": (lambda x: figures.plot_masks({"a": WIDE, "b": x > 0.15}, WORDS, KEYS), MAP, MATCH),
     "leaks": (lambda x: figures.plot_leaks({"a": x[:, :3] > 0.15}, MASK, WORDS), MAP, NONE),
+    "which": (lambda x: figures.plot_which_mask(ALL4, MASK, x > 0.15, KEYS, WORDS), MAP, MATCH),
     "patches": (lambda x: figures.plot_patches(PICTURE | {"looks": x}), LOOKS, NONE),
     "embedding": (lambda x: figures.plot_embedding(x, IDS, WORDS), TABLE / 20, NONE),
     "look-up": (lambda x: figures.plot_lookup(**LOOKUP | {"key": x}, **LABELS), KEY, ALL),
@@ -419,6 +420,22 @@ def test_a_mask_is_full_where_a_query_may_look_and_hatched_where_not(drawn):
     (legend,) = drawn[0].legends
     assert [text.get_text() for text in legend.get_texts()] == ["may look", "may not look"]
     assert [patch.get_hatch() for patch in legend.get_patches()] == [None, "///"]
+
+
+def test_each_attention_of_a_transformer_wears_its_own_mask(drawn):
+    encoder = torch.tensor([[True, True, True, False]] * 4)
+    figures.plot_which_mask(encoder, MASK, WIDE, KEYS, WORDS)
+    (axes,) = drawn[0].axes
+    looks = iter(cell.get_hatch() is None for cell in axes.patches if isinstance(cell, Rectangle))
+    for mask in (encoder, MASK, WIDE):
+        assert list(itertools.islice(looks, mask.numel())) == mask.flatten().tolist()
+    assert next(looks, None) is None
+    colours = {"query": ROLES["query"].light, "key": ROLES["key"].light}
+    for words, role in ((WORDS * 2 + KEYS, "query"), (WORDS + KEYS * 2, "key")):
+        named = [t.get_text() for t in axes.texts if t.get_color() == colours[role]]
+        assert sorted(words) == sorted(word for word in named if word in WORDS + KEYS)
+    with pytest.raises(ValueError, match="cross"):
+        figures.plot_which_mask(encoder, MASK, WIDE.T, KEYS, WORDS)
 
 
 def test_a_leak_is_dark_and_carries_a_sign(drawn):

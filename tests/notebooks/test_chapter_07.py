@@ -18,7 +18,7 @@ def test_a_deal_holds_each_card_once_at_most_and_all_orders_differ():
 
 
 def test_the_exam_asks_for_the_card_two_back():
-    found = chapter.run("deal", "reader-class", "ways", "lesson-code", "exam")
+    found = chapter.run("deal", "reader-class", "ways", "lesson-code", "exam", "right")
 
     def oracle(cards: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         names = torch.zeros(*cards.shape, 52, device=cards.device)
@@ -37,20 +37,21 @@ def test_a_number_has_its_favourite_at_an_end_along_any_direction(direction):
 
 
 def test_turning_the_other_way_would_move_the_curve_to_the_right():
-    curves = chapter.run("distance-figure")["curves"]
-    assert curves["query turned by M(−2)"].argmax() - 20 == -2
+    products = chapter.run("distance-figure")["products"]
+    assert products["query turned by M(−2)"].argmax() - 20 == -2
     cell = chapter.source("distance-figure").replace("rotation_matrix(-2", "rotation_matrix(2")
-    turned = chapter.run("distance-figure", **{"distance-figure": cell})["curves"]
+    turned = chapter.run("distance-figure", **{"distance-figure": cell})["products"]
     assert turned["query turned by M(−2)"].argmax() - 20 == 2
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("ridge", ["0.001", "1.0"])
-def test_words_and_places_are_read_off_whatever_the_seed_and_the_ridge(seed, ridge, capsys):
-    cell = chapter.source("readable-run").replace("manual_seed(0)", f"manual_seed({seed})")
-    cell = cell.replace("0.01", ridge)
+def test_what_hides_places_is_the_part_of_words_in_their_directions(seed, ridge, capsys):
+    fit = chapter.source("readable-run").replace("0.01", ridge)
+    cell = chapter.source("readable-widths").replace("manual_seed(0)", f"manual_seed({seed})")
     capsys.readouterr()
-    chapter.run("readable-run", **{"readable-run": cell})
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.count("100%") for line in lines[2:]] == [2, 2]  # D = 32 and 64
-    assert lines[0].count("100%") == 0  # D = 8
+    chapter.run("readable-run", "readable-widths", **{"readable-run": fit, "readable-widths": cell})
+    lines = [line.split("without it") for line in capsys.readouterr().out.splitlines()]
+    found = [int(with_it.split()[-1].rstrip("%")) for with_it, _ in lines]
+    assert found[0] < found[1] - 10 < found[2] - 20
+    assert [without.count("100%") for _, without in lines] == [2, 2, 2]

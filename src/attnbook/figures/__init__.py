@@ -13,3 +13,4 @@ from attnbook.figures.lookups import *
 from attnbook.figures.maps import *
 from attnbook.figures.paths import *
 from attnbook.figures.points import *
+from attnbook.figures.wiring import *

@@ -62,7 +62,7 @@ def plot_by_position(positions: Sequence[int], series: Curves, ylabel: str, seen
         axes = figure.subplots()
         axes.axvspan(positions[0], seen - 0.5, facecolor=SHADE)
         middle = (positions[0] + seen) / 2
-        axes.text(middle, 0.5, "seen in training", rotation=90, ha="center", va="center")
+        axes.text(middle, 0.19, "seen in training", rotation=90, ha="center", va="center")
         draw_curves(axes, positions, series, "position t", ylabel)
         axes.set_ylim(-0.03, 1.05)
         _name_above(axes)

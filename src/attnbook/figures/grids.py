@@ -39,7 +39,7 @@ def plot_masks(
     """
     keys = queries if keys is None else keys
     names = (("query: who looks", "query"), ("key: what is looked at", "key"))
-    _draw(_checked(masks, len(queries), len(keys)), queries, keys, MASK, names)
+    _draw(checked(masks, len(queries), len(keys)), queries, keys, MASK, names)
 
 
 def plot_leaks(moved: Mapping[str, Tensor], allowed: Tensor, words: Sequence[str]) -> None:
@@ -50,8 +50,8 @@ def plot_leaks(moved: Mapping[str, Tensor], allowed: Tensor, words: Sequence[str
     Raises:  TypeError, ValueError if a map is not boolean, too many, or of another size
     """
     size = len(words)
-    may = _checked({"allowed": allowed}, size, size)["allowed"]
-    kinds = {name: hit * (2 - may) for name, hit in _checked(moved, size, size).items()}
+    may = checked({"allowed": allowed}, size, size)["allowed"]
+    kinds = {name: hit * (2 - may) for name, hit in checked(moved, size, size).items()}
     names = (("output of this word", None), ("word that was changed", None))
     _draw(kinds, words, words, LEAK, names)
 
@@ -83,7 +83,7 @@ def plot_patches(panels: Mapping[str, Tensor]) -> None:
             axes.set_title(name, fontsize=9)
 
 
-def _checked(given: Mapping[str, Tensor], n_rows: int, n_columns: int) -> dict[str, Tensor]:
+def checked(given: Mapping[str, Tensor], n_rows: int, n_columns: int) -> dict[str, Tensor]:
     """The grids on the CPU as 0 and 1, each boolean and of the size of its labels."""
     if not 1 <= len(given) <= 3:
         raise ValueError(f"{len(given)} grids: 1 to 3 are drawn side by side")
