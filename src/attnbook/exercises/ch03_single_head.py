@@ -10,7 +10,7 @@ from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choic
 # --- 03.scores: compare every query with every key -------------------------------------------
 
 
-def scores(query: Tensor, key: Tensor) -> Tensor:
+def my_scores(query: Tensor, key: Tensor) -> Tensor:
     return query @ key.mT / math.sqrt(query.size(-1))
 
 
@@ -38,15 +38,15 @@ SCORES = Exercise(
     minutes=5,
     section="3.6",
     prompt="""
-Write `scores(query, key)`: the scaled dot product of each query with each key. `query` has shape
+Write `my_scores(query, key)`: the scaled dot product of each query with each key. `query` has shape
 (..., Lq, Dk), `key` (..., Lk, Dk), and the answer (..., Lq, Lk). The dots stand for any number of
 leading dimensions, such as batch and heads.
 """,
     stub="""
-def scores(query, key):
+def my_scores(query, key):
     raise NotImplementedError
 """,
-    reference=scores,
+    reference=my_scores,
     cases=score_cases,
     axes="B H Lq Lk",
     mistakes=(
@@ -102,7 +102,7 @@ def scores(query, key):
 # --- 03.weights: a softmax that does not overflow --------------------------------------------
 
 
-def weights(scores: Tensor) -> Tensor:
+def my_weights(scores: Tensor) -> Tensor:
     powers = (scores - scores.amax(dim=-1, keepdim=True)).exp()
     return powers / powers.sum(dim=-1, keepdim=True)
 
@@ -140,15 +140,15 @@ WEIGHTS = Exercise(
     minutes=10,
     section="3.7",
     prompt="""
-Write `weights(scores)`: the softmax over each row, from `exp` and sums, without calling a softmax.
-`scores` has shape (..., Lq, Lk), and so has the answer. It must survive scores such as 1000 and
-−1000.
+Write `my_weights(scores)`: the softmax over each row, made of `exp` and sums, without calling a
+softmax. `scores` has shape (..., Lq, Lk), and so has the answer. It must survive scores such as
+1000 and −1000.
 """,
     stub="""
-def weights(scores):
+def my_weights(scores):
     raise NotImplementedError
 """,
-    reference=weights,
+    reference=my_weights,
     cases=weight_cases,
     axes="B H Lq Lk",
     mistakes=(

@@ -10,7 +10,7 @@ from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choic
 # --- 06.causal: a triangle for the newest words ----------------------------------------------
 
 
-def causal(n_queries: int, n_keys: int) -> Tensor:
+def my_causal(n_queries: int, n_keys: int) -> Tensor:
     everyone = torch.ones(n_queries, n_keys, dtype=torch.bool)
     return everyone.tril(n_keys - n_queries)
 
@@ -41,15 +41,15 @@ CAUSAL = Exercise(
     minutes=8,
     section="6.12",
     prompt="""
-Write `causal(n_queries, n_keys)`: the causal mask for the newest `n_queries` words of a sentence of
-`n_keys` words. With as many queries as keys it is the triangle of section 6.3; with one query it is
-the row that section 6.12 needs. The answer is boolean, True = may look, of shape (Lq, Lk).
+Write `my_causal(n_queries, n_keys)`: the causal mask for the newest `n_queries` words of a sentence
+of `n_keys` words. With as many queries as keys it is the triangle of section 6.3; with one query it
+is the row that section 6.12 needs. The answer is boolean, True = may look, of shape (Lq, Lk).
 """,
     stub="""
-def causal(n_queries, n_keys):
+def my_causal(n_queries, n_keys):
     raise NotImplementedError
 """,
-    reference=causal,
+    reference=my_causal,
     cases=causal_cases,
     axes="Lq Lk",
     mistakes=(
@@ -212,7 +212,7 @@ def verdict(program):
 # --- 06.weights: a softmax that knows what nothing is ----------------------------------------
 
 
-def weights(scores: Tensor, mask: Tensor) -> Tensor:
+def my_weights(scores: Tensor, mask: Tensor) -> Tensor:
     hidden = scores.masked_fill(~mask, -torch.inf)
     return hidden.softmax(dim=-1).masked_fill(~mask, 0.0)
 
@@ -265,15 +265,15 @@ WEIGHTS = Exercise(
     minutes=12,
     section="6.10",
     prompt="""
-Write `weights(scores, mask)`: the softmax of each row of `scores` (..., Lq, Lk) over those keys
+Write `my_weights(scores, mask)`: the softmax of each row of `scores` (..., Lq, Lk) over those keys
 that `mask` permits (boolean, True = may look, broadcastable to the scores). Hidden keys get weight
 exactly 0, and a query that may look at nothing gets a row of zeros.
 """,
     stub="""
-def weights(scores, mask):
+def my_weights(scores, mask):
     raise NotImplementedError
 """,
-    reference=weights,
+    reference=my_weights,
     cases=weight_cases,
     axes="B H Lq Lk",
     mistakes=(

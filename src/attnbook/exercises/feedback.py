@@ -17,13 +17,17 @@ INFO = COLOURS["info"]  # for others
 
 @dataclass(frozen=True)
 class Feedback:
-    """A card: what it is about, what is so, and details; details hold code or numbers."""
+    """A card: what it is about, what is so, details, which hold code or numbers, and a last word.
+
+    `others` holds the code of other right answers.
+    """
 
     kind: Kind
     head: str
     says: str = ""
     details: tuple[str, ...] = ()
     footer: str = ""
+    others: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         details = (line for detail in self.details for line in detail.splitlines())

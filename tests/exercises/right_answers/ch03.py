@@ -128,7 +128,7 @@ RIGHT = {
 # A mutant that computes the same is no wrong answer: what it says instead, and why it is right.
 EQUIVALENT = {
     "03.scores": {
-        "def scores(query: Tensor, key: Tensor) -> Tensor:\n"
+        "def my_scores(query: Tensor, key: Tensor) -> Tensor:\n"
         "    return query @ key.mT / math.sqrt(key.size(-1))": "keys are as wide as queries",
     },
     "03.repair": {
