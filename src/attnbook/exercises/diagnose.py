@@ -273,8 +273,9 @@ def explain_choices(exercise: Exercise, trials: Sequence[Trial]) -> Feedback:
         elif error := form_error(got, allowed):
             said[question] = f"{error} You have {brief(got)}."
         else:
-            fitting = (m.says for m in exercise.mistakes if computes(exercise, m, trial))
-            said[question] = next(fitting, f"{brief(got)} is not right.")
+            fitting = [m.says for m in exercise.mistakes if computes(exercise, m, trial)]
+            broken = [p.says for p in exercise.properties if not p.holds(got, trial.case)]
+            said[question] = [*fitting, *broken, f"{brief(got)} is not right."][0]
         said[question] = f"{trial.case.note}: {said[question]}"
     n = len({t.case.arguments[0] for t in trials})
     says = f"{n - len(said)} of {n} are right."

@@ -126,3 +126,8 @@ def choices(
 def draw(generator: Generator, *shape: int) -> Tensor:
     """Normal float64 numbers, drawn on the CPU so that they are the same everywhere."""
     return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+
+def some_sizes(generator: Generator, n: int) -> list[int]:
+    """Different sizes without an accident: none is another's half, square or logarithm."""
+    return [(3, 5, 7, 11, 13)[i] for i in torch.randperm(5, generator=generator)[:n].tolist()]

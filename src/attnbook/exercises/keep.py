@@ -4,6 +4,7 @@ import builtins
 import contextlib
 import copy
 import math
+import operator
 import random
 import sys
 from collections.abc import Callable, Iterator
@@ -63,6 +64,8 @@ def kept() -> Iterator[None]:
 def put_back(owner: Any, before: dict[str, Any]) -> None:
     """Give a module or class the functions back that were replaced."""
     now = dict(vars(owner))
+    if len(now) == len(before) and all(map(operator.is_, now.values(), before.values())):
+        return
     for name, value in now.items():
         if name not in before and isinstance(owner, type):
             delattr(owner, name)  # it hid a function of the class above

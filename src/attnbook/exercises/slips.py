@@ -384,31 +384,36 @@ class Family:
         widths: Mapping[str, Callable[..., int]] | None = None,
         right: Head = Head(),
     ) -> None:
-        self.build, self.right, self.widths = build, right, widths or {}
-        self.slips = [slip for group in groups for slip in group]
-
-    def __iter__(self) -> Iterator[Mistake]:
-        yield from self.singles()
-        for one, other in itertools.combinations(self.slips, 2):
-            if one.line != other.line:
-                head = replace(self.right, **{one.line: one.wrong, other.line: other.wrong})
-                says = f"Two things. {one.says}\n{other.says}"
-                yield Mistake("two slips", self.build(head), says, single=False)
-
-    def singles(self) -> Iterator[Mistake]:
-        for slip in self.slips:
-            head = replace(self.right, **{slip.line: slip.wrong})
-            yield Mistake(slip.says[:40], self.build(head), slip.says)
-        for name, size in self.widths.items():
+        self.build, self.right = build, right
+        self.slips: list[tuple[str, Callable[..., Any], str]] = [
+            (slip.line, lambda *arguments, slip=slip: slip.wrong, slip.says)
+            for group in groups
+            for slip in group
+        ]
+        for name, size in (widths or {}).items():
             says = (
                 f"The scores are divided by √{name}. A dot product adds up over the width of the "
                 "query and key that meet in it, so that width sets its spread: √Dk."
             )
-            yield Mistake(f"root of {name}", self.over_root(size), says)
+            over = lambda *arguments, size=size: partial(root_of, size(*arguments))  # noqa: E731
+            self.slips.append(("scores", over, says))
 
-    def over_root(self, size: Callable[..., int]) -> Callable[..., Any]:
+    def __iter__(self) -> Iterator[Mistake]:
+        yield from self.singles()
+        for one, other in itertools.combinations(self.slips, 2):
+            if one[0] != other[0]:
+                says = f"Two things. {one[2]}\n{other[2]}"
+                yield Mistake("two slips", self.with_lines(one, other), says, single=False)
+
+    def singles(self) -> Iterator[Mistake]:
+        for slip in self.slips:
+            yield Mistake(slip[2], self.with_lines(slip), slip[2])
+
+    def with_lines(self, *slips: tuple[str, Callable[..., Any], str]) -> Callable[..., Any]:
+        """The exercise's function, with these lines in place of the right ones."""
+
         def wrong(*arguments: Any) -> Any:
-            root = partial(root_of, size(*arguments))
-            return self.build(replace(self.right, scores=root))(*arguments)
+            lines = {line: made(*arguments) for line, made, _ in slips}
+            return self.build(replace(self.right, **lines))(*arguments)
 
         return wrong

@@ -91,15 +91,16 @@ def code_of(function: Callable[..., Any]) -> CodeType | None:
 def names_used(function: Callable[..., Any]) -> set[str]:
     """The names that a function calls or reads, and those that its own helpers do."""
     code, known = code_of(function), getattr(function, "__globals__", {})
-    found, seen = {getattr(function, "__name__", "")}, set()
-    waiting = [code] if code else []
+    found = set() if code else {getattr(function, "__name__", "")}
+    waiting, seen = [code] if code else [], set()
     while waiting:
         code = waiting.pop()
-        if code in seen:
-            continue
         seen.add(code)
-        found.update(code.co_names)
-        waiting += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
-        helpers = (code_of(known[n]) for n in code.co_names if callable(known.get(n)))
-        waiting += [h for h in helpers if h and h.co_filename == code.co_filename]
+        helpers = {
+            name: code_of(known[name]) for name in code.co_names if callable(known.get(name))
+        }
+        own = {n: c for n, c in helpers.items() if c and c.co_filename == code.co_filename}
+        found.update(set(code.co_names) - own.keys())
+        inner = [c for c in code.co_consts if isinstance(c, CodeType)]
+        waiting += [c for c in (*inner, *own.values()) if c not in seen]
     return found
