@@ -16,11 +16,6 @@ def scores_broadcast(query, key):
     return (query.unsqueeze(-2) * key.unsqueeze(-3)).sum(-1).div(math.sqrt(key.size(-1)))
 
 
-def weights_pairs(scores):
-    differences = scores[..., None, :] - scores[..., :, None]
-    return 1 / differences.exp().sum(-1)
-
-
 def weights_any_shift(scores):
     shift = scores.max(dim=-1, keepdim=True).values.detach() + 3
     powers = torch.exp(scores - shift)
@@ -128,7 +123,7 @@ RIGHT = {
     "03.shapes": (shapes_ifs, shapes_list),
     "03.scores": (scores_loop, scores_broadcast),
     "03.map": (read_ifs, read_computed, read_shouting),
-    "03.weights": (weights_pairs, weights_any_shift, weights_loop),
+    "03.weights": (weights_any_shift, weights_loop),
     "03.repair": (attend_loop, attend_einsum),
     "03.backward": (push_back_jacobian, push_back_loop, push_back_autograd),
     "03.experiment": (divides_by_two_widths, divides_by_numpy),
