@@ -23,7 +23,7 @@ def plain(x: Any) -> Any:
 def matches(got: Any, wanted: Any) -> bool:
     """Whether the content is right: equal words and counts, close numbers, the same shapes."""
     if isinstance(wanted, Tensor):
-        return is_ordinary(got) and same_numbers(got, wanted)
+        return is_ordinary(got) and is_ordinary(wanted) and same_numbers(got, wanted)
     got = plain(got)
     if isinstance(wanted, (tuple, list)):
         if not isinstance(got, (tuple, list)) or len(got) != len(wanted):
@@ -99,16 +99,14 @@ def tensor_error(got: Any, wanted: Tensor) -> str:
             f"Your answer is on {got.device}, the arguments are on {wanted.device}: a tensor made "
             "inside needs `device=` of an argument."
         )
-    if got.dtype == wanted.dtype or (sort(got) == sort(wanted) == "whole numbers"):
-        return ""
-    if got.shape != wanted.shape or not same_numbers(got.to(wanted.dtype), wanted):
+    if sort(got) != sort(wanted):
+        return f"Your answer holds {sort(got)} ({got.dtype}); {sort(wanted)} are asked for."
+    if got.dtype == wanted.dtype or sort(got) == "whole numbers" or not same_numbers(got, wanted):
         return ""  # the numbers come first
-    if sort(got) == sort(wanted):
-        return (
-            f"The numbers are right, but they are {got.dtype} where {wanted.dtype} is asked for: a "
-            "tensor made inside takes the default type. Give it `dtype=` of an argument."
-        )
-    return f"Your answer holds {sort(got)} ({got.dtype}); {sort(wanted)} are asked for."
+    return (
+        f"The numbers are right, but they are {got.dtype} where {wanted.dtype} is asked for: a "
+        "tensor made inside takes the default type. Give it `dtype=` of an argument."
+    )
 
 
 def shape_error(got: Any, wanted: Any, axes: str, sizes: Mapping[str, int]) -> str:

@@ -219,9 +219,9 @@ the softmax, `ones` a (6, 6) mask that is True everywhere, and `causal` is `ones
 | e | `y = x + attend(x, causal)`, then `y + attend(y, causal)` |
 | f | `out = attend(x, causal)`, then `out - out.mean(0)` |
 
-Let the leak detector turn each word round. `verdict(program)` returns `"leak"` if some output moves
-with a later word; else `"blind"` if some output stays still although its own or an earlier word
-moved; else `"sealed"`.
+Let the leak detector put fresh rows in the place of each word. `verdict(program)` returns `"leak"`
+if some output moves with a later word; else `"blind"` if some output stays still although its own
+or an earlier word moved; else `"sealed"`.
 """,
     stub="""
 def verdict(program):
@@ -266,9 +266,9 @@ def verdict(program):
         "Sums are channels: over what do the softmax of (c) and the mean of (f) run?",
         "Three of them leak and one is blind. Two layers that only look back can only look back.",
     ),
-    insight="Two of the three leaks have perfectly triangular weights. Only turning words round "
+    insight="Two of the three leaks have perfectly triangular weights. Only who changes the words "
     "finds them.",
-    comes_back="In 06.experiment you turn words round yourself. Chapter 7 asks in the same way "
+    comes_back="In 06.experiment you change words yourself. Chapter 7 asks in the same way "
     "what a shuffle moves.",
     code=False,
 )

@@ -42,6 +42,7 @@ def call(function: Callable[..., Any], arguments: tuple[Any, ...], grad: bool = 
     printed = io.StringIO()
     with kept(), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", DeprecationWarning)  # which is for the libraries' authors
         try:
             with (
                 contextlib.redirect_stdout(printed),
