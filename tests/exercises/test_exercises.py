@@ -12,7 +12,8 @@ import torch
 from attnbook import exercises
 from attnbook.exercises import guard
 from attnbook.exercises.catalogue import ALL, CHAPTERS
-from attnbook.exercises.diagnose import diagnose, questions
+from attnbook.exercises.diagnose import diagnose
+from attnbook.exercises.trial import questions
 from tests.exercises import right_answers
 from tests.support.mutants import mutants
 

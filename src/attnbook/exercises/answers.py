@@ -1,7 +1,7 @@
-"""An answer beside the right one: whether it matches, and what is said of its form."""
+"""An answer beside the right one: whether it matches, and what is said of its kind and shape."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -41,6 +41,13 @@ def matches(got: Any, wanted: Any) -> bool:
         both_nan = math.isnan(got) and math.isnan(wanted)
         return both_nan or got == wanted or math.isclose(got, wanted, rel_tol=1e-6)
     return type(got) is type(wanted) and bool(got == wanted)
+
+
+def as_word(x: Any) -> str:
+    """A word as it is compared: 1 counts for "1", and capitals, blanks and full stops do not."""
+    if isinstance(x, bool) or not isinstance(x, (str, Integral)):
+        return f"no word: {type(x)}"
+    return str(x).strip().strip(".,;:!?\"'`").strip().casefold()
 
 
 def is_ordinary(x: Any) -> bool:
@@ -125,56 +132,3 @@ def shape_error(got: Any, wanted: Any, axes: str, sizes: Mapping[str, int]) -> s
     name, size = next((n, g) for (n, w), g in zip(named, got.shape, strict=True) if g != w)
     owner = next((f", the size of {o}" for o, s in sizes.items() if s == size), "")
     return f"{text} Axis {name} is {size}{owner}."
-
-
-# --- a choice: the form of an answer, before its content -------------------------------------
-
-
-def is_blank(x: Any) -> bool:
-    """Whether a question was left open."""
-    if isinstance(x, (tuple, list)):
-        return all(map(is_blank, x))
-    return x is None or x is ... or (isinstance(x, str) and not x.strip())
-
-
-def as_word(x: Any) -> str:
-    """A word as it is compared: 1 counts for "1", and capitals, blanks and full stops do not."""
-    if isinstance(x, bool) or not isinstance(x, (str, Integral)):
-        return f"no word: {type(x)}"
-    return str(x).strip().strip(".,;:!?\"'`").strip().casefold()
-
-
-def form_error(got: Any, allowed: Sequence[Any]) -> str:
-    """What is said of an answer whose form is none of those that are allowed; else ""."""
-    return "" if has_form(plain(got), allowed) else f"{form(allowed)} is asked for."
-
-
-def has_form(got: Any, allowed: Sequence[Any]) -> bool:
-    """Whether it could be an answer: one of the words, a number, or a tuple of such."""
-    first = allowed[0]
-    if isinstance(first, (tuple, list)):
-        if not isinstance(got, (tuple, list)) or len(got) not in set(map(len, allowed)):
-            return False
-        return all(has_form(item, flat(allowed)) for item in got)
-    if isinstance(first, str):
-        return as_word(got) in map(as_word, allowed)
-    if isinstance(first, bool):
-        return isinstance(got, bool)
-    return isinstance(got, Real) and not isinstance(got, bool)
-
-
-def form(allowed: Sequence[Any]) -> str:
-    """The form of an answer in words, from all the answers that there are."""
-    first = allowed[0]
-    if isinstance(first, (tuple, list)):
-        lengths = " or ".join(str(n) for n in sorted(set(map(len, allowed))))
-        return f"a tuple of length {lengths}, each item {form(flat(allowed))},"
-    if isinstance(first, str):
-        return "one of " + ", ".join(f'"{word}"' for word in sorted(set(allowed)))
-    if isinstance(first, bool):
-        return "True or False"
-    return "a whole number" if all(isinstance(n, int) for n in allowed) else "a number"
-
-
-def flat(lists: Iterable[Iterable[Any]]) -> list[Any]:
-    return [item for items in lists for item in items]

@@ -9,7 +9,7 @@ from attnbook.exercises.exercise import Exercise
 
 MODULES = [
     import_module(f"attnbook.exercises.{path.stem}")
-    for path in sorted(Path(__file__).parent.glob("ch*.py"))
+    for path in sorted(Path(__file__).parent.glob("ch[0-9]*.py"))
 ]
 CHAPTERS: dict[str, tuple[Exercise, ...]] = {m.CHAPTER: m.EXERCISES for m in MODULES}
 ALL: dict[str, Exercise] = {e.id: e for exercises in CHAPTERS.values() for e in exercises}

@@ -5,47 +5,32 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-from torch import Generator, Tensor
 
-from attnbook.exercises import guard
-from attnbook.exercises.answers import (
-    form_error,
-    is_blank,
-    kind_error,
-    matches,
-    shape_error,
-)
-from attnbook.exercises.compare import beside, brief, relation
-from attnbook.exercises.exercise import Case, Exercise, Mistake
+from attnbook.exercises import choice, guard
+from attnbook.exercises.answers import kind_error, shape_error
+from attnbook.exercises.compare import beside
+from attnbook.exercises.exercise import Exercise, Mistake
 from attnbook.exercises.feedback import Feedback
 from attnbook.exercises.gradient import gradient_error, slopes
 from attnbook.exercises.keep import kept
+from attnbook.exercises.limit import TooLong
+from attnbook.exercises.relation import relation
 from attnbook.exercises.source import is_filled_in, names_used, own_line, shown
-from attnbook.show import device
+from attnbook.exercises.trial import (
+    Trial,
+    broken,
+    computes,
+    is_untouched,
+    questions,
+    run_trials,
+    what_it_printed,
+)
 
 STILL_RAISES = ": its line `raise NotImplementedError` still stops it; delete that line."
 IN_THIS_CASE = "In this case, though not in all, it comes to the same as another slip: "
-DRAWS = 2
-
-
-class Question(NamedTuple):
-    """A case, what is wanted of it, and the gradients that are wanted."""
-
-    case: Case
-    wanted: Any
-    slopes: list[Tensor | None]
-
-
-class Trial(NamedTuple):
-    """One case: what is wanted, and what the function made of it."""
-
-    case: Case
-    wanted: Any
-    outcome: guard.Outcome
-    right: bool
 
 
 @dataclass(frozen=True)
@@ -59,7 +44,7 @@ class Attempt:
 
     @cached_property
     def mistake(self) -> str:
-        """What is said of the slip that computes the same in every case, or alone in this one."""
+        """What is said of the slip that computes the same in every case."""
         fits = [m for m in self.exercise.mistakes if self.agrees(m, self.failed)]
         if found := next(filter(self.agrees_always, fits), None):
             return found.says
@@ -67,8 +52,14 @@ class Attempt:
         always = [m for m in slips if self.agrees_always(m)]
         if always and (not self.failed.outcome.error or len(always) == 1):
             return always[0].says  # an exception may have many causes
-        singles = [m for m in (*fits, *slips) if m.single]
-        return IN_THIS_CASE + singles[0].says if len(singles) == 1 else ""
+        return ""
+
+    @cached_property
+    def guess(self) -> str:
+        """What is said of the only slip that computes the same in the case that failed."""
+        known = chain(self.exercise.mistakes, self.exercise.slips)
+        fits = [m.says for m in known if m.single and self.agrees(m, self.failed)]
+        return IN_THIS_CASE + fits[0] if len(fits) == 1 else ""
 
     def agrees(self, mistake: Mistake, trial: Trial) -> bool:
         return computes(self.exercise, mistake, trial)
@@ -90,7 +81,7 @@ def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) ->
     if failed and not exercise.code:
         failed = next((t for t in trials if t.outcome.error), None)
         if not failed:
-            return explain_choices(exercise, trials)
+            return choice.explain(exercise, trials)
     if failed:
         return explain(Attempt(exercise, function, trials, failed))
     head = f"{exercise.id} {exercise.title}"
@@ -109,64 +100,13 @@ def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) ->
     return Feedback("passed", head, says, said, f"{len(trials)} cases passed.", others)
 
 
-def questions(exercise: Exercise, seed: int) -> list[Question]:
-    """Two draws of the cases, on the device, each with what is wanted."""
-    generator = Generator().manual_seed(seed)
-    found = []
-    for case in chain.from_iterable(exercise.cases(generator) for _ in range(DRAWS)):
-        moved = tuple(a.to(device()) if isinstance(a, Tensor) else a for a in case.arguments)
-        case = Case(moved, case.sizes, case.note)
-        wanted = exercise.reference(*moved)
-        real = isinstance(wanted, Tensor) and wanted.is_floating_point()
-        wants_slopes = exercise.code and exercise.gradients and real
-        back = slopes(exercise.reference, case).answer if wants_slopes else []
-        found.append(Question(case, wanted, back if any(g is not None for g in back) else []))
-    return found
-
-
-def run_trials(
-    exercise: Exercise, function: Callable[..., Any], asked: Sequence[Question]
-) -> list[Trial]:
-    """Each case with its outcome, until the stub's own line or the time limit stops it."""
-    trials: list[Trial] = []
-    for case, wanted, _ in asked:
-        outcome = guard.call(function, case.arguments)
-        trials.append(Trial(case, wanted, outcome, is_right(exercise, case, outcome, wanted)))
-        if is_untouched(outcome) or isinstance(outcome.error, guard.TooLong):
-            break
-    return trials
-
-
-def is_untouched(outcome: guard.Outcome) -> bool:
-    """Whether the stub raised this: PyTorch's own errors of that kind say what is missing."""
-    return isinstance(outcome.error, NotImplementedError) and not outcome.error.args
-
-
-def is_right(exercise: Exercise, case: Case, outcome: guard.Outcome, wanted: Any) -> bool:
-    """Whether it raised nothing, wrote to no argument, and is what is wanted, as is wanted."""
-    if outcome.error is not None or outcome.written or not matches(outcome.answer, wanted):
-        return False
-    if exercise.code and kind_error(outcome.answer, wanted):
-        return False
-    return all(p.holds(outcome.answer, case) for p in exercise.properties)
-
-
-def computes(exercise: Exercise, mistake: Mistake, trial: Trial) -> bool:
-    """Whether the mistake gives what the function gave, and is as right or wrong."""
-    one, other = guard.plain_call(mistake.wrong, trial.case.arguments), trial.outcome
-    if one.error is not None or other.error is not None:
-        return type(one.error) is type(other.error) and str(one.error) == str(other.error)
-    same = one.written == other.written and matches(one.answer, other.answer)
-    return same and is_right(exercise, trial.case, one, trial.wanted) == trial.right
-
-
 # --- what is looked for: each finder returns the sentence for it, or nothing -----------------
 
 
 def raised(attempt: Attempt) -> str:
     """An exception, or a call that was stopped."""
     error = attempt.failed.outcome.error
-    if isinstance(error, guard.TooLong):
+    if isinstance(error, TooLong):
         limit = f"{guard.SECONDS:.0f} seconds"
         return f"Your function was still running after {limit}: does a loop never end?"
     if isinstance(error, RecursionError):
@@ -209,8 +149,12 @@ def named_misunderstanding(attempt: Attempt) -> str:
 def broken_property(attempt: Attempt) -> str:
     """Something that every right answer has, and this one has not."""
     case, _, outcome, _ = attempt.failed
-    broken = (p.says for p in attempt.exercise.properties if not p.holds(outcome.answer, case))
-    return next(broken, "")
+    return broken(attempt.exercise, case, outcome.answer)
+
+
+def named_in_this_case(attempt: Attempt) -> str:
+    """A slip that fits the case, and not all: a guess, so it comes late."""
+    return attempt.guess
 
 
 def smallest_case(attempt: Attempt) -> str:
@@ -219,7 +163,7 @@ def smallest_case(attempt: Attempt) -> str:
 
 
 FORM = (raised, wrote_to_arguments, wrong_kind, wrong_shape)
-CONTENT = (named_misunderstanding, broken_property, smallest_case)
+CONTENT = (named_misunderstanding, broken_property, named_in_this_case, smallest_case)
 FINDERS = (*FORM, *CONTENT)
 
 
@@ -249,38 +193,3 @@ def comparison(attempt: Attempt) -> str:
     if not attempt.mistake:
         lines.append(relation(outcome.answer, wanted, case.sizes))
     return "\n".join(filter(None, lines))
-
-
-def what_it_printed(trial: Trial) -> tuple[str, ...]:
-    """The first lines of what the function printed in a case."""
-    lines = trial.outcome.printed.splitlines()
-    more = [f"… and {len(lines) - 6} lines more"] if len(lines) > 6 else []
-    text = "\n         ".join([line[:100] for line in lines[:6]] + more)
-    return (f"printed  {text}",) if text else ()
-
-
-def explain_choices(exercise: Exercise, trials: Sequence[Trial]) -> Feedback:
-    """All questions at once: which are open, in a wrong form or wrong, each with its sentence."""
-    slips = [guard.plain_call(m.wrong, t.case.arguments) for m in exercise.mistakes for t in trials]
-    allowed = [t.wanted for t in trials] + [slip.answer for slip in slips]
-    said: dict[Any, str] = {}
-    for trial in trials:
-        question, got = trial.case.arguments[0], trial.outcome.answer
-        if trial.right or question in said:
-            continue
-        if is_blank(got):
-            said[question] = "not answered yet."
-        elif error := form_error(got, allowed):
-            said[question] = f"{error} You have {brief(got)}."
-        else:
-            fitting = [m.says for m in exercise.mistakes if computes(exercise, m, trial)]
-            broken = [p.says for p in exercise.properties if not p.holds(got, trial.case)]
-            said[question] = [*fitting, *broken, f"{brief(got)} is not right."][0]
-        said[question] = f"{trial.case.note}: {said[question]}"
-    n = len({t.case.arguments[0] for t in trials})
-    says = f"{n - len(said)} of {n} are right."
-    footer = f'hint("{exercise.id}") gives a hint.'
-    head = f"{exercise.id} {exercise.title}"
-    return Feedback(
-        "failed", head, "\n".join([says, *said.values()]), what_it_printed(trials[0]), footer
-    )
