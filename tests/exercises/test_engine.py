@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from attnbook.__main__ import main
-from attnbook.exercises import check, guard, hint, log, progress, solution
+from attnbook.exercises import check, guard, hint, log, progress, solution, trial
 from attnbook.exercises.answers import kind_error, matches
 from attnbook.exercises.catalogue import ALL, find
 from attnbook.exercises.choice import form_error
@@ -450,6 +450,18 @@ def test_an_endless_loop_is_stopped_even_behind_a_bare_except(monkeypatch):
     assert "returned None" in told(lambda q, k: time.sleep(0.6))  # waits, as on a busy machine
 
 
+def test_all_cases_together_have_a_limit_too(monkeypatch):
+    def slow(query, key):
+        begun = time.process_time()
+        while time.process_time() - begun < 0.25:
+            pass
+        return compare(query, key)
+
+    monkeypatch.setattr(guard, "SECONDS", 0.3)
+    monkeypatch.setattr(trial, "ALL_CASES", 2)
+    assert "for a few small cases: that is too slow." in told(slow)
+
+
 def test_in_another_thread_it_works_and_stops_an_endless_loop(monkeypatch):
     def endless_loop(query, key):
         while True:
@@ -560,6 +572,7 @@ def test_odd_answers_are_wrong_and_break_nothing(place):
         (lambda: check(compare, ["03.scores"]), "did you mean 03.scores"),
         (lambda: check("99.try", compare), 'the function comes first: check(compare, "99.try")'),
         (lambda: check(0.5, "99.try"), 'this is float: check(compare, "99.try"), without calling'),
+        (lambda: check(Model, "99.try"), "Model is a class: give an object that can be called"),
         (lambda: check(compare), 'an id is asked for, in quotes: "99.try"'),
         (lambda: check(), "the id that stands on the card is missing"),
         (lambda: hint(compare), 'hint: an id is asked for, in quotes: "99.try"'),

@@ -40,6 +40,10 @@ def check(function: Callable[..., Any] | None = None, exercise: str | None = Non
         wanted = find(function)
         raise Unknown(f'the function comes first: check({wanted.name}, "{wanted.id}")')
     wanted = find(exercise if exercise is not None or not callable(function) else function)
+    if isinstance(function, type):
+        raise Unknown(
+            f"{function.__name__} is a class: give an object that can be called, or a method"
+        )
     if not callable(function):
         raise Unknown(
             f"the function itself is asked for, and this is {type(function).__name__}: "

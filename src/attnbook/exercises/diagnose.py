@@ -86,15 +86,19 @@ def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) ->
         return explain(Attempt(exercise, function, trials, failed))
     head = f"{exercise.id} {exercise.title}"
     said = what_it_printed(trials[0])
+    footer = f'hint("{exercise.id}") gives a hint.'
     for name in set(exercise.without) & names_used(function):
-        return Feedback("failed", head, f"Right, and the card asks for it without `{name}`.", said)
+        says = f"Right, and the card asks for it without `{name}`."
+        return Feedback("failed", head, says, said, footer)
     for question in asked:
         if question.slopes:
             outcome = slopes(function, question.case)
             reference = exercise.reference
             if says := gradient_error(reference, question.case, outcome, question.slopes):
                 line = own_line(function, outcome.error)
-                return Feedback("failed", head, says, tuple(filter(None, (line, *said))))
+                case = f"case     {question.case.note}" if question.case.note and not line else ""
+                details = tuple(filter(None, (line, case, *said)))
+                return Feedback("failed", head, says, details, footer)
     says = "\n".join(filter(None, (exercise.insight, exercise.comes_back)))
     others = tuple(map(shown, exercise.others))
     return Feedback("passed", head, says, said, f"{len(trials)} cases passed.", others)
@@ -108,6 +112,8 @@ def raised(attempt: Attempt) -> str:
     error = attempt.failed.outcome.error
     if isinstance(error, TooLong):
         limit = f"{guard.SECONDS:.0f} seconds"
+        if len(attempt.trials) > 1:
+            return f"Your function needs more than {limit} for a few small cases: that is too slow."
         return f"Your function was still running after {limit}: does a loop never end?"
     if isinstance(error, RecursionError):
         return "Your function calls itself without an end."

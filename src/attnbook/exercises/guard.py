@@ -28,7 +28,12 @@ class Outcome:
     written: tuple[int, ...] = ()
 
 
-def call(function: Callable[..., Any], arguments: tuple[Any, ...], grad: bool = False) -> Outcome:
+def call(
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    grad: bool = False,
+    seconds: float | None = None,
+) -> Outcome:
     """Call the function on copies of the arguments and tell what happened."""
     given = tuple(copied(a, grad) for a in arguments)
     printed = io.StringIO()
@@ -39,7 +44,7 @@ def call(function: Callable[..., Any], arguments: tuple[Any, ...], grad: bool = 
             with (
                 contextlib.redirect_stdout(printed),
                 torch.set_grad_enabled(True),
-                time_limit(SECONDS),
+                time_limit(SECONDS if seconds is None else seconds),
             ):
                 answer = function(*given)
         except (KeyboardInterrupt, GeneratorExit):
@@ -73,7 +78,8 @@ def told(error: BaseException) -> str:
         text = str(error).strip().rstrip(".")
     except Exception:  # a class of the reader's own
         text = ""
-    return f"{type(error).__name__}: {text[:500]}".rstrip(": ")
+    short = text if len(text) < 400 else f"{text[:400]} …"
+    return f"{type(error).__name__}: {short}".rstrip(": ")
 
 
 def copied(x: Any, grad: bool) -> Any:

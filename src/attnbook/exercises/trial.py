@@ -1,5 +1,6 @@
 """A function tried on the cases of an exercise."""
 
+import time
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from attnbook.exercises.limit import TooLong
 from attnbook.show import device
 
 DRAWS = 2
+ALL_CASES = 4  # times the limit of one call
 
 
 class Question(NamedTuple):
@@ -53,8 +55,11 @@ def run_trials(
 ) -> list[Trial]:
     """Each case with its outcome, until the stub's own line or the time limit stops it."""
     trials: list[Trial] = []
+    left = ALL_CASES * guard.SECONDS
     for case, wanted, _ in asked:
-        outcome = guard.call(function, case.arguments)
+        begun = time.process_time()
+        outcome = guard.call(function, case.arguments, seconds=min(left, guard.SECONDS))
+        left = max(left - (time.process_time() - begun), 0.1)
         trials.append(Trial(case, wanted, outcome, is_right(exercise, case, outcome, wanted)))
         if is_untouched(outcome) or isinstance(outcome.error, TooLong):
             break
