@@ -203,6 +203,23 @@ def my_weights(scores):
             "still overflows: subtract the largest.",
         ),
         Mistake(
+            "divided by the largest",
+            lambda scores: overflowing(scores / scores.amax(-1, keepdim=True)),
+            "You divided each row by its largest score, which changes its weights, and where that "
+            "is negative turns them around. Subtract it.",
+        ),
+        Mistake(
+            "the largest absolute value",
+            lambda scores: overflowing(scores - scores.abs().amax(-1, keepdim=True)),
+            "You subtracted the largest absolute value. If that is of a negative score, the whole "
+            "row ends far below 0 and underflows to 0/0: subtract the largest score itself.",
+        ),
+        Mistake(
+            "powers of 2",
+            lambda scores: (scores * math.log(2)).softmax(-1),
+            "These are powers of 2. A softmax takes powers of e: `exp`.",
+        ),
+        Mistake(
             "the smallest subtracted",
             lambda scores: overflowing(scores - scores.amin(-1, keepdim=True)),
             "You subtracted each row's smallest score. Then every exponent is 0 or more: subtract "
@@ -451,10 +468,10 @@ def attend(query, key, value):
     axes="B H Lq Dv",
     mistakes=(
         Mistake(
-            "nothing repaired",
+            "still transposed",
             lambda q, k, v: (q @ k.mT / math.sqrt(v.size(-1))).softmax(-2).mT @ v,
-            "All three faults are still there. The last line raises: write the shapes of its two "
-            "factors side by side. Then ask what the first two lines mean.",
+            "The last line still turns the weights around. (Lq, Lk) times (Lk, Dv) fits as it is. "
+            "The other two lines raise nothing: ask of each what it means.",
         ),
         Mistake(
             "width of the values",

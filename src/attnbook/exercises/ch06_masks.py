@@ -704,8 +704,8 @@ def windows(*sizes: int) -> Layer:
     return layer
 
 
-ALONE, ONE, TWO, THREE, MIXED = LAYERS = (
-    windows(1), windows(3), windows(3, 3), windows(2, 2, 2), windows(2, 4),
+ALONE, ONE, DEEP, THREE, MIXED = LAYERS = (
+    windows(1), windows(3), windows(3, 3, 3), windows(2, 2, 2), windows(2, 4),
 )  # fmt: skip
 
 EXPERIMENT = Exercise(
@@ -740,11 +740,12 @@ def reach(layer):
             "change, and at which outputs do you look?",
             (ONE, 1): "an output moves with the word before the last, too. Change one word and "
             "look at all outputs behind it.",
-            (TWO, 2): "one layer would reach that far. But what the first layer has brought here "
-            "the second takes further.",
-            (TWO, 5): "five words move an output, and one of them is its own.",
-            (TWO, 3): "your experiment does not see all of it. Is your text long enough?",
-            (TWO, 6): "two windows of three words overlap in one word: the output's own.",
+            (DEEP, 2): "one layer would reach that far. But what the first layer has brought here "
+            "the next ones take further.",
+            (DEEP, 7): "seven words move an output, and one of them is its own.",
+            (DEEP, 4): "two layers would reach that far. Is your text long enough, or do you take "
+            "a small movement for none?",
+            (DEEP, 9): "three windows of three words overlap: each adds two words to those before.",
             (THREE, 1): "one layer would reach that far. Each further layer reaches one word "
             "further.",
             (THREE, 4): "four words move an output, and one of them is its own.",
@@ -754,6 +755,12 @@ def reach(layer):
             (MIXED, 5): "five words, one of them its own, move each of its outputs.",
             (MIXED, 1): "the narrower of its layers would reach that far. The other adds to it.",
         },
+    ),
+    properties=(
+        Property(
+            "none of the five looks that far: count from the word that you changed.",
+            lambda answer, case: not isinstance(answer, int) or answer <= 8,
+        ),
     ),
     hints=(
         "Run it twice, on two texts that differ in one word. Which outputs differ?",

@@ -5,38 +5,49 @@ from numbers import Real
 from typing import Any
 
 from attnbook.exercises import guard
-from attnbook.exercises.answers import as_word, plain
+from attnbook.exercises.answers import as_word, matches, plain
 from attnbook.exercises.compare import brief
 from attnbook.exercises.exercise import Exercise
 from attnbook.exercises.feedback import Feedback
-from attnbook.exercises.trial import Trial, broken, computes, what_it_printed
+from attnbook.exercises.trial import Trial, broken, what_it_printed
 
 
 def explain(exercise: Exercise, trials: Sequence[Trial]) -> Feedback:
     """All questions at once: which are open, in a wrong form or wrong, each with its sentence."""
-    slips = [guard.plain_call(m.wrong, t.case.arguments) for m in exercise.mistakes for t in trials]
-    allowed = [t.wanted for t in trials] + [slip.answer for slip in slips]
-    said: dict[Any, str] = {}
-    for trial in trials:
-        question, got = trial.case.arguments[0], trial.outcome.answer
-        if trial.right or question in said:
-            continue
-        if is_blank(got):
-            said[question] = "not answered yet."
-        elif error := form_error(got, allowed):
-            said[question] = f"{error} You have {brief(got)}."
-        else:
-            fitting = [m.says for m in exercise.mistakes if computes(exercise, m, trial)]
-            unlike = broken(exercise, trial.case, got)
-            said[question] = [*fitting, unlike or f"{brief(got)} is not right."][0]
-        said[question] = f"{trial.case.note}: {said[question]}"
-    n = len({t.case.arguments[0] for t in trials})
-    says = f"{n - len(said)} of {n} are right."
+    asked: dict[Any, Trial] = {}  # of a question in two draws the one that went wrong
+    for trial in sorted(trials, key=lambda trial: trial.right):
+        asked.setdefault(trial.case.arguments[0], trial)
+    slips = {
+        question: [guard.plain_call(m.wrong, trial.case.arguments) for m in exercise.mistakes]
+        for question, trial in asked.items()
+    }
+    answers = [slip.answer for found in slips.values() for slip in found]
+    allowed = [trial.wanted for trial in asked.values()] + answers
+    said = []
+    for question in dict.fromkeys(trial.case.arguments[0] for trial in trials):
+        trial = asked[question]
+        if not trial.right:
+            says = sentence(exercise, trial, slips[question], allowed)
+            said.append(f"{trial.case.note}: {says}")
+    says = "\n".join([f"{len(asked) - len(said)} of {len(asked)} are right.", *said])
     footer = f'hint("{exercise.id}") gives a hint.'
     head = f"{exercise.id} {exercise.title}"
-    return Feedback(
-        "failed", head, "\n".join([says, *said.values()]), what_it_printed(trials[0]), footer
-    )
+    return Feedback("failed", head, says, what_it_printed(trials[0]), footer)
+
+
+def sentence(
+    exercise: Exercise, trial: Trial, slips: Sequence[guard.Outcome], allowed: Sequence[Any]
+) -> str:
+    """What is said of a wrong answer to one question."""
+    got = trial.outcome.answer
+    if is_blank(got):
+        return "not answered yet."
+    if error := form_error(got, allowed):
+        return f"{error} You have {brief(got)}."
+    for mistake, slip in zip(exercise.mistakes, slips, strict=True):
+        if matches(got, slip.answer) and not matches(slip.answer, trial.wanted):
+            return mistake.says
+    return broken(exercise, trial.case, got) or f"{brief(got)} is not right."
 
 
 def is_blank(x: Any) -> bool:

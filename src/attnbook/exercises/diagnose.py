@@ -1,10 +1,10 @@
 """From a wrong answer to the sentence that helps. FINDERS is the order of what is looked for."""
 
 import inspect
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from typing import Any
 
 import torch
@@ -45,19 +45,18 @@ class Attempt:
     @cached_property
     def mistake(self) -> str:
         """What is said of the slip that computes the same in every case."""
-        fits = [m for m in self.exercise.mistakes if self.agrees(m, self.failed)]
-        if found := next(filter(self.agrees_always, fits), None):
+        if found := next(filter(self.agrees_always, self.exercise.mistakes), None):
             return found.says
-        slips = [m for m in self.exercise.slips if self.agrees(m, self.failed)]
-        always = [m for m in slips if self.agrees_always(m)]
-        if always and (not self.failed.outcome.error or len(always) == 1):
-            return always[0].says  # an exception may have many causes
-        return ""
+        if not self.failed.outcome.error:
+            return next((m.says for m in self.exercise.slips if self.agrees_always(m)), "")
+        singles = (m for m in self.exercise.slips if m.single)  # an exception has many causes
+        fitting = list(itertools.islice(filter(self.agrees_always, singles), 2))
+        return fitting[0].says if len(fitting) == 1 else ""
 
     @cached_property
     def guess(self) -> str:
         """What is said of the only slip that computes the same in the case that failed."""
-        known = chain(self.exercise.mistakes, self.exercise.slips)
+        known = itertools.chain(self.exercise.mistakes, self.exercise.slips)
         fits = [m.says for m in known if m.single and self.agrees(m, self.failed)]
         return IN_THIS_CASE + fits[0] if len(fits) == 1 else ""
 
@@ -65,7 +64,7 @@ class Attempt:
         return computes(self.exercise, mistake, trial)
 
     def agrees_always(self, mistake: Mistake) -> bool:
-        return all(self.agrees(mistake, trial) for trial in self.trials)
+        return all(self.agrees(mistake, trial) for trial in (self.failed, *self.trials))
 
 
 @kept()

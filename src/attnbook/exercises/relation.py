@@ -32,6 +32,8 @@ def in_numbers(here: Tensor, there: Tensor, sizes: Mapping[str, int]) -> str:
     """A relation that holds for all numbers: a factor, something added, a function forgotten."""
     nan = here.isnan() & ~there.isnan()
     if nan.any():
+        if nan.all():
+            return "All your numbers are nan."
         rest = "The rest is right." if matches(here[~nan], there[~nan]) else ""
         return f"{int(nan.sum())} of your {nan.numel()} numbers are nan. {rest}".strip()
     usable = (there.abs() > 1e-6) & here.isfinite() & there.isfinite()
@@ -43,7 +45,7 @@ def in_numbers(here: Tensor, there: Tensor, sizes: Mapping[str, int]) -> str:
             return "Every number has the opposite sign."
         return f"Every number is {factor:.4g} times the wanted one{named(factor, sizes)}."
     added = (here - there)[here.isfinite()].median().item()
-    if added and matches(here, there + added):
+    if abs(added) > 1e-6 and matches(here, there + added):
         return f"Every number is the wanted one plus {added:.4g}."
     for name, function in (
         ("a softmax over the last axis", lambda x: x.softmax(-1)),
@@ -71,6 +73,9 @@ def named(factor: float, sizes: Mapping[str, int]) -> str:
         ):
             if size > 1 and math.isclose(factor, value, rel_tol=1e-6):
                 return f" ({text} in this case)"
+        for n in range(2, 65):  # a number that was typed where the width belongs
+            if size > 1 and math.isclose(factor * n, size**0.5, rel_tol=1e-9):
+                return f" (√{name} / {n} in this case)"
     return ""
 
 

@@ -95,6 +95,12 @@ SCORES = (
     ),
     Slip(
         "scores",
+        lambda q, k: q @ k.mT / math.sqrt(len(k)),
+        "The root is of the key's first axis, which `len(...)` and `size(0)` count: the keys, or "
+        "the batch as soon as there is one. The width is the last axis: `size(-1)`.",
+    ),
+    Slip(
+        "scores",
         lambda q, k: q @ k.mT / (q.size(-1) / 2),
         "The scores are divided by Dk/2. `x ** 1/2` means (x ** 1)/2: write `x ** 0.5`, or "
         "`math.sqrt(x)`.",
