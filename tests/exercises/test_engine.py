@@ -3,6 +3,7 @@
 import contextlib
 import math
 import random
+import re
 import signal
 import sys
 import time
@@ -81,7 +82,9 @@ def workplace(tmp_path, monkeypatch):
 
 def told(function, exercise=TRY) -> str:
     """The card as text, each paragraph on one line."""
-    return repr(diagnose(exercise, function)).replace("\n  ", " ")
+    text = repr(diagnose(exercise, function)).replace("\n  ", " ")
+    assert not re.search(r"\w\.\.(?!\.)", text), "two full stops"
+    return text
 
 
 # --- what is said ----------------------------------------------------------------------------

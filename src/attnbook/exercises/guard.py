@@ -4,8 +4,9 @@ import contextlib
 import copy
 import inspect
 import io
+import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +44,7 @@ def call(
         try:
             with (
                 contextlib.redirect_stdout(printed),
+                displays(printed),
                 torch.set_grad_enabled(True),
                 time_limit(SECONDS if seconds is None else seconds),
             ):
@@ -54,6 +56,23 @@ def call(
     if inspect.iscoroutine(answer):
         answer.close()
     return Outcome(answer, None, all_printed(printed, warned), changed(arguments, given))
+
+
+@contextlib.contextmanager
+def displays(printed: io.StringIO) -> Iterator[None]:
+    """In a notebook, take what is displayed as text, too: else it would appear for each case."""
+    if "ipykernel" not in sys.modules:
+        yield
+        return
+    from IPython.utils.capture import capture_output
+
+    captured = capture_output(stdout=False, stderr=False)
+    try:
+        with captured as shown:
+            yield
+    finally:
+        for output in shown.outputs:
+            print(output.data.get("text/plain", ""), file=printed)
 
 
 def all_printed(printed: io.StringIO, warned: list[warnings.WarningMessage]) -> str:
