@@ -85,7 +85,7 @@ def computes(exercise: Exercise, mistake: Mistake, trial: Trial) -> bool:
     one, other = guard.plain_call(mistake.wrong, trial.case.arguments), trial.outcome
     if one.error is not None or other.error is not None:
         return type(one.error) is type(other.error) and str(one.error) == str(other.error)
-    same = one.written == other.written and matches(one.answer, other.answer)
+    same = one.written == other.written and matches(other.answer, one.answer)
     return same and is_right(exercise, trial.case, one, trial.wanted) == trial.right
 
 
