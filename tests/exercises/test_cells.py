@@ -6,6 +6,7 @@ import pytest
 
 from attnbook.exercises.catalogue import ALL
 from attnbook.exercises.diagnose import diagnose
+from attnbook.exercises.source import shown
 from tests.support.chapters import BOOK, Chapter
 from tools.cells import cells_of, exercises_of, write_exercises
 from tools.common import UserError
@@ -51,6 +52,9 @@ def test_solutions_run_after_the_chapters_imports_and_what_cards_name_is_importe
         assert set(named) <= set(space)
         exec(exercise.solution(), space)
         assert diagnose(exercise, space[exercise.name]).kind == "passed"
+        for other in exercise.others:  # which are shown in the chapter, too
+            exec(shown(other), space)
+            assert diagnose(exercise, space[other.__name__]).kind == "passed"
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)

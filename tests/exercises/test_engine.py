@@ -1,12 +1,16 @@
 """What the checker says of every kind of wrong answer, and what it keeps of the reader's."""
 
 import contextlib
+import math
 import random
+import re
+import signal
 import sys
-import threading
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,12 +18,16 @@ import torch
 from torch import nn
 
 from attnbook.__main__ import main
-from attnbook.exercises import check, guard, hint, log, progress, solution
-from attnbook.exercises.answers import as_text, first_difference, matches
-from attnbook.exercises.catalogue import ALL
+from attnbook.exercises import check, guard, hint, log, progress, solution, trial
+from attnbook.exercises.answers import kind_error, matches
+from attnbook.exercises.catalogue import ALL, find
+from attnbook.exercises.choice import form_error
+from attnbook.exercises.compare import beside
 from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw
 from attnbook.exercises.feedback import Feedback
+from attnbook.exercises.relation import relation
+from attnbook.exercises.slips import OUTPUT, SCORES, Family, Head
 from attnbook.exercises.source import without_annotations
 
 
@@ -29,8 +37,8 @@ def compare(query, key):
 
 def cases(generator):
     return [
-        Case((draw(generator, 2, 4), draw(generator, 3, 4)), {"Lq": 2, "Lk": 3, "Dk": 4}, "small"),
-        Case((draw(generator, 5, 4), draw(generator, 7, 4)), {"Lq": 5, "Lk": 7, "Dk": 4}, "large"),
+        Case((draw(generator, 2, 5), draw(generator, 3, 5)), {"Lq": 2, "Lk": 3, "Dk": 5}, "small"),
+        Case((draw(generator, 5, 3), draw(generator, 7, 3)), {"Lq": 5, "Lk": 7, "Dk": 3}, "large"),
     ]
 
 
@@ -53,19 +61,30 @@ TRY = Exercise(
     insight="Well compared.",
     properties=(Property("Answers are positive.", lambda answer, case: bool((answer > 0).all())),),
 )
-TEXT = replace(TRY, id="99.text", reference=lambda q, k: "B", properties=(), code=False)
+ANSWERS = {"a": "B", "b": "2", "c": "neither"}
+CHOICE = replace(
+    TRY,
+    id="99.choice",
+    reference=lambda question: ANSWERS[question],
+    cases=lambda generator: [Case((q,), note=f"question {q}") for q in "abc"],
+    mistakes=choices(lambda question: ANSWERS[question], {("a", "A"): "A is not B."}),
+    properties=(),
+    code=False,
+)
 
 
 @pytest.fixture(autouse=True)
 def workplace(tmp_path, monkeypatch):
     monkeypatch.setenv("ATTNBOOK_PROGRESS", str(tmp_path))
-    for exercise in (TRY, TEXT):
+    for exercise in (TRY, CHOICE):
         monkeypatch.setitem(ALL, exercise.id, exercise)
 
 
 def told(function, exercise=TRY) -> str:
     """The card as text, each paragraph on one line."""
-    return repr(diagnose(exercise, function)).replace("\n  ", " ")
+    text = repr(diagnose(exercise, function)).replace("\n  ", " ")
+    assert not re.search(r"\w\.\.(?!\.)", text), "two full stops"
+    return text
 
 
 # --- what is said ----------------------------------------------------------------------------
@@ -97,13 +116,13 @@ def in_a_helper(query, key):
 
 @pytest.mark.parametrize("right", [lambda q, k: (q @ k.mT).exp(), Model(), Model().forward])
 def test_functions_methods_modules_and_objects_can_be_right(right):
-    assert told(right) == "✓ 99.try A try Well compared. 2 cases passed."
+    assert told(right) == "✓ 99.try A try Well compared. 4 cases passed."
 
 
 @pytest.mark.parametrize(
     ("wrong", "line"),
     [
-        (no_transpose, "product = query @ key where          query (2, 4), key (3, 4)"),
+        (no_transpose, "product = query @ key where          query (2, 5), key (3, 5)"),
         (in_a_helper, "product = query @ key where"),
         (Adds(), "return query + key where"),
         (Multiplies(), "return query * key where"),
@@ -133,22 +152,28 @@ def unsupported(query, key):
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        (lambda q: q, "takes 1 positional argument"),
+        (lambda q: q, "takes 1 positional argument but 2 were given The card asks for `compare("),
         (endless, "calls itself without an end"),
         (unsupported, "raised NotImplementedError: mean(): not for whole numbers"),
         (lambda q, k: sys.exit(1), "raised SystemExit"),
-        (write_to_query, "changed what it was given (argument 1)"),
+        (write_to_query, "changed what it was given (`query`)"),
         (lambda q, k: compare(q, k).numpy(), "returned NumPy"),
         (lambda q, k: np.float64(1), "Your function returned NumPy"),
         (lambda q, k: compare(q, k).tolist(), "returned a list"),
         (lambda q, k: None, "returned None"),
-        (lambda q, k: compare(q, k).float(), "torch.float32, and torch.float64 is asked for"),
+        (lambda q, k: compare(q, k).float(), "torch.float32 where torch.float64 is asked for"),
+        (lambda q, k: compare(q, k).float() + 1, "A try The answer is not right yet."),
+        (lambda q, k: compare(q, k).to_sparse(), "of an unusual kind"),
         (lambda q, k: compare(q, k).to("meta"), "on meta, the arguments are on c"),
         (lambda q, k: compare(q, k).float().sum(-1), "(2,); (2, 3) is asked for (Lq=2, Lk=3)."),
-        (lambda q, k: (k @ q.mT).exp(), "Axis Lq is 3, the size of Lk. The keys ask."),
+        (lambda q, k: (k @ q.mT).exp(), "rows and columns are exchanged. The keys ask."),
+        (lambda q, k: compare(q, k) @ torch.ones(3 + 4 * (len(q) > 2), 9).to(q), "Axis Lk is 9"),
         (lambda q, k: q @ k.mT, "A try You forgot exp. case     small yours "),
-        (lambda q, k: -compare(q, k), "Answers are positive. case     small yours    -"),
-        (lambda q, k: compare(q, k) + 1, "The smallest case that shows it: case     small"),
+        (lambda q, k: -compare(q, k), "Answers are positive. case     small yours    −"),
+        (lambda q, k: compare(q, k) + 1, "not right yet. case     small"),
+        (lambda q, k: compare(q, k) * 3, "Every number is 3 times the wanted one"),
+        (lambda q, k: compare(q, k) * (1 + (len(q) == 5)), "Right in 2 of 4 cases."),
+        (lambda q, k: compare(q, k) * torch.ones(3 + 4 * (len(q) > 2)).cumsum(0), "column 0 is"),
         (lambda q, k: compare(q, k).detach(), "no gradient flows back"),
         (lambda q, k: torch.tensor(compare(q, k).tolist()).to(q), "no gradient flows"),
     ],
@@ -158,14 +183,34 @@ def test_the_first_thing_that_is_wrong_is_named(wrong, says):
     assert says in told(wrong)
 
 
-def test_a_misunderstanding_that_fits_all_cases_goes_before_one_that_fits_the_failed():
+def test_a_misunderstanding_is_named_if_it_fits_every_case_and_else_in_this_case():
     def small_alike(query, key):
         return query @ key.mT + (0 if len(query) == 2 else 1)
 
-    assert "You forgot exp." in told(small_alike)  # no other fits
+    assert "A try You forgot exp." in told(lambda q, k: q @ k.mT)
+    loose = replace(TRY, properties=())
+    assert "In this case, though not in all" in told(small_alike, loose)
     two = replace(TRY, mistakes=(Mistake("alike", small_alike, "Other."), *TRY.mistakes))
-    assert "You forgot exp." in told(lambda q, k: q @ k.mT, two)
-    assert "positive" in told(lambda q, k: small_alike(q, k) * (1 if len(q) == 2 else 2), two)
+    assert "A try You forgot exp." in told(lambda q, k: q @ k.mT, two)
+    assert "A try Other." in told(small_alike, two)
+    half = told(lambda q, k: small_alike(q, k) * (1 if len(q) == 2 else 2), two)
+    assert "positive" in half  # two fit in this case
+
+
+def test_slips_are_named_wherever_they_are_made_two_at_once_too():
+    family = Family(lambda head: head, SCORES, OUTPUT, widths={"Dv": lambda q, k, v: v.size(-1)})
+    singles = list(family.singles())
+    assert len(singles) == len(SCORES) + len(OUTPUT) + 1
+    assert len(list(family)) == len(singles) + (len(SCORES) + 1) * len(OUTPUT)
+    query, key, value = (torch.randn(2, *sizes) for sizes in ((3, 5), (7, 5), (7, 9)))
+    right = torch.nn.functional.scaled_dot_product_attention(query, key, value)
+    torch.testing.assert_close(Head()(query, key, value), right)
+    for slip in singles:
+        with contextlib.suppress(RuntimeError):
+            assert not matches(slip.wrong(query, key, value), right), slip.says
+    dv = (query @ key.mT / 3).softmax(-1) @ value
+    assert matches(singles[-1].wrong(query, key, value), dv)
+    assert "√Dv" in singles[-1].says
 
 
 def test_a_choice_is_a_question_and_an_answer_or_what_is_computed_from_the_sizes():
@@ -178,31 +223,99 @@ def test_a_choice_is_a_question_and_an_answer_or_what_is_computed_from_the_sizes
     assert mistake.says == "Not so wide."
 
 
-def test_a_wrong_choice_is_shown_without_the_right_one():
-    assert told(lambda q, k: " b ", TEXT).startswith("✓")
-    assert "yours    'C'" in told(lambda q, k: "C", TEXT)
-    assert "'B'" not in told(lambda q, k: "C", TEXT)
+def test_all_questions_of_a_choice_are_told_at_once_and_the_form_before_the_content():
+    assert told(lambda q: {"a": " b.", "b": 2, "c": "Neither"}[q], CHOICE).startswith("✓")
+    text = told(lambda q: {"a": "A", "b": None, "c": "none"}[q], CHOICE)
+    assert "0 of 3 are right." in text
+    assert "question a: A is not B." in text
+    assert "question b: not answered yet." in text
+    assert 'question c: one of "2", "A", "B", "neither" is asked for. You have \'none\'.' in text
+    text = told(lambda q: {"a": "neither", "b": "2", "c": "neither"}[q], CHOICE)
+    assert "2 of 3 are right. question a: 'neither' is not right." in text
+    assert "raised KeyError" in told(lambda q: {"a": "A"}[q], CHOICE)
 
 
-def test_what_it_printed_stands_under_a_wrong_answer():
+@pytest.mark.parametrize(
+    ("got", "allowed", "says"),
+    [
+        ("2", [2, 0.5], "a number is asked for."),
+        (np.float32(2), [2, 0.5], ""),
+        (torch.tensor(2.0), [2, 0.5], ""),
+        (True, [2, 0.5], "a number is asked for."),
+        (np.bool_(True), [True, False], ""),
+        ({6, 7}, [(6, 7), (7, 6)], "a tuple of length 2, each item a whole number, is asked for."),
+        (torch.tensor([6, 7]), [(6, 7)], ""),
+        ((6, 7, 8), [(6, 7), (6, 7, 8, 9)], "a tuple of length 2 or 4, each"),
+        ("a b", [("a", "b")], 'a tuple of length 2, each item one of "a", "b", is asked for.'),
+        (["A", "b"], [("a", "b")], ""),
+        (1, ["0", "1"], ""),
+        (1.0, ["0", "1"], 'one of "0", "1" is asked for.'),
+    ],
+)
+def test_the_form_of_an_answer_is_derived_from_the_answers_that_there_are(got, allowed, says):
+    assert form_error(got, allowed).startswith(says)
+    assert bool(form_error(got, allowed)) == bool(says)
+
+
+def test_what_it_printed_and_was_warned_of_stands_in_the_card(capsys):
     def loud(query, key):
         print("hello from inside")
+        warnings.warn("take care", stacklevel=1)
         return compare(query, key)
 
-    assert "hello" not in told(loud)
-    assert "It printed: hello from inside" in told(lambda q, k: loud(q, k) + 1)
+    for function in (loud, lambda q, k: loud(q, k) + 1, lambda q, k: loud(q, k) / None):
+        assert "printed  hello from inside          UserWarning: take care" in told(function)
+    assert capsys.readouterr().out == ""
 
 
-def test_of_a_batch_the_first_matrix_that_differs_is_shown():
-    wanted = torch.arange(24.0).view(2, 3, 2, 2)
+def test_the_first_part_that_differs_is_shown_in_columns_with_marks_and_digits_enough():
+    wanted = torch.arange(240.0).view(2, 3, 5, 8)
     got = wanted.clone()
-    got[1, 1] += 0.5
-    assert first_difference(got, wanted) == 4
-    assert as_text(got, 4) == (
-        "shape (2, 3, 2, 2), its matrix 4\n         16.5000 17.5000\n         18.5000 19.5000"
-    )
-    assert first_difference(got[:0], wanted[:0]) == 0
-    assert as_text(got[:0]).startswith("shape (0, 3, 2, 2)")
+    got[1, 1, 4, 7] += 0.00001 * 200
+    assert beside(got, wanted).splitlines() == [
+        "         shape (2, 3, 5, 8), its matrix 4, rows 1 to 4, columns 2 to 7",
+        "yours    170.0000  171.0000  172.0000  173.0000  174.0000  175.0000",
+        "         178.0000  179.0000  180.0000  181.0000  182.0000  183.0000",
+        "         186.0000  187.0000  188.0000  189.0000  190.0000  191.0000",
+        "         194.0000  195.0000  196.0000  197.0000  198.0000  199.0020*",
+        "wanted   170.0000  171.0000  172.0000  173.0000  174.0000  175.0000",
+        "         178.0000  179.0000  180.0000  181.0000  182.0000  183.0000",
+        "         186.0000  187.0000  188.0000  189.0000  190.0000  191.0000",
+        "         194.0000  195.0000  196.0000  197.0000  198.0000  199.0000*",
+    ]
+    near = beside(torch.tensor([1.0, -2.0]), torch.tensor([1.0, -2.000001]))
+    assert near == "yours     1.000000  −2.000000*\nwanted    1.000000  −2.000001*"
+    truths = beside(torch.tensor([True, False]), torch.tensor([True, True]))
+    assert truths == "yours     True  False*\nwanted    True   True*"
+    assert beside(wanted[:0], wanted[:0]) == "yours    empty, of shape (0, 3, 5, 8)"
+    assert beside("x" * 1000, "y", both=False) == f"yours    '{'x' * 299} …"
+
+
+ROWS = torch.tensor([[1.0, 2.0, 4.0], [8.0, 16.0, 33.0], [64.0, 5.0, 7.0]])
+
+
+@pytest.mark.parametrize(
+    ("got", "says"),
+    [
+        (3 * ROWS, "Every number is 3 times the wanted one (√Dk in this case)."),
+        (-ROWS, "Every number has the opposite sign."),
+        (ROWS + 2, "Every number is the wanted one plus 2."),
+        (ROWS.log(), "What is missing is `exp`: of your numbers it gives the wanted ones."),
+        (ROWS.mT, "Rows and columns are exchanged: transposed it would be right."),
+        (ROWS.flip(0), "The rows stand in the opposite order."),
+        (ROWS.flip(1), "The columns stand in the opposite order."),
+        (torch.cat((ROWS[:2], ROWS[:1])), "Of 3 rows, rows 0, 1 are right."),
+        (ROWS + torch.tensor([0, 0, 1]), "Of 3 columns, columns 0, 1 are right."),
+        (ROWS.roll(4).view(3, 3), "The numbers are the wanted ones, in other places."),
+        (ROWS.masked_fill(ROWS > 40, torch.nan), "1 of your 9 numbers are nan. The rest is right."),
+        (ROWS + 0.0004, "Every number is the wanted one plus 0.0004"),
+        (ROWS * (1 + ROWS / 1e5), "Nearly: no number is off by more than 0.04."),
+        (ROWS > 4, ""),
+    ],
+)
+def test_the_relation_between_yours_and_wanted_is_told(got, says):
+    wanted = ROWS if got.dtype == torch.float else ROWS <= 5
+    assert relation(got, wanted, {"Lq": 4, "Dk": 9}).startswith(says)
 
 
 @pytest.mark.parametrize(
@@ -218,22 +331,113 @@ def test_of_a_batch_the_first_matrix_that_differs_is_shown():
         (torch.ones(2), torch.ones(2, 1), False),
         (torch.ones(2), torch.ones(2).bool(), False),
         (torch.ones(2).long(), torch.ones(2), False),
-        (torch.ones(2).int(), torch.ones(2).long(), False),
+        (torch.ones(2).int(), torch.ones(2).long(), True),
         (torch.tensor([1, 2]), torch.tensor([1, 3]), False),
         (torch.tensor([torch.nan]), torch.tensor([torch.nan]), True),
         (torch.ones(2) + 1e-4, torch.ones(2), False),
         (np.ones(3), "B", False),
         ({"a"}, {"a"}, True),
+        (np.int64(144), 144, True),
+        (np.float32(2.0), 2, True),
+        (Fraction(2, 5), 0.4, True),
+        (1e-12, 0, False),
+        (1e-12, 0.0, False),
+        ({"a": [0, math.nan]}, {"a": [0, math.nan]}, True),
+        ({"a": [0]}, {"a": [1]}, False),
+        ([["a"], ["b"]], [["a"], ["c"]], False),
+        ("Life.", "life", True),
+        (1, "1", True),
+        (True, "True", False),
+        (torch.ones(2).to_sparse(), torch.ones(2), False),
     ],
 )
 def test_what_counts_as_right(got, wanted, right):
     assert matches(got, wanted) is right
 
 
+@pytest.mark.parametrize(
+    ("got", "wanted", "says"),
+    [
+        (144.0, 144, "144.0 is right, but it is a float."),
+        ("144", 144, "returned a str. A whole number is asked for."),
+        (np.int64(144), 144, ""),
+        (torch.tensor(144), 144, ""),
+        ((1, 2), [1, 2], ""),
+        (3, [1, 2], "returned a int. A list is asked for."),
+        (torch.ones(2).int(), torch.ones(2).long(), ""),
+        (torch.ones(2), torch.ones(2).long(), "holds numbers (torch.float32); whole numbers are"),
+    ],
+)
+def test_what_is_said_of_the_wrong_kind(got, wanted, says):
+    assert says in kind_error(got, wanted)
+    assert bool(kind_error(got, wanted)) == bool(says)
+
+
+class Cut(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(context, slope):
+        return slope * torch.nan
+
+
+def with_numpy(query, key):
+    return torch.from_numpy(np.exp((query @ key.mT).numpy()))
+
+
+def undone(query, key):
+    query *= 2
+    query /= 2
+    return compare(query, key)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (lambda q, k: compare(q, k).detach(), "but no gradient flows back"),
+        (lambda q, k: compare(q.detach(), k), "but no gradient reaches `query`"),
+        (lambda q, k: compare(q, k.detach()), "but no gradient reaches `key`"),
+        (lambda q, k: compare(0.5 * (q + q.detach()), k), "but the gradient of `query` is not"),
+        (lambda q, k: compare(q, Cut.apply(k)), "numbers in the gradient of `key` are nan"),
+        (with_numpy, "NumPy has none. Compute with PyTorch's own functions"),
+        (undone, "forbidden where gradients are wanted"),
+    ],
+)
+def test_gradients_are_compared_argument_by_argument(wrong, says):
+    assert "A try The numbers are right" in told(wrong)
+    assert says in told(wrong)
+    assert told(wrong, replace(TRY, gradients=False)).startswith("✓")
+
+
+def test_what_the_card_forbids_is_looked_for_in_helpers_too():
+    forbidding = replace(TRY, without=("exp",))
+    assert "Right, and the card asks for it without `exp`." in told(calls_a_helper, forbidding)
+    assert told(lambda q, k: torch.e ** (q @ k.mT), forbidding).startswith("✓")
+
+
+def calls_a_helper(query, key):
+    return helper(query @ key.mT)
+
+
+def helper(scores):
+    return scores.exp()
+
+
+def test_after_a_pass_other_answers_are_shown_and_where_the_idea_comes_back():
+    more = replace(TRY, comes_back="In chapter 9.", others=(calls_a_helper,))
+    card = diagnose(more, compare)
+    assert card.says == "Well compared.\nIn chapter 9."
+    assert card.others == ("def calls_a_helper(query, key):\n    return helper(query @ key.mT)",)
+    assert "<summary>Another right answer</summary>" in card._repr_html_()
+    assert "def calls_a_helper" in repr(card)
+
+
 # --- what it does to the reader's program ----------------------------------------------------
 
 
-@pytest.mark.skipif(not hasattr(guard.signal, "setitimer"), reason="no alarms on this platform")
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no alarms on this platform")
 def test_an_endless_loop_is_stopped_even_behind_a_bare_except(monkeypatch):
     def stubborn(query, key):
         with contextlib.suppress(BaseException):
@@ -249,36 +453,151 @@ def test_an_endless_loop_is_stopped_even_behind_a_bare_except(monkeypatch):
     assert "returned None" in told(lambda q, k: time.sleep(0.6))  # waits, as on a busy machine
 
 
-def test_in_another_thread_it_works_without_a_time_limit(capsys):
-    thread = threading.Thread(target=check, args=(compare, "99.try"))
-    thread.start()
-    thread.join()
-    assert "✓ 99.try" in capsys.readouterr().out
-
-
-def test_no_random_state_is_left_behind():
-    def states():
-        numpys = np.random.get_state()  # noqa: NPY002
-        return str((torch.get_rng_state().tolist(), random.getstate(), numpys))
-
-    def seeding(query, key):
-        torch.manual_seed(7), random.seed(7), np.random.seed(7)  # noqa: NPY002
+def test_all_cases_together_have_a_limit_too(monkeypatch):
+    def slow(query, key):
+        begun = time.process_time()
+        while time.process_time() - begun < 0.25:
+            pass
         return compare(query, key)
 
+    monkeypatch.setattr(guard, "SECONDS", 0.3)
+    monkeypatch.setattr(trial, "ALL_CASES", 2)
+    assert "for a few small cases: that is too slow." in told(slow)
+
+
+def test_in_another_thread_it_works_and_stops_an_endless_loop(monkeypatch):
+    def endless_loop(query, key):
+        while True:
+            pass
+
+    monkeypatch.setattr(guard, "SECONDS", 0.3)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(told, compare).result().startswith("✓ 99.try")
+        assert "still running after" in pool.submit(told, endless_loop).result()
+        assert pool.submit(told, compare).result().startswith("✓ 99.try")
+
+
+def test_what_it_changed_outlives_no_check_and_changes_no_judgement():
+    def states():
+        numpys = np.random.get_state()  # noqa: NPY002
+        drawn = (torch.get_rng_state().tolist(), random.getstate(), numpys)
+        settings = (torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled())
+        printing = (repr(torch.tensor(math.pi)), repr(np.array(math.pi)))
+        return str((drawn, settings, printing, torch.Tensor.exp, math.sqrt, torch.softmax))
+
+    def changing(query, key):
+        torch.manual_seed(7), random.seed(7), np.random.seed(7)  # noqa: NPY002
+        torch.set_default_dtype(torch.float64), torch.set_grad_enabled(False)
+        torch.set_default_device("meta")
+        torch.set_printoptions(2), np.set_printoptions(2)
+        answer = compare(query, key)
+        torch.Tensor.exp = torch.Tensor.clone
+        torch.softmax = math.sqrt = None
+        return answer
+
     before = states()
-    assert told(seeding).startswith("✓")
-    assert "raised" in told(lambda q, k: seeding(q, k) / None)
+    assert told(changing).startswith("✗ 99.try A try The numbers are right, but no gradient")
+    assert told(lambda q, k: [changing(q, k), (q @ k.mT).exp()][1]).startswith("✗ 99.try A try You")
+    assert "raised" in told(lambda q, k: changing(q, k) / None)
     assert states() == before
+    torch.set_default_device("meta")
+    try:
+        assert told(compare).startswith("✓")
+        assert torch.get_default_device() == torch.device("meta")
+    finally:
+        torch.set_default_device(None)
+
+
+def test_lists_are_compared_item_by_item():
+    words = replace(
+        TRY,
+        reference=lambda words: sorted(words),
+        cases=lambda generator: [Case((["b", "a"],), note="two words")],
+        mistakes=(),
+        properties=(),
+    )
+    assert told(sorted, words).startswith("✓")
+    assert "changed what it was given (`words`)" in told(lambda w: w.sort() or w, words)
+
+
+class Odd:
+    def __repr__(self):
+        raise ValueError
+
+    __str__ = __eq__ = __repr__
+    __hash__ = None
+
+
+class OddError(Exception):
+    def __str__(self):
+        raise ValueError
+
+
+def raises_odd(*given):
+    raise OddError
+
+
+def nested():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+
+
+ODD = [
+    Odd(), Ellipsis, NotImplemented, {1, 2}, "x" * 10**6, [[]], {}, 3j, object, float("nan"),
+    torch.ones(2, 3).to_sparse(), torch.ones(0), torch.ones(2, 3, device="meta"), torch.ones(2, 3),
+    torch.tensor(True), torch.ones(2, 3) * 1j, nested(),
+    np.ones((2, 3)), np.array("x"), np.array([None]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", range(len(ODD)))
+@pytest.mark.filterwarnings("ignore")
+def test_odd_answers_are_wrong_and_break_nothing(place):
+    odd = ODD[place]
+    counting = replace(TRY, reference=lambda q, k: 6, properties=(), mistakes=TRY.mistakes[:1])
+    for exercise in (TRY, counting):
+        text = told(lambda q, k: odd, exercise)
+        assert text.startswith("✗ 99.try")
+        assert len(text) < 2000
+    assert told(lambda question: odd, CHOICE).startswith("✗ 99.choice")
+    assert "raised OddError" in told(raises_odd)
 
 
 # --- ids and calls ---------------------------------------------------------------------------
 
 
-def test_an_unknown_id_names_its_neighbours_and_a_call_in_place_of_a_function_is_explained():
-    with pytest.raises(KeyError, match=r"no exercise '03.score'; did you mean 03.scores"):
-        check(compare, "03.score")
-    with pytest.raises(TypeError, match=r"check needs the function itself, got float: check\(comp"):
-        check(0.5, "99.try")
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: check(compare, "03.score"), "no exercise '03.score'; did you mean 03.scores"),
+        (lambda: check(compare, 3.1), "check: there is no exercise 3.1"),
+        (lambda: check(compare, ["03.scores"]), "did you mean 03.scores"),
+        (lambda: check("99.try", compare), 'the function comes first: check(compare, "99.try")'),
+        (lambda: check(0.5, "99.try"), 'this is float: check(compare, "99.try"), without calling'),
+        (lambda: check(Model, "99.try"), "Model is a class: give an object that can be called"),
+        (lambda: check(compare), 'an id is asked for, in quotes: "99.try"'),
+        (lambda: check(), "the id that stands on the card is missing"),
+        (lambda: hint(compare), 'hint: an id is asked for, in quotes: "99.try"'),
+        (lambda: hint(), "hint: the id that stands on the card is missing"),
+        (lambda: solution("foo"), "solution: there is no exercise 'foo'"),
+    ],
+)
+def test_a_call_that_cannot_be_meant_is_answered_in_one_line(call, says, capsys):
+    call()
+    out = capsys.readouterr().out
+    assert says in out
+    assert out.count("\n") == 1
+
+
+def test_an_id_is_found_without_its_zero_and_a_name_that_belongs_elsewhere_is_told(capsys):
+    assert find("1.winner") is find(" 01.Winner ") is ALL["01.winner"]
+
+    def my_scores(question):
+        return 1 / 0
+
+    check(my_scores, "99.choice")
+    assert "`my_scores` is what 03.scores asks for." in capsys.readouterr().out
 
 
 def test_readers_see_code_without_annotations_and_else_as_it_was():
@@ -363,9 +682,9 @@ def test_a_damaged_log_keeps_the_rest_and_is_left_as_found(capsys):
     with log.path().open("ab") as file:
         file.write(b'\n{"exercise": "99.\xff\xfe half a li')
     before = log.path().read_bytes()
-    log.record("99.text", "pass")
+    log.record("99.choice", "pass")
     counts, trouble = log.read()
-    assert (counts["99.try"]["pass"], counts["99.text"]["pass"]) == (2, 1)
+    assert (counts["99.try"]["pass"], counts["99.choice"]["pass"]) == (2, 1)
     assert trouble.startswith("1 line is damaged in ")
     assert log.path().read_bytes().startswith(before)
     assert "1 line is damaged" in printed(capsys, progress)

@@ -13,10 +13,11 @@ from attnbook import exercises
 from attnbook.exercises import guard
 from attnbook.exercises.catalogue import ALL, CHAPTERS
 from attnbook.exercises.diagnose import diagnose
+from attnbook.exercises.trial import questions
 from tests.exercises import right_answers
 from tests.support.mutants import mutants
 
-DRAWS = 50
+DRAWS = 8
 MODULES = [
     importlib.import_module(f"tests.exercises.right_answers.{found.name}")
     for found in pkgutil.iter_modules(right_answers.__path__)
@@ -42,21 +43,28 @@ def test_the_stub_waits_with_a_constant_line(name, capsys, tmp_path, monkeypatch
 def test_right_answers_pass(name, record_property):
     for seed in range(DRAWS):
         assert diagnose(ALL[name], ALL[name].reference, seed).kind == "passed"
-    assert len(RIGHT[name]) >= 3
-    for answer in RIGHT[name]:
+    answers = (*ALL[name].others, *RIGHT[name])
+    assert len(answers) >= 3
+    for answer in answers:
         feedback = diagnose(ALL[name], answer)
         assert feedback.kind == "passed", f"{answer.__name__}: {feedback!r}"
     record_property("proof", [name, "exercises", 1])
-    record_property("proof", [name, "other right answers", len(RIGHT[name])])
+    record_property("proof", [name, "other right answers", len(answers)])
 
 
 @each_exercise
 def test_every_misunderstanding_is_recognised_by_its_own_sentence(name, record_property):
     exercise = ALL[name]
-    assert len(exercise.mistakes) >= 4
+    slips = list(exercise.slips.singles()) if exercise.slips else []
+    assert len(exercise.mistakes) + len(slips) >= 4
+    sentences = [m.says for m in (*exercise.mistakes, *slips)]
+    for slip in slips:  # told as what it is, or in the exercise's own words
+        feedback = diagnose(exercise, slip.wrong)
+        if feedback.kind == "failed":
+            assert any(says in feedback.says for says in sentences), f"{slip.says}: {feedback!r}"
     assert len({m.says for m in exercise.mistakes}) == len(exercise.mistakes)
     for mistake in exercise.mistakes:
-        for seed in range(DRAWS):
+        for seed in range(DRAWS if exercise.code else 2):
             feedback = diagnose(exercise, mistake.wrong, seed)
             assert feedback.kind == "failed"
             assert mistake.says in feedback.says, f"{mistake.name}, draw {seed}: {feedback.says}"
@@ -80,6 +88,44 @@ def test_mutants_are_rejected(name, monkeypatch, record_property):
     record_property("proof", [name, "mutants argued to be right", len(argued)])
 
 
+class Nan(torch.autograd.Function):
+    """The same numbers, and a gradient of nan."""
+
+    @staticmethod
+    def forward(context, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(context, slope):
+        return torch.full_like(slope, torch.nan)
+
+
+@pytest.mark.parametrize("name", CODE)
+def test_an_answer_is_rejected_whose_gradient_is_cut_or_nan_for_one_argument(name, record_property):
+    exercise, count = ALL[name], 0
+    asked = questions(exercise, 0)
+    case = next((question.case for question in asked if question.slopes), None)
+    floats = [i for i, a in enumerate(case.arguments) if is_real(a)] if case else []
+    for place in floats:
+        if all(not q.slopes or q.slopes[floats.index(place)] is None for q in asked):
+            continue
+        for change in (torch.Tensor.detach, lambda x: 0.5 * (x + x.detach()), Nan.apply):
+
+            def mutant(*given, place=place, change=change):
+                changed = [change(a) if i == place else a for i, a in enumerate(given)]
+                return exercise.reference(*changed)
+
+            feedback = diagnose(exercise, mutant)
+            assert feedback.kind == "failed"
+            assert "gradient" in feedback.says
+            count += 1
+    record_property("proof", [name, "gradients cut or nan, rejected", count])
+
+
+def is_real(x):
+    return isinstance(x, torch.Tensor) and x.is_floating_point()
+
+
 @each_exercise
 def test_the_card_is_complete(name):
     exercise = ALL[name]
@@ -87,8 +133,21 @@ def test_the_card_is_complete(name):
     assert 1 <= exercise.level <= 3
     assert len(set(exercise.hints)) == 3
     assert exercise.insight
+    assert exercise.comes_back
     for case in exercise.cases(torch.Generator().manual_seed(0)):
-        assert len(set(case.sizes.values())) == len(case.sizes), f"{case.note}: equal sizes"
+        sizes = {name: size for name, size in case.sizes.items() if size > 1}
+        assert len(set(sizes.values())) == len(sizes), f"{case.note}: equal sizes"
+        accidents = {2, 4, 16} | {size * size for size in sizes.values()}  # n/2 = 1, √n, log₂ n
+        for width in {"Dk", "Dv", "D", "Dc"} & sizes.keys():
+            assert sizes[width] not in accidents, f"{case.note}: the root of {width} is known"
+
+
+@pytest.mark.parametrize("name", CODE)
+def test_no_width_is_the_same_in_all_cases(name):
+    cases = ALL[name].cases(torch.Generator().manual_seed(0))
+    for width in ("Dk", "Dv", "D", "Dc"):
+        found = [case.sizes[width] for case in cases if width in case.sizes]
+        assert len(found) < 2 or len(set(found)) > 1
 
 
 def test_every_exercise_has_an_id_of_its_own_and_its_right_answers():

@@ -6,39 +6,66 @@ solution("03.scale")            the reference, once you have tried
 progress()                      where you stand
 """
 
+import functools
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from attnbook.exercises import log
-from attnbook.exercises.catalogue import CHAPTERS, find
+from attnbook.exercises.catalogue import ALL, CHAPTERS, Unknown, find
 from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.feedback import Feedback
 
 __all__ = ["check", "hint", "progress", "solution"]
 
 
-def check(function: Callable[..., Any], exercise: str) -> None:
-    """Try a function on the exercise's cases and tell what is right or what was misunderstood.
+def in_one_line(command: Callable[..., None]) -> Callable[..., None]:
+    """A call that cannot be meant is answered with a line, not with a traceback."""
 
-    Raises:  KeyError if there is no such exercise; TypeError if `function` cannot be called
-    """
-    wanted = find(exercise)
+    @functools.wraps(command)
+    def told(*arguments: Any, **options: Any) -> None:
+        try:
+            command(*arguments, **options)
+        except Unknown as error:
+            print(f"{command.__name__}: {error}")
+
+    return told
+
+
+@in_one_line
+def check(function: Callable[..., Any] | None = None, exercise: str | None = None) -> None:
+    """Try a function on the exercise's cases and tell what is right or what was misunderstood."""
+    if isinstance(function, str):  # check("03.scale", scale)
+        wanted = find(function)
+        raise Unknown(f'the function comes first: check({wanted.name}, "{wanted.id}")')
+    wanted = find(exercise if exercise is not None or not callable(function) else function)
+    if isinstance(function, type):
+        raise Unknown(
+            f"{function.__name__} is a class: give an object that can be called, or a method"
+        )
     if not callable(function):
-        raise TypeError(
-            f"check needs the function itself, got {type(function).__name__}: "
-            f'check({wanted.name}, "{exercise}"), without calling it'
+        raise Unknown(
+            f"the function itself is asked for, and this is {type(function).__name__}: "
+            f'check({wanted.name}, "{wanted.id}"), without calling it'
         )
     feedback = diagnose(wanted, function)
     if feedback.kind == "untouched":
         print(repr(feedback))  # never a card: a stub's output is the same in every program
         return
-    _tell(feedback, log.record(exercise, "pass" if feedback.kind == "passed" else "try"))
+    name = getattr(function, "__name__", "")
+    meant = [e.id for e in ALL.values() if e.name == name != wanted.name]
+    if feedback.kind == "failed" and meant:
+        also = f"`{name}` is what {' and '.join(meant)} asks for. {feedback.footer}"
+        feedback = replace(feedback, footer=also)
+    _tell(feedback, log.record(wanted.id, "pass" if feedback.kind == "passed" else "try"))
 
 
-def hint(exercise: str) -> None:
+@in_one_line
+def hint(exercise: str | None = None) -> None:
     """Give the next of the exercise's three hints; after the third, all of them again."""
     wanted = find(exercise)
+    exercise = wanted.id
     given = log.read()[0][exercise]["hint"]
     trouble = log.record(exercise, "hint")
     if given >= len(wanted.hints):
@@ -54,9 +81,11 @@ def hint(exercise: str) -> None:
     _tell(Feedback("info", head, wanted.hints[given], footer=footer), trouble)
 
 
-def solution(exercise: str, insist: bool = False) -> None:
+@in_one_line
+def solution(exercise: str | None = None, insist: bool = False) -> None:
     """Show the reference, once you have tried, or if you insist."""
     wanted = find(exercise)
+    exercise = wanted.id
     events = log.read()[0][exercise]
     if not insist and not events["try"] and not events["pass"]:
         says = f'Try it first: a wrong answer teaches more. Or solution("{exercise}", insist=True).'

@@ -1,33 +1,55 @@
 """Exercises of chapter 3: one head."""
 
 import math
+from collections.abc import Callable
 
 import torch
+import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw
+from attnbook.exercises.exercise import (
+    Case,
+    Exercise,
+    Mistake,
+    Property,
+    choices,
+    draw,
+    some_sizes,
+)
+from attnbook.exercises.slips import OUTPUT, Family
+from attnbook.exercises.slips import SCORES as SCORE_SLIPS
+from attnbook.exercises.slips import WEIGHTS as WEIGHT_SLIPS
 
 # --- 03.scores: compare every query with every key -------------------------------------------
 
 
-def scores(query: Tensor, key: Tensor) -> Tensor:
+def my_scores(query: Tensor, key: Tensor) -> Tensor:
     return query @ key.mT / math.sqrt(query.size(-1))
 
 
+def by_einsum(query: Tensor, key: Tensor) -> Tensor:
+    return torch.einsum("...id,...jd->...ij", query, key) / math.sqrt(query.size(-1))
+
+
+def shared_scale(query: Tensor, key: Tensor) -> Tensor:
+    root = query.size(-1) ** 0.25
+    return (query / root) @ (key / root).transpose(-2, -1)
+
+
 def score_cases(generator: Generator) -> list[Case]:
+    def case(note: str, *leading: int, sizes: tuple[int, int, int]) -> Case:
+        lq, lk, d_k = sizes
+        names = dict(zip(("A", "B", "H")[-len(leading) :], leading, strict=True) if leading else ())
+        drawn = (draw(generator, *leading, lq, d_k), draw(generator, *leading, lk, d_k))
+        return Case(drawn, {**names, "Lq": lq, "Lk": lk, "Dk": d_k}, note)
+
+    lq, lk, d_k = some_sizes(generator, 3)
     return [
-        Case(
-            (draw(generator, 2, 4), draw(generator, 3, 4)), {"Lq": 2, "Lk": 3, "Dk": 4}, "2 queries"
-        ),
-        Case(
-            (draw(generator, 5, 4), draw(generator, 7, 4)), {"Lq": 5, "Lk": 7, "Dk": 4}, "5 queries"
-        ),
-        Case(
-            (draw(generator, 2, 3, 5, 6), draw(generator, 2, 3, 7, 6)),
-            {"B": 2, "H": 3, "Lq": 5, "Lk": 7, "Dk": 6},
-            "a batch of 2 with 3 heads",
-        ),
-        Case((draw(generator, 1, 1), draw(generator, 1, 1)), {}, "one query, one key, width 1"),
+        case("3 queries, 5 keys, width 7", sizes=(3, 5, 7)),
+        case(f"{lq} queries, {lk} keys, width {d_k}", sizes=(lq, lk, d_k)),
+        case("a batch of 2 with 3 heads, width 6", 2, 3, sizes=(5, 7, 6)),
+        case("one axis more in front, width 10", 2, 3, 4, sizes=(7, 5, 10)),
+        case("one query, one key, width 3", sizes=(1, 1, 3)),
     ]
 
 
@@ -38,85 +60,88 @@ SCORES = Exercise(
     minutes=5,
     section="3.6",
     prompt="""
-Write `scores(query, key)`: the scaled dot product of each query with each key. `query` has shape
+Write `my_scores(query, key)`: the scaled dot product of each query with each key. `query` has shape
 (..., Lq, Dk), `key` (..., Lk, Dk), and the answer (..., Lq, Lk). The dots stand for any number of
 leading dimensions, such as batch and heads.
 """,
     stub="""
-def scores(query, key):
+def my_scores(query, key):
     raise NotImplementedError
 """,
-    reference=scores,
+    reference=my_scores,
     cases=score_cases,
     axes="B H Lq Lk",
     mistakes=(
         Mistake(
-            "no scale",
-            lambda q, k: q @ k.mT,
-            "These are the raw dot products. Their spread grows with the width: divide by √Dk.",
+            "softmax too",
+            lambda q, k: (q @ k.mT / math.sqrt(q.size(-1))).softmax(-1),
+            "You went one step too far: these are the weights already. Scores are what the softmax "
+            "is taken of.",
         ),
         Mistake(
-            "scale by Dk",
-            lambda q, k: q @ k.mT / q.size(-1),
-            "You divided by Dk. The variance of a dot product is Dk, so its spread is √Dk: divide "
-            "by the root.",
+            "rows side by side",
+            lambda q, k: (
+                (q[..., : min(q.size(-2), k.size(-2)), :] * k[..., : q.size(-2), :]).sum(-1)
+                / math.sqrt(q.size(-1))
+            ),
+            "Query i met key i alone. Every query has to meet every key, so that there is a matrix "
+            "of scores.",
         ),
         Mistake(
-            "scale by the length",
-            lambda q, k: q @ k.mT / math.sqrt(k.size(-2)),
-            "You divided by √Lk, the number of keys. A dot product adds up over the width, so the "
-            "width sets its spread: √Dk. (`size(-2)` counts rows, `size(-1)` columns.)",
+            "distances",
+            lambda q, k: torch.cdist(q, k),
+            "These are distances: small for what fits well. A dot product is large there.",
         ),
         Mistake(
-            "multiplied by the root",
-            lambda q, k: q @ k.mT * math.sqrt(q.size(-1)),
-            "You multiplied by √Dk. Scaling takes the spread back: divide.",
-        ),
-        Mistake(
-            "keys ask",
-            lambda q, k: k @ q.mT / math.sqrt(q.size(-1)),
-            "Here the keys ask the queries. Row i of the answer belongs to query i: put `query` "
-            "first and transpose `key`.",
-        ),
-        Mistake(
-            "no transpose",
-            lambda q, k: q @ k / math.sqrt(q.size(-1)),
-            "A matrix product pairs the columns of the first with the rows of the second. The keys "
-            "are rows: transpose them with `key.mT`.",
-        ),
-        Mistake(
-            "transposed every axis",
-            lambda q, k: q @ k.permute(*reversed(range(k.dim()))) / math.sqrt(q.size(-1)),
-            "`.T` turns all axes around, batch and heads too. Only the last two may swap: `.mT` or "
-            "`.transpose(-2, -1)`.",
+            "products not added up",
+            lambda q, k: q.unsqueeze(-2) * k.unsqueeze(-3) / math.sqrt(q.size(-1)),
+            "Each pair has been multiplied along its numbers. Add the products up, over the last "
+            "axis.",
         ),
     ),
+    slips=Family(lambda head: head.scores, SCORE_SLIPS),
     hints=(
         "One matrix product gives all dot products at once, if the keys lie in the columns.",
         "`key.mT` swaps the last two axes and leaves batch and heads alone.",
         "`query @ key.mT`, divided by the square root of the width of one query.",
     ),
     insight="One product, and every pair has met. The loops of section 3.5 did nothing else.",
+    comes_back="Chapter 4 runs this line for all heads at once, chapter 6 puts a mask behind it, "
+    "chapter 7 gives its rows their places.",
+    others=(by_einsum, shared_scale),
 )
 
 # --- 03.weights: a softmax that does not overflow --------------------------------------------
 
 
-def weights(scores: Tensor) -> Tensor:
+def my_weights(scores: Tensor) -> Tensor:
     powers = (scores - scores.amax(dim=-1, keepdim=True)).exp()
     return powers / powers.sum(dim=-1, keepdim=True)
 
 
+def by_logarithms(scores: Tensor) -> Tensor:
+    return (scores - scores.logsumexp(dim=-1, keepdim=True)).exp()
+
+
 def weight_cases(generator: Generator) -> list[Case]:
+    lq, lk = some_sizes(generator, 2)
+    around = torch.tensor([[1000.0], [-1000.0], [0.0], [800.0], [300.0]])
+    names = ("A", "B", "H", "Lq", "Lk")
+
+    def case(note: str, *sizes: int, scale: float = 1.0) -> Case:
+        sized = dict(zip(names[-len(sizes) :], sizes, strict=True))
+        return Case((scale * draw(generator, *sizes),), sized, note)
+
     return [
-        Case((draw(generator, 2, 3),), {"Lq": 2, "Lk": 3}, "2 queries, 3 keys"),
-        Case((draw(generator, 5, 7),), {"Lq": 5, "Lk": 7}, "5 queries, 7 keys"),
-        Case((draw(generator, 2, 3, 5, 7),), {"B": 2, "H": 3, "Lq": 5, "Lk": 7}, "batch and heads"),
-        Case((1000 * draw(generator, 4, 6),), {"Lq": 4, "Lk": 6}, "scores in the thousands"),
+        case("3 queries, 5 keys", 3, 5),
+        case(f"{lq} queries, {lk} keys", lq, lk),
+        case("batch and heads", 2, 3, 5, 7),
+        case("one axis more in front", 2, 4, 3, 6, 5),
+        case("scores in the thousands", 4, 6, scale=1000.0),
         Case(
-            (draw(generator, 4, 6) + torch.tensor([[1000.0], [-1000.0], [0.0], [800.0]]),),
-            {"Lq": 4, "Lk": 6},
-            "rows of scores around 1000, -1000, 0 and 800",
+            (draw(generator, 5, 6) + around,),
+            {"Lq": 5, "Lk": 6},
+            "rows of scores around 1000, −1000, 0, 800 and 300",
         ),
     ]
 
@@ -140,15 +165,15 @@ WEIGHTS = Exercise(
     minutes=10,
     section="3.7",
     prompt="""
-Write `weights(scores)`: the softmax over each row, from `exp` and sums, without calling a softmax.
-`scores` has shape (..., Lq, Lk), and so has the answer. It must survive scores such as 1000 and
-−1000.
+Write `my_weights(scores)`: the softmax over each row, made of `exp` and sums, without calling a
+softmax. `scores` has shape (..., Lq, Lk), and so has the answer. It must survive scores such as
+1000 and −1000.
 """,
     stub="""
-def weights(scores):
+def my_weights(scores):
     raise NotImplementedError
 """,
-    reference=weights,
+    reference=my_weights,
     cases=weight_cases,
     axes="B H Lq Lk",
     mistakes=(
@@ -160,42 +185,56 @@ def weights(scores):
             "first. The quotient does not change.",
         ),
         Mistake(
-            "over the queries",
-            lambda scores: scores.softmax(-2),
-            "Softmax ran over the queries: your columns sum to 1, not your rows. Each query shares "
-            "out its own attention, so the sum runs over the keys, the last axis.",
-        ),
-        Mistake(
-            "over everything",
-            lambda scores: scores.flatten(-2).softmax(-1).view_as(scores),
-            "All weights of a matrix together sum to 1. Each row has to: sum with `dim=-1`, and "
-            "`keepdim=True` so that the quotient broadcasts.",
-        ),
-        Mistake(
-            "over the batch",
-            lambda scores: scores.softmax(0),
-            "Softmax ran over axis 0. That is the batch as soon as there is one: count axes from "
-            "the end, `dim=-1`.",
-        ),
-        Mistake(
-            "no exponential",
-            lambda scores: scores / scores.sum(-1, keepdim=True),
-            "The scores were divided by their sum. Scores may be negative, so weights need `exp` "
-            "first.",
-        ),
-        Mistake(
-            "hard choice",
-            lambda scores: torch.nn.functional.one_hot(scores.argmax(-1), scores.size(-1)).to(
-                scores
-            ),
-            "The winner takes everything here. That is a hard look-up: it has no slope to learn "
-            "from.",
-        ),
-        Mistake(
             "each column's maximum",
             column_shifted,
             "You subtracted each column's largest score. A shift cancels only if it is the same "
             "for a whole row: take the maximum along the axis along which you sum, `dim=-1`.",
+        ),
+        Mistake(
+            "clamped",
+            lambda scores: overflowing(scores.clamp(-50, 50)),
+            "The scores were cut off before `exp`, so those beyond the limit became equal. A "
+            "shift of the whole row changes no weight: subtract its largest score.",
+        ),
+        Mistake(
+            "the mean subtracted",
+            lambda scores: overflowing(scores - scores.mean(-1, keepdim=True)),
+            "You subtracted each row's mean. That cancels too, but what lies far above the mean "
+            "still overflows: subtract the largest.",
+        ),
+        Mistake(
+            "divided by the largest",
+            lambda scores: overflowing(scores / scores.amax(-1, keepdim=True)),
+            "You divided each row by its largest score, which changes its weights, and where that "
+            "is negative turns them around. Subtract it.",
+        ),
+        Mistake(
+            "the largest absolute value",
+            lambda scores: overflowing(scores - scores.abs().amax(-1, keepdim=True)),
+            "You subtracted the largest absolute value. If that is of a negative score, the whole "
+            "row ends far below 0 and underflows to 0/0: subtract the largest score itself.",
+        ),
+        Mistake(
+            "powers of 2",
+            lambda scores: (scores * math.log(2)).softmax(-1),
+            "These are powers of 2. A softmax takes powers of e: `exp`.",
+        ),
+        Mistake(
+            "the smallest subtracted",
+            lambda scores: overflowing(scores - scores.amin(-1, keepdim=True)),
+            "You subtracted each row's smallest score. Then every exponent is 0 or more: subtract "
+            "the largest, and none is above 0.",
+        ),
+        Mistake(
+            "nan filled in",
+            lambda scores: overflowing(scores).nan_to_num(0.0),
+            "The nan was replaced by 0, so the largest scores get no weight at all. Keep `exp` "
+            "from overflowing instead: subtract each row's largest score first.",
+        ),
+        Mistake(
+            "largest not added to the sum",
+            lambda scores: (scores - scores.amax(-1, keepdim=True)).exp(),
+            "The shift is right, and `exp` too. Each row still has to be divided by its sum.",
         ),
         Mistake(
             "one maximum for all",
@@ -204,15 +243,20 @@ def weights(scores):
             "each row needs its own, `amax(dim=-1, keepdim=True)`.",
         ),
     ),
+    slips=Family(lambda head: head.weights, WEIGHT_SLIPS),
     properties=(
         Property("Each row of weights has to sum to 1, and yours do not.", rows_sum_to_one),
     ),
+    without=("softmax", "log_softmax", "Softmax"),
     hints=(
         "A shift of a whole row cancels in the quotient. Which shift makes every exponent ≤ 0?",
         "`scores.amax(dim=-1, keepdim=True)` is each row's largest score, ready to be subtracted.",
         "Subtract it, take `exp`, divide by `.sum(dim=-1, keepdim=True)`.",
     ),
     insight="Every library does this. You will never again wonder where the NaN came from.",
+    comes_back="The book's own `softmax` has one case more: in chapter 6 a row may have nothing to "
+    "look at.",
+    others=(by_logarithms,),
 )
 
 # --- 03.shapes: predict the shapes -----------------------------------------------------------
@@ -222,6 +266,13 @@ QUESTIONS = ("scores", "weights", "output", "w_v")
 
 def shapes(what: str, Lq: int, Lk: int, D: int, Dk: int, Dv: int) -> tuple[int, int]:
     return {"scores": (Lq, Lk), "weights": (Lq, Lk), "output": (Lq, Dv), "w_v": (D, Dv)}[what]
+
+
+def by_computing(what: str, Lq: int, Lk: int, D: int, Dk: int, Dv: int) -> torch.Size:
+    w_v = torch.zeros(D, Dv)
+    scores = torch.zeros(Lq, Dk) @ torch.zeros(Lk, Dk).mT
+    output = scores.softmax(-1) @ (torch.zeros(Lk, D) @ w_v)
+    return {"scores": scores, "weights": scores, "output": output, "w_v": w_v}[what].shape
 
 
 def shape_cases(generator: Generator) -> list[Case]:
@@ -265,6 +316,16 @@ def shapes(what, Lq, Lk, D, Dk, Dv):
             "changes no shape.",
             ("w_v", "Dv, D"): "With rows as tokens, V = X W_V has to turn width D into Dv: W_V is "
             "(D, Dv). (nn.Linear stores its weight the other way round.)",
+            ("scores", "Lq, Dk"): "A score belongs to a query and a key: Lq rows, Lk columns. The "
+            "width Dk is summed away in the dot product.",
+            ("weights", "Lk, Lq"): "The weights keep the scores' shape: one row per query. Yours "
+            "has the keys in the rows.",
+            ("weights", "Lq, Lq"): "Each query shares out its attention among the Lk keys. Lq "
+            "columns there are only where rows look at themselves.",
+            ("output", "Lq, Lk"): "(Lq, Lk) are the weights. The output is what they mix: rows of "
+            "values.",
+            ("w_v", "Lk, Dv"): "(Lk, Dv) are the values themselves. W_V makes them of rows that "
+            "are D wide, however many there are.",
             ("w_v", "D, Dk"): "W_Q and W_K lead to Dk, because queries and keys must meet. Values "
             "have a width of their own: W_V is (D, Dv).",
         },
@@ -275,6 +336,8 @@ def shapes(what, Lq, Lk, D, Dk, Dv):
         "scores and weights: (Lq, Lk). output: (Lq, Dv). V = X W_V has to make width Dv from D.",
     ),
     insight="Dk appears in no result: queries and keys meet in it, and it is summed away.",
+    comes_back="Chapter 4 asks it with two axes more, batch and heads.",
+    others=(by_computing,),
     code=False,
 )
 
@@ -321,26 +384,26 @@ def read(question):
     mistakes=choices(
         read,
         {
-            ("a", "eat"): "(a) *eat* looks at *Life* most: you went down the column. Who looks "
+            ("a", "eat"): "*eat* looks at *Life* most: you went down the column. Who looks "
             "stands at the left, so go along the row of *Life*.",
-            ("a", "is"): "(a) 0.20 is the second largest of the row of *Life*. Look for 0.60.",
-            ("a", "Life"): "(a) A word need not look at itself: in the row of *Life* the diagonal "
+            ("a", "is"): "0.20 is the second largest of the row of *Life*. Look for 0.60.",
+            ("a", "Life"): "A word need not look at itself: in the row of *Life* the diagonal "
             "holds 0.10.",
-            ("b", "is"): "(b) *is* is what *short* looks at most: its row. The question asks who "
+            ("b", "is"): "*is* is what *short* looks at most: its row. The question asks who "
             "looks at *short*: its column.",
-            ("b", "eat"): "(b) *eat* gives *short* 0.30. Go up the column: someone gives more.",
-            ("b", "short"): "(b) *short* gives itself 0.05, the least of its column.",
-            ("c", "Life"): "(c) The row of *Life* prefers *short*: its output is mostly that "
+            ("b", "eat"): "*eat* gives *short* 0.30. Go up the column: someone gives more.",
+            ("b", "short"): "*short* gives itself 0.05, the least of its column.",
+            ("c", "Life"): "The row of *Life* prefers *short*: its output is mostly that "
             "value. An average needs four equal weights.",
-            ("c", "short"): "(c) 0.80 of the output of *short* is one value. An average needs four "
+            ("c", "short"): "0.80 of the output of *short* is one value. An average needs four "
             "equal weights.",
-            ("c", "eat"): "(c) The row of *eat* is the flattest but one. An average needs four "
+            ("c", "eat"): "The row of *eat* is the flattest but one. An average needs four "
             "equal weights.",
-            ("d", "short"): "(d) *short* is close: its column adds up to 1.20. One column adds up "
+            ("d", "short"): "*short* is close: its column adds up to 1.20. One column adds up "
             "to more.",
-            ("d", "Life"): "(d) The column of *Life* adds up to 0.80. (Its row adds up to 1, as "
+            ("d", "Life"): "The column of *Life* adds up to 0.80. (Its row adds up to 1, as "
             "every row does: that says nothing.)",
-            ("d", "eat"): "(d) The column of *eat* adds up to 0.65, the least of all. Add up the "
+            ("d", "eat"): "The column of *eat* adds up to 0.65, the least of all. Add up the "
             "columns, not the rows.",
         },
     ),
@@ -350,6 +413,7 @@ def read(question):
         "For (d) add up each column: every output is a mixture of the values, in these shares.",
     ),
     insight="Rows sum to 1, columns do not: a word can be looked at by everybody or by nobody.",
+    comes_back="Chapter 4 reads two maps of one layer; there two heads may do the same job.",
     code=False,
 )
 
@@ -362,18 +426,23 @@ def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     return weights @ value
 
 
+def with_pytorch(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    return F.scaled_dot_product_attention(query, key, value)
+
+
 def attend_cases(generator: Generator) -> list[Case]:
-    def case(note: str, *leading: int, sizes: tuple[int, int, int, int]) -> Case:
+    def case(note: str, *leading: int, sizes: list[int]) -> Case:
         lq, lk, d_k, d_v = sizes
         shapes = ((lq, d_k), (lk, d_k), (lk, d_v))
-        names = dict(zip(("B", "H")[: len(leading)], leading, strict=True))
+        names = dict(zip(("A", "B", "H")[-len(leading) :], leading, strict=True) if leading else ())
         drawn = tuple(draw(generator, *leading, *s) for s in shapes)
         return Case(drawn, {**names, "Lq": lq, "Lk": lk, "Dk": d_k, "Dv": d_v}, note)
 
     return [
-        case("2 queries, 3 keys", sizes=(2, 3, 4, 5)),
-        case("5 queries, 7 keys", sizes=(5, 7, 4, 6)),
-        case("a batch of 2 with 3 heads", 2, 3, sizes=(5, 7, 4, 6)),
+        case("3 queries, 5 keys, Dk = 7, Dv = 6", sizes=[3, 5, 7, 6]),
+        case("other sizes", sizes=some_sizes(generator, 4)),
+        case("a batch of 2 with 3 heads", 2, 3, sizes=[5, 7, 6, 8]),
+        case("one axis more in front", 2, 3, 4, sizes=[7, 5, 10, 6]),
     ]
 
 
@@ -400,8 +469,9 @@ def attend(query, key, value):
     mistakes=(
         Mistake(
             "still transposed",
-            lambda q, k, v: (q @ k.mT).softmax(-1).mT @ v,
-            "The last line still turns the weights around. (Lq, Lk) times (Lk, Dv) fits as it is.",
+            lambda q, k, v: (q @ k.mT / math.sqrt(v.size(-1))).softmax(-2).mT @ v,
+            "The last line still turns the weights around. (Lq, Lk) times (Lk, Dv) fits as it is. "
+            "The other two lines raise nothing: ask of each what it means.",
         ),
         Mistake(
             "width of the values",
@@ -428,9 +498,16 @@ def attend(query, key, value):
         Mistake(
             "scaled too late",
             lambda q, k, v: (q @ k.mT).softmax(-1) @ v / math.sqrt(q.size(-1)),
-            "You divide the output. It is the scores that are too large for the softmax: divide "
-            "before it.",
+            "You divide the output, or the weights. It is the scores that are too large for the "
+            "softmax: divide before it.",
         ),
+    ),
+    slips=Family(
+        lambda head: head,
+        SCORE_SLIPS,
+        WEIGHT_SLIPS,
+        OUTPUT,
+        widths={"Dv": lambda query, key, value: value.size(-1)},
     ),
     hints=(
         "Write the shape at the end of each line. The last line raises; the first two do not.",
@@ -439,6 +516,8 @@ def attend(query, key, value):
     ),
     insight="Two of the three faults raise nothing and train badly. Only one of them you would "
     "have met by running it.",
+    comes_back="04.repair and 07.repair hide a wrong root again, where it is harder to see.",
+    others=(with_pytorch,),
 )
 
 # --- 03.backward: back through the softmax ---------------------------------------------------
@@ -449,16 +528,22 @@ def push_back(weights: Tensor, d_weights: Tensor) -> Tensor:
     return weights * (d_weights - mean)
 
 
+def in_two_parts(weights: Tensor, d_weights: Tensor) -> Tensor:
+    gains = weights * d_weights
+    return gains - weights * gains.sum(dim=-1, keepdim=True)
+
+
 def backward_cases(generator: Generator) -> list[Case]:
     def case(note: str, *sizes: int, sharp: float = 1.0) -> Case:
         weights = (sharp * draw(generator, *sizes)).softmax(-1)
-        names = ("B", "H", "Lq", "Lk")[-len(sizes) :]
+        names = ("A", "B", "H", "Lq", "Lk")[-len(sizes) :]
         return Case((weights, draw(generator, *sizes)), dict(zip(names, sizes, strict=True)), note)
 
     return [
-        case("2 queries, 3 keys", 2, 3),
-        case("5 queries, 7 keys", 5, 7),
+        case("3 queries, 5 keys", 3, 5),
+        case("other sizes", *some_sizes(generator, 2)),
         case("batch and heads", 2, 3, 5, 7),
+        case("one axis more in front", 2, 3, 4, 7, 5),
         case("weights that have decided", 4, 6, sharp=200.0),
     ]
 
@@ -517,7 +602,42 @@ def push_back(weights, d_weights):
             lambda a, g: a * (g + (a * g).sum(-1, keepdim=True)),
             "The second part of J has a minus sign: what one key gains, the others lose.",
         ),
+        Mistake(
+            "only a aᵀ",
+            lambda a, g: -a * (a * g).sum(-1, keepdim=True),
+            "That is the second part of J, −a aᵀ. The first, diag(a) times the gradient, is "
+            "missing.",
+        ),
+        Mistake(
+            "the softmax again",
+            lambda a, g: g.softmax(-1),
+            "You took a softmax of the gradient. What is asked for is the way back: J times it.",
+        ),
+        Mistake(
+            "a sum without weights",
+            lambda a, g: a * (g - g.sum(-1, keepdim=True)),
+            "You subtracted the plain sum of the gradient. In aᵀ times the gradient each number is "
+            "weighted by a.",
+        ),
+        Mistake(
+            "the other way round",
+            lambda a, g: a * ((a * g).sum(-1, keepdim=True) - g),
+            "The sign is turned around: diag(a) comes first, and a aᵀ is taken away from it.",
+        ),
+        Mistake(
+            "the sum over everything",
+            lambda a, g: a * (g - (a * g).sum()),
+            "One sum was taken over everything. Each row has one of its own: `sum(dim=-1, "
+            "keepdim=True)`.",
+        ),
+        Mistake(
+            "weights and gradient exchanged",
+            lambda a, g: g * (a - (a * g).sum(-1, keepdim=True)),
+            "Weights and gradient have changed places. J is made of the weights alone; the "
+            "gradient is what it is multiplied with.",
+        ),
     ),
+    gradients=False,
     properties=(
         Property(
             "Each row of the answer has to sum to 0, because weight is only moved, never made.",
@@ -531,7 +651,118 @@ def push_back(weights, d_weights):
     ),
     insight="This line is what every fused kernel runs. Where a weight is 0 or 1, it returns 0: "
     "the saturation of section 3.9, seen from behind.",
+    comes_back="In chapter 6 a row may have nothing to look at. Then 0 times nan stands in this "
+    "line, and something has to keep it from the scores.",
+    others=(in_two_parts,),
+)
+
+# --- 03.experiment: what does a stranger's head divide by? -----------------------------------
+
+StrangeHead = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+def divides_by(head: StrangeHead) -> str:
+    query, key = torch.zeros(1, 9), torch.zeros(4, 9)
+    query[0, 0] = key[0, 0] = 1.0  # one dot product is 1, the others are 0
+    weights = head(query, key, torch.eye(4))  # values that show the weights
+    divisor = 1 / (weights[0, 0] / weights[0, 1]).log()
+    return {1: "nothing", 9: "Dk", 3: "root of Dk", 2: "root of Lk"}[round(divisor.item())]
+
+
+def by_trying(head: StrangeHead) -> str:
+    query, key, value = torch.randn(2, 5), torch.randn(3, 5), torch.randn(3, 7)
+    divisors = {"nothing": 1.0, "Dk": 5.0, "root of Dk": 5**0.5, "root of Lk": 3**0.5}
+    output = head(query, key, value)
+
+    def distance(word: str) -> float:
+        mine = (query @ key.mT / divisors[word]).softmax(-1) @ value
+        return (mine - output).abs().max().item()
+
+    return min(divisors, key=distance)
+
+
+def dividing(divisor: Callable[[Tensor, Tensor], float]) -> StrangeHead:
+    return lambda query, key, value: (query @ key.mT / divisor(query, key)).softmax(-1) @ value
+
+
+def shifted(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    """By √Dk as well. What it adds to each row of scores cancels in the softmax."""
+    scores = query @ key.mT / math.sqrt(query.size(-1))
+    return (scores + query.sum(-1, keepdim=True)).softmax(-1) @ value
+
+
+RAW = dividing(lambda query, key: 1.0)
+WIDTH = dividing(lambda query, key: query.size(-1))
+ROOT = dividing(lambda query, key: math.sqrt(query.size(-1)))
+LENGTH = dividing(lambda query, key: math.sqrt(key.size(-2)))
+HEADS = {"A": LENGTH, "B": ROOT, "C": RAW, "D": WIDTH, "E": shifted}
+
+EXPERIMENT = Exercise(
+    id="03.experiment",
+    title="What does a stranger's head divide by?",
+    level=3,
+    minutes=15,
+    section="3.8",
+    prompt="""
+Five heads came without their source. Each takes `query`, `key` and `value`, as in section 3.6, and
+returns the output alone; before the softmax it divides its scores by something, or by nothing.
+Think of an experiment that tells which, and write it down: `divides_by(head)` calls `head` on
+tensors of your own, looks at what comes out, and returns `"nothing"`, `"Dk"`, `"root of Dk"` or
+`"root of Lk"`.
+""",
+    stub="""
+def divides_by(head):
+    raise NotImplementedError
+""",
+    reference=divides_by,
+    cases=lambda generator: [Case((head,), note=f"head {name}") for name, head in HEADS.items()],
+    mistakes=choices(
+        divides_by,
+        {
+            (LENGTH, "nothing"): "it divides. With a single key the root of Lk would be 1: did you "
+            "give it more than one?",
+            (LENGTH, "Dk"): "its divisor does not follow the width. Keep the keys as many as they "
+            "are and widen them: does the output change?",
+            (LENGTH, "root of Dk"): "can your experiment tell √Dk from √Lk? Give it keys whose "
+            "number is not their width.",
+            (ROOT, "nothing"): "it divides. If the width is 1, nobody sees it.",
+            (ROOT, "Dk"): "it divides by less than the width. Give it a width of 9 and ask whether "
+            "a dot product of 9 counts as 1 or as 3.",
+            (ROOT, "root of Lk"): "can your experiment tell √Lk from √Dk? Give it keys whose "
+            "number is not their width.",
+            (RAW, "Dk"): "it divides by nothing. A wider query with the same dot product should "
+            "give you the same weights.",
+            (RAW, "root of Dk"): "it divides by nothing, so its weights are the most decided of "
+            "all five. What do you compare them with?",
+            (RAW, "root of Lk"): "it divides by nothing. Keys of zeros beside the others change "
+            "how the weight is shared, but not the ratio of two weights.",
+            (WIDTH, "nothing"): "it divides, and by much. Its weights are the most even of all "
+            "five.",
+            (WIDTH, "root of Dk"): "it divides by more than the root. Two widths show it: from 4 "
+            "to 16 a root grows twofold, this one fourfold.",
+            (WIDTH, "root of Lk"): "its divisor does not follow the number of keys. Add keys and "
+            "watch the ratio of two weights.",
+            (shifted, "nothing"): "it divides, and adds something to each row, which a softmax "
+            "does not notice. A ratio of two weights does not notice it either.",
+            (shifted, "Dk"): "the spread of its scores is divided by less than the width.",
+            (shifted, "root of Lk"): "more keys leave the ratio of two of its weights as it is, so "
+            "their number is not what it divides by.",
+        },
+    ),
+    hints=(
+        "You choose the values too. Which ones let you read the weights off the output?",
+        "The ratio of two weights is e to the difference of their scores. Make that difference 1 "
+        "before the division.",
+        "`value = torch.eye(Lk)` shows the weights. With Dk = 9 and Lk = 4 the four divisors are "
+        "9, 3, 2 and 1: no two alike.",
+    ),
+    insight="Sizes that coincide hide a fault: with Dk = Lk = 4 three of the four answers are the "
+    "same number. Whoever tests a layer chooses sizes that all differ.",
+    comes_back="Section 6.11 finds leaks in this way: change one thing that goes in, and see what "
+    "comes out.",
+    others=(by_trying,),
+    code=False,
 )
 
 CHAPTER = "3. One head"
-EXERCISES = (SHAPES, SCORES, MAP, WEIGHTS, REPAIR, BACKWARD)
+EXERCISES = (SHAPES, SCORES, MAP, WEIGHTS, REPAIR, BACKWARD, EXPERIMENT)

@@ -5,21 +5,45 @@ from collections.abc import Callable
 import torch
 from torch import Generator, Tensor
 
-from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw
+from attnbook.attention import scaled_dot_product_attention
+from attnbook.exercises.exercise import (
+    Case,
+    Exercise,
+    Mistake,
+    Property,
+    choices,
+    draw,
+    some_sizes,
+)
+from attnbook.exercises.slips import MASKS, Family
+from attnbook.exercises.slips import WEIGHTS as WEIGHT_SLIPS
+from attnbook.masks import causal_mask
 
 # --- 06.causal: a triangle for the newest words ----------------------------------------------
 
 
-def causal(n_queries: int, n_keys: int) -> Tensor:
+def my_causal(n_queries: int, n_keys: int) -> Tensor:
     everyone = torch.ones(n_queries, n_keys, dtype=torch.bool)
     return everyone.tril(n_keys - n_queries)
 
 
+def last_rows(n_queries: int, n_keys: int) -> Tensor:
+    return causal_mask(n_keys)[n_keys - n_queries :]
+
+
+def by_places(n_queries: int, n_keys: int) -> Tensor:
+    key = torch.arange(n_keys)
+    query = key[n_keys - n_queries :, None]  # (Lq, 1), where each query stands
+    return key <= query
+
+
 def causal_cases(generator: Generator) -> list[Case]:
+    lq, lk = sorted(some_sizes(generator, 2))
     return [
         Case((4, 4), {"L": 4}, "4 queries, 4 keys"),
         Case((2, 5), {"Lq": 2, "Lk": 5}, "the 2 newest of 5 words"),
         Case((5, 7), {"Lq": 5, "Lk": 7}, "the 5 newest of 7 words"),
+        Case((lq, lk), {"Lq": lq, "Lk": lk}, f"the {lq} newest of {lk} words"),
         Case((1, 6), {"Lq": 1, "Lk": 6}, "the newest of 6 words"),
     ]
 
@@ -41,15 +65,15 @@ CAUSAL = Exercise(
     minutes=8,
     section="6.12",
     prompt="""
-Write `causal(n_queries, n_keys)`: the causal mask for the newest `n_queries` words of a sentence of
-`n_keys` words. With as many queries as keys it is the triangle of section 6.3; with one query it is
-the row that section 6.12 needs. The answer is boolean, True = may look, of shape (Lq, Lk).
+Write `my_causal(n_queries, n_keys)`: the causal mask for the newest `n_queries` words of a sentence
+of `n_keys` words. With as many queries as keys it is the triangle of section 6.3; with one query it
+is the row that section 6.12 needs. The answer is boolean, True = may look, of shape (Lq, Lk).
 """,
     stub="""
-def causal(n_queries, n_keys):
+def my_causal(n_queries, n_keys):
     raise NotImplementedError
 """,
-    reference=causal,
+    reference=my_causal,
     cases=causal_cases,
     axes="Lq Lk",
     mistakes=(
@@ -101,6 +125,42 @@ def causal(n_queries, n_keys):
             "moves to the right, which is the positive direction of `tril`.",
         ),
         Mistake(
+            "all that came before the sentence's end",
+            lambda n_queries, n_keys: torch.ones(n_queries, n_keys, dtype=torch.bool),
+            "Everything is permitted. That is right for one query, the newest word; of several, "
+            "the earlier ones may not see the later ones.",
+        ),
+        Mistake(
+            "a row of itself",
+            lambda n_queries, n_keys: torch.eye(n_keys, dtype=torch.bool)[n_keys - n_queries :],
+            "Each word sees itself alone. It may see all that came before, too.",
+        ),
+        Mistake(
+            "past alone, from the corner",
+            lambda n_queries, n_keys: torch.ones(n_queries, n_keys, dtype=torch.bool).triu(1),
+            "Two things. Your True says may NOT look; and the triangle starts in the top left "
+            "corner, as if the first of your queries were the first word.",
+        ),
+        Mistake(
+            "the oldest words",
+            lambda n_queries, n_keys: (
+                torch.ones(n_keys, n_keys, dtype=torch.bool).tril().flip(0)[:n_queries]
+            ),
+            "The right rows, in the opposite order: the newest word stands last.",
+        ),
+        Mistake(
+            "square",
+            lambda n_queries, n_keys: torch.ones(n_keys, n_keys, dtype=torch.bool).tril(),
+            "This is the triangle for the whole sentence, one row per word. Only the newest words "
+            "ask: its last rows are what is wanted.",
+        ),
+        Mistake(
+            "square of the queries",
+            lambda n_queries, n_keys: torch.ones(n_queries, n_queries, dtype=torch.bool).tril(),
+            "The newest words see each other here, and nothing of what came before them: there is "
+            "a column for each of the keys.",
+        ),
+        Mistake(
             "numbers",
             lambda n_queries, n_keys: torch.ones(n_queries, n_keys).tril(n_keys - n_queries),
             "Numbers are added to the scores: a 1 for yes and a 0 for no hide nothing (section "
@@ -122,6 +182,8 @@ def causal(n_queries, n_keys):
     ),
     insight="With one query the mask is all True: who writes the newest word needs no mask. The "
     "flag `is_causal=True` would have shown it the first word only.",
+    comes_back="06.heads needs the square one, beside a mask for the padding.",
+    others=(last_rows, by_places),
 )
 
 # --- 06.verdict: which program leaks? --------------------------------------------------------
@@ -157,9 +219,9 @@ the softmax, `ones` a (6, 6) mask that is True everywhere, and `causal` is `ones
 | e | `y = x + attend(x, causal)`, then `y + attend(y, causal)` |
 | f | `out = attend(x, causal)`, then `out - out.mean(0)` |
 
-Let the leak detector turn each word round. `verdict(program)` returns `"leak"` if some output moves
-with a later word; else `"blind"` if some output stays still although its own or an earlier word
-moved; else `"sealed"`.
+Let the leak detector put fresh rows in the place of each word. `verdict(program)` returns `"leak"`
+if some output moves with a later word; else `"blind"` if some output stays still although its own
+or an earlier word moved; else `"sealed"`.
 """,
     stub="""
 def verdict(program):
@@ -172,29 +234,29 @@ def verdict(program):
     mistakes=choices(
         verdict,
         {
-            ("a", "sealed"): "(a) `tril(1)` looks like a triangle and keeps one diagonal too many. "
+            ("a", "sealed"): "`tril(1)` looks like a triangle and keeps one diagonal too many. "
             "What is the column of row 0 that it adds?",
-            ("a", "blind"): "(a) Every word still sees all words before it: nothing is lost. "
+            ("a", "blind"): "Every word still sees all words before it: nothing is lost. "
             "`tril(1)` keeps more than the triangle, not less.",
-            ("b", "sealed"): "(b) `~ones.tril(-3)` takes away the lower left corner. Row 4 cannot "
+            ("b", "sealed"): "`~ones.tril(-3)` takes away the lower left corner. Row 4 cannot "
             "see word 0 any more.",
-            ("b", "leak"): "(b) `&` with the causal mask can only take looks away. Nothing above "
+            ("b", "leak"): "`&` with the causal mask can only take looks away. Nothing above "
             "the diagonal is permitted.",
-            ("c", "sealed"): "(c) The weights above the diagonal are 0, but the others were "
+            ("c", "sealed"): "The weights above the diagonal are 0, but the others were "
             "divided by a sum. Over which words does that sum run?",
-            ("c", "blind"): "(c) No look into the past was taken away. Look for what came in: the "
+            ("c", "blind"): "No look into the past was taken away. Look for what came in: the "
             "denominator of the softmax.",
-            ("d", "leak"): "(d) In float32 the exponential of −10⁹ is exactly 0 beside any "
+            ("d", "leak"): "In float32 the exponential of −10⁹ is exactly 0 beside any "
             "ordinary score, and each row has one: its own word. So not one bit gets through.",
-            ("d", "blind"): "(d) A billion less is filled in above the diagonal only. Own and "
+            ("d", "blind"): "A billion less is filled in above the diagonal only. Own and "
             "earlier words keep their scores.",
-            ("e", "leak"): "(e) Can a second layer bring the future in? Row j of `y` knows words 0 "
+            ("e", "leak"): "Can a second layer bring the future in? Row j of `y` knows words 0 "
             "… j, and row i looks only at rows j ≤ i.",
-            ("e", "blind"): "(e) Both layers see all of the past, and `x +` adds the word itself "
+            ("e", "blind"): "Both layers see all of the past, and `x +` adds the word itself "
             "once more: nothing is hidden but the future.",
-            ("f", "sealed"): "(f) The head is sealed, what follows is not: `mean(0)` runs over the "
+            ("f", "sealed"): "The head is sealed, what follows is not: `mean(0)` runs over the "
             "words, and every row gets some of the last one.",
-            ("f", "blind"): "(f) Subtracting a mean hides no word from anybody. It adds something "
+            ("f", "blind"): "Subtracting a mean hides no word from anybody. It adds something "
             "to each row: what is it made of?",
         },
     ),
@@ -204,17 +266,29 @@ def verdict(program):
         "Sums are channels: over what do the softmax of (c) and the mean of (f) run?",
         "Three of them leak and one is blind. Two layers that only look back can only look back.",
     ),
-    insight="Two of the three leaks have perfectly triangular weights. Only turning words round "
+    insight="Two of the three leaks have perfectly triangular weights. Only who changes the words "
     "finds them.",
+    comes_back="In 06.experiment you change words yourself. Chapter 7 asks in the same way "
+    "what a shuffle moves.",
     code=False,
 )
 
 # --- 06.weights: a softmax that knows what nothing is ----------------------------------------
 
 
-def weights(scores: Tensor, mask: Tensor) -> Tensor:
+def my_weights(scores: Tensor, mask: Tensor) -> Tensor:
     hidden = scores.masked_fill(~mask, -torch.inf)
     return hidden.softmax(dim=-1).masked_fill(~mask, 0.0)
+
+
+def filled_once(scores: Tensor, mask: Tensor) -> Tensor:
+    return scores.masked_fill(~mask, -torch.inf).softmax(-1).nan_to_num(0.0)
+
+
+def by_hand(scores: Tensor, mask: Tensor) -> Tensor:
+    hidden = scores.masked_fill(~mask, -1e4)
+    powers = (hidden - hidden.amax(-1, keepdim=True)).exp() * mask
+    return powers / powers.sum(-1, keepdim=True).clamp_min(1e-9)
 
 
 def weight_cases(generator: Generator) -> list[Case]:
@@ -223,28 +297,24 @@ def weight_cases(generator: Generator) -> list[Case]:
         places = torch.rand(*shape, generator=generator).argsort(-1)
         return (places < shape[-1] // 2 + 1) & (places != 0)
 
+    def case(note: str, mask: Tensor, *sizes: int, hidden: float | None = None) -> Case:
+        names = ("A", "B", "H", "Lq", "Lk")[-len(sizes) :]
+        scores = draw(generator, *sizes)
+        if hidden is not None:
+            scores = scores.masked_fill(~mask, hidden)
+        return Case((scores, mask), dict(zip(names, sizes, strict=True)), note)
+
+    lq, lk = some_sizes(generator, 2)
     empty = some(4, 6)
     empty[1] = False
-    loud = some(3, 8)
     lengths = torch.tensor([7, 4])[:, None, None, None]  # (B, 1, 1, 1)
     return [
-        Case(
-            (draw(generator, 2, 3), torch.tensor([[True, False, False], [True, True, False]])),
-            {"Lq": 2, "Lk": 3},
-            "2 queries, 3 keys",
-        ),
-        Case((draw(generator, 5, 7), some(5, 7)), {"Lq": 5, "Lk": 7}, "5 queries, 7 keys"),
-        Case(
-            (draw(generator, 2, 3, 5, 7), torch.arange(7) < lengths),
-            {"B": 2, "H": 3, "Lq": 5, "Lk": 7},
-            "padding, a mask of shape (2, 1, 1, 7)",
-        ),
-        Case(
-            (draw(generator, 3, 8).masked_fill(~loud, 1000.0), loud),
-            {"Lq": 3, "Lk": 8},
-            "every hidden key shouts, its score is 1000",
-        ),
-        Case((draw(generator, 4, 6), empty), {"Lq": 4, "Lk": 6}, "row 1 may look at nothing"),
+        case("3 queries, 5 keys", some(3, 5), 3, 5),
+        case(f"{lq} queries, {lk} keys", some(lq, lk), lq, lk),
+        case("padding, a mask of shape (2, 1, 1, 7)", torch.arange(7) < lengths, 2, 3, 5, 7),
+        case("one axis more in front, one mask for all", some(5, 6), 2, 4, 3, 5, 6),
+        case("every hidden key shouts, its score is 1000", some(3, 8), 3, 8, hidden=1000.0),
+        case("row 1 may look at nothing", empty, 4, 6),
     ]
 
 
@@ -253,9 +323,8 @@ def rows_sum_to_one_or_none(answer: Tensor, case: Case) -> bool:
     return bool((answer.sum(-1) - wanted).abs().max() < 1e-6)
 
 
-def renormalised(scores: Tensor, mask: Tensor) -> Tensor:
-    after = scores.softmax(-1) * mask
-    return after / after.sum(-1, keepdim=True)
+def hidden_are_zero(answer: Tensor, case: Case) -> bool:
+    return not bool(answer.masked_select(~case.arguments[1]).any())
 
 
 WEIGHTS = Exercise(
@@ -265,73 +334,50 @@ WEIGHTS = Exercise(
     minutes=12,
     section="6.10",
     prompt="""
-Write `weights(scores, mask)`: the softmax of each row of `scores` (..., Lq, Lk) over those keys
+Write `my_weights(scores, mask)`: the softmax of each row of `scores` (..., Lq, Lk) over those keys
 that `mask` permits (boolean, True = may look, broadcastable to the scores). Hidden keys get weight
 exactly 0, and a query that may look at nothing gets a row of zeros.
 """,
     stub="""
-def weights(scores, mask):
+def my_weights(scores, mask):
     raise NotImplementedError
 """,
-    reference=weights,
+    reference=my_weights,
     cases=weight_cases,
     axes="B H Lq Lk",
     mistakes=(
         Mistake(
-            "silent average",
-            lambda scores, mask: scores.masked_fill(~mask, -1e9).softmax(-1),
-            "The row that may look at nothing came out as an average of all that it was forbidden "
-            "to see. A large negative number such as −10⁹ does that: it makes the whole row equal, "
-            "and equal scores share equally. Only −∞ leaves nothing.",
+            "a small number for zero",
+            lambda scores, mask: (
+                scores.masked_fill(~mask, -20.0).softmax(-1) * mask.any(-1, keepdim=True)
+            ),
+            "The hidden keys still have a little weight, since e to the power of your negative "
+            "number is small and not 0. Exactly 0 is what −∞ gives.",
         ),
         Mistake(
-            "not a number",
-            lambda scores, mask: scores.masked_fill(~mask, -torch.inf).softmax(-1),
-            "Right wherever there is something to look at. The row of nothing is 0/0, NaN. (To "
-            "multiply by the mask afterwards is no cure: 0 times NaN is NaN. Something has to be "
-            "filled in.)",
+            "empty rows only",
+            lambda scores, mask: scores.softmax(-1) * mask.any(-1, keepdim=True),
+            "The rows of nothing are right. In the others every key got a weight: the mask has to "
+            "hide single keys too.",
         ),
         Mistake(
-            "masked after",
-            lambda scores, mask: scores.softmax(-1) * mask,
-            "You masked after the softmax. The rows do not sum to 1, and the denominator has read "
-            "every hidden score: hide them before.",
-        ),
-        Mistake(
-            "masked after, divided",
-            renormalised,
-            "You masked after the softmax and divided each row by its sum. On paper that is right. "
-            "But a loud hidden key leaves the others nothing, and then you divide 0 by 0: hide the "
-            "scores before.",
-        ),
-        Mistake(
-            "opposite meaning",
-            lambda scores, mask: scores.masked_fill(mask, -torch.inf).softmax(-1),
-            "You hid what was permitted. `masked_fill` fills where its mask is True, and in this "
-            "book True means may look: `~`.",
-        ),
-        Mistake(
-            "added",
-            lambda scores, mask: (scores + mask).softmax(-1),
-            "The mask was added as a number: each permitted key gained 1, and nothing was hidden.",
-        ),
-        Mistake(
-            "multiplied",
-            lambda scores, mask: (scores * mask).softmax(-1),
-            "The mask was multiplied with the scores. A hidden key has score 0 now, and e⁰ is 1: "
-            "an ordinary weight.",
-        ),
-        Mistake(
-            "over the queries",
-            lambda scores, mask: scores.masked_fill(~mask, -torch.inf).softmax(-2),
-            "The softmax ran over the queries: your columns sum to 1. Each query shares out its "
-            "attention over the keys, the last axis.",
+            "hidden first, nan filled with an average",
+            lambda scores, mask: (
+                scores.masked_fill(~mask, -torch.inf).softmax(-1).nan_to_num(1 / scores.size(-1))
+            ),
+            "The row of nothing is an average of all that it was forbidden to see. Nothing to look "
+            "at means no weight anywhere: zeros.",
         ),
     ),
+    slips=Family(lambda head: head.weights, MASKS, WEIGHT_SLIPS),
     properties=(
         Property(
             "A row has to sum to 1, or to 0 if its query may look at nothing. Yours does not.",
             rows_sum_to_one_or_none,
+        ),
+        Property(
+            "A hidden key has to have weight 0, to the last bit, and one of yours is only small.",
+            hidden_are_zero,
         ),
     ),
     hints=(
@@ -341,7 +387,10 @@ def weights(scores, mask):
         "After the softmax, all hidden places may be filled with 0. NaN stands in no others.",
     ),
     insight="Minus infinity before, zero after: two fills, and each does what the other cannot. "
-    "The second also stops the NaN on its way back through the gradient.",
+    "On the way back it is the first that keeps the row of nothing from spreading nan: what was "
+    "filled in has no gradient. To add −∞ would let it through.",
+    comes_back="The book's `softmax` does this for every layer from here on.",
+    others=(filled_once, by_hand),
 )
 
 # --- 06.heads: two masks and the axis of the heads -------------------------------------------
@@ -352,6 +401,13 @@ def may_look(lengths: Tensor, length: int) -> Tensor:
     causal = place <= place[:, None]  # (L, L)
     real = place >= length - lengths[:, None]  # (B, L)
     return causal & real[:, None, None, :]
+
+
+def by_distance(lengths: Tensor, length: int) -> Tensor:
+    place = torch.arange(length, device=lengths.device)
+    back = place[:, None] - place  # (L, L), how far back each key lies
+    into = place[:, None] - (length - lengths)[:, None, None, None]  # how far in the query stands
+    return (back >= 0) & (back <= into)
 
 
 def head_cases(generator: Generator) -> list[Case]:
@@ -487,6 +543,8 @@ def may_look(lengths, length):
     ),
     insight="With the padding on the right, the causal mask alone hides it from every real word. "
     "On the left it stands in everybody's past: here forgetting the second mask would have cost.",
+    comes_back="06.pytorch hands such a mask to PyTorch's layer, which wants it in another form.",
+    others=(by_distance,),
 )
 
 # --- 06.pytorch: our mask for PyTorch's layer ------------------------------------------------
@@ -495,6 +553,11 @@ def may_look(lengths, length):
 def for_pytorch(mask: Tensor, n_heads: int) -> Tensor:
     per_head = mask.expand(-1, n_heads, -1, -1)  # (B, H, Lq, Lk)
     return ~per_head.flatten(0, 1)
+
+
+def by_stacking(mask: Tensor, n_heads: int) -> Tensor:
+    rows = [mask[b, h % mask.size(1)] for b in range(len(mask)) for h in range(n_heads)]
+    return torch.stack(rows).logical_not()
 
 
 def pytorch_cases(generator: Generator) -> list[Case]:
@@ -603,7 +666,114 @@ def for_pytorch(mask, n_heads):
     ),
     insight="B·H and H·B are the same number, so no shape check finds this. A batch of one "
     "sentence, or of equal sentences, does not find it either: test with sentences that differ.",
+    comes_back="Chapter 4 has the same trap one step earlier: a `view` in place of a transpose.",
+    others=(by_stacking,),
+)
+
+# --- 06.experiment: how far back does it look? -----------------------------------------------
+
+Layer = Callable[[Tensor], Tensor]
+
+
+def reach(layer: Layer) -> int:
+    x = torch.randn(12, 4)
+    other = x.clone()
+    other[0] = -x[0]
+    moved = (layer(other) != layer(x)).any(dim=-1)  # (12,), which outputs notice word 0
+    return int(moved.nonzero().max())
+
+
+def by_gradients(layer: Layer) -> int:
+    x = torch.randn(12, 4, requires_grad=True)
+    (slope,) = torch.autograd.grad(layer(x)[-1].sum(), x)
+    noticed = slope.any(dim=-1).nonzero()  # the words that the last output is made of
+    return int(11 - noticed.min())
+
+
+def windows(*sizes: int) -> Layer:
+    """Layers in which each word sees itself and the words just before it, `size` in all."""
+
+    def layer(x: Tensor) -> Tensor:
+        place = torch.arange(len(x), device=x.device)
+        back = place[:, None] - place
+        for size in sizes:
+            mask = (back >= 0) & (back < size)
+            x = scaled_dot_product_attention(x / 8, x / 8, x, mask)[0]
+        return x
+
+    return layer
+
+
+ALONE, ONE, DEEP, THREE, MIXED = LAYERS = (
+    windows(1), windows(3), windows(3, 3, 3), windows(2, 2, 2), windows(2, 4),
+)  # fmt: skip
+
+EXPERIMENT = Exercise(
+    id="06.experiment",
+    title="How far back does it look?",
+    level=3,
+    minutes=12,
+    section="6.11",
+    prompt="""
+Five causal programs came without their source. Each takes `x` (L, D), for any L and D, and returns
+as many rows. How many words back stands the farthest word that an output still depends on? Think of
+an experiment, as the leak detector of section 6.11 is one, and write it down: `reach(layer)` calls
+`layer` on tensors of your own and returns that whole number, 0 if each output depends on its own
+word alone. None of the five looks back further than 8 words.
+""",
+    stub="""
+def reach(layer):
+    raise NotImplementedError
+""",
+    reference=reach,
+    cases=lambda generator: [
+        Case((layer,), note=f"program {name}") for name, layer in zip("ABCDE", LAYERS, strict=True)
+    ],
+    mistakes=choices(
+        reach,
+        {
+            (ALONE, 1): "its outputs depend on their own word alone, and that is 0 words back. Do "
+            "you count the word itself?",
+            (ONE, 3): "three words move an output, and one of them is its own: how far back is the "
+            "farthest?",
+            (ONE, 0): "an output moves with words before its own as well. Which word do you "
+            "change, and at which outputs do you look?",
+            (ONE, 1): "an output moves with the word before the last, too. Change one word and "
+            "look at all outputs behind it.",
+            (DEEP, 2): "one layer would reach that far. But what the first layer has brought here "
+            "the next ones take further.",
+            (DEEP, 7): "seven words move an output, and one of them is its own.",
+            (DEEP, 4): "two layers would reach that far. Is your text long enough, or do you take "
+            "a small movement for none?",
+            (DEEP, 9): "three windows of three words overlap: each adds two words to those before.",
+            (THREE, 1): "one layer would reach that far. Each further layer reaches one word "
+            "further.",
+            (THREE, 4): "four words move an output, and one of them is its own.",
+            (THREE, 2): "two layers would reach that far. Does your experiment see the farthest?",
+            (THREE, 6): "the windows overlap: each layer adds what is new in its window.",
+            (MIXED, 3): "the wider of its layers would reach that far. The other adds to it.",
+            (MIXED, 5): "five words, one of them its own, move each of its outputs.",
+            (MIXED, 1): "the narrower of its layers would reach that far. The other adds to it.",
+        },
+    ),
+    properties=(
+        Property(
+            "none of the five looks that far: count from the word that you changed.",
+            lambda answer, case: not isinstance(answer, int) or answer <= 8,
+        ),
+    ),
+    hints=(
+        "Run it twice, on two texts that differ in one word. Which outputs differ?",
+        "Change the first word of a text of 12: all outputs that notice it stand behind it.",
+        "`(layer(other) != layer(x)).any(dim=-1)` says which rows moved; `.nonzero().max()` is the "
+        "last of them.",
+    ),
+    insight="No output of a single layer knows more than its window, and a stack does: each layer "
+    "adds its window less one. So narrow windows can read far, if there are enough layers.",
+    comes_back="Chapter 7 asks in the same way what a model knows of its words' order.",
+    others=(by_gradients,),
+    code=False,
 )
 
 CHAPTER = "6. Masks"
-EXERCISES = (CAUSAL, VERDICT, WEIGHTS, HEADS, PYTORCH)
+EXERCISES = (CAUSAL, VERDICT, WEIGHTS, HEADS, PYTORCH, EXPERIMENT)

@@ -1,28 +1,36 @@
 """From a wrong answer to the sentence that helps. FINDERS is the order of what is looked for."""
 
+import inspect
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
-from torch import Generator, Tensor
+import torch
 
-from attnbook.exercises import guard
-from attnbook.exercises.answers import as_text, first_difference, kind_error, matches, shape_error
-from attnbook.exercises.exercise import Case, Exercise, Mistake
+from attnbook.exercises import choice, guard
+from attnbook.exercises.answers import kind_error, shape_error
+from attnbook.exercises.compare import beside
+from attnbook.exercises.exercise import Exercise, Mistake
 from attnbook.exercises.feedback import Feedback
-from attnbook.exercises.source import is_filled_in
-from attnbook.show import device
+from attnbook.exercises.gradient import gradient_error, slopes
+from attnbook.exercises.keep import kept
+from attnbook.exercises.limit import TooLong
+from attnbook.exercises.relation import relation
+from attnbook.exercises.source import is_filled_in, names_used, own_line, shown
+from attnbook.exercises.trial import (
+    Trial,
+    broken,
+    computes,
+    is_untouched,
+    questions,
+    run_trials,
+    what_it_printed,
+)
 
 STILL_RAISES = ": its line `raise NotImplementedError` still stops it; delete that line."
-
-
-class Trial(NamedTuple):
-    """One case: what the function made of it, and what is wanted."""
-
-    case: Case
-    outcome: guard.Outcome
-    wanted: Any
+IN_THIS_CASE = "In this case, though not in all, it comes to the same as another slip: "
 
 
 @dataclass(frozen=True)
@@ -35,162 +43,158 @@ class Attempt:
     failed: Trial
 
     @cached_property
-    def mistake(self) -> Mistake | None:
-        """The one that computes the same in every case, or is alone in doing so in the failed."""
-        fitting = []
-        for mistake in self.exercise.mistakes:
-            if not computes(mistake, self.failed):
-                continue
-            if all(computes(mistake, trial) for trial in self.trials):
-                return mistake
-            fitting.append(mistake)
-        return fitting[0] if len(fitting) == 1 else None
+    def mistake(self) -> str:
+        """What is said of the slip that computes the same in every case."""
+        if found := next(filter(self.agrees_always, self.exercise.mistakes), None):
+            return found.says
+        if not self.failed.outcome.error:
+            return next((m.says for m in self.exercise.slips if self.agrees_always(m)), "")
+        singles = (m for m in self.exercise.slips if m.single)  # an exception has many causes
+        fitting = list(itertools.islice(filter(self.agrees_always, singles), 2))
+        return fitting[0].says if len(fitting) == 1 else ""
+
+    @cached_property
+    def guess(self) -> str:
+        """What is said of the only slip that computes the same in the case that failed."""
+        known = itertools.chain(self.exercise.mistakes, self.exercise.slips)
+        fits = [m.says for m in known if m.single and self.agrees(m, self.failed)]
+        return IN_THIS_CASE + fits[0] if len(fits) == 1 else ""
+
+    def agrees(self, mistake: Mistake, trial: Trial) -> bool:
+        return computes(self.exercise, mistake, trial)
+
+    def agrees_always(self, mistake: Mistake) -> bool:
+        return all(self.agrees(mistake, trial) for trial in (self.failed, *self.trials))
 
 
-@guard.keep_random_states()
+@kept()
 def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) -> Feedback:
     """Try the function on every case and tell the first thing that is wrong, or that none is."""
-    trials = run_trials(exercise, function, seed)
+    torch.set_default_device(None)
+    asked = questions(exercise, seed)  # before the function runs: it may change what it can reach
+    trials = run_trials(exercise, function, asked)
     if is_untouched(trials[-1].outcome):
         why = STILL_RAISES if is_filled_in(exercise.stub, function) else ""
         return Feedback("untouched", f"{exercise.id} not attempted{why}")
-    head = f"{exercise.id} {exercise.title}"
-    failed = next((t for t in trials if not is_right(t.outcome, t.wanted)), None)
+    failed = next((t for t in trials if not t.right), None)
+    if failed and not exercise.code:
+        failed = next((t for t in trials if t.outcome.error), None)
+        if not failed:
+            return choice.explain(exercise, trials)
     if failed:
-        return explain(head, Attempt(exercise, function, trials, failed))
-    if exercise.code and (says := gradient_error(exercise, function, trials)):
-        return Feedback("failed", head, says)
-    return Feedback("passed", head, exercise.insight, footer=f"{len(trials)} cases passed.")
-
-
-def run_trials(exercise: Exercise, function: Callable[..., Any], seed: int) -> list[Trial]:
-    """Each case with its outcome, until the stub's own line or the time limit stops it."""
-    trials: list[Trial] = []
-    for case in exercise.cases(Generator().manual_seed(seed)):
-        moved = tuple(a.to(device()) if isinstance(a, Tensor) else a for a in case.arguments)
-        wanted = exercise.reference(*moved)
-        outcome = guard.call(function, moved)
-        trials.append(Trial(Case(moved, case.sizes, case.note), outcome, wanted))
-        if is_untouched(outcome) or isinstance(outcome.error, guard.TooLong):
-            break
-    return trials
-
-
-def is_untouched(outcome: guard.Outcome) -> bool:
-    """Whether the stub raised this: PyTorch's own errors of that kind say what is missing."""
-    return isinstance(outcome.error, NotImplementedError) and not outcome.error.args
-
-
-def is_right(outcome: guard.Outcome, wanted: Any) -> bool:
-    """Whether it came without an error, wrote to no argument, and is what is wanted."""
-    if outcome.error is not None or outcome.written:
-        return False
-    return matches(outcome.answer, wanted) and not kind_error(outcome.answer, wanted)
-
-
-def computes(mistake: Mistake, trial: Trial) -> bool:
-    """Whether the mistake gives what the function gave, and is as right or wrong."""
-    one, other = guard.call(mistake.wrong, trial.case.arguments), trial.outcome
-    if one.error is not None or other.error is not None:
-        return type(one.error) is type(other.error) and str(one.error) == str(other.error)
-    same = one.written == other.written and matches(one.answer, other.answer)
-    return same and is_right(one, trial.wanted) == is_right(other, trial.wanted)
+        return explain(Attempt(exercise, function, trials, failed))
+    head = f"{exercise.id} {exercise.title}"
+    said = what_it_printed(trials[0])
+    footer = f'hint("{exercise.id}") gives a hint.'
+    for name in set(exercise.without) & names_used(function):
+        says = f"Right, and the card asks for it without `{name}`."
+        return Feedback("failed", head, says, said, footer)
+    for question in asked:
+        if question.slopes:
+            outcome = slopes(function, question.case)
+            reference = exercise.reference
+            if says := gradient_error(reference, question.case, outcome, question.slopes):
+                line = own_line(function, outcome.error)
+                case = f"case     {question.case.note}" if question.case.note and not line else ""
+                details = tuple(filter(None, (line, case, *said)))
+                return Feedback("failed", head, says, details, footer)
+    says = "\n".join(filter(None, (exercise.insight, exercise.comes_back)))
+    others = tuple(map(shown, exercise.others))
+    return Feedback("passed", head, says, said, f"{len(trials)} cases passed.", others)
 
 
 # --- what is looked for: each finder returns the sentence for it, or nothing -----------------
 
 
-def raised(attempt: Attempt) -> str | None:
+def raised(attempt: Attempt) -> str:
     """An exception, or a call that was stopped."""
     error = attempt.failed.outcome.error
-    if isinstance(error, guard.TooLong):
+    if isinstance(error, TooLong):
         limit = f"{guard.SECONDS:.0f} seconds"
+        if len(attempt.trials) > 1:
+            return f"Your function needs more than {limit} for a few small cases: that is too slow."
         return f"Your function was still running after {limit}: does a loop never end?"
     if isinstance(error, RecursionError):
         return "Your function calls itself without an end."
-    return f"Your function raised {type(error).__name__}: {error}" if error else None
+    if error is None:
+        return ""
+    says = f"Your function raised {guard.told(error)}"
+    if isinstance(error, TypeError) and not own_line(attempt.function, error):
+        says += f"\nThe card asks for `{attempt.exercise.call}`."
+    return says
 
 
-def wrote_to_arguments(attempt: Attempt) -> str | None:
+def wrote_to_arguments(attempt: Attempt) -> str:
     """An argument that is not as it was."""
-    which = ", ".join(str(i + 1) for i in attempt.failed.outcome.written)
+    names = list(inspect.signature(attempt.exercise.reference).parameters)
+    which = ", ".join(f"`{names[i]}`" for i in attempt.failed.outcome.written)
     return which and (
-        f"Your function changed what it was given (argument {which}). The caller still needs "
-        "it: work on a new one, without `x[...] =`, `+=` or methods that end in `_`."
+        f"Your function changed what it was given ({which}). The caller still needs it: work on a "
+        "new one, without `x[...] =`, `+=` or methods that change their object, such as `sort()` "
+        "and those that end in `_`."
     )
 
 
-def wrong_kind(attempt: Attempt) -> str | None:
+def wrong_kind(attempt: Attempt) -> str:
     """None, NumPy, another dtype or device."""
     return kind_error(attempt.failed.outcome.answer, attempt.failed.wanted)
 
 
-def wrong_shape(attempt: Attempt) -> str | None:
+def wrong_shape(attempt: Attempt) -> str:
     """A wrong shape, by axis."""
-    case, outcome, wanted = attempt.failed
+    case, wanted, outcome, _ = attempt.failed
     return shape_error(outcome.answer, wanted, attempt.exercise.axes, case.sizes)
 
 
-def named_misunderstanding(attempt: Attempt) -> str | None:
+def named_misunderstanding(attempt: Attempt) -> str:
     """What learners are known to get wrong."""
-    return attempt.mistake.says if attempt.mistake else None
+    return attempt.mistake
 
 
-def broken_property(attempt: Attempt) -> str | None:
-    """Something that holds for every right answer, and not for this one."""
-    case, outcome, _ = attempt.failed
-    broken = (p.says for p in attempt.exercise.properties if not p.holds(outcome.answer, case))
-    return next(broken, None)
+def broken_property(attempt: Attempt) -> str:
+    """Something that every right answer has, and this one has not."""
+    case, _, outcome, _ = attempt.failed
+    return broken(attempt.exercise, case, outcome.answer)
+
+
+def named_in_this_case(attempt: Attempt) -> str:
+    """A slip that fits the case, and not all: a guess, so it comes late."""
+    return attempt.guess
 
 
 def smallest_case(attempt: Attempt) -> str:
     """At last, that it is wrong."""
-    return "The answer is not right yet. The smallest case that shows it:"
+    return "The answer is not right yet."
 
 
 FORM = (raised, wrote_to_arguments, wrong_kind, wrong_shape)
-CONTENT = (named_misunderstanding, broken_property, smallest_case)
+CONTENT = (named_misunderstanding, broken_property, named_in_this_case, smallest_case)
 FINDERS = (*FORM, *CONTENT)
 
 
-def explain(head: str, attempt: Attempt) -> Feedback:
+def explain(attempt: Attempt) -> Feedback:
     """The first finding; behind an error of form also the misunderstanding, if there is one."""
+    exercise, failed = attempt.exercise, attempt.failed
     find, says = next((f, found) for f in FINDERS if (found := f(attempt)))
     if find in FORM and attempt.mistake:
-        says = f"{says}\n{attempt.mistake.says}"
-    outcome = attempt.failed.outcome
+        says = f"{says}\n{attempt.mistake}"
     details = (
-        guard.own_line(attempt.function, outcome.error),
+        own_line(attempt.function, failed.outcome.error),
         comparison(attempt) if find in CONTENT else "",
-        f"It printed: {outcome.printed[:200].strip()}" if outcome.printed else "",
+        *what_it_printed(failed),
     )
-    footer = f'hint("{attempt.exercise.id}") gives a hint.'
+    footer = f'hint("{exercise.id}") gives a hint.'
+    if (right := sum(t.right for t in attempt.trials)) and exercise.code:
+        footer = f"Right in {right} of {len(attempt.trials)} cases. {footer}"
+    head = f"{exercise.id} {exercise.title}"
     return Feedback("failed", head, says, tuple(filter(None, details)), footer)
 
 
 def comparison(attempt: Attempt) -> str:
-    """The case, the answer, and beside it the right one, unless that would end the exercise."""
-    case, outcome, wanted = attempt.failed
-    at = first_difference(outcome.answer, wanted)
+    """The case, the answer, and beside it the right one, and what relation they have."""
+    case, wanted, outcome, _ = attempt.failed
     lines = [f"case     {case.note}"] if case.note else []
-    lines.append(f"yours    {as_text(outcome.answer, at)}")
-    if attempt.exercise.code:
-        lines.append(f"wanted   {as_text(wanted, at)}")
-    return "\n".join(lines)
-
-
-def gradient_error(exercise: Exercise, function: Callable[..., Any], trials: list[Trial]) -> str:
-    """What is said where gradients stop before the arguments, though the reference's do not."""
-    for case, *_ in trials:
-        right = guard.call(exercise.reference, case.arguments, grad=True).answer
-        if not (isinstance(right, Tensor) and right.requires_grad):
-            continue
-        outcome = guard.call(function, case.arguments, grad=True)
-        if outcome.error is not None:
-            return f"With arguments that want gradients it raised {outcome.error}."
-        if not outcome.answer.requires_grad:
-            return (
-                "The numbers are right, but no gradient flows back: `.detach()`, `.item()`, "
-                "`.data`, NumPy, `torch.tensor(...)` or `no_grad` cut the answer off."
-            )
-    return ""
+    lines.append(beside(outcome.answer, wanted, both=attempt.exercise.code))
+    if not attempt.mistake:
+        lines.append(relation(outcome.answer, wanted, case.sizes))
+    return "\n".join(filter(None, lines))

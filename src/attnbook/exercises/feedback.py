@@ -17,34 +17,46 @@ INFO = COLOURS["info"]  # for others
 
 @dataclass(frozen=True)
 class Feedback:
-    """A card: what it is about, what is so, and details; details hold code or numbers."""
+    """A card: what it is about, what is so, details, which hold code or numbers, and a last word.
+
+    `others` holds the code of other right answers.
+    """
 
     kind: Kind
     head: str
     says: str = ""
     details: tuple[str, ...] = ()
     footer: str = ""
+    others: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         details = (line for detail in self.details for line in detail.splitlines())
-        lines = [*wrapped(self.says), *details, *wrapped(self.footer)]
+        others = (line for code in self.others for line in ("Also right:", *code.splitlines()))
+        lines = [*wrapped(self.says), *details, *others, *wrapped(self.footer)]
         return "\n  ".join([f"{SIGNS[self.kind]} {self.head}", *lines])
 
     def _repr_html_(self) -> str:
-        details = "".join(
-            f'<pre style="margin:.5em 0 0;white-space:pre-wrap;color:inherit;background:none">'
-            f"{html.escape(d)}</pre>"
-            for d in self.details
-        )
         says = f'<p style="margin:.4em 0 0">{prose(self.says)}</p>' if self.says else ""
+        details = "".join(map(block, self.details))
+        others = "".join(
+            f'<details style="margin:.5em 0 0"><summary>Another right answer</summary>'
+            f"{block(code)}</details>"
+            for code in self.others
+        )
         footer = (
             f'<p style="margin:.6em 0 0;opacity:.8">{prose(self.footer)}</p>' if self.footer else ""
         )
         return (
             f'<div role="status" style="border-left:.3em solid {COLOURS.get(self.kind, INFO)};'
             f'padding:.6em 1em;color:inherit"><strong>{SIGNS[self.kind]} {html.escape(self.head)}'
-            f"</strong>{says}{details}{footer}</div>"
+            f"</strong>{says}{details}{others}{footer}</div>"
         )
+
+
+def block(text: str) -> str:
+    """Code or numbers: no line is broken, so that columns stay columns."""
+    style = "margin:.5em 0 0;white-space:pre;overflow-x:auto;color:inherit;background:none"
+    return f'<pre style="{style}">{html.escape(text)}</pre>'
 
 
 def wrapped(text: str) -> list[str]:

@@ -1,28 +1,22 @@
 """Call a reader's function so that nothing it does can hurt: no endless loop, no side effect."""
 
 import contextlib
+import copy
+import inspect
 import io
-import linecache
-import random
-import re
-import signal
-import threading
-import time
-import traceback
+import sys
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import CodeType, FrameType
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from attnbook.exercises.keep import kept
+from attnbook.exercises.limit import time_limit
+
 SECONDS = 3.0
-
-
-class TooLong(BaseException):
-    """The function ran past the limit. No Exception, so that `except Exception` lets it through."""
 
 
 @dataclass(frozen=True)
@@ -35,20 +29,76 @@ class Outcome:
     written: tuple[int, ...] = ()
 
 
-def call(function: Callable[..., Any], arguments: tuple[Any, ...], grad: bool = False) -> Outcome:
+def call(
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    grad: bool = False,
+    seconds: float | None = None,
+) -> Outcome:
     """Call the function on copies of the arguments and tell what happened."""
     given = tuple(copied(a, grad) for a in arguments)
     printed = io.StringIO()
+    with kept(), warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", DeprecationWarning)  # which is for the libraries' authors
+        try:
+            with (
+                contextlib.redirect_stdout(printed),
+                displays(printed),
+                torch.set_grad_enabled(True),
+                time_limit(SECONDS if seconds is None else seconds),
+            ):
+                answer = function(*given)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # the reader's code may raise anything, SystemExit too
+            return Outcome(error=error, printed=all_printed(printed, warned))
+    if inspect.iscoroutine(answer):
+        answer.close()
+    return Outcome(answer, None, all_printed(printed, warned), changed(arguments, given))
+
+
+@contextlib.contextmanager
+def displays(printed: io.StringIO) -> Iterator[None]:
+    """In a notebook, take what is displayed as text, too: else it would appear for each case."""
+    if "ipykernel" not in sys.modules:
+        yield
+        return
+    from IPython.utils.capture import capture_output
+
+    captured = capture_output(stdout=False, stderr=False)
     try:
-        with contextlib.redirect_stdout(printed), torch.set_grad_enabled(True), time_limit(SECONDS):
-            answer = function(*given)
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
-    except BaseException as error:  # the reader's code may raise anything, SystemExit too
-        return Outcome(error=error, printed=printed.getvalue())
-    pairs = enumerate(zip(arguments, given, strict=True))
-    written = tuple(i for i, (old, new) in pairs if not unchanged(old, new))
-    return Outcome(answer, None, printed.getvalue(), written)
+        with captured as shown:
+            yield
+    finally:
+        for output in shown.outputs:
+            print(output.data.get("text/plain", ""), file=printed)
+
+
+def all_printed(printed: io.StringIO, warned: list[warnings.WarningMessage]) -> str:
+    """What it printed, and of what it was warned."""
+    said = dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in warned)
+    return "\n".join(filter(None, [printed.getvalue().rstrip(), *said]))
+
+
+def plain_call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Outcome:
+    """Call a function of our own on copies of the arguments."""
+    given = tuple(copied(a, grad=False) for a in arguments)
+    try:
+        answer = function(*given)
+    except Exception as error:
+        return Outcome(error=error)
+    return Outcome(answer, written=changed(arguments, given))
+
+
+def told(error: BaseException) -> str:
+    """An exception in words, without the full stop that it may end in."""
+    try:
+        text = str(error).strip().rstrip(".")
+    except Exception:  # a class of the reader's own
+        text = ""
+    short = text if len(text) < 400 else f"{text[:400]} …"
+    return f"{type(error).__name__}: {short}".rstrip(": ")
 
 
 def copied(x: Any, grad: bool) -> Any:
@@ -56,78 +106,21 @@ def copied(x: Any, grad: bool) -> Any:
         return x.detach().clone().requires_grad_(grad and x.is_floating_point())
     if isinstance(x, (list, tuple)):
         return type(x)(copied(item, grad) for item in x)
-    return dict(x) if isinstance(x, dict) else x
+    return copy.deepcopy(x) if isinstance(x, (dict, set)) else x
+
+
+def changed(arguments: tuple[Any, ...], given: tuple[Any, ...]) -> tuple[int, ...]:
+    """The places of the arguments that were written to."""
+    pairs = enumerate(zip(arguments, given, strict=True))
+    return tuple(i for i, (old, new) in pairs if not unchanged(old, new))
 
 
 def unchanged(old: Any, new: Any) -> bool:
+    """Whether an argument is as it was, in every item."""
     if isinstance(old, Tensor):
-        return old.shape == new.shape and bool(torch.equal(old, new.detach()))
+        if old.shape != new.shape or old.dtype != new.dtype:
+            return False
+        return bool(((old == new) | ((old != old) & (new != new))).all())
     if isinstance(old, (list, tuple)):
         return len(old) == len(new) and all(map(unchanged, old, new))
-    return bool(old == new) if isinstance(old, dict) else True
-
-
-@contextlib.contextmanager
-def keep_random_states() -> Iterator[None]:
-    """Give PyTorch, Python and NumPy back the random states that they had."""
-    states = torch.get_rng_state(), random.getstate(), np.random.get_state()  # noqa: NPY002
-    try:
-        yield
-    finally:
-        torch.set_rng_state(states[0])
-        random.setstate(states[1])
-        np.random.set_state(states[2])  # noqa: NPY002
-
-
-@contextlib.contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """Stop what computes longer. Without alarms (Windows, other threads) there is no limit."""
-    if (
-        not hasattr(signal, "setitimer")
-        or threading.current_thread() is not threading.main_thread()
-    ):
-        yield
-        return
-
-    computed, waited = time.thread_time(), time.monotonic()
-
-    def ring(number: int, frame: FrameType | None) -> None:
-        # On a busy machine a function may wait for its turn much longer than it computes.
-        if (
-            time.thread_time() - computed > 0.9 * seconds
-            or time.monotonic() - waited > 10 * seconds
-        ):
-            raise TooLong
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 0.05)  # again, if an `except:` swallows the first
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def own_line(function: Callable[..., Any], error: BaseException | None) -> str:
-    """The reader's own line in which the error arose, and the shapes of what stands in it."""
-    code = code_of(function)
-    frames = traceback.walk_tb(error.__traceback__ if error else None)
-    own = [f for f in frames if code and f[0].f_code.co_filename == code.co_filename]
-    if not own:
-        return ""
-    frame, number = own[-1]
-    line = linecache.getline(frame.f_code.co_filename, number).strip()
-    here = {**frame.f_globals, **frame.f_locals}
-    names = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", line))
-    met = [f"{n} {tuple(here[n].shape)}" for n in names if isinstance(here.get(n), Tensor)]
-    where = f"\nwhere          {', '.join(met)}" if met else ""
-    return line and f"in your line   {line}{where}"
-
-
-def code_of(function: Callable[..., Any]) -> CodeType | None:
-    """The code of a function, a method, a module's forward, or an object that can be called."""
-    for candidate in (function, getattr(function, "forward", None), type(function).__call__):
-        code = getattr(getattr(candidate, "__func__", candidate), "__code__", None)
-        if isinstance(code, CodeType):
-            return code
-    return None
+    return bool(old == new)

@@ -1,10 +1,17 @@
-"""Functions as text: the reference as a reader is shown it, and whether a stub was filled in."""
+"""Functions as text: the reference as a reader is shown it, and a reader's own lines."""
 
 import ast
+import functools
 import inspect
+import linecache
+import re
 import textwrap
+import traceback
 from collections.abc import Callable
+from types import CodeType, FrameType
 from typing import Any
+
+from torch import Tensor
 
 
 def shown(function: Callable[..., Any]) -> str:
@@ -44,3 +51,56 @@ def statements(code: str) -> list[str]:
     """What stands in the body of a function, however it is laid out and commented."""
     function = ast.parse(textwrap.dedent(code)).body[0]
     return [ast.dump(statement) for statement in getattr(function, "body", [])]
+
+
+def own_line(function: Callable[..., Any], error: BaseException | None) -> str:
+    """The reader's own line in which the error arose, and the shapes of what stands in it."""
+    code = code_of(function)
+    frames = traceback.walk_tb(error.__traceback__ if error else None)
+    own = [f for f in frames if code and f[0].f_code.co_filename == code.co_filename]
+    if not own:
+        return ""
+    frame, number = own[-1]
+    line = linecache.getline(frame.f_code.co_filename, number).strip()
+    names = dict.fromkeys(re.findall(r"(?<![\w.])[^\W\d]\w*", line))
+    found = {name: meaning(name, frame) for name in names}
+    met = [f"{n} {tuple(x.shape)}" for n, x in found.items() if isinstance(x, Tensor)]
+    where = f"\nwhere          {', '.join(met)}" if met else ""
+    return line and f"in your line   {line}{where}"
+
+
+def meaning(name: str, frame: FrameType) -> Any:
+    """What a name stands for in a function: a global only if the function has none of its own."""
+    code = frame.f_code
+    if name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
+        return frame.f_locals.get(name)
+    return frame.f_globals.get(name)
+
+
+def code_of(function: Callable[..., Any]) -> CodeType | None:
+    """The code of a function, a method, a module's forward, or an object that can be called."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    for candidate in (function, getattr(function, "forward", None), type(function).__call__):
+        code = getattr(getattr(candidate, "__func__", candidate), "__code__", None)
+        if isinstance(code, CodeType):
+            return code
+    return None
+
+
+def names_used(function: Callable[..., Any]) -> set[str]:
+    """The names that a function calls or reads, and those that its own helpers do."""
+    code, known = code_of(function), getattr(function, "__globals__", {})
+    found = set() if code else {getattr(function, "__name__", "")}
+    waiting, seen = [code] if code else [], set()
+    while waiting:
+        code = waiting.pop()
+        seen.add(code)
+        helpers = {
+            name: code_of(known[name]) for name in code.co_names if callable(known.get(name))
+        }
+        own = {n: c for n, c in helpers.items() if c and c.co_filename == code.co_filename}
+        found.update(set(code.co_names) - own.keys())
+        inner = [c for c in code.co_consts if isinstance(c, CodeType)]
+        waiting += [c for c in (*inner, *own.values()) if c not in seen]
+    return found

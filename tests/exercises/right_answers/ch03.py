@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -11,24 +12,14 @@ def scores_loop(query, key):
     return torch.stack(rows, dim=-2) / query.size(-1) ** 0.5
 
 
-def scores_einsum(query, key):
-    return torch.einsum("...id,...jd->...ij", query, key) / math.sqrt(query.shape[-1])
-
-
-def scores_scaled_first(query, key):
-    return torch.matmul(query / query.shape[-1] ** 0.5, key.transpose(-2, -1))
-
-
 def scores_broadcast(query, key):
     return (query.unsqueeze(-2) * key.unsqueeze(-3)).sum(-1).div(math.sqrt(key.size(-1)))
 
 
-def weights_logsumexp(scores):
-    return (scores - scores.logsumexp(-1, keepdim=True)).exp()
-
-
-def weights_pytorch(scores):
-    return F.softmax(scores, dim=-1)
+def weights_any_shift(scores):
+    shift = scores.max(dim=-1, keepdim=True).values.detach() + 3
+    powers = torch.exp(scores - shift)
+    return torch.einsum("...k,...->...k", powers, 1 / powers.sum(-1))
 
 
 def weights_loop(scores):
@@ -43,13 +34,6 @@ def shapes_ifs(what, Lq, Lk, D, Dk, Dv):
     if what in ("scores", "weights"):
         return Lq, Lk
     return (Lq, Dv) if what == "output" else (D, Dv)
-
-
-def shapes_computed(what, Lq, Lk, D, Dk, Dv):
-    scores = torch.zeros(Lq, Dk) @ torch.zeros(Lk, Dk).mT
-    w_v = torch.zeros(D, Dv)
-    output = scores @ (torch.zeros(Lk, D) @ w_v)
-    return {"scores": scores, "weights": scores, "output": output, "w_v": w_v}[what].shape
 
 
 def shapes_list(what, Lq, Lk, D, Dk, Dv):
@@ -88,10 +72,6 @@ def attend_loop(query, key, value):
     return torch.stack(rows, dim=-2)
 
 
-def attend_pytorch(query, key, value):
-    return F.scaled_dot_product_attention(query, key, value)
-
-
 def attend_einsum(query, key, value):
     scores = torch.einsum("...qd,...kd->...qk", query, key) * query.size(-1) ** -0.5
     return torch.einsum("...qk,...kv->...qv", F.softmax(scores, -1), value)
@@ -102,13 +82,6 @@ def push_back_jacobian(weights, d_weights):
     return (jacobian @ d_weights[..., None]).squeeze(-1)
 
 
-def push_back_einsum(weights, d_weights):
-    return (
-        weights * d_weights
-        - weights * torch.einsum("...j,...j->...", weights, d_weights)[..., None]
-    )
-
-
 def push_back_loop(weights, d_weights):
     rows = []
     for a, g in zip(weights.flatten(0, -2), d_weights.flatten(0, -2), strict=True):
@@ -116,19 +89,50 @@ def push_back_loop(weights, d_weights):
     return torch.stack(rows).view_as(weights)
 
 
+def push_back_autograd(weights, d_weights):
+    scores = weights.clamp_min(1e-300).log().requires_grad_()  # one of many with these weights
+    return torch.autograd.grad(scores.softmax(-1), scores, d_weights)[0]
+
+
+def divides_by_two_widths(head):
+    """Double the width, then the number of keys, and look at what follows."""
+
+    def divisor(d_k, n_keys):
+        query, key = torch.zeros(1, d_k), torch.zeros(n_keys, d_k)
+        query[0, 0], key[1, 0] = 3.0, 2.0
+        value = torch.arange(float(n_keys))[:, None] == 1
+        weight = head(query, key, value.float()).item()
+        return 6 / math.log(weight / ((1 - weight) / (n_keys - 1)))
+
+    if divisor(8, 16) > 1.1 * divisor(8, 4):
+        return "root of Lk"
+    growth = divisor(16, 4) / divisor(8, 4)
+    return "nothing" if growth < 1.1 else "Dk" if growth > 1.9 else "root of Dk"
+
+
+def divides_by_numpy(head):
+    size = torch.ones(1, 7) / 7**0.5  # its dot product with itself is 1
+    keys = torch.cat((size, torch.zeros(4, 7)))
+    weights = head(size, keys, torch.eye(5)).numpy()[0]
+    divisor = 1 / np.log(weights[0] / weights[1:].mean())
+    named = {1: "nothing", 7: "Dk", 7**0.5: "root of Dk", 5**0.5: "root of Lk"}
+    return named[min(named, key=lambda d: abs(d - divisor))].upper()
+
+
 RIGHT = {
-    "03.shapes": (shapes_ifs, shapes_computed, shapes_list),
-    "03.scores": (scores_loop, scores_einsum, scores_scaled_first, scores_broadcast),
+    "03.shapes": (shapes_ifs, shapes_list),
+    "03.scores": (scores_loop, scores_broadcast),
     "03.map": (read_ifs, read_computed, read_shouting),
-    "03.weights": (weights_logsumexp, weights_pytorch, weights_loop),
-    "03.repair": (attend_loop, attend_pytorch, attend_einsum),
-    "03.backward": (push_back_jacobian, push_back_einsum, push_back_loop),
+    "03.weights": (weights_any_shift, weights_loop),
+    "03.repair": (attend_loop, attend_einsum),
+    "03.backward": (push_back_jacobian, push_back_loop, push_back_autograd),
+    "03.experiment": (divides_by_two_widths, divides_by_numpy),
 }
 
 # A mutant that computes the same is no wrong answer: what it says instead, and why it is right.
 EQUIVALENT = {
     "03.scores": {
-        "def scores(query: Tensor, key: Tensor) -> Tensor:\n"
+        "def my_scores(query: Tensor, key: Tensor) -> Tensor:\n"
         "    return query @ key.mT / math.sqrt(key.size(-1))": "keys are as wide as queries",
     },
     "03.repair": {

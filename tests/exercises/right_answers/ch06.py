@@ -8,20 +8,11 @@ from attnbook.attention import softmax
 from attnbook.masks import causal_mask, combine_masks, padding_mask
 
 
-def causal_rows(n_queries, n_keys):
-    return causal_mask(n_keys)[n_keys - n_queries :]
-
-
 def causal_loop(n_queries, n_keys):
     mask = torch.zeros(n_queries, n_keys, dtype=torch.bool)
     for i in range(n_queries):
         mask[i, : n_keys - n_queries + i + 1] = True
     return mask
-
-
-def causal_compared(n_queries, n_keys):
-    place = torch.arange(n_keys - n_queries, n_keys)
-    return torch.arange(n_keys)[None] <= place[:, None]
 
 
 def causal_hidden(n_queries, n_keys):
@@ -90,16 +81,6 @@ def weights_where(scores, mask):
     return torch.where(mask, F.softmax(hidden, dim=-1), 0.0)
 
 
-def weights_nan_to_num(scores, mask):
-    return scores.masked_fill(mask.logical_not(), float("-inf")).softmax(-1).nan_to_num(0.0)
-
-
-def weights_by_hand(scores, mask):
-    hidden = scores.masked_fill(~mask, -1e4)
-    powers = (hidden - hidden.amax(-1, keepdim=True)).exp() * mask
-    return powers / powers.sum(-1, keepdim=True).clamp_min(1e-9)
-
-
 def weights_loop(scores, mask):
     mask = mask.expand(scores.shape).flatten(0, -2)
     rows = []
@@ -123,22 +104,10 @@ def may_look_loop(lengths, length):
     return mask
 
 
-def may_look_distance(lengths, length):
-    place = torch.arange(length, device=lengths.device)
-    back = place[:, None] - place  # (L, L)
-    word = place[:, None] - (length - lengths)[:, None, None, None]  # (B, 1, L, 1)
-    return (back >= 0) & (back <= word)
-
-
 def for_pytorch_repeat(mask, n_heads):
     if mask.size(1) == 1:
         mask = mask.repeat_interleave(n_heads, dim=1)
     return ~mask.reshape(-1, *mask.shape[2:])
-
-
-def for_pytorch_cat(mask, n_heads):
-    rows = [mask[b, h % mask.size(1)] for b in range(len(mask)) for h in range(n_heads)]
-    return torch.stack(rows).logical_not()
 
 
 def for_pytorch_interleave(mask, n_heads):
@@ -146,19 +115,37 @@ def for_pytorch_interleave(mask, n_heads):
     return (mask == 0).flatten(0, 1).repeat_interleave(per_sentence, dim=0)
 
 
+def reach_from_the_end(layer):
+    """Change a word further and further back, until the last output stays still."""
+    x, back = torch.zeros(20, 3), 0
+    for far in range(10):
+        other = x.clone()
+        other[19 - far] += 1
+        if not torch.equal(layer(other)[19], layer(x)[19]):
+            back = far
+    return back
+
+
+def reach_all(layer):
+    x = torch.rand(15, 5, generator=torch.Generator().manual_seed(1))
+    others = [x.index_fill(0, torch.tensor(j), 0.0) for j in range(15)]
+    moved = torch.stack([(layer(other) != layer(x)).any(-1) for other in others])
+    at, by = moved.mT.nonzero(as_tuple=True)
+    return (at - by).max()
+
+
 RIGHT = {
-    "06.causal": (causal_rows, causal_loop, causal_compared, causal_hidden),
+    "06.causal": (causal_loop, causal_hidden),
     "06.verdict": (verdict_ifs, verdict_measured, verdict_list),
     "06.weights": (
         weights_library,
         weights_billion_and_product,
         weights_where,
-        weights_nan_to_num,
-        weights_by_hand,
         weights_loop,
     ),
-    "06.heads": (may_look_library, may_look_loop, may_look_distance),
-    "06.pytorch": (for_pytorch_repeat, for_pytorch_cat, for_pytorch_interleave),
+    "06.heads": (may_look_library, may_look_loop),
+    "06.pytorch": (for_pytorch_repeat, for_pytorch_interleave),
+    "06.experiment": (reach_from_the_end, reach_all),
 }
 
 # A mutant that computes the same is no wrong answer: what it says instead, and why it is right.

@@ -1,0 +1,78 @@
+"""The gradients of an answer, beside the right ones, argument by argument."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnbook.exercises import guard
+from attnbook.exercises.exercise import Case, draw
+
+RIGHT = "The numbers are right"
+CUT = "`.detach()`, `.item()`, `.data`, NumPy, `torch.tensor(...)` or `no_grad` cut the answer off."
+NUMPY = (
+    f"{RIGHT}. But these tensors also have to work where gradients are wanted, as in a model that "
+    "learns, and NumPy has none. Compute with PyTorch's own functions: `x.exp()`, `x.sum()`, "
+    "`x @ y` in place of `np.exp(x)`, `np.sum(x)`, `np.dot(x, y)`. (To detach the tensors first "
+    "would silence this and stop the learning.)"
+)
+IN_PLACE = (
+    f"{RIGHT}, but on the way it writes to what it was given, which is forbidden where gradients "
+    "are wanted: work on a new tensor, without `x[...] =`, `+=` or methods that end in `_`."
+)
+
+
+def slopes(function: Callable[..., Any], case: Case) -> guard.Outcome:
+    """The gradient of a sum, weighted at random, of the answer for each argument that has one."""
+
+    def back(*given: Any) -> list[Tensor | None]:
+        answer = function(*given)
+        leaves = [x for x in given if isinstance(x, Tensor) and x.requires_grad]
+        if not (isinstance(answer, Tensor) and answer.requires_grad):
+            return [None for _ in leaves]
+        shares = draw(torch.Generator().manual_seed(0), *answer.shape).to(answer)
+        return list(torch.autograd.grad(answer, leaves, shares, allow_unused=True))
+
+    return guard.call(back, case.arguments, grad=True)
+
+
+def gradient_error(
+    reference: Callable[..., Any], case: Case, outcome: guard.Outcome, wanted: list[Tensor | None]
+) -> str:
+    """What is said where gradients stop, are nan, or differ from the right ones; else ""."""
+    if outcome.error is not None:
+        return error_with_gradients(outcome.error)
+    if all(got is None for got in outcome.answer) and any(w is not None for w in wanted):
+        return f"{RIGHT}, but no gradient flows back: {CUT}"
+    named = zip(inspect.signature(reference).parameters, case.arguments, strict=False)
+    names = [n for n, a in named if isinstance(a, Tensor) and a.is_floating_point()]
+    for name, got, right in zip(names, outcome.answer, wanted, strict=True):
+        if right is None:
+            continue
+        if got is None:
+            return f"{RIGHT}, but no gradient reaches `{name}`: {CUT}"
+        nan = int((got.isnan() & ~right.isnan()).sum())
+        if nan:
+            return (
+                f"{RIGHT}, but {nan} of the {got.numel()} numbers in the gradient of `{name}` are "
+                "nan: on the way back something is 0 · ∞ or 0/0, though it is hidden in the "
+                "answer. Keep it out before, not only afterwards."
+            )
+        if not torch.allclose(got.double(), right.double(), 1e-4, 1e-7, equal_nan=True):
+            return (
+                f"{RIGHT}, but the gradient of `{name}` is not: a part of what depends on "
+                f"it does not count. {CUT}"
+            )
+    return ""
+
+
+def error_with_gradients(error: BaseException) -> str:
+    """What is said where only arguments that want gradients make it raise."""
+    text = str(error)
+    if "numpy" in text and "grad" in text:
+        return NUMPY
+    if "in-place" in text:
+        return IN_PLACE
+    return f"{RIGHT}, but with arguments that want gradients it raised {guard.told(error)}"
