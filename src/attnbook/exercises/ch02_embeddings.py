@@ -3,6 +3,7 @@
 import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -16,6 +17,12 @@ from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choic
 def encode(words: list[str], corpus: list[str]) -> Tensor:
     number = {word: i for i, word in enumerate(sorted(set(corpus)))}
     return torch.tensor([number.get(word, len(number)) for word in words])
+
+
+def encode_by_counting(words: list[str], corpus: list[str]) -> Tensor:
+    known = set(corpus)
+    smaller = {word: sum(other < word for other in known) for word in known}
+    return torch.tensor([smaller.get(word, len(known)) for word in words])
 
 
 def encode_cases(generator: Generator) -> list[Case]:
@@ -32,12 +39,13 @@ def encode_cases(generator: Generator) -> list[Case]:
             "a corpus in which a word comes twice",
         ),
         Case(
-            (["tea", "or", "lunch", "dinner", "and"], ["tea", "and", "tea", "or", "milk"]),
+            (["tea", "or", "lunch", "dinner", "and"], ["tea", "and", "tea", "or", "milk", "tea"]),
             {"L": 5},
             "lunch and dinner are unknown",
         ),
-        Case((["life", "Life"], ["Life", "is", "is"]), {"L": 2}, "capitals"),
-        Case(([*some(6), "soup"], some(12)), {"L": 7}, "7 words, a corpus of 12"),
+        Case((["life", "Life"], ["Life", "is", "is", "is"]), {"L": 2}, "capitals"),
+        Case((["soup"], ["tea", "tea", "tea"]), {"L": 1}, "one word, unknown; a corpus of one"),
+        Case(([*some(6), "soup"], some(13)), {"L": 7}, "7 words, a corpus of 13"),
     ]
 
 
@@ -62,6 +70,14 @@ def distinct(corpus: list[str]) -> list[str]:
 def new_ids(words: list[str], corpus: list[str]) -> Tensor:
     number = {word: i for i, word in enumerate(distinct(corpus))}
     return torch.tensor([number.setdefault(word, len(number)) for word in words])
+
+
+def rises(ids: Tensor, words: list[str], corpus: list[str]) -> bool:
+    """Whether the known words have ids in their alphabetical order."""
+    if ids.shape != (len(words),):
+        return True  # something else is wrong
+    known = sorted({(w, int(i)) for w, i in zip(words, ids, strict=True) if w in corpus})
+    return all(one[1] < other[1] for one, other in itertools.pairwise(known))
 
 
 ENCODE = Exercise(
@@ -89,6 +105,14 @@ def encode(words, corpus):
             numbering(sorted, unknown=lambda number: max(number.values()) + 1),
             "You numbered every word of the corpus, repeated ones too: the ids have holes, and the "
             "largest has no row in a table with one row per word. Remove the repetitions first.",
+        ),
+        Mistake(
+            "places in the sorted corpus",
+            lambda words, corpus: torch.tensor(
+                [sorted(corpus).index(w) if w in corpus else len(set(corpus)) for w in words]
+            ),
+            "Each id is the word's first place in the sorted corpus, repeated words and all, so "
+            "the ids have holes. Remove the repetitions before you number.",
         ),
         Mistake(
             "holes, unknown as if there were none",
@@ -127,9 +151,23 @@ def encode(words, corpus):
             "is free?",
         ),
         Mistake(
+            "unknown is the length of the corpus",
+            lambda words, corpus: torch.tensor(
+                [distinct(corpus).index(w) if w in corpus else len(corpus) for w in words]
+            ),
+            "Unknown words got the number of words in the corpus, repeated ones too. The first "
+            "free id is the number of *different* words.",
+        ),
+        Mistake(
             "counted from 1",
             numbering(distinct, unknown=lambda number: len(number) + 1, first=1),
             "You counted from 1. A table's rows are counted from 0: your row 0 is never used.",
+        ),
+        Mistake(
+            "counted from 1, unknown is 0",
+            numbering(distinct, unknown=lambda number: 0, first=1),
+            "You counted from 1 and gave the unknown 0. Many programs do so; here the words have "
+            "the ids from 0 on, and the unknown the one behind the last.",
         ),
         Mistake(
             "paper dictionary",
@@ -142,6 +180,34 @@ def encode(words, corpus):
             lambda words, corpus: encode([w.lower() for w in words], [w.lower() for w in corpus]),
             "You took the capitals away. Here *Life* and *life* are two words, and only one of "
             "them may be known.",
+        ),
+        Mistake(
+            "most frequent first",
+            numbering(lambda corpus: [word for word, _ in Counter(corpus).most_common()]),
+            "You numbered the most frequent word first. Here the vocabulary is sorted by `sorted`.",
+        ),
+        Mistake(
+            "sorted backwards",
+            numbering(lambda corpus: sorted(set(corpus), reverse=True)),
+            "Your words are sorted from the end of the alphabet. `sorted` as it is goes from the "
+            "beginning.",
+        ),
+        Mistake(
+            "vocabulary of both",
+            lambda words, corpus: encode(words, words + corpus),
+            "You made the vocabulary of the corpus and the sentence, so no word is unknown. It is "
+            "fixed before the sentence comes.",
+        ),
+        Mistake(
+            "ids of the corpus",
+            lambda words, corpus: encode(corpus, corpus),
+            "These are the ids of the corpus. The corpus makes the vocabulary; the ids of `words` "
+            "are asked for.",
+        ),
+        Mistake(
+            "sorted ids",
+            lambda words, corpus: encode(words, corpus).sort().values,
+            "The ids are right, but sorted. Each stands where its word stands in the sentence.",
         ),
         Mistake(
             "vocabulary of the sentence",
@@ -175,6 +241,15 @@ def encode(words, corpus):
             "token too.",
         ),
     ),
+    properties=(
+        Property(
+            "Words that come later in `sorted` have larger ids, and yours have not: a set alone "
+            "has no order.",
+            lambda answer, case: rises(answer, *case.arguments),
+        ),
+    ),
+    others=(encode_by_counting,),
+    comes_back="Chapter 9 encodes two languages so, with ids more for the ends of sentences.",
     hints=(
         "Three steps: remove repetitions, sort, number. Then look up each word.",
         "A dictionary's `.get(word, default)` returns the default for a word that is not in it.",
@@ -187,7 +262,7 @@ def encode(words, corpus):
 # --- 02.gradient: who learns? ----------------------------------------------------------------
 
 
-def gradient(question: str) -> float:
+def my_gradient(question: str) -> float:
     return {"a": 2.0, "b": 0.0, "c": 0.4, "d": 0.0, "e": 2.0}[question]
 
 
@@ -200,8 +275,8 @@ GRADIENT = Exercise(
     prompt="""
 The vocabulary is *and, milk, or, sugar, tea*, the sentence "tea and tea or milk" with L = 5 tokens,
 `embed` an `nn.Embedding` of 5 rows, and `X = embed(ids)`. After `backward()` all numbers in a row
-of `embed.weight.grad` are the same. `gradient(question)` returns that number, or 0 for a row that
-gets nothing.
+of `embed.weight.grad` are the same. `my_gradient(question)` returns that number; for a row that
+gets nothing it is 0.
 
 | | loss | whose row |
 |:--|:--|:--|
@@ -212,38 +287,47 @@ gets nothing.
 | e | `(F.one_hot(ids, 5).float() @ embed.weight).sum()` | *tea* |
 """,
     stub="""
-def gradient(question):
+def my_gradient(question):
     raise NotImplementedError  # fill in the answers, then delete this line
     return {"a": None, "b": None, "c": None, "d": None, "e": None}[question]
 """,
-    reference=gradient,
+    reference=my_gradient,
     cases=lambda generator: [Case((q,), note=f"question {q}") for q in "abcde"],
     mistakes=choices(
-        gradient,
+        my_gradient,
         {
-            ("a", 1.0): "(a) *tea* stands there twice, and both tokens are fetched from one row. "
+            ("a", 1.0): "*tea* stands there twice, and both tokens are fetched from one row. "
             "Gradients of one number add up.",
-            ("a", 5.0): "(a) Five tokens are in the sum, but only those that were fetched from "
+            ("a", 5.0): "Five tokens are in the sum, but only those that were fetched from "
             "this row move with it.",
-            ("a", 0.4): "(a) `sum` divides by nothing. You have answered (c).",
-            ("b", 1.0): "(b) No token of the sentence was fetched from the row of *sugar*: if it "
+            ("a", 0.0): "Two of the five tokens are *tea*: their row is in the sum.",
+            ("a", 0.4): "`sum` divides by nothing. You have answered (c).",
+            ("b", 1.0): "No token of the sentence was fetched from the row of *sugar*: if it "
             "changes, X does not.",
-            ("b", 0.2): "(b) The sentence does not share its gradient among all words of the "
+            ("b", 0.2): "The sentence does not share its gradient among all words of the "
             "vocabulary. Who is absent learns nothing.",
-            ("c", 2.0): "(c) The mean over the tokens divides by their number before the sum is "
-            "taken.",
-            ("c", 1.0): "(c) A mean has a slope of 1/L for each token. How many tokens are *tea*?",
-            ("c", 0.2): "(c) That is what one token gets, 1/5. *tea* stands there twice.",
-            ("c", 0.5): "(c) You divided by the 4 different words. `mean(0)` divides by the number "
+            ("c", 2.0): "The mean over the tokens divides by their number before the sum is taken.",
+            ("c", 1.0): "A mean has a slope of 1/L for each token. How many tokens are *tea*?",
+            ("c", 0.2): "That is what one token gets, 1/5. *tea* stands there twice.",
+            ("c", 0.0): "The mean of *tea*'s column moves if its row does: by a fifth for each "
+            "token.",
+            ("c", 0.1): "A fifth for each token. Then `sum` adds up over the columns: it "
+            "divides by nothing.",
+            ("c", 0.5): "You divided by the 4 different words. `mean(0)` divides by the number "
             "of tokens.",
-            ("d", 2.0): "(d) The first part is detached: cut off from its table, it changes the "
+            ("d", 2.0): "The first part is detached: cut off from its table, it changes the "
             "loss and teaches nothing.",
-            ("d", 1.0): "(d) `X[1]` is one row of X, counted from 0. Which word stands there?",
-            ("d", 3.0): "(d) The detached part sends nothing back, and row 1 of X, counted from 0, "
+            ("d", 1.0): "`X[1]` is one row of X, counted from 0. Which word stands there?",
+            ("d", 0.2): "Nothing is divided here, and row 1 of X is another word.",
+            ("d", 3.0): "The detached part sends nothing back, and row 1 of X, counted from 0, "
             "is another word.",
-            ("e", 1.0): "(e) The one-hot matrix has two rows with a 1 at *tea*. Both fetch, and "
+            ("e", 1.0): "The one-hot matrix has two rows with a 1 at *tea*. Both fetch, and "
             "both send back.",
-            ("e", 0.0): "(e) The ids carry no gradient, but `embed.weight` does: it is the second "
+            ("e", 0.4): "`sum` divides by nothing. How many of the one-hot rows have their 1 "
+            "at *tea*?",
+            ("e", 5.0): "Five rows are multiplied with the table, but only those with a 1 at "
+            "*tea* move with its row.",
+            ("e", 0.0): "The ids carry no gradient, but `embed.weight` does: it is the second "
             "factor of the product.",
         },
     ),
@@ -253,6 +337,14 @@ def gradient(question):
         "back: which?",
         "The gradient counts the tokens of a word. (e) is (a), written as a product.",
     ),
+    properties=(
+        Property(
+            "Count the tokens that were fetched from this row, and ask what each of them adds to "
+            "the loss: 1, or a part of it, or nothing.",
+            lambda answer, case: answer in (0, 0.4, 2),
+        ),
+    ),
+    comes_back="Section 2.10 has a word with two meanings: both pull at its one row.",
     insight="A row learns as often as its word is read. That is why rare words have poor rows, and "
     "why (e) shows nothing new: a look-up *is* that product.",
     code=False,
@@ -297,33 +389,31 @@ def notices(summary):
     mistakes=choices(
         notices,
         {
-            ("a", "neither"): "(a) Two thirds of the one mean is *very*, and half of the other. A "
+            ("a", "neither"): "Two thirds of the one mean is *very*, and half of the other. A "
             "mean notices shares.",
-            ("a", "both"): "(a) A sum does not know in which order it was added, so neither does "
+            ("a", "both"): "A sum does not know in which order it was added, so neither does "
             "the mean.",
-            ("a", "order"): "(a) It is the other way round: a mean forgets the order. But *very* "
+            ("a", "order"): "It is the other way round: a mean forgets the order. But *very* "
             "has two thirds of the one and half of the other.",
-            ("b", "count"): "(b) The largest of three numbers does not grow if one of them stands "
+            ("b", "count"): "The largest of three numbers does not grow if one of them stands "
             "there twice.",
-            ("b", "order"): "(b) The largest of three numbers is the same in every order.",
-            ("b", "both"): "(b) You find the same largest number in any order, and however often "
+            ("b", "order"): "The largest of three numbers is the same in every order.",
+            ("b", "both"): "You find the same largest number in any order, and however often "
             "it occurs.",
-            ("c", "order"): "(c) Order yes. And how many numbers has the flattened X of three "
+            ("c", "order"): "Order yes. And how many numbers has the flattened X of three "
             "tokens, how many of two?",
-            ("c", "count"): "(c) Count yes. And `flatten` puts the first token first: swap two and "
+            ("c", "count"): "Count yes. And `flatten` puts the first token first: swap two and "
             "the numbers change places.",
-            ("c", "neither"): "(c) Nothing was added up here: all rows are there, one after the "
-            "other.",
-            ("d", "neither"): "(d) Which word comes first in each of the four sentences?",
-            ("d", "count"): "(d) Both sentences of the second pair begin with *very*. Look at how "
+            ("c", "neither"): "Nothing was added up here: all rows are there, one after the other.",
+            ("d", "neither"): "Which word comes first in each of the four sentences?",
+            ("d", "count"): "Both sentences of the second pair begin with *very*. Look at how "
             "those of the first pair begin.",
-            ("d", "both"): "(d) It sees that one sentence begins with *dog* and one with *man*. "
+            ("d", "both"): "It sees that one sentence begins with *dog* and one with *man*. "
             "But both others begin with *very*.",
-            ("e", "count"): "(e) A 1 says that a word occurs. It does not say how often.",
-            ("e", "order"): "(e) The places in this row are those of the vocabulary, not of the "
+            ("e", "count"): "A 1 says that a word occurs. It does not say how often.",
+            ("e", "order"): "The places in this row are those of the vocabulary, not of the "
             "sentence.",
-            ("e", "both"): "(e) The row holds the set of words. A set has no order and no "
-            "repetitions.",
+            ("e", "both"): "The row holds the set of words. A set has no order and no repetitions.",
         },
     ),
     hints=(
@@ -332,6 +422,7 @@ def notices(summary):
         "A sum and a maximum forget the order. Only one of the two forgets repetitions.",
         "Two notice neither, and one notices only what stands first.",
     ),
+    comes_back="The last exercise of this chapter asks it of summaries that you cannot see.",
     insight="Attention without positions is of kind (a): a mixture, in shares. That is why chapter "
     "7 has to tell it where each word stands.",
     code=False,
@@ -340,23 +431,29 @@ def notices(summary):
 # --- 02.lookup: a look-up is a product -------------------------------------------------------
 
 
-def look_up(ids: Tensor, table: Tensor) -> Tensor:
+def my_look_up(ids: Tensor, table: Tensor) -> Tensor:
     one_hot = F.one_hot(ids, num_classes=len(table))  # (..., L, N)
     return one_hot.to(table.dtype) @ table
 
 
+def look_up_by_comparing(ids: Tensor, table: Tensor) -> Tensor:
+    one_hot = ids[..., None] == torch.arange(len(table), device=ids.device)
+    return one_hot.to(table) @ table
+
+
 def lookup_cases(generator: Generator) -> list[Case]:
     def case(note: str, n: int, d: int, *shape: int) -> Case:
-        ids = torch.randint(1, n - 1, shape, generator=generator)
-        sizes = dict(zip(("B", "L")[-len(shape) :], shape, strict=True))
+        ids = torch.randint(1, n - 1, shape, generator=generator)  # the last row is never asked for
+        sizes = dict(zip(("A", "B", "L")[-len(shape) :], shape, strict=True))
         return Case((ids, draw(generator, n, d)), {**sizes, "N": n, "D": d}, note)
 
-    known = case("every word once", 3, 4, 2)
+    known = case("2 tokens, a table of 3 rows", 3, 5, 2)
     known.arguments[0][:] = torch.tensor([2, 0])
     return [
         known,
-        case("5 tokens, the last word of the table does not occur", 7, 4, 5),
+        case("5 tokens, the last word of the table does not occur", 7, 6, 5),
         case("a batch of 2 sentences", 6, 3, 2, 5),
+        case("two axes in front of the words", 11, 6, 2, 3, 5),
     ]
 
 
@@ -367,17 +464,18 @@ LOOKUP = Exercise(
     minutes=8,
     section="2.4",
     prompt="""
-Write `look_up(ids, table)`: fetch a row of `table` (N, D) for each id, by a matrix product with
-one-hot rows. `ids` holds whole numbers, of shape (L,) or (B, L), and the answer has shape (..., L,
-D). (Indexing gives the same and passes too; the point is to see that it is the same.)
+Write `my_look_up(ids, table)`: fetch a row of `table` (N, D) for each id, by a matrix product with
+one-hot rows. `ids` holds whole numbers, of shape (..., L), where the dots stand for a batch or for
+nothing; the answer has shape (..., L, D) and the dtype of the table. (Indexing gives the same and
+passes too; the point is to see that it is the same.)
 """,
     stub="""
-def look_up(ids, table):
+def my_look_up(ids, table):
     raise NotImplementedError
 """,
-    reference=look_up,
+    reference=my_look_up,
     cases=lookup_cases,
-    axes="B L D",
+    axes="A B L D",
     mistakes=(
         Mistake(
             "whole numbers",
@@ -438,148 +536,19 @@ def look_up(ids, table):
         "there be?",
         "Turn them `.to(table.dtype)`; then `@ table`.",
     ),
-    insight="The gradient of this product with respect to the table is the one-hot matrix, "
-    "transposed, times what comes from above: it adds each token's share to its own row.",
-)
-
-# --- 02.cosines: two faults in a similarity --------------------------------------------------
-
-
-def cosines(words: Tensor, table: Tensor) -> Tensor:
-    words = words / words.norm(dim=-1, keepdim=True)
-    table = table / table.norm(dim=-1, keepdim=True)
-    return words @ table.mT
-
-
-def cosine_cases(generator: Generator) -> list[Case]:
-    def case(note: str, length: int, n: int, d: int, scale: float = 1.0) -> Case:
-        loud = scale ** torch.arange(n, dtype=torch.float64)[:, None]
-        arguments = (draw(generator, length, d), draw(generator, n, d) * loud)
-        return Case(arguments, {"L": length, "N": n, "D": d}, note)
-
-    return [
-        case("2 words, a table of 3", 2, 3, 4),
-        case("5 words, a table of 7", 5, 7, 4),
-        case("rows of very different lengths", 3, 6, 5, scale=10.0),
-    ]
-
-
-COSINES = Exercise(
-    id="02.cosines",
-    title="Two faults in a similarity",
-    level=2,
-    minutes=10,
-    section="2.9",
-    prompt="""
-`cosines(words, table)` compares each row of `words` (L, D) with each row of `table` (N, D): the
-answer (L, N) holds their cosines. Two of the three lines below hold a fault each. Repair them.
-""",
-    stub="""
-def cosines(words, table):
-    raise NotImplementedError  # repair the lines below, then delete this one
-    words = words / words.norm(dim=0, keepdim=True)
-    table = table / table.norm()
-    return words @ table.mT
-""",
-    reference=cosines,
-    cases=cosine_cases,
-    axes="L N",
-    mistakes=(
-        Mistake(
-            "unrepaired",
-            lambda words, table: (
-                words / words.norm(dim=0, keepdim=True) @ (table / table.norm()).mT
-            ),
-            "Both faults are still there. In each of the first two lines ask: which vectors have "
-            "length 1 now?",
-        ),
-        Mistake(
-            "columns of words",
-            lambda words, table: (
-                words / words.norm(dim=0, keepdim=True) @ F.normalize(table, dim=-1).mT
-            ),
-            "The second line is right now. The first still makes the *columns* of `words` one "
-            "long: a word is a row.",
-        ),
-        Mistake(
-            "whole table",
-            lambda words, table: F.normalize(words, dim=-1) @ (table / table.norm()).mT,
-            "The first line is right now. The second still divides the whole table by one number, "
-            "so long rows stay longer than short ones.",
-        ),
-        Mistake(
-            "columns of both",
-            lambda words, table: F.normalize(words, dim=0) @ F.normalize(table, dim=0).mT,
-            "Both lines make columns one long, as the first did before. A word is a row: its "
-            "length is a sum over the last axis.",
-        ),
-        Mistake(
-            "one number for each",
-            lambda words, table: words / words.norm() @ (table / table.norm()).mT,
-            "Each matrix was divided by one number, as the table was before. Every row needs its "
-            "own length.",
-        ),
-        Mistake(
-            "no keepdim",
-            lambda words, table: words / words.norm(dim=-1) @ (table / table.norm(dim=-1)).mT,
-            "The axis is right. The lengths have shape (L,), and broadcasting lines that up with "
-            "the columns: keep their axis, so that each row meets its own length.",
-        ),
-        Mistake(
-            "dot products",
-            lambda words, table: words @ table.mT,
-            "These are plain dot products: the wrong lengths are gone, and the right ones are "
-            "missing.",
-        ),
-        Mistake(
-            "one side only",
-            lambda words, table: words @ F.normalize(table, dim=-1).mT,
-            "Only the rows of the table have length 1. The cosine divides by both lengths.",
-        ),
-        Mistake(
-            "other side only",
-            lambda words, table: F.normalize(words, dim=-1) @ table.mT,
-            "Only the rows of `words` have length 1. The cosine divides by both lengths.",
-        ),
-        Mistake(
-            "squared lengths",
-            lambda words, table: (
-                words
-                / words.square().sum(-1, keepdim=True)
-                @ (table / table.square().sum(-1, keepdim=True)).mT
-            ),
-            "You divided by the squared lengths. The root is missing.",
-        ),
-        Mistake(
-            "sum of the numbers",
-            lambda words, table: (
-                words
-                / words.abs().sum(-1, keepdim=True)
-                @ (table / table.abs().sum(-1, keepdim=True)).mT
-            ),
-            "You divided by the sums of the absolute values. The length in the cosine is the root "
-            "of the sum of squares.",
-        ),
-        Mistake(
-            "words with words",
-            lambda words, table: F.normalize(words, dim=-1) @ F.normalize(words, dim=-1).mT,
-            "The words are compared with each other. Each has to meet the rows of the table.",
-        ),
-    ),
+    others=(look_up_by_comparing,),
+    comes_back="In chapter 9 the last layer is this product turned around: rows in, words out.",
     properties=(
         Property(
-            "A cosine lies between −1 and 1, and one of yours does not.",
-            lambda answer, case: bool(answer.abs().max() < 1 + 1e-6),
+            "A look-up copies rows, and some row of yours is no row of the table. Was a new table "
+            "made inside?",
+            lambda answer, case: bool(
+                (answer[..., None, :] == case.arguments[1]).all(-1).any(-1).all()
+            ),
         ),
     ),
-    hints=(
-        "Print `words.norm(dim=0).shape` for words of shape (2, 4). How many lengths should there "
-        "be?",
-        "A row's length adds up over the columns, `dim=-1`; `keepdim=True` lets it divide its row.",
-        "The second line is to be written like the first, once that is right.",
-    ),
-    insight="Neither fault changes a shape, and the numbers stayed between −1 and 1: only rows of "
-    "different length give them away.",
+    insight="The gradient of this product with respect to the table is the one-hot matrix, "
+    "transposed, times what comes from above: it adds each token's share to its own row.",
 )
 
 # --- 02.merge: one step of byte pair encoding ------------------------------------------------
@@ -603,6 +572,23 @@ def merge_step(corpus: Corpus) -> Corpus:
     return merged
 
 
+def merge_by_index(corpus: Corpus) -> Corpus:
+    counts: dict[Pair, int] = {}
+    for word in corpus:
+        for i in range(len(word) - 1):
+            counts[word[i], word[i + 1]] = counts.get((word[i], word[i + 1]), 0) + 1
+    left, right = max(counts, key=counts.__getitem__)
+    merged = []
+    for word in corpus:
+        pieces, i = list(word), 0
+        while i < len(pieces) - 1:
+            if pieces[i] == left and pieces[i + 1] == right:
+                pieces[i : i + 2] = [left + right]
+            i += 1
+        merged.append(pieces)
+    return merged
+
+
 def merge_cases(generator: Generator) -> list[Case]:
     def case(text: str, note: str) -> Case:
         return Case(([list(word) for word in text.split()],), note=note)
@@ -613,12 +599,16 @@ def merge_cases(generator: Generator) -> list[Case]:
     return [
         case("cold colder", "co, ol and ld are equally frequent: the first wins"),
         case("mama to too", "a pair that comes twice in a word"),
-        case("tea tea tea see bee", "a word that comes three times"),
+        case("tea tea tea see bee a", "a word that comes three times, and one of a letter"),
         case("shoe slate stone side yes", "words that end in e before words that begin with s"),
         case("aaa aaa baaaa", "a letter beside itself: merge from the left"),
         Case(
             ([["sw", "ee", "t"], ["sw", "ee", "t", "er"], ["w", "ee"], ["ee", "t"]],),
             note="pieces of several letters",
+        ),
+        Case(
+            ([["x", "y"], ["x", "y"], ["a", "bc"], ["ab", "c"], ["a", "bc"]],),
+            note="two pairs that spell the same",
         ),
         Case(
             ([["h", "e", "r"], ["e", "r"], ["te", "r"], ["e", "rs"]],),
@@ -660,6 +650,27 @@ def alphabetical(corpus: Corpus) -> Pair:
     return min(p for p in counts if counts[p] == max(counts.values()))
 
 
+def back(corpus: Corpus) -> Pair:
+    """The most common pair, written backwards."""
+    left, right = most_common(corpus)
+    return right[::-1], left[::-1]
+
+
+def spelt(corpus: Corpus) -> Corpus:
+    """Count and merge pairs by what they spell."""
+    counts = Counter("".join(p) for word in corpus for p in itertools.pairwise(word))
+    best, merged = counts.most_common(1)[0][0], []
+    for word in corpus:
+        pieces: list[str] = []
+        for piece in word:
+            if pieces and pieces[-1] + piece == best:
+                pieces[-1] += piece
+            else:
+                pieces.append(piece)
+        merged.append(pieces)
+    return merged
+
+
 def once_a_word(corpus: Corpus) -> Corpus:
     """Merge the best pair only where it comes first in each word."""
     best, merged = most_common(corpus), []
@@ -681,6 +692,22 @@ def overlapping(corpus: Corpus) -> Corpus:
             taken = match
         merged.append(pieces)
     return merged
+
+
+def lists(answer: Any, case: Case) -> bool:
+    """Whether each word is a list of pieces."""
+    return all(isinstance(word, (list, tuple)) for word in answer)
+
+
+def joined(answer: Any, case: Case) -> bool:
+    """Whether each word, its pieces joined, is still the word."""
+    return ["".join(word) for word in answer] == ["".join(word) for word in case.arguments[0]]
+
+
+def one_pair(answer: Any, case: Case) -> bool:
+    """Whether there is at most one kind of piece that was not there before."""
+    before = {piece for word in case.arguments[0] for piece in word}
+    return len({piece for word in answer for piece in word} - before) <= 1
 
 
 MERGE = Exercise(
@@ -737,14 +764,43 @@ def merge_step(corpus):
             "first in the corpus is asked for.",
         ),
         Mistake(
-            "rarest pair",
+            "in either order",
             chosen(
-                lambda corpus: min(
-                    (c := Counter(p for word in corpus for p in itertools.pairwise(word))),
-                    key=c.__getitem__,
-                )
+                lambda corpus: Counter(
+                    (min(p), max(p)) for word in corpus for p in itertools.pairwise(word)
+                ).most_common(1)[0][0]
             ),
-            "You merged the rarest pair. What is frequent deserves a piece of its own.",
+            "You counted a, b and b, a as one pair. Which piece comes first makes a difference.",
+        ),
+        Mistake(
+            "merged from the right",
+            lambda corpus: [
+                [p[::-1] for p in apply([[q[::-1] for q in word[::-1]]], back(corpus))[0][::-1]]
+                for word in corpus
+            ],
+            "You merged from the right: of three equal letters the last two were joined. In each "
+            "word it goes from the left.",
+        ),
+        Mistake(
+            "counted at the beginning of words",
+            chosen(lambda corpus: most_common([word[:2] for word in corpus])),
+            "You counted only the first pair of each word. Every pair of neighbours counts.",
+        ),
+        Mistake(
+            "one long list",
+            lambda corpus: [piece for word in merge_step(corpus) for piece in word],
+            "The pieces stand in one long list. The corpus is a list of words, each a list.",
+        ),
+        Mistake(
+            "the pair alone",
+            lambda corpus: list(most_common(corpus)),
+            "This is the pair. It is to be merged in every word: return the new corpus.",
+        ),
+        Mistake(
+            "what a pair spells",
+            spelt,
+            "You compared what two pieces spell together. a, bc and ab, c spell the same and are "
+            "different pairs: a pair is its two pieces.",
         ),
         Mistake(
             "once in each word",
@@ -788,9 +844,114 @@ def merge_step(corpus):
         "To merge, build a new list piece by piece: if the last piece of it and the next one are "
         "the pair, extend the last instead of appending.",
     ),
+    properties=(
+        Property(
+            "A word is no longer a list of pieces: the answer is a list of words, and each word a "
+            "list, as in the corpus that was given.",
+            lists,
+        ),
+        Property(
+            "A word has lost or gained letters. Joined, the pieces of each word are that word, "
+            "before and after: does the last piece stay, does a merged one go?",
+            joined,
+        ),
+        Property(
+            "More than one pair was merged. One step chooses one pair and merges it everywhere.",
+            one_pair,
+        ),
+    ),
+    others=(merge_by_index,),
+    comes_back="Chapter 9's corpus is cut into words; the pieces of real models come from here.",
     insight="That is all of it: repeat this 50,000 times on enough text and you have GPT-2's "
     "vocabulary. It never asks what a word means.",
 )
 
+# --- 02.experiment: does a summary notice the order? -----------------------------------------
+
+Summary = Callable[[Tensor], Tensor]
+
+
+def notices_order(summary: Summary) -> bool:
+    X = torch.randn(4, 3, dtype=torch.float64)
+    answers = [summary(X[list(order)]) for order in itertools.permutations(range(4))]
+    return not all(torch.allclose(answer, answers[0]) for answer in answers)
+
+
+SUMMARIES: dict[str, Summary] = {
+    "the sum of the rows": lambda X: X.sum(0),
+    "the largest number of each column": lambda X: X.amax(0),
+    "the columns, each sorted": lambda X: X.sort(0).values,
+    "the first row": lambda X: X[0],
+    "the last row": lambda X: X[-1],
+    "the row in the middle": lambda X: X[len(X) // 2],
+    "how far neighbours differ, added up": lambda X: (X[1:] - X[:-1]).abs().sum(0),
+    "each row times the next, in a circle, added up": lambda X: (X * X.roll(1, 0)).sum(0),
+    "the mean, and a thousandth of the first row": lambda X: X.mean(0) + X[0] / 1000,
+    "all rows, one after the other": lambda X: X.flatten(),
+    "the second number of the first row": lambda X: X[0, 1:2],
+}
+SEES: dict[tuple[str, bool], str] = {
+    ("the sum of the rows", True): "A sum forgets the order. But its last bits may differ: ask "
+    "whether two answers are close, not whether they are equal. And give both sentences the very "
+    "same rows.",
+    ("the largest number of each column", True): "The largest number is the same in any order. Do "
+    "both of your sentences consist of the same rows, bit by bit?",
+    ("the columns, each sorted", True): "A column that is sorted does not say how it was sorted "
+    "before. Do both of your sentences consist of the same rows?",
+    ("the first row", False): "This one is the first row, no more. Your experiment never moved "
+    "the first row, or moved it where an equal one stood.",
+    ("the last row", False): "This one is the last row, no more. Your experiment never moved the "
+    "last row, or moved it where an equal one stood.",
+    ("the row in the middle", False): "This one is the row in the middle. Turn a sentence around, "
+    "and the middle stays where it is: one reordering is not enough.",
+    ("how far neighbours differ, added up", False): "Read backwards, a sentence has the same "
+    "neighbours. Try other orders than that one.",
+    ("each row times the next, in a circle, added up", False): "In a circle of three everybody is "
+    "everybody's neighbour, and a larger one looks the same turned on or turned around. Take more "
+    "rows, and mix them.",
+    ("the mean, and a thousandth of the first row", False): "This one whispers: a thousandth of "
+    "the first row is in it. Rounding is much smaller than that, so your tolerance can be, too.",
+    ("all rows, one after the other", False): "Here all rows are, one after the other, so any "
+    "swap shows. Do the rows of your sentence differ?",
+    ("the second number of the first row", False): "This one reads a single number, the second of "
+    "the first row. Let all numbers of your sentence differ, and give each row several.",
+}
+
+EXPERIMENT = Exercise(
+    id="02.experiment",
+    title="An experiment that cannot be fooled",
+    level=3,
+    minutes=15,
+    section="2.10",
+    prompt="""
+You have predicted what a summary still knows. Now find out, for summaries that you cannot see.
+Write `notices_order(summary)`. You are given a function: `summary(X)` takes an embedded sentence of
+your own making, `X` of shape (L, D) with L ≥ 2, and returns a tensor of some shape. Call it as
+often as you like. Return `True` if it gives different answers for two sentences that have the same
+rows in different orders, and `False` if it never does. What differs by rounding alone is the same.
+""",
+    stub="""
+def notices_order(summary):
+    raise NotImplementedError
+""",
+    reference=notices_order,
+    cases=lambda generator: [Case((f,), note=name) for name, f in SUMMARIES.items()],
+    mistakes=choices(
+        notices_order, {(SUMMARIES[name], said): tells for (name, said), tells in SEES.items()}
+    ),
+    hints=(
+        "One reordering that changes nothing proves little. Which could go unnoticed: a swap of "
+        "two rows, turning the sentence around?",
+        "Make a sentence in which no accident helps: four random rows. Then try every order.",
+        "`itertools.permutations(range(4))` gives all orders, `X[list(order)]` the rows in one of "
+        "them, and `torch.allclose` compares up to rounding.",
+    ),
+    comes_back="Chapter 7 asks it of whole layers, and chapter 6 of masks.",
+    insight="Eight of these summaries notice the order. Turning the sentence around, the first "
+    "experiment that comes to mind, misses three of them. Finding nothing is worth as much as the "
+    "chance you had to find something.",
+    code=False,
+)
+
 CHAPTER = "2. Words to vectors"
-EXERCISES = (ENCODE, GRADIENT, ORDER, LOOKUP, COSINES, MERGE)
+EXERCISES = (ENCODE, GRADIENT, ORDER, LOOKUP, MERGE, EXPERIMENT)
