@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tools import words
+from tools.again import clashes
 from tools.chapters import line_after, number_of, pages
 from tools.common import ROOT, UserError
 from tools.run import INSTALL_ID, read, text_of
@@ -91,6 +92,7 @@ def complaints(path: Path) -> Iterator[str]:
         cell["source"] = "".join(cell["source"])
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     of_page = file_rules(path), id_rules(cells), import_rules(code), chapter_rules(path, cells)
+    of_page += (name_rules(cells),)
     yield from (f"{path}: {complaint}" for complaint in itertools.chain(*of_page))
     for number, cell in enumerate(cells, start=1):
         found = cell_rules(cell, code) if cell in code else prose_rules(cell["source"])
@@ -148,6 +150,14 @@ def import_rules(code: list[dict[str, Any]]) -> Iterator[str]:
             yield f"imports {root}: a chapter is made with attnbook, torch and numpy"
         if any(name == "*" for _, name in names):
             yield "imports *: name what the chapter uses"
+
+
+def name_rules(cells: list[dict[str, Any]]) -> Iterator[str]:
+    """Each section can be run again, in any order: no name stands for two things."""
+    try:
+        yield from clashes(cells)
+    except SyntaxError:  # no plain Python; parsed() passes it too
+        return
 
 
 def output_rules(cell: dict[str, Any]) -> Iterator[str]:
