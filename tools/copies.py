@@ -9,10 +9,13 @@ the cell that installs is folded, what follows a prediction has yet to be run, p
 and the kernel has the name that opening a notebook would write into it.
 """
 
+import hashlib
 import itertools
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypedDict
 
 import nbformat
 from ipykernel.ipkernel import IPythonKernel
@@ -25,41 +28,91 @@ from tools.cells import STUB
 from tools.chapters import chapters
 from tools.run import INSTALL_ID, text_of
 
-MADE = ".made"  # the folder in my/ where each copy lies once more, as it was made
+NOTES = ".copies.json"  # in my/: of each copy, how it was made
 BLOCK = re.compile(r"^(:::|```)\{(\w+)\} *([^\n]*)\n(.*?)^\1\n?", re.M | re.S)
 LABEL = re.compile(r"^\([\w-]+\)=\n", re.M)
 
 
+class Note(TypedDict):
+    """How a copy was made: a fingerprint of its file, and the texts of the book's cells by id."""
+
+    made: str
+    texts: dict[str, str]
+
+
 def copy_book(root: Path, mine: Path) -> list[str]:
     """Copy what is missing, renew what was left as it was; return a line for each newer version."""
-    (mine / MADE).mkdir(parents=True, exist_ok=True)
+    mine.mkdir(exist_ok=True)
+    copies = Copies(mine)
     entries = [f"- [{c.number}. {c.title}]({c.path.name})\n" for c in chapters(root)]
     for page in sorted((root / "book").glob("*.md")):
-        put(mine / page.name, plain(page.read_text("utf-8"), "".join(entries)))
-    lines = [copy_notebook(path, mine) for path in sorted((root / "book").glob("*.ipynb"))]
+        copies.put(mine / page.name, plain(page.read_text("utf-8"), "".join(entries)), {})
+    lines = [copies.put_notebook(path) for path in sorted((root / "book").glob("*.ipynb"))]
+    copies.save()
     return [line for line in lines if line]
 
 
-def copy_notebook(source: Path, mine: Path) -> str:
-    """Copy a notebook, or put its newer version beside the reader's; return a line about that."""
-    take_place(mine / source.name)
-    notebook = read(source)
-    current = texts(notebook)
-    for_readers(notebook)
-    notebook.metadata.kernelspec.display_name = get_kernel_dict()["display_name"]
-    notebook.metadata.language_info = nbformat.from_dict(IPythonKernel.language_info)
-    for copy in versions(mine / source.name):
-        if put(copy, text_of(notebook)):
-            NotebookNotary().sign(read(copy))
-            is_newer = copy.name != source.name
-            return f"my/{copy.name}: a newer version, with your answers in it" if is_newer else ""
-        if not made(copy).exists() or texts(read(made(copy))) == current:
-            break
-        answers = answers_in(copy)
-        for cell in notebook.cells:
-            if cell.id in answers:
-                cell.source, cell.outputs, cell.execution_count = answers[cell.id], [], None
-    return ""
+class Copies:
+    """The reader's folder, and what is noted there of the copies."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        file = folder / NOTES
+        self.notes: dict[str, Note] = json.loads(file.read_text("utf-8")) if file.exists() else {}
+
+    def save(self) -> None:
+        """Write the notes down."""
+        text = json.dumps(self.notes, indent=1, sort_keys=True, ensure_ascii=False)
+        (self.folder / NOTES).write_text(text + "\n", encoding="utf-8", newline="\n")
+
+    def put_notebook(self, source: Path) -> str:
+        """Copy a notebook, or put its newer version beside the reader's; a line about that."""
+        first = self.folder / source.name
+        self.let_the_newest_take_its_place(first)
+        notebook = nbformat.read(source, as_version=4)
+        current = texts(notebook)
+        for_readers(notebook)
+        notebook.metadata.kernelspec.display_name = get_kernel_dict()["display_name"]
+        notebook.metadata.language_info = nbformat.from_dict(IPythonKernel.language_info)
+        for copy in versions(first):
+            answers = self.answers(copy)
+            for cell in notebook.cells:
+                if cell.id in answers:
+                    cell.source, cell.outputs, cell.execution_count = answers[cell.id], [], None
+            if self.put(copy, text_of(notebook), current):
+                NotebookNotary().sign(nbformat.read(copy, as_version=4))
+                line = f"my/{copy.name}: a newer version of the chapter, with your answers in it"
+                return line if copy != first else ""
+            if self.notes.get(copy.name, {"texts": current})["texts"] == current:
+                break
+        return ""
+
+    def put(self, copy: Path, text: str, book: dict[str, str]) -> bool:
+        """Write a copy; False if the reader has changed what is there, which then stays."""
+        note = self.notes.get(copy.name)
+        if copy.exists() and not (note and note["made"] == digest(copy)):
+            return False
+        copy.write_text(text, encoding="utf-8", newline="\n")
+        self.notes[copy.name] = {"made": digest(copy), "texts": book}
+        return True
+
+    def answers(self, copy: Path) -> dict[str, str]:
+        """What the reader has written into the cells of exercises, by their ids."""
+        if not (copy.exists() and copy.name in self.notes):
+            return {}
+        before = self.notes[copy.name]["texts"]
+        now = texts(nbformat.read(copy, as_version=4))
+        return {id: now[id] for id in now if id.startswith(STUB) and now[id] != before.get(id)}
+
+    def let_the_newest_take_its_place(self, copy: Path) -> None:
+        """If the reader's old copy is gone, its newest version gets the name."""
+        others = itertools.islice(versions(copy), 1, None)
+        newer = [
+            path for path in itertools.takewhile(Path.exists, others) if path.name in self.notes
+        ]
+        if newer and not copy.exists():
+            newer[-1].rename(copy)
+            self.notes[copy.name] = self.notes.pop(newer[-1].name)
 
 
 def for_readers(notebook: NotebookNode) -> None:
@@ -75,7 +128,7 @@ def for_readers(notebook: NotebookNode) -> None:
 
 
 def plain(page: str, contents: str) -> str:
-    """The text of a page as JupyterLab can show it: without what only the built page understands."""
+    """The text of a page, without what only the built page understands."""
 
     def resolved(block: re.Match[str]) -> str:
         _, name, argument, body = block.groups()
@@ -93,40 +146,11 @@ def versions(copy: Path) -> Iterator[Path]:
         yield copy.with_name(f"{copy.stem} ({mark}){copy.suffix}")
 
 
-def take_place(copy: Path) -> None:
-    """If the reader's old copy is gone, let its newest version have the name."""
-    newer = list(itertools.takewhile(Path.exists, itertools.islice(versions(copy), 1, None)))
-    if newer and not copy.exists():
-        made(newer[-1]).replace(made(copy))
-        newer[-1].rename(copy)
-
-
-def made(copy: Path) -> Path:
-    """Where a copy lies as it was made."""
-    return copy.parent / MADE / copy.name
-
-
-def put(copy: Path, text: str) -> bool:
-    """Write a copy; False if the reader has changed what is there, which then stays."""
-    if copy.exists() and not (made(copy).exists() and copy.read_bytes() == made(copy).read_bytes()):
-        return False
-    for path in (copy, made(copy)):
-        path.write_text(text, encoding="utf-8", newline="\n")
-    return True
-
-
-def read(path: Path) -> NotebookNode:
-    """A notebook."""
-    return nbformat.read(path, as_version=4)
-
-
 def texts(notebook: NotebookNode) -> dict[str, str]:
     """The text of each cell, by its id."""
     return {cell.id: cell.source for cell in notebook.cells}
 
 
-def answers_in(copy: Path) -> dict[str, str]:
-    """What the reader has written into the cells of exercises, by their ids."""
-    before = texts(read(made(copy)))
-    now = texts(read(copy))
-    return {id: now[id] for id in now if id.startswith(STUB) and now[id] != before.get(id)}
+def digest(path: Path) -> str:
+    """A fingerprint of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()

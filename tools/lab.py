@@ -58,7 +58,9 @@ def style() -> str:
     rules = ""
     for role in ROLES.values():
         red, green, blue = bytes.fromhex(role.light[1:])
-        on_dark = f'[data-jp-theme-light="false"] mjx-container [style*="rgb({red}, {green}, {blue})"]'
+        on_dark = (
+            f'[data-jp-theme-light="false"] mjx-container [style*="rgb({red}, {green}, {blue})"]'
+        )
         rules += f"{on_dark} {{ color: {role.dark} !important; }}\n"
     return rules
 

@@ -91,8 +91,8 @@ def complaints(path: Path) -> Iterator[str]:
     for cell in cells:
         cell["source"] = "".join(cell["source"])
     code = [cell for cell in cells if cell["cell_type"] == "code"]
-    of_page = file_rules(path), id_rules(cells), import_rules(code), chapter_rules(path, cells)
-    of_page += (name_rules(cells),)
+    of_page = [file_rules(path), id_rules(cells), import_rules(code), name_rules(cells)]
+    of_page += [chapter_rules(path, cells)]
     yield from (f"{path}: {complaint}" for complaint in itertools.chain(*of_page))
     for number, cell in enumerate(cells, start=1):
         found = cell_rules(cell, code) if cell in code else prose_rules(cell["source"])

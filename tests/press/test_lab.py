@@ -6,7 +6,6 @@ for its settings, so that a reader's are neither read nor written.
 
 import contextlib
 import json
-import os
 import re
 import subprocess
 import sys
@@ -83,7 +82,9 @@ RESTARTED = f"""() => {{ {PANEL} window.restarted = new Promise(tell => {{
         if (restarting && status === 'idle') tell(); }}); }}); }}"""
 COLOURS = """() => [...new Set([...document.querySelectorAll('mjx-container [style*="color:"]')]
     .map(part => getComputedStyle(part).color))]"""
-DARK = "() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
+DARK = (
+    "() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
+)
 IS_DARK = "() => document.body.dataset.jpThemeLight === 'false'"
 SAVED = f"() => {{ {PANEL} return !content.model.dirty; }}"
 SHUT_DOWN = "() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()"
@@ -156,6 +157,13 @@ def test_a_student_works_through_a_chapter(lab: str, page: Page) -> None:
     pictures = [cell for cell, shown in outputs(page).items() if "image/svg+xml" in kinds(shown)]
     assert pictures
     assert [cell for cell in pictures if page.evaluate(HEIGHT, cell) < 20] == []
+
+    # She follows a link to a page, which is shown as text too, and comes back.
+    linking = next(cell["id"] for cell in book if "](bibliography.md#" in "".join(cell["source"]))
+    page.evaluate(TEXT, linking)
+    page.locator(".jp-MarkdownOutput a[href*='bibliography.md']").first.click()
+    page.locator(".jp-MarkdownViewer h1").wait_for()
+    page.locator(".lm-DockPanel-tabBar .lm-TabBar-tabLabel", has_text=CHAPTER).click()
 
     # She predicts: the answer is not there yet.
     ids = [cell["id"] for cell in book]
