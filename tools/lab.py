@@ -38,7 +38,8 @@ def arguments(mine: Path) -> list[str]:
     (folder / "overrides.json").write_text(json.dumps(SETTINGS), encoding="utf-8")
     (folder / "custom.css").write_text(style(), encoding="utf-8")
     return [
-        str(mine / to_do()),
+        str(mine),
+        f"--LabApp.default_url=/lab/tree/{to_do()}",  # in a container nothing else opens it
         f"--LabApp.app_settings_dir={folder}",
         f"--ServerApp.tornado_settings={{'static_custom_path': [{str(folder)!r}]}}",
         "--LabApp.custom_css=True",
