@@ -20,10 +20,10 @@ help:
 	@echo "make zip         pack the built book: _build/attention-book-html.zip"
 	@echo "make serve       build it and serve it at http://localhost:$(PORT)  (PORT=...)"
 	@echo "make pdf         print the whole book: _build/attention-book.pdf  (needs Chromium)"
-	@echo "make lab         open your own copies of the chapters in JupyterLab (in my/)"
+	@echo "make lab         open the first chapter to do, in JupyterLab: your own copy, in my/"
 	@echo "make test        everything below that checks: check, unit tests, notebooks, browser"
 	@echo "make check       lint, format, types, the rules for notebooks, the lock, the workflows"
-	@echo "make nbval       run the notebooks again and compare every output  (DEVICE=cuda)"
+	@echo "make nbval       run the notebooks, then each section again; compare all outputs  (DEVICE=cuda)"
 	@echo "make run         run the notebooks again and write their outputs  (NB=... FORCE=1)"
 	@echo "make validate    run library and notebooks, and write the result into book/validation.md"
 	@echo "make bench       time our attention against PyTorch's, and many heads against one"
@@ -53,8 +53,7 @@ pdf: book
 	@$(BIN)/python -m press.pdf
 
 lab: env
-	@$(BIN)/python -m tools.copies
-	@$(BIN)/jupyter lab my
+	@$(BIN)/python -m tools.lab
 
 run: env
 	@$(BIN)/python -m tools.run $(if $(FORCE),--force) $(NB)

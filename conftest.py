@@ -1,7 +1,8 @@
 """Which device the tests compute on, and how they share the cores.
 
-ATTNBOOK_DEVICE is cpu, the default, or cuda. On CUDA each notebook has one test more, after its
-last cell: that it did use the GPU. With ATTNBOOK_REHEARSAL=1 besides, the CPU plays the GPU.
+ATTNBOOK_DEVICE is cpu, the default, or cuda. On the CPU each section of a notebook runs once more,
+in the kernel that has run them all. On CUDA each notebook has one test more, after its last cell:
+that it did use the GPU. With ATTNBOOK_REHEARSAL=1 besides, the CPU plays the GPU.
 
 `make test` runs a worker for each core (pytest-xdist), each with one thread. A file's tests, and a
 notebook's cells, stay together.
@@ -10,14 +11,16 @@ notebook's cells, stay together.
 import functools
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import nbval.kernel
 import pytest
 import torch
 from jupyter_client.manager import KernelManager
-from nbval.plugin import IPyNbFile
+from nbval.plugin import IPyNbCell, IPyNbFile
 
+from tools.again import sections
 from tools.common import ROOT
 
 REHEARSAL = (
@@ -82,7 +85,7 @@ def ask(notebook: IPyNbFile, expression: str, code: str = "") -> int:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector: pytest.Collector):
-    """Expect of each picture the text that a kernel gives it; on a GPU add the proof of its use.
+    """Expect of each picture the text that a kernel gives it, and add what follows the cells.
 
     In the file its description stands there: see `describe_pictures` in tools/run.py.
     """
@@ -94,9 +97,26 @@ def pytest_make_collect_report(collector: pytest.Collector):
             for output in cell.cell.outputs:
                 if "image/svg+xml" in output.get("data", {}):
                     output.data["text/plain"] = PICTURE
-        if not on_cpu:
+        if on_cpu:
+            report.result += list(again(collector, report.result))
+        else:
             report.result.append(Proof.from_parent(collector, name="on the GPU"))
     return report
+
+
+def again(notebook: IPyNbFile, cells: list[IPyNbCell]) -> Iterator[IPyNbCell]:
+    """Each section of a notebook once more, the last one first, with the outputs that it had.
+
+    So a section finds what later ones have left behind: other values, another default type, other
+    random numbers. Whether names alone would trouble another order is a rule of `make check`.
+    """
+    first = {id(item.cell): item for item in cells}
+    for section in reversed(sections(notebook.nb.cells)[1:]):
+        for cell in section.cells:
+            item = first[id(cell)]
+            same = {"cell_num": item.cell_num, "cell": cell, "options": item.options}
+            name = f"{item.name}, again with section {section.number}"
+            yield IPyNbCell.from_parent(notebook, name=name, **same)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,8 +1,9 @@
 """The cells of a chapter that show its exercises: written from the library, never by hand.
 
 Each exercise has three: its card, its stub with the check, and the place of its solution. They
-stand together, in the library's order, before the cell `summary`. `tools/run.py` writes them
-whenever it writes a notebook, and `make check` refuses a notebook in which they differ.
+stand together, in the library's order, before the cell `summary`. Above them one line, which pages
+leave out, says what to do after a restart. `tools/run.py` writes them whenever it writes a
+notebook, and `make check` refuses a notebook in which they differ.
 """
 
 import re
@@ -18,7 +19,11 @@ from tools.common import ROOT, UserError
 if TYPE_CHECKING:
     from attnbook.exercises.exercise import Exercise
 
-OURS = re.compile(r"(exercise|stub|solution)-")
+STUB = "stub-"  # how the id of a cell begins in which an answer is written
+OURS = re.compile(rf"exercise-|{STUB}|solution-|restart$")
+RESTART = """\
+*After a restart, or if a name is not found: choose this line, then* Run > Run All Above Selected \
+Cell. *In Colab it is* Runtime > Run before, *in VS Code* Execute Above Cells *at the cell.*"""
 SOLUTION = """\
 # Stuck? Take away the # of a line and run it: the next hint, or the solution.
 # hint("{id}")
@@ -46,7 +51,8 @@ def write_exercises(notebook: NotebookNode, exercises: "Sequence[Exercise]") -> 
     place = next((i for i, cell in enumerate(others) if cell.id == "summary"), None)
     if place is None:
         raise UserError("has no cell with the id 'summary', before which its exercises stand")
-    new = [cell for exercise in exercises for cell in cells_of(exercise)]
+    restart = new_markdown_cell(RESTART, id="restart", metadata={"tags": ["remove-cell"]})
+    new = [restart, *(cell for exercise in exercises for cell in cells_of(exercise))]
     for cell in new:
         if cell.id in old and old[cell.id].cell_type == cell.cell_type:
             cell.update(old[cell.id], source=cell.source, metadata=cell.metadata)
@@ -59,7 +65,7 @@ def cells_of(exercise: "Exercise") -> tuple[NotebookNode, NotebookNode, Notebook
     stub = f'{exercise.stub.strip()}\n\n\ncheck({exercise.name}, "{exercise.id}")'
     return (
         new_markdown_cell(exercise.card(), id=f"exercise-{name}", metadata={"tags": ["exercise"]}),
-        new_code_cell(stub, id=f"stub-{name}"),
+        new_code_cell(stub, id=STUB + name),
         new_code_cell(
             SOLUTION.format(id=exercise.id),
             id=f"solution-{name}",

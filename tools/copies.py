@@ -1,55 +1,156 @@
-"""Copy the chapters into my/, where you may try and change everything. `make lab` calls this.
+"""Copy the book into my/, where you may try and change everything. `make lab` calls this.
 
-A copy is made once and never overwritten. When a chapter has changed since, one line says so, and
-how to get the new one.
+Nothing that you changed is written to again. When a chapter has changed since its copy was made,
+the newer version is put beside it, as `03_single_head (new).ipynb`, with your answers in it. Delete
+your old copy, or give it another name, and the newer one takes its place the next time.
+
+What is the matter of readers and not of authors is done here and not in the book's own notebooks:
+the cell that installs is folded, what follows a prediction has yet to be run, pictures are trusted,
+and the kernel has the name that opening a notebook would write into it.
 """
 
 import hashlib
+import itertools
 import json
-import shutil
-import sys
+import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TypedDict
 
-from tools.common import ROOT
+import nbformat
+from ipykernel.ipkernel import IPythonKernel
+from ipykernel.kernelspec import get_kernel_dict
+from nbformat import NotebookNode
+from nbformat.sign import NotebookNotary
+
+from tools import words
+from tools.cells import STUB
+from tools.chapters import chapters
+from tools.run import INSTALL_ID, text_of
+
+NOTES = ".copies.json"  # in my/: of each copy, how it was made
+BLOCK = re.compile(r"^(:::|```)\{(\w+)\} *([^\n]*)\n(.*?)^\1\n?", re.M | re.S)
+LABEL = re.compile(r"^\([\w-]+\)=\n", re.M)
 
 
-def main() -> int:
-    """Copy what is missing in my/, and name the chapters of which there is a newer version."""
-    for line in copy_notebooks(ROOT / "book", ROOT / "my"):
-        print(line)
-    return 0
+class Note(TypedDict):
+    """How a copy was made: a fingerprint of its file, and the texts of the book's cells by id."""
+
+    made: str
+    texts: dict[str, str]
 
 
-def copy_notebooks(book: Path, mine: Path) -> list[str]:
-    """Copy each notebook that has no copy yet; return a line for each outdated copy.
-
-    A hidden file in `mine` notes which version of a chapter each copy was made from, since the
-    copy itself may have changed.
-    """
+def copy_book(root: Path, mine: Path) -> list[str]:
+    """Copy what is missing, renew what was left as it was; return a line for each newer version."""
     mine.mkdir(exist_ok=True)
-    notes = mine / ".copied.json"
-    copied: dict[str, str] = json.loads(notes.read_text("utf-8")) if notes.exists() else {}
-    outdated = []
-    for chapter in sorted(book.glob("*.ipynb")):
-        copy = mine / chapter.name
-        version = digest(chapter)
-        if not copy.exists():
-            shutil.copyfile(chapter, copy)
-        if digest(copy) == version:
-            copied[chapter.name] = version
-        elif copied.get(chapter.name) != version:
-            outdated.append(
-                f"{chapter.name} has a newer version: to get it, rename my/{chapter.name} "
-                "and say make lab again"
-            )
-    notes.write_text(json.dumps(copied, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    return outdated
+    copies = Copies(mine)
+    entries = [f"- [{c.number}. {c.title}]({c.path.name})\n" for c in chapters(root)]
+    for page in sorted((root / "book").glob("*.md")):
+        copies.put(mine / page.name, plain(page.read_text("utf-8"), "".join(entries)), {})
+    lines = [copies.put_notebook(path) for path in sorted((root / "book").glob("*.ipynb"))]
+    copies.save()
+    return [line for line in lines if line]
+
+
+class Copies:
+    """The reader's folder, and what is noted there of the copies."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        file = folder / NOTES
+        self.notes: dict[str, Note] = json.loads(file.read_text("utf-8")) if file.exists() else {}
+
+    def save(self) -> None:
+        """Write the notes down."""
+        text = json.dumps(self.notes, indent=1, sort_keys=True, ensure_ascii=False)
+        (self.folder / NOTES).write_text(text + "\n", encoding="utf-8", newline="\n")
+
+    def put_notebook(self, source: Path) -> str:
+        """Copy a notebook, or put its newer version beside the reader's; a line about that."""
+        first = self.folder / source.name
+        self.let_the_newest_take_its_place(first)
+        notebook = nbformat.read(source, as_version=4)
+        current = texts(notebook)
+        for_readers(notebook)
+        notebook.metadata.kernelspec.display_name = get_kernel_dict()["display_name"]
+        notebook.metadata.language_info = nbformat.from_dict(IPythonKernel.language_info)
+        for copy in versions(first):
+            answers = self.answers(copy)
+            for cell in notebook.cells:
+                if cell.id in answers:
+                    cell.source, cell.outputs, cell.execution_count = answers[cell.id], [], None
+            if self.put(copy, text_of(notebook), current):
+                NotebookNotary().sign(nbformat.read(copy, as_version=4))
+                line = f"my/{copy.name}: a newer version of the chapter, with your answers in it"
+                return line if copy != first else ""
+            if self.notes.get(copy.name, {"texts": current})["texts"] == current:
+                break
+        return ""
+
+    def put(self, copy: Path, text: str, book: dict[str, str]) -> bool:
+        """Write a copy; False if the reader has changed what is there, which then stays."""
+        note = self.notes.get(copy.name)
+        if copy.exists() and not (note and note["made"] == digest(copy)):
+            return False
+        copy.write_text(text, encoding="utf-8", newline="\n")
+        self.notes[copy.name] = {"made": digest(copy), "texts": book}
+        return True
+
+    def answers(self, copy: Path) -> dict[str, str]:
+        """What the reader has written into the cells of exercises, by their ids."""
+        if not (copy.exists() and copy.name in self.notes):
+            return {}
+        before = self.notes[copy.name]["texts"]
+        now = texts(nbformat.read(copy, as_version=4))
+        return {id: now[id] for id in now if id.startswith(STUB) and now[id] != before.get(id)}
+
+    def let_the_newest_take_its_place(self, copy: Path) -> None:
+        """If the reader's old copy is gone, its newest version gets the name."""
+        others = itertools.islice(versions(copy), 1, None)
+        newer = [
+            path for path in itertools.takewhile(Path.exists, others) if path.name in self.notes
+        ]
+        if newer and not copy.exists():
+            newer[-1].rename(copy)
+            self.notes[copy.name] = self.notes.pop(newer[-1].name)
+
+
+def for_readers(notebook: NotebookNode) -> None:
+    """Fold the cell that installs, and clear the outputs that would give a prediction away."""
+    asked = False
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and "caption" not in cell.metadata.get("tags", []):
+            asked = f"**{words.PREDICT}**" in cell.source
+        elif cell.cell_type == "code" and asked:
+            cell.outputs, cell.execution_count = [], None
+        if cell.id == INSTALL_ID:
+            cell.metadata.jupyter = {"source_hidden": True}
+
+
+def plain(page: str, contents: str) -> str:
+    """The text of a page, without what only the built page understands."""
+
+    def resolved(block: re.Match[str]) -> str:
+        _, name, argument, body = block.groups()
+        if name == "chapters":
+            return contents
+        return body if (name, argument) == ("only", "not repository") else ""
+
+    return LABEL.sub("", BLOCK.sub(resolved, page))
+
+
+def versions(copy: Path) -> Iterator[Path]:
+    """Where the versions of a copy lie, from the oldest on."""
+    yield copy
+    for mark in itertools.chain(["new"], (f"new {n}" for n in itertools.count(2))):
+        yield copy.with_name(f"{copy.stem} ({mark}){copy.suffix}")
+
+
+def texts(notebook: NotebookNode) -> dict[str, str]:
+    """The text of each cell, by its id."""
+    return {cell.id: cell.source for cell in notebook.cells}
 
 
 def digest(path: Path) -> str:
     """A fingerprint of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

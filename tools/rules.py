@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tools import words
+from tools.again import clashes
 from tools.chapters import line_after, number_of, pages
 from tools.common import ROOT, UserError
 from tools.run import INSTALL_ID, read, text_of
@@ -90,13 +91,8 @@ def complaints(path: Path) -> Iterator[str]:
     for cell in cells:
         cell["source"] = "".join(cell["source"])
     code = [cell for cell in cells if cell["cell_type"] == "code"]
-    of_page = (
-        file_rules(path),
-        id_rules(cells),
-        import_rules(code),
-        stub_rules(code),
-        chapter_rules(path, cells),
-    )
+    of_page = [file_rules(path), id_rules(cells), import_rules(code), name_rules(cells)]
+    of_page += [chapter_rules(path, cells)]
     yield from (f"{path}: {complaint}" for complaint in itertools.chain(*of_page))
     for number, cell in enumerate(cells, start=1):
         found = cell_rules(cell, code) if cell in code else prose_rules(cell["source"])
@@ -156,23 +152,12 @@ def import_rules(code: list[dict[str, Any]]) -> Iterator[str]:
             yield "imports *: name what the chapter uses"
 
 
-def stub_rules(code: list[dict[str, Any]]) -> Iterator[str]:
-    """A reader's answer takes no name from the chapter, whose cells are to run after it too."""
-    trees = {cell.get("id", ""): parsed(cell["source"]) for cell in code}
-    stubs = {id: tree for id, tree in trees.items() if id.startswith("stub-")}
-    taken = set().union(*(names(tree) for id, tree in trees.items() if id not in stubs))
-    for id, tree in stubs.items():
-        for node in definitions(tree):
-            if node.name in taken:
-                yield f"cell {id} defines {node.name}, a name that the chapter uses: my_{node.name}"
-
-
-def names(tree: ast.AST) -> set[str]:
-    """The names that some code assigns, defines, imports or reads."""
-    nodes = list(ast.walk(tree))
-    found = {node.id for node in nodes if isinstance(node, ast.Name)}
-    found |= {node.name for node in nodes if isinstance(node, DEFINITION)}
-    return found | {n.asname or n.name.partition(".")[0] for n in nodes if isinstance(n, ast.alias)}
+def name_rules(cells: list[dict[str, Any]]) -> Iterator[str]:
+    """Each section can be run again, in any order: no name stands for two things."""
+    try:
+        yield from clashes(cells)
+    except SyntaxError:  # no plain Python; parsed() passes it too
+        return
 
 
 def output_rules(cell: dict[str, Any]) -> Iterator[str]:

@@ -10,11 +10,11 @@ ATTNBOOK_SITE         where the pages are published; each page then says its own
 The templates in press/templates make the links of a page from these. (The theme's own buttons need
 its scripts, and its launch buttons take one branch for Binder and Colab.)
 
-A reader elsewhere has no package. So the notebooks to download, which also make up the branch that
-Colab opens, name this very commit of the repository in the cell that installs it.
+A reader elsewhere has no package and no other page. So the notebooks to download, which also make
+up the branch that Colab opens, name this very commit of the repository in the cell that installs
+it, and the whole address of each page that is no notebook. Else they are as in the reader's my/.
 """
 
-import json
 import os
 import re
 import shutil
@@ -22,14 +22,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.writers.html5 import HTML5Translator
 
+from tools.copies import for_readers
+from tools.run import text_of
+
 NOTEBOOKS = "notebooks"  # the folder of the copies, in the built book
 LAUNCH_BRANCH = "launch"  # .github/workflows/book.yml pushes that folder as this branch
 SOURCE = re.compile(r"^SOURCE = .*$", re.M)  # the line of tools/run.INSTALL to fill in
+PAGE = re.compile(r"(?<=\]\()(\w+)\.md\b")  # a link to a page that is no notebook
 
 FORMS = {  # of each variable: the form of its value, without what may trail it, and that in words
     "ATTNBOOK_REPOSITORY": (  # Colab and Binder know GitHub's
@@ -100,15 +105,21 @@ def visit_row(self: HTML5Translator, node: LaunchRow) -> None:
     raise nodes.SkipNode
 
 
-def published(notebook: str, source: str) -> str:
-    """The text of a notebook whose first code cell installs the package from `source`."""
-    content = json.loads(notebook)
-    install = next(cell for cell in content["cells"] if cell["cell_type"] == "code")
-    text, found = SOURCE.subn(lambda _: f"SOURCE = {source!r}", "".join(install["source"]))
+def published(text: str, source: str, address: str) -> str:
+    """A notebook whose first code cell installs the package from `source`, for readers elsewhere.
+
+    `address` is that of a page, with `{}` for its name.
+    """
+    notebook = nbformat.reads(text, as_version=4)
+    install = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    install.source, found = SOURCE.subn(lambda _: f"SOURCE = {source!r}", install.source)
     if found != 1:
         raise ValueError("a notebook lacks the cell that installs the package: make check")
-    install["source"] = text.splitlines(keepends=True)
-    return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = PAGE.sub(lambda link: address.format(link[1]), cell.source)
+    for_readers(notebook)
+    return text_of(notebook)
 
 
 def write_notebooks(app: Sphinx, exception: Exception | None) -> None:
@@ -126,10 +137,13 @@ def write_notebooks(app: Sphinx, exception: Exception | None) -> None:
         commit = subprocess.run(head, capture_output=True, text=True).stdout.strip()
     except OSError:  # there is no git
         commit = ""
+    source = f"attnbook @ git+{repository}@{commit or branch}"
+    address = f"{repository}/blob/{branch}/book/{{}}.md"
+    if site := app.config.html_baseurl:
+        address = f"{site}book/{{}}.html"
     for path in map(Path, map(app.env.doc2path, app.env.found_docs)):
         if path.suffix == ".ipynb":
-            source = f"attnbook @ git+{repository}@{commit or branch}"
-            text = published(path.read_text("utf-8"), source)
+            text = published(path.read_text("utf-8"), source, address)
             (folder / path.name).write_text(text, encoding="utf-8", newline="\n")
 
 

@@ -1,12 +1,11 @@
 """A chapter is worked through in JupyterLab, in the reader's own copy, as a student would.
 
-Its outputs are nbval's business. The server has folders of its own for its settings, so that a
-reader's are neither read nor written.
+Its outputs are nbval's business. The server is the one of `make lab`, but has folders of its own
+for its settings, so that a reader's are neither read nor written.
 """
 
 import contextlib
 import json
-import os
 import re
 import subprocess
 import sys
@@ -18,70 +17,99 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
+from attnbook.colours import ROLES
+from attnbook.exercises.catalogue import ALL
 from tests.support.pages import DESK, window
 from tools.common import ROOT
-from tools.copies import copy_notebooks
+from tools.copies import copy_book
+from tools.lab import arguments
+from tools.rules import RAW
 
 CHAPTER = "01_library.ipynb"
-NO_UPDATES = "jupyterlab.NeverCheckForUpdate"
+EXERCISE = "01.cosine"  # "repair the lines below, then delete this one": until then they are wrong
 START = 120  # seconds for the server, a page or a kernel to come up on a busy machine
 RUN = 600  # seconds for a notebook, as in `make nbval`
 FOLDERS = """
 IPYTHONDIR JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR JUPYTER_RUNTIME_DIR JUPYTERLAB_SETTINGS_DIR
 JUPYTERLAB_WORKSPACES_DIR ATTNBOOK_PROGRESS
 """.split()
+LEFT_RAW = "|".join([*RAW.values(), r":::|\{[\w:]+\}|\$\$|\\[a-z]+\{|\*\*|<\w+[ >]|\]\("])
 
-# What the page's scripts look at: the notebook in front, and its code cells.
-NOTEBOOK = "const panel = window.jupyterapp?.shell.currentWidget, notebook = panel?.content?.model;"
-CELLS = NOTEBOOK + "const cells = [...(notebook?.cells ?? [])].filter(c => c.type === 'code');"
-READY = f"""() => {{ {CELLS}
-    return cells.length && panel.sessionContext.session?.kernel?.status === 'idle'; }}"""
-CLEARED = f"() => {{ {CELLS} return cells.every(c => c.executionCount === null); }}"
-DONE = f"""() => {{ {CELLS}
-    const failed = cells.some(c => c.outputs.toJSON().some(o => o.output_type === 'error'));
-    const kernel = panel.sessionContext.session?.kernel?.status;
-    return failed || kernel === 'dead' || kernel === undefined
-        || kernel === 'idle' && cells.every((c, i) => c.executionCount === i + 1); }}"""
-OUTPUTS = f"""() => {{ {CELLS}
-    return cells.map(c => [c.id, c.executionCount, c.outputs.toJSON()]); }}"""
-SHOWN = """async (id) => {
-    const { content } = window.jupyterapp.shell.currentWidget;
-    const place = content.widgets.findIndex(cell => cell.model.id === id);
+# What the page's scripts look at: the notebook in front, and its cells.
+PANEL = "const panel = window.jupyterapp?.shell.currentWidget, content = panel?.content;"
+CELLS = PANEL + "const cells = (content?.widgets ?? []).filter(w => w.model.type === 'code');"
+IDLE = "panel.sessionContext.session?.kernel?.status === 'idle'"
+READY = f"() => {{ {CELLS} return cells.length && {IDLE}; }}"
+STATE = f"""() => {{ {CELLS} return {{
+    changed: content.model.dirty,
+    mistrusted: cells.filter(w => !w.model.trusted).map(w => w.model.id),
+    popups: document.querySelectorAll('.jp-Dialog, .Toastify__toast').length,
+    kernel: panel.sessionContext.kernelDisplayName }}; }}"""
+FOUND = f"{PANEL} const place = content.widgets.findIndex(w => w.model.id === id);"
+TEXT = f"""async (id) => {{ {FOUND}
+    await content.scrollToItem(place);
+    const shown = content.widgets[place].node.querySelector('.jp-MarkdownOutput');
+    const formulas = /\\$/.test(content.widgets[place].model.sharedModel.getSource());
+    return new Promise(tell => {{
+        const look = () => !shown.textContent.trim()
+            || formulas && !shown.querySelector('mjx-container')
+            ? requestAnimationFrame(look) : tell(shown.innerText);
+        look(); }}); }}"""
+HEIGHT = f"""async (id) => {{ {FOUND}
     await content.scrollToItem(place);
     const picture = content.widgets[place].node.querySelector('.jp-RenderedSVG :is(img, svg)');
-    return picture ? picture.getBoundingClientRect().height : 0; }"""
-TYPED = """([id, source]) => {
-    const { content } = window.jupyterapp.shell.currentWidget;
-    content.activeCellIndex = content.widgets.findIndex(cell => cell.model.id === id);
-    content.activeCell.model.sharedModel.setSource(source);
-    return content.activeCell.model.executionCount; }"""
-RUN_AGAIN = f"""([id, before]) => {{ {CELLS}
-    const count = cells.find(c => c.id === id).executionCount;
-    return count !== null && count !== before
-        && panel.sessionContext.session?.kernel?.status === 'idle'; }}"""
-SAVED = f"() => {{ {NOTEBOOK} return !notebook.dirty; }}"
+    return picture ? picture.getBoundingClientRect().height : 0; }}"""
+DONE = f"""() => {{ {CELLS}
+    const failed = cells.some(w => w.model.outputs.toJSON().some(o => o.output_type === 'error'));
+    const kernel = panel.sessionContext.session?.kernel?.status;
+    return failed || kernel === 'dead' || kernel === undefined
+        || kernel === 'idle' && cells.every((w, i) => w.model.executionCount === i + 1); }}"""
+OUTPUTS = f"() => {{ {CELLS} return cells.map(w => [w.model.id, w.model.outputs.toJSON()]); }}"
+SELECT = f"""([id, source]) => {{ {FOUND}
+    content.activeCellIndex = place;
+    if (source !== null) content.activeCell.model.sharedModel.setSource(source);
+    return content.activeCell.model.executionCount; }}"""
+RAN = f"""([id, before]) => {{ {FOUND}
+    const count = content.widgets[place].model.executionCount;
+    return count !== null && count !== before && {IDLE}; }}"""
+CARD = f"""async (id) => {{ {FOUND}
+    await content.scrollToItem(place);
+    return content.widgets[place].node.querySelector('.jp-OutputArea').innerText; }}"""
+RESTARTED = f"""() => {{ {PANEL} window.restarted = new Promise(tell => {{
+    let restarting = false;
+    panel.sessionContext.statusChanged.connect((_, status) => {{
+        restarting ||= status.endsWith('restarting');
+        if (restarting && status === 'idle') tell(); }}); }}); }}"""
+COLOURS = """() => [...new Set([...document.querySelectorAll('mjx-container [style*="color:"]')]
+    .map(part => getComputedStyle(part).color))]"""
+DARK = (
+    "() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
+)
+IS_DARK = "() => document.body.dataset.jpThemeLight === 'false'"
+SAVED = f"() => {{ {PANEL} return !content.model.dirty; }}"
 SHUT_DOWN = "() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()"
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where JupyterLab runs, over copies as `make lab` makes them; the book stays as it is."""
-    book = {path: path.read_bytes() for path in (ROOT / "book").glob("*.ipynb")}
+    book = {path: path.read_bytes() for path in (ROOT / "book").iterdir() if path.is_file()}
     folder = tmp_path_factory.mktemp("lab")
-    assert copy_notebooks(ROOT / "book", folder / "my") == []
-    own = {name: str(folder / name.lower()) for name in FOLDERS}
-    own |= {"OMP_NUM_THREADS": "1", "JUPYTER_PREFER_ENV_PATH": "1"}
-    command = [sys.executable, "-m", "jupyterlab", str(folder / "my"), "--no-browser"]
-    command += ["--allow-root", "--expose-app-in-browser", "--IdentityProvider.token=book"]
-    command += ["--LabApp.news_url=", f"--LabApp.check_for_updates_class={NO_UPDATES}"]
     log = folder / "log.txt"
-    with log.open("w") as said:
-        server = subprocess.Popen(command, env=os.environ | own, stdout=said, stderr=said)
-    try:
-        yield address_of(server, Path(own["JUPYTER_RUNTIME_DIR"]), log)
-    finally:
-        server.terminate()
-        server.wait(START)
+    with pytest.MonkeyPatch.context() as environment, log.open("w") as said:
+        for name in FOLDERS:
+            environment.setenv(name, str(folder / name.lower()))
+        environment.setenv("OMP_NUM_THREADS", "1")
+        environment.setenv("JUPYTER_PREFER_ENV_PATH", "1")
+        assert copy_book(ROOT, folder / "my") == []
+        command = [sys.executable, "-m", "jupyterlab", *arguments(folder / "my"), "--no-browser"]
+        command += ["--allow-root", "--expose-app-in-browser", "--IdentityProvider.token=book"]
+        server = subprocess.Popen(command, stdout=said, stderr=said)
+        try:
+            yield address_of(server, folder / "jupyter_runtime_dir", log)
+        finally:
+            server.terminate()
+            server.wait(START)
     assert {path: path.read_bytes() for path in book} == book
 
 
@@ -96,62 +124,113 @@ def address_of(server: subprocess.Popen[bytes], runtime: Path, log: Path) -> str
     pytest.fail(f"JupyterLab did not start:\n{log.read_text('utf-8')}")
 
 
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page of a browser in which nothing but this machine can be reached."""
+    context = window(browser, viewport=DESK)
+    context.set_default_timeout(1000 * START)
+    yield context.new_page()
+    context.close()
+
+
+def test_a_student_works_through_a_chapter(lab: str, page: Page) -> None:
+    book = json.loads((ROOT / "book" / CHAPTER).read_text("utf-8"))["cells"]
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+
+    # She opens it: nothing pops up, nothing is asked of the network, nothing counts as changed.
+    page.goto(f"{lab}?token=book")
+    page.wait_for_function(READY)
+    kernel = "Python 3 (ipykernel)"
+    calm = {"changed": False, "mistrusted": [], "popups": 0, "kernel": kernel}
+    assert page.evaluate(STATE) == calm
+
+    # She looks: each text reads as text, in the colours of its theme, and pictures are there.
+    page.evaluate(DARK)
+    page.wait_for_function(IS_DARK)
+    texts = {c["id"]: page.evaluate(TEXT, c["id"]) for c in book if c["cell_type"] == "markdown"}
+    raw = {cell: re.search(LEFT_RAW, text, re.M) for cell, text in texts.items()}
+    assert {cell: match[0] for cell, match in raw.items() if match} == {}
+    colours = set(page.evaluate(COLOURS))
+    assert colours
+    assert colours <= {rgb(role.dark) for role in ROLES.values()}
+    pictures = [cell for cell, shown in outputs(page).items() if "image/svg+xml" in kinds(shown)]
+    assert pictures
+    assert [cell for cell in pictures if page.evaluate(HEIGHT, cell) < 20] == []
+
+    # She follows a link to a page, which is shown as text too, and comes back.
+    linking = next(cell["id"] for cell in book if "](bibliography.md#" in "".join(cell["source"]))
+    page.evaluate(TEXT, linking)
+    page.locator(".jp-MarkdownOutput a[href*='bibliography.md']").first.click()
+    page.locator(".jp-MarkdownViewer h1").wait_for()
+    page.locator(".lm-DockPanel-tabBar .lm-TabBar-tabLabel", has_text=CHAPTER).click()
+
+    # She predicts: the answer is not there yet.
+    ids = [cell["id"] for cell in book]
+    question = next(c["id"] for c in book if '<details class="choice"' in "".join(c["source"]))
+    experiment = ids[ids.index(question) + 1]
+    assert outputs(page)[experiment] == []
+    page.evaluate(TEXT, question)
+    choice = page.locator(".jp-MarkdownOutput details").first
+    choice.locator("summary").click()
+    assert choice.get_attribute("open") is not None
+
+    # She runs all of it, and sees what the book shows.
+    choose(page, "Run", "Run All Cells")
+    page.wait_for_function(DONE, timeout=1000 * RUN)
+    wanted = {c["id"]: kinds(c["outputs"]) for c in book if c["cell_type"] == "code"}
+    found = {cell: kinds(shown) for cell, shown in outputs(page).items()}
+    assert found == wanted
+    assert outputs(page)[experiment] != []
+
+    # She answers wrongly, reads what she is told, takes a hint, and answers rightly.
+    stub, solution = (f"{kind}-{EXERCISE.partition('.')[2]}" for kind in ("stub", "solution"))
+    source = next("".join(cell["source"]) for cell in book if cell["id"] == stub)
+    wrong = re.sub(r".*NotImplementedError.*\n", "", source)
+    right = f"{ALL[EXERCISE].solution()}\n\n{source.splitlines()[-1]}"
+    assert run(page, stub, source).startswith("○")
+    assert run(page, stub, wrong).startswith("✗")
+    first_hint = ALL[EXERCISE].hints[0].partition("`")[0]  # behind it stands code
+    assert first_hint in run(page, solution, f'hint("{EXERCISE}")')
+    assert run(page, stub, right).startswith("✓")
+
+    # After a restart, a name is missing; she does what the line above the exercises says.
+    page.evaluate(RESTARTED)
+    choose(page, "Kernel", "Restart Kernel…")
+    page.locator(".jp-Dialog .jp-mod-accept").click()
+    page.evaluate("() => window.restarted")
+    assert "NameError" in run(page, stub)
+    page.evaluate(SELECT, [stub, None])
+    choose(page, "Run", "Run All Above Selected Cell")
+    above = [c["id"] for c in book[: ids.index(stub)] if c["cell_type"] == "code"]
+    page.wait_for_function(RAN, arg=[above[-1], None], timeout=1000 * RUN)
+    assert run(page, stub).startswith("✓")
+
+    # She saves, and all this time nobody was asked for news or updates.
+    choose(page, "File", "Save Notebook")
+    page.wait_for_function(SAVED)
+    page.evaluate(SHUT_DOWN)
+    assert [url for url in asked if re.search("api/(news|update)", url)] == []
+    assert [url for url in asked if not url.startswith((lab, "data:", "blob:"))] == []
+
+
 def choose(page: Page, menu: str, entry: str) -> None:
     """Choose an entry of a menu, as a reader does."""
     page.locator(".lm-MenuBar-itemLabel", has_text=menu).first.click()
     page.get_by_text(entry, exact=True).click()
 
 
-@pytest.fixture(scope="module")
-def chapter(lab: str, browser: Browser) -> Iterator[Page]:
-    """The chapter, open, with its outputs cleared and run again from the menus."""
-    context = window(browser, viewport=DESK)
-    context.set_default_timeout(1000 * START)
-    page = context.new_page()
-    page.goto(f"{lab}lab/tree/{CHAPTER}?reset&token=book")
-    page.wait_for_function(READY)
-    choose(page, "Edit", "Clear Outputs of All Cells")
-    page.wait_for_function(CLEARED)
-    choose(page, "Run", "Run All Cells")
-    page.wait_for_function(DONE, timeout=1000 * RUN)
-    yield page
-    choose(page, "File", "Save Notebook")
-    page.wait_for_function(SAVED)
-    page.evaluate(SHUT_DOWN)
-    context.close()
+def run(page: Page, cell: str, source: str | None = None) -> str:
+    """Type something into a cell, or nothing, run it, and read what stands below."""
+    before = page.evaluate(SELECT, [cell, source])
+    choose(page, "Run", "Run Selected Cell")
+    page.wait_for_function(RAN, arg=[cell, before])
+    return str(page.evaluate(CARD, cell)).strip()
 
 
 def outputs(page: Page) -> dict[str, list[dict[str, Any]]]:
     """The outputs of each code cell, by its id."""
-    return {cell: found for cell, _, found in page.evaluate(OUTPUTS)}
-
-
-def test_every_cell_runs_and_shows_what_the_book_shows(chapter: Page) -> None:
-    book = json.loads((ROOT / "book" / CHAPTER).read_text("utf-8"))["cells"]
-    wanted = {cell["id"]: cell["outputs"] for cell in book if cell["cell_type"] == "code"}
-    found = outputs(chapter)
-    assert {cell: kinds(shown) for cell, shown in found.items()} == {
-        cell: kinds(shown) for cell, shown in wanted.items()
-    }
-    assert "stderr" not in set().union(*map(kinds, found.values()))
-    figures = [cell for cell in wanted if "image/svg+xml" in kinds(wanted[cell])]
-    heights = {cell: chapter.evaluate(SHOWN, cell) for cell in figures}
-    assert heights
-    assert {cell: height for cell, height in heights.items() if height < 20} == {}
-
-
-def test_an_answer_is_checked_where_it_is_typed(chapter: Page) -> None:
-    cell = "stub-cosine"  # "repair the lines below, then delete this one"
-    book = json.loads((ROOT / "book" / CHAPTER).read_text("utf-8"))["cells"]
-    stub = next("".join(c["source"]) for c in book if c["id"] == cell)
-    wrong = re.sub(r".*NotImplementedError.*\n", "", stub)
-    right = wrong.replace("dim=0", "dim=-1, keepdim=True")
-    assert stub != wrong != right
-    for source, sign in (stub, "○"), (wrong, "✗"), (right, "✓"):
-        before = chapter.evaluate(TYPED, [cell, source])
-        choose(chapter, "Run", "Run Selected Cell")
-        chapter.wait_for_function(RUN_AGAIN, arg=[cell, before])
-        assert text(outputs(chapter)[cell]).startswith(sign)
+    return dict(page.evaluate(OUTPUTS))
 
 
 def kinds(outputs: list[dict[str, Any]]) -> set[str]:
@@ -159,7 +238,6 @@ def kinds(outputs: list[dict[str, Any]]) -> set[str]:
     return {kind for o in outputs for kind in o.get("data", [o.get("name", o["output_type"])])}
 
 
-def text(outputs: list[dict[str, Any]]) -> str:
-    """What a cell printed, or shows."""
-    shown = [o.get("text") or o.get("data", {}).get("text/plain", "") for o in outputs]
-    return "".join("".join(part) for part in shown)
+def rgb(colour: str) -> str:
+    """A colour as a browser names it."""
+    return "rgb({}, {}, {})".format(*bytes.fromhex(colour[1:]))

@@ -1,4 +1,4 @@
-"""tools/run.py writes the outputs of notebooks; tools/copies.py gives a reader copies of them."""
+"""tools/run.py writes the outputs of notebooks."""
 
 import re
 import subprocess
@@ -14,7 +14,6 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from attnbook.figures import plot_lines
 from tools import run
 from tools.common import UserError
-from tools.copies import copy_notebooks
 
 
 def write(path: Path, *sources: str) -> Path:
@@ -142,28 +141,3 @@ def test_a_changed_number_and_a_moved_point_are_seen_but_no_flipped_tenth(
     ):
         found = run.differences(shown(kind, *before), shown(kind, *now), "before", "now")
         assert bool([*found]) == seen
-
-
-def test_an_edited_copy_survives_and_a_newer_chapter_is_named(tmp_path: Path) -> None:
-    book, mine = tmp_path / "book", tmp_path / "my"
-    book.mkdir()
-    (book / "01.ipynb").write_text("one")
-    (book / "02.ipynb").write_text("two")
-    assert copy_notebooks(book, mine) == []
-    (mine / "01.ipynb").write_text("one, and my answer")
-    assert copy_notebooks(book, mine) == []  # the chapter is as it was
-
-    (book / "01.ipynb").write_text("one, better")
-    (book / "02.ipynb").write_text("two, better")
-    (book / "03.ipynb").write_text("three")
-    for _ in range(2):
-        lines = copy_notebooks(book, mine)
-        assert [line.partition(" ")[0] for line in lines] == ["01.ipynb", "02.ipynb"]
-        assert "rename my/01.ipynb" in lines[0]
-    assert (mine / "01.ipynb").read_text() == "one, and my answer"
-    assert (mine / "02.ipynb").read_text() == "two"
-    assert (mine / "03.ipynb").read_text() == "three"
-
-    (mine / "02.ipynb").rename(mine / "02_old.ipynb")  # as the line says
-    assert len(copy_notebooks(book, mine)) == 1
-    assert (mine / "02.ipynb").read_text() == "two, better"

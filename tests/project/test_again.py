@@ -1,0 +1,82 @@
+"""Sections that cannot be run again are found: by their names, and by running them."""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from tools.again import clashes
+from tools.common import ROOT
+
+TOP = "import math"
+
+
+def chapter(*sections: str) -> nbformat.NotebookNode:
+    """A chapter with an import cell and these sections, each a cell that prints nothing or '1'."""
+    cells = [new_code_cell(TOP, execution_count=1)]
+    for number, code in enumerate(sections, start=1):
+        printed = [new_output("stream", text="1\n")] if "print" in code else []
+        cell = new_code_cell(code, execution_count=number + 1, outputs=printed)
+        cells += [new_markdown_cell(f"## 1.{number} Section"), cell]
+    return new_notebook(cells=cells)
+
+
+CLASHES = {
+    "a name of two things": ("x = 1", "y = x", "x = 2"),
+    "an exercise's stub": ("def f(): return 1", "f()", "def f(): pass"),
+    "what a function reads when it is called": (
+        "x = 1\ndef f(): return x\ndef g(): return f()",
+        "x = 2",
+        "g()",
+    ),
+    "a loop's variable": ("for x in [1]: pass", "y = x", "for x in [2]: pass"),
+    "a value of its own, read before": ("x = 1", "y = x\nx = 2"),
+    "inside a comprehension": ("x = 1", "y = [x for _ in 'ab']", "x = 2"),
+}
+NO_CLASHES = {
+    "set where it is used": ("x = 1; y = x", "x = 2; z = x"),
+    "set once": ("x = 1", "y = x", "z = x"),
+    "a function's own": ("x = 1", "y = x", "def f(x): return [x for x in x]\nf([2])"),
+    "read from the top": ("y = math.pi", "z = math.pi"),
+    "used only where the function is": ("x = 1\ndef f(): return x\nf()", "x = 2"),
+}
+
+
+@pytest.mark.parametrize("name", CLASHES)
+def test_a_name_that_another_section_sets_too_is_a_clash(name: str) -> None:
+    (line,) = clashes(chapter(*CLASHES[name]).cells)
+    assert "takes " in line
+    assert " and 1." in line
+
+
+@pytest.mark.parametrize("name", NO_CLASHES)
+def test_a_name_of_one_thing_is_none(name: str) -> None:
+    assert list(clashes(chapter(*NO_CLASHES[name]).cells)) == []
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A place under the project, so that its conftest.py is in force."""
+    (ROOT / "_build").mkdir(exist_ok=True)
+    path = Path(tempfile.mkdtemp(prefix="again-", dir=ROOT / "_build"))
+    yield path
+    shutil.rmtree(path)
+
+
+def test_a_section_that_finds_another_state_fails_when_it_is_run_again(folder: Path) -> None:
+    good = chapter("x = [1]", "print(*x)", "y = x")
+    grown = chapter("x = [1]", "print(len(x))", "x.append(2)")  # no name is set twice
+    nbformat.write(good, folder / "good.ipynb")
+    nbformat.write(grown, folder / "grown.ipynb")
+    command = [sys.executable, "-m", "pytest", "-n0", "-p", "no:cacheprovider", "--nbval", "-rf"]
+    said = subprocess.run([*command, folder], cwd=ROOT, capture_output=True, text=True).stdout
+    failed = [line for line in said.splitlines() if line.startswith("FAILED")]
+    assert len(failed) == 1, said
+    assert "grown.ipynb::Cell 2, again with section 1.2" in failed[0]
+    assert "1 failed, 13 passed" in said

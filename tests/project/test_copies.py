@@ -1,0 +1,150 @@
+"""The reader's copies: what they hold, what becomes of them, and where `make lab` opens."""
+
+import json
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat import NotebookNode
+from nbformat.sign import NotebookNotary
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from attnbook.exercises import log
+from attnbook.exercises.catalogue import ALL
+from tools import lab
+from tools.common import ROOT
+from tools.copies import copy_book
+from tools.rules import RAW
+from tools.run import INSTALL, METADATA
+
+OPENING = "# 1. Library\n\n**Question:** Why?\n\n**Time:** 5 minutes"
+STUB = "def my_answer():\n    raise NotImplementedError\n\n\ncheck(my_answer)"
+ANSWER = "def my_answer():\n    return 1\n\n\ncheck(my_answer)"
+NAME = "01_library.ipynb"
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Signatures and progress of the tests are no reader's."""
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("ATTNBOOK_PROGRESS", str(tmp_path / "progress"))
+
+
+def ran(id: str, source: str) -> NotebookNode:
+    """A cell that has printed something."""
+    shown = new_output("stream", text=f"of {id}")
+    return new_code_cell(source, id=id, execution_count=1, outputs=[shown])
+
+
+def write_chapter(root: Path, text: str) -> None:
+    """A book of one chapter with this text, and of one page."""
+    (root / "book").mkdir(exist_ok=True)
+    cells = [
+        new_markdown_cell(OPENING, id="opening"),
+        new_code_cell(INSTALL, id="install"),
+        new_markdown_cell(text, id="text"),
+        ran("seen", "1"),
+        new_markdown_cell("**Predict before you run.** What?", id="question"),
+        ran("experiment", "2"),
+        new_markdown_cell("*A caption.*", id="caption", metadata={"tags": ["caption"]}),
+        ran("more", "3"),
+        new_markdown_cell("That is why.", id="why"),
+        ran("after", "4"),
+        new_code_cell(STUB, id="stub-answer"),
+        new_code_cell(STUB, id="stub-other"),
+    ]
+    metadata = json.loads(json.dumps(METADATA))
+    nbformat.write(new_notebook(cells=cells, metadata=metadata), root / "book" / NAME)
+    (root / "book" / "page.md").write_text("# Page\n")
+    (root / "_toc.yml").write_text("root: book/page\nchapters: [{file: book/01_library}]\n")
+
+
+def cells(path: Path) -> dict[str, NotebookNode]:
+    """The cells of a notebook by their ids."""
+    return {cell.id: cell for cell in nbformat.read(path, as_version=4).cells}
+
+
+def answer(copy: Path, text: str) -> None:
+    """Type an answer into a copy."""
+    notebook = nbformat.read(copy, as_version=4)
+    next(cell for cell in notebook.cells if cell.id == "stub-answer").source = text
+    nbformat.write(notebook, copy)
+
+
+def names(folder: Path) -> list[str]:
+    """The notebooks in a folder."""
+    return sorted(path.name for path in folder.glob("*.ipynb"))
+
+
+def test_a_copy_is_trusted_folded_and_leaves_predictions_open(tmp_path: Path) -> None:
+    write_chapter(tmp_path, "one")
+    assert copy_book(tmp_path, tmp_path / "my") == []
+    copy = nbformat.read(tmp_path / "my" / NAME, as_version=4)
+    assert NotebookNotary().check_signature(copy)
+    assert copy.metadata.kernelspec.display_name == "Python 3 (ipykernel)"
+    assert copy.metadata.language_info.version
+    found = cells(tmp_path / "my" / NAME)
+    assert found["install"].metadata.jupyter.source_hidden
+    assert [c.id for c in copy.cells if c.get("outputs")] == ["seen", "after"]
+    assert found["experiment"].execution_count is None
+
+
+def test_what_the_reader_changed_stays_and_a_newer_version_lies_beside_it(tmp_path: Path) -> None:
+    mine = tmp_path / "my"
+    old, new, newer = (mine / f"01_library{mark}.ipynb" for mark in ("", " (new)", " (new 2)"))
+    write_chapter(tmp_path, "one")
+    copy_book(tmp_path, mine)
+    write_chapter(tmp_path, "two")
+    assert copy_book(tmp_path, mine) == []  # nothing was typed there: renewed
+    assert cells(old)["text"].source == "two"
+
+    answer(old, ANSWER)
+    (mine / "page.md").write_text("my notes")
+    kept = old.read_bytes()
+    assert copy_book(tmp_path, mine) == []  # the chapter is as it was
+    write_chapter(tmp_path, "three")
+    for _ in range(2):
+        assert [line.partition(":")[0] for line in copy_book(tmp_path, mine)] == [f"my/{new.name}"]
+    assert (old.read_bytes(), (mine / "page.md").read_text()) == (kept, "my notes")
+    found = cells(new)
+    assert (found["text"].source, found["stub-answer"].source) == ("three", ANSWER)
+    assert found["stub-answer"].outputs == []
+    assert found["stub-other"].source == STUB
+
+    answer(new, ANSWER + "  # better")  # and goes on there
+    write_chapter(tmp_path, "four")
+    copy_book(tmp_path, mine)
+    assert names(mine) == sorted([old.name, new.name, newer.name])
+    assert cells(new)["text"].source == "three"
+    assert cells(newer)["stub-answer"].source == ANSWER + "  # better"
+
+    kept = newer.read_bytes()
+    old.unlink()
+    copy_book(tmp_path, mine)
+    assert (old.read_bytes(), newer.exists()) == (kept, False)
+
+
+def test_the_books_own_pages_have_no_dead_link_and_nothing_raw(tmp_path: Path) -> None:
+    assert copy_book(ROOT, tmp_path / "my") == []
+    for path in (p for p in (tmp_path / "my").iterdir() if p.suffix in (".md", ".ipynb")):
+        texts = [path.read_text("utf-8")]
+        if path.suffix == ".ipynb":
+            texts = [c.source for c in cells(path).values() if c.cell_type == "markdown"]
+        for text in texts:
+            for link in re.findall(r"\]\((?!https?:)([^)#\s]+)", text):
+                assert (path.parent / link).is_file(), f"{path.name} links to {link}"
+            for pattern in RAW.values():
+                assert not re.search(pattern, text, re.M), f"{path.name}: {pattern}"
+
+
+def test_the_lab_opens_the_first_chapter_with_an_exercise_to_do(tmp_path: Path) -> None:
+    assert lab.to_do() == NAME
+    for exercise in ALL:
+        if exercise.startswith("01"):
+            assert lab.to_do() == NAME
+            log.record(exercise, "pass")
+    assert lab.to_do().startswith("02_")
+    for exercise in ALL:
+        log.record(exercise, "pass")
+    assert lab.to_do() == max(p.name for p in (ROOT / "book").glob("[0-9]*.ipynb"))

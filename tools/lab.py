@@ -1,0 +1,70 @@
+"""Open the first chapter that is not done, in your own copies: `make lab`.
+
+JupyterLab would ask whether it may fetch news, show the source of a linked page instead of its
+text, and set the colours of formulas too dark for a dark theme. Here it does not: these settings
+lie in my/ and are in force for this server alone. What you have set yourself goes before.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from jupyterlab.labapp import main as jupyterlab
+
+from attnbook.colours import ROLES
+from attnbook.exercises import log
+from tools.cells import exercises_of
+from tools.chapters import chapters
+from tools.common import ROOT
+from tools.copies import copy_book
+
+SETTINGS = {
+    "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+    "@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"markdown": "Markdown Preview"}},
+}
+
+
+def main() -> None:
+    """Bring the copies up to date, and open JupyterLab."""
+    for line in copy_book(ROOT, ROOT / "my"):
+        print(line)
+    jupyterlab([*arguments(ROOT / "my"), *sys.argv[1:]])
+
+
+def arguments(mine: Path) -> list[str]:
+    """What JupyterLab is to open, and its settings, which are written there."""
+    folder = mine / ".lab"
+    folder.mkdir(exist_ok=True)
+    (folder / "overrides.json").write_text(json.dumps(SETTINGS), encoding="utf-8")
+    (folder / "custom.css").write_text(style(), encoding="utf-8")
+    return [
+        str(mine),
+        f"--LabApp.default_url=/lab/tree/{to_do()}",  # in a container nothing else opens it
+        f"--LabApp.app_settings_dir={folder}",
+        f"--ServerApp.tornado_settings={{'static_custom_path': [{str(folder)!r}]}}",
+        "--LabApp.custom_css=True",
+    ]
+
+
+def to_do() -> str:
+    """The first chapter with an exercise that has not been passed; of all done, the last."""
+    events, _ = log.read()
+    found = chapters()
+    todo = [c for c in found if any(not events[e.id]["pass"] for e in exercises_of(c.path))]
+    return [*todo, found[-1]][0].path.name
+
+
+def style() -> str:
+    """The colours of the roles in formulas, on the ground of a dark theme."""
+    rules = ""
+    for role in ROLES.values():
+        red, green, blue = bytes.fromhex(role.light[1:])
+        on_dark = (
+            f'[data-jp-theme-light="false"] mjx-container [style*="rgb({red}, {green}, {blue})"]'
+        )
+        rules += f"{on_dark} {{ color: {role.dark} !important; }}\n"
+    return rules
+
+
+if __name__ == "__main__":
+    main()
