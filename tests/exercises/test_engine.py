@@ -171,7 +171,8 @@ def unsupported(query, key):
         (lambda q, k: q @ k.mT, "A try You forgot exp. case     small yours "),
         (lambda q, k: -compare(q, k), "Answers are positive. case     small yours    −"),
         (lambda q, k: compare(q, k) + 1, "not right yet. case     small"),
-        (lambda q, k: compare(q, k) * 3, "Every number is 3 times the wanted one"),
+        (lambda q, k: compare(q, k) * 3, 'is 3 times the wanted one (Lk in this case). hint("'),
+        (lambda q, k: compare(q, k) * len(q), "(Lq in this case). In other cases it is another"),
         (lambda q, k: compare(q, k) * (1 + (len(q) == 5)), "Right in 2 of 4 cases."),
         (lambda q, k: compare(q, k) * torch.ones(3 + 4 * (len(q) > 2)).cumsum(0), "column 0 is"),
         (lambda q, k: compare(q, k).detach(), "no gradient flows back"),
@@ -311,10 +312,12 @@ ROWS = torch.tensor([[1.0, 2.0, 4.0], [8.0, 16.0, 33.0], [64.0, 5.0, 7.0]])
         (ROWS + 0.0004, "Every number is the wanted one plus 0.0004"),
         (ROWS * (1 + ROWS / 1e5), "Nearly: no number is off by more than 0.04."),
         (ROWS > 4, ""),
+        (torch.stack((9 * ROWS, ROWS)), "Each matrix is right, and they stand in another order."),
     ],
 )
 def test_the_relation_between_yours_and_wanted_is_told(got, says):
     wanted = ROWS if got.dtype == torch.float else ROWS <= 5
+    wanted = torch.stack((ROWS, 9 * ROWS)) if got.dim() == 3 else wanted
     assert relation(got, wanted, {"Lq": 4, "Dk": 9}).startswith(says)
 
 
