@@ -196,5 +196,8 @@ def comparison(attempt: Attempt) -> str:
     lines = [f"case     {case.note}"] if case.note else []
     lines.append(beside(outcome.answer, wanted, both=attempt.exercise.code))
     if not attempt.mistake:
-        lines.append(relation(outcome.answer, wanted, case.sizes))
+        told = [relation(t.outcome.answer, t.wanted, t.case.sizes) for t in attempt.trials]
+        factors = {s.partition(" times ")[0] for s in told if " times the wanted " in s}
+        more = " In other cases it is another factor." if len(factors) > 1 else ""
+        lines.append(relation(outcome.answer, wanted, case.sizes) + more)
     return "\n".join(filter(None, lines))

@@ -88,6 +88,8 @@ def in_places(got: Tensor, wanted: Tensor) -> str:
     for axis, name in ((-1, "columns"), (-2, "rows")):
         if got.dim() >= -axis and matches(got.flip(axis), wanted):
             return f"The {name} stand in the opposite order."
+    if got.dim() > 2 and is_reordered(got.flatten(0, -3), wanted.flatten(0, -3)):
+        return "Each matrix is right, and they stand in another order."
     wrong = differing(got, wanted)
     if got.dim() >= 2:
         for axis, name in ((-1, "row"), (-2, "column")):
@@ -101,3 +103,14 @@ def in_places(got: Tensor, wanted: Tensor) -> str:
         return "The numbers are the wanted ones, in other places."
     n = int(wrong.sum())
     return f"{n} of {wrong.numel()} numbers differ." if n < wrong.numel() else ""
+
+
+def is_reordered(got: Tensor, wanted: Tensor) -> bool:
+    """Whether the matrices of one are those of the other, in another order."""
+    left = list(wanted)
+    for matrix in got:
+        place = next((i for i, other in enumerate(left) if matches(matrix, other)), None)
+        if place is None:
+            return False
+        del left[place]
+    return True
