@@ -325,12 +325,6 @@ def align(weights):
             "word 6 is no word. Take the mean of the weights first.",
         ),
         Mistake(
-            "mean of places, cut off",
-            lambda weights: weights.argmax(dim=-1).double().mean(dim=1).long(),
-            "This is the mean of the heads' places, its fraction cut off. Half-way between word 2 "
-            "and word 6 is a word nobody looked at: take the mean of the weights first.",
-        ),
-        Mistake(
             "mean of places, with a fraction",
             lambda weights: weights.argmax(dim=-1).double().mean(dim=1),
             "This is the mean of the heads' places: 3.5 is no word, and neither is what lies "
@@ -366,20 +360,9 @@ def align(weights):
             "row, and a largest weight in it.",
         ),
         Mistake(
-            "the smallest",
-            lambda weights: weights.mean(dim=1).argmin(dim=-1),
-            "That is where each word looks least.",
-        ),
-        Mistake(
             "counted from 1",
             lambda weights: weights.mean(dim=1).argmax(dim=-1) + 1,
             "Your places are counted from 1. The first word of the source is word 0.",
-        ),
-        Mistake(
-            "product of the heads",
-            lambda weights: weights.prod(dim=1).argmax(dim=-1),
-            "The heads' weights were multiplied, so one head that does not look vetoes the others. "
-            "Their mean is asked for.",
         ),
         Mistake(
             "mean of places",
@@ -659,13 +642,6 @@ def maps(weights, height, width):
             "Your pictures stand on their heads. The first patches are the top row, row 0.",
         ),
         Mistake(
-            "lit up",
-            lambda weights, height, width: (
-                maps(weights, height, width) / weights.amax(1)[..., None, None]
-            ),
-            "Each map was divided by its largest weight. The weights are asked for as they are.",
-        ),
-        Mistake(
             "one map for all words",
             lambda weights, height, width: weights.sum(-1).unflatten(-1, (height, width)),
             "All words were added up, and each patch shares out one whole: your map is all ones. "
@@ -693,7 +669,7 @@ def maps(weights, height, width):
 CLAIMS = ("task", "pairs", "word", "luck", "new", "needed")
 
 
-def control(claim: str) -> str:
+def which_control(claim: str) -> str:
     return {"task": "B", "pairs": "C", "word": "A", "luck": "B", "new": "C", "needed": "A"}[claim]
 
 
@@ -705,9 +681,9 @@ EXPERIMENT = Exercise(
     section="5.7",
     prompt="""
 The map of a trained translator shows its large weights where the right Chinese words stand. Six
-claims are made about it, or about the painter, each with three experiments. `control(claim)` gets
-the word in front of a claim and returns `"A"`, `"B"` or `"C"`: the one experiment that can show the
-claim to be wrong if it is wrong.
+claims are made about it, or about the painter, each with three experiments. `which_control(claim)`
+gets the word in front of a claim and returns `"A"`, `"B"` or `"C"`: the one experiment that can
+show the claim to be wrong if it is wrong.
 
 `"task"`: *training made the map; it was not there from the start.*
 - A: train the model twice as long and read the map again
@@ -740,16 +716,16 @@ claim to be wrong if it is wrong.
 - C: paint another scene with the same prompt
 """,
     stub="""
-def control(claim):
+def which_control(claim):
     raise NotImplementedError  # fill in the answers, then delete this line
     first = {"task": "", "pairs": "", "word": ""}
     then = {"luck": "", "new": "", "needed": ""}
     return (first | then)[claim]
 """,
-    reference=control,
-    cases=lambda generator: [Case((c,), note=f'control("{c}")') for c in CLAIMS],
+    reference=which_control,
+    cases=lambda generator: [Case((c,), note=f'which_control("{c}")') for c in CLAIMS],
     mistakes=choices(
-        control,
+        which_control,
         {
             ("task", "A"): "Longer training shows how the map goes on. Whether it was there "
             "at the start, nobody has looked.",
