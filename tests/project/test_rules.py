@@ -135,10 +135,6 @@ def loose_copy() -> str:
     return "\n".join(line + "  # mine" for line in lines[:-1])
 
 
-def stub_of_a_name_in_use(cells: Cells) -> None:
-    cells["count"].update(id="stub-draw", source="def draw(x):\n    raise NotImplementedError")
-
-
 NO_WORDS = "needs a sentence on what it shows"
 BROKEN: dict[str, tuple[Edit, str]] = {
     # what nbval passes
@@ -169,7 +165,6 @@ BROKEN: dict[str, tuple[Edit, str]] = {
     "no id": (lambda c: c["count"].pop("id"), "cells without an id: 1"),
     "id twice": (lambda c: c["count"].update(id="check"), "cell id 'check' stands 2 times"),
     "id of a machine": (lambda c: c["count"].update(id="bf8d14db"), "was made by a machine"),
-    "stub's name in use": (stub_of_a_name_in_use, "cell stub-draw defines draw, a name that the"),
     # the cell that installs the package, imports, and cells
     "nothing installs": (lambda c: c.pop("install"), "is not in the form"),
     "installs too late": (lambda c: c.update(imports=c.pop("imports")), "is not in the form"),
