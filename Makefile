@@ -73,7 +73,6 @@ validate: env
 
 bench: env
 	@$(BIN)/python benchmarks/attention.py
-	@$(BIN)/python benchmarks/heads.py
 
 lighthouse: book
 	@$(BIN)/python -m press.lighthouse
