@@ -72,7 +72,6 @@ validate: env
 
 bench: env
 	@$(BIN)/python benchmarks/attention.py
-	@$(BIN)/python benchmarks/heads.py
 
 lighthouse: book
 	@npx --yes @lhci/cli@0.15.1 autorun --config=press/lighthouse.json
