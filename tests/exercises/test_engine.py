@@ -17,8 +17,7 @@ import pytest
 import torch
 from torch import nn
 
-from attnbook.__main__ import main
-from attnbook.exercises import check, guard, hint, log, progress, solution, trial
+from attnbook.exercises import check, guard, hint, log, solution, trial
 from attnbook.exercises.answers import kind_error, matches
 from attnbook.exercises.catalogue import ALL, find
 from attnbook.exercises.choice import form_error
@@ -631,29 +630,7 @@ def test_readers_see_code_without_annotations_and_else_as_it_was():
     )
 
 
-# --- hints, solution, progress ---------------------------------------------------------------
-
-
-def printed(capsys, command, *arguments) -> str:
-    command(*arguments)
-    return capsys.readouterr().out
-
-
-def test_hints_come_one_by_one(capsys):
-    texts = [printed(capsys, hint, "99.try") for _ in range(4)]
-    assert "hint 1 of 3\n  first\n  2 more" in texts[0]
-    assert "second" in texts[1]
-    assert "third\n  That was the last" in texts[2]
-    assert texts[3] == "· 99.try all hints\n  first\n  second\n  third\n"
-
-
-def test_the_solution_waits_for_a_try(capsys):
-    answer = "· 99.try one right answer\n  def compare(query, key):\n      return (query @ "
-    assert "Try it first" in printed(capsys, solution, "99.try")
-    assert printed(capsys, solution, "99.try", True).startswith(answer)
-    check(lambda q, k: q, "99.try")
-    capsys.readouterr()
-    assert printed(capsys, solution, "99.try").startswith(answer)
+# --- what waits ------------------------------------------------------------------------------
 
 
 def stub(query, key):
@@ -678,77 +655,14 @@ STILL_RAISES = ": its line `raise NotImplementedError` still stops it; delete th
     [(stub, ""), (stub_without_its_comment, ""), (answer_below_the_raise, STILL_RAISES)],
 )
 def test_an_untouched_stub_is_no_try(function, why, capsys):
-    assert printed(capsys, check, function, "99.try") == f"○ 99.try not attempted{why}\n"
+    check(function, "99.try")
+    assert capsys.readouterr().out == f"○ 99.try not attempted{why}\n"
     assert log.read() == ({}, "")
 
 
-def test_progress_counts_tries_and_passes(capsys):
-    name = next(iter(ALL))
-    check(lambda *given: None, name)
-    capsys.readouterr()
-    assert f"◐ {name}" in printed(capsys, progress)
-    check(ALL[name].reference, name)
-    capsys.readouterr()
-    text = printed(capsys, progress)
-    assert f"● {name}" in text
-    assert "1 of" in text
-
-
-def test_a_damaged_log_keeps_the_rest_and_is_left_as_found(capsys):
-    log.path().write_text('{"exercise": "99.try", "event": "pass"}\n')  # as it used to be written
-    log.record("99.try", "pass")
-    with log.path().open("ab") as file:
-        file.write(b'\n{"exercise": "99.\xff\xfe half a li')
-    before = log.path().read_bytes()
-    log.record("99.choice", "pass")
-    counts, trouble = log.read()
-    assert (counts["99.try"]["pass"], counts["99.choice"]["pass"]) == (2, 1)
-    assert trouble.startswith("1 line is damaged in ")
-    assert log.path().read_bytes().startswith(before)
-    assert "1 line is damaged" in printed(capsys, progress)
-
-
-def test_a_log_that_cannot_be_written_is_told_in_one_line(capsys, monkeypatch, tmp_path):
-    (tmp_path / "file").write_text("no folder")
-    monkeypatch.setenv("ATTNBOOK_PROGRESS", str(tmp_path / "file"))
-    text = printed(capsys, check, compare, "99.try")
-    assert text.startswith("✓ 99.try")
-    assert "Your progress was not kept: " in text.splitlines()[-1]
-    assert "first" in printed(capsys, hint, "99.try")
-
-
-def test_writers_at_the_same_time_lose_nothing():
-    with ThreadPoolExecutor(8) as pool:
-        assert set(pool.map(log.record, ["99.try"] * 400, ["try"] * 400)) == {""}
-    assert log.read() == ({"99.try": {"try": 400}}, "")
-
-
-# --- in a notebook, in a terminal ------------------------------------------------------------
-
-
-def test_a_notebook_gets_a_card_of_html_that_shows_code_as_text(capsys, monkeypatch):
-    shown = []
-    monkeypatch.setattr("IPython.display.display", shown.append)
-    check(lambda q, k: q < k, "99.try")
-    check(stub, "99.try")
-    (card,) = shown
-    assert capsys.readouterr().out == "○ 99.try not attempted\n"
-    assert 'role="status"' in card._repr_html_()
-    assert "q &lt; k" in card._repr_html_()
+def test_a_notebooks_card_shows_code_as_text():
+    card = diagnose(TRY, lambda q, k: q < k)._repr_html_()
+    assert 'role="status"' in card
+    assert "q &lt; k" in card
     assert "<br>" in Feedback("failed", "x", "one\ntwo")._repr_html_()
     assert "<code>a &lt; b</code>" in Feedback("info", "x", "see `a < b`")._repr_html_()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ("list", "03.scores"),
-        ("next", "raise NotImplementedError"),
-        ("progress", "0 of"),
-        ("hint 03.scores", "hint 1 of 3"),
-        ("card 03.scores", "Exercise 03.scores"),
-    ],
-)
-def test_in_a_terminal(arguments, says, capsys, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["attnbook", *arguments.split()])
-    assert says in printed(capsys, main)

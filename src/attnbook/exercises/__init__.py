@@ -7,7 +7,6 @@ progress()                      where you stand
 """
 
 import functools
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -15,7 +14,8 @@ from typing import Any
 from attnbook.exercises import log
 from attnbook.exercises.catalogue import ALL, CHAPTERS, Unknown, find
 from attnbook.exercises.diagnose import diagnose
-from attnbook.exercises.feedback import Feedback
+from attnbook.exercises.feedback import SIGNS, Feedback
+from attnbook.exercises.text import say, tell
 
 __all__ = ["check", "hint", "progress", "solution"]
 
@@ -28,7 +28,7 @@ def in_one_line(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*arguments, **options)
         except Unknown as error:
-            print(f"{command.__name__}: {error}")
+            say(f"{command.__name__}: {error}")
 
     return told
 
@@ -51,14 +51,15 @@ def check(function: Callable[..., Any] | None = None, exercise: str | None = Non
         )
     feedback = diagnose(wanted, function)
     if feedback.kind == "untouched":
-        print(repr(feedback))  # never a card: a stub's output is the same in every program
+        # Never a card: a stub's output is the same line in every program.
+        say(f"{SIGNS[feedback.kind]} {feedback.head}")
         return
     name = getattr(function, "__name__", "")
     meant = [e.id for e in ALL.values() if e.name == name != wanted.name]
     if feedback.kind == "failed" and meant:
         also = f"`{name}` is what {' and '.join(meant)} asks for. {feedback.footer}"
         feedback = replace(feedback, footer=also)
-    _tell(feedback, log.record(wanted.id, "pass" if feedback.kind == "passed" else "try"))
+    tell(feedback, log.record(wanted.id, "pass" if feedback.kind == "passed" else "try"))
 
 
 @in_one_line
@@ -69,7 +70,7 @@ def hint(exercise: str | None = None) -> None:
     given = log.read()[0][exercise]["hint"]
     trouble = log.record(exercise, "hint")
     if given >= len(wanted.hints):
-        _tell(Feedback("info", f"{exercise} all hints", "", wanted.hints), trouble)
+        tell(Feedback("info", f"{exercise} all hints", "", wanted.hints), trouble)
         return
     left = len(wanted.hints) - given - 1
     footer = (
@@ -78,7 +79,7 @@ def hint(exercise: str | None = None) -> None:
         else f'That was the last; see solution("{exercise}").'
     )
     head = f"{exercise} hint {given + 1} of {len(wanted.hints)}"
-    _tell(Feedback("info", head, wanted.hints[given], footer=footer), trouble)
+    tell(Feedback("info", head, wanted.hints[given], footer=footer), trouble)
 
 
 @in_one_line
@@ -89,10 +90,10 @@ def solution(exercise: str | None = None, insist: bool = False) -> None:
     events = log.read()[0][exercise]
     if not insist and not events["try"] and not events["pass"]:
         says = f'Try it first: a wrong answer teaches more. Or solution("{exercise}", insist=True).'
-        _tell(Feedback("info", f"{exercise} {wanted.title}", says), "")
+        tell(Feedback("info", f"{exercise} {wanted.title}", says), "")
         return
     trouble = log.record(exercise, "solution")
-    _tell(Feedback("info", f"{exercise} one right answer", details=(wanted.solution(),)), trouble)
+    tell(Feedback("info", f"{exercise} one right answer", details=(wanted.solution(),)), trouble)
 
 
 def progress() -> None:
@@ -100,22 +101,10 @@ def progress() -> None:
     counts, trouble = log.read()
     lines, passed, total = [], 0, 0
     for chapter, exercises in CHAPTERS.items():
-        signs = [_sign(counts[e.id]) for e in exercises]
+        signs = [log.sign(counts[e.id]) for e in exercises]
         passed, total = passed + signs.count("●"), total + len(signs)
-        listed = "  ".join(f"{s} {e.id}" for s, e in zip(signs, exercises, strict=True))
-        lines.append(f"{chapter}\n  {listed}")
+        listed = (f"{s}\N{NO-BREAK SPACE}{e.id}" for s, e in zip(signs, exercises, strict=True))
+        lines.append(f"{chapter}\n  {'  '.join(listed)}")
     says = f"{passed} of {total} passed.   ● passed   ◐ tried   ○ not attempted"
-    _tell(Feedback("info", "Where you stand", says, tuple(lines)), trouble)
-
-
-def _sign(events: Counter[str]) -> str:
-    return "●" if events["pass"] else "◐" if events["try"] else "○"
-
-
-def _tell(feedback: Feedback, trouble: str) -> None:
-    """Show a card in a notebook, text elsewhere: IPython knows which."""
-    from IPython.display import display  # later than the chapters' import cell, since it is slow
-
-    display(feedback)
-    if trouble:
-        print(trouble)
+    kept = f"Kept in {log.shown_path()}"
+    tell(Feedback("info", "Where you stand", says, tuple(lines), kept), trouble)

@@ -2,7 +2,6 @@
 
 import html
 import re
-import textwrap
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,10 +29,9 @@ class Feedback:
     others: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        details = (line for detail in self.details for line in detail.splitlines())
-        others = (line for code in self.others for line in ("Also right:", *code.splitlines()))
-        lines = [*wrapped(self.says), *details, *others, *wrapped(self.footer)]
-        return "\n  ".join([f"{SIGNS[self.kind]} {self.head}", *lines])
+        from attnbook.exercises import text  # which needs this module
+
+        return text.plain(self)
 
     def _repr_html_(self) -> str:
         says = f'<p style="margin:.4em 0 0">{prose(self.says)}</p>' if self.says else ""
@@ -57,11 +55,6 @@ def block(text: str) -> str:
     """Code or numbers: no line is broken, so that columns stay columns."""
     style = "margin:.5em 0 0;white-space:pre;overflow-x:auto;color:inherit;background:none"
     return f'<pre style="{style}">{html.escape(text)}</pre>'
-
-
-def wrapped(text: str) -> list[str]:
-    """The lines of a text, cut where they get too long."""
-    return [part for line in text.splitlines() for part in textwrap.wrap(line, 90)]
 
 
 def prose(text: str) -> str:

@@ -6,6 +6,7 @@ notebooks can write at once and a damaged line costs no other: each begins with 
 
 import json
 import os
+import re
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Literal
@@ -13,47 +14,76 @@ from typing import Literal
 import platformdirs
 
 Event = Literal["try", "pass", "hint", "solution"]
+Counts = defaultdict[str, Counter[str]]  # of each exercise, how often each event happened
+
+_unkept: defaultdict[Path, bytes] = defaultdict(bytes)  # what could not be written yet
 
 
 def path() -> Path:
     """The log: in ATTNBOOK_PROGRESS if that is set, else in the user's data folder."""
     folder = os.environ.get("ATTNBOOK_PROGRESS") or platformdirs.user_data_dir("attnbook", False)
-    return Path(folder) / "progress.jsonl"
+    return Path(os.path.expanduser(folder)) / "progress.jsonl"
+
+
+def shown_path() -> str:
+    """The log, as its owner would write it."""
+    home = os.path.expanduser("~")
+    return re.sub(f"^{re.escape(home)}(?=[/\\\\])", "~", str(path()))
 
 
 def record(exercise: str, event: Event) -> str:
-    """Add a line. Returns "" or, if it could not be kept, one line that says why."""
-    line = "\n" + json.dumps({"exercise": exercise, "event": event})
+    """Add a line. Returns "" or, if it is the first that could not be kept, why, in one line."""
+    log = path()
+    news = _unkept[log] + ("\n" + json.dumps({"exercise": exercise, "event": event})).encode()
     try:
-        path().parent.mkdir(parents=True, exist_ok=True)
-        with path().open("ab", buffering=0) as file:
-            file.write(line.encode())  # one write: lines of two writers do not mix
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab", buffering=0) as file:
+            written = file.write(news)  # one write: lines of two writers do not mix
+        reason = "" if written == len(news) else "the disk is full"
     except OSError as error:
-        return f"Your progress was not kept: {path()}: {error.strerror or error}."
-    return ""
+        reason = str(error.strerror or error)
+    first, _unkept[log] = not _unkept[log], news if reason else b""
+    if not reason or not first:
+        return ""
+    return (
+        f"Your progress counts only until this program ends, since {log} cannot be written: "
+        f"{reason}. ATTNBOOK_PROGRESS can name another folder."
+    )
 
 
-def read() -> tuple[defaultdict[str, Counter[str]], str]:
+def read() -> tuple[Counts, str]:
     """How often each event happened to each exercise, and "" or one line on what was unreadable."""
-    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    log, trouble = path(), ""
     try:
-        lines = path().read_bytes().splitlines()
+        kept = log.read_bytes()
     except FileNotFoundError:
-        return counts, ""
+        kept = b""
     except OSError as error:
-        return counts, f"Your progress cannot be read: {path()}: {error.strerror or error}."
+        kept, trouble = b"", f"Your progress cannot be read: {log}: {error.strerror or error}."
+    counts, damaged = parse(kept + b"\n" + _unkept[log])
+    if damaged:
+        what = "1 line is" if damaged == 1 else f"{damaged} lines are"
+        trouble = f"{what} damaged in {log} and left as found; the rest counts."
+    return counts, trouble
+
+
+def parse(content: bytes) -> tuple[Counts, int]:
+    """What a log says, and how many of its lines are damaged."""
+    counts: Counts = defaultdict(Counter)
     damaged = 0
-    for line in lines:
+    for line, times in Counter(content.splitlines()).items():  # few differ, however many there are
         if not line.strip():
             continue
         try:
             entry = json.loads(line)
             exercise, event = entry["exercise"], entry["event"]
-        except (ValueError, KeyError, TypeError):
-            damaged += 1
+        except (ValueError, KeyError, TypeError, RecursionError):
+            damaged += times
             continue
-        counts[str(exercise)][str(event)] += 1
-    if not damaged:
-        return counts, ""
-    what = "1 line is" if damaged == 1 else f"{damaged} lines are"
-    return counts, f"{what} damaged in {path()} and left as found; the rest counts."
+        counts[str(exercise)][str(event)] += times
+    return counts, damaged
+
+
+def sign(events: Counter[str]) -> str:
+    """How an exercise stands: passed, tried, or not attempted."""
+    return "●" if events["pass"] else "◐" if events["try"] else "○"

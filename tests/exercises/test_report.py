@@ -1,0 +1,84 @@
+"""A teacher's table: from whatever readers handed in, without a crash."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from attnbook.exercises import report
+from attnbook.exercises.catalogue import ALL
+from attnbook.exercises.terminal import main
+
+
+def lines(*events: str, exercise: str = "03.scores") -> str:
+    return "".join("\n" + json.dumps({"exercise": exercise, "event": e}) for e in events)
+
+
+@pytest.fixture
+def handed_in(tmp_path):
+    """A folder for readers' files."""
+    folder = tmp_path / "class"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def printed(capsys, handed_in):
+    def printed(*more: str) -> tuple[list[dict[str, str]], str, int]:
+        code = main(["report", str(handed_in), *more])
+        said = capsys.readouterr()
+        return list(csv.DictReader(io.StringIO(said.out))), said.err, code
+
+    return printed
+
+
+def test_a_row_for_each_reader_and_exercise(handed_in, printed):
+    (handed_in / "anna.jsonl").write_text(lines("try", "try", *["hint"] * 5, "solution", "pass"))
+    (handed_in / "bo" / "hw1").mkdir(parents=True)
+    (handed_in / "bo" / "hw1" / "progress.jsonl").write_text(lines("pass", "pass"))
+    (handed_in / "李.jsonl").write_text(lines("try", exercise="03.map"), "utf-8")
+    rows, err, code = printed()
+    assert (err, code) == ("", 0)
+    assert len(rows) == 3 * len(ALL)
+    assert [row["exercise"] for row in rows[: len(ALL)]] == list(ALL)
+    found = {(r.pop("reader"), r.pop("exercise")): tuple(r.values()) for r in rows}
+    assert found["anna", "03.scores"] == ("1", "2", "3", "1")
+    assert found["bo/hw1", "03.scores"] == ("1", "0", "0", "0")
+    assert found["李", "03.map"] == ("0", "1", "0", "0")
+    assert found["anna", "03.map"] == ("0", "0", "0", "0")
+
+
+def test_bad_files_are_named_and_left_out(handed_in, printed, monkeypatch):
+    (handed_in / "anna.jsonl").write_text(lines("pass") + '\n{"exercise": "03.')
+    (handed_in / "photo.png").write_bytes(bytes(range(256)) * 10)
+    (handed_in / "empty.jsonl").write_text("")
+    (handed_in / "deep.jsonl").write_text("[" * 200_000)
+    (handed_in / "other.jsonl").write_text('{"exercise": ["x"], "event": {}}\n{"a": 1}')
+    (handed_in / "large.jsonl").write_text(" " * 2000)
+    (handed_in / "gone.jsonl").symlink_to("nowhere")
+    (handed_in / "round").symlink_to(handed_in)
+    (handed_in / ".DS_Store").write_text("x")
+    monkeypatch.setattr(report, "LARGEST", 300_000)
+    rows, err, code = printed()
+    assert {row["reader"] for row in rows} == {"anna"}
+    assert code == 1
+    said = err.splitlines()
+    for name in ("photo.png", "empty.jsonl", "deep.jsonl", "other.jsonl", "large.jsonl", "gone"):
+        assert sum(f"attnbook: {name}" in line and "was left out" in line for line in said) == 1
+    assert "attnbook: anna.jsonl has 1 damaged lines, which are not counted" in said
+    assert len(said) == 7
+
+
+def test_a_name_that_a_spreadsheet_would_compute_is_text(handed_in, printed):
+    (handed_in / "=1+1.jsonl").write_text(lines("pass"))
+    assert printed()[0][0]["reader"] == "'=1+1"
+
+
+def test_a_table_in_a_file_and_sums_on_the_screen(handed_in, tmp_path, capsys):
+    (handed_in / "anna.jsonl").write_text(lines("try", "hint", "pass"))
+    table = tmp_path / "class.csv"
+    assert main(["report", str(handed_in), "-o", str(table)]) == 0
+    assert table.read_bytes().startswith(b"\xef\xbb\xbfreader,exercise,passed,")
+    assert table.read_text("utf-8-sig").count("\n") == len(ALL) + 1
+    assert capsys.readouterr().out.split()[-5:] == ["anna", "1", "1", "1", "0"]

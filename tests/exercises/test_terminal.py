@@ -1,0 +1,440 @@
+"""The exercises outside of a notebook: cards as text, a file for each answer, each command."""
+
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from attnbook import exercises
+from attnbook.exercises import check, desk, log, runner, text, watch
+from attnbook.exercises.catalogue import ALL
+from attnbook.exercises.diagnose import diagnose
+from attnbook.exercises.feedback import Feedback
+from attnbook.exercises.runner import Result, Runner
+from attnbook.exercises.terminal import main
+
+NAME = "03.scores"
+EXERCISE = ALL[NAME]
+FILE = "03_scores.py"
+RAISES = re.compile(r" +raise NotImplementedError.*\n")
+RIGHT = "    return query @ key.mT / math.sqrt(query.size(-1))\n"
+WRONG = "    return query @ key.mT\n"
+MARKUP = r"\$|:::|\|--|^> |\*\*\w|\\[a-z]+\{"
+each_exercise = pytest.mark.parametrize("name", ALL)
+
+
+@pytest.fixture(autouse=True)
+def workplace(tmp_path, monkeypatch):
+    monkeypatch.setenv("ATTNBOOK_PROGRESS", str(tmp_path / "kept"))
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def typed(capsys):
+    """What a command line prints and says on the side, and its exit code."""
+
+    def typed(line: str) -> tuple[str, str, int]:
+        code = main(line.split())
+        said = capsys.readouterr()
+        return said.out, said.err, code
+
+    return typed
+
+
+def answer(line: str) -> None:
+    """Write an answer into the file of 03.scores, in the place of what its stub raises."""
+    desk.start(EXERCISE)
+    path = desk.place(EXERCISE)
+    path.write_text(RAISES.sub(line.replace("\\", r"\\"), desk.content(EXERCISE)), "utf-8")
+
+
+# --- cards as text ---------------------------------------------------------------------------
+
+
+@each_exercise
+def test_every_card_fits_and_shows_no_markup(name, capsys, monkeypatch):
+    exercise = ALL[name]
+    cards = [diagnose(exercise, f) for f in (exercise.mistakes[0].wrong, exercise.reference)]
+    cards += [Feedback("failed", name, mistake.says) for mistake in exercise.mistakes]
+    code = {line for card in cards for other in card.others for line in other.splitlines()}
+    for columns in (40, 80):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        text.say(desk.shown(exercise), *map(text.card, cards))
+        lines = [line for line in capsys.readouterr().out.splitlines() if line not in code]
+        assert [line for line in lines if cell_len(line) > columns] == []
+        assert [line for line in lines if re.search(MARKUP, line)] == []
+
+
+def test_details_are_said_once_whatever_else_is_empty():
+    card = repr(Feedback("info", "head", "", ("a  1\nb  2", "def f():\n    pass")))
+    assert card == "· head\n  a  1\n  b  2\ndef f():\n    pass"
+
+
+def test_columns_too_long_for_the_screen_go_on_below_where_they_began(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "24")
+    numbers = "yours    0.1 0.2 0.3 0.4\n         0.5 0.6 0.7 0.8"
+    text.say(text.card(Feedback("failed", "head", details=(numbers,))))
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "  yours    0.1 0.2 0.3",
+        "           0.4",
+        "           0.5 0.6 0.7",
+        "           0.8",
+    ]
+
+
+def test_other_right_answers_stand_under_a_pass_and_can_be_copied():
+    answer = f"def a():\n    return {'long ' * 30}1"
+    card = repr(Feedback("passed", "head", others=(answer, answer)))
+    assert card.count(f"Another right answer:\n{answer}") == 2
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "gbk"])
+def test_a_stream_that_cannot_show_a_sign_gets_another(encoding, monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding)
+    monkeypatch.setattr(sys, "stdout", stream)
+    check(EXERCISE.reference, NAME)
+    check(lambda query, key: query @ key.mT, NAME)
+    for line in ("progress", "list", "card 04.jobs", "hint 03.scores"):
+        assert main(line.split()) == 0
+    stream.flush()
+    said = stream.buffer.getvalue().decode(encoding)
+    assert "+ 03.scores" in said or "✓ 03.scores" in said
+    assert ("苹果" in said) == (encoding == "gbk")
+    assert (r"\u82f9" in said) == (encoding != "gbk")
+
+
+@pytest.mark.parametrize(
+    ("settings", "coloured"),
+    [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)],
+)
+def test_colours_are_for_terminals_that_want_them(settings, coloured, capsys, monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    check(lambda query, key: query @ key.mT, NAME)
+    assert bool(re.search(r"\x1b\[[\d;]*3\d", capsys.readouterr().out)) == coloured
+    assert "\x1b" not in repr(Feedback("passed", "head"))
+
+
+class ZMQInteractiveShell: ...
+
+
+class TerminalInteractiveShell: ...
+
+
+@pytest.mark.parametrize(
+    ("shell", "as_text"),
+    [(None, True), (TerminalInteractiveShell(), True), (ZMQInteractiveShell(), False)],
+)
+def test_a_card_is_shown_once_as_text_in_a_terminal_and_as_html_in_a_notebook(
+    shell, as_text, capsys, monkeypatch
+):
+    shown = []
+    monkeypatch.setattr("IPython.get_ipython", lambda: shell)
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    check(EXERCISE.reference, NAME)
+    assert capsys.readouterr().out.count("✓ 03.scores") == as_text
+    assert len(shown) == (not as_text)
+    exec(desk.content(EXERCISE), {})  # what waits is the same line everywhere
+    assert capsys.readouterr().out == "○ 03.scores not attempted\n"
+
+
+# --- the file of an answer -------------------------------------------------------------------
+
+
+@each_exercise
+def test_a_started_file_holds_all_that_the_solution_needs(name, capsys):
+    exercise = ALL[name]
+    stub, solution = exercise.stub.strip(), exercise.solution()
+    before = desk.content(exercise)
+    for content, says in (
+        (before, f"○ {name} not attempted\n"),
+        (before.replace(stub, solution), f"✓ {name} "),
+    ):
+        exec(compile(content, FILE, "exec"), {})
+        assert capsys.readouterr().out.startswith(says)
+    assert len(re.findall("^# .*", before, re.MULTILINE)) >= 3
+
+
+def test_start_writes_a_file_once_and_never_over_an_answer(typed):
+    out, _, code = typed("start 03.scores")
+    assert code == 0
+    assert f"Your file: {Path(FILE).resolve()}\n" in out
+    Path(FILE).write_text("mine")
+    out, _, code = typed("start 03.scores")
+    assert code == 0
+    assert "stays as it is" in out
+    assert Path(FILE).read_text() == "mine"
+
+
+def test_without_an_id_the_file_saved_last_is_meant_else_the_next_exercise(typed):
+    first = next(iter(ALL))
+    assert first in typed("card")[0]
+    for seconds, name in enumerate(("03.scores", "03.map"), 100):
+        desk.start(ALL[name])
+        os.utime(desk.place(ALL[name]), (seconds, seconds))
+    assert "03.map hint 1" in typed("hint")[0]
+    assert f"Your file: {Path('01_lookup.py').resolve()}" in typed("start")[0]
+
+
+# --- commands --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("", "usage: python -m attnbook"),
+        ("list", "03.scores"),
+        ("next", "python -m attnbook start 01.lookup"),
+        ("progress", "0 of"),
+        ("hint 03.scores", "03.scores hint 1 of 3"),
+        ("hint 03_scores.py", "03.scores hint 1 of 3"),
+        ("card 03.scores", "raise NotImplementedError"),
+        ("solution 03.scores", "python -m attnbook solution 03.scores --insist"),
+        ("solution 03.scores --insist", "def "),
+    ],
+)
+def test_in_a_terminal(line, says, typed):
+    out, err, code = typed(line)
+    assert says in re.sub(r"\n +", " ", out)
+    assert (err, code) == ("", 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("chek", "invalid choice: 'chek'"),
+        ("hint 03.scroes", "did you mean 03.scores"),
+        ("check 03.scores", "03_scores.py is not here; python -m attnbook start 03.scores writes"),
+        ("check nowhere.py", "nowhere.py"),
+        ("report nowhere", "nowhere: "),
+        ("report .", "holds no progress file"),
+        ("start 03.map", "03_map.py: "),
+    ],
+)
+def test_an_error_is_one_line(line, says, typed, monkeypatch, tmp_path):
+    if line.startswith("start"):
+        monkeypatch.setattr(desk, "place", lambda exercise: Path("nowhere/03_map.py"))
+    out, err, code = typed(line)
+    assert (out, code) == ("" if "start" not in line else out, 2)
+    assert err.count("\n") == 1
+    assert says in err
+
+
+def test_nobody_reads_on():
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as stream, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdout", stream)
+        assert text.quietly(lambda: main(["list"])) == 1
+
+
+def test_damaged_progress_is_told_by_next_and_list(typed):
+    log.record(NAME, "pass")
+    with log.path().open("a") as file:
+        file.write("\n{")
+    assert "1 line is damaged in" in typed("next")[0]
+    assert "1 line is damaged in" in typed("list")[0]
+
+
+# --- running a file --------------------------------------------------------------------------
+
+
+def test_check_runs_the_file_in_a_process_of_its_own(capfd):
+    answer(WRONG)
+    assert main(["check"]) == 1
+    said = capfd.readouterr().out
+    assert "✗ 03.scores" in said
+    assert "`python -m attnbook hint 03.scores`" in said.replace("\n  ", " ")
+    answer(RIGHT)
+    assert main(["check", FILE]) == 0
+    said = capfd.readouterr().out
+    assert "✓ 03.scores" in said
+    assert "The next one: python -m attnbook start 03.map" in said
+    assert log.read()[0][NAME] == {"try": 1, "pass": 1}
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("    import os; os._exit(0)\n", "03_scores.py ended Python (exit code 0)"),
+        ("    return sum(range(10**13))\n", "return sum(range(10**13))"),
+    ],
+)
+def test_an_answer_that_takes_python_down_or_never_ends_is_told(line, says, capfd, monkeypatch):
+    monkeypatch.setattr(runner, "CHECKING", 5.0)
+    answer(line)
+    assert not runner.passed(Runner().run(Path(FILE)))
+    said = capfd.readouterr()
+    assert says in said.out
+    assert said.err == ""
+
+
+@pytest.fixture
+def as_main(monkeypatch):
+    """What running a file changes is put back."""
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    monkeypatch.setattr(sys, "argv", [])
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    monkeypatch.setattr(exercises, "diagnose", exercises.diagnose)
+
+
+def test_a_check_has_a_time_of_its_own(as_main, monkeypatch, tmp_path):
+    limits: list[float] = []
+    monkeypatch.setattr(
+        "faulthandler.dump_traceback_later", lambda seconds, **more: limits.append(seconds)
+    )
+    answer(RIGHT)
+    name = io.TextIOWrapper(io.BytesIO(os.fsencode(Path(FILE).resolve())))
+    monkeypatch.setattr(sys, "stdin", name)
+    assert runner.main(str(tmp_path), "10", "60", "") == 0
+    assert limits == [10, 60, 10]
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("def f(:\n", ("is no Python yet", "SyntaxError", "line 1   def f(:")),
+        ("\nx = np.ones(3)", ("stopped before its end", "name 'np' is", "line 2   x = np.ones(3)")),
+        ("import nowhere_at_all", ("No module named", "line 1   import")),
+        ("import sys\nsys.exit()", ("SystemExit", "line 2   sys.exit()")),
+        ("import helper", ("helper.py is no Python yet", "line 1   1 +")),
+        ("\x00", ("is no Python yet", "null byte")),
+    ],
+)
+def test_what_keeps_a_file_from_its_check_is_shown_in_its_own_line(source, says, as_main):
+    Path("helper.py").write_text("1 +")
+    Path(FILE).write_text(source)
+    card = repr(runner.complaint_about(Path(FILE).resolve()))
+    assert [part for part in says if part not in card] == []
+
+
+# --- at each save ----------------------------------------------------------------------------
+
+
+class Quick:
+    """In the place of a process: a file is right if it says so."""
+
+    ran: list[str]
+
+    def run(self, path: Path) -> list[Result]:
+        Quick.ran.append(path.read_text())
+        name = desk.named(path.name)
+        return [Result(name, "passed" if "right" in path.read_text() else "failed")]
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture
+def watching(monkeypatch):
+    monkeypatch.setattr(watch, "Runner", Quick)
+    Quick.ran = []
+    watching = watch.Watch(EXERCISE)
+    watching.turn_to(EXERCISE)
+    yield watching
+    text.command = ""
+
+
+def looks(watching: watch.Watch, times: int = 2) -> None:
+    for _ in range(times):
+        watching.look()
+
+
+def test_a_file_is_checked_once_it_is_saved_and_whole(watching):
+    looks(watching)
+    assert Quick.ran == []
+    Path(FILE).write_text("half")
+    looks(watching, 1)
+    Path(FILE).write_text("half and half")
+    looks(watching, 1)
+    assert Quick.ran == []
+    looks(watching, 4)
+    assert Quick.ran == ["half and half"]
+
+
+def test_behind_a_pass_comes_the_next_exercise_that_is_open(watching, capsys, monkeypatch):
+    log.record("03.map", "pass")
+    capsys.readouterr()
+    Path(FILE).write_text("right")
+    looks(watching)
+    assert watching.exercise is ALL["03.weights"]
+    assert Path("03_weights.py").exists()
+    assert "Exercise 03.weights" in capsys.readouterr().out
+    monkeypatch.setattr(watching, "passed", set(ALL) - {"03.weights", "01.winner"})
+    for name, following in (("03.weights", ALL["01.winner"]), ("01.winner", None)):
+        desk.place(ALL[name]).write_text("right")
+        looks(watching)
+        assert watching.exercise is following
+    assert "You have passed them all." in capsys.readouterr().out
+
+
+def test_another_file_that_is_saved_becomes_the_one_at_hand(watching, capsys):
+    Path("03_map.py").write_text("wrong")
+    looks(watching)
+    watching.obey("hint")
+    assert "03.map hint 1 of" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [
+        ("h", "03.scores hint 1"),
+        ("solution", "Or `solution --insist`"),
+        ("solution --insist", "one right answer"),
+        ("card", "Exercise 03.scores"),
+        ("p", "Where you stand"),
+        ("n", "Exercise 03.map"),
+        ("fly", "There is no 'fly'"),
+        ("", ""),
+    ],
+)
+def test_words_typed_while_watching(word, says, watching, capsys):
+    capsys.readouterr()
+    watching.obey(word)
+    said = capsys.readouterr().out
+    assert (says in said) if says else not said
+    watching.obey("q")
+    assert watching.exercise is None
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is no signal there")
+def test_watch_from_the_first_save_to_ctrl_c(tmp_path):
+    command = [sys.executable, "-m", "attnbook", "watch", NAME]
+    with (tmp_path / "said").open("w") as said:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=said, stderr=said)
+
+    def wait_for(words: str) -> None:
+        for _ in range(600):
+            if words in (tmp_path / "said").read_text("utf-8"):
+                return
+            assert process.poll() is None
+            time.sleep(0.1)
+        pytest.fail(f"no {words!r} in {(tmp_path / 'said').read_text('utf-8')}")
+
+    try:
+        wait_for("Save it")
+        answer(WRONG)
+        wait_for("✗ 03.scores")
+        process.stdin.write(b"hint\n")
+        process.stdin.flush()
+        wait_for("03.scores hint 1 of 3")
+        answer(RIGHT)
+        wait_for("Exercise 03.map")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.communicate()
+    text = (tmp_path / "said").read_text("utf-8")
+    assert "✓ 03.scores" in text
+    assert "Traceback" not in text
