@@ -1,19 +1,14 @@
 """Exercises of chapter 1: the library, or attention as soft look-up."""
 
 import math
-from typing import Any
+from collections.abc import Callable
 
 import torch
+import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from attnbook.exercises.exercise import (
-    Case,
-    Exercise,
-    Mistake,
-    Property,
-    choices,
-    draw,
-)
+from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw
+from attnbook.exercises.slips import AXES, OUTPUT, SCALES, SCORES, WEIGHTS, Family, Head
 
 # --- 01.lookup: one question to the library --------------------------------------------------
 
@@ -23,8 +18,17 @@ def lookup(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     return weights @ values
 
 
+def lookup_by_loops(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    scores = [sum(wish * offer for wish, offer in zip(query, key, strict=True)) for key in keys]
+    powers = [score.exp() for score in scores]
+    report = torch.zeros_like(values[0])
+    for power, value in zip(powers, values, strict=True):
+        report = report + power / sum(powers) * value
+    return report
+
+
 def lookup_cases(generator: Generator) -> list[Case]:
-    sizes = ((3, 2, 4), (10, 8, 5), (6, 9, 1), (1, 4, 3))
+    sizes = ((3, 2, 4), (10, 7, 5), (6, 9, 1), (1, 5, 3))
     return [
         Case(
             (draw(generator, dk), draw(generator, lk, dk), draw(generator, lk, dv)),
@@ -35,6 +39,18 @@ def lookup_cases(generator: Generator) -> list[Case]:
     ]
 
 
+def within_the_values(answer: Tensor, case: Case) -> bool:
+    values = case.arguments[2]
+    low, high = values.amin(0) - 1e-6, values.amax(0) + 1e-6
+    return bool(((answer >= low) & (answer <= high)).all())
+
+
+MIXTURE = Property(
+    "A mixture cannot leave what is mixed, and yours does: some number of a report is larger or "
+    "smaller than in every book. Are your weights positive, and do they sum to 1?",
+    within_the_values,
+)
+
 LOOKUP = Exercise(
     id="01.lookup",
     title="One question, one report",
@@ -43,41 +59,18 @@ LOOKUP = Exercise(
     section="1.2",
     prompt="""
 Write `lookup(query, keys, values)`: match, focus, mix, for one question. `query` has shape (Dk,),
-`keys` (Lk, Dk), `values` (Lk, Dv), and the report (Dv,). All are PyTorch tensors. Use the scores
-as they are, as section 1.2 does, and divide them by nothing.
+`keys` (Lk, Dk), `values` (Lk, Dv), and the report (Dv,). All are PyTorch tensors, and so is the
+answer. Use the scores as they are, as section 1.2 does, and divide them by nothing.
 """,
     stub="""
 def lookup(query, keys, values):
     raise NotImplementedError
 """,
     reference=lookup,
+    others=(lookup_by_loops,),
     cases=lookup_cases,
     axes="Dv",
     mistakes=(
-        Mistake(
-            "hard look-up",
-            lambda q, k, v: v[(k @ q).argmax()],
-            "You handed over the best book. That is a hard look-up: the report takes from every "
-            "book, in shares that the softmax makes of the scores.",
-        ),
-        Mistake(
-            "no softmax",
-            lambda q, k, v: k @ q @ v,
-            "The scores themselves were used as weights. They may be negative and need not sum to "
-            "1: focus first.",
-        ),
-        Mistake(
-            "shares of the scores",
-            lambda q, k, v: k @ q / (k @ q).sum() @ v,
-            "The scores were divided by their sum. A score may be negative, and a share may not: "
-            "raise e to each score first.",
-        ),
-        Mistake(
-            "not divided by the sum",
-            lambda q, k, v: (k @ q).exp() @ v,
-            "You raised e to the scores and stopped halfway. Divide by the sum of all of them, or "
-            "the report grows with the library.",
-        ),
         Mistake(
             "scaled",
             lambda q, k, v: (k @ q / math.sqrt(q.size(0))).softmax(0) @ v,
@@ -85,21 +78,21 @@ def lookup(query, keys, values):
             "Here the scores are asked for as they are.",
         ),
         Mistake(
+            "scaled by the number of books",
+            lambda q, k, v: (k @ q / len(k)).softmax(0) @ v,
+            "You divided the scores by the number of books before the softmax. They are asked for "
+            "as they are; the softmax does the sharing.",
+        ),
+        Mistake(
             "cosine",
             lambda q, k, v: torch.cosine_similarity(k, q[None]).softmax(0) @ v,
             "The scores were cosines. Attention keeps the plain dot product, lengths included.",
         ),
         Mistake(
-            "mixed the cards",
-            lambda q, k, v: (k @ q).softmax(0) @ k,
-            "You mixed the index cards. The keys decide who contributes; what is contributed are "
-            "the values.",
-        ),
-        Mistake(
-            "stopped at the weights",
-            lambda q, k, v: (k @ q).softmax(0),
-            "These are the weights, one number per book. One move is left: mix the contents with "
-            "them.",
+            "distance",
+            lambda q, k, v: (-(k - q).norm(dim=1)).softmax(0) @ v,
+            "The scores were distances with a minus. Here a card is multiplied with the question "
+            "and added up: section 1.2, *Match*.",
         ),
         Mistake(
             "not added up",
@@ -108,24 +101,33 @@ def lookup(query, keys, values):
             "report.",
         ),
         Mistake(
-            "average of the weighted books",
-            lambda q, k, v: ((k @ q).softmax(0)[:, None] * v).mean(0),
-            "You took the mean of the weighted books. The weights sum to 1 already, so dividing by "
-            "the number of books divides twice: add them up.",
+            "added up along the contents",
+            lambda q, k, v: ((k @ q).softmax(0)[:, None] * v).sum(1),
+            "The weighted books are right, but each was added up by itself, over its contents. Add "
+            "up over the books: one number for each kind of content.",
         ),
         Mistake(
-            "everybody alike",
-            lambda q, k, v: v.mean(0),
-            "This is the average of the library. The question has had no influence: match it with "
-            "the keys.",
+            "mixed the scores' products",
+            lambda q, k, v: (k * q).softmax(0).sum(1) @ v,
+            "The softmax came before the products were added up. A book has one score: multiply "
+            "along the topics and add up, then focus.",
         ),
     ),
+    slips=Family(
+        lambda head: lambda query, keys, values: head(query[None], keys, values)[0],
+        WEIGHTS,
+        OUTPUT,
+        right=Head(scores=lambda query, keys: query @ keys.mT),
+    ),
+    properties=(MIXTURE,),
     hints=(
         "Three moves: a score for each book, shares out of the scores, one mixture of the values.",
         "`keys @ query` multiplies each card with the question and adds up: shape (Lk,).",
         "Make shares of it with `.softmax(dim=0)`; these shares `@ values` are the mixture.",
     ),
     insight="That was attention. From here on the question is who writes the cards.",
+    comes_back="In chapter 3 each word writes a card, a question and a content of its own, by "
+    "three matrices.",
 )
 
 # --- 01.winner: who has the largest weight? --------------------------------------------------
@@ -136,10 +138,6 @@ SCORINGS = ("dot", "cosine", "shout", "flip", "mute")
 def winner(what: str) -> str:
     answers = {"dot": "B", "cosine": "A", "shout": "B", "flip": "C", "mute": "tie"}
     return answers[what]
-
-
-def one_of_the_cards(answer: Any, case: Case) -> bool:
-    return isinstance(answer, str) and answer.strip().lower() in ("a", "b", "c", "tie")
 
 
 WINNER = Exercise(
@@ -202,9 +200,6 @@ def winner(what):
             "become.",
         },
     ),
-    properties=(
-        Property('One of "A", "B", "C" and "tie" is asked for, as a string.', one_of_the_cards),
-    ),
     hints=(
         "Write three scores beside the cards, for each of the five words.",
         "The query [1, 0] reads a card's first number and ignores the second. The lengths of the "
@@ -213,6 +208,8 @@ def winner(what):
     ),
     insight="The length of a query cannot change who wins, its sign can. C won by not being "
     "involved: among negative scores 0 is a high one.",
+    comes_back="Chapter 3 measures how loud queries and keys get as they grow wider, and what "
+    "the root does about it.",
     code=False,
 )
 
@@ -223,15 +220,25 @@ def temper(scores: Tensor, temperature: float) -> Tensor:
     return (scores / temperature).softmax(dim=-1)
 
 
+def temper_shifted(scores: Tensor, temperature: float) -> Tensor:
+    powers = torch.exp((scores - scores.amax(-1, keepdim=True)) / temperature)
+    return powers / powers.sum(-1, keepdim=True)
+
+
 def temper_cases(generator: Generator) -> list[Case]:
     return [
-        Case((draw(generator, 3), 2.0), {"Lk": 3}, "3 books, temperature 2"),
-        Case((draw(generator, 10), 0.5), {"Lk": 10}, "10 books, temperature 0.5"),
+        Case((draw(generator, 3), 2.5), {"Lk": 3}, "3 books, temperature 2.5"),
+        Case((draw(generator, 10), 0.3), {"Lk": 10}, "10 books, temperature 0.3"),
         Case((draw(generator, 4, 7), 3.0), {"Lq": 4, "Lk": 7}, "4 questions to 7 books, at 3"),
+        Case(
+            (draw(generator, 2, 3, 5, 6), 1.7),
+            {"A": 2, "B": 3, "Lq": 5, "Lk": 6},
+            "two axes in front of the questions, at 1.7",
+        ),
         Case((draw(generator, 2, 5), math.inf), {"Lq": 2, "Lk": 5}, "an infinite temperature"),
         Case(
-            (torch.tensor([[10.0], [20.0], [30.0]]) + draw(generator, 3, 6), 0.001),
-            {"Lq": 3, "Lk": 6},
+            (torch.tensor([[10.0], [20.0], [30.0]]) + draw(generator, 3, 8), 0.001),
+            {"Lq": 3, "Lk": 8},
             "a temperature of 0.001, which makes exponents of ten thousand and more",
         ),
     ]
@@ -239,6 +246,11 @@ def temper_cases(generator: Generator) -> list[Case]:
 
 def overflowing(scores: Tensor, temperature: float) -> Tensor:
     powers = (scores / temperature).exp()
+    return powers / powers.sum(dim=-1, keepdim=True)
+
+
+def powers_of_weights(scores: Tensor, temperature: float) -> Tensor:
+    powers = scores.softmax(-1) ** (1 / temperature)
     return powers / powers.sum(dim=-1, keepdim=True)
 
 
@@ -255,16 +267,17 @@ TEMPERATURE = Exercise(
     prompt="""
 Write `temper(scores, temperature)`: the weights at a temperature, a positive number. Temperature 1
 is the plain softmax, a higher one is more even, a lower one more decided. `scores` has shape
-(..., Lk), and so has the answer; the dots stand for any number of leading dimensions, such as one
-for the queries. It has to survive the temperatures 0.001 and `math.inf`.
+(..., Lk), and so has the answer, whose rows sum to 1; the dots stand for any number of axes in
+front, such as one for the queries. It has to survive the temperatures 0.001 and `math.inf`.
 """,
     stub="""
 def temper(scores, temperature):
     raise NotImplementedError
 """,
     reference=temper,
+    others=(temper_shifted,),
     cases=temper_cases,
-    axes="Lq Lk",
+    axes="A B Lq Lk",
     mistakes=(
         Mistake(
             "multiplied",
@@ -275,9 +288,14 @@ def temper(scores, temperature):
         Mistake(
             "no temperature",
             lambda scores, temperature: scores.softmax(-1),
-            "This is the plain softmax: the temperature has had no influence. Subtracted from all "
-            "scores, or dividing all powers of e, it cancels. It has to change the differences "
-            "between the scores.",
+            "This is the plain softmax: the temperature has had no influence. Dividing all powers "
+            "of e by one number cancels. It has to change the differences between the scores.",
+        ),
+        Mistake(
+            "subtracted",
+            lambda scores, temperature: (scores - temperature).softmax(-1),
+            "You subtracted the temperature from all scores. A softmax sees differences only, and "
+            "those are as before: the temperature has to divide.",
         ),
         Mistake(
             "after the softmax",
@@ -294,15 +312,45 @@ def temper(scores, temperature):
         Mistake(
             "one maximum for all",
             lambda scores, temperature: overflowing(scores - scores.max(), temperature),
-            "In some rows every power became 0, and 0/0 is nan. Did you subtract one maximum from "
-            "all rows? Each needs its own. Or did you raise the weights to a power? The small ones "
-            "had been rounded to 0 by then: heat the scores.",
+            "One maximum was subtracted from all rows. In the others every power became 0, and 0/0 "
+            "is nan: each row needs its own.",
+        ),
+        Mistake(
+            "weights to a power",
+            powers_of_weights,
+            "You raised the weights to the power 1/temperature. On paper that is right, but small "
+            "weights have been rounded by then, and a cold power makes 0 of the rest: 0/0. Heat "
+            "the scores.",
+        ),
+        Mistake(
+            "weights to a power, not shared out",
+            lambda scores, temperature: scores.softmax(-1) ** (1 / temperature),
+            "You raised the weights to a power and stopped there: they no longer sum to 1. And it "
+            "is safer to heat the scores, before the softmax.",
+        ),
+        Mistake(
+            "another base",
+            lambda scores, temperature: (scores * math.log(temperature)).softmax(-1),
+            "You put the temperature in the place of e. The base stays e; it is the exponent, the "
+            "score, that is divided.",
         ),
         Mistake(
             "over the questions",
+            lambda scores, temperature: (scores / temperature).softmax(max(-2, -scores.dim())),
+            "Softmax ran over the questions: your columns sum to 1. Share out over the books, the "
+            "last axis: `dim=-1`.",
+        ),
+        Mistake(
+            "over axis 0",
             lambda scores, temperature: (scores / temperature).softmax(0),
             "Softmax ran over axis 0. With several questions that is the questions: count axes "
             "from the end, and share out over the books, `dim=-1`.",
+        ),
+        Mistake(
+            "over axis 1",
+            lambda scores, temperature: (scores / temperature).softmax(min(1, scores.dim() - 1)),
+            "Softmax ran over axis 1. That is right for two axes and wrong for more: count from "
+            "the end, `dim=-1`.",
         ),
         Mistake(
             "over everything",
@@ -311,6 +359,16 @@ def temper(scores, temperature):
             ),
             "All weights together sum to 1. Each question has its own report to share out, so each "
             "row has to sum to 1.",
+        ),
+        Mistake(
+            "hard in the cold",
+            lambda scores, temperature: (
+                F.one_hot(scores.argmax(-1), scores.size(-1)).to(scores)
+                if temperature < 1
+                else temper(scores, temperature)
+            ),
+            "In the cold you gave everything to the winner. Cold is more decided, not yet hard: "
+            "divide here as everywhere.",
         ),
         Mistake(
             "root of the temperature",
@@ -331,6 +389,7 @@ def temper(scores, temperature):
         "`(scores / temperature)`, then `softmax` with `dim=-1`: it is safe from overflow.",
     ),
     insight="The same knob makes a chatbot cautious or inventive, and 1/√Dk is one setting of it.",
+    comes_back="Chapter 3 turns it up and measures how much of a gradient is left.",
 )
 
 # --- 01.cosine: repair the directions --------------------------------------------------------
@@ -342,35 +401,88 @@ def cosines(queries: Tensor, keys: Tensor) -> Tensor:
     return queries @ keys.T
 
 
+def cosines_divided_afterwards(queries: Tensor, keys: Tensor) -> Tensor:
+    lengths = queries.norm(dim=1)[:, None] * keys.norm(dim=1)[None, :]
+    return queries @ keys.T / lengths
+
+
 def cosine_cases(generator: Generator) -> list[Case]:
-    loud = torch.tensor([[1.0], [0.01], [1000.0], [1.0], [20.0]], dtype=torch.float64)
+    def case(note: str, lq: int, lk: int, dk: int, scale: float = 1.0) -> Case:
+        loud = scale ** torch.arange(lk, dtype=torch.float64)[:, None]
+        arguments = (draw(generator, lq, dk), loud * draw(generator, lk, dk))
+        return Case(arguments, {"Lq": lq, "Lk": lk, "Dk": dk}, note)
+
     return [
-        Case(
-            (draw(generator, 2, 3), draw(generator, 4, 3)),
-            {"Lq": 2, "Lk": 4, "Dk": 3},
-            "2 questions to 4 books",
-        ),
-        Case(
-            (draw(generator, 3, 8), draw(generator, 10, 8)),
-            {"Lq": 3, "Lk": 10, "Dk": 8},
-            "3 questions to 10 books",
-        ),
-        Case(
-            (draw(generator, 7, 6), loud * draw(generator, 5, 6)),
-            {"Lq": 7, "Lk": 5, "Dk": 6},
-            "cards that are loud and cards that whisper",
-        ),
-        Case((draw(generator, 1, 4), -draw(generator, 3, 4)), {"Lk": 3, "Dk": 4}, "one question"),
+        case("2 questions to 4 books", 2, 4, 3),
+        case("3 questions to 10 books", 3, 10, 7),
+        case("cards that whisper and cards that shout", 7, 5, 6, scale=8.0),
+        case("one question", 1, 3, 5),
     ]
 
 
-def squared(queries: Tensor, keys: Tensor) -> Tensor:
-    queries = queries / queries.square().sum(dim=1, keepdim=True)
-    return queries @ (keys / keys.square().sum(dim=1, keepdim=True)).T
+def by_row(x: Tensor) -> Tensor:
+    return x / x.norm(dim=1, keepdim=True)
 
 
-def no_louder_than_one(answer: Tensor, case: Case) -> bool:
-    return bool(answer.abs().max() <= 1 + 1e-6)
+def by_column(x: Tensor) -> Tensor:
+    return x / x.norm(dim=0)
+
+
+def by_table(x: Tensor) -> Tensor:
+    return x / x.norm()
+
+
+def by_lying_row(x: Tensor) -> Tensor:
+    return x / x.norm(dim=1)
+
+
+def by_square(x: Tensor) -> Tensor:
+    return x / x.square().sum(dim=1, keepdim=True)
+
+
+def by_sizes(x: Tensor) -> Tensor:
+    return x / x.abs().sum(dim=1, keepdim=True)
+
+
+def as_it_is(x: Tensor) -> Tensor:
+    return x
+
+
+# What queries and keys were divided by, and what to tell.
+CUTS: dict[tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]], str] = {
+    (by_column, by_table): "Both faults are still there. In each of the first two lines ask: which "
+    "vectors have length 1 now?",
+    (by_column, by_row): "The keys are right now. The queries are still cut by column, a topic "
+    "through all of them: a question is a row, and its length is summed along the row.",
+    (by_row, by_table): "The queries are right now. The keys are all divided by one number, the "
+    "length of the whole table, so a loud card is as loud beside the others as it was.",
+    (by_row, by_column): "The queries are right now. The keys are cut by column, as the queries "
+    "were before: a card is a row.",
+    (by_table, by_row): "The keys are right now. The queries are all divided by one number, as the "
+    "keys were before: each needs its own length.",
+    (by_column, by_column): "Here each column was cut to length 1, a topic through all cards. A "
+    "card is a row: its length is summed along the row.",
+    (by_table, by_table): "Without `dim`, `norm` gives the length of the whole table, one number. "
+    "Dividing by it leaves a loud card as loud beside the others as it was.",
+    (as_it_is, as_it_is): "These are plain dot products: the wrong lengths are gone, and the right "
+    "ones are missing.",
+    (as_it_is, by_row): "The keys have length 1, the queries have not. The order within a row is "
+    "right, but the numbers are no cosines yet.",
+    (by_row, as_it_is): "The queries have length 1, the keys have not. A loud card still wins "
+    "every question.",
+    (by_lying_row, by_lying_row): "Your lengths are those of the rows, but they lie down as one "
+    "row, (Lq,), and broadcasting lines them up with the columns. Keep them a column, (Lq, 1).",
+    (by_square, by_square): "You divided by the squared length. The root is missing, so a long "
+    "card now scores too little instead of too much.",
+    (by_sizes, by_sizes): "The rows were divided by the sum of their sizes. Length is Pythagoras: "
+    "the root of the sum of squares.",
+}
+
+
+def divided(
+    queries_by: Callable[[Tensor], Tensor], keys_by: Callable[[Tensor], Tensor]
+) -> Callable[[Tensor, Tensor], Tensor]:
+    return lambda queries, keys: queries_by(queries) @ keys_by(keys).T
 
 
 COSINE = Exercise(
@@ -382,88 +494,49 @@ COSINE = Exercise(
     prompt="""
 `cosines(queries, keys)` should give the cosine of each query with each key, so that no card wins by
 its length. `queries` has shape (Lq, Dk), `keys` (Lk, Dk), the answer (Lq, Lk); no row is all zeros.
-The three lines below run without an error and are wrong. Repair them.
+Two of the three lines below hold a fault, each its own, and neither raises an error. Repair them.
 """,
     stub="""
 def cosines(queries, keys):
     raise NotImplementedError  # repair the lines below, then delete this one
     queries = queries / queries.norm(dim=0)
-    keys = keys / keys.norm(dim=0)
+    keys = keys / keys.norm()
     return queries @ keys.T
 """,
     reference=cosines,
+    others=(cosines_divided_afterwards,),
     cases=cosine_cases,
     axes="Lq Lk",
     mistakes=(
-        Mistake(
-            "columns cut to length",
-            lambda q, k: (q / q.norm(dim=0)) @ (k / k.norm(dim=0)).T,
-            "Here each column was cut to length 1, a topic through all cards. A card is a row: its "
-            "length is summed along the row.",
-        ),
-        Mistake(
-            "plain dot product",
-            lambda q, k: q @ k.T,
-            "These are plain dot products. Nothing has been cut to length yet.",
-        ),
-        Mistake(
-            "keys only",
-            lambda q, k: q @ (k / k.norm(dim=1, keepdim=True)).T,
-            "The keys have length 1, the queries have not. The order within a row is right, but "
-            "the numbers are no cosines yet.",
-        ),
-        Mistake(
-            "queries only",
-            lambda q, k: (q / q.norm(dim=1, keepdim=True)) @ k.T,
-            "The queries have length 1, the keys have not. A loud card still wins every question.",
-        ),
-        Mistake(
-            "keys still by column",
-            lambda q, k: (q / q.norm(dim=1, keepdim=True)) @ (k / k.norm(dim=0)).T,
-            "The queries are mended. The keys are still cut by column: the same slip stands in two "
-            "lines.",
-        ),
-        Mistake(
-            "queries still by column",
-            lambda q, k: (q / q.norm(dim=0)) @ (k / k.norm(dim=1, keepdim=True)).T,
-            "The keys are mended. The queries are still cut by column: the same slip stands in two "
-            "lines.",
-        ),
-        Mistake(
-            "no keepdim",
-            lambda q, k: (q / q.norm(dim=1)) @ (k / k.norm(dim=1)).T,
-            "Your lengths are those of the rows, but they lie down as one row, (Lq,), and "
-            "broadcasting lines them up with the columns. Keep them a column, (Lq, 1).",
-        ),
-        Mistake(
-            "one length for all",
-            lambda q, k: (q / q.norm()) @ (k / k.norm()).T,
-            "Without `dim`, `norm` gives the length of the whole table, one number. Dividing by it "
-            "leaves a loud card as loud beside the others as it was.",
-        ),
-        Mistake(
-            "squared lengths",
-            squared,
-            "You divided by the squared length. The root is missing, so a long card now scores too "
-            "little instead of too much.",
-        ),
-        Mistake(
-            "sum of sizes",
-            lambda q, k: (
-                torch.nn.functional.normalize(q, p=1) @ torch.nn.functional.normalize(k, p=1).T
-            ),
-            "The rows were divided by the sum of their sizes. Length is Pythagoras: the root of "
-            "the sum of squares.",
-        ),
+        *(Mistake(says[:30], divided(*two), says) for two, says in CUTS.items()),
         Mistake(
             "softmax too",
             lambda q, k: cosines(q, k).softmax(-1),
             "These are the weights that follow from the cosines. The cosines themselves are asked "
             "for, and they may be negative.",
         ),
+        Mistake(
+            "keys ask",
+            lambda q, k: cosines(k, q),
+            "Your table has the keys in its rows. Row i belongs to query i: queries first.",
+        ),
+        Mistake(
+            "among themselves",
+            lambda q, k: cosines(k, k),
+            "The keys were compared with one another. Each query has to meet each key.",
+        ),
+        Mistake(
+            "the key's length twice",
+            lambda q, k: q @ k.T / k.norm(dim=1).square(),
+            "The products are divided by the key's length twice. One of the two lengths is the "
+            "query's.",
+        ),
     ),
     properties=(
-        Property("A cosine lies between −1 and 1, and yours do not all.", no_louder_than_one),
+        Property(
+            "A cosine lies between −1 and 1, and yours do not all.",
+            lambda answer, case: bool(answer.abs().max() <= 1 + 1e-6),
+        ),
     ),
     hints=(
         "Which numbers make up one card: a row or a column of `keys`? Its length is theirs.",
@@ -472,6 +545,7 @@ def cosines(queries, keys):
         "`keepdim=True`.",
     ),
     insight="A wrong axis that broadcasts raises no error: print the shape of what you divide by.",
+    comes_back="Chapter 2 reads the meaning of words off such a table, before and after training.",
 )
 
 # --- 01.queries: many questions at once ------------------------------------------------------
@@ -482,8 +556,20 @@ def lookups(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     return scores.softmax(dim=-1) @ values
 
 
+def lookups_one_by_one(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    reports = []
+    for query in queries:
+        powers = torch.exp(keys @ query / keys.size(1) ** 0.5)
+        reports.append(powers / powers.sum() @ values)
+    return torch.stack(reports)
+
+
+def lookups_by_pytorch(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    return F.scaled_dot_product_attention(queries, keys, values)
+
+
 def lookups_cases(generator: Generator) -> list[Case]:
-    sizes = ((2, 4, 3, 5), (3, 10, 8, 5), (7, 6, 4, 1), (1, 5, 2, 3), (4, 1, 3, 2))
+    sizes = ((3, 5, 6, 2), (4, 10, 7, 3), (7, 6, 11, 1), (1, 5, 3, 4), (5, 1, 3, 2))
     return [
         Case(
             (draw(generator, lq, dk), draw(generator, lk, dk), draw(generator, lk, dv)),
@@ -494,12 +580,6 @@ def lookups_cases(generator: Generator) -> list[Case]:
     ]
 
 
-def within_the_values(answer: Tensor, case: Case) -> bool:
-    values = case.arguments[2]
-    low, high = values.amin(0) - 1e-6, values.amax(0) + 1e-6
-    return bool(((answer >= low) & (answer <= high)).all())
-
-
 QUERIES = Exercise(
     id="01.queries",
     title="A queue of questions, answered at once",
@@ -507,71 +587,19 @@ QUERIES = Exercise(
     minutes=10,
     section="1.6",
     prompt="""
-Write `lookups(queries, keys, values)`: the whole equation of section 1.6, with its √Dk. `queries`
-has shape (Lq, Dk), `keys` (Lk, Dk), `values` (Lk, Dv), and the answer (Lq, Dv): one report for each
-query.
+Write `lookups(queries, keys, values)`: the whole equation of section 1.6, with its √Dk, for PyTorch
+tensors. `queries` has shape (Lq, Dk), `keys` (Lk, Dk), `values` (Lk, Dv), and the answer (Lq, Dv):
+one report for each query.
 """,
     stub="""
 def lookups(queries, keys, values):
     raise NotImplementedError
 """,
     reference=lookups,
+    others=(lookups_one_by_one, lookups_by_pytorch),
     cases=lookups_cases,
     axes="Lq Dv",
     mistakes=(
-        Mistake(
-            "over the queries",
-            lambda q, k, v: (q @ k.T / math.sqrt(k.size(1))).softmax(0) @ v,
-            "Softmax ran over the queries: they fight for each book. Every query has its own 100 "
-            "per cent to share out, so the sum runs along its row.",
-        ),
-        Mistake(
-            "over everything",
-            lambda q, k, v: (
-                (q @ k.T / math.sqrt(k.size(1))).flatten().softmax(0).reshape(len(q), len(k)) @ v
-            ),
-            "One softmax went over the whole table, so all queries together share 100 per cent. "
-            "Each row is a look-up of its own.",
-        ),
-        Mistake(
-            "no scale",
-            lambda q, k, v: (q @ k.T).softmax(1) @ v,
-            "The scores were not divided. Section 1.6 has one addition to section 1.2: the root of "
-            "the width of a key.",
-        ),
-        Mistake(
-            "scale by Dk",
-            lambda q, k, v: (q @ k.T / k.size(1)).softmax(1) @ v,
-            "You divided by Dk. The equation has its root.",
-        ),
-        Mistake(
-            "scale by the number of keys",
-            lambda q, k, v: (q @ k.T / math.sqrt(len(k))).softmax(1) @ v,
-            "You divided by √Lk, the number of books. The width of a card is asked for: a score is "
-            "a sum over the topics. (`len` counts rows.)",
-        ),
-        Mistake(
-            "scale by the width of a value",
-            lambda q, k, v: (q @ k.T / math.sqrt(v.size(1))).softmax(1) @ v,
-            "You divided by √Dv, the width of a value. Values have no part in a score: it is the "
-            "width of the cards that counts.",
-        ),
-        Mistake(
-            "scale after the softmax",
-            lambda q, k, v: (q @ k.T).softmax(1) / math.sqrt(k.size(1)) @ v,
-            "The division came after the softmax, so the weights of a row no longer sum to 1. "
-            "Divide the scores.",
-        ),
-        Mistake(
-            "hard look-up",
-            lambda q, k, v: v[(q @ k.T).argmax(1)],
-            "Each query got its best book. That is a hard look-up: here every book contributes.",
-        ),
-        Mistake(
-            "no softmax",
-            lambda q, k, v: q @ k.T / math.sqrt(k.size(1)) @ v,
-            "The scores were used as weights. Between the two products belongs the softmax.",
-        ),
         Mistake(
             "one question out of all",
             lambda q, k, v: (
@@ -581,25 +609,22 @@ def lookups(queries, keys, values):
             "itself.",
         ),
         Mistake(
-            "no transpose",
-            lambda q, k, v: (q @ k / math.sqrt(k.size(1))).softmax(1) @ v,
-            "A matrix product pairs the rows of the first with the columns of the second. The "
-            "cards are rows of `keys`: turn it with `.T`.",
-        ),
-        Mistake(
-            "the books ask",
-            lambda q, k, v: (k @ q.T / math.sqrt(k.size(1))).softmax(1) @ v,
-            "Here the books ask the questions: your table has the keys in its rows. Put `queries` "
-            "first, so that row i belongs to query i.",
+            "added up over the questions",
+            lambda q, k, v: (lookups(q, k, v)).sum(0),
+            "The reports of all questions were added up to one. Each query gets a report of its "
+            "own: a row.",
         ),
     ),
-    properties=(
-        Property(
-            "A mixture cannot leave what is mixed, and yours does: some number of a report is "
-            "larger or smaller than in every book. Do the weights of each row sum to 1?",
-            within_the_values,
-        ),
+    slips=Family(
+        lambda head: lambda queries, keys, values: head(queries, keys, values),
+        SCALES,
+        SCORES,
+        AXES,
+        WEIGHTS,
+        OUTPUT,
+        widths={"Dv": lambda queries, keys, values: values.size(-1)},
     ),
+    properties=(MIXTURE,),
     hints=(
         "Two products with a softmax between them. Say the shape after each step.",
         "`queries @ keys.T` is (Lq, Lk): row i holds the scores of query i. Which axis has to sum "
@@ -607,6 +632,7 @@ def lookups(queries, keys, values):
         "Divide it by `math.sqrt(keys.size(1))`, take `.softmax(dim=1)`, multiply with `values`.",
     ),
     insight="No query has seen another: run them alone or together, the reports are the same.",
+    comes_back="Chapter 5 lives on that: a translation asks word by word or all at once.",
 )
 
 # --- 01.experiment: which experiment can decide? ---------------------------------------------
@@ -617,10 +643,6 @@ CLAIMS = ("fading", "kind", "distance", "crowd", "queue")
 def experiment(claim: str) -> str:
     answers = {"fading": "B", "kind": "C", "distance": "A", "crowd": "C", "queue": "B"}
     return answers[claim]
-
-
-def one_of_three(answer: Any, case: Case) -> bool:
-    return isinstance(answer, str) and answer.strip().lower() in ("a", "b", "c")
 
 
 EXPERIMENT = Exercise(
@@ -692,7 +714,6 @@ def experiment(claim):
             "things: attention computes L² scores, all of them at once.",
         },
     ),
-    properties=(Property('One of "A", "B" and "C" is asked for, as a string.', one_of_three),),
     hints=(
         "Ask of each experiment: if the claim were wrong, would I see it here? And could something "
         "else have made the same picture?",
@@ -703,6 +724,7 @@ def experiment(claim):
     ),
     insight="Sections 1.7 to 1.9 ran these five. You can now read somebody else's curve "
     "and ask what was held still.",
+    comes_back="Chapters 5 and 7 ask the same of a trained model: which control decides?",
     code=False,
 )
 

@@ -32,12 +32,13 @@ def encode_cases(generator: Generator) -> list[Case]:
             "a corpus in which a word comes twice",
         ),
         Case(
-            (["tea", "or", "lunch", "dinner", "and"], ["tea", "and", "tea", "or", "milk"]),
+            (["tea", "or", "lunch", "dinner", "and"], ["tea", "and", "tea", "or", "milk", "tea"]),
             {"L": 5},
             "lunch and dinner are unknown",
         ),
-        Case((["life", "Life"], ["Life", "is", "is"]), {"L": 2}, "capitals"),
-        Case(([*some(6), "soup"], some(12)), {"L": 7}, "7 words, a corpus of 12"),
+        Case((["life", "Life"], ["Life", "is", "is", "is"]), {"L": 2}, "capitals"),
+        Case((["soup"], ["tea", "tea", "tea"]), {"L": 1}, "one word, unknown; a corpus of one"),
+        Case(([*some(6), "soup"], some(13)), {"L": 7}, "7 words, a corpus of 13"),
     ]
 
 
@@ -187,7 +188,7 @@ def encode(words, corpus):
 # --- 02.gradient: who learns? ----------------------------------------------------------------
 
 
-def gradient(question: str) -> float:
+def my_gradient(question: str) -> float:
     return {"a": 2.0, "b": 0.0, "c": 0.4, "d": 0.0, "e": 2.0}[question]
 
 
@@ -200,7 +201,7 @@ GRADIENT = Exercise(
     prompt="""
 The vocabulary is *and, milk, or, sugar, tea*, the sentence "tea and tea or milk" with L = 5 tokens,
 `embed` an `nn.Embedding` of 5 rows, and `X = embed(ids)`. After `backward()` all numbers in a row
-of `embed.weight.grad` are the same. `gradient(question)` returns that number, or 0 for a row that
+of `embed.weight.grad` are the same. `my_gradient(question)` returns that number, or 0 for a row that
 gets nothing.
 
 | | loss | whose row |
@@ -212,14 +213,14 @@ gets nothing.
 | e | `(F.one_hot(ids, 5).float() @ embed.weight).sum()` | *tea* |
 """,
     stub="""
-def gradient(question):
+def my_gradient(question):
     raise NotImplementedError  # fill in the answers, then delete this line
     return {"a": None, "b": None, "c": None, "d": None, "e": None}[question]
 """,
-    reference=gradient,
+    reference=my_gradient,
     cases=lambda generator: [Case((q,), note=f"question {q}") for q in "abcde"],
     mistakes=choices(
-        gradient,
+        my_gradient,
         {
             ("a", 1.0): "(a) *tea* stands there twice, and both tokens are fetched from one row. "
             "Gradients of one number add up.",
@@ -340,23 +341,24 @@ def notices(summary):
 # --- 02.lookup: a look-up is a product -------------------------------------------------------
 
 
-def look_up(ids: Tensor, table: Tensor) -> Tensor:
+def my_look_up(ids: Tensor, table: Tensor) -> Tensor:
     one_hot = F.one_hot(ids, num_classes=len(table))  # (..., L, N)
     return one_hot.to(table.dtype) @ table
 
 
 def lookup_cases(generator: Generator) -> list[Case]:
     def case(note: str, n: int, d: int, *shape: int) -> Case:
-        ids = torch.randint(1, n - 1, shape, generator=generator)
-        sizes = dict(zip(("B", "L")[-len(shape) :], shape, strict=True))
+        ids = torch.randint(1, n - 1, shape, generator=generator)  # the last row is never asked for
+        sizes = dict(zip(("A", "B", "L")[-len(shape) :], shape, strict=True))
         return Case((ids, draw(generator, n, d)), {**sizes, "N": n, "D": d}, note)
 
-    known = case("every word once", 3, 4, 2)
+    known = case("2 tokens, a table of 3 rows", 3, 4, 2)
     known.arguments[0][:] = torch.tensor([2, 0])
     return [
         known,
-        case("5 tokens, the last word of the table does not occur", 7, 4, 5),
+        case("5 tokens, the last word of the table does not occur", 7, 6, 5),
         case("a batch of 2 sentences", 6, 3, 2, 5),
+        case("two axes in front of the words", 9, 5, 2, 3, 4),
     ]
 
 
@@ -367,17 +369,18 @@ LOOKUP = Exercise(
     minutes=8,
     section="2.4",
     prompt="""
-Write `look_up(ids, table)`: fetch a row of `table` (N, D) for each id, by a matrix product with
-one-hot rows. `ids` holds whole numbers, of shape (L,) or (B, L), and the answer has shape (..., L,
-D). (Indexing gives the same and passes too; the point is to see that it is the same.)
+Write `my_look_up(ids, table)`: fetch a row of `table` (N, D) for each id, by a matrix product with
+one-hot rows. `ids` holds whole numbers, of shape (..., L), where the dots stand for a batch or for
+nothing; the answer has shape (..., L, D) and the dtype of the table. (Indexing gives the same and
+passes too; the point is to see that it is the same.)
 """,
     stub="""
-def look_up(ids, table):
+def my_look_up(ids, table):
     raise NotImplementedError
 """,
-    reference=look_up,
+    reference=my_look_up,
     cases=lookup_cases,
-    axes="B L D",
+    axes="A B L D",
     mistakes=(
         Mistake(
             "whole numbers",
@@ -440,146 +443,6 @@ def look_up(ids, table):
     ),
     insight="The gradient of this product with respect to the table is the one-hot matrix, "
     "transposed, times what comes from above: it adds each token's share to its own row.",
-)
-
-# --- 02.cosines: two faults in a similarity --------------------------------------------------
-
-
-def cosines(words: Tensor, table: Tensor) -> Tensor:
-    words = words / words.norm(dim=-1, keepdim=True)
-    table = table / table.norm(dim=-1, keepdim=True)
-    return words @ table.mT
-
-
-def cosine_cases(generator: Generator) -> list[Case]:
-    def case(note: str, length: int, n: int, d: int, scale: float = 1.0) -> Case:
-        loud = scale ** torch.arange(n, dtype=torch.float64)[:, None]
-        arguments = (draw(generator, length, d), draw(generator, n, d) * loud)
-        return Case(arguments, {"L": length, "N": n, "D": d}, note)
-
-    return [
-        case("2 words, a table of 3", 2, 3, 4),
-        case("5 words, a table of 7", 5, 7, 4),
-        case("rows of very different lengths", 3, 6, 5, scale=10.0),
-    ]
-
-
-COSINES = Exercise(
-    id="02.cosines",
-    title="Two faults in a similarity",
-    level=2,
-    minutes=10,
-    section="2.9",
-    prompt="""
-`cosines(words, table)` compares each row of `words` (L, D) with each row of `table` (N, D): the
-answer (L, N) holds their cosines. Two of the three lines below hold a fault each. Repair them.
-""",
-    stub="""
-def cosines(words, table):
-    raise NotImplementedError  # repair the lines below, then delete this one
-    words = words / words.norm(dim=0, keepdim=True)
-    table = table / table.norm()
-    return words @ table.mT
-""",
-    reference=cosines,
-    cases=cosine_cases,
-    axes="L N",
-    mistakes=(
-        Mistake(
-            "unrepaired",
-            lambda words, table: (
-                words / words.norm(dim=0, keepdim=True) @ (table / table.norm()).mT
-            ),
-            "Both faults are still there. In each of the first two lines ask: which vectors have "
-            "length 1 now?",
-        ),
-        Mistake(
-            "columns of words",
-            lambda words, table: (
-                words / words.norm(dim=0, keepdim=True) @ F.normalize(table, dim=-1).mT
-            ),
-            "The second line is right now. The first still makes the *columns* of `words` one "
-            "long: a word is a row.",
-        ),
-        Mistake(
-            "whole table",
-            lambda words, table: F.normalize(words, dim=-1) @ (table / table.norm()).mT,
-            "The first line is right now. The second still divides the whole table by one number, "
-            "so long rows stay longer than short ones.",
-        ),
-        Mistake(
-            "columns of both",
-            lambda words, table: F.normalize(words, dim=0) @ F.normalize(table, dim=0).mT,
-            "Both lines make columns one long, as the first did before. A word is a row: its "
-            "length is a sum over the last axis.",
-        ),
-        Mistake(
-            "one number for each",
-            lambda words, table: words / words.norm() @ (table / table.norm()).mT,
-            "Each matrix was divided by one number, as the table was before. Every row needs its "
-            "own length.",
-        ),
-        Mistake(
-            "no keepdim",
-            lambda words, table: words / words.norm(dim=-1) @ (table / table.norm(dim=-1)).mT,
-            "The axis is right. The lengths have shape (L,), and broadcasting lines that up with "
-            "the columns: keep their axis, so that each row meets its own length.",
-        ),
-        Mistake(
-            "dot products",
-            lambda words, table: words @ table.mT,
-            "These are plain dot products: the wrong lengths are gone, and the right ones are "
-            "missing.",
-        ),
-        Mistake(
-            "one side only",
-            lambda words, table: words @ F.normalize(table, dim=-1).mT,
-            "Only the rows of the table have length 1. The cosine divides by both lengths.",
-        ),
-        Mistake(
-            "other side only",
-            lambda words, table: F.normalize(words, dim=-1) @ table.mT,
-            "Only the rows of `words` have length 1. The cosine divides by both lengths.",
-        ),
-        Mistake(
-            "squared lengths",
-            lambda words, table: (
-                words
-                / words.square().sum(-1, keepdim=True)
-                @ (table / table.square().sum(-1, keepdim=True)).mT
-            ),
-            "You divided by the squared lengths. The root is missing.",
-        ),
-        Mistake(
-            "sum of the numbers",
-            lambda words, table: (
-                words
-                / words.abs().sum(-1, keepdim=True)
-                @ (table / table.abs().sum(-1, keepdim=True)).mT
-            ),
-            "You divided by the sums of the absolute values. The length in the cosine is the root "
-            "of the sum of squares.",
-        ),
-        Mistake(
-            "words with words",
-            lambda words, table: F.normalize(words, dim=-1) @ F.normalize(words, dim=-1).mT,
-            "The words are compared with each other. Each has to meet the rows of the table.",
-        ),
-    ),
-    properties=(
-        Property(
-            "A cosine lies between −1 and 1, and one of yours does not.",
-            lambda answer, case: bool(answer.abs().max() < 1 + 1e-6),
-        ),
-    ),
-    hints=(
-        "Print `words.norm(dim=0).shape` for words of shape (2, 4). How many lengths should there "
-        "be?",
-        "A row's length adds up over the columns, `dim=-1`; `keepdim=True` lets it divide its row.",
-        "The second line is to be written like the first, once that is right.",
-    ),
-    insight="Neither fault changes a shape, and the numbers stayed between −1 and 1: only rows of "
-    "different length give them away.",
 )
 
 # --- 02.merge: one step of byte pair encoding ------------------------------------------------
@@ -792,5 +655,90 @@ def merge_step(corpus):
     "vocabulary. It never asks what a word means.",
 )
 
+# --- 02.experiment: does a summary notice the order? -----------------------------------------
+
+Summary = Callable[[Tensor], Tensor]
+
+
+def notices_order(summary: Summary) -> bool:
+    X = torch.randn(5, 3, dtype=torch.float64)
+    answers = [summary(X[list(order)]) for order in itertools.permutations(range(5))]
+    return not all(torch.allclose(answer, answers[0]) for answer in answers)
+
+
+SUMMARIES: dict[str, Summary] = {
+    "the sum of the rows": lambda X: X.sum(0),
+    "the largest number of each column": lambda X: X.amax(0),
+    "the columns, each sorted": lambda X: X.sort(0).values,
+    "the first row": lambda X: X[0],
+    "the last row": lambda X: X[-1],
+    "the row in the middle": lambda X: X[len(X) // 2],
+    "how far neighbours differ, added up": lambda X: (X[1:] - X[:-1]).abs().sum(0),
+    "each row times the next, in a circle, added up": lambda X: (X * X.roll(1, 0)).sum(0),
+    "the mean, and a thousandth of the first row": lambda X: X.mean(0) + X[0] / 1000,
+    "all rows, one after the other": lambda X: X.flatten(),
+    "the second number of the first row": lambda X: X[0, 1:2],
+}
+SEES: dict[tuple[str, bool], str] = {
+    ("the sum of the rows", True): "A sum forgets the order. But its last bits may differ: ask "
+    "whether two answers are close, not whether they are equal. And give both sentences the very "
+    "same rows.",
+    ("the largest number of each column", True): "The largest number is the same in any order. Do "
+    "both of your sentences consist of the same rows, bit by bit?",
+    ("the columns, each sorted", True): "A column that is sorted does not say how it was sorted "
+    "before. Do both of your sentences consist of the same rows?",
+    ("the first row", False): "This one is the first row, no more. Your experiment never moved "
+    "the first row, or moved it where an equal one stood.",
+    ("the last row", False): "This one is the last row, no more. Your experiment never moved the "
+    "last row, or moved it where an equal one stood.",
+    ("the row in the middle", False): "This one is the row in the middle. Turn a sentence around, "
+    "and the middle stays where it is: one reordering is not enough.",
+    ("how far neighbours differ, added up", False): "Read backwards, a sentence has the same "
+    "neighbours. Try other orders than that one.",
+    ("each row times the next, in a circle, added up", False): "In a circle of three everybody is "
+    "everybody's neighbour, and a larger one looks the same turned on or turned around. Take more "
+    "rows, and mix them.",
+    ("the mean, and a thousandth of the first row", False): "This one whispers: a thousandth of "
+    "the first row is in it. Rounding is much smaller than that, so your tolerance can be, too.",
+    ("all rows, one after the other", False): "Here all rows are, one after the other, so any "
+    "swap shows. Do the rows of your sentence differ?",
+    ("the second number of the first row", False): "This one reads a single number, the second of "
+    "the first row. Let all numbers of your sentence differ, and give each row several.",
+}
+
+EXPERIMENT = Exercise(
+    id="02.experiment",
+    title="An experiment that cannot be fooled",
+    level=3,
+    minutes=15,
+    section="2.10",
+    prompt="""
+You have predicted what a summary still knows. Now find out, for summaries that you cannot see.
+Write `notices_order(summary)`. You are given a function: `summary(X)` takes an embedded sentence of
+your own making, `X` of shape (L, D) with L ≥ 2, and returns a tensor of some shape. Call it as
+often as you like. Return `True` if it gives different answers for two sentences that have the same
+rows in different orders, and `False` if it never does. What differs by rounding alone is the same.
+""",
+    stub="""
+def notices_order(summary):
+    raise NotImplementedError
+""",
+    reference=notices_order,
+    cases=lambda generator: [Case((f,), note=name) for name, f in SUMMARIES.items()],
+    mistakes=choices(
+        notices_order, {(SUMMARIES[name], said): tells for (name, said), tells in SEES.items()}
+    ),
+    hints=(
+        "One reordering that changes nothing proves little. Which could go unnoticed: a swap of "
+        "two rows, turning the sentence around?",
+        "Make a sentence in which no accident helps: five random rows. Then try every order.",
+        "`itertools.permutations(range(5))` gives all orders, `X[list(order)]` the rows in one of "
+        "them, and `torch.allclose` compares up to rounding.",
+    ),
+    insight="Turning the sentence around, the first experiment that comes to mind, misses three "
+    "of these eight. Finding nothing is worth as much as the chance you had to find something.",
+    code=False,
+)
+
 CHAPTER = "2. Words to vectors"
-EXERCISES = (ENCODE, GRADIENT, ORDER, LOOKUP, COSINES, MERGE)
+EXERCISES = (ENCODE, GRADIENT, ORDER, LOOKUP, MERGE, EXPERIMENT)

@@ -5,8 +5,18 @@ from collections.abc import Callable
 import torch
 from torch import Generator, Tensor
 
-from attnbook.exercises.exercise import Case, Exercise, Mistake, choices, draw
-from attnbook.heads import merge_heads, split_heads
+from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw
+from attnbook.exercises.slips import (
+    AXES,
+    OUTPUT,
+    SCALES,
+    SCORES,
+    WEIGHTS,
+    Family,
+    Head,
+    root_of,
+)
+from attnbook.heads import MultiHeadAttention, merge_heads, split_heads
 
 # --- 04.shapes: predict the shapes -----------------------------------------------------------
 
@@ -22,6 +32,16 @@ def shapes(what: str, B: int, L: int, D: int, H: int, Dk: int, Dv: int) -> tuple
         "w_o": (H * Dv, D),
         "output": (B, L, D),
     }[what]
+
+
+def shapes_computed(what: str, B: int, L: int, D: int, H: int, Dk: int, Dv: int) -> tuple[int, ...]:
+    x, w_o = torch.zeros(B, L, D), torch.zeros(H * Dv, D)
+    query, key, value = (split_heads(x @ torch.zeros(D, H * d), H) for d in (Dk, Dk, Dv))
+    weights = query @ key.mT
+    context = weights @ value
+    concat = merge_heads(context)
+    made = {"query": query, "weights": weights, "context": context, "concat": concat}
+    return (made | {"w_o": w_o, "output": concat @ w_o})[what].shape
 
 
 def shape_cases(generator: Generator) -> list[Case]:
@@ -98,11 +118,27 @@ def shapes(what, B, L, D, H, Dk, Dv):
             "heads is left.",
         },
     ),
+    properties=(
+        Property(
+            "Each sentence goes its own way through the layer, so the batch stands in front of "
+            "every tensor. Only a matrix that is learned has no B.",
+            lambda answer, case: (
+                (answer[:1] == (case.arguments[1],)) == (case.arguments[0] != "w_o")
+            ),
+        ),
+        Property(
+            "Between the split and the merge there is an axis that says which head, and after the "
+            "merge there is none. How many axes is that?",
+            lambda answer, case: len(answer) == len(shapes(*case.arguments)),
+        ),
+    ),
+    comes_back="Chapter 5 has two lengths, Lq and Lk: one axis of the weights becomes another.",
     hints=(
         "Everything inside a head has the axis H right behind B, and ends in a matrix.",
         "query ends in (L, Dk), weights in (L, L), context in (L, Dv). The merge puts H beside Dv.",
         "concat is (B, L, H · Dv); w_o has to make D from H · Dv.",
     ),
+    others=(shapes_computed,),
     insight="Inside the heads D occurs nowhere, and outside them Dk and Dv do not. Only the four "
     "matrices know both.",
     code=False,
@@ -111,13 +147,18 @@ def shapes(what, B, L, D, H, Dk, Dv):
 # --- 04.count: what does a layer cost? -------------------------------------------------------
 
 
-def parameters(d_model: int, n_heads: int, bias: bool) -> int:
+def my_parameters(d_model: int, n_heads: int, bias: bool) -> int:
     matrix = d_model * d_model
     return 4 * (matrix + d_model if bias else matrix)
 
 
+def parameters_of_a_layer(d_model: int, n_heads: int, bias: bool) -> int:
+    layer = MultiHeadAttention(d_model, n_heads, bias=bias)
+    return sum(p.numel() for p in layer.parameters())
+
+
 def count_cases(generator: Generator) -> list[Case]:
-    sizes = ((6, 2, False), (6, 2, True), (12, 4, True), (12, 1, True), (768, 12, True))
+    sizes = ((6, 2, False), (10, 5, True), (12, 3, True), (14, 1, False), (768, 12, True))
     return [
         Case((d, h, bias), {"D": d, "H": h}, f"d_model {d}, n_heads {h}, bias {bias}")
         for d, h, bias in sizes
@@ -135,15 +176,16 @@ COUNT = Exercise(
     minutes=5,
     section="4.9",
     prompt="""
-Write `parameters(d_model, n_heads, bias)`: how many numbers `MultiHeadAttention` learns, W_O
+Write `my_parameters(d_model, n_heads, bias)`: how many numbers `MultiHeadAttention` learns, W_O
 included. All heads together are as wide as the model; `bias` says whether each of its linear layers
-has one. Answer with a whole number, without building the layer.
+has one. Answer with a whole number. (Building the layer and counting passes too; the point is a
+formula.)
 """,
     stub="""
-def parameters(d_model, n_heads, bias):
+def my_parameters(d_model, n_heads, bias):
     raise NotImplementedError
 """,
-    reference=parameters,
+    reference=my_parameters,
     cases=count_cases,
     mistakes=(
         Mistake(
@@ -153,7 +195,7 @@ def parameters(d_model, n_heads, bias):
         ),
         Mistake(
             "heads of full width",
-            lambda d, h, bias: h * parameters(d, h, bias),
+            lambda d, h, bias: h * my_parameters(d, h, bias),
             "You gave each head matrices of full width. A head is only d_model / n_heads wide, and "
             "what is multiplied by the number of heads was divided by it before.",
         ),
@@ -196,6 +238,22 @@ def parameters(d_model, n_heads, bias):
             "You counted three biases. W_O has one as well.",
         ),
         Mistake(
+            "a bias of the batch",
+            lambda d, h, bias: 4 * d * d + (4 if bias else 0),
+            "Each bias counted as one number. It is added to a row of d_model numbers, and has as "
+            "many.",
+        ),
+        Mistake(
+            "D for D²",
+            lambda d, h, bias: 4 * d + (4 * d if bias else 0),
+            "You counted 4 · D. A matrix has rows and columns: D · D numbers.",
+        ),
+        Mistake(
+            "three in one",
+            lambda d, h, bias: 3 * d * d + (3 * d if bias else 0) + d,
+            "Of W_O you counted the bias only. It is a matrix like the other three.",
+        ),
+        Mistake(
             "a bias per head",
             lambda d, h, bias: 4 * (d * d + (h * d if bias else 0)),
             "You gave each head a bias of full width. A bias has one number per column, and the "
@@ -207,6 +265,8 @@ def parameters(d_model, n_heads, bias):
         "Four matrices of the same size. A bias has one number for each column.",
         "4 · D², and with a bias 4 · D more.",
     ),
+    others=(parameters_of_a_layer,),
+    comes_back="Chapter 8 adds two larger matrices to each layer; there most parameters are.",
     insight="`n_heads` is an argument that the answer does not use. Heads are a way to cut, not "
     "something more to learn.",
 )
@@ -285,6 +345,7 @@ def which_head(question):
         "both maps.",
         "In (d) only head 1 is left. How much does its row of 它 give to 苹果?",
     ),
+    comes_back="Chapter 12 cuts heads out of a trained model and looks at what breaks.",
     insight="One job can be done twice, and then cutting one head shows nothing. Where it is done "
     "once, as in (d), the cut breaks it.",
     code=False,
@@ -297,16 +358,22 @@ def split(x: Tensor, n_heads: int) -> Tensor:
     return x.unflatten(-1, (n_heads, -1)).transpose(-2, -3)
 
 
+def split_one_by_one(x: Tensor, n_heads: int) -> Tensor:
+    width = x.size(-1) // n_heads
+    return torch.stack([x[..., h * width : (h + 1) * width] for h in range(n_heads)], dim=-3)
+
+
 def split_cases(generator: Generator) -> list[Case]:
     def case(note: str, n_heads: int, d_k: int, *sizes: int) -> Case:
-        names = dict(zip(("B", "L")[-len(sizes) :], sizes, strict=True))
+        names = dict(zip(("A", "B", "L")[-len(sizes) :], sizes, strict=True))
         x = draw(generator, *sizes, n_heads * d_k)
         return Case((x, n_heads), {**names, "H": n_heads, "Dk": d_k}, note)
 
     return [
         case("3 words of width 8, 2 heads", 2, 4, 3),
-        case("5 words of width 6, 3 heads", 3, 2, 5),
-        case("a batch of 2: 5 words of width 12, 3 heads", 3, 4, 2, 5),
+        case("4 words of width 15, 3 heads", 3, 5, 4),
+        case("a batch of 2: 5 words of width 12, 4 heads", 4, 3, 2, 5),
+        case("two axes in front of the words", 5, 6, 2, 3, 4),
         case("a single head", 1, 4, 2, 3),
     ]
 
@@ -318,10 +385,10 @@ SPLIT = Exercise(
     minutes=8,
     section="4.6",
     prompt="""
-Write `split(x, n_heads)` without calling the library's `split_heads`. `x` has shape (..., L, D) and
-D is divisible by `n_heads`; the dots stand for a batch, or for nothing. The answer has shape
-(..., H, L, Dk) with Dk = D/H: head 0 gets the first Dk columns of every word, head 1 the next Dk,
-and so on.
+Write `split(x, n_heads)`. `x` has shape (..., L, D), and D is divisible by `n_heads`, or H; the dots
+stand for a batch, for any number of axes, or for none. The answer has shape (..., H, L, Dk) with
+Dk = D/H: head 0 gets the first Dk columns of every word, head 1 the next Dk, and so on. (Calling
+the library's `split_heads` passes too; the point is to see how it is done.)
 """,
     stub="""
 def split(x, n_heads):
@@ -329,7 +396,7 @@ def split(x, n_heads):
 """,
     reference=split,
     cases=split_cases,
-    axes="B H L Dk",
+    axes="A B H L Dk",
     mistakes=(
         Mistake(
             "view for transpose",
@@ -379,6 +446,23 @@ def split(x, n_heads):
             "batch. Count from the end.",
         ),
         Mistake(
+            "pieces of every second width",
+            lambda x, n_heads: x.unflatten(-1, (-1, n_heads)).transpose(-2, -3),
+            "You cut each row into Dk pieces of H numbers. It is H pieces of Dk: the heads come "
+            "first when the last axis is cut.",
+        ),
+        Mistake(
+            "the last head first",
+            lambda x, n_heads: split(x, n_heads).flip(-3),
+            "Your heads stand in the wrong order: head 0 has the last columns.",
+        ),
+        Mistake(
+            "axes 1 and 2",
+            lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(1, 2),
+            "You swapped axes 1 and 2. That is right for a batch, and for a single sentence it "
+            "swaps heads and columns. Count from the end.",
+        ),
+        Mistake(
             "heads in front of the batch",
             lambda x, n_heads: torch.stack(x.chunk(n_heads, dim=-1)),
             "Your heads stand in front of everything. With a batch they belong behind it, right "
@@ -390,6 +474,8 @@ def split(x, n_heads):
         "`x.unflatten(-1, (n_heads, -1))` is (..., L, H, Dk).",
         "Then `.transpose(-2, -3)`.",
     ),
+    others=(split_one_by_one,),
+    comes_back="In chapter 10 cutting is what makes long sequences fit: by length, then.",
     insight="No number was multiplied. A head is nothing but a few neighbouring columns.",
 )
 
@@ -401,9 +487,14 @@ def mix(contexts: Tensor, w_o: Tensor) -> Tensor:
     return concat @ w_o
 
 
+def mix_as_a_sum(contexts: Tensor, w_o: Tensor) -> Tensor:
+    blocks = w_o.split(contexts.size(-1))
+    return sum(contexts[..., h, :, :] @ block for h, block in enumerate(blocks))
+
+
 def mix_cases(generator: Generator) -> list[Case]:
     def case(note: str, d: int, *sizes: int) -> Case:
-        names = dict(zip(("B", "H", "L", "Dv")[-len(sizes) :], sizes, strict=True))
+        names = dict(zip(("A", "B", "H", "L", "Dv")[-len(sizes) :], sizes, strict=True))
         w_o = draw(generator, sizes[-3] * sizes[-1], d)
         return Case((draw(generator, *sizes), w_o), {**names, "D": d}, note)
 
@@ -411,6 +502,7 @@ def mix_cases(generator: Generator) -> list[Case]:
         case("2 heads, 3 words", 5, 2, 3, 4),
         case("3 heads, 5 words", 4, 3, 5, 2),
         case("a batch of 2", 7, 2, 3, 5, 4),
+        case("two axes in front of the heads", 8, 2, 3, 4, 6, 5),
     ]
 
 
@@ -427,7 +519,8 @@ MIX = Exercise(
     prompt="""
 Write `mix(contexts, w_o)`: what the heads found, merged and multiplied by W_O. `contexts` has shape
 (..., H, L, Dv), `w_o` (H · Dv, D), and the answer (..., L, D). The first Dv rows of `w_o` belong to
-head 0, the next Dv to head 1, and so on. Do it without the library's `merge_heads`.
+head 0, the next Dv to head 1, and so on. The dots stand for a batch, for any number of axes, or for
+none. (The library's `merge_heads` does half of it; try without.)
 """,
     stub="""
 def mix(contexts, w_o):
@@ -435,7 +528,7 @@ def mix(contexts, w_o):
 """,
     reference=mix,
     cases=mix_cases,
-    axes="B L D",
+    axes="A B L D",
     mistakes=(
         Mistake(
             "reshaped",
@@ -485,6 +578,23 @@ def mix(contexts, w_o):
             "H · Dv wide.",
         ),
         Mistake(
+            "axes counted from the front",
+            lambda contexts, w_o: contexts.transpose(0, 1).flatten(-2) @ w_o,
+            "You swapped axes 0 and 1. That is right without a batch; with one, axis 0 is the "
+            "batch. Count from the end.",
+        ),
+        Mistake(
+            "axes 1 and 2",
+            lambda contexts, w_o: contexts.transpose(1, 2).flatten(-2) @ w_o,
+            "You swapped axes 1 and 2. That is right for a batch, and wrong without one and with "
+            "two. Count from the end.",
+        ),
+        Mistake(
+            "W_O transposed",
+            lambda contexts, w_o: contexts.transpose(-2, -3).flatten(-2) @ w_o.mT,
+            "You transposed W_O. Its rows already meet the columns of the concat, H · Dv of each.",
+        ),
+        Mistake(
             "one block for all",
             lambda contexts, w_o: contexts.sum(-3) @ w_o[: contexts.size(-1)],
             "You added the heads first and multiplied by the first block. Each head has a block "
@@ -497,6 +607,8 @@ def mix(contexts, w_o):
         "by side.",
         "`contexts.transpose(-2, -3).flatten(-2) @ w_o`.",
     ),
+    others=(mix_as_a_sum,),
+    comes_back="In chapter 12 that is how the part of a single head is measured.",
     insight="The same is a sum over heads, each through its own block. So a head can be taken out "
     "by setting Dv rows of W_O to 0.",
 )
@@ -513,6 +625,19 @@ def multi_head(
     return concat @ w_o
 
 
+def multi_head_by_hand(
+    x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor, n_heads: int
+) -> Tensor:
+    width = x.size(-1) // n_heads
+    output = torch.zeros_like(x)
+    for h in range(n_heads):
+        own = slice(h * width, (h + 1) * width)
+        query, key, value = x @ w_q[:, own], x @ w_k[:, own], x @ w_v[:, own]
+        weights = torch.softmax(query @ key.transpose(1, 2) * width**-0.5, dim=-1)
+        output = output + weights @ value @ w_o[own]
+    return output
+
+
 def repair_cases(generator: Generator) -> list[Case]:
     def case(note: str, b: int, length: int, d: int, n_heads: int) -> Case:
         matrices = (draw(generator, d, d) / d**0.5 for _ in range(4))
@@ -521,57 +646,42 @@ def repair_cases(generator: Generator) -> list[Case]:
         return Case((x, *matrices, n_heads), sizes, note)
 
     return [
-        case("3 words of width 8, 2 heads", 1, 3, 8, 2),
-        case("a batch of 2: 5 words of width 12, 3 heads", 2, 5, 12, 3),
-        case("4 words of width 6, a single head", 3, 4, 6, 1),
+        case("3 words of width 10, 2 heads", 1, 3, 10, 2),
+        case("a batch of 2: 5 words of width 18, 3 heads", 2, 5, 18, 3),
+        case("4 words of width 7, a single head", 3, 4, 7, 1),
     ]
-
-
-def merged(context: Tensor) -> Tensor:
-    return merge_heads(context)
 
 
 def reshaped(context: Tensor) -> Tensor:
     return context.reshape(context.size(0), context.size(-2), -1)
 
 
-def faulty(
-    scale: bool = False,
-    merge: Callable[[Tensor], Tensor] = merged,
-    last: Callable[[Tensor, Tensor], Tensor] = torch.matmul,
-) -> Callable[..., Tensor]:
-    """The layer, right unless a wrong line is given; `scale` divides by the model's width."""
-
-    def layer(
-        x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor, n_heads: int
-    ) -> Tensor:
-        query, key, value = (split_heads(x @ w, n_heads) for w in (w_q, w_k, w_v))
-        width = x.size(-1) if scale else query.size(-1)
-        weights = (query @ key.mT / width**0.5).softmax(dim=-1)
-        return last(merge(weights @ value), w_o)
-
-    return layer
-
-
-def concat_alone(concat: Tensor, w_o: Tensor) -> Tensor:
+def alone(concat: Tensor, w_o: Tensor) -> Tensor:
     return concat
-
-
-def own_split(cut: Callable[[Tensor, int], Tensor]) -> Callable[..., Tensor]:
-    """The layer with another way to cut, and the merge that belongs to the right one."""
-
-    def layer(
-        x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor, n_heads: int
-    ) -> Tensor:
-        query, key, value = (cut(x @ w, n_heads) for w in (w_q, w_k, w_v))
-        weights = (query @ key.mT / query.size(-1) ** 0.5).softmax(dim=-1)
-        return merge_heads(weights @ value) @ w_o
-
-    return layer
 
 
 def cut_by_view(x: Tensor, n_heads: int) -> Tensor:
     return x.view(x.size(0), n_heads, x.size(1), -1)
+
+
+BY_D = Head(scores=lambda query, key: root_of(query.size(-1) * query.size(-3), query, key))
+
+
+def layer(
+    head: Head = Head(),  # noqa: B008  frozen
+    merge: Callable[[Tensor], Tensor] = merge_heads,
+    last: Callable[[Tensor, Tensor], Tensor] = torch.matmul,
+    cut: Callable[[Tensor, int], Tensor] = split_heads,
+) -> Callable[..., Tensor]:
+    """The layer, right unless a wrong line is given."""
+
+    def wrong(
+        x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor, n_heads: int
+    ) -> Tensor:
+        query, key, value = (cut(x @ w, n_heads) for w in (w_q, w_k, w_v))
+        return last(merge(head(query, key, value)), w_o)
+
+    return wrong
 
 
 REPAIR = Exercise(
@@ -599,95 +709,107 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
     mistakes=(
         Mistake(
             "nothing repaired",
-            faulty(True, reshaped, concat_alone),
+            layer(BY_D, reshaped, alone),
             "All three faults are still there. Start from the end: one of the four matrices is "
             "never used.",
         ),
         Mistake(
             "only W_O repaired",
-            faulty(True, reshaped),
+            layer(BY_D, reshaped),
             "W_O is there now. But does a row of your concat hold one word of all heads? And over "
             "which width does a head's dot product add up?",
         ),
         Mistake(
             "only the merge repaired",
-            faulty(True, last=concat_alone),
+            layer(BY_D, last=alone),
             "The merge is right now. One of the matrices is not used yet, and the root is of "
             "another width than the dot product's.",
         ),
         Mistake(
             "only the scale repaired",
-            faulty(False, reshaped, concat_alone),
+            layer(merge=reshaped, last=alone),
             "The scale is right now. One of the matrices is not used yet, and the concat is made "
             "by a reshape that moves no number.",
         ),
         Mistake(
             "scaled by the model's width",
-            faulty(True),
+            layer(BY_D),
             "You still divide by √D. A head's query is D/H wide, and its dot products add up over "
-            "that: `q.size(-1)`.",
+            "that.",
         ),
         Mistake(
             "merged by a reshape",
-            faulty(merge=reshaped),
+            layer(merge=reshaped),
             "`reshape` makes the right shape and moves no number: your rows hold several words of "
             "one head. The axis of the heads has to go back behind the words first.",
         ),
         Mistake(
+            "merged with heads taking turns",
+            layer(merge=turns),
+            "In your concat the heads take turns: the first number of each, then the second of "
+            "each. W_O expects the whole of head 0, then the whole of head 1.",
+        ),
+        Mistake(
             "no W_O",
-            faulty(last=concat_alone),
+            layer(last=alone),
             "All that is missing is W_O. Without it each head only reaches its own columns of "
             "the output.",
         ),
         Mistake(
             "W_O transposed",
-            faulty(last=lambda concat, w_o: concat @ w_o.T),
+            layer(last=lambda concat, w_o: concat @ w_o.T),
             "You transposed W_O. It is square, so nothing is raised; here it is multiplied as it "
             "is, like the other three.",
         ),
         Mistake(
             "W_O in front",
-            lambda x, w_q, w_k, w_v, w_o, n_heads: faulty(last=concat_alone)(
+            lambda x, w_q, w_k, w_v, w_o, n_heads: layer(last=alone)(
                 x @ w_o, w_q, w_k, w_v, w_o, n_heads
             ),
             "You multiplied the input by W_O. It comes last, and mixes what the heads have found.",
         ),
         Mistake(
-            "scaled by the number of heads",
-            lambda x, w_q, w_k, w_v, w_o, n_heads: multi_head(
-                x, w_q * (x.size(-1) / n_heads**2) ** 0.5, w_k, w_v, w_o, n_heads
-            ),
-            "You divided by √H. What sets the spread of a dot product is the width of a query.",
-        ),
-        Mistake(
-            "scale gone",
-            lambda x, w_q, w_k, w_v, w_o, n_heads: multi_head(
-                x, w_q * (x.size(-1) // n_heads) ** 0.5, w_k, w_v, w_o, n_heads
-            ),
-            "The wrong root is gone, and with it the scale. Divide by the root of a head's width.",
-        ),
-        Mistake(
-            "scaled by the length",
-            lambda x, w_q, w_k, w_v, w_o, n_heads: multi_head(
-                x, w_q * (x.size(-1) / n_heads / x.size(-2)) ** 0.5, w_k, w_v, w_o, n_heads
-            ),
-            "You divided by √L, the number of words. In (B, H, L, Dk) the width is axis −1, and "
-            "axis −2 counts the words.",
+            "W_O on the left",
+            layer(last=lambda concat, w_o: w_o @ concat),
+            "W_O stands on the left. Rows are words here: `concat @ w_o`, as with the other three.",
         ),
         Mistake(
             "W_O before the merge",
-            lambda x, w_q, w_k, w_v, w_o, n_heads: faulty(
-                merge=lambda context: merge_heads(context @ w_o), last=concat_alone
+            lambda x, w_q, w_k, w_v, w_o, n_heads: layer(
+                merge=lambda context: merge_heads(context @ w_o), last=alone
             )(x, w_q, w_k, w_v, w_o, n_heads),
             "You multiplied by W_O before the merge, where each head is only D/H wide. Merge "
             "first: W_O takes the pieces of all heads at once.",
         ),
         Mistake(
+            "W_V twice",
+            lambda x, w_q, w_k, w_v, w_o, n_heads: multi_head(x, w_q, w_k, w_v, w_v, n_heads),
+            "Your last product is with W_V. It has done its work in the first line; what mixes the "
+            "heads is W_O.",
+        ),
+        Mistake(
+            "one head",
+            lambda x, w_q, w_k, w_v, w_o, n_heads: multi_head(x, w_q, w_k, w_v, w_o, 1),
+            "This is one head as wide as the model: nothing was cut. Each head has its own columns "
+            "and its own map.",
+        ),
+        Mistake(
             "cut by view",
-            own_split(cut_by_view),
+            layer(cut=cut_by_view),
             "The first line was right. A `view` cuts the sentence, not the columns.",
         ),
     ),
+    slips=Family(
+        layer,
+        SCALES,
+        SCORES,
+        AXES,
+        WEIGHTS,
+        OUTPUT,
+        widths={"H": lambda x, w_q, w_k, w_v, w_o, n_heads: n_heads},
+    ),
+    others=(multi_head_by_hand,),
+    comes_back="Chapter 6 gives these lines a mask, and chapter 8 stacks six such layers.",
     hints=(
         "Three questions: which argument is never used? Over which width does the dot product of "
         "a *head* add up? What stands in a row of `concat`?",
@@ -698,5 +820,106 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
     "another implementation give them away.",
 )
 
+# --- 04.experiment: a test that finds the fault ----------------------------------------------
+
+Cut = Callable[[Tensor, int], Tensor]
+
+
+def is_right(cut: Cut) -> bool:
+    for batch in (), (2,), (2, 4):
+        x = torch.randn(*batch, 5, 21)
+        if not torch.equal(cut(x, 3), split_heads(x, 3)):
+            return False
+    return True
+
+
+def one_by_one(x: Tensor, n_heads: int) -> Tensor:
+    return torch.stack(x.chunk(n_heads, dim=-1), dim=-3)
+
+
+def by_view(x: Tensor, n_heads: int) -> Tensor:
+    return x.reshape(*x.shape[:-2], n_heads, x.size(-2), -1)
+
+
+def taking_turns(x: Tensor, n_heads: int) -> Tensor:
+    return x.unflatten(-1, (-1, n_heads)).movedim(-1, -3)
+
+
+def by_first_and_last(x: Tensor, n_heads: int) -> Tensor:
+    first, *others = x.chunk(n_heads, dim=-1)
+    return torch.stack([first, *others[-1:] * len(others)], dim=-3)
+
+
+CUTS: dict[str, Cut] = {
+    "`split_heads` itself": split_heads,
+    "the pieces one by one, then stacked": one_by_one,
+    "a `view` into (H, L, Dk)": by_view,
+    "heads that take turns among the columns": taking_turns,
+    "the last head first": lambda x, n_heads: split_heads(x, n_heads).flip(-3),
+    "the last piece for every head but head 0": by_first_and_last,
+    "axes 0 and 1 swapped": lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(0, 1),
+    "axes 1 and 2 swapped": lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(1, 2),
+    "numbers of half precision": lambda x, n_heads: split_heads(x.half(), n_heads).to(x.dtype),
+}
+FINDS: dict[tuple[str, bool], str] = {
+    ("`split_heads` itself", False): "This cut is the library's. Your test refuses it, so it asks "
+    "for something that no right cut has to do. Which line says no?",
+    ("the pieces one by one, then stacked", False): "This cut is right, and is made of copies in "
+    "another place of the memory. Compare the numbers, not how they lie.",
+    ("a `view` into (H, L, Dk)", True): "This is section 4.6's `view`: the shape is right, and "
+    "going back by `view` gives x again. Look at which numbers each head has.",
+    ("heads that take turns among the columns", True): "These heads take turns: head 0 has the "
+    "columns 0, H, 2H. Shapes and reordered words are as they should be; compare the columns.",
+    ("the last head first", True): "Here the heads stand in the wrong order. Each is as it should "
+    "be, so it takes more than a look at the set of pieces, or at equal columns.",
+    (
+        "the last piece for every head but head 0",
+        True,
+    ): "Head 0 is right, and so is the last; those "
+    "between have a piece that is not theirs. Two heads are too few to see that, and so is one.",
+    ("axes 0 and 1 swapped", True): "Right for a sentence, wrong for a batch: it counts axes from "
+    "the front. Did you try (..., L, D) with something in place of the dots?",
+    ("axes 1 and 2 swapped", True): "Right for a batch, wrong for a single sentence and for two "
+    "axes in front: it counts axes from the front. Try (..., L, D) with fewer and more.",
+    ("numbers of half precision", True): "The places are right, and the numbers were rounded to "
+    "three digits on the way. Small whole numbers survive that, and a test with a wide tolerance "
+    "does not see it.",
+}
+
+EXPERIMENT = Exercise(
+    id="04.experiment",
+    title="A test that finds the fault",
+    level=3,
+    minutes=15,
+    section="4.6",
+    prompt="""
+Somebody wrote `cut(x, n_heads)`, which is to do what `split_heads` does: from (..., L, D), with any
+number of axes in place of the dots, to (..., H, L, Dk), each head with its own neighbouring columns.
+Write the test: `is_right(cut)` calls it with inputs that you make, and returns `True` if nothing is
+wrong with it, `False` if you have found a fault. Nine cuts come, which you cannot see. Two are
+right. Some of the others are wrong for certain inputs only. You may use whatever the library has.
+""",
+    stub="""
+def is_right(cut):
+    raise NotImplementedError
+""",
+    reference=is_right,
+    cases=lambda generator: [Case((f,), note=name) for name, f in CUTS.items()],
+    mistakes=choices(
+        is_right, {(CUTS[name], said): tells for (name, said), tells in FINDS.items()}
+    ),
+    hints=(
+        "A test is a comparison and an input. What do you compare with? And which inputs would "
+        "hide a fault: one head, equal sizes, all ones?",
+        "`torch.equal` compares shape and numbers. Three heads at least, sizes that all differ, "
+        "random numbers.",
+        "Try shapes such as (5, 21), (2, 5, 21) and (2, 4, 5, 21), and compare with `split_heads`.",
+    ),
+    comes_back="Chapter 6 sends a mask through such a test: it moves one word and looks who notices.",
+    insight="Now you know how the cases behind these exercises are chosen: sizes that all differ, "
+    "a batch and none, numbers of which no two are equal.",
+    code=False,
+)
+
 CHAPTER = "4. Many heads"
-EXERCISES = (SHAPES, COUNT, JOBS, SPLIT, MIX, REPAIR)
+EXERCISES = (SHAPES, COUNT, JOBS, SPLIT, MIX, REPAIR, EXPERIMENT)

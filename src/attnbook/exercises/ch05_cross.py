@@ -4,9 +4,11 @@ import math
 from collections.abc import Callable
 
 import torch
+import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from attnbook.exercises.exercise import Case, Exercise, Mistake, choices, draw
+from attnbook.exercises.slips import AXES, OUTPUT, SCALES, SCORES, WEIGHTS, Family
 
 # --- 05.roles: who asks, who is asked --------------------------------------------------------
 
@@ -40,6 +42,9 @@ and values.
 | `"caption"` | a caption is written for a finished picture | caption, picture |
 | `"library"` | chapter 1: your question and ten cards | question, cards |
 | `"encode"` | an encoder reads the source, in self-attention | target, source |
+
+Write the words as they stand in the last column, such as `("target", "source")`; the same word may
+stand twice.
 """,
     stub="""
 def roles(situation):
@@ -94,30 +99,46 @@ def roles(situation):
         "In self-attention both words are the same.",
     ),
     insight="The output always has the length of those who ask: that alone tells you the roles.",
+    comes_back="Each layer of chapter 8's decoder has both kinds, one after the other.",
     code=False,
 )
 
 # --- 05.cross: the layer, by hand ------------------------------------------------------------
 
 
-def cross(x: Tensor, context: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Tensor:
+def my_cross(x: Tensor, context: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Tensor:
     query, key, value = x @ w_q, context @ w_k, context @ w_v
     weights = (query @ key.mT / math.sqrt(query.size(-1))).softmax(dim=-1)
     return weights @ value
 
 
+def cross_by_pytorch(x: Tensor, context: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Tensor:
+    return F.scaled_dot_product_attention(x @ w_q, context @ w_k, context @ w_v)
+
+
+def cross_row_by_row(x: Tensor, context: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Tensor:
+    key, value, rows = context @ w_k, context @ w_v, []
+    for i in range(x.size(-2)):
+        query = x[..., i : i + 1, :] @ w_q  # (..., 1, Dk)
+        scores = (query * key).sum(dim=-1) / w_q.size(1) ** 0.5  # (..., Lk)
+        rows.append((scores.softmax(dim=-1)[..., None] * value).sum(dim=-2))
+    return torch.stack(rows, dim=-2)
+
+
 def cross_cases(generator: Generator) -> list[Case]:
-    def case(note: str, lq: int, lk: int, *leading: int) -> Case:
-        rows = [draw(generator, *leading, n, 8) for n in (lq, lk)]
-        tables = [draw(generator, 8, width) for width in (4, 4, 6)]
-        batch = {"B": leading[0]} if leading else {}
-        return Case((*rows, *tables), {**batch, "Lq": lq, "Lk": lk, "Dv": 6}, note)
+    def case(note: str, lq: int, lk: int, d: int, d_k: int, d_v: int, *leading: int) -> Case:
+        rows = [draw(generator, *leading, n, d) for n in (lq, lk)]
+        matrices = [draw(generator, d, width) / d**0.5 for width in (d_k, d_k, d_v)]
+        batch = dict(zip(("A", "B")[-len(leading) :], leading, strict=True)) if leading else {}
+        sizes = {**batch, "Lq": lq, "Lk": lk, "D": d, "Dk": d_k, "Dv": d_v}
+        return Case((*rows, *matrices), sizes, note)
 
     return [
-        case("2 rows ask 3", 2, 3),
-        case("5 rows ask 7", 5, 7),
-        case("a batch of 2", 5, 7, 2),
-        case("1 row asks 9", 1, 9),
+        case("2 rows ask 3", 2, 3, 7, 5, 4),
+        case("6 rows ask 8", 6, 8, 9, 3, 5),
+        case("a batch of 2", 4, 9, 8, 6, 5, 2),
+        case("two axes in front of the rows", 5, 4, 6, 10, 7, 2, 3),
+        case("1 row asks 9", 1, 9, 5, 7, 6),
     ]
 
 
@@ -139,16 +160,19 @@ CROSS = Exercise(
     minutes=8,
     section="5.3",
     prompt="""
-Write `cross(x, context, w_q, w_k, w_v)`: `x` (..., Lq, D) asks, `context` (..., Lk, D) is asked.
-The matrices are w_q (D, Dk), w_k (D, Dk), w_v (D, Dv); the answer is (..., Lq, Dv). No mask.
+Write `my_cross(x, context, w_q, w_k, w_v)`, one head of cross-attention with its scale and without a
+mask: `x` (..., Lq, D) asks, `context` (..., Lk, D) is asked. The matrices are w_q (D, Dk), w_k
+(D, Dk), w_v (D, Dv), and rows are multiplied with them: `x @ w_q`. The answer is (..., Lq, Dv); the
+dots stand for a batch, for any number of axes, or for none.
 """,
     stub="""
-def cross(x, context, w_q, w_k, w_v):
+def my_cross(x, context, w_q, w_k, w_v):
     raise NotImplementedError
 """,
-    reference=cross,
+    reference=my_cross,
     cases=cross_cases,
-    axes="B Lq Dv",
+    axes="A B Lq Dv",
+    others=(cross_row_by_row, cross_by_pytorch),
     mistakes=(
         Mistake(
             "self-attention",
@@ -180,30 +204,37 @@ def cross(x, context, w_q, w_k, w_v):
             "to the same row of the context.",
         ),
         Mistake(
-            "no scale",
-            lambda x, context, w_q, w_k, w_v: (
-                ((x @ w_q) @ (context @ w_k).mT).softmax(-1) @ (context @ w_v)
-            ),
-            "The scores are not divided by √Dk.",
+            "matrices exchanged",
+            lambda x, context, w_q, w_k, w_v: my_cross(x, context, w_k, w_q, w_v),
+            "W_Q and W_K have changed places. They have one shape, so nothing is raised: W_Q "
+            "belongs to those who ask.",
         ),
         Mistake(
-            "scaled by the model's width",
-            lambda x, context, w_q, w_k, w_v: (
-                ((x @ w_q) @ (context @ w_k).mT / math.sqrt(x.size(-1))).softmax(-1)
-                @ (context @ w_v)
-            ),
-            "You divided by √D, the width of x. The dot products add up over the width of the "
-            "projected queries, Dk.",
+            "W_Q twice",
+            lambda x, context, w_q, w_k, w_v: my_cross(x, context, w_q, w_q, w_v),
+            "The keys were made with W_Q. The context has a matrix of its own for being found: "
+            "W_K.",
         ),
         Mistake(
-            "over the queries",
-            lambda x, context, w_q, w_k, w_v: (
-                ((x @ w_q) @ (context @ w_k).mT / math.sqrt(w_q.size(-1))).softmax(-2)
-                @ (context @ w_v)
+            "not projected",
+            lambda x, context, w_q, w_k, w_v: F.scaled_dot_product_attention(
+                x, context, context @ w_v
             ),
-            "Softmax ran over those who ask. Each query shares out one whole among the rows of the "
-            "context: the last axis.",
+            "The rows were compared as they are. Query and key come first: x through W_Q, the "
+            "context through W_K.",
         ),
+    ),
+    slips=Family(
+        lambda head: lambda x, context, w_q, w_k, w_v: head(x @ w_q, context @ w_k, context @ w_v),
+        SCALES,
+        SCORES,
+        AXES,
+        WEIGHTS,
+        OUTPUT,
+        widths={
+            "D": lambda x, context, w_q, w_k, w_v: x.size(-1),
+            "Dv": lambda x, context, w_q, w_k, w_v: w_v.size(-1),
+        },
     ),
     hints=(
         "Three projections. Which two belong to the same sequence, and why?",
@@ -211,6 +242,7 @@ def cross(x, context, w_q, w_k, w_v):
         "After the three projections it is the equation of chapter 3, unchanged.",
     ),
     insight="One word differs from self-attention, twice: `context` for `x`.",
+    comes_back="Chapter 8's decoder asks the encoder in these three lines.",
 )
 
 # --- 05.align: read an alignment off the weights ---------------------------------------------
@@ -220,14 +252,19 @@ def align(weights: Tensor) -> Tensor:
     return weights.mean(dim=1).argmax(dim=-1)
 
 
+def align_word_by_word(weights: Tensor) -> Tensor:
+    summed = sum(weights[:, h] for h in range(weights.size(1)))  # (B, Lq, Lk)
+    return torch.stack([torch.stack([row.argmax() for row in rows]) for rows in summed])
+
+
 def align_cases(generator: Generator) -> list[Case]:
     def case(note: str, *sizes: int) -> Case:
         names = dict(zip(("B", "H", "Lq", "Lk"), sizes, strict=True))
         return Case(((2 * draw(generator, *sizes)).softmax(-1),), names, note)
 
     return [
-        case("one sentence, 2 heads", 1, 2, 3, 4),
-        case("2 sentences, 3 heads", 2, 3, 5, 7),
+        case("one sentence, 2 heads", 1, 2, 3, 5),
+        case("3 sentences, 4 heads", 3, 4, 6, 7),
         case("6 heads", 2, 6, 5, 9),
         case("more queries than keys", 2, 3, 8, 4),
     ]
@@ -241,8 +278,8 @@ ALIGN = Exercise(
     section="5.6",
     prompt="""
 Somebody wants, for each word that asks, the place in the source that gets the most weight in the
-mean of the heads. The function below runs. Repair it. `weights` is (B, H, Lq, Lk), the answer
-(B, Lq), whole numbers between 0 and Lk − 1.
+mean of the heads. The line below does not give it: repair it. `weights` is (B, H, Lq, Lk), the
+answer (B, Lq), a tensor of whole numbers between 0 and Lk − 1.
 """,
     stub="""
 def align(weights):
@@ -258,6 +295,57 @@ def align(weights):
             lambda weights: weights.argmax(dim=-2).mean(dim=1),
             "PyTorch refuses to take the mean of places, and rightly: half-way between word 2 and "
             "word 6 is no word. Take the mean of the weights first.",
+        ),
+        Mistake(
+            "mean of places, cut off",
+            lambda weights: weights.argmax(dim=-1).double().mean(dim=1).long(),
+            "This is the mean of the heads' places, its fraction cut off. Half-way between word 2 "
+            "and word 6 is a word nobody looked at: take the mean of the weights first.",
+        ),
+        Mistake(
+            "mean of places, with a fraction",
+            lambda weights: weights.argmax(dim=-1).double().mean(dim=1),
+            "This is the mean of the heads' places: 3.5 is no word, and neither is what lies "
+            "between 2 and 6. Take the mean of the weights first.",
+        ),
+        Mistake(
+            "a vote",
+            lambda weights: weights.argmax(dim=-1).mode(dim=1).values,
+            "Here each head has a vote, however undecided it is. The mean of the weights is asked "
+            "for: it counts how sure each head is.",
+        ),
+        Mistake(
+            "heads kept",
+            lambda weights: weights.argmax(dim=-1),
+            "Each head still has a place of its own. One place for each word is asked for: take "
+            "the mean of the heads' weights first.",
+        ),
+        Mistake(
+            "mean over the words that ask",
+            lambda weights: weights.mean(dim=2).argmax(dim=-1),
+            "Axis 2 is the words that ask: you averaged those. The heads are axis 1.",
+        ),
+        Mistake(
+            "place in the whole map",
+            lambda weights: weights.mean(dim=1).flatten(1).argmax(dim=-1),
+            "One place for a whole map: the largest of all its weights. Each word that asks has a "
+            "row, and a largest weight in it.",
+        ),
+        Mistake(
+            "the smallest",
+            lambda weights: weights.mean(dim=1).argmin(dim=-1),
+            "That is where each word looks least.",
+        ),
+        Mistake(
+            "counted from 1",
+            lambda weights: weights.mean(dim=1).argmax(dim=-1) + 1,
+            "Your places are counted from 1. The first word of the source is word 0.",
+        ),
+        Mistake(
+            "product of the heads",
+            lambda weights: weights.prod(dim=1).argmax(dim=-1),
+            "The heads' weights were multiplied, so one head that does not look vetoes the others. "
+            "Their mean is asked for.",
         ),
         Mistake(
             "mean of places",
@@ -297,7 +385,10 @@ def align(weights):
         "First one map per sentence: the mean over the heads, (B, Lq, Lk).",
         "Then the place of the largest weight in each row: `argmax(dim=-1)`.",
     ),
-    insight="The mean can look where no head looked. Chapter 12 comes back to that.",
+    others=(align_word_by_word,),
+    insight="The mean can look where no head looked most. Look at each head before you average.",
+    comes_back="Chapter 9 reads the alignment of a whole translator so, and chapter 12 asks how "
+    "far such a map may be believed.",
 )
 
 # --- 05.cost: count the multiplications ------------------------------------------------------
@@ -311,10 +402,15 @@ def multiplications(Lq: int, Lk: int, D: int, Dc: int, Dk: int, Dv: int) -> int:
 
 
 def cost_cases(generator: Generator) -> list[Case]:
-    sizes = [torch.randperm(30, generator=generator)[:6].add(2).tolist() for _ in range(4)]
+    drawn = [torch.randperm(30, generator=generator)[:6].add(3).tolist() for _ in range(4)]
     return [
-        Case(tuple(s), note=f"Lq, Lk, D, Dc, Dk, Dv = {s}") for s in ([2, 3, 4, 5, 6, 7], *sizes)
+        Case(tuple(s), note=f"Lq, Lk, D, Dc, Dk, Dv = {s}") for s in ([3, 5, 7, 11, 13, 17], *drawn)
     ]
+
+
+def products_counted(Lq: int, Lk: int, D: int, Dc: int, Dk: int, Dv: int) -> int:
+    products = [(Lq, D, Dk), (Lk, Dc, Dk), (Lk, Dc, Dv), (Lq, Dk, Lk), (Lq, Lk, Dv)]
+    return sum(rows * inner * columns for rows, inner, columns in products)
 
 
 COST = Exercise(
@@ -327,7 +423,7 @@ COST = Exercise(
 How many multiplications does one head of cross-attention take? Count the three projections, the
 scores, and the mixing of the values; leave out the scale and the softmax. X is (Lq, D), the context
 (Lk, Dc), W_Q (D, Dk), W_K (Dc, Dk), W_V (Dc, Dv). A product of an (a, b) and a (b, c) matrix takes
-a·b·c multiplications. Return a whole number.
+a·b·c multiplications. Return a whole number. (One head has no W_O.)
 """,
     stub="""
 def multiplications(Lq, Lk, D, Dc, Dk, Dv):
@@ -351,6 +447,51 @@ def multiplications(Lq, Lk, D, Dc, Dk, Dv):
             "no mixing",
             lambda Lq, Lk, D, Dc, Dk, Dv: Lq * D * Dk + Lk * Dc * (Dk + Dv) + Lq * Lk * Dk,
             "The weights still have to be multiplied with the values: (Lq, Lk) times (Lk, Dv).",
+        ),
+        Mistake(
+            "no scores",
+            lambda Lq, Lk, D, Dc, Dk, Dv: Lq * D * Dk + Lk * Dc * (Dk + Dv) + Lq * Lk * Dv,
+            "Projections and mixing are right. Before it, every query has to meet every key: "
+            "(Lq, Dk) times (Dk, Lk).",
+        ),
+        Mistake(
+            "additions too",
+            lambda Lq, Lk, D, Dc, Dk, Dv: 2 * multiplications(Lq, Lk, D, Dc, Dk, Dv),
+            "Exactly twice as much: you counted the additions, too. Multiplications are asked for.",
+        ),
+        Mistake(
+            "softmax and scale too",
+            lambda Lq, Lk, D, Dc, Dk, Dv: multiplications(Lq, Lk, D, Dc, Dk, Dv) + Lq * Lk,
+            "Lq·Lk too many: one for each score. The scale and the softmax are to be left out.",
+        ),
+        Mistake(
+            "W_O too",
+            lambda Lq, Lk, D, Dc, Dk, Dv: multiplications(Lq, Lk, D, Dc, Dk, Dv) + Lq * Dv * D,
+            "You led the output back to the width D, by a W_O. One head ends with its mixture.",
+        ),
+        Mistake(
+            "no projection of the values",
+            lambda Lq, Lk, D, Dc, Dk, Dv: Lq * D * Dk + Lk * Dc * Dk + Lq * Lk * (Dk + Dv),
+            "The context is projected twice: to keys, and to values. One of the two is missing.",
+        ),
+        Mistake(
+            "values from those who ask",
+            lambda Lq, Lk, D, Dc, Dk, Dv: (
+                Lq * D * Dk + Lk * Dc * Dk + Lq * D * Dv + Lq * Lk * (Dk + Dv)
+            ),
+            "You made the values from X. Keys and values both come from the context: Lk rows, Dc "
+            "wide.",
+        ),
+        Mistake(
+            "sizes of the matrices",
+            lambda Lq, Lk, D, Dc, Dk, Dv: D * Dk + Dc * Dk + Dc * Dv + Lq * Lk * (Dk + Dv),
+            "You counted the numbers in the three matrices. Each row of X or of the context is "
+            "multiplied with all of them.",
+        ),
+        Mistake(
+            "square in the context",
+            lambda Lq, Lk, D, Dc, Dk, Dv: Lq * D * Dk + Lk * Dc * (Dk + Dv) + Lk * Lk * (Dk + Dv),
+            "You counted Lk² scores, as if the context asked itself. Here Lq rows meet Lk.",
         ),
         Mistake(
             "keys projected once per query",
@@ -381,6 +522,8 @@ def multiplications(Lq, Lk, D, Dc, Dk, Dv):
         "X W_Q is (Lq, D)(D, Dk): Lq·D·Dk. The context has two such products, with Dc.",
         "Q Kᵀ takes Lq·Lk·Dk, and A V takes Lq·Lk·Dv.",
     ),
+    others=(products_counted,),
+    comes_back="Chapter 10 makes the term with Lq·Lk smaller, and counts again.",
     insight="Only two of the five terms hold Lq·Lk: the bill for length. The other three are why a "
     "short prompt is cheap to look at, however large the picture.",
 )
@@ -392,6 +535,11 @@ def maps(weights: Tensor, height: int, width: int) -> Tensor:
     return weights.mT.unflatten(-1, (height, width))
 
 
+def map_by_map(weights: Tensor, height: int, width: int) -> Tensor:
+    words = [weights[:, :, j].reshape(-1, height, width) for j in range(weights.size(2))]
+    return torch.stack(words, dim=1)
+
+
 def map_cases(generator: Generator) -> list[Case]:
     def case(note: str, batch: int, height: int, width: int, words: int) -> Case:
         weights = draw(generator, batch, height * width, words).softmax(-1)
@@ -400,9 +548,9 @@ def map_cases(generator: Generator) -> list[Case]:
 
     return [
         case("a picture of 2 by 3 patches, 4 words", 1, 2, 3, 4),
-        case("2 pictures of 3 by 5 patches, 4 words", 2, 3, 5, 4),
+        case("3 pictures of 4 by 5 patches, 7 words", 3, 4, 5, 7),
         case("a tall picture", 2, 7, 3, 5),
-        case("as many words as the picture is wide and high", 7, 2, 3, 6),
+        case("as many words as patches", 5, 2, 3, 6),
     ]
 
 
@@ -451,6 +599,29 @@ def maps(weights, height, width):
             "means: words before height and width.",
         ),
         Mistake(
+            "words in front of the batch",
+            lambda weights, height, width: weights.unflatten(1, (height, width)).movedim(-1, 0),
+            "Your words stand in front of the batch. First comes which picture, then which word.",
+        ),
+        Mistake(
+            "upside down",
+            lambda weights, height, width: maps(weights, height, width).flip(-2),
+            "Your pictures stand on their heads. The first patches are the top row, row 0.",
+        ),
+        Mistake(
+            "lit up",
+            lambda weights, height, width: (
+                maps(weights, height, width) / weights.amax(1)[..., None, None]
+            ),
+            "Each map was divided by its largest weight. The weights are asked for as they are.",
+        ),
+        Mistake(
+            "one map for all words",
+            lambda weights, height, width: weights.sum(-1).unflatten(-1, (height, width)),
+            "All words were added up, and each patch shares out one whole: your map is all ones. "
+            "One map per word is asked for.",
+        ),
+        Mistake(
             "shared out per word",
             lambda weights, height, width: weights.mT.softmax(-1).unflatten(-1, (height, width)),
             "You took another softmax, over the patches. The weights are asked for as they are: a "
@@ -462,8 +633,110 @@ def maps(weights, height, width):
         "Swapping axes moves numbers; cutting an axis does not. Swap first.",
         "`weights.mT` is (B, Lk, height·width). `unflatten(-1, ...)` cuts the last axis.",
     ),
+    others=(map_by_map,),
+    comes_back="Chapter 12 draws such maps for every head of a model.",
     insight="The same slip waits in every multi-head layer: `view` where `transpose` was meant.",
 )
 
+# --- 05.experiment: choose the control -------------------------------------------------------
+
+CLAIMS = ("task", "pairs", "word", "luck", "new", "needed")
+
+
+def control(claim: str) -> str:
+    return {"task": "B", "pairs": "C", "word": "A", "luck": "B", "new": "C", "needed": "A"}[claim]
+
+
+EXPERIMENT = Exercise(
+    id="05.experiment",
+    title="Which control decides?",
+    level=3,
+    minutes=10,
+    section="5.7",
+    prompt="""
+The map of a trained translator shows its large weights where the right Chinese words stand. Six
+claims are made about it, or about the painter, each with three experiments. `control(claim)` gets
+the word in front of a claim and returns `"A"`, `"B"` or `"C"`: the one experiment that can show the
+claim to be wrong if it is wrong.
+
+`"task"`: *training made the map; it was not there from the start.*
+- A: train the model twice as long and read the map again
+- B: read the map of the same model before its first step
+- C: read the map on a hundred more sentences
+
+`"pairs"`: *the map comes from which sentence translates which, not from the sentences themselves.*
+- A: train with the Chinese words of each sentence in another order
+- B: train with half as many pairs
+- C: train with the Chinese sentences dealt out at random among the translations
+
+`"word"`: *the model finds 苹果 by what it is, not by where it stands.*
+- A: read the map on sentences in which 苹果 stands first, in the middle, last
+- B: read the map on sentences in which another food stands in the place of 苹果
+- C: read the map on a hundred sentences of one order
+
+`"luck"`: *any start leads there.*
+- A: many more sentences in the exam
+- B: other random starts, all of them counted
+- C: other random starts, the best map of them
+
+`"new"`: *the model can look at pairs of words that it never met together.*
+- A: an exam on sentences of training, in another order
+- B: an exam on new sentences, drawn like those of training
+- C: an exam on tastes and foods that training kept apart
+
+`"needed"`: *the painter needs to look: that is why its picture is right.*
+- A: give every patch the same mixture of the prompt, and compare the pictures
+- B: lay map and picture side by side and see whether they agree
+- C: paint another scene with the same prompt
+""",
+    stub="""
+def control(claim):
+    raise NotImplementedError  # fill in the answers, then delete this line
+    first = {"task": "", "pairs": "", "word": ""}
+    then = {"luck": "", "new": "", "needed": ""}
+    return (first | then)[claim]
+""",
+    reference=control,
+    cases=lambda generator: [Case((c,), note=f'control("{c}")') for c in CLAIMS],
+    mistakes=choices(
+        control,
+        {
+            ("task", "A"): "task: longer training shows how the map goes on. Whether it was there "
+            "at the start, nobody has looked.",
+            ("task", "C"): "task: more sentences make you surer of what the map is now. The claim "
+            "is about where it comes from: what has to be changed or taken away?",
+            ("pairs", "A"): "pairs: in another order a sentence still belongs to its translation, "
+            "and the model knows no places. What the claim calls the cause is untouched.",
+            ("pairs", "B"): "pairs: half as many pairs are still pairs. The map may get worse, and "
+            "you would not know why.",
+            ("word", "B"): "word: here the place holds still and the word changes. If the weight "
+            "stays, that is bad for the claim; if it goes, no 苹果 was there to be found.",
+            ("word", "C"): "word: in one order, word and place say the same. A model that looks at "
+            "the third word always would do as well.",
+            ("luck", "A"): "luck: more sentences test the same trained model. The start is what "
+            "may have been lucky.",
+            ("luck", "C"): "luck: the best of many starts shows that *some* start leads there. "
+            "That was known.",
+            ("new", "A"): "new: the words of these sentences did meet in training.",
+            ("new", "B"): "new: a new sentence may consist of pairs that are all old. What has to "
+            "be new is the pair.",
+            ("needed", "B"): "needed: two things that agree need not be cause and effect. Take "
+            "away the looking and keep the rest.",
+            ("needed", "C"): "needed: another scene is painted right too, by the same looking. "
+            "What would the picture be without it?",
+        },
+    ),
+    hints=(
+        "What does the claim call the cause? The experiment has to change that, and nothing else.",
+        "Imagine the claim is wrong. In which of the three would you then see something else?",
+        "Two claims need something taken away: training, or looking. One needs something torn "
+        "apart, one something moved, one something kept back, and one more throws of the dice.",
+    ),
+    comes_back="Chapter 7 asks the same of models that read longer texts than they were trained on.",
+    insight="An untrained model, a shuffled one, several starts, pairs kept back: these four "
+    "stand beside every map in this book, and are missing beside most maps elsewhere.",
+    code=False,
+)
+
 CHAPTER = "5. Two sequences"
-EXERCISES = (ROLES, CROSS, ALIGN, COST, MAPS)
+EXERCISES = (ROLES, CROSS, ALIGN, COST, MAPS, EXPERIMENT)

@@ -7,6 +7,7 @@ import torch
 from torch import Generator, Tensor
 
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw
+from attnbook.positions import sinusoids
 
 # --- 07.order: what a shuffle does -----------------------------------------------------------
 
@@ -737,5 +738,134 @@ def move(p, angles):
     "positions (chapter 11) run this very function on queries and keys.",
 )
 
+# --- 07.experiment: place or distance? -------------------------------------------------------
+
+Scores = Callable[[Tensor], Tensor]
+
+
+def knows(scores: Scores) -> str:
+    word = torch.randn(8, dtype=torch.float64)
+    s = scores(word.expand(12, 8))  # one word, twelve times: what differs is not the words
+    if torch.allclose(s, s[0, 0].expand(12, 12)):
+        return "nothing"
+    return "distance" if torch.allclose(s[1:, 1:], s[:-1, :-1]) else "place"
+
+
+W_Q, W_K = draw(Generator().manual_seed(7), 2, 8, 8)
+TABLE = draw(Generator().manual_seed(8), 256, 8)
+FIRST = TABLE * (torch.arange(256)[:, None] == 0)
+
+
+def compared(x: Tensor, places: Tensor) -> Tensor:
+    rows = x.double() + places[: len(x)]
+    return rows @ W_Q @ (rows @ W_K).T
+
+
+def waves(x: Tensor) -> Tensor:
+    return sinusoids(torch.arange(len(x)), 8)
+
+
+def shaw(x: Tensor) -> Tensor:
+    nearby = TABLE[steps(len(x)).clamp(-3, 3) + 3]  # (L, L, D)
+    return compared(x, 0 * TABLE) + torch.einsum("id,ijd->ij", x.double() @ W_Q, nearby)
+
+
+def above_the_smallest(x: Tensor) -> Tensor:
+    scores = compared(x, 0 * TABLE)
+    return scores - scores.amin(-1, keepdim=True)
+
+
+SCORES: dict[str, Scores] = {
+    "words alone": lambda x: compared(x, 0 * TABLE),
+    "words alone, above the smallest of a row": above_the_smallest,
+    "learned rows, added to the words": lambda x: compared(x, TABLE),
+    "sinusoids, added to the words": lambda x: compared(x, waves(x)),
+    "sinusoids, compared without matrices": lambda x: (x + waves(x)) @ (x + waves(x)).T,
+    "a learned row for the first place alone": lambda x: compared(x, FIRST),
+    "Shaw's vector for each distance": shaw,
+    "a number for each distance": lambda x: (
+        compared(x, 0 * TABLE) + TABLE[:, 0][steps(len(x)) % 256]
+    ),
+    "minus the distance, left as right": lambda x: compared(x, 0 * TABLE) - steps(len(x)).abs(),
+    "a number for distances from 4 on": lambda x: compared(x, 0 * TABLE) + (steps(len(x)) > 3),
+}
+NO_PLACE = "Nothing but words is compared here. If your numbers differ, so did the words: let them "
+FOUND: dict[tuple[str, str], str] = {
+    ("words alone", "place"): NO_PLACE + "all be equal, or follow each to its new place.",
+    ("words alone", "distance"): NO_PLACE + "be the same wherever you compare two scores.",
+    ("words alone, above the smallest of a row", "place"): "What is subtracted from a row comes "
+    "from its words. Shuffle them, and rows and columns are shuffled along.",
+    ("words alone, above the smallest of a row", "distance"): "What is subtracted from a row comes "
+    "from its words, not from where they stand. Does anything change if all words are equal?",
+    ("learned rows, added to the words", "nothing"): "Each place adds a row of its own here. Move "
+    "a word, and its scores change: did your experiment move one?",
+    ("learned rows, added to the words", "distance"): "Each place has a row of its own, and two "
+    "pairs of places at one distance have different scores. Did you compare two such pairs?",
+    ("sinusoids, added to the words", "nothing"): "Sinusoids are added here. With equal words in "
+    "all places, do all scores stay equal?",
+    ("sinusoids, added to the words", "distance"): "Encodings are added to the words and go "
+    "through W_Q and W_K with them. Move a pair of words along: the distance stays, the scores "
+    "change.",
+    ("sinusoids, compared without matrices", "nothing"): "Sinusoids are added here. With equal "
+    "words in all places, do all scores stay equal?",
+    ("sinusoids, compared without matrices", "distance"): "Encodings compared with encodings know "
+    "the distance alone (section 7.5). But words are compared with encodings, too: you cannot see "
+    "that with words of zeros.",
+    ("a learned row for the first place alone", "nothing"): "Only the first place is marked here. "
+    "Whoever leaves the first word where it is, or does not look at it, cannot notice.",
+    ("a learned row for the first place alone", "distance"): "Only the first place is marked here, "
+    "so pairs that begin there differ from pairs as far apart elsewhere. Look at row 0, too.",
+    ("Shaw's vector for each distance", "nothing"): "Here a query meets a vector for the distance. "
+    "Words of zeros make queries of zeros, and those ask for no distance.",
+    ("Shaw's vector for each distance", "place"): "Move two words along together, and their score "
+    "stays. What your experiment saw change were the words, or what is near.",
+    ("a number for each distance", "nothing"): "Each distance adds a number here. With equal "
+    "words in all places, do all scores stay equal?",
+    ("a number for each distance", "place"): "Each distance adds its number, wherever the two "
+    "words stand. Compare two pairs of equal words at one distance, at different places.",
+    ("minus the distance, left as right", "nothing"): "Here the distance itself is subtracted. If "
+    "you turn a sentence around, all distances stay: try other orders.",
+    ("minus the distance, left as right", "place"): "The distance is subtracted, the place has no "
+    "say: move two words along together.",
+    ("a number for distances from 4 on", "nothing"): "Words nearer than four places are compared "
+    "by themselves alone here. Was your sentence long enough?",
+    ("a number for distances from 4 on", "place"): "Far words get a number more, however far and "
+    "wherever. Compare two pairs of equal words at one distance, at different places.",
+}
+
+EXPERIMENT = Exercise(
+    id="07.experiment",
+    title="Place or distance?",
+    level=3,
+    minutes=15,
+    section="7.11",
+    prompt="""
+A layer came without a description. You get the part of it that makes scores: `scores(x)` takes rows
+of your own making, `x` of shape (L, 8), L at most 256, and returns the (L, L) scores. What does it
+know of where the words stand? Write `knows(scores)`: call it as often as you like and return
+ `"nothing"` if only the words count, `"distance"` if it also counts how far apart two words
+stand and on which side, but not where, and `"place"` if it counts where they stand. Ten such parts
+come.
+""",
+    stub="""
+def knows(scores):
+    raise NotImplementedError
+""",
+    reference=knows,
+    cases=lambda generator: [Case((f,), note=name) for name, f in SCORES.items()],
+    mistakes=choices(knows, {(SCORES[name], said): tells for (name, said), tells in FOUND.items()}),
+    hints=(
+        "Keep the words still while you change places. What is the simplest sentence in which no "
+        "score can differ because of its words?",
+        "Twelve times the same random word. If all scores are equal, nothing is known. If not: on "
+        "which lines through the (L, L) scores is the distance the same?",
+        "`torch.allclose(s[1:, 1:], s[:-1, :-1])` asks whether each score equals the one a step "
+        "further along the diagonal.",
+    ),
+    insight="Words of zeros would have taken Shaw's layer for blind and sinusoids for distances. "
+    "Hold still what you do not ask about, but do not take it away.",
+    code=False,
+)
+
 CHAPTER = "7. Positions"
-EXERCISES = (ORDER, ENCODE, DISTANCE, REPAIR, LONGER, MOVE)
+EXERCISES = (ORDER, ENCODE, DISTANCE, REPAIR, LONGER, MOVE, EXPERIMENT)
