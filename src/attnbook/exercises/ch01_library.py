@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw
-from attnbook.exercises.slips import AXES, OUTPUT, SCALES, SCORES, WEIGHTS, Family, Head
+from attnbook.exercises.slips import OUTPUT, SCORES, WEIGHTS, Family, Head
 
 # --- 01.lookup: one question to the library --------------------------------------------------
 
@@ -28,7 +28,7 @@ def lookup_by_loops(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
 
 
 def lookup_cases(generator: Generator) -> list[Case]:
-    sizes = ((3, 2, 4), (10, 7, 5), (6, 9, 1), (1, 5, 3))
+    sizes = ((3, 5, 6), (10, 7, 2), (6, 11, 1), (1, 3, 4))
     return [
         Case(
             (draw(generator, dk), draw(generator, lk, dk), draw(generator, lk, dv)),
@@ -413,7 +413,7 @@ def cosine_cases(generator: Generator) -> list[Case]:
         return Case(arguments, {"Lq": lq, "Lk": lk, "Dk": dk}, note)
 
     return [
-        case("2 questions to 4 books", 2, 4, 3),
+        case("2 questions to 5 books", 2, 5, 3),
         case("3 questions to 10 books", 3, 10, 7),
         case("cards that whisper and cards that shout", 7, 5, 6, scale=8.0),
         case("one question", 1, 3, 5),
@@ -609,6 +609,12 @@ def lookups(queries, keys, values):
             "itself.",
         ),
         Mistake(
+            "the books ask",
+            lambda q, k, v: (k @ q.T / math.sqrt(k.size(1))).softmax(1) @ v,
+            "What meets the values is (Lk, Lq). Do the books ask the questions, or were the "
+            "weights turned around? Row i belongs to query i: (Lq, Lk).",
+        ),
+        Mistake(
             "added up over the questions",
             lambda q, k, v: (lookups(q, k, v)).sum(0),
             "The reports of all questions were added up to one. Each query gets a report of its "
@@ -617,9 +623,7 @@ def lookups(queries, keys, values):
     ),
     slips=Family(
         lambda head: lambda queries, keys, values: head(queries, keys, values),
-        SCALES,
         SCORES,
-        AXES,
         WEIGHTS,
         OUTPUT,
         widths={"Dv": lambda queries, keys, values: values.size(-1)},

@@ -18,6 +18,12 @@ def encode(words: list[str], corpus: list[str]) -> Tensor:
     return torch.tensor([number.get(word, len(number)) for word in words])
 
 
+def encode_by_counting(words: list[str], corpus: list[str]) -> Tensor:
+    known = set(corpus)
+    smaller = {word: sum(other < word for other in known) for word in known}
+    return torch.tensor([smaller.get(word, len(known)) for word in words])
+
+
 def encode_cases(generator: Generator) -> list[Case]:
     pool = "tea milk sugar and Life is short or sweet no".split()
 
@@ -63,6 +69,14 @@ def distinct(corpus: list[str]) -> list[str]:
 def new_ids(words: list[str], corpus: list[str]) -> Tensor:
     number = {word: i for i, word in enumerate(distinct(corpus))}
     return torch.tensor([number.setdefault(word, len(number)) for word in words])
+
+
+def rises(ids: Tensor, words: list[str], corpus: list[str]) -> bool:
+    """Whether the known words have ids in their alphabetical order."""
+    if ids.shape != (len(words),):
+        return True  # something else is wrong
+    known = sorted({(w, int(i)) for w, i in zip(words, ids, strict=True) if w in corpus})
+    return all(one[1] < other[1] for one, other in itertools.pairwise(known))
 
 
 ENCODE = Exercise(
@@ -128,6 +142,14 @@ def encode(words, corpus):
             "is free?",
         ),
         Mistake(
+            "unknown is the length of the corpus",
+            lambda words, corpus: torch.tensor(
+                [distinct(corpus).index(w) if w in corpus else len(corpus) for w in words]
+            ),
+            "Unknown words got the number of words in the corpus, repeated ones too. The first "
+            "free id is the number of *different* words.",
+        ),
+        Mistake(
             "counted from 1",
             numbering(distinct, unknown=lambda number: len(number) + 1, first=1),
             "You counted from 1. A table's rows are counted from 0: your row 0 is never used.",
@@ -143,6 +165,29 @@ def encode(words, corpus):
             lambda words, corpus: encode([w.lower() for w in words], [w.lower() for w in corpus]),
             "You took the capitals away. Here *Life* and *life* are two words, and only one of "
             "them may be known.",
+        ),
+        Mistake(
+            "sorted backwards",
+            numbering(lambda corpus: sorted(set(corpus), reverse=True)),
+            "Your words are sorted from the end of the alphabet. `sorted` as it is goes from the "
+            "beginning.",
+        ),
+        Mistake(
+            "vocabulary of both",
+            lambda words, corpus: encode(words, words + corpus),
+            "You made the vocabulary of the corpus and the sentence, so no word is unknown. It is "
+            "fixed before the sentence comes.",
+        ),
+        Mistake(
+            "ids of the corpus",
+            lambda words, corpus: encode(corpus, corpus),
+            "These are the ids of the corpus. The corpus makes the vocabulary; the ids of `words` "
+            "are asked for.",
+        ),
+        Mistake(
+            "sorted ids",
+            lambda words, corpus: encode(words, corpus).sort().values,
+            "The ids are right, but sorted. Each stands where its word stands in the sentence.",
         ),
         Mistake(
             "vocabulary of the sentence",
@@ -176,6 +221,15 @@ def encode(words, corpus):
             "token too.",
         ),
     ),
+    properties=(
+        Property(
+            "Words that come later in `sorted` have larger ids, and yours have not: a set alone "
+            "has no order.",
+            lambda answer, case: rises(answer, *case.arguments),
+        ),
+    ),
+    others=(encode_by_counting,),
+    comes_back="Chapter 9 encodes two languages so, with ids more for the ends of sentences.",
     hints=(
         "Three steps: remove repetitions, sort, number. Then look up each word.",
         "A dictionary's `.get(word, default)` returns the default for a word that is not in it.",
@@ -201,8 +255,8 @@ GRADIENT = Exercise(
     prompt="""
 The vocabulary is *and, milk, or, sugar, tea*, the sentence "tea and tea or milk" with L = 5 tokens,
 `embed` an `nn.Embedding` of 5 rows, and `X = embed(ids)`. After `backward()` all numbers in a row
-of `embed.weight.grad` are the same. `my_gradient(question)` returns that number, or 0 for a row that
-gets nothing.
+of `embed.weight.grad` are the same. `my_gradient(question)` returns that number; for a row that
+gets nothing it is 0.
 
 | | loss | whose row |
 |:--|:--|:--|
@@ -222,29 +276,38 @@ def my_gradient(question):
     mistakes=choices(
         my_gradient,
         {
-            ("a", 1.0): "(a) *tea* stands there twice, and both tokens are fetched from one row. "
+            ("a", 1.0): "*tea* stands there twice, and both tokens are fetched from one row. "
             "Gradients of one number add up.",
-            ("a", 5.0): "(a) Five tokens are in the sum, but only those that were fetched from "
+            ("a", 5.0): "Five tokens are in the sum, but only those that were fetched from "
             "this row move with it.",
-            ("a", 0.4): "(a) `sum` divides by nothing. You have answered (c).",
-            ("b", 1.0): "(b) No token of the sentence was fetched from the row of *sugar*: if it "
+            ("a", 0.0): "Two of the five tokens are *tea*: their row is in the sum.",
+            ("a", 0.4): "`sum` divides by nothing. You have answered (c).",
+            ("b", 1.0): "No token of the sentence was fetched from the row of *sugar*: if it "
             "changes, X does not.",
-            ("b", 0.2): "(b) The sentence does not share its gradient among all words of the "
+            ("b", 0.2): "The sentence does not share its gradient among all words of the "
             "vocabulary. Who is absent learns nothing.",
-            ("c", 2.0): "(c) The mean over the tokens divides by their number before the sum is "
-            "taken.",
-            ("c", 1.0): "(c) A mean has a slope of 1/L for each token. How many tokens are *tea*?",
-            ("c", 0.2): "(c) That is what one token gets, 1/5. *tea* stands there twice.",
-            ("c", 0.5): "(c) You divided by the 4 different words. `mean(0)` divides by the number "
+            ("c", 2.0): "The mean over the tokens divides by their number before the sum is taken.",
+            ("c", 1.0): "A mean has a slope of 1/L for each token. How many tokens are *tea*?",
+            ("c", 0.2): "That is what one token gets, 1/5. *tea* stands there twice.",
+            ("c", 0.0): "The mean of *tea*'s column moves if its row does: by a fifth for each "
+            "token.",
+            ("c", 0.1): "A fifth for each token. Then `sum` adds up over the columns: it "
+            "divides by nothing.",
+            ("c", 0.5): "You divided by the 4 different words. `mean(0)` divides by the number "
             "of tokens.",
-            ("d", 2.0): "(d) The first part is detached: cut off from its table, it changes the "
+            ("d", 2.0): "The first part is detached: cut off from its table, it changes the "
             "loss and teaches nothing.",
-            ("d", 1.0): "(d) `X[1]` is one row of X, counted from 0. Which word stands there?",
-            ("d", 3.0): "(d) The detached part sends nothing back, and row 1 of X, counted from 0, "
+            ("d", 1.0): "`X[1]` is one row of X, counted from 0. Which word stands there?",
+            ("d", 0.2): "Nothing is divided here, and row 1 of X is another word.",
+            ("d", 3.0): "The detached part sends nothing back, and row 1 of X, counted from 0, "
             "is another word.",
-            ("e", 1.0): "(e) The one-hot matrix has two rows with a 1 at *tea*. Both fetch, and "
+            ("e", 1.0): "The one-hot matrix has two rows with a 1 at *tea*. Both fetch, and "
             "both send back.",
-            ("e", 0.0): "(e) The ids carry no gradient, but `embed.weight` does: it is the second "
+            ("e", 0.4): "`sum` divides by nothing. How many of the one-hot rows have their 1 "
+            "at *tea*?",
+            ("e", 5.0): "Five rows are multiplied with the table, but only those with a 1 at "
+            "*tea* move with its row.",
+            ("e", 0.0): "The ids carry no gradient, but `embed.weight` does: it is the second "
             "factor of the product.",
         },
     ),
@@ -254,6 +317,7 @@ def my_gradient(question):
         "back: which?",
         "The gradient counts the tokens of a word. (e) is (a), written as a product.",
     ),
+    comes_back="Section 2.10 has a word with two meanings: both pull at its one row.",
     insight="A row learns as often as its word is read. That is why rare words have poor rows, and "
     "why (e) shows nothing new: a look-up *is* that product.",
     code=False,
@@ -298,33 +362,31 @@ def notices(summary):
     mistakes=choices(
         notices,
         {
-            ("a", "neither"): "(a) Two thirds of the one mean is *very*, and half of the other. A "
+            ("a", "neither"): "Two thirds of the one mean is *very*, and half of the other. A "
             "mean notices shares.",
-            ("a", "both"): "(a) A sum does not know in which order it was added, so neither does "
+            ("a", "both"): "A sum does not know in which order it was added, so neither does "
             "the mean.",
-            ("a", "order"): "(a) It is the other way round: a mean forgets the order. But *very* "
+            ("a", "order"): "It is the other way round: a mean forgets the order. But *very* "
             "has two thirds of the one and half of the other.",
-            ("b", "count"): "(b) The largest of three numbers does not grow if one of them stands "
+            ("b", "count"): "The largest of three numbers does not grow if one of them stands "
             "there twice.",
-            ("b", "order"): "(b) The largest of three numbers is the same in every order.",
-            ("b", "both"): "(b) You find the same largest number in any order, and however often "
+            ("b", "order"): "The largest of three numbers is the same in every order.",
+            ("b", "both"): "You find the same largest number in any order, and however often "
             "it occurs.",
-            ("c", "order"): "(c) Order yes. And how many numbers has the flattened X of three "
+            ("c", "order"): "Order yes. And how many numbers has the flattened X of three "
             "tokens, how many of two?",
-            ("c", "count"): "(c) Count yes. And `flatten` puts the first token first: swap two and "
+            ("c", "count"): "Count yes. And `flatten` puts the first token first: swap two and "
             "the numbers change places.",
-            ("c", "neither"): "(c) Nothing was added up here: all rows are there, one after the "
-            "other.",
-            ("d", "neither"): "(d) Which word comes first in each of the four sentences?",
-            ("d", "count"): "(d) Both sentences of the second pair begin with *very*. Look at how "
+            ("c", "neither"): "Nothing was added up here: all rows are there, one after the other.",
+            ("d", "neither"): "Which word comes first in each of the four sentences?",
+            ("d", "count"): "Both sentences of the second pair begin with *very*. Look at how "
             "those of the first pair begin.",
-            ("d", "both"): "(d) It sees that one sentence begins with *dog* and one with *man*. "
+            ("d", "both"): "It sees that one sentence begins with *dog* and one with *man*. "
             "But both others begin with *very*.",
-            ("e", "count"): "(e) A 1 says that a word occurs. It does not say how often.",
-            ("e", "order"): "(e) The places in this row are those of the vocabulary, not of the "
+            ("e", "count"): "A 1 says that a word occurs. It does not say how often.",
+            ("e", "order"): "The places in this row are those of the vocabulary, not of the "
             "sentence.",
-            ("e", "both"): "(e) The row holds the set of words. A set has no order and no "
-            "repetitions.",
+            ("e", "both"): "The row holds the set of words. A set has no order and no repetitions.",
         },
     ),
     hints=(
@@ -333,6 +395,7 @@ def notices(summary):
         "A sum and a maximum forget the order. Only one of the two forgets repetitions.",
         "Two notice neither, and one notices only what stands first.",
     ),
+    comes_back="The last exercise of this chapter asks it of summaries that you cannot see.",
     insight="Attention without positions is of kind (a): a mixture, in shares. That is why chapter "
     "7 has to tell it where each word stands.",
     code=False,
@@ -346,19 +409,24 @@ def my_look_up(ids: Tensor, table: Tensor) -> Tensor:
     return one_hot.to(table.dtype) @ table
 
 
+def look_up_by_comparing(ids: Tensor, table: Tensor) -> Tensor:
+    one_hot = ids[..., None] == torch.arange(len(table), device=ids.device)
+    return one_hot.to(table) @ table
+
+
 def lookup_cases(generator: Generator) -> list[Case]:
     def case(note: str, n: int, d: int, *shape: int) -> Case:
         ids = torch.randint(1, n - 1, shape, generator=generator)  # the last row is never asked for
         sizes = dict(zip(("A", "B", "L")[-len(shape) :], shape, strict=True))
         return Case((ids, draw(generator, n, d)), {**sizes, "N": n, "D": d}, note)
 
-    known = case("2 tokens, a table of 3 rows", 3, 4, 2)
+    known = case("2 tokens, a table of 3 rows", 3, 5, 2)
     known.arguments[0][:] = torch.tensor([2, 0])
     return [
         known,
         case("5 tokens, the last word of the table does not occur", 7, 6, 5),
         case("a batch of 2 sentences", 6, 3, 2, 5),
-        case("two axes in front of the words", 9, 5, 2, 3, 4),
+        case("two axes in front of the words", 11, 6, 2, 3, 5),
     ]
 
 
@@ -441,6 +509,17 @@ def my_look_up(ids, table):
         "there be?",
         "Turn them `.to(table.dtype)`; then `@ table`.",
     ),
+    others=(look_up_by_comparing,),
+    comes_back="In chapter 9 the last layer is this product turned around: rows in, words out.",
+    properties=(
+        Property(
+            "A look-up copies rows, and some row of yours is no row of the table. Was a new table "
+            "made inside?",
+            lambda answer, case: bool(
+                (answer[..., None, :] == case.arguments[1]).all(-1).any(-1).all()
+            ),
+        ),
+    ),
     insight="The gradient of this product with respect to the table is the one-hot matrix, "
     "transposed, times what comes from above: it adds each token's share to its own row.",
 )
@@ -466,6 +545,23 @@ def merge_step(corpus: Corpus) -> Corpus:
     return merged
 
 
+def merge_by_index(corpus: Corpus) -> Corpus:
+    counts: dict[Pair, int] = {}
+    for word in corpus:
+        for i in range(len(word) - 1):
+            counts[word[i], word[i + 1]] = counts.get((word[i], word[i + 1]), 0) + 1
+    left, right = max(counts, key=counts.__getitem__)
+    merged = []
+    for word in corpus:
+        pieces, i = list(word), 0
+        while i < len(pieces) - 1:
+            if pieces[i] == left and pieces[i + 1] == right:
+                pieces[i : i + 2] = [left + right]
+            i += 1
+        merged.append(pieces)
+    return merged
+
+
 def merge_cases(generator: Generator) -> list[Case]:
     def case(text: str, note: str) -> Case:
         return Case(([list(word) for word in text.split()],), note=note)
@@ -476,7 +572,7 @@ def merge_cases(generator: Generator) -> list[Case]:
     return [
         case("cold colder", "co, ol and ld are equally frequent: the first wins"),
         case("mama to too", "a pair that comes twice in a word"),
-        case("tea tea tea see bee", "a word that comes three times"),
+        case("tea tea tea see bee a", "a word that comes three times, and one of a letter"),
         case("shoe slate stone side yes", "words that end in e before words that begin with s"),
         case("aaa aaa baaaa", "a letter beside itself: merge from the left"),
         Case(
@@ -521,6 +617,12 @@ def last_of_the_best(corpus: Corpus) -> Pair:
 def alphabetical(corpus: Corpus) -> Pair:
     counts = Counter(p for word in corpus for p in itertools.pairwise(word))
     return min(p for p in counts if counts[p] == max(counts.values()))
+
+
+def back(corpus: Corpus) -> Pair:
+    """The most common pair, written backwards."""
+    left, right = most_common(corpus)
+    return right[::-1], left[::-1]
 
 
 def once_a_word(corpus: Corpus) -> Corpus:
@@ -610,6 +712,36 @@ def merge_step(corpus):
             "You merged the rarest pair. What is frequent deserves a piece of its own.",
         ),
         Mistake(
+            "merged from the right",
+            lambda corpus: [
+                [p[::-1] for p in apply([[q[::-1] for q in word[::-1]]], back(corpus))[0][::-1]]
+                for word in corpus
+            ],
+            "You merged from the right: of three equal letters the last two were joined. In each "
+            "word it goes from the left.",
+        ),
+        Mistake(
+            "counted at the beginning of words",
+            chosen(lambda corpus: most_common([word[:2] for word in corpus])),
+            "You counted only the first pair of each word. Every pair of neighbours counts.",
+        ),
+        Mistake(
+            "words joined",
+            lambda corpus: ["".join(word) for word in corpus],  # type: ignore[misc]
+            "All pieces of a word were joined. One pair is merged in one step, and a word stays a "
+            "list of pieces.",
+        ),
+        Mistake(
+            "one long list",
+            lambda corpus: [piece for word in merge_step(corpus) for piece in word],  # type: ignore[misc]
+            "The pieces stand in one long list. The corpus is a list of words, each a list.",
+        ),
+        Mistake(
+            "the pair alone",
+            lambda corpus: list(most_common(corpus)),  # type: ignore[arg-type]
+            "This is the pair. It is to be merged in every word: return the new corpus.",
+        ),
+        Mistake(
             "once in each word",
             once_a_word,
             "The pair is right, but it was merged only once in each word. It may stand there "
@@ -651,6 +783,8 @@ def merge_step(corpus):
         "To merge, build a new list piece by piece: if the last piece of it and the next one are "
         "the pair, extend the last instead of appending.",
     ),
+    others=(merge_by_index,),
+    comes_back="Chapter 9's corpus is cut into words; the pieces of real models come from here.",
     insight="That is all of it: repeat this 50,000 times on enough text and you have GPT-2's "
     "vocabulary. It never asks what a word means.",
 )
@@ -661,8 +795,8 @@ Summary = Callable[[Tensor], Tensor]
 
 
 def notices_order(summary: Summary) -> bool:
-    X = torch.randn(5, 3, dtype=torch.float64)
-    answers = [summary(X[list(order)]) for order in itertools.permutations(range(5))]
+    X = torch.randn(4, 3, dtype=torch.float64)
+    answers = [summary(X[list(order)]) for order in itertools.permutations(range(4))]
     return not all(torch.allclose(answer, answers[0]) for answer in answers)
 
 
@@ -731,10 +865,11 @@ def notices_order(summary):
     hints=(
         "One reordering that changes nothing proves little. Which could go unnoticed: a swap of "
         "two rows, turning the sentence around?",
-        "Make a sentence in which no accident helps: five random rows. Then try every order.",
-        "`itertools.permutations(range(5))` gives all orders, `X[list(order)]` the rows in one of "
+        "Make a sentence in which no accident helps: four random rows. Then try every order.",
+        "`itertools.permutations(range(4))` gives all orders, `X[list(order)]` the rows in one of "
         "them, and `torch.allclose` compares up to rounding.",
     ),
+    comes_back="Chapter 7 asks it of whole layers, and chapter 6 of masks.",
     insight="Turning the sentence around, the first experiment that comes to mind, misses three "
     "of these eight. Finding nothing is worth as much as the chance you had to find something.",
     code=False,

@@ -6,16 +6,7 @@ import torch
 from torch import Generator, Tensor
 
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw
-from attnbook.exercises.slips import (
-    AXES,
-    OUTPUT,
-    SCALES,
-    SCORES,
-    WEIGHTS,
-    Family,
-    Head,
-    root_of,
-)
+from attnbook.exercises.slips import OUTPUT, SCORES, WEIGHTS, Family, Head, root_of
 from attnbook.heads import MultiHeadAttention, merge_heads, split_heads
 
 # --- 04.shapes: predict the shapes -----------------------------------------------------------
@@ -80,41 +71,41 @@ def shapes(what, B, L, D, H, Dk, Dv):
     mistakes=choices(
         shapes,
         {
-            ("query", "B, L, H, Dk"): "query: the axis of the heads still stands behind that of "
+            ("query", "B, L, H, Dk"): "The axis of the heads still stands behind that of "
             "the words. Then the last two axes are no matrix of words. What moves it to the front?",
-            ("query", "B, L, H * Dk"): "query: this is the projection before the split. Each head "
+            ("query", "B, L, H * Dk"): "This is the projection before the split. Each head "
             "gets its own Dk columns, and an axis says which head.",
-            ("query", "B, H, L, D"): "query: a head does not get a query as wide as the model. Its "
+            ("query", "B, H, L, D"): "A head does not get a query as wide as the model. Its "
             "matrix leads from D to Dk.",
-            ("weights", "B, L, L"): "weights: there is one map per sentence *and head*. The heads "
+            ("weights", "B, L, L"): "There is one map per sentence *and head*. The heads "
             "do not share one.",
-            ("weights", "B, H, L, Dk"): "weights: one weight for each pair of words, L times L. "
+            ("weights", "B, H, L, Dk"): "One weight for each pair of words, L times L. "
             "The width Dk was summed away when query and key met.",
-            ("weights", "B, H, H"): "weights: the heads do not look at each other. Within each "
+            ("weights", "B, H, H"): "The heads do not look at each other. Within each "
             "head, words look at words.",
-            ("context", "B, H, L, Dk"): "context: values are what is mixed, so a context is as "
+            ("context", "B, H, L, Dk"): "Values are what is mixed, so a context is as "
             "wide as a value.",
-            ("context", "B, L, H * Dv"): "context: that is after the merge. Before it, each head "
+            ("context", "B, L, H * Dv"): "That is after the merge. Before it, each head "
             "still has a matrix of its own.",
-            ("concat", "B, L, Dv"): "concat: nothing is averaged. The heads' pieces stand side by "
+            ("concat", "B, L, Dv"): "Nothing is averaged. The heads' pieces stand side by "
             "side, H of them.",
-            ("concat", "B, H * L, Dv"): "concat: you put the heads one below the other. A word's "
+            ("concat", "B, H * L, Dv"): "You put the heads one below the other. A word's "
             "pieces belong in its one row: side by side.",
-            ("concat", "B, L, H * Dk"): "concat: it is the contexts that are merged, and those are "
+            ("concat", "B, L, H * Dk"): "It is the contexts that are merged, and those are "
             "Dv wide. Queries and keys are used up by then.",
-            ("concat", "B, L, D"): "concat: it is D wide only where H · Dv happens to be D. W_O "
+            ("concat", "B, L, D"): "It is D wide only where H · Dv happens to be D. W_O "
             "brings it there.",
-            ("w_o", "D, H * Dv"): "w_o: turned around. In `concat @ w_o` the rows of w_o meet the "
+            ("w_o", "D, H * Dv"): "Turned around. In `concat @ w_o` the rows of w_o meet the "
             "columns of concat. (nn.Linear stores it as you wrote it.)",
-            ("w_o", "D, D"): "w_o: square only where H · Dv is D. What stands on its left is H · "
+            ("w_o", "D, D"): "Square only where H · Dv is D. What stands on its left is H · "
             "Dv wide.",
-            ("w_o", "Dv, D"): "w_o: that is the block of *one* head. W_O has one below the other "
+            ("w_o", "Dv, D"): "That is the block of *one* head. W_O has one below the other "
             "for all H.",
-            ("w_o", "H * Dk, D"): "w_o: Dk wide are queries and keys. What stands on its left is "
+            ("w_o", "H * Dk, D"): "Dk wide are queries and keys. What stands on its left is "
             "made of values.",
-            ("output", "B, L, H * Dv"): "output: W_O comes last, and it leads back to the width of "
+            ("output", "B, L, H * Dv"): "W_O comes last, and it leads back to the width of "
             "the model.",
-            ("output", "B, H, L, D"): "output: the heads have been added up by W_O. No axis of "
+            ("output", "B, H, L, D"): "The heads have been added up by W_O. No axis of "
             "heads is left.",
         },
     ),
@@ -123,7 +114,7 @@ def shapes(what, B, L, D, H, Dk, Dv):
             "Each sentence goes its own way through the layer, so the batch stands in front of "
             "every tensor. Only a matrix that is learned has no B.",
             lambda answer, case: (
-                (answer[:1] == (case.arguments[1],)) == (case.arguments[0] != "w_o")
+                (tuple(answer[:1]) == (case.arguments[1],)) == (case.arguments[0] != "w_o")
             ),
         ),
         Property(
@@ -266,7 +257,7 @@ def my_parameters(d_model, n_heads, bias):
         "4 · D², and with a bias 4 · D more.",
     ),
     others=(parameters_of_a_layer,),
-    comes_back="Chapter 8 adds two larger matrices to each layer; there most parameters are.",
+    comes_back="Chapter 8 adds a feed-forward network to the layer, and counts again.",
     insight="`n_heads` is an argument that the answer does not use. Heads are a way to cut, not "
     "something more to learn.",
 )
@@ -316,26 +307,26 @@ def which_head(question):
     mistakes=choices(
         which_head,
         {
-            ("a", "0"): "(a) In head 0 the row of 苹果 gives 0.80 to 它, the word that stands for "
+            ("a", "0"): "In head 0 the row of 苹果 gives 0.80 to 它, the word that stands for "
             "it. What is *said* of the apple is 甜.",
-            ("a", "both"): "(a) Head 0 has a large number between the two, but in the row of 甜: "
+            ("a", "both"): "Head 0 has a large number between the two, but in the row of 甜: "
             "there 甜 looks at 苹果. The question is where 苹果 looks.",
-            ("a", "neither"): "(a) What is said of the apple is 甜. Go along the row of 苹果 in "
+            ("a", "neither"): "What is said of the apple is 甜. Go along the row of 苹果 in "
             "both maps.",
-            ("b", "1"): "(b) In head 1 the row of 苹果 gives 0.05 to 它.",
-            ("b", "both"): "(b) Only one of the two maps has more than half in the row of 苹果 "
+            ("b", "1"): "In head 1 the row of 苹果 gives 0.05 to 它.",
+            ("b", "both"): "Only one of the two maps has more than half in the row of 苹果 "
             "and the column of 它.",
-            ("b", "neither"): "(b) The word that stands for the apple is 它. Go along the row of "
+            ("b", "neither"): "The word that stands for the apple is 它. Go along the row of "
             "苹果 in both maps.",
-            ("c", "0"): "(c) Head 0 does, with 0.80. Look at the row of 甜 in the other map too: "
+            ("c", "0"): "Head 0 does, with 0.80. Look at the row of 甜 in the other map too: "
             "two heads may do the same job.",
-            ("c", "1"): "(c) Head 1 does, with 0.90. Look at the row of 甜 in the other map too: "
+            ("c", "1"): "Head 1 does, with 0.90. Look at the row of 甜 in the other map too: "
             "two heads may do the same job.",
-            ("c", "neither"): "(c) It is the row of 甜 that counts, not its column.",
-            ("d", "0"): "(d) The map of head 0 stays as it was. But what it found is multiplied by "
+            ("c", "neither"): "It is the row of 甜 that counts, not its column.",
+            ("d", "0"): "The map of head 0 stays as it was. But what it found is multiplied by "
             "0, and nothing of it arrives.",
-            ("d", "1"): "(d) In head 1 the row of 它 gives 苹果 0.10.",
-            ("d", "both"): "(d) Nothing of head 0 arrives: its block is 0. And in head 1 the row "
+            ("d", "1"): "In head 1 the row of 它 gives 苹果 0.10.",
+            ("d", "both"): "Nothing of head 0 arrives: its block is 0. And in head 1 the row "
             "of 它 gives 苹果 0.10.",
         },
     ),
@@ -370,11 +361,11 @@ def split_cases(generator: Generator) -> list[Case]:
         return Case((x, n_heads), {**names, "H": n_heads, "Dk": d_k}, note)
 
     return [
-        case("3 words of width 8, 2 heads", 2, 4, 3),
+        case("3 words of width 10, 2 heads", 2, 5, 3),
         case("4 words of width 15, 3 heads", 3, 5, 4),
-        case("a batch of 2: 5 words of width 12, 4 heads", 4, 3, 2, 5),
-        case("two axes in front of the words", 5, 6, 2, 3, 4),
-        case("a single head", 1, 4, 2, 3),
+        case("a batch of 2: 5 words of width 21, 3 heads", 3, 7, 2, 5),
+        case("two axes in front of the words", 5, 6, 2, 3, 7),
+        case("a single head", 1, 5, 2, 3),
     ]
 
 
@@ -385,7 +376,7 @@ SPLIT = Exercise(
     minutes=8,
     section="4.6",
     prompt="""
-Write `split(x, n_heads)`. `x` has shape (..., L, D), and D is divisible by `n_heads`, or H; the dots
+Write `split(x, n_heads)`. `x` has shape (..., L, D), and D is divisible by H, `n_heads`; the dots
 stand for a batch, for any number of axes, or for none. The answer has shape (..., H, L, Dk) with
 Dk = D/H: head 0 gets the first Dk columns of every word, head 1 the next Dk, and so on. (Calling
 the library's `split_heads` passes too; the point is to see how it is done.)
@@ -475,7 +466,7 @@ def split(x, n_heads):
         "Then `.transpose(-2, -3)`.",
     ),
     others=(split_one_by_one,),
-    comes_back="In chapter 10 cutting is what makes long sequences fit: by length, then.",
+    comes_back="Later in this chapter GPT-2's one projection is cut in the same way.",
     insight="No number was multiplied. A head is nothing but a few neighbouring columns.",
 )
 
@@ -499,10 +490,10 @@ def mix_cases(generator: Generator) -> list[Case]:
         return Case((draw(generator, *sizes), w_o), {**names, "D": d}, note)
 
     return [
-        case("2 heads, 3 words", 5, 2, 3, 4),
-        case("3 heads, 5 words", 4, 3, 5, 2),
-        case("a batch of 2", 7, 2, 3, 5, 4),
-        case("two axes in front of the heads", 8, 2, 3, 4, 6, 5),
+        case("2 heads, 3 words", 5, 2, 3, 7),
+        case("3 heads, 5 words", 8, 3, 5, 2),
+        case("a batch of 2", 7, 2, 3, 5, 6),
+        case("two axes in front of the heads", 8, 2, 3, 5, 7, 6),
     ]
 
 
@@ -608,7 +599,7 @@ def mix(contexts, w_o):
         "`contexts.transpose(-2, -3).flatten(-2) @ w_o`.",
     ),
     others=(mix_as_a_sum,),
-    comes_back="In chapter 12 that is how the part of a single head is measured.",
+    comes_back="Setting a block of W_O to 0 is the scalpel of the experiment with two heads.",
     insight="The same is a sum over heads, each through its own block. So a head can be taken out "
     "by setting Dv rows of W_O to 0.",
 )
@@ -801,15 +792,13 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
     ),
     slips=Family(
         layer,
-        SCALES,
         SCORES,
-        AXES,
         WEIGHTS,
         OUTPUT,
         widths={"H": lambda x, w_q, w_k, w_v, w_o, n_heads: n_heads},
     ),
     others=(multi_head_by_hand,),
-    comes_back="Chapter 6 gives these lines a mask, and chapter 8 stacks six such layers.",
+    comes_back="Chapter 6 gives these lines a mask, and chapter 8 stacks them.",
     hints=(
         "Three questions: which argument is never used? Over which width does the dot product of "
         "a *head* add up? What stands in a row of `concat`?",
@@ -894,7 +883,7 @@ EXPERIMENT = Exercise(
     section="4.6",
     prompt="""
 Somebody wrote `cut(x, n_heads)`, which is to do what `split_heads` does: from (..., L, D), with any
-number of axes in place of the dots, to (..., H, L, Dk), each head with its own neighbouring columns.
+number of axes in place of the dots, to (..., H, L, Dk), each head with its neighbouring columns.
 Write the test: `is_right(cut)` calls it with inputs that you make, and returns `True` if nothing is
 wrong with it, `False` if you have found a fault. Nine cuts come, which you cannot see. Two are
 right. Some of the others are wrong for certain inputs only. You may use whatever the library has.
@@ -913,9 +902,9 @@ def is_right(cut):
         "hide a fault: one head, equal sizes, all ones?",
         "`torch.equal` compares shape and numbers. Three heads at least, sizes that all differ, "
         "random numbers.",
-        "Try shapes such as (5, 21), (2, 5, 21) and (2, 4, 5, 21), and compare with `split_heads`.",
+        "Try shapes such as (5, 21), (2, 5, 21) and (2, 4, 5, 21); compare with `split_heads`.",
     ),
-    comes_back="Chapter 6 sends a mask through such a test: it moves one word and looks who notices.",
+    comes_back="Chapter 6 tests masks like that: it moves one word and looks who notices.",
     insight="Now you know how the cases behind these exercises are chosen: sizes that all differ, "
     "a batch and none, numbers of which no two are equal.",
     code=False,

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from attnbook.exercises.exercise import Case, Exercise, Mistake, choices, draw
-from attnbook.exercises.slips import AXES, OUTPUT, SCALES, SCORES, WEIGHTS, Family
+from attnbook.exercises.slips import OUTPUT, SCORES, WEIGHTS, Family
 
 # --- 05.roles: who asks, who is asked --------------------------------------------------------
 
@@ -63,33 +63,32 @@ def roles(situation):
     mistakes=choices(
         roles,
         {
-            ("translate", ("source", "target")): "translate: turned around, the Chinese sentence "
+            ("translate", ("source", "target")): "Turned around, the Chinese sentence "
             "would look at the English one, which is not written yet.",
-            ("translate", ("target", "target")): "translate: if the target only looks at itself, "
+            ("translate", ("target", "target")): "If the target only looks at itself, "
             "it never learns what it is to translate.",
-            ("translate", ("source", "source")): "translate: the source looking at itself is the "
+            ("translate", ("source", "source")): "The source looking at itself is the "
             "encoder's work. Whose next word is being looked for?",
-            ("paint", ("prompt", "picture")): "paint: turned around, each word of the prompt would "
+            ("paint", ("prompt", "picture")): "Turned around, each word of the prompt would "
             "get a mixture of patches. It is the patches that need to know their colour.",
-            ("paint", ("picture", "picture")): "paint: patches that look at patches see no prompt.",
-            ("paint", ("prompt", "prompt")): "paint: that is the text encoder reading the prompt. "
+            ("paint", ("picture", "picture")): "Patches that look at patches see no prompt.",
+            ("paint", ("prompt", "prompt")): "That is the text encoder reading the prompt. "
             "Who wants to know how to be painted?",
-            ("caption", ("picture", "caption")): "caption: this is painting, not describing. Who "
+            ("caption", ("picture", "caption")): "This is painting, not describing. Who "
             "is being made here, and so has the questions?",
-            ("caption", ("caption", "caption")): "caption: words that look at words never see the "
-            "picture.",
-            ("caption", ("picture", "picture")): "caption: the picture looking at itself is how it "
+            ("caption", ("caption", "caption")): "Words that look at words never see the picture.",
+            ("caption", ("picture", "picture")): "The picture looking at itself is how it "
             "is read in. Who writes?",
-            ("library", ("cards", "question")): "library: the cards do not ask. Your question is "
+            ("library", ("cards", "question")): "The cards do not ask. Your question is "
             "compared with each of them.",
-            ("library", ("question", "question")): "library: one question looking at itself finds "
+            ("library", ("question", "question")): "One question looking at itself finds "
             "itself. The keys are on the cards.",
-            ("library", ("cards", "cards")): "library: books that read one another are the end of "
+            ("library", ("cards", "cards")): "Books that read one another are the end of "
             "chapter 1. At its beginning somebody walks in with a question.",
-            ("encode", ("target", "source")): "encode: that is the decoder's cross-attention. "
+            ("encode", ("target", "source")): "That is the decoder's cross-attention. "
             "While the encoder reads there is no target yet.",
-            ("encode", ("source", "target")): "encode: there is no target while the encoder reads.",
-            ("encode", ("target", "target")): "encode: the target is the decoder's. In the encoder "
+            ("encode", ("source", "target")): "There is no target while the encoder reads.",
+            ("encode", ("target", "target")): "The target is the decoder's. In the encoder "
             "the source looks at itself.",
         },
     ),
@@ -134,10 +133,10 @@ def cross_cases(generator: Generator) -> list[Case]:
         return Case((*rows, *matrices), sizes, note)
 
     return [
-        case("2 rows ask 3", 2, 3, 7, 5, 4),
-        case("6 rows ask 8", 6, 8, 9, 3, 5),
-        case("a batch of 2", 4, 9, 8, 6, 5, 2),
-        case("two axes in front of the rows", 5, 4, 6, 10, 7, 2, 3),
+        case("2 rows ask 3", 2, 3, 7, 5, 6),
+        case("6 rows ask 8", 6, 8, 10, 3, 5),
+        case("a batch of 2", 7, 9, 8, 6, 5, 2),
+        case("two axes in front of the rows", 5, 8, 6, 10, 7, 2, 3),
         case("1 row asks 9", 1, 9, 5, 7, 6),
     ]
 
@@ -160,8 +159,8 @@ CROSS = Exercise(
     minutes=8,
     section="5.3",
     prompt="""
-Write `my_cross(x, context, w_q, w_k, w_v)`, one head of cross-attention with its scale and without a
-mask: `x` (..., Lq, D) asks, `context` (..., Lk, D) is asked. The matrices are w_q (D, Dk), w_k
+Write `my_cross(x, context, w_q, w_k, w_v)`, one head of cross-attention, with its scale and without
+a mask: `x` (..., Lq, D) asks, `context` (..., Lk, D) is asked. The matrices are w_q (D, Dk), w_k
 (D, Dk), w_v (D, Dv), and rows are multiplied with them: `x @ w_q`. The answer is (..., Lq, Dv); the
 dots stand for a batch, for any number of axes, or for none.
 """,
@@ -204,6 +203,15 @@ def my_cross(x, context, w_q, w_k, w_v):
             "to the same row of the context.",
         ),
         Mistake(
+            "the keys ask",
+            lambda x, context, w_q, w_k, w_v: (
+                ((context @ w_k) @ (x @ w_q).mT / math.sqrt(w_q.size(-1))).softmax(-1)
+                @ (context @ w_v)
+            ),
+            "What meets the values is (Lk, Lq). Do the keys ask the queries, or were the weights "
+            "turned around? Row i of the weights belongs to row i of x: (Lq, Lk).",
+        ),
+        Mistake(
             "matrices exchanged",
             lambda x, context, w_q, w_k, w_v: my_cross(x, context, w_k, w_q, w_v),
             "W_Q and W_K have changed places. They have one shape, so nothing is raised: W_Q "
@@ -226,9 +234,7 @@ def my_cross(x, context, w_q, w_k, w_v):
     ),
     slips=Family(
         lambda head: lambda x, context, w_q, w_k, w_v: head(x @ w_q, context @ w_k, context @ w_v),
-        SCALES,
         SCORES,
-        AXES,
         WEIGHTS,
         OUTPUT,
         widths={
@@ -266,7 +272,7 @@ def align_cases(generator: Generator) -> list[Case]:
         case("one sentence, 2 heads", 1, 2, 3, 5),
         case("3 sentences, 4 heads", 3, 4, 6, 7),
         case("6 heads", 2, 6, 5, 9),
-        case("more queries than keys", 2, 3, 8, 4),
+        case("more queries than keys", 2, 3, 8, 5),
     ]
 
 
@@ -547,7 +553,7 @@ def map_cases(generator: Generator) -> list[Case]:
         return Case((weights, height, width), names, note)
 
     return [
-        case("a picture of 2 by 3 patches, 4 words", 1, 2, 3, 4),
+        case("a picture of 2 by 3 patches, 5 words", 1, 2, 3, 5),
         case("3 pictures of 4 by 5 patches, 7 words", 3, 4, 5, 7),
         case("a tall picture", 2, 7, 3, 5),
         case("as many words as patches", 5, 2, 3, 6),
@@ -701,28 +707,28 @@ def control(claim):
     mistakes=choices(
         control,
         {
-            ("task", "A"): "task: longer training shows how the map goes on. Whether it was there "
+            ("task", "A"): "Longer training shows how the map goes on. Whether it was there "
             "at the start, nobody has looked.",
-            ("task", "C"): "task: more sentences make you surer of what the map is now. The claim "
+            ("task", "C"): "More sentences make you surer of what the map is now. The claim "
             "is about where it comes from: what has to be changed or taken away?",
-            ("pairs", "A"): "pairs: in another order a sentence still belongs to its translation, "
+            ("pairs", "A"): "In another order a sentence still belongs to its translation, "
             "and the model knows no places. What the claim calls the cause is untouched.",
-            ("pairs", "B"): "pairs: half as many pairs are still pairs. The map may get worse, and "
+            ("pairs", "B"): "Half as many pairs are still pairs. The map may get worse, and "
             "you would not know why.",
-            ("word", "B"): "word: here the place holds still and the word changes. If the weight "
+            ("word", "B"): "Here the place holds still and the word changes. If the weight "
             "stays, that is bad for the claim; if it goes, no 苹果 was there to be found.",
-            ("word", "C"): "word: in one order, word and place say the same. A model that looks at "
+            ("word", "C"): "In one order, word and place say the same. A model that looks at "
             "the third word always would do as well.",
-            ("luck", "A"): "luck: more sentences test the same trained model. The start is what "
+            ("luck", "A"): "More sentences test the same trained model. The start is what "
             "may have been lucky.",
-            ("luck", "C"): "luck: the best of many starts shows that *some* start leads there. "
+            ("luck", "C"): "The best of many starts shows that *some* start leads there. "
             "That was known.",
-            ("new", "A"): "new: the words of these sentences did meet in training.",
-            ("new", "B"): "new: a new sentence may consist of pairs that are all old. What has to "
+            ("new", "A"): "The words of these sentences did meet in training.",
+            ("new", "B"): "A new sentence may consist of pairs that are all old. What has to "
             "be new is the pair.",
-            ("needed", "B"): "needed: two things that agree need not be cause and effect. Take "
+            ("needed", "B"): "Two things that agree need not be cause and effect. Take "
             "away the looking and keep the rest.",
-            ("needed", "C"): "needed: another scene is painted right too, by the same looking. "
+            ("needed", "C"): "Another scene is painted right too, by the same looking. "
             "What would the picture be without it?",
         },
     ),
@@ -732,7 +738,7 @@ def control(claim):
         "Two claims need something taken away: training, or looking. One needs something torn "
         "apart, one something moved, one something kept back, and one more throws of the dice.",
     ),
-    comes_back="Chapter 7 asks the same of models that read longer texts than they were trained on.",
+    comes_back="Chapter 7 asks so about models that read longer texts than they were trained on.",
     insight="An untrained model, a shuffled one, several starts, pairs kept back: these four "
     "stand beside every map in this book, and are missing beside most maps elsewhere.",
     code=False,

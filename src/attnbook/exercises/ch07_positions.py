@@ -7,6 +7,7 @@ import torch
 from torch import Generator, Tensor
 
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw
+from attnbook.exercises.slips import SCORES, Family, Head, root_of
 from attnbook.positions import sinusoids
 
 # --- 07.order: what a shuffle does -----------------------------------------------------------
@@ -57,29 +58,28 @@ def after_shuffle(situation):
     mistakes=choices(
         after_shuffle,
         {
-            ("bare", "same"): "bare: the six rows are the same six, but each has followed its word "
+            ("bare", "same"): "The six rows are the same six, but each has followed its word "
             "to a new place. *Equivariant* is not *invariant*.",
-            ("bare", "other"): "bare: where would a new number come from? Each row is a sum over "
+            ("bare", "other"): "Where would a new number come from? Each row is a sum over "
             "all words, and a sum does not ask in which order its terms come.",
-            ("places", "same"): "places: here each word gets the encoding of its new place, and "
+            ("places", "same"): "Here each word gets the encoding of its new place, and "
             "with it another row, key and value. Could the numbers stay?",
-            ("places", "reordered"): "places: this would be so if each word kept its old encoding. "
+            ("places", "reordered"): "This would be so if each word kept its old encoding. "
             "It gets the one of its new place, which is what an encoding is for.",
-            ("baggage", "same"): "baggage: the rows that go in have changed places, so those that "
+            ("baggage", "same"): "The rows that go in have changed places, so those that "
             "come out do too.",
-            ("baggage", "other"): "baggage: the encodings travel with the words. The layer sees "
+            ("baggage", "other"): "The encodings travel with the words. The layer sees "
             "the same six rows, whatever is in them, and attention itself is as blind as before.",
-            ("context", "reordered"): "context: the output has one row per query, and the queries "
+            ("context", "reordered"): "The output has one row per query, and the queries "
             "stayed where they were.",
-            ("context", "other"): "context: each key moved together with its value. Every query "
+            ("context", "other"): "Each key moved together with its value. Every query "
             "finds the same pairs, and adds them up in another order.",
-            ("torn", "same"): "torn: each weight belongs to a key, and multiplies the value that "
+            ("torn", "same"): "Each weight belongs to a key, and multiplies the value that "
             "stands in the same place. Those are no longer a pair.",
-            ("torn", "reordered"): "torn: which row would be whose? Every query mixes values by "
+            ("torn", "reordered"): "Which row would be whose? Every query mixes values by "
             "weights that were meant for others.",
-            ("causal", "reordered"): "causal: you look at one row, the last, and its word did not "
-            "move.",
-            ("causal", "other"): "causal: the last word sees all six, before and after. One layer "
+            ("causal", "reordered"): "You look at one row, the last, and its word did not move.",
+            ("causal", "other"): "The last word sees all six, before and after. One layer "
             "of attention adds them up, and the mask takes nothing away from it. (The *other* rows "
             "change.)",
         },
@@ -90,6 +90,7 @@ def after_shuffle(situation):
         "If only the order of the pairs changes, nothing does. If the queries move, their rows "
         "move along. If pairs are torn, or rows get another encoding, there are new numbers.",
     ),
+    comes_back="The last exercise of this chapter turns it into a test of layers you cannot see.",
     insight="Attention treats keys and values as a set of pairs, and queries one by one. All of "
     "section 7.1 follows from that.",
     code=False,
@@ -104,8 +105,17 @@ def encode(length: int, d_model: int) -> Tensor:
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
 
 
+def encode_by_loops(length: int, d_model: int) -> Tensor:
+    p = torch.zeros(length, d_model)
+    for t in range(length):
+        for k in range(d_model // 2):
+            omega = 1 / 10000 ** (2 * k / d_model)
+            p[t, 2 * k], p[t, 2 * k + 1] = math.sin(omega * t), math.cos(omega * t)
+    return p
+
+
 def encode_cases(generator: Generator) -> list[Case]:
-    sizes = ((3, 4), (5, 6), (4, 10), (6, 2), (1, 8))
+    sizes = ((3, 6), (5, 12), (4, 10), (7, 2), (1, 8))
     return [Case((n, d), {"L": n, "D": d}, f"length {n}, width {d}") for n, d in sizes]
 
 
@@ -227,6 +237,30 @@ def encode(length, d_model):
             "The formula divides by D: its slowest hand is a little faster.",
         ),
         Mistake(
+            "whole powers only",
+            lambda length, d_model: clocks(length, torch.ones(d_model // 2)),
+            "All your hands turn by one radian a step. Is there a `//` in the exponent? It throws "
+            "the fraction away, and 2k/D is one.",
+        ),
+        Mistake(
+            "base times exponent",
+            lambda length, d_model: clocks(length, 10000.0 * speeds(d_model).log() / -9.21034),
+            "10000 is to be raised to the power −2k/D, not multiplied with it: `**`.",
+        ),
+        Mistake(
+            "turns",
+            lambda length, d_model: clocks(length, speeds(d_model) * 2 * math.pi),
+            "You multiplied the angles by 2π, as if they were whole turns. `sin` takes radians, "
+            "and the first hand turns by one radian a step.",
+        ),
+        Mistake(
+            "exponent over D − 1",
+            lambda length, d_model: clocks(
+                length, 10000.0 ** (-torch.arange(0, d_model, 2) / max(d_model - 1, 1))
+            ),
+            "Your exponents are divided by D − 1. The formula has D.",
+        ),
+        Mistake(
             "transposed",
             lambda length, d_model: encode(length, d_model).T,
             "Yours has the positions in the columns. One row is one position.",
@@ -247,6 +281,8 @@ def encode(length, d_model):
         "`torch.stack((sines, cosines), dim=-1)` is (L, D/2, 2); `.flatten(1)` makes them "
         "alternate.",
     ),
+    others=(encode_by_loops,),
+    comes_back="Section 7.4 turns these hands; in chapter 11 queries and keys become hands.",
     insight="Nothing in it depends on the words, or on the length: row 40 is the same in a text "
     "of 41 words as in a book.",
 )
@@ -260,8 +296,13 @@ def table_rows(length: int, max_distance: int) -> Tensor:
     return distance.clamp(-max_distance, max_distance) + max_distance
 
 
+def table_rows_moved_first(length: int, max_distance: int) -> Tensor:
+    i, j = torch.meshgrid(torch.arange(length), torch.arange(length), indexing="ij")
+    return (j - i + max_distance).clamp(0, 2 * max_distance)
+
+
 def distance_cases(generator: Generator) -> list[Case]:
-    sizes = ((3, 1), (6, 2), (4, 7), (5, 0), (1, 3))
+    sizes = ((6, 1), (9, 2), (4, 7), (5, 0), (1, 3))
     return [Case((n, far), {"L": n}, f"length {n}, max_distance {far}") for n, far in sizes]
 
 
@@ -332,6 +373,42 @@ def table_rows(length, max_distance):
             "distance 0 is in the middle of the table.",
         ),
         Mistake(
+            "moved by half the length",
+            lambda length, far: steps(length).clamp(-far, far) + length // 2,
+            "You moved by half the length. The middle of the table is row max_distance, however "
+            "long the sentence is.",
+        ),
+        Mistake(
+            "i minus j, moved by nothing",
+            lambda length, far: steps(length).T.clamp(-far, far),
+            "You took i − j, and left it negative. Row 0 belongs to j − i = −max_distance.",
+        ),
+        Mistake(
+            "clipped to one side of zero",
+            lambda length, far: steps(length).clamp(0, far),
+            "You clipped to 0 and more: all keys on the left got row 0. They have rows of their "
+            "own, below the middle.",
+        ),
+        Mistake(
+            "without direction, moved",
+            lambda length, far: steps(length).abs().clamp(max=far) + far,
+            "Left and right share a row here, and half of the table is never used. The distance "
+            "keeps its sign.",
+        ),
+        Mistake(
+            "the query's place",
+            lambda length, far: (torch.arange(length).clamp(max=far) + far)[:, None].expand(
+                length, length
+            ),
+            "All your columns are equal: this is the place of the query. A distance also asks "
+            "where the key stands.",
+        ),
+        Mistake(
+            "one vector for all",
+            lambda length, far: torch.arange(length),
+            "These are places, one for each word. A distance belongs to two words: (L, L).",
+        ),
+        Mistake(
             "rows from 1",
             lambda length, far: steps(length).clamp(-far, far) + far + 1,
             "Your rows count from 1: the last one does not exist.",
@@ -355,6 +432,8 @@ def table_rows(length, max_distance):
         "becomes 0?",
         "`(here - here[:, None]).clamp(-max_distance, max_distance) + max_distance`.",
     ),
+    others=(table_rows_moved_first,),
+    comes_back="Section 7.12 puts Shaw's table to the test: four times the length of training.",
     insight="The matrix for a long sentence contains that for a short one. That is why Shaw's "
     "model carries on beyond the lengths it was trained on.",
 )
@@ -368,6 +447,12 @@ def placed_scores(x: Tensor, table: Tensor, w_q: Tensor, w_k: Tensor) -> Tensor:
     return query @ key.mT / math.sqrt(query.size(-1))
 
 
+def placed_scores_in_four_terms(x: Tensor, table: Tensor, w_q: Tensor, w_k: Tensor) -> Tensor:
+    p = table[: x.size(1)].expand_as(x)
+    terms = ((asks @ w_q) @ (asked @ w_k).mT for asks in (x, p) for asked in (x, p))
+    return sum(terms) / math.sqrt(w_k.size(1))
+
+
 def repair_cases(generator: Generator) -> list[Case]:
     def case(note: str, b: int, length: int, d: int, d_k: int, longest: int) -> Case:
         shapes = ((b, length, d), (longest, d), (d, d_k), (d, d_k))
@@ -375,9 +460,9 @@ def repair_cases(generator: Generator) -> list[Case]:
         return Case(tuple(draw(generator, *shape) for shape in shapes), sizes, note)
 
     return [
-        case("one sentence of 3 words", 1, 3, 4, 2, 6),
-        case("two sentences of 5 words", 2, 5, 6, 3, 8),
-        case("three sentences of 4 words", 3, 4, 5, 7, 9),
+        case("one sentence of 3 words", 1, 3, 7, 5, 6),
+        case("two sentences of 5 words", 2, 5, 6, 11, 8),
+        case("three sentences of 4 words", 3, 4, 10, 7, 13),
     ]
 
 
@@ -387,14 +472,15 @@ Line = Callable[[Tensor, Tensor], Tensor]
 def faulty(
     place: Line = lambda x, table: x + table[: x.size(-2)],
     key_of: Line = lambda x, rows: rows,
-    width_of: Line = lambda x, query: query,
+    head: Head = Head(),  # noqa: B008  frozen
+    by_d: bool = False,
 ) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
     """The three lines, each right unless a wrong one is given."""
 
     def scores(x: Tensor, table: Tensor, w_q: Tensor, w_k: Tensor) -> Tensor:
         rows = place(x, table)
         query, key = rows @ w_q, key_of(x, rows) @ w_k
-        return query @ key.mT / math.sqrt(width_of(x, query).size(-1))
+        return root_of(x.size(-1), query, key) if by_d else head.scores(query, key)
 
     return scores
 
@@ -438,7 +524,7 @@ def placed_scores(x, table, w_q, w_k):
     mistakes=(
         Mistake(
             "nothing repaired",
-            faulty(by_batch, of_words, of_words),
+            faulty(by_batch, of_words, by_d=True),
             "All three faults are still there. Start with the first line: what is `len(x)` when "
             "`x` is (B, L, D)?",
         ),
@@ -450,13 +536,13 @@ def placed_scores(x, table, w_q, w_k):
         ),
         Mistake(
             "only the keys repaired",
-            faulty(by_batch, width_of=of_words),
+            faulty(by_batch, by_d=True),
             "Keys and queries both know their place now. In the first line ask what `len(x)` is, "
             "in the last over which width the dot product adds up.",
         ),
         Mistake(
             "only the places repaired",
-            faulty(key_of=of_words, width_of=of_words),
+            faulty(key_of=of_words, by_d=True),
             "Every word gets its own place now. But the keys are still made from words without "
             "places, and the root is of another width than the dot product's.",
         ),
@@ -474,20 +560,28 @@ def placed_scores(x, table, w_q, w_k):
         ),
         Mistake(
             "scaled by the model's width",
-            faulty(width_of=of_words),
+            faulty(by_d=True),
             "The last line still divides by √D. Queries and keys are Dk wide, so their dot "
             "products add up over Dk.",
         ),
         Mistake(
-            "scaled by the length",
-            faulty(width_of=lambda x, query: x.mT),
-            "You divide by √L, the number of words. A dot product adds up over the width of a "
-            "query, `size(-1)`.",
+            "the words' own query",
+            lambda x, table, w_q, w_k: (
+                (x @ w_q) @ ((x + table[: x.size(-2)]) @ w_k).mT / math.sqrt(w_q.size(-1))
+            ),
+            "Now the keys know their places and the queries do not. Both are made from the same "
+            "rows.",
         ),
         Mistake(
-            "scale gone",
-            lambda x, table, w_q, w_k: placed_scores(x, table, w_q, w_k) * math.sqrt(w_q.size(-1)),
-            "The wrong root is gone, and with it the scale. Something has to divide the scores.",
+            "places of as many as D",
+            faulty(lambda x, table: x + table[:1]),
+            "Every word gets row 0 of the table. Each has a place of its own: as many rows as "
+            "there are words.",
+        ),
+        Mistake(
+            "softmax too",
+            lambda x, table, w_q, w_k: placed_scores(x, table, w_q, w_k).softmax(-1),
+            "These are weights. The three lines end with the scores: no softmax is asked for.",
         ),
         Mistake(
             "positions from 1",
@@ -517,6 +611,13 @@ def placed_scores(x, table, w_q, w_k):
         "they meet.",
         "`x.size(-2)`, `rows @ w_k`, `query.size(-1)`.",
     ),
+    slips=Family(
+        lambda head: faulty(head=head),
+        SCORES,
+        widths={"N": lambda x, table, w_q, w_k: len(table)},
+    ),
+    others=(placed_scores_in_four_terms,),
+    comes_back="Chapter 8 begins each of its sentences so.",
     insight="`len(x)` works for a sentence without a batch. With a batch of one it is wrong in "
     "silence, with two it raises: test with sizes that all differ.",
 )
@@ -560,32 +661,32 @@ def verdict(experiment):
     mistakes=choices(
         verdict,
         {
-            ("A", "fair"): "A: a model without any positions would pass. The highest card is the "
+            ("A", "fair"): "A model without any positions would pass. The highest card is the "
             "same in every order.",
-            ("A", "length"): "A: 48 cards are longer than 12. But does one have to know where they "
+            ("A", "length"): "48 cards are longer than 12. But does one have to know where they "
             "stand?",
-            ("A", "seen"): "A: no deal of 48 was trained on. The fault is in the task.",
-            ("B", "order"): "B: the card two before it is another one in each order. No model "
+            ("A", "seen"): "No deal of 48 was trained on. The fault is in the task.",
+            ("B", "order"): "The card two before it is another one in each order. No model "
             "without positions can name it.",
-            ("B", "length"): "B: trained on 12, tested on 48, and counted where only the test "
+            ("B", "length"): "Trained on 12, tested on 48, and counted where only the test "
             "goes: beyond position 11.",
-            ("B", "seen"): "B: new deals, longer than any in training, and five starts. Nothing of "
+            ("B", "seen"): "New deals, longer than any in training, and five starts. Nothing of "
             "it was seen.",
-            ("C", "fair"): "C: the model was trained on all lengths up to 48, the one it is tested "
+            ("C", "fair"): "The model was trained on all lengths up to 48, the one it is tested "
             "on.",
-            ("C", "order"): "C: the task needs the order. But what was new to the model?",
-            ("C", "length"): "C: the test is longer than *some* deals of training. The trouble is "
+            ("C", "order"): "The task needs the order. But what was new to the model?",
+            ("C", "length"): "The test is longer than *some* deals of training. The trouble is "
             "that others were as long as the test.",
-            ("D", "fair"): "D: new deals, but of the old length. This shows that nothing was "
+            ("D", "fair"): "New deals, but of the old length. This shows that nothing was "
             "memorised.",
-            ("D", "order"): "D: the task needs the order. Compare the lengths.",
-            ("D", "seen"): "D: the 500 deals are new, so they were not seen. But are they longer "
+            ("D", "order"): "The task needs the order. Compare the lengths.",
+            ("D", "seen"): "The 500 deals are new, so they were not seen. But are they longer "
             "than those of training?",
-            ("E", "fair"): "E: the deal has 48 cards, but how many stand in a row that the model "
+            ("E", "fair"): "The deal has 48 cards, but how many stand in a row that the model "
             "reads at once?",
-            ("E", "order"): "E: the task needs the order. Count how many cards the model reads at "
+            ("E", "order"): "The task needs the order. Count how many cards the model reads at "
             "once.",
-            ("E", "seen"): "E: these deals are new. But each piece the model reads is as long as "
+            ("E", "seen"): "These deals are new. But each piece the model reads is as long as "
             "what it knows.",
         },
     ),
@@ -596,6 +697,7 @@ def verdict(experiment):
         "One experiment passes all three questions. One fails by its task, one by its training, "
         "and two by what the model reads at once.",
     ),
+    comes_back="Chapter 12 asks the same about what single heads seem to do.",
     insight="A good score is evidence only if a model that lacks the ability would have missed "
     "it. Name that model first.",
     code=False,
@@ -611,19 +713,25 @@ def move(p: Tensor, angles: Tensor) -> Tensor:
     return torch.stack((moved_sines, moved_cosines), dim=-1).flatten(-2)
 
 
+def move_through_the_angle(p: Tensor, angles: Tensor) -> Tensor:
+    at = torch.atan2(p[..., ::2], p[..., 1::2]) + angles
+    return torch.stack((at.sin(), at.cos()), dim=-1).flatten(-2)
+
+
 def move_cases(generator: Generator) -> list[Case]:
     def case(note: str, *sizes: int, by: float = 1.0) -> Case:
         at = 3 * draw(generator, *sizes[:-1], sizes[-1] // 2)
         p = torch.stack((at.sin(), at.cos()), dim=-1).flatten(-2)
-        names = ("B", "L", "D")[-len(sizes) :]
+        names = ("A", "B", "L", "D")[-len(sizes) :]
         drawn = (p, by * draw(generator, sizes[-1] // 2))
         return Case(drawn, dict(zip(names, sizes, strict=True)), note)
 
     return [
-        case("1 position, 1 hand", 1, 2),
-        case("3 positions, 2 hands", 3, 4),
-        case("5 positions, 3 hands", 5, 6),
+        case("1 position, 3 hands", 1, 6),
+        case("3 positions, 5 hands", 3, 10),
+        case("5 positions, 6 hands", 5, 12),
         case("a batch of 2", 2, 5, 8),
+        case("two axes in front of the positions", 2, 3, 5, 14),
         case("far: several turns", 3, 8, by=20.0),
     ]
 
@@ -665,7 +773,7 @@ def move(p, angles):
 """,
     reference=move,
     cases=move_cases,
-    axes="B L D",
+    axes="A B L D",
     mistakes=(
         Mistake(
             "backwards",
@@ -715,6 +823,26 @@ def move(p, angles):
             "them that grows.",
         ),
         Mistake(
+            "sine and cosine of the angle exchanged",
+            lambda p, angles: move(p, math.pi / 2 - angles),
+            "The sine and the cosine of the angle have changed places. With an angle of 0 nothing "
+            "may move: what multiplies the old sine is the cosine, 1.",
+        ),
+        Mistake(
+            "the angle multiplied",
+            lambda p, angles: p * angles.repeat_interleave(2),
+            "You multiplied by the angle itself. It is the hand that has to turn: the addition "
+            "formulas take the angle's sine and cosine.",
+        ),
+        Mistake(
+            "only sines moved",
+            lambda p, angles: torch.stack(
+                (turned(p, angles)[..., ::2], p[..., 1::2]), dim=-1
+            ).flatten(-2),
+            "Your sines have moved, and the cosines stand where they stood. Both belong to one "
+            "hand.",
+        ),
+        Mistake(
             "degrees",
             lambda p, angles: move(p, angles * math.pi / 180),
             "You took the angles for degrees. They are radians, as `sin` and `cos` want them.",
@@ -734,8 +862,10 @@ def move(p, angles):
         "New sine: old sine · cos + old cosine · sin. New cosine: old cosine · cos − old sine · "
         "sin. Then `stack(..., dim=-1).flatten(-2)`.",
     ),
-    insight="Two products and a sum for each number, where the matrix would take D. Rotary "
-    "positions (chapter 11) run this very function on queries and keys.",
+    others=(move_through_the_angle,),
+    gradients=False,  # hands are one long: what happens to longer ones is nobody's business
+    comes_back="Rotary positions (chapter 11) run this very function on queries and keys.",
+    insight="Two products and a sum for each number, where the matrix would take D.",
 )
 
 # --- 07.experiment: place or distance? -------------------------------------------------------
@@ -770,14 +900,9 @@ def shaw(x: Tensor) -> Tensor:
     return compared(x, 0 * TABLE) + torch.einsum("id,ijd->ij", x.double() @ W_Q, nearby)
 
 
-def above_the_smallest(x: Tensor) -> Tensor:
-    scores = compared(x, 0 * TABLE)
-    return scores - scores.amin(-1, keepdim=True)
-
-
-SCORES: dict[str, Scores] = {
+PARTS: dict[str, Scores] = {
     "words alone": lambda x: compared(x, 0 * TABLE),
-    "words alone, above the smallest of a row": above_the_smallest,
+    "words alone, without matrices": lambda x: x @ x.T,
     "learned rows, added to the words": lambda x: compared(x, TABLE),
     "sinusoids, added to the words": lambda x: compared(x, waves(x)),
     "sinusoids, compared without matrices": lambda x: (x + waves(x)) @ (x + waves(x)).T,
@@ -793,10 +918,10 @@ NO_PLACE = "Nothing but words is compared here. If your numbers differ, so did t
 FOUND: dict[tuple[str, str], str] = {
     ("words alone", "place"): NO_PLACE + "all be equal, or follow each to its new place.",
     ("words alone", "distance"): NO_PLACE + "be the same wherever you compare two scores.",
-    ("words alone, above the smallest of a row", "place"): "What is subtracted from a row comes "
-    "from its words. Shuffle them, and rows and columns are shuffled along.",
-    ("words alone, above the smallest of a row", "distance"): "What is subtracted from a row comes "
-    "from its words, not from where they stand. Does anything change if all words are equal?",
+    ("words alone, without matrices", "place"): "Each word is compared with each, wherever they "
+    "stand. A word that moves takes its scores along: row and column.",
+    ("words alone, without matrices", "distance"): "Each word is compared with each, however far "
+    "apart they stand. Does anything change if all words are equal?",
     ("learned rows, added to the words", "nothing"): "Each place adds a row of its own here. Move "
     "a word, and its scores change: did your experiment move one?",
     ("learned rows, added to the words", "distance"): "Each place has a row of its own, and two "
@@ -806,8 +931,8 @@ FOUND: dict[tuple[str, str], str] = {
     ("sinusoids, added to the words", "distance"): "Encodings are added to the words and go "
     "through W_Q and W_K with them. Move a pair of words along: the distance stays, the scores "
     "change.",
-    ("sinusoids, compared without matrices", "nothing"): "Sinusoids are added here. With equal "
-    "words in all places, do all scores stay equal?",
+    ("sinusoids, compared without matrices", "nothing"): "Rows of clocks are added "
+    "here, and compared as they are. With one word in all places, are all scores equal?",
     ("sinusoids, compared without matrices", "distance"): "Encodings compared with encodings know "
     "the distance alone (section 7.5). But words are compared with encodings, too: you cannot see "
     "that with words of zeros.",
@@ -852,8 +977,8 @@ def knows(scores):
     raise NotImplementedError
 """,
     reference=knows,
-    cases=lambda generator: [Case((f,), note=name) for name, f in SCORES.items()],
-    mistakes=choices(knows, {(SCORES[name], said): tells for (name, said), tells in FOUND.items()}),
+    cases=lambda generator: [Case((f,), note=name) for name, f in PARTS.items()],
+    mistakes=choices(knows, {(PARTS[name], said): tells for (name, said), tells in FOUND.items()}),
     hints=(
         "Keep the words still while you change places. What is the simplest sentence in which no "
         "score can differ because of its words?",
@@ -862,6 +987,7 @@ def knows(scores):
         "`torch.allclose(s[1:, 1:], s[:-1, :-1])` asks whether each score equals the one a step "
         "further along the diagonal.",
     ),
+    comes_back="Chapter 11 adds a third way to know the distance: rotary positions.",
     insight="Words of zeros would have taken Shaw's layer for blind and sinusoids for distances. "
     "Hold still what you do not ask about, but do not take it away.",
     code=False,

@@ -6,15 +6,6 @@ import torch
 import torch.nn.functional as F
 
 
-def lookup_loops(query, keys, values):
-    scores = [sum(wish * offer for wish, offer in zip(query, key, strict=True)) for key in keys]
-    powers = [score.exp() for score in scores]
-    report = torch.zeros_like(values[0])
-    for power, value in zip(powers, values, strict=True):
-        report = report + power / sum(powers) * value
-    return report
-
-
 def lookup_matrix(query, keys, values):
     s = keys @ query
     a = torch.exp(s) / torch.exp(s).sum()
@@ -55,11 +46,6 @@ def temper_multiplier(scores, temperature):
     return torch.softmax((1 / temperature) * scores, -1)
 
 
-def temper_shifted(scores, temperature):
-    powers = torch.exp((scores - scores.max(-1, keepdim=True).values) / temperature)
-    return powers / powers.sum(-1, keepdim=True)
-
-
 def temper_powers_of_weights(scores, temperature):
     return (scores.log_softmax(-1) / temperature).softmax(-1)
 
@@ -76,11 +62,6 @@ def cosines_pytorch(queries, keys):
     return F.cosine_similarity(queries[:, None], keys[None], dim=-1)
 
 
-def cosines_afterwards(queries, keys):
-    lengths = queries.norm(dim=1)[:, None] * keys.norm(dim=1)[None, :]
-    return queries @ keys.T / lengths
-
-
 def cosines_normalize(queries, keys):
     return F.normalize(queries) @ F.normalize(keys).T
 
@@ -92,17 +73,9 @@ def cosines_loops(queries, keys):
     return torch.stack([torch.stack([cosine(q, k) for k in keys]) for q in queries])
 
 
-def lookups_loop(queries, keys, values):
-    return torch.stack([lookup_matrix(q / keys.shape[1] ** 0.5, keys, values) for q in queries])
-
-
 def lookups_einsum(queries, keys, values):
     scores = torch.einsum("id,jd->ij", queries, keys) * keys.size(-1) ** -0.5
     return torch.einsum("ij,jv->iv", F.softmax(scores, dim=-1), values)
-
-
-def lookups_pytorch(queries, keys, values):
-    return F.scaled_dot_product_attention(queries, keys, values)
 
 
 def lookups_turned(queries, keys, values):
@@ -126,16 +99,15 @@ def experiment_pairs(claim):
 
 
 RIGHT = {
-    "01.lookup": (lookup_loops, lookup_matrix, lookup_einsum, lookup_pytorch),
+    "01.lookup": (lookup_matrix, lookup_einsum, lookup_pytorch),
     "01.winner": (winner_computed, winner_ifs, winner_small_letters),
     "01.temperature": (
         temper_multiplier,
-        temper_shifted,
         temper_powers_of_weights,
         temper_loop,
     ),
-    "01.cosine": (cosines_pytorch, cosines_afterwards, cosines_normalize, cosines_loops),
-    "01.queries": (lookups_loop, lookups_einsum, lookups_pytorch, lookups_turned),
+    "01.cosine": (cosines_pytorch, cosines_normalize, cosines_loops),
+    "01.queries": (lookups_einsum, lookups_turned),
     "01.experiment": (experiment_ifs, experiment_small_letters, experiment_pairs),
 }
 

@@ -3,6 +3,7 @@
 import itertools
 from collections import Counter
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -25,13 +26,6 @@ def encode_loop(words, corpus):
         if word in known:
             ids[i] = known.index(word)
     return ids
-
-
-def encode_smaller(words, corpus):
-    known = set(corpus)
-    return torch.tensor(
-        [sum(k < word for k in known) if word in known else len(known) for word in words]
-    )
 
 
 def gradient_measured(question):
@@ -98,11 +92,6 @@ def notices_list(summary):
     return ["Count", "NEITHER", "both ", "order", " neither"]["abcde".index(summary)]
 
 
-def look_up_compared(ids, table):
-    one_hot = ids[..., None] == torch.arange(len(table), device=ids.device)
-    return one_hot.to(table) @ table
-
-
 def look_up_indexed(ids, table):
     return table[ids]
 
@@ -121,24 +110,6 @@ def look_up_loop(ids, table):
     return rows.view(*ids.shape, -1)
 
 
-def cosines_pytorch(words, table):
-    return F.cosine_similarity(words[:, None], table[None], dim=-1)
-
-
-def cosines_normalized(words, table):
-    return F.normalize(words, dim=1) @ F.normalize(table, dim=1).T
-
-
-def cosines_divided(words, table):
-    lengths = words.norm(dim=1)[:, None] * table.norm(dim=1)[None]
-    return torch.einsum("ld,nd->ln", words, table) / lengths
-
-
-def cosines_loop(words, table):
-    rows = [[a.dot(b) / (a.dot(a) * b.dot(b)).sqrt() for b in table] for a in words]
-    return torch.stack([torch.stack(row) for row in rows])
-
-
 def merge_step_chapter(corpus):
     def merge(pieces, pair):
         out = []
@@ -152,23 +123,6 @@ def merge_step_chapter(corpus):
     pairs = Counter(pair for word in corpus for pair in itertools.pairwise(word))
     (best, _), *_ = pairs.most_common(1)
     return [merge(word, best) for word in corpus]
-
-
-def merge_step_index(corpus):
-    counts = {}
-    for word in corpus:
-        for i in range(len(word) - 1):
-            counts[word[i], word[i + 1]] = counts.get((word[i], word[i + 1]), 0) + 1
-    left, right = max(counts, key=counts.get)
-    made = []
-    for word in corpus:
-        word, i = list(word), 0
-        while i < len(word) - 1:
-            if word[i] == left and word[i + 1] == right:
-                word[i : i + 2] = [left + right]
-            i += 1
-        made.append(word)
-    return made
 
 
 def merge_step_recursive(corpus):
@@ -185,31 +139,52 @@ def merge_step_recursive(corpus):
     return tuple(merged(word) for word in corpus)
 
 
+def notices_order_by_chance(summary):
+    """Shuffle a long sentence, often."""
+    x = torch.randn(9, 4, dtype=torch.float64)
+    first = summary(x)
+    return any((summary(x[torch.randperm(9)]) - first).abs().max() > 1e-9 for _ in range(30))
+
+
+def notices_order_by_swaps(summary):
+    """Every order is made of swaps: if no swap of two rows shows, no order does."""
+    x = torch.rand(6, 7).double()
+    pairs = itertools.combinations(range(6), 2)
+
+    def swapped(i, j):
+        order = list(range(6))
+        order[i], order[j] = j, i
+        return x[order]
+
+    same = [torch.allclose(summary(swapped(i, j)), summary(x), rtol=1e-9) for i, j in pairs]
+    return not all(same)
+
+
+def notices_order_many_sentences(summary):
+    for _ in range(20):
+        x, order = torch.randn(6, 3), torch.randperm(6)
+        if not np.allclose(summary(x), summary(x[order]), rtol=1e-4, atol=1e-5):
+            return np.bool_(True)
+    return np.bool_(False)
+
+
 RIGHT = {
-    "02.encode": (encode_library, encode_loop, encode_smaller),
+    "02.encode": (encode_library, encode_loop),
     "02.gradient": (gradient_measured, gradient_ifs, gradient_list),
     "02.order": (notices_measured, notices_ifs, notices_list),
     "02.lookup": (
-        look_up_compared,
         look_up_indexed,
         look_up_pytorch,
         look_up_identity,
         look_up_loop,
     ),
-    "02.cosines": (cosines_pytorch, cosines_normalized, cosines_divided, cosines_loop),
-    "02.merge": (merge_step_chapter, merge_step_index, merge_step_recursive),
+    "02.merge": (merge_step_chapter, merge_step_recursive),
+    "02.experiment": (
+        notices_order_by_chance,
+        notices_order_by_swaps,
+        notices_order_many_sentences,
+    ),
 }
 
-# A mutant that computes the same is no wrong answer: what it says instead, and why it is right.
-EQUIVALENT = {
-    "02.cosines": {
-        "def cosines(words: Tensor, table: Tensor) -> Tensor:\n"
-        "    words = words / words.norm(dim=+1, keepdim=True)\n"
-        "    table = table / table.norm(dim=-1, keepdim=True)\n"
-        "    return words @ table.mT": "of two axes, 1 is the last",
-        "def cosines(words: Tensor, table: Tensor) -> Tensor:\n"
-        "    words = words / words.norm(dim=-1, keepdim=True)\n"
-        "    table = table / table.norm(dim=+1, keepdim=True)\n"
-        "    return words @ table.mT": "of two axes, 1 is the last",
-    },
-}
+
+EQUIVALENT: dict[str, dict[str, str]] = {}

@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from attnbook import MultiHeadAttention, merge_heads, split_heads
+from attnbook import merge_heads, split_heads
 
 
 def shapes_ifs(what, B, L, D, H, Dk, Dv):
@@ -12,16 +12,6 @@ def shapes_ifs(what, B, L, D, H, Dk, Dv):
     if what in ("concat", "output"):
         return (B, L, D if what == "output" else Dv * H)
     return (B, H, L, {"query": Dk, "weights": L, "context": Dv}[what])
-
-
-def shapes_computed(what, B, L, D, H, Dk, Dv):
-    x, w_o = torch.zeros(B, L, D), torch.zeros(H * Dv, D)
-    query, key, value = (split_heads(x @ torch.zeros(D, H * d), H) for d in (Dk, Dk, Dv))
-    weights = query @ key.mT
-    context = weights @ value
-    concat = merge_heads(context)
-    made = {"query": query, "weights": weights, "context": context, "concat": concat}
-    return {**made, "w_o": w_o, "output": concat @ w_o}[what].shape
 
 
 def shapes_list(what, B, L, D, H, Dk, Dv):
@@ -33,11 +23,6 @@ def shapes_list(what, B, L, D, H, Dk, Dv):
 
 def parameters_short(d_model, n_heads, bias):
     return 4 * d_model * (d_model + bias)
-
-
-def parameters_built(d_model, n_heads, bias):
-    layer = MultiHeadAttention(d_model, n_heads, bias=bias)
-    return sum(p.numel() for p in layer.parameters())
 
 
 def parameters_heads(d_model, n_heads, bias):
@@ -68,11 +53,6 @@ def which_head_shouting(question):
     return ["1", " 0", "BOTH", "Neither "]["abcd".index(question)]
 
 
-def split_loop(x, n_heads):
-    width = x.size(-1) // n_heads
-    return torch.stack([x[..., h * width : (h + 1) * width] for h in range(n_heads)], dim=-3)
-
-
 def split_chunks(x, n_heads):
     return torch.stack(x.chunk(n_heads, dim=-1), dim=-3)
 
@@ -86,11 +66,6 @@ def split_library(x, n_heads):
     return split_heads(x, n_heads)
 
 
-def mix_sum(contexts, w_o):
-    blocks = w_o.split(contexts.size(-1))
-    return sum(contexts[..., h, :, :] @ block for h, block in enumerate(blocks))
-
-
 def mix_einsum(contexts, w_o):
     blocks = w_o.view(contexts.size(-3), contexts.size(-1), -1)
     return torch.einsum("...hlv,hvd->...ld", contexts, blocks)
@@ -98,17 +73,6 @@ def mix_einsum(contexts, w_o):
 
 def mix_cat(contexts, w_o):
     return torch.cat(contexts.unbind(dim=-3), dim=-1) @ w_o
-
-
-def multi_head_loop(x, w_q, w_k, w_v, w_o, n_heads):
-    width = x.size(-1) // n_heads
-    output = torch.zeros_like(x)
-    for h in range(n_heads):
-        own = slice(h * width, (h + 1) * width)
-        query, key, value = x @ w_q[:, own], x @ w_k[:, own], x @ w_v[:, own]
-        weights = torch.softmax(query @ key.transpose(1, 2) * width**-0.5, dim=-1)
-        output = output + weights @ value @ w_o[own]
-    return output
 
 
 def multi_head_pytorch(x, w_q, w_k, w_v, w_o, n_heads):
@@ -135,13 +99,47 @@ def multi_head_functional(x, w_q, w_k, w_v, w_o, n_heads):
     return y.transpose(0, 1)
 
 
+def is_right_column_by_column(cut):
+    """Name every number by its word and its column, as section 4.6 does."""
+    for shape in ((4, 6), (3, 4, 6), (2, 3, 4, 6)):
+        x = torch.arange(float(torch.Size(shape).numel())).view(shape) + torch.rand(())
+        pieces = cut(x, 3)
+        for h in range(3):
+            if pieces.dim() != x.dim() + 1 or pieces.size(-3) != 3:
+                return False
+            if not pieces.select(-3, h).equal(x[..., 2 * h : 2 * h + 2]):
+                return False
+    return True
+
+
+def is_right_merged(cut):
+    """Going back by the right merge gives x again."""
+    shapes = (5, 12), (2, 5, 12), (2, 3, 5, 12)
+    xs = [torch.rand(shape, dtype=torch.float64) for shape in shapes]
+    return all(
+        cut(x, 4).dim() == x.dim() + 1 and torch.equal(merge_heads(cut(x, 4)), x) for x in xs
+    )
+
+
+def is_right_compared(cut):
+    for b in (1, 3):
+        for h in (1, 3, 5):
+            for shape in ((7, 30), (b, 7, 30), (2, b, 7, 30)):
+                x = torch.randn(shape)
+                one, other = cut(x, h), split_heads(x, h)
+                if one.shape != other.shape or (one != other).any():
+                    return False
+    return True
+
+
 RIGHT = {
-    "04.shapes": (shapes_ifs, shapes_computed, shapes_list),
-    "04.count": (parameters_short, parameters_built, parameters_heads),
+    "04.shapes": (shapes_ifs, shapes_list),
+    "04.count": (parameters_short, parameters_heads),
     "04.jobs": (which_head_ifs, which_head_computed, which_head_shouting),
-    "04.split": (split_loop, split_chunks, split_view, split_library),
-    "04.mix": (mix_sum, mix_einsum, mix_cat),
-    "04.repair": (multi_head_loop, multi_head_pytorch, multi_head_einsum, multi_head_functional),
+    "04.split": (split_chunks, split_view, split_library),
+    "04.mix": (mix_einsum, mix_cat),
+    "04.experiment": (is_right_column_by_column, is_right_merged, is_right_compared),
+    "04.repair": (multi_head_pytorch, multi_head_einsum, multi_head_functional),
 }
 
 # A mutant that computes the same is no wrong answer: what it says instead, and why it is right.

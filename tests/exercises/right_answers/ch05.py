@@ -2,9 +2,6 @@
 
 import math
 
-import torch
-import torch.nn.functional as F
-
 from attnbook import scaled_dot_product_attention
 
 
@@ -32,19 +29,6 @@ def cross_library(x, context, w_q, w_k, w_v):
     return scaled_dot_product_attention(x @ w_q, context @ w_k, context @ w_v)[0]
 
 
-def cross_pytorch(x, context, w_q, w_k, w_v):
-    return F.scaled_dot_product_attention(x @ w_q, context @ w_k, context @ w_v)
-
-
-def cross_loop(x, context, w_q, w_k, w_v):
-    rows = []
-    for i in range(x.shape[-2]):
-        question = (x[..., i, :] @ w_q)[..., None, :]
-        scores = (question * (context @ w_k)).sum(-1) / w_q.shape[-1] ** 0.5
-        rows.append((scores.softmax(-1)[..., None] * (context @ w_v)).sum(-2))
-    return torch.stack(rows, -2)
-
-
 def cross_folded(x, context, w_q, w_k, w_v):
     scores = x @ (w_q @ w_k.mT) @ context.mT / math.sqrt(w_k.size(1))
     return scores.softmax(-1) @ context @ w_v
@@ -54,18 +38,8 @@ def align_sum(weights):
     return weights.sum(1).max(-1).indices
 
 
-def align_loop(weights):
-    means = sum(weights[:, h] for h in range(weights.size(1)))
-    return torch.stack([row.argmax() for row in means.flatten(0, 1)]).view(means.shape[:2])
-
-
 def align_sorted(weights):
     return weights.mean(1).sort(-1, descending=True).indices[..., 0]
-
-
-def cost_shapes(Lq, Lk, D, Dc, Dk, Dv):
-    products = [(Lq, D, Dk), (Lk, Dc, Dk), (Lk, Dc, Dv), (Lq, Dk, Lk), (Lq, Lk, Dv)]
-    return sum(a * b * c for a, b, c in products)
 
 
 def cost_factored(Lq, Lk, D, Dc, Dk, Dv):
@@ -89,17 +63,28 @@ def maps_permute(weights, height, width):
     return weights.unflatten(1, (height, width)).permute(0, 3, 1, 2)
 
 
-def maps_loop(weights, height, width):
-    words = [weights[:, :, j].reshape(-1, height, width) for j in range(weights.size(2))]
-    return torch.stack(words, dim=1)
+def control_ifs(claim):
+    if claim in ("pairs", "new"):
+        return "C"
+    return "A" if claim in ("word", "needed") else "B"
+
+
+def control_small_letters(claim):
+    return "bcabca"[["task", "pairs", "word", "luck", "new", "needed"].index(claim)]
+
+
+def control_shouting(claim):
+    table = {"task": " B", "pairs": "C.", "word": "A", "luck": "B ", "new": "C", "needed": "a"}
+    return table[claim]
 
 
 RIGHT = {
     "05.roles": (roles_ifs, roles_list, roles_shouting),
-    "05.cross": (cross_library, cross_pytorch, cross_loop, cross_folded),
-    "05.align": (align_sum, align_loop, align_sorted),
-    "05.cost": (cost_shapes, cost_factored, cost_counted),
-    "05.maps": (maps_view, maps_permute, maps_loop),
+    "05.cross": (cross_library, cross_folded),
+    "05.align": (align_sum, align_sorted),
+    "05.cost": (cost_factored, cost_counted),
+    "05.maps": (maps_view, maps_permute),
+    "05.experiment": (control_ifs, control_small_letters, control_shouting),
 }
 
 # A mutant that computes the same is no wrong answer: what it says instead, and why it is right.

@@ -41,15 +41,6 @@ def after_shuffle_shouting(situation):
     return " SAME " if situation[0] == "c" else ("Other", "Reordered")[situation[0] == "b"]
 
 
-def encode_loop(length, d_model):
-    p = torch.zeros(length, d_model)
-    for t in range(length):
-        for k in range(d_model // 2):
-            omega = 1 / 10000 ** (2 * k / d_model)
-            p[t, 2 * k], p[t, 2 * k + 1] = math.sin(omega * t), math.cos(omega * t)
-    return p
-
-
 def encode_library(length, d_model):
     return sinusoidal_encoding(length, d_model)
 
@@ -77,11 +68,6 @@ def table_rows_loop(length, max_distance):
     return rows
 
 
-def table_rows_moved_first(length, max_distance):
-    i, j = torch.meshgrid(torch.arange(length), torch.arange(length), indexing="ij")
-    return (j - i + max_distance).clamp(0, 2 * max_distance)
-
-
 def table_rows_minimum(length, max_distance):
     far = torch.tensor(max_distance)
     distance = torch.arange(length)[None] - torch.arange(length)[:, None]
@@ -94,12 +80,6 @@ def placed_scores_loop(x, table, w_q, w_k):
         rows = torch.stack([word + table[t] for t, word in enumerate(sentence)])
         scores.append((rows @ w_q) @ (rows @ w_k).T / w_q.size(1) ** 0.5)
     return torch.stack(scores)
-
-
-def placed_scores_terms(x, table, w_q, w_k):
-    p = table[: x.shape[1]].expand_as(x)
-    terms = ((a @ w_q) @ (b @ w_k).mT for a in (x, p) for b in (x, p))
-    return sum(terms) / math.sqrt(w_k.size(-1))
 
 
 def placed_scores_einsum(x, table, w_q, w_k):
@@ -138,11 +118,6 @@ def move_matrix(p, angles):
     return p @ torch.block_diag(*blocks)
 
 
-def move_angle(p, angles):
-    at = torch.atan2(p[..., ::2], p[..., 1::2]) + angles
-    return torch.stack((at.sin(), at.cos()), dim=-1).flatten(-2)
-
-
 def move_complex(p, angles):
     hands = torch.view_as_complex(p.unflatten(-1, (-1, 2)).flip(-1).contiguous())
     turned = hands * torch.polar(torch.ones_like(angles), angles)
@@ -155,13 +130,51 @@ def move_swapped(p, angles):
     return p * wide.cos() + swapped * wide.sin()
 
 
+def knows_by_moving(scores):
+    """Put five rows before a sentence: who does not notice, counts distances at most."""
+    x, before = torch.randn(9, 8), torch.randn(5, 8)
+    alone, later = scores(x), scores(torch.cat((before, x)))[5:, 5:]
+    if not torch.allclose(alone, later, atol=1e-6):
+        return "place"
+    order = torch.randperm(9)
+    shuffled = scores(x[order])
+    return "nothing" if torch.allclose(shuffled, alone[order][:, order], atol=1e-6) else "distance"
+
+
+def knows_by_diagonals(scores):
+    s = scores(torch.rand(1, 8).repeat(20, 1))
+    spread = max((s.diagonal(d) - s.diagonal(d)[0]).abs().max().item() for d in range(-19, 20))
+    if spread > 1e-6:
+        return "place"
+    return "distance" if (s - s[3, 3]).abs().max() > 1e-6 else "nothing"
+
+
+def knows_by_two_words(scores):
+    """Two words in a row of dots: move the pair, then pull it apart."""
+    dot, first, second = torch.randn(3, 8, dtype=torch.float64)
+
+    def score(i, j):
+        rows = dot.repeat(30, 1)
+        rows[i], rows[j] = first, second
+        return scores(rows)[i, j]
+
+    def differ(one, other):
+        return abs(float(one - other)) > 1e-9
+
+    if any(differ(score(0, d), score(3, 3 + d)) for d in range(1, 9)):
+        return "place"
+    apart = [score(9, 9 + d) for d in (-6, -2, -1, 1, 2, 6)]
+    return "distance" if any(differ(apart[0], other) for other in apart) else "nothing"
+
+
 RIGHT = {
     "07.order": (after_shuffle_ifs, after_shuffle_computed, after_shuffle_shouting),
-    "07.encode": (encode_loop, encode_library, encode_slices, encode_phase),
-    "07.distance": (table_rows_loop, table_rows_moved_first, table_rows_minimum),
-    "07.repair": (placed_scores_loop, placed_scores_terms, placed_scores_einsum),
+    "07.encode": (encode_library, encode_slices, encode_phase),
+    "07.distance": (table_rows_loop, table_rows_minimum),
+    "07.repair": (placed_scores_loop, placed_scores_einsum),
     "07.longer": (verdict_ifs, verdict_questions, verdict_shouting),
-    "07.move": (move_matrix, move_angle, move_complex, move_swapped),
+    "07.experiment": (knows_by_moving, knows_by_diagonals, knows_by_two_words),
+    "07.move": (move_matrix, move_complex, move_swapped),
 }
 
 # A mutant that computes the same is no wrong answer: what it says instead, and why it is right.
