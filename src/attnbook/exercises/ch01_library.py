@@ -1,5 +1,6 @@
 """Exercises of chapter 1: the library, or attention as soft look-up."""
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -7,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw
+from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw, some_sizes
 from attnbook.exercises.slips import OUTPUT, SCORES, WEIGHTS, Family, Head
 
 # --- 01.lookup: one question to the library --------------------------------------------------
@@ -28,7 +29,7 @@ def lookup_by_loops(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
 
 
 def lookup_cases(generator: Generator) -> list[Case]:
-    sizes = ((3, 5, 6), (10, 7, 2), (6, 11, 1), (1, 3, 4))
+    sizes = ((3, 5, 6), some_sizes(generator, 3), (6, 11, 1), (1, 3, 5))
     return [
         Case(
             (draw(generator, dk), draw(generator, lk, dk), draw(generator, lk, dv)),
@@ -237,7 +238,12 @@ def temper_cases(generator: Generator) -> list[Case]:
         ),
         Case((draw(generator, 2, 5), math.inf), {"Lq": 2, "Lk": 5}, "an infinite temperature"),
         Case(
-            (torch.tensor([[10.0], [20.0], [30.0]]) + draw(generator, 3, 8), 0.001),
+            (torch.tensor([[10.0], [20.0], [30.0]]) + 0.01 * draw(generator, 3, 7), 0.01),
+            {"Lq": 3, "Lk": 7},
+            "a temperature of 0.01, which makes exponents of a thousand and more",
+        ),
+        Case(
+            (torch.tensor([[10.0], [20.0], [30.0]]) + 0.001 * draw(generator, 3, 8), 0.001),
             {"Lq": 3, "Lk": 8},
             "a temperature of 0.001, which makes exponents of ten thousand and more",
         ),
@@ -376,6 +382,34 @@ def temper(scores, temperature):
             "You divided by the root of the temperature. The root in attention is a root of the "
             "width; a temperature divides as it is.",
         ),
+        Mistake(
+            "square of the temperature",
+            lambda scores, temperature: (scores / temperature**2).softmax(-1),
+            "You divided by the square of the temperature. It divides as it is, once.",
+        ),
+        Mistake(
+            "sign turned",
+            lambda scores, temperature: (-scores / temperature).softmax(-1),
+            "The sign of the scores is turned around: the worst book gets the most.",
+        ),
+        Mistake(
+            "nothing at infinity",
+            lambda scores, temperature: (
+                0 * scores if temperature == math.inf else temper(scores, temperature)
+            ),
+            "At an infinite temperature the *scores* become 0, all of them, and equal scores get "
+            "equal weights. Those are not 0: a row sums to 1 at any temperature.",
+        ),
+        Mistake(
+            "infinity divided by the questions",
+            lambda scores, temperature: (
+                torch.ones_like(scores) / len(scores)
+                if temperature == math.inf
+                else temper(scores, temperature)
+            ),
+            "At an infinite temperature all books get the same, and there are Lk of them: the last "
+            "axis. `len(scores)` counts the first. (Does infinity need a case of its own?)",
+        ),
     ),
     properties=(
         Property(
@@ -448,42 +482,51 @@ def as_it_is(x: Tensor) -> Tensor:
     return x
 
 
-# What queries and keys were divided by, and what to tell.
-CUTS: dict[tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]], str] = {
-    (by_column, by_table): "Both faults are still there. In each of the first two lines ask: which "
-    "vectors have length 1 now?",
-    (by_column, by_row): "The keys are right now. The queries are still cut by column, a topic "
-    "through all of them: a question is a row, and its length is summed along the row.",
-    (by_row, by_table): "The queries are right now. The keys are all divided by one number, the "
-    "length of the whole table, so a loud card is as loud beside the others as it was.",
-    (by_row, by_column): "The queries are right now. The keys are cut by column, as the queries "
-    "were before: a card is a row.",
-    (by_table, by_row): "The keys are right now. The queries are all divided by one number, as the "
-    "keys were before: each needs its own length.",
-    (by_column, by_column): "Here each column was cut to length 1, a topic through all cards. A "
-    "card is a row: its length is summed along the row.",
-    (by_table, by_table): "Without `dim`, `norm` gives the length of the whole table, one number. "
-    "Dividing by it leaves a loud card as loud beside the others as it was.",
-    (as_it_is, as_it_is): "These are plain dot products: the wrong lengths are gone, and the right "
-    "ones are missing.",
-    (as_it_is, by_row): "The keys have length 1, the queries have not. The order within a row is "
-    "right, but the numbers are no cosines yet.",
-    (by_row, as_it_is): "The queries have length 1, the keys have not. A loud card still wins "
-    "every question.",
-    (by_lying_row, by_lying_row): "Your lengths are those of the rows, but they lie down as one "
-    "row, (Lq,), and broadcasting lines them up with the columns. Keep them a column, (Lq, 1).",
-    (by_square, by_square): "You divided by the squared length. The root is missing, so a long "
-    "card now scores too little instead of too much.",
-    (by_sizes, by_sizes): "The rows were divided by the sum of their sizes. Length is Pythagoras: "
-    "the root of the sum of squares.",
+Cut = Callable[[Tensor], Tensor]
+QUERIES_BY: dict[Cut, str] = {
+    by_row: "",
+    by_column: "The queries are cut by column, a topic through all of them. A question is a row: "
+    "its length is summed along the row.",
+    by_table: "The queries are all divided by one number: without `dim`, `norm` gives the length "
+    "of the whole table. Each question has a length of its own.",
+    as_it_is: "The queries are as long as they were. The order within a row of the answer is right "
+    "without that, but the numbers are no cosines.",
+    by_lying_row: "The lengths of the queries are right, but they lie down as one row, (Lq,), and "
+    "broadcasting lines them up with the columns. Keep them a column, (Lq, 1).",
+    by_square: "The queries are divided by their squared lengths: the root is missing.",
+    by_sizes: "The queries are divided by the sum of their sizes. Length is Pythagoras: the root "
+    "of the sum of squares.",
+}
+KEYS_BY: dict[Cut, str] = {
+    by_row: "",
+    by_column: "The keys are cut by column, a topic through all cards. A card is a row: its length "
+    "is summed along the row.",
+    by_table: "The keys are all divided by one number, the length of the whole table. That leaves "
+    "a loud card as loud beside the others as it was.",
+    as_it_is: "The keys are as long as they were. A loud card still wins every question.",
+    by_lying_row: "The lengths of the keys are right, but they lie down as one row, (Lk,), and "
+    "broadcasting lines them up with the columns. Keep them a column, (Lk, 1).",
+    by_square: "The keys are divided by their squared lengths, so a long card now scores too "
+    "little instead of too much.",
+    by_sizes: "The keys are divided by the sum of their sizes. Length is the root of the sum of "
+    "squares.",
 }
 
 
-def divided(
-    queries_by: Callable[[Tensor], Tensor], keys_by: Callable[[Tensor], Tensor]
-) -> Callable[[Tensor, Tensor], Tensor]:
+def divided(queries_by: Cut, keys_by: Cut) -> Callable[[Tensor, Tensor], Tensor]:
     return lambda queries, keys: queries_by(queries) @ keys_by(keys).T
 
+
+DIVIDED = [
+    Mistake(
+        f"queries {one.__name__}, keys {other.__name__}",
+        divided(one, other),
+        "\n".join(filter(None, (QUERIES_BY[one], KEYS_BY[other]))),
+    )
+    for one, other in itertools.product(QUERIES_BY, KEYS_BY)
+    if (one == other or by_row in (one, other) or {one, other} == {by_column, by_table})
+    and (one, other) not in ((by_row, by_row), (by_lying_row, by_lying_row))
+]
 
 COSINE = Exercise(
     id="01.cosine",
@@ -508,7 +551,7 @@ def cosines(queries, keys):
     cases=cosine_cases,
     axes="Lq Lk",
     mistakes=(
-        *(Mistake(says[:30], divided(*two), says) for two, says in CUTS.items()),
+        *DIVIDED,
         Mistake(
             "softmax too",
             lambda q, k: cosines(q, k).softmax(-1),
@@ -526,10 +569,16 @@ def cosines(queries, keys):
             "The keys were compared with one another. Each query has to meet each key.",
         ),
         Mistake(
-            "the key's length twice",
-            lambda q, k: q @ k.T / k.norm(dim=1).square(),
-            "The products are divided by the key's length twice. One of the two lengths is the "
-            "query's.",
+            "divided by the width",
+            lambda q, k: q @ k.T / k.size(1),
+            "You divided by the number of topics. Every card has as many; what differs is how loud "
+            "it is.",
+        ),
+        Mistake(
+            "one by one",
+            lambda q, k: F.cosine_similarity(q, k),
+            "Query i met key i alone. Every query has to meet every key, so that there is a table "
+            "of (Lq, Lk).",
         ),
     ),
     properties=(
@@ -569,7 +618,7 @@ def lookups_by_pytorch(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
 
 
 def lookups_cases(generator: Generator) -> list[Case]:
-    sizes = ((3, 5, 6, 2), (4, 10, 7, 3), (7, 6, 11, 1), (1, 5, 3, 4), (5, 1, 3, 2))
+    sizes = ((3, 5, 6, 7), some_sizes(generator, 4), (7, 6, 11, 1), (1, 5, 3, 6), (5, 1, 3, 7))
     return [
         Case(
             (draw(generator, lq, dk), draw(generator, lk, dk), draw(generator, lk, dv)),

@@ -167,6 +167,11 @@ def encode(words, corpus):
             "them may be known.",
         ),
         Mistake(
+            "most frequent first",
+            numbering(lambda corpus: [word for word, _ in Counter(corpus).most_common()]),
+            "You numbered the most frequent word first. Here the vocabulary is sorted by `sorted`.",
+        ),
+        Mistake(
             "sorted backwards",
             numbering(lambda corpus: sorted(set(corpus), reverse=True)),
             "Your words are sorted from the end of the alphabet. `sorted` as it is goes from the "
@@ -316,6 +321,13 @@ def my_gradient(question):
         "In (c) each token counts a fifth. In (d) only one token of the sentence sends anything "
         "back: which?",
         "The gradient counts the tokens of a word. (e) is (a), written as a product.",
+    ),
+    properties=(
+        Property(
+            "Count the tokens that were fetched from this row, and ask what each of them adds to "
+            "the loss: 1, or a part of it, or nothing.",
+            lambda answer, case: answer in (0, 0.4, 2),
+        ),
     ),
     comes_back="Section 2.10 has a word with two meanings: both pull at its one row.",
     insight="A row learns as often as its word is read. That is why rare words have poor rows, and "
@@ -648,6 +660,17 @@ def overlapping(corpus: Corpus) -> Corpus:
     return merged
 
 
+def joined(answer: Corpus, case: Case) -> bool:
+    """Whether each word, its pieces joined, is still the word."""
+    return ["".join(word) for word in answer] == ["".join(word) for word in case.arguments[0]]
+
+
+def one_pair(answer: Corpus, case: Case) -> bool:
+    """Whether there is at most one kind of piece that was not there before."""
+    before = {piece for word in case.arguments[0] for piece in word}
+    return len({piece for word in answer for piece in word} - before) <= 1
+
+
 MERGE = Exercise(
     id="02.merge",
     title="One step of byte pair encoding",
@@ -737,6 +760,11 @@ def merge_step(corpus):
             "The pieces stand in one long list. The corpus is a list of words, each a list.",
         ),
         Mistake(
+            "words as text",
+            lambda corpus: [" ".join(word) for word in merge_step(corpus)],  # type: ignore[misc]
+            "Your words are strings with blanks between the pieces. Each word is a list of pieces.",
+        ),
+        Mistake(
             "the pair alone",
             lambda corpus: list(most_common(corpus)),  # type: ignore[arg-type]
             "This is the pair. It is to be merged in every word: return the new corpus.",
@@ -782,6 +810,17 @@ def merge_step(corpus):
         "the first of equals.",
         "To merge, build a new list piece by piece: if the last piece of it and the next one are "
         "the pair, extend the last instead of appending.",
+    ),
+    properties=(
+        Property(
+            "A word has lost or gained letters. Joined, the pieces of each word are that word, "
+            "before and after: does the last piece stay, does a merged one go?",
+            joined,
+        ),
+        Property(
+            "More than one pair was merged. One step chooses one pair and merges it everywhere.",
+            one_pair,
+        ),
     ),
     others=(merge_by_index,),
     comes_back="Chapter 9's corpus is cut into words; the pieces of real models come from here.",

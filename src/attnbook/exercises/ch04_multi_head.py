@@ -229,6 +229,24 @@ def my_parameters(d_model, n_heads, bias):
             "You counted three biases. W_O has one as well.",
         ),
         Mistake(
+            "biases of one head",
+            lambda d, h, bias: 4 * d * d + (3 * (d // h) + d if bias else 0),
+            "The biases of queries, keys and values are counted for one head. All heads together "
+            "are as wide as the model.",
+        ),
+        Mistake(
+            "a matrix more for each head",
+            lambda d, h, bias: (h + 3) * (d * d + (d if bias else 0)),
+            "You counted a matrix for each head. What all heads have together, side by side, is "
+            "one matrix for queries, one for keys, one for values.",
+        ),
+        Mistake(
+            "full heads, biases once",
+            lambda d, h, bias: (3 * h + 1) * d * d + (4 * d if bias else 0),
+            "You gave each head three matrices of full width. A head is only d_model / n_heads "
+            "wide.",
+        ),
+        Mistake(
             "a bias of the batch",
             lambda d, h, bias: 4 * d * d + (4 if bias else 0),
             "Each bias counted as one number. It is added to a row of d_model numbers, and has as "
@@ -369,6 +387,11 @@ def split_cases(generator: Generator) -> list[Case]:
     ]
 
 
+def three_axes(x: Tensor, n_heads: int) -> Tensor:
+    B, L, D = x.shape
+    return x.view(B, L, n_heads, D // n_heads).transpose(1, 2)
+
+
 SPLIT = Exercise(
     id="04.split",
     title="Cut one projection into heads",
@@ -454,6 +477,12 @@ def split(x, n_heads):
             "swaps heads and columns. Count from the end.",
         ),
         Mistake(
+            "three axes",
+            three_axes,
+            "Your function counts on three axes. In place of the dots there may be none, one or "
+            "more: take the last two, `x.shape[-2:]`, and count from the end.",
+        ),
+        Mistake(
             "heads in front of the batch",
             lambda x, n_heads: torch.stack(x.chunk(n_heads, dim=-1)),
             "Your heads stand in front of everything. With a batch they belong behind it, right "
@@ -491,7 +520,7 @@ def mix_cases(generator: Generator) -> list[Case]:
 
     return [
         case("2 heads, 3 words", 5, 2, 3, 7),
-        case("3 heads, 5 words", 8, 3, 5, 2),
+        case("3 heads, 5 words", 8, 3, 5, 6),
         case("a batch of 2", 7, 2, 3, 5, 6),
         case("two axes in front of the heads", 8, 2, 3, 5, 7, 6),
     ]
@@ -499,6 +528,11 @@ def mix_cases(generator: Generator) -> list[Case]:
 
 def turns(contexts: Tensor) -> Tensor:
     return contexts.movedim(-3, -1).flatten(-2)
+
+
+def four_axes(contexts: Tensor, w_o: Tensor) -> Tensor:
+    B, H, L, Dv = contexts.shape
+    return contexts.transpose(1, 2).reshape(B, L, H * Dv) @ w_o
 
 
 MIX = Exercise(
@@ -579,6 +613,18 @@ def mix(contexts, w_o):
             lambda contexts, w_o: contexts.transpose(1, 2).flatten(-2) @ w_o,
             "You swapped axes 1 and 2. That is right for a batch, and wrong without one and with "
             "two. Count from the end.",
+        ),
+        Mistake(
+            "four axes",
+            four_axes,
+            "Your function counts on four axes. In place of the dots there may be none, one or "
+            "more: take the last three, `contexts.shape[-3:]`, and count from the end.",
+        ),
+        Mistake(
+            "heads from the first axis",
+            lambda contexts, w_o: torch.cat(list(contexts), dim=-1) @ w_o,
+            "You took the heads from the first axis. With a batch that is the sentences: the heads "
+            "stand third from the end, `unbind(-3)`.",
         ),
         Mistake(
             "W_O transposed",
@@ -771,6 +817,12 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
             )(x, w_q, w_k, w_v, w_o, n_heads),
             "You multiplied by W_O before the merge, where each head is only D/H wide. Merge "
             "first: W_O takes the pieces of all heads at once.",
+        ),
+        Mistake(
+            "the input added",
+            lambda x, w_q, w_k, w_v, w_o, n_heads: x + multi_head(x, w_q, w_k, w_v, w_o, n_heads),
+            "You added the input to the output. A Transformer does so around this layer, in "
+            "chapter 8; the layer itself does not.",
         ),
         Mistake(
             "W_V twice",

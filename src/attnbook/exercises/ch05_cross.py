@@ -1,13 +1,15 @@
 """Exercises of chapter 5: two sequences."""
 
+import itertools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from attnbook.exercises.exercise import Case, Exercise, Mistake, choices, draw
+from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw, some_sizes
 from attnbook.exercises.slips import OUTPUT, SCORES, WEIGHTS, Family
 
 # --- 05.roles: who asks, who is asked --------------------------------------------------------
@@ -134,7 +136,7 @@ def cross_cases(generator: Generator) -> list[Case]:
 
     return [
         case("2 rows ask 3", 2, 3, 7, 5, 6),
-        case("6 rows ask 8", 6, 8, 10, 3, 5),
+        case("other sizes", *some_sizes(generator, 5)),
         case("a batch of 2", 7, 9, 8, 6, 5, 2),
         case("two axes in front of the rows", 5, 8, 6, 10, 7, 2, 3),
         case("1 row asks 9", 1, 9, 5, 7, 6),
@@ -222,6 +224,20 @@ def my_cross(x, context, w_q, w_k, w_v):
             lambda x, context, w_q, w_k, w_v: my_cross(x, context, w_q, w_q, w_v),
             "The keys were made with W_Q. The context has a matrix of its own for being found: "
             "W_K.",
+        ),
+        Mistake(
+            "both sequences at once",
+            lambda x, context, w_q, w_k, w_v: my_cross(
+                x, torch.cat((x, context), -2), w_q, w_k, w_v
+            ),
+            "Keys and values are made of x and the context, one below the other. Here the context "
+            "alone is asked.",
+        ),
+        Mistake(
+            "matrices turned",
+            lambda x, context, w_q, w_k, w_v: my_cross(x, context, w_q.mT, w_k.mT, w_v.mT),
+            "You transposed the matrices. S1 and nn.Linear store them so; here rows are multiplied "
+            "with them as they are.",
         ),
         Mistake(
             "not projected",
@@ -327,6 +343,12 @@ def align(weights):
             "the mean of the heads' weights first.",
         ),
         Mistake(
+            "mean over the source",
+            lambda weights: weights.mean(dim=-1).argmax(dim=1),
+            "You averaged over the source, and each row sums to 1: those means are all the same. "
+            "The heads are axis 1.",
+        ),
+        Mistake(
             "mean over the words that ask",
             lambda weights: weights.mean(dim=2).argmax(dim=-1),
             "Axis 2 is the words that ask: you averaged those. The heads are axis 1.",
@@ -419,6 +441,18 @@ def products_counted(Lq: int, Lk: int, D: int, Dc: int, Dk: int, Dv: int) -> int
     return sum(rows * inner * columns for rows, inner, columns in products)
 
 
+def all_but(term: Callable[..., int]) -> Callable[[Any, Case], bool]:
+    """Whether it is not so that one of the five products alone is missing, or made of others."""
+
+    def holds(answer: Any, case: Case) -> bool:
+        right, sizes = multiplications(*case.arguments), case.arguments
+        instead = answer - right + term(*sizes)
+        products = (math.prod(p) for n in (2, 3) for p in itertools.product(sizes, repeat=n))
+        return bool(answer == right or (instead != 0 and instead not in products))
+
+    return holds
+
+
 COST = Exercise(
     id="05.cost",
     title="Count the multiplications",
@@ -450,17 +484,6 @@ def multiplications(Lq, Lk, D, Dc, Dk, Dv):
             "mixes every value.",
         ),
         Mistake(
-            "no mixing",
-            lambda Lq, Lk, D, Dc, Dk, Dv: Lq * D * Dk + Lk * Dc * (Dk + Dv) + Lq * Lk * Dk,
-            "The weights still have to be multiplied with the values: (Lq, Lk) times (Lk, Dv).",
-        ),
-        Mistake(
-            "no scores",
-            lambda Lq, Lk, D, Dc, Dk, Dv: Lq * D * Dk + Lk * Dc * (Dk + Dv) + Lq * Lk * Dv,
-            "Projections and mixing are right. Before it, every query has to meet every key: "
-            "(Lq, Dk) times (Dk, Lk).",
-        ),
-        Mistake(
             "additions too",
             lambda Lq, Lk, D, Dc, Dk, Dv: 2 * multiplications(Lq, Lk, D, Dc, Dk, Dv),
             "Exactly twice as much: you counted the additions, too. Multiplications are asked for.",
@@ -476,28 +499,16 @@ def multiplications(Lq, Lk, D, Dc, Dk, Dv):
             "You led the output back to the width D, by a W_O. One head ends with its mixture.",
         ),
         Mistake(
-            "no projection of the values",
-            lambda Lq, Lk, D, Dc, Dk, Dv: Lq * D * Dk + Lk * Dc * Dk + Lq * Lk * (Dk + Dv),
-            "The context is projected twice: to keys, and to values. One of the two is missing.",
-        ),
-        Mistake(
-            "values from those who ask",
-            lambda Lq, Lk, D, Dc, Dk, Dv: (
-                Lq * D * Dk + Lk * Dc * Dk + Lq * D * Dv + Lq * Lk * (Dk + Dv)
-            ),
-            "You made the values from X. Keys and values both come from the context: Lk rows, Dc "
-            "wide.",
+            "a product of all",
+            lambda Lq, Lk, D, Dc, Dk, Dv: Lq * Lk * D * Dc * Dk * Dv,
+            "You multiplied all six sizes. There are five products of matrices, one after the "
+            "other: count each, then add.",
         ),
         Mistake(
             "sizes of the matrices",
             lambda Lq, Lk, D, Dc, Dk, Dv: D * Dk + Dc * Dk + Dc * Dv + Lq * Lk * (Dk + Dv),
             "You counted the numbers in the three matrices. Each row of X or of the context is "
             "multiplied with all of them.",
-        ),
-        Mistake(
-            "square in the context",
-            lambda Lq, Lk, D, Dc, Dk, Dv: Lq * D * Dk + Lk * Dc * (Dk + Dv) + Lk * Lk * (Dk + Dv),
-            "You counted Lk² scores, as if the context asked itself. Here Lq rows meet Lk.",
         ),
         Mistake(
             "keys projected once per query",
@@ -513,6 +524,11 @@ def multiplications(Lq, Lk, D, Dc, Dk, Dv):
             "You counted Lq² scores, as in self-attention. Here Lq rows meet Lk columns.",
         ),
         Mistake(
+            "square in the context",
+            lambda Lq, Lk, D, Dc, Dk, Dv: Lq * D * Dk + Lk * Dc * (Dk + Dv) + Lk * Lk * (Dk + Dv),
+            "You counted Lk² scores, as if the context asked itself. Here Lq rows meet Lk.",
+        ),
+        Mistake(
             "one width for both",
             lambda Lq, Lk, D, Dc, Dk, Dv: Lq * D * Dk + Lk * D * (Dk + Dv) + Lq * Lk * (Dk + Dv),
             "The context has a width of its own: its rows are Dc wide, not D.",
@@ -521,6 +537,28 @@ def multiplications(Lq, Lk, D, Dc, Dk, Dv):
             "values as wide as keys",
             lambda Lq, Lk, D, Dc, Dk, Dv: Lq * D * Dk + 2 * Lk * Dc * Dk + 2 * Lq * Lk * Dk,
             "Values have a width of their own, Dv: in their projection and in the mixing.",
+        ),
+    ),
+    properties=(
+        Property(
+            "All is right but the queries: X, (Lq, D), times W_Q, (D, Dk).",
+            all_but(lambda Lq, Lk, D, Dc, Dk, Dv: Lq * D * Dk),
+        ),
+        Property(
+            "All is right but the keys: the context, (Lk, Dc), times W_K, (Dc, Dk).",
+            all_but(lambda Lq, Lk, D, Dc, Dk, Dv: Lk * Dc * Dk),
+        ),
+        Property(
+            "All is right but the values: the context, (Lk, Dc), times W_V, (Dc, Dv).",
+            all_but(lambda Lq, Lk, D, Dc, Dk, Dv: Lk * Dc * Dv),
+        ),
+        Property(
+            "All is right but the scores: Q, (Lq, Dk), times Kᵀ, (Dk, Lk).",
+            all_but(lambda Lq, Lk, D, Dc, Dk, Dv: Lq * Dk * Lk),
+        ),
+        Property(
+            "All is right but the mixing: the weights, (Lq, Lk), times the values, (Lk, Dv).",
+            all_but(lambda Lq, Lk, D, Dc, Dk, Dv: Lq * Lk * Dv),
         ),
     ),
     hints=(

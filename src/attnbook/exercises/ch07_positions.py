@@ -115,7 +115,7 @@ def encode_by_loops(length: int, d_model: int) -> Tensor:
 
 
 def encode_cases(generator: Generator) -> list[Case]:
-    sizes = ((3, 6), (5, 12), (4, 10), (7, 2), (1, 8))
+    sizes = ((3, 6), (5, 12), (4, 10), (7, 14), (1, 8))
     return [Case((n, d), {"L": n, "D": d}, f"length {n}, width {d}") for n, d in sizes]
 
 
@@ -243,9 +243,15 @@ def encode(length, d_model):
             "the fraction away, and 2k/D is one.",
         ),
         Mistake(
-            "base times exponent",
-            lambda length, d_model: clocks(length, 10000.0 * speeds(d_model).log() / -9.21034),
-            "10000 is to be raised to the power −2k/D, not multiplied with it: `**`.",
+            "hands from 1",
+            lambda length, d_model: clocks(length, speeds(d_model) / 10000 ** (2 / d_model)),
+            "Your hands are counted from 1. The first is k = 0: it turns by one radian a step.",
+        ),
+        Mistake(
+            "not divided by D",
+            lambda length, d_model: clocks(length, 10000.0 ** -torch.arange(0.0, d_model, 2)),
+            "Your hands stand still from the second on: the exponent is 2k/D, and yours was not "
+            "divided by D.",
         ),
         Mistake(
             "turns",
@@ -396,17 +402,22 @@ def table_rows(length, max_distance):
             "keeps its sign.",
         ),
         Mistake(
-            "the query's place",
-            lambda length, far: (torch.arange(length).clamp(max=far) + far)[:, None].expand(
-                length, length
-            ),
-            "All your columns are equal: this is the place of the query. A distance also asks "
-            "where the key stands.",
+            "one row short",
+            lambda length, far: (steps(length) + far).clamp(min=0).clamp(max=max(2 * far - 1, 0)),
+            "Your last row is 2 · max_distance − 1. The table has a row for the distance 0, too: "
+            "they are numbered 0 … 2 · max_distance.",
         ),
         Mistake(
-            "one vector for all",
-            lambda length, far: torch.arange(length),
-            "These are places, one for each word. A distance belongs to two words: (L, L).",
+            "moved, then wrapped around",
+            lambda length, far: (steps(length) + far) % (2 * far + 1),
+            "You wrapped the rows around, so that a far key on the right gets a row of the left. "
+            "Clipping gives all far keys the outermost row of their side.",
+        ),
+        Mistake(
+            "far keys get row 0",
+            lambda length, far: (steps(length) + far) * (steps(length).abs() <= far),
+            "All far keys got row 0, also those on the right. Clipped, they keep their side: to "
+            "−max_distance or to +max_distance.",
         ),
         Mistake(
             "rows from 1",
@@ -422,8 +433,8 @@ def table_rows(length, max_distance):
         Mistake(
             "wrapped around",
             lambda length, far: steps(length) % (2 * far + 1),
-            "You wrapped the distances around, so that a far key shares its row with a near one. "
-            "Clipping gives all far keys the outermost row.",
+            "You wrapped the distances around, so that a far key shares its row with a near one, "
+            "and the distance 0 has row 0. Clip them, then move them up.",
         ),
     ),
     hints=(
@@ -577,6 +588,14 @@ def placed_scores(x, table, w_q, w_k):
             faulty(lambda x, table: x + table[:1]),
             "Every word gets row 0 of the table. Each has a place of its own: as many rows as "
             "there are words.",
+        ),
+        Mistake(
+            "words with words, places with places",
+            lambda x, table, w_q, w_k: (
+                placed_scores(x, 0 * table, w_q, w_k) + placed_scores(0 * x, table, w_q, w_k)
+            ),
+            "Words met words here, and places met places. In a product of sums each meets each: a "
+            "word also asks for a place, and a place for a word (section 7.10).",
         ),
         Mistake(
             "softmax too",
@@ -821,6 +840,14 @@ def move(p, angles):
             lambda p, angles: p + angles.repeat_interleave(2),
             "You added the angle to the sine and the cosine themselves. It is the angle *inside* "
             "them that grows.",
+        ),
+        Mistake(
+            "arc sine",
+            lambda p, angles: move_through_the_angle(
+                torch.stack((p[..., ::2], p[..., 1::2].abs()), dim=-1).flatten(-2), angles
+            ),
+            "You took the angle from the sine alone. A sine of 0.5 is ten past or twenty past: the "
+            "sign of the cosine says which. Both numbers of a hand are needed.",
         ),
         Mistake(
             "sine and cosine of the angle exchanged",
