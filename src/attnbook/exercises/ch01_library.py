@@ -96,6 +96,18 @@ def lookup(query, keys, values):
             "and added up: section 1.2, *Match*.",
         ),
         Mistake(
+            "negative scores cut off",
+            lambda q, k, v: (k @ q).relu() / (k @ q).relu().sum() @ v,
+            "You cut negative scores off at 0 and shared out the rest. A softmax makes every score "
+            "positive, by raising e to it: also a bad match gets something.",
+        ),
+        Mistake(
+            "signs taken away",
+            lambda q, k, v: (k @ q).abs() / (k @ q).abs().sum() @ v,
+            "You took the signs of the scores away, so the worst match counts as much as the best. "
+            "Raise e to the scores: that is positive and keeps their order.",
+        ),
+        Mistake(
             "not added up",
             lambda q, k, v: (k @ q).softmax(0)[:, None] * v,
             "Each book has been weighted, and the books still lie side by side. Add them up to one "
@@ -243,7 +255,12 @@ def temper_cases(generator: Generator) -> list[Case]:
             "a temperature of 0.01, which makes exponents of a thousand and more",
         ),
         Case(
-            (torch.tensor([[10.0], [20.0], [30.0]]) + 0.001 * draw(generator, 3, 8), 0.001),
+            (
+                torch.tensor([[10.0], [20.0], [30.0]])
+                + 0.001 * draw(generator, 3, 8)
+                - torch.tensor([0.0, 5, 0, 0, 5, 0, 5, 0]),
+                0.001,
+            ),
             {"Lq": 3, "Lk": 8},
             "a temperature of 0.001, which makes exponents of ten thousand and more",
         ),
@@ -314,6 +331,14 @@ def temper(scores, temperature):
             overflowing,
             "Right until the numbers get large: e to the 1000 is too large for a float. Subtract "
             "each row's largest score first, which changes no weight, or let `softmax` do it.",
+        ),
+        Mistake(
+            "the smallest subtracted",
+            lambda scores, temperature: overflowing(
+                scores - scores.amin(-1, keepdim=True), temperature
+            ),
+            "You subtracted each row's smallest score. Then every exponent is 0 or more, and the "
+            "largest still overflows: subtract the largest.",
         ),
         Mistake(
             "one maximum for all",

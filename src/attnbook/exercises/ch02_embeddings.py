@@ -106,6 +106,14 @@ def encode(words, corpus):
             "largest has no row in a table with one row per word. Remove the repetitions first.",
         ),
         Mistake(
+            "places in the sorted corpus",
+            lambda words, corpus: torch.tensor(
+                [sorted(corpus).index(w) if w in corpus else len(set(corpus)) for w in words]
+            ),
+            "Each id is the word's first place in the sorted corpus, repeated words and all, so "
+            "the ids have holes. Remove the repetitions before you number.",
+        ),
+        Mistake(
             "holes, unknown as if there were none",
             numbering(sorted),
             "You numbered every word of the corpus, repeated ones too. The ids have holes, so the "
@@ -592,6 +600,10 @@ def merge_cases(generator: Generator) -> list[Case]:
             note="pieces of several letters",
         ),
         Case(
+            ([["x", "y"], ["x", "y"], ["a", "bc"], ["ab", "c"], ["a", "bc"]],),
+            note="two pairs that spell the same",
+        ),
+        Case(
             ([["h", "e", "r"], ["e", "r"], ["te", "r"], ["e", "rs"]],),
             note="pieces that end or begin like the pair",
         ),
@@ -635,6 +647,21 @@ def back(corpus: Corpus) -> Pair:
     """The most common pair, written backwards."""
     left, right = most_common(corpus)
     return right[::-1], left[::-1]
+
+
+def spelt(corpus: Corpus) -> Corpus:
+    """Count and merge pairs by what they spell."""
+    counts = Counter("".join(p) for word in corpus for p in itertools.pairwise(word))
+    best, merged = counts.most_common(1)[0][0], []
+    for word in corpus:
+        pieces: list[str] = []
+        for piece in word:
+            if pieces and pieces[-1] + piece == best:
+                pieces[-1] += piece
+            else:
+                pieces.append(piece)
+        merged.append(pieces)
+    return merged
 
 
 def once_a_word(corpus: Corpus) -> Corpus:
@@ -750,24 +777,30 @@ def merge_step(corpus):
         ),
         Mistake(
             "words joined",
-            lambda corpus: ["".join(word) for word in corpus],  # type: ignore[misc]
+            lambda corpus: ["".join(word) for word in corpus],
             "All pieces of a word were joined. One pair is merged in one step, and a word stays a "
             "list of pieces.",
         ),
         Mistake(
             "one long list",
-            lambda corpus: [piece for word in merge_step(corpus) for piece in word],  # type: ignore[misc]
+            lambda corpus: [piece for word in merge_step(corpus) for piece in word],
             "The pieces stand in one long list. The corpus is a list of words, each a list.",
         ),
         Mistake(
             "words as text",
-            lambda corpus: [" ".join(word) for word in merge_step(corpus)],  # type: ignore[misc]
+            lambda corpus: [" ".join(word) for word in merge_step(corpus)],
             "Your words are strings with blanks between the pieces. Each word is a list of pieces.",
         ),
         Mistake(
             "the pair alone",
-            lambda corpus: list(most_common(corpus)),  # type: ignore[arg-type]
+            lambda corpus: list(most_common(corpus)),
             "This is the pair. It is to be merged in every word: return the new corpus.",
+        ),
+        Mistake(
+            "what a pair spells",
+            spelt,
+            "You compared what two pieces spell together. a, bc and ab, c spell the same and are "
+            "different pairs: a pair is its two pieces.",
         ),
         Mistake(
             "once in each word",

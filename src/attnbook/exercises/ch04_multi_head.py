@@ -591,6 +591,14 @@ def mix(contexts, w_o):
             "You averaged the heads' terms. concat @ W_O is their sum.",
         ),
         Mistake(
+            "blocks averaged",
+            lambda contexts, w_o: (
+                contexts.mean(-3) @ w_o.unflatten(0, (contexts.size(-3), -1)).sum(0)
+            ),
+            "Heads and blocks were each put together first, so every head meets the blocks of all "
+            "others. Head 0 belongs to block 0, head 1 to block 1.",
+        ),
+        Mistake(
             "averaged first",
             lambda contexts, w_o: contexts.mean(-3) @ w_o,
             "You averaged the heads before W_O, and what is left is Dv wide. Nothing is averaged: "
@@ -767,6 +775,25 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
             layer(merge=reshaped, last=alone),
             "The scale is right now. One of the matrices is not used yet, and the concat is made "
             "by a reshape that moves no number.",
+        ),
+        Mistake(
+            "the root gone, and a reshape",
+            layer(Head(scores=lambda query, key: query @ key.mT), reshaped),
+            "W_O is there now. The wrong root is gone, and with it the scale; and a row of your "
+            "concat holds several words of one head.",
+        ),
+        Mistake(
+            "merged by another swap",
+            layer(merge=lambda context: reshaped(context.mT)),
+            "You swapped words and columns before the reshape. It is the axis of the heads that "
+            "has to go behind that of the words.",
+        ),
+        Mistake(
+            "averaged",
+            lambda x, w_q, w_k, w_v, w_o, n_heads: (
+                multi_head(x, w_q, w_k, w_v, w_o, n_heads) / n_heads
+            ),
+            "You divided by the number of heads. W_O adds up what they found: nothing is averaged.",
         ),
         Mistake(
             "scaled by the model's width",

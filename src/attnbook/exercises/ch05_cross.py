@@ -182,6 +182,12 @@ def my_cross(x, context, w_q, w_k, w_v):
             "self-attention.",
         ),
         Mistake(
+            "self-attention without a scale",
+            lambda x, context, w_q, w_k, w_v: (x @ w_q @ (x @ w_k).mT).softmax(-1) @ (x @ w_v),
+            "The context is never used: that is self-attention. And the scores are not divided by "
+            "√Dk.",
+        ),
+        Mistake(
             "the context asks",
             from_sides(1, 0, 0),
             "The roles are turned around: here the context asks and x answers. One row of output "
@@ -275,7 +281,7 @@ def align(weights: Tensor) -> Tensor:
 
 
 def align_word_by_word(weights: Tensor) -> Tensor:
-    summed = sum(weights[:, h] for h in range(weights.size(1)))  # (B, Lq, Lk)
+    summed = weights.sum(dim=1)  # (B, Lq, Lk)
     return torch.stack([torch.stack([row.argmax() for row in rows]) for rows in summed])
 
 

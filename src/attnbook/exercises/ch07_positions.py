@@ -373,6 +373,12 @@ def table_rows(length, max_distance):
             "on the left get negative rows. Clip on both sides.",
         ),
         Mistake(
+            "clipped on the left only",
+            lambda length, far: steps(length).clamp(min=-far) + far,
+            "You clipped distances that are too small, and not those that are too large: far keys "
+            "on the right get rows that the table does not have. Clip on both sides.",
+        ),
+        Mistake(
             "moved by the length",
             lambda length, far: steps(length).clamp(-far, far) + length - 1,
             "You moved by length − 1. The rows must not depend on how long the sentence is: "
@@ -461,7 +467,7 @@ def placed_scores(x: Tensor, table: Tensor, w_q: Tensor, w_k: Tensor) -> Tensor:
 def placed_scores_in_four_terms(x: Tensor, table: Tensor, w_q: Tensor, w_k: Tensor) -> Tensor:
     p = table[: x.size(1)].expand_as(x)
     terms = ((asks @ w_q) @ (asked @ w_k).mT for asks in (x, p) for asked in (x, p))
-    return sum(terms) / math.sqrt(w_k.size(1))
+    return torch.stack(list(terms)).sum(0) / math.sqrt(w_k.size(1))
 
 
 def repair_cases(generator: Generator) -> list[Case]:
@@ -934,6 +940,9 @@ PARTS: dict[str, Scores] = {
     "sinusoids, added to the words": lambda x: compared(x, waves(x)),
     "sinusoids, compared without matrices": lambda x: (x + waves(x)) @ (x + waves(x)).T,
     "a learned row for the first place alone": lambda x: compared(x, FIRST),
+    "a number for each place, the key's minus the query's": lambda x: (
+        compared(x, 0 * TABLE) + TABLE[: len(x), 0] - TABLE[: len(x), :1]
+    ),
     "Shaw's vector for each distance": shaw,
     "a number for each distance": lambda x: (
         compared(x, 0 * TABLE) + TABLE[:, 0][steps(len(x)) % 256]
@@ -967,6 +976,11 @@ FOUND: dict[tuple[str, str], str] = {
     "Whoever leaves the first word where it is, or does not look at it, cannot notice.",
     ("a learned row for the first place alone", "distance"): "Only the first place is marked here, "
     "so pairs that begin there differ from pairs as far apart elsewhere. Look at row 0, too.",
+    ("a number for each place, the key's minus the query's", "nothing"): "Each place has a number "
+    "here. With one word in all places, are all scores equal?",
+    ("a number for each place, the key's minus the query's", "distance"): "Each place has a number "
+    "here, and the query's is taken from the key's. A place with itself gives 0 everywhere: look "
+    "beside the diagonal, too.",
     ("Shaw's vector for each distance", "nothing"): "Here a query meets a vector for the distance. "
     "Words of zeros make queries of zeros, and those ask for no distance.",
     ("Shaw's vector for each distance", "place"): "Move two words along together, and their score "
@@ -995,9 +1009,9 @@ EXPERIMENT = Exercise(
 A layer came without a description. You get the part of it that makes scores: `scores(x)` takes rows
 of your own making, `x` of shape (L, 8), L at most 256, and returns the (L, L) scores. What does it
 know of where the words stand? Write `knows(scores)`: call it as often as you like and return
- `"nothing"` if only the words count, `"distance"` if it also counts how far apart two words
-stand and on which side, but not where, and `"place"` if it counts where they stand. Ten such parts
-come.
+`"nothing"` if only the words count, `"distance"` if it also counts how far apart two words stand
+(and perhaps on which side), but not where, and `"place"` if it counts where they stand. Eleven such
+parts come.
 """,
     stub="""
 def knows(scores):
