@@ -3,6 +3,7 @@
 import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -687,12 +688,17 @@ def overlapping(corpus: Corpus) -> Corpus:
     return merged
 
 
-def joined(answer: Corpus, case: Case) -> bool:
+def lists(answer: Any, case: Case) -> bool:
+    """Whether each word is a list of pieces."""
+    return all(isinstance(word, (list, tuple)) for word in answer)
+
+
+def joined(answer: Any, case: Case) -> bool:
     """Whether each word, its pieces joined, is still the word."""
     return ["".join(word) for word in answer] == ["".join(word) for word in case.arguments[0]]
 
 
-def one_pair(answer: Corpus, case: Case) -> bool:
+def one_pair(answer: Any, case: Case) -> bool:
     """Whether there is at most one kind of piece that was not there before."""
     before = {piece for word in case.arguments[0] for piece in word}
     return len({piece for word in answer for piece in word} - before) <= 1
@@ -752,14 +758,13 @@ def merge_step(corpus):
             "first in the corpus is asked for.",
         ),
         Mistake(
-            "rarest pair",
+            "in either order",
             chosen(
-                lambda corpus: min(
-                    (c := Counter(p for word in corpus for p in itertools.pairwise(word))),
-                    key=c.__getitem__,
-                )
+                lambda corpus: Counter(
+                    (min(p), max(p)) for word in corpus for p in itertools.pairwise(word)
+                ).most_common(1)[0][0]
             ),
-            "You merged the rarest pair. What is frequent deserves a piece of its own.",
+            "You counted a, b and b, a as one pair. Which piece comes first makes a difference.",
         ),
         Mistake(
             "merged from the right",
@@ -776,20 +781,9 @@ def merge_step(corpus):
             "You counted only the first pair of each word. Every pair of neighbours counts.",
         ),
         Mistake(
-            "words joined",
-            lambda corpus: ["".join(word) for word in corpus],
-            "All pieces of a word were joined. One pair is merged in one step, and a word stays a "
-            "list of pieces.",
-        ),
-        Mistake(
             "one long list",
             lambda corpus: [piece for word in merge_step(corpus) for piece in word],
             "The pieces stand in one long list. The corpus is a list of words, each a list.",
-        ),
-        Mistake(
-            "words as text",
-            lambda corpus: [" ".join(word) for word in merge_step(corpus)],
-            "Your words are strings with blanks between the pieces. Each word is a list of pieces.",
         ),
         Mistake(
             "the pair alone",
@@ -845,6 +839,11 @@ def merge_step(corpus):
         "the pair, extend the last instead of appending.",
     ),
     properties=(
+        Property(
+            "A word is no longer a list of pieces: the answer is a list of words, and each word a "
+            "list, as in the corpus that was given.",
+            lists,
+        ),
         Property(
             "A word has lost or gained letters. Joined, the pieces of each word are that word, "
             "before and after: does the last piece stay, does a merged one go?",

@@ -118,6 +118,14 @@ def shapes(what, B, L, D, H, Dk, Dv):
             ),
         ),
         Property(
+            "These are the right sizes in another order. A word is a row, its numbers stand in the "
+            "last axis, and the heads in front of the words.",
+            lambda answer, case: (
+                sorted(answer) != sorted(shapes(*case.arguments))
+                or tuple(answer) == shapes(*case.arguments)
+            ),
+        ),
+        Property(
             "Between the split and the merge there is an axis that says which head, and after the "
             "merge there is none. How many axes is that?",
             lambda answer, case: len(answer) == len(shapes(*case.arguments)),
@@ -149,7 +157,7 @@ def parameters_of_a_layer(d_model: int, n_heads: int, bias: bool) -> int:
 
 
 def count_cases(generator: Generator) -> list[Case]:
-    sizes = ((6, 2, False), (10, 5, True), (12, 3, True), (14, 1, False), (768, 12, True))
+    sizes = ((6, 3, False), (10, 2, True), (12, 3, True), (14, 1, False), (768, 12, True))
     return [
         Case((d, h, bias), {"D": d, "H": h}, f"d_model {d}, n_heads {h}, bias {bias}")
         for d, h, bias in sizes
@@ -204,8 +212,8 @@ def my_parameters(d_model, n_heads, bias):
         Mistake(
             "narrow projections, full W_O",
             lambda d, h, bias: 3 * (d * d + (d if bias else 0)) // h + d * d + (d if bias else 0),
-            "You counted the query, key and value matrix of one head, (d_model, d_model / "
-            "n_heads). Every head has three such.",
+            "Your three projections come to a matrix of (d_model, d_model / n_heads) each. That is "
+            "what one head has; there are n_heads of them.",
         ),
         Mistake(
             "biases forgotten",
