@@ -57,7 +57,7 @@ A batch of B sentences with L words of width D goes through H heads, whose queri
 wide and whose values are Dv wide. `shapes(what, B, L, D, H, Dk, Dv)` returns the shape of one
 tensor as a tuple, written with the sizes: `"query"` (after the split), `"weights"`, `"context"`
 (weights times values, before the merge), `"concat"` (after it), `"w_o"` (as in `concat @ w_o`) and
-`"output"`. Like S1's, the widths are not tied: H · Dv need not be D.
+`"output"`. Nothing ties the widths: H · Dv need not be D.
 """,
     stub="""
 def shapes(what, B, L, D, H, Dk, Dv):
@@ -302,7 +302,7 @@ JOBS = Exercise(
     minutes=8,
     section="4.11",
     prompt="""
-Two maps from one layer. 苹果 is *apple*, 很 *very*, 甜 *sweet*, 它 *it*.
+Two maps from one layer. 苹果 (píngguǒ) is *apple*, 很 (hěn) *very*, 甜 (tián) *sweet*, 它 (tā) *it*.
 
 | head 0 | 苹果 | 很 | 甜 | 它 |
 |:--|--:|--:|--:|--:|
@@ -318,10 +318,14 @@ Two maps from one layer. 苹果 is *apple*, 很 *very*, 甜 *sweet*, 它 *it*.
 | **甜** | 0.90 | 0.03 | 0.04 | 0.03 |
 | **它** | 0.10 | 0.30 | 0.30 | 0.30 |
 
-`which_head(question)` returns `"0"`, `"1"`, `"both"` or `"neither"`. A head *leads* one word to
-another if more than half of its row goes there. (a) Which head leads 苹果 to what is said of it?
-(b) Which leads 苹果 to the word that stands for it? (c) Which leads 甜 to 苹果? (d) Set the block
-of W_O that belongs to head 0 to 0. Which head still leads 它 to 苹果 and shows in the output?
+A head *leads* one word to another if more than half of its row goes there. `which_head(question)`
+returns `"0"`, `"1"`, `"both"` or `"neither"`.
+
+- `"a"`: which head leads 苹果 to what is said of it?
+- `"b"`: which leads 苹果 to the word that stands for it?
+- `"c"`: which leads 甜 to 苹果?
+- `"d"`: set the block of W_O that belongs to head 0 to 0. Which head still leads 它 to 苹果 *and* shows
+  in the output?
 """,
     stub="""
 def which_head(question):
@@ -407,10 +411,10 @@ SPLIT = Exercise(
     minutes=8,
     section="4.6",
     prompt="""
-Write `split(x, n_heads)`. `x` has shape (..., L, D), and D is divisible by H, `n_heads`; the dots
-stand for a batch, for any number of axes, or for none. The answer has shape (..., H, L, Dk) with
-Dk = D/H: head 0 gets the first Dk columns of every word, head 1 the next Dk, and so on. (Calling
-the library's `split_heads` passes too; the point is to see how it is done.)
+Write `split(x, n_heads)`. `x` has shape (..., L, D); the dots stand for a batch, for any number of
+axes, or for none. The answer has shape (..., H, L, Dk), where H is `n_heads` and Dk is D/H, a whole
+number: head 0 gets the first Dk columns of every word, head 1 the next Dk, and so on. (Calling the
+library's `split_heads` passes too; the point is to see how it is done.)
 """,
     stub="""
 def split(x, n_heads):

@@ -45,8 +45,8 @@ and values.
 | `"library"` | chapter 1: your question and ten cards | question, cards |
 | `"encode"` | an encoder reads the source, in self-attention | target, source |
 
-Write the words as they stand in the last column, such as `("target", "source")`; the same word may
-stand twice.
+Write the words as they stand in the last column, as a pair such as `("prompt", "prompt")`; the same
+word may stand twice, and need not.
 """,
     stub="""
 def roles(situation):
@@ -719,7 +719,7 @@ claim to be wrong if it is wrong.
 - B: train with half as many pairs
 - C: train with the Chinese sentences dealt out at random among the translations
 
-`"word"`: *the model finds 苹果 by what it is, not by where it stands.*
+`"word"`: *the model finds 苹果 (apple) by what it is, not by where it stands.*
 - A: read the map on sentences in which 苹果 stands first, in the middle, last
 - B: read the map on sentences in which another food stands in the place of 苹果
 - C: read the map on a hundred sentences of one order
@@ -783,8 +783,8 @@ def control(claim):
         "apart, one something moved, one something kept back, and one more throws of the dice.",
     ),
     comes_back="Chapter 7 asks so about models that read longer texts than they were trained on.",
-    insight="An untrained model, a shuffled one, several starts, pairs kept back: these four "
-    "stand beside every map in this book, and are missing beside most maps elsewhere.",
+    insight="An untrained model, a shuffled one, several starts, pairs kept back: each of these "
+    "controls answers another doubt. Ask for them wherever you are shown a map.",
     code=False,
 )
 

@@ -642,7 +642,7 @@ def placed_scores(x, table, w_q, w_k):
         widths={"N": lambda x, table, w_q, w_k: len(table)},
     ),
     others=(placed_scores_in_four_terms,),
-    comes_back="Chapter 8 begins each of its sentences so.",
+    comes_back="Chapter 8 adds the places to its rows in this first line.",
     insight="`len(x)` works for a sentence without a batch. With a batch of one it is wrong in "
     "silence, with two it raises: test with sizes that all differ.",
 )
@@ -790,7 +790,8 @@ MOVE = Exercise(
 `move(p, angles)` moves encodings without knowing their positions. `p` has shape (..., L, D): column
 2k is the sine of hand k and column 2k + 1 its cosine. `angles` has shape (D/2,): hand k has to turn
 clockwise by `angles[k]`, which is its speed times the number of positions to move. Return the
-moved encodings, shape (..., L, D), without building the (D, D) matrix.
+moved encodings, shape (..., L, D). (The (D, D) matrix of section 7.4 does it; it can be done with
+less.)
 """,
     stub="""
 def move(p, angles):
