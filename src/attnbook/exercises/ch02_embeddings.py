@@ -942,7 +942,8 @@ def notices_order(summary):
     ),
     comes_back="Chapter 7 asks it of whole layers, and chapter 6 of masks.",
     insight="Eight of these summaries notice the order. Turning the sentence around, the first "
-    "experiment that comes to mind, misses three of them. Finding nothing is worth as much as the chance you had to find something.",
+    "experiment that comes to mind, misses three of them. Finding nothing is worth as much as the "
+    "chance you had to find something.",
     code=False,
 )
 

@@ -302,7 +302,8 @@ JOBS = Exercise(
     minutes=8,
     section="4.11",
     prompt="""
-Two maps from one layer. 苹果 (píngguǒ) is *apple*, 很 (hěn) *very*, 甜 (tián) *sweet*, 它 (tā) *it*.
+Two maps from one layer. 苹果 (píngguǒ) is *apple*, 很 (hěn) *very*, 甜 (tián) *sweet*, 它 (tā)
+*it*.
 
 | head 0 | 苹果 | 很 | 甜 | 它 |
 |:--|--:|--:|--:|--:|
@@ -324,8 +325,8 @@ returns `"0"`, `"1"`, `"both"` or `"neither"`.
 - `"a"`: which head leads 苹果 to what is said of it?
 - `"b"`: which leads 苹果 to the word that stands for it?
 - `"c"`: which leads 甜 to 苹果?
-- `"d"`: set the block of W_O that belongs to head 0 to 0. Which head still leads 它 to 苹果 *and* shows
-  in the output?
+- `"d"`: set the block of W_O that belongs to head 0 to 0. Which head still leads 它 to 苹果 *and*
+  shows in the output?
 """,
     stub="""
 def which_head(question):
