@@ -742,19 +742,21 @@ wrong.
 `"kind"`: *it is this kind of network that forgets, and not only the one that we drew.*
 - A: many more pairs of sequences, the same network
 - B: sequences ten times as long, the same network
-- C: several networks of this kind with other random weights, the same measurement
+- C: several networks of this kind with other random numbers, the same measurement
 
 `"distance"`: *to attention, a far input is as easy to learn from as a near one.*
 - A: 64 inputs; how large is the gradient of the last output at each of them?
 - B: 8, 16, 32, 64 inputs; how large is the gradient of the last output at the first input?
 - C: 64 inputs; is the gradient at the first input larger in attention or in the RNN?
 
-`"crowd"`: *what dilutes a match is how many others there are, not where it stands.*
+`"crowd"`: *among others that all score the same, what dilutes a match is how many they are, not
+where it stands.*
 - A: 100 inputs; the match first, in the middle, last
 - B: 10, 100, 1,000 inputs; the match always last
 - C: 10, 100, 1,000 inputs; with each, the match first, in the middle, last
 
-`"queue"`: *the steps of an RNN wait for one another on any machine, those of attention do not.*
+`"queue"`: *computed as the formulas are written, the steps of an RNN wait for one another, those of
+attention do not.*
 - A: run both on your machine, for 4, 16, 64 inputs, and take the time
 - B: for 4, 16, 64 inputs, count the longest chain of operations that need one another's results
 - C: for 4, 16, 64 inputs, count all operations
@@ -774,7 +776,7 @@ def experiment(claim):
             "inputs did. No part of the difference can be put down to the first.",
             ("fading", "C"): "A state moves on with every new input. That it has moved does not "
             "say whether something of the first input is still in it.",
-            ("kind", "A"): "More pairs tell you more about this one network. Its weights stay as "
+            ("kind", "A"): "More pairs tell you more about this one network. Its matrices stay as "
             "they were drawn, and they are what may have been bad luck.",
             ("kind", "B"): "A longer sequence follows the same network further out. The claim is "
             "about all networks of a kind, so the network is what has to vary.",
@@ -787,7 +789,7 @@ def experiment(claim):
             ("crowd", "B"): "Standing last among more and more inputs, the match has another place "
             "each time as well as another crowd. Vary one while the other holds still.",
             ("queue", "A"): "A clock tells about one machine, its processors and what else it "
-            "does. The claim is about every machine.",
+            "does. The claim is about the formulas, on any machine.",
             ("queue", "C"): "How much has to be computed and how much of it has to wait are two "
             "things: attention computes L² scores, all of them at once.",
         },
@@ -797,10 +799,10 @@ def experiment(claim):
         "else have made the same picture?",
         "Look for what varies and what holds still. Where two things vary at once, neither can be "
         "blamed; where the thing in question holds still, nothing can be seen.",
-        "Two claims speak about two things each: the crowd and the place, every machine and not "
-        "only yours. The experiment has to reach both.",
+        "One claim speaks of two things, the crowd and the place, and one of formulas, which no "
+        "clock can read. The experiment has to reach all of it.",
     ),
-    insight="Sections 1.7 to 1.9 ran these five. You can now read somebody else's curve "
+    insight="Sections 1.7 to 1.9 are about these five. You can now read somebody else's curve "
     "and ask what was held still.",
     comes_back="Chapters 5 and 7 ask the same of a trained model: which control decides?",
     code=False,

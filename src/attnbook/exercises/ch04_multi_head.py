@@ -877,6 +877,12 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
             "and its own map.",
         ),
         Mistake(
+            "no transpose",
+            layer(Head(scores=lambda query, key: query @ key)),
+            "Inside a head two matrices meet that do not fit. Queries (L, Dk) meet keys that lie, "
+            "(Dk, L): `k.mT`. And the weights, (L, L), stand left of the values, (L, Dv).",
+        ),
+        Mistake(
             "cut by view",
             layer(cut=cut_by_view),
             "The first line was right. A `view` cuts the sentence, not the columns.",

@@ -31,7 +31,7 @@ ORDER = Exercise(
     title="What a shuffle does",
     level=1,
     minutes=8,
-    section="7.13",
+    section="7.3",
     prompt="""
 Six rows go through attention; then some are shuffled and go through once more.
 `after_shuffle(situation)` says what has become of the output: `"same"` (equal, row by row),
@@ -1005,7 +1005,7 @@ EXPERIMENT = Exercise(
     title="Place or distance?",
     level=3,
     minutes=15,
-    section="7.11",
+    section="7.9",
     prompt="""
 A layer came without a description. You get the part of it that makes scores: `scores(x)` takes rows
 of your own making, `x` of shape (L, 8), L at most 256, and returns the (L, L) scores. What does it
