@@ -341,6 +341,12 @@ def temper(scores, temperature):
             "largest still overflows: subtract the largest.",
         ),
         Mistake(
+            "cut off",
+            lambda scores, temperature: (scores / temperature).clamp(-700, 700).softmax(-1),
+            "The exponents were cut off so that `exp` can bear them. All that lie beyond become "
+            "equal: subtract each row's largest score instead, which changes no weight.",
+        ),
+        Mistake(
             "one maximum for all",
             lambda scores, temperature: overflowing(scores - scores.max(), temperature),
             "One maximum was subtracted from all rows. In the others every power became 0, and 0/0 "

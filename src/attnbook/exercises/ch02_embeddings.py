@@ -164,6 +164,12 @@ def encode(words, corpus):
             "You counted from 1. A table's rows are counted from 0: your row 0 is never used.",
         ),
         Mistake(
+            "counted from 1, unknown is 0",
+            numbering(distinct, unknown=lambda number: 0, first=1),
+            "You counted from 1 and gave the unknown 0. Many programs do so; here the words have "
+            "the ids from 0 on, and the unknown the one behind the last.",
+        ),
+        Mistake(
             "paper dictionary",
             numbering(lambda corpus: sorted(set(corpus), key=str.lower)),
             "You sorted as a paper dictionary does, capitals among small letters. `sorted` puts "

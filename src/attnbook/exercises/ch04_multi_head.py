@@ -946,6 +946,9 @@ CUTS: dict[str, Cut] = {
     "the last piece for every head but head 0": by_first_and_last,
     "axes 0 and 1 swapped": lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(0, 1),
     "axes 1 and 2 swapped": lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(1, 2),
+    "axes 2 and 3 swapped": lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(
+        -2, -3 if x.dim() == 4 else -1
+    ),
     "numbers of half precision": lambda x, n_heads: split_heads(x.half(), n_heads).to(x.dtype),
 }
 FINDS: dict[tuple[str, bool], str] = {
@@ -968,6 +971,8 @@ FINDS: dict[tuple[str, bool], str] = {
     "the front. Did you try (..., L, D) with something in place of the dots?",
     ("axes 1 and 2 swapped", True): "Right for a batch, wrong for a single sentence and for two "
     "axes in front: it counts axes from the front. Try (..., L, D) with fewer and more.",
+    ("axes 2 and 3 swapped", True): "Right for two axes in front, wrong for one and for none. An "
+    "input with many axes does not stand for those with fewer: try them all.",
     ("numbers of half precision", True): "The places are right, and the numbers were rounded to "
     "three digits on the way. Small whole numbers survive that, and a test with a wide tolerance "
     "does not see it.",
@@ -983,7 +988,7 @@ EXPERIMENT = Exercise(
 Somebody wrote `cut(x, n_heads)`, which is to do what `split_heads` does: from (..., L, D), with any
 number of axes in place of the dots, to (..., H, L, Dk), each head with its neighbouring columns.
 Write the test: `is_right(cut)` calls it with inputs that you make, and returns `True` if nothing is
-wrong with it, `False` if you have found a fault. Nine cuts come, which you cannot see. Two are
+wrong with it, `False` if you have found a fault. Ten cuts come, which you cannot see. Two are
 right. Some of the others are wrong for certain inputs only. You may use whatever the library has.
 """,
     stub="""

@@ -918,6 +918,7 @@ def knows(scores: Scores) -> str:
 W_Q, W_K = draw(Generator().manual_seed(7), 2, 8, 8)
 TABLE = draw(Generator().manual_seed(8), 256, 8)
 FIRST = TABLE * (torch.arange(256)[:, None] == 0)
+LATER = TABLE * (torch.arange(256)[:, None] > 3)
 
 
 def compared(x: Tensor, places: Tensor) -> Tensor:
@@ -941,6 +942,7 @@ PARTS: dict[str, Scores] = {
     "sinusoids, added to the words": lambda x: compared(x, waves(x)),
     "sinusoids, compared without matrices": lambda x: (x + waves(x)) @ (x + waves(x)).T,
     "a learned row for the first place alone": lambda x: compared(x, FIRST),
+    "a learned row for each place from 4 on": lambda x: compared(x, LATER),
     "a number for each place, the key's minus the query's": lambda x: (
         compared(x, 0 * TABLE) + TABLE[: len(x), 0] - TABLE[: len(x), :1]
     ),
@@ -977,6 +979,11 @@ FOUND: dict[tuple[str, str], str] = {
     "Whoever leaves the first word where it is, or does not look at it, cannot notice.",
     ("a learned row for the first place alone", "distance"): "Only the first place is marked here, "
     "so pairs that begin there differ from pairs as far apart elsewhere. Look at row 0, too.",
+    ("a learned row for each place from 4 on", "nothing"): "The first four places are not marked "
+    "here, the others are. Was your sentence long enough to show it?",
+    ("a learned row for each place from 4 on", "distance"): "The first four places are not marked "
+    "here, the others are. One pair of scores at the beginning says nothing: compare all along "
+    "the diagonals.",
     ("a number for each place, the key's minus the query's", "nothing"): "Each place has a number "
     "here. With one word in all places, are all scores equal?",
     ("a number for each place, the key's minus the query's", "distance"): "Each place has a number "
@@ -1011,7 +1018,7 @@ A layer came without a description. You get the part of it that makes scores: `s
 of your own making, `x` of shape (L, 8), L at most 256, and returns the (L, L) scores. What does it
 know of where the words stand? Write `knows(scores)`: call it as often as you like and return
 `"nothing"` if only the words count, `"distance"` if it also counts how far apart two words stand
-(and perhaps on which side), but not where, and `"place"` if it counts where they stand. Eleven such
+(and perhaps on which side), but not where, and `"place"` if it counts where they stand. Twelve such
 parts come.
 """,
     stub="""
