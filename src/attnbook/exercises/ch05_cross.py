@@ -693,7 +693,7 @@ def maps(weights, height, width):
 CLAIMS = ("task", "pairs", "word", "luck", "new", "needed")
 
 
-def control(claim: str) -> str:
+def which_control(claim: str) -> str:
     return {"task": "B", "pairs": "C", "word": "A", "luck": "B", "new": "C", "needed": "A"}[claim]
 
 
@@ -705,9 +705,9 @@ EXPERIMENT = Exercise(
     section="5.7",
     prompt="""
 The map of a trained translator shows its large weights where the right Chinese words stand. Six
-claims are made about it, or about the painter, each with three experiments. `control(claim)` gets
-the word in front of a claim and returns `"A"`, `"B"` or `"C"`: the one experiment that can show the
-claim to be wrong if it is wrong.
+claims are made about it, or about the painter, each with three experiments. `which_control(claim)`
+gets the word in front of a claim and returns `"A"`, `"B"` or `"C"`: the one experiment that can show
+the claim to be wrong if it is wrong.
 
 `"task"`: *training made the map; it was not there from the start.*
 - A: train the model twice as long and read the map again
@@ -740,16 +740,16 @@ claim to be wrong if it is wrong.
 - C: paint another scene with the same prompt
 """,
     stub="""
-def control(claim):
+def which_control(claim):
     raise NotImplementedError  # fill in the answers, then delete this line
     first = {"task": "", "pairs": "", "word": ""}
     then = {"luck": "", "new": "", "needed": ""}
     return (first | then)[claim]
 """,
-    reference=control,
-    cases=lambda generator: [Case((c,), note=f'control("{c}")') for c in CLAIMS],
+    reference=which_control,
+    cases=lambda generator: [Case((c,), note=f'which_control("{c}")') for c in CLAIMS],
     mistakes=choices(
-        control,
+        which_control,
         {
             ("task", "A"): "Longer training shows how the map goes on. Whether it was there "
             "at the start, nobody has looked.",
