@@ -706,8 +706,8 @@ EXPERIMENT = Exercise(
     prompt="""
 The map of a trained translator shows its large weights where the right Chinese words stand. Six
 claims are made about it, or about the painter, each with three experiments. `which_control(claim)`
-gets the word in front of a claim and returns `"A"`, `"B"` or `"C"`: the one experiment that can show
-the claim to be wrong if it is wrong.
+gets the word in front of a claim and returns `"A"`, `"B"` or `"C"`: the one experiment that can
+show the claim to be wrong if it is wrong.
 
 `"task"`: *training made the map; it was not there from the start.*
 - A: train the model twice as long and read the map again
