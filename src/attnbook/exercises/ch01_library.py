@@ -79,12 +79,6 @@ def lookup(query, keys, values):
             "Here the scores are asked for as they are.",
         ),
         Mistake(
-            "scaled by the number of books",
-            lambda q, k, v: (k @ q / len(k)).softmax(0) @ v,
-            "You divided the scores by the number of books before the softmax. They are asked for "
-            "as they are; the softmax does the sharing.",
-        ),
-        Mistake(
             "cosine",
             lambda q, k, v: torch.cosine_similarity(k, q[None]).softmax(0) @ v,
             "The scores were cosines. Attention keeps the plain dot product, lengths included.",
@@ -112,12 +106,6 @@ def lookup(query, keys, values):
             lambda q, k, v: (k @ q).softmax(0)[:, None] * v,
             "Each book has been weighted, and the books still lie side by side. Add them up to one "
             "report.",
-        ),
-        Mistake(
-            "added up along the contents",
-            lambda q, k, v: ((k @ q).softmax(0)[:, None] * v).sum(1),
-            "The weighted books are right, but each was added up by itself, over its contents. Add "
-            "up over the books: one number for each kind of content.",
         ),
         Mistake(
             "mixed the scores' products",
@@ -366,12 +354,6 @@ def temper(scores, temperature):
             "is safer to heat the scores, before the softmax.",
         ),
         Mistake(
-            "another base",
-            lambda scores, temperature: (scores * math.log(temperature)).softmax(-1),
-            "You put the temperature in the place of e. The base stays e; it is the exponent, the "
-            "score, that is divided.",
-        ),
-        Mistake(
             "over the questions",
             lambda scores, temperature: (scores / temperature).softmax(max(-2, -scores.dim())),
             "Softmax ran over the questions: your columns sum to 1. Share out over the books, the "
@@ -598,12 +580,6 @@ def cosines(queries, keys):
             "among themselves",
             lambda q, k: cosines(k, k),
             "The keys were compared with one another. Each query has to meet each key.",
-        ),
-        Mistake(
-            "divided by the width",
-            lambda q, k: q @ k.T / k.size(1),
-            "You divided by the number of topics. Every card has as many; what differs is how loud "
-            "it is.",
         ),
         Mistake(
             "one by one",

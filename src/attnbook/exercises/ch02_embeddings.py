@@ -187,29 +187,6 @@ def encode(words, corpus):
             "You numbered the most frequent word first. Here the vocabulary is sorted by `sorted`.",
         ),
         Mistake(
-            "sorted backwards",
-            numbering(lambda corpus: sorted(set(corpus), reverse=True)),
-            "Your words are sorted from the end of the alphabet. `sorted` as it is goes from the "
-            "beginning.",
-        ),
-        Mistake(
-            "vocabulary of both",
-            lambda words, corpus: encode(words, words + corpus),
-            "You made the vocabulary of the corpus and the sentence, so no word is unknown. It is "
-            "fixed before the sentence comes.",
-        ),
-        Mistake(
-            "ids of the corpus",
-            lambda words, corpus: encode(corpus, corpus),
-            "These are the ids of the corpus. The corpus makes the vocabulary; the ids of `words` "
-            "are asked for.",
-        ),
-        Mistake(
-            "sorted ids",
-            lambda words, corpus: encode(words, corpus).sort().values,
-            "The ids are right, but sorted. Each stands where its word stands in the sentence.",
-        ),
-        Mistake(
             "vocabulary of the sentence",
             lambda words, corpus: encode(words, words),
             "You numbered the words of the sentence. The vocabulary is fixed before the sentence "
@@ -780,16 +757,6 @@ def merge_step(corpus):
             ],
             "You merged from the right: of three equal letters the last two were joined. In each "
             "word it goes from the left.",
-        ),
-        Mistake(
-            "counted at the beginning of words",
-            chosen(lambda corpus: most_common([word[:2] for word in corpus])),
-            "You counted only the first pair of each word. Every pair of neighbours counts.",
-        ),
-        Mistake(
-            "one long list",
-            lambda corpus: [piece for word in merge_step(corpus) for piece in word],
-            "The pieces stand in one long list. The corpus is a list of words, each a list.",
         ),
         Mistake(
             "the pair alone",

@@ -255,22 +255,6 @@ def my_parameters(d_model, n_heads, bias):
             "wide.",
         ),
         Mistake(
-            "a bias of the batch",
-            lambda d, h, bias: 4 * d * d + (4 if bias else 0),
-            "Each bias counted as one number. It is added to a row of d_model numbers, and has as "
-            "many.",
-        ),
-        Mistake(
-            "D for D²",
-            lambda d, h, bias: 4 * d + (4 * d if bias else 0),
-            "You counted 4 · D. A matrix has rows and columns: D · D numbers.",
-        ),
-        Mistake(
-            "three in one",
-            lambda d, h, bias: 3 * d * d + (3 * d if bias else 0) + d,
-            "Of W_O you counted the bias only. It is a matrix like the other three.",
-        ),
-        Mistake(
             "a bias per head",
             lambda d, h, bias: 4 * (d * d + (h * d if bias else 0)),
             "You gave each head a bias of full width. A bias has one number per column, and the "
@@ -599,11 +583,6 @@ def mix(contexts, w_o):
             "Each head has met its own block of W_O. Now the heads have to be added up.",
         ),
         Mistake(
-            "averaged",
-            lambda contexts, w_o: mix(contexts, w_o) / contexts.size(-3),
-            "You averaged the heads' terms. concat @ W_O is their sum.",
-        ),
-        Mistake(
             "blocks averaged",
             lambda contexts, w_o: (
                 contexts.mean(-3) @ w_o.unflatten(0, (contexts.size(-3), -1)).sum(0)
@@ -802,13 +781,6 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
             "has to go behind that of the words.",
         ),
         Mistake(
-            "averaged",
-            lambda x, w_q, w_k, w_v, w_o, n_heads: (
-                multi_head(x, w_q, w_k, w_v, w_o, n_heads) / n_heads
-            ),
-            "You divided by the number of heads. W_O adds up what they found: nothing is averaged.",
-        ),
-        Mistake(
             "scaled by the model's width",
             layer(BY_D),
             "You still divide by √D. A head's query is D/H wide, and its dot products add up over "
@@ -846,11 +818,6 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
             "You multiplied the input by W_O. It comes last, and mixes what the heads have found.",
         ),
         Mistake(
-            "W_O on the left",
-            layer(last=lambda concat, w_o: w_o @ concat),
-            "W_O stands on the left. Rows are words here: `concat @ w_o`, as with the other three.",
-        ),
-        Mistake(
             "W_O before the merge",
             lambda x, w_q, w_k, w_v, w_o, n_heads: layer(
                 merge=lambda context: merge_heads(context @ w_o), last=alone
@@ -863,12 +830,6 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
             lambda x, w_q, w_k, w_v, w_o, n_heads: x + multi_head(x, w_q, w_k, w_v, w_o, n_heads),
             "You added the input to the output. A Transformer does so around this layer, in "
             "chapter 8; the layer itself does not.",
-        ),
-        Mistake(
-            "W_V twice",
-            lambda x, w_q, w_k, w_v, w_o, n_heads: multi_head(x, w_q, w_k, w_v, w_v, n_heads),
-            "Your last product is with W_V. It has done its work in the first line; what mixes the "
-            "heads is W_O.",
         ),
         Mistake(
             "one head",

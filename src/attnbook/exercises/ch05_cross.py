@@ -325,12 +325,6 @@ def align(weights):
             "word 6 is no word. Take the mean of the weights first.",
         ),
         Mistake(
-            "mean of places, cut off",
-            lambda weights: weights.argmax(dim=-1).double().mean(dim=1).long(),
-            "This is the mean of the heads' places, its fraction cut off. Half-way between word 2 "
-            "and word 6 is a word nobody looked at: take the mean of the weights first.",
-        ),
-        Mistake(
             "mean of places, with a fraction",
             lambda weights: weights.argmax(dim=-1).double().mean(dim=1),
             "This is the mean of the heads' places: 3.5 is no word, and neither is what lies "
@@ -366,20 +360,9 @@ def align(weights):
             "row, and a largest weight in it.",
         ),
         Mistake(
-            "the smallest",
-            lambda weights: weights.mean(dim=1).argmin(dim=-1),
-            "That is where each word looks least.",
-        ),
-        Mistake(
             "counted from 1",
             lambda weights: weights.mean(dim=1).argmax(dim=-1) + 1,
             "Your places are counted from 1. The first word of the source is word 0.",
-        ),
-        Mistake(
-            "product of the heads",
-            lambda weights: weights.prod(dim=1).argmax(dim=-1),
-            "The heads' weights were multiplied, so one head that does not look vetoes the others. "
-            "Their mean is asked for.",
         ),
         Mistake(
             "mean of places",
@@ -657,13 +640,6 @@ def maps(weights, height, width):
             "upside down",
             lambda weights, height, width: maps(weights, height, width).flip(-2),
             "Your pictures stand on their heads. The first patches are the top row, row 0.",
-        ),
-        Mistake(
-            "lit up",
-            lambda weights, height, width: (
-                maps(weights, height, width) / weights.amax(1)[..., None, None]
-            ),
-            "Each map was divided by its largest weight. The weights are asked for as they are.",
         ),
         Mistake(
             "one map for all words",

@@ -254,19 +254,6 @@ def encode(length, d_model):
             "divided by D.",
         ),
         Mistake(
-            "turns",
-            lambda length, d_model: clocks(length, speeds(d_model) * 2 * math.pi),
-            "You multiplied the angles by 2π, as if they were whole turns. `sin` takes radians, "
-            "and the first hand turns by one radian a step.",
-        ),
-        Mistake(
-            "exponent over D − 1",
-            lambda length, d_model: clocks(
-                length, 10000.0 ** (-torch.arange(0, d_model, 2) / max(d_model - 1, 1))
-            ),
-            "Your exponents are divided by D − 1. The formula has D.",
-        ),
-        Mistake(
             "transposed",
             lambda length, d_model: encode(length, d_model).T,
             "Yours has the positions in the columns. One row is one position.",
@@ -389,23 +376,6 @@ def table_rows(length, max_distance):
             lambda length, far: steps(length).clamp(-far, far) + length // 2,
             "You moved by half the length. The middle of the table is row max_distance, however "
             "long the sentence is.",
-        ),
-        Mistake(
-            "i minus j, moved by nothing",
-            lambda length, far: steps(length).T.clamp(-far, far),
-            "You took i − j, and left it negative. Row 0 belongs to j − i = −max_distance.",
-        ),
-        Mistake(
-            "clipped to one side of zero",
-            lambda length, far: steps(length).clamp(0, far),
-            "You clipped to 0 and more: all keys on the left got row 0. They have rows of their "
-            "own, below the middle.",
-        ),
-        Mistake(
-            "without direction, moved",
-            lambda length, far: steps(length).abs().clamp(max=far) + far,
-            "Left and right share a row here, and half of the table is never used. The distance "
-            "keeps its sign.",
         ),
         Mistake(
             "one row short",
@@ -861,20 +831,6 @@ def move(p, angles):
             lambda p, angles: move(p, math.pi / 2 - angles),
             "The sine and the cosine of the angle have changed places. With an angle of 0 nothing "
             "may move: what multiplies the old sine is the cosine, 1.",
-        ),
-        Mistake(
-            "the angle multiplied",
-            lambda p, angles: p * angles.repeat_interleave(2),
-            "You multiplied by the angle itself. It is the hand that has to turn: the addition "
-            "formulas take the angle's sine and cosine.",
-        ),
-        Mistake(
-            "only sines moved",
-            lambda p, angles: torch.stack(
-                (turned(p, angles)[..., ::2], p[..., 1::2]), dim=-1
-            ).flatten(-2),
-            "Your sines have moved, and the cosines stand where they stood. Both belong to one "
-            "hand.",
         ),
         Mistake(
             "degrees",
