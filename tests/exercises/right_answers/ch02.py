@@ -54,7 +54,7 @@ def gradient_ifs(question):
 
 
 def gradient_list(question):
-    return torch.tensor([2.0, 0.0, 0.4, 0.0, 2.0], dtype=torch.float64)["abcde".index(question)]
+    return torch.tensor([2.0, 0.0, 0.4, 0.0, 2.0])["abcde".index(question)]
 
 
 def notices_measured(summary):
