@@ -61,6 +61,7 @@ EXAMPLES = {
     "temperatures": (lambda x: figures.plot_temperatures(x, KEYS, [1, 3, 9]), MAP, {"weights"}),
     "shapes": (lambda x: figures.plot_shapes(Q, "@", ("K", int(x), 6, "key")), N, MATCH),
     "head": (lambda x: figures.plot_head(WORDS, KEYS, 9, int(x), 1, 2), N, ALL),
+    "many heads": (lambda x: figures.plot_many_heads(4, 7, 2, int(x), 9), N, ALL),
     "split": (lambda x: figures.plot_split(WORDS, 3, int(x), row=1), N, {"query"}),
     "steps": (lambda x: figures.plot_steps([("mix", "D", "value")] * int(x)), N, {"value"}),
     "clocks": (lambda x: figures.plot_clocks(x, WORDS), PLACES, NONE),
@@ -276,6 +277,22 @@ def test_in_a_head_every_number_stands_where_its_row_and_its_column_meet(drawn):
     rows = [(left, top + 1, width, 1) for left, top, width, _ in (q, scores, weights, output)]
     entering = [(k[0] + 2, k[1], 1, 9), (v[0], v[1] + 2, 5, 1)]
     assert sorted(box[1:] for box in boxes(axes, 0.7)) == sorted(rows + entering)
+
+
+def test_many_heads_are_to_scale_and_the_blocks_of_w_o_stand_below_each_other(drawn):
+    figures.plot_many_heads(3, 8, 2, 5, 13)
+    (axes,) = drawn[0].axes
+    names = filter(None, texts(axes))  # an arrow is a text without letters
+    named = dict(zip(names, boxes(axes, 0.25), strict=False))
+    assert named["X"][3:] == named["output"][3:] == (8, 3)
+    for h in range(2):
+        lane = (named[f"{thing} {h}"][3:] for thing in ("query", "key", "value", "context"))
+        assert list(lane) == [(5, 3), (5, 3), (13, 3), (13, 3)]
+    upper, lower = (named[f"block {h}"] for h in range(2))
+    assert upper[1] == lower[1]
+    assert upper[2] + upper[4] < lower[2]
+    assert (upper[3], upper[4]) == (8, 17)  # three rows thrice, and two gaps of four
+    assert {"(3, 8)", "(2, 3, 3)", "(2, 3, 13)", "(26, 8)"} < set(texts(axes))
 
 
 def test_the_split_is_to_scale_and_follows_one_row_into_every_head(drawn):

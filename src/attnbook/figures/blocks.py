@@ -10,7 +10,7 @@ from attnbook.checks import check_size
 from attnbook.colours import INK, SOFT
 from attnbook.figures.canvas import arrow, bare, canvas, fill_colour, text_colour
 
-__all__ = ["plot_head", "plot_shapes", "plot_split", "plot_steps"]
+__all__ = ["plot_head", "plot_many_heads", "plot_shapes", "plot_split", "plot_steps"]
 
 Block = tuple[str, int, int, str | None]
 
@@ -93,6 +93,66 @@ def plot_head(
         _write_above(axes, "$\\div\\sqrt{d_k}$\nsoftmax", middle, 5, fontsize=8.5)
 
 
+def plot_many_heads(length: int, d_model: int, n_heads: int, d_k: int, d_v: int) -> None:
+    """Draw the whole of multi-head attention to scale: a lane for each head, added up at the end.
+
+    The lanes stand below each other, and so do the heads' blocks of W_O, as in the matrix.
+
+    Raises:  ValueError if a size is not positive
+    """
+    sizes = {"length": length, "d_model": d_model, "n_heads": n_heads, "d_k": d_k, "d_v": d_v}
+    for name, size in sizes.items():
+        check_size(name, size)
+    gap, pitch = 13.0, length + 4.0  # between two columns, and from one query to its key
+    lane = max(2 * pitch + length, d_v)
+    step, half = lane + 6.0, length / 2
+    at_heads = d_model + gap
+    at_weights = at_heads + max(d_k, d_v) + gap
+    at_contexts = at_weights + length + gap
+    at_w_o = at_contexts + d_v + gap
+    at_output = at_w_o + d_model + gap
+    width, tall = at_output + d_model, n_heads * step - 6.0
+    unit, middle = min(0.1, 6.5 / width), tall / 2
+    with canvas(unit * width + 0.3, unit * tall + 1.1) as figure:
+        axes = figure.subplots()
+        bare(axes)
+        axes.set_xlim(-0.1 / unit, width + 0.1 / unit)
+        axes.set_ylim(tall + 0.3 / unit, -0.7 / unit)
+        _named_box(axes, "X", (0, middle - half), (length, d_model), None)
+        _named_box(axes, "output", (at_output, middle - half), (length, d_model), None)
+        for h in range(n_heads):
+            top, centre = h * step, h * step + lane / 2
+            asked, between = centre - pitch, centre - pitch / 2  # the middle of Q; of Q and K
+            arrow(axes, (d_model + 1, middle), (at_heads - 1, centre))
+            for name, y, wide, role in (
+                (f"query {h}", asked, d_k, "query"),
+                (f"key {h}", centre, d_k, "key"),
+                (f"value {h}", centre + pitch, d_v, "value"),
+            ):
+                _named_box(axes, name, (at_heads, y - half), (length, wide), role)
+            _named_box(axes, "A", (at_weights, between - half), (length, length), "weights")
+            _named_box(axes, f"context {h}", (at_contexts, centre - half), (length, d_v), None)
+            _named_box(axes, f"block {h}", (at_w_o, top), (lane, d_model), None)
+            for y in (asked, centre):
+                arrow(axes, (at_heads + d_k + 1, y), (at_weights - 1, between))
+            arrow(axes, (at_weights + length + 1, between), (at_contexts - 1, centre - 1))
+            arrow(axes, (at_heads + d_v + 1, centre + pitch), (at_contexts - 1, centre + 1))
+            arrow(axes, (at_contexts + d_v + 1, centre), (at_w_o - 1, centre))
+            arrow(axes, (at_w_o + d_model + 1, centre), (at_output - 1, middle))
+        projected = f"({n_heads}, {length}, {d_k})\nvalue ({n_heads}, {length}, {d_v})"
+        for name, shape, x, wide in (
+            ("input", f"({length}, {d_model})", 0, d_model),
+            ("project, split", projected, at_heads, max(d_k, d_v)),
+            ("compare", f"({n_heads}, {length}, {length})", at_weights, length),
+            ("mix", f"({n_heads}, {length}, {d_v})", at_contexts, d_v),
+            ("times $W_O$", f"({n_heads * d_v}, {d_model})", at_w_o, d_model),
+            ("add up", f"({length}, {d_model})", at_output, d_model),
+        ):
+            place = (x + wide / 2, 0)
+            _write_above(axes, name, place, 32, fontweight="bold")
+            _write_above(axes, shape, place, 30, fontsize=8.5, color=SOFT, va="top")
+
+
 def plot_split(words: Sequence[str], n_heads: int, d_k: int, row: int) -> None:
     """Draw the queries of all heads and the heads they are cut into, to scale; `row` is followed.
 
@@ -170,10 +230,20 @@ def draw_block(
     _write_above(axes, f"{n_rows} × {n_columns}", middle, 4, fontsize=8.5, color=SOFT)
 
 
+def _named_box(
+    axes: Axes, name: str, corner: tuple[float, float], shape: tuple[float, float], role: str | None
+) -> None:
+    """A pale box with its name inside."""
+    (left, top), (high, wide), fill = corner, shape, fill_colour(role)
+    axes.add_patch(Rectangle(corner, wide, high, facecolor=(fill, 0.25), edgecolor=fill))
+    middle = (left + wide / 2, top + high / 2)
+    axes.text(*middle, name, ha="center", va="center", fontsize=8, color=text_colour(role))
+
+
 def _write_above(
     axes: Axes, text: str, point: tuple[float, float], lift: float, **font: Any
 ) -> None:
-    font |= {"ha": "center", "va": "bottom", "textcoords": "offset points"}
+    font = {"ha": "center", "va": "bottom", "textcoords": "offset points"} | font
     axes.annotate(text, point, (0, lift), **font)
 
 
