@@ -26,7 +26,7 @@ help:
 	@echo "make nbval       run the notebooks again and compare every output  (DEVICE=cuda)"
 	@echo "make run         run the notebooks again and write their outputs  (NB=... FORCE=1)"
 	@echo "make validate    run library and notebooks, and write the result into book/validation.md"
-	@echo "make bench       time our attention against PyTorch's"
+	@echo "make bench       time our attention against PyTorch's, and many heads against one"
 	@echo "make lighthouse  measure the speed of the built pages"
 	@echo "make wheel       pack the library for pip: _build/dist/*.whl"
 	@echo "make links       ask every other site whether the links to it still lead somewhere"
