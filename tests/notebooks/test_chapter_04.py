@@ -1,0 +1,46 @@
+"""Chapter 4: its experiment at another width and from other starts than its cells show."""
+
+import pytest
+import torch
+
+from tests.support.chapters import Chapter
+
+chapter = Chapter("04_multi_head.ipynb")
+WIDTH, SEEDS = 24, (5, 6, 7)
+
+
+@pytest.fixture(scope="module")
+def game():
+    """The chapter's names, with rows of another width, and before it trains."""
+    other = {
+        "reporter-code": chapter.source("reporter-code").replace("WIDTH = 16", f"WIDTH = {WIDTH}"),
+        "run-all": chapter.source("run-all").partition("two = ")[0],
+        "shared-run": chapter.source("shared-run").partition("two_blocks = ")[0],
+    }
+    cells = ["lexicon", "sentence-code", "encode-code", "due-code", "reporter-code", "loss-code"]
+    cells += ["exam-code", "examine-code", "run", "run-all", "shared-code", "shared-run"]
+    made = chapter.run(*cells, **other)
+    assert made["WIDTH"] == WIDTH
+    return made
+
+
+def both_right(game, make):
+    return [game["grow"](make, seed).after.both for seed in SEEDS]
+
+
+def test_it_takes_two_looks_and_two_contents(game):
+    """One cause at a time: the number of maps, of blocks of W_O, and the bend behind the head."""
+    assert min(both_right(game, game["reporter"](2, game["linear"]))) > 0.95
+    assert min(both_right(game, game["sharing"](2))) > 0.8
+    assert max(both_right(game, game["sharing"](1))) < 0.6
+    assert max(both_right(game, game["reporter"](1, game["linear"]))) < 0.6
+    assert min(both_right(game, game["reporter"](1, game["relu"]))) > 0.7
+
+
+def test_heads_of_one_content_are_one_head_with_the_mean_of_their_maps(game):
+    torch.manual_seed(0)
+    layer = game["SharedValue"](1).double()
+    rows = torch.randn(2, 9, WIDTH).double()
+    output, maps = layer(rows)
+    expected = layer.w_o(maps.mean(dim=1) @ layer.w_v(rows))
+    torch.testing.assert_close(output, expected)
