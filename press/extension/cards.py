@@ -6,7 +6,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from attnbook.exercises.catalogue import find
+from attnbook.exercises.catalogue import Unknown, find
 
 
 class Solution(SphinxDirective):
@@ -21,8 +21,8 @@ class Solution(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         try:
             exercise = find(self.arguments[0])
-        except KeyError as error:
-            raise self.error(error.args[0]) from None
+        except Unknown as error:
+            raise self.error(str(error)) from None
         self.env.note_dependency(inspect.getsourcefile(exercise.reference) or "")
         code = exercise.solution()
         answer = nodes.literal_block(code, code, language="python")
