@@ -53,8 +53,8 @@ TRY = Exercise(
     cases=cases,
     axes="B Lq Lk",
     mistakes=(
-        Mistake("turned", lambda query, key: (key @ query.mT).exp(), "The keys ask."),
-        Mistake("no exp", lambda query, key: query @ key.mT, "You forgot exp."),
+        Mistake(lambda query, key: (key @ query.mT).exp(), "The keys ask."),
+        Mistake(lambda query, key: query @ key.mT, "You forgot exp."),
     ),
     hints=("first", "second", "third"),
     insight="Well compared.",
@@ -190,7 +190,7 @@ def test_a_misunderstanding_is_named_if_it_fits_every_case_and_else_in_this_case
     assert "A try You forgot exp." in told(lambda q, k: q @ k.mT)
     loose = replace(TRY, properties=())
     assert "In this case, though not in all" in told(small_alike, loose)
-    two = replace(TRY, mistakes=(Mistake("alike", small_alike, "Other."), *TRY.mistakes))
+    two = replace(TRY, mistakes=(Mistake(small_alike, "Other."), *TRY.mistakes))
     assert "A try You forgot exp." in told(lambda q, k: q @ k.mT, two)
     assert "A try Other." in told(small_alike, two)
     half = told(lambda q, k: small_alike(q, k) * (1 if len(q) == 2 else 2), two)

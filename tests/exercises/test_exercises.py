@@ -67,7 +67,7 @@ def test_every_misunderstanding_is_recognised_by_its_own_sentence(name, record_p
         for seed in range(DRAWS if exercise.code else 2):
             feedback = diagnose(exercise, mistake.wrong, seed)
             assert feedback.kind == "failed"
-            assert mistake.says in feedback.says, f"{mistake.name}, draw {seed}: {feedback.says}"
+            assert mistake.says in feedback.says, f"{mistake.says}, draw {seed}: {feedback.says}"
     record_property(
         "proof", [name, f"misunderstandings named on {DRAWS} draws each", len(exercise.mistakes)]
     )

@@ -73,42 +73,35 @@ def lookup(query, keys, values):
     axes="Dv",
     mistakes=(
         Mistake(
-            "scaled",
             lambda q, k, v: (k @ q / math.sqrt(q.size(0))).softmax(0) @ v,
             "You divided the scores by √Dk. That belongs to the whole equation of section 1.6. "
             "Here the scores are asked for as they are.",
         ),
         Mistake(
-            "cosine",
             lambda q, k, v: torch.cosine_similarity(k, q[None]).softmax(0) @ v,
             "The scores were cosines. Attention keeps the plain dot product, lengths included.",
         ),
         Mistake(
-            "distance",
             lambda q, k, v: (-(k - q).norm(dim=1)).softmax(0) @ v,
             "The scores were distances with a minus. Here a card is multiplied with the question "
             "and added up: section 1.2, *Match*.",
         ),
         Mistake(
-            "negative scores cut off",
             lambda q, k, v: (k @ q).relu() / (k @ q).relu().sum() @ v,
             "You cut negative scores off at 0 and shared out the rest. A softmax makes every score "
             "positive, by raising e to it: also a bad match gets something.",
         ),
         Mistake(
-            "signs taken away",
             lambda q, k, v: (k @ q).abs() / (k @ q).abs().sum() @ v,
             "You took the signs of the scores away, so the worst match counts as much as the best. "
             "Raise e to the scores: that is positive and keeps their order.",
         ),
         Mistake(
-            "not added up",
             lambda q, k, v: (k @ q).softmax(0)[:, None] * v,
             "Each book has been weighted, and the books still lie side by side. Add them up to one "
             "report.",
         ),
         Mistake(
-            "mixed the scores' products",
             lambda q, k, v: (k * q).softmax(0).sum(1) @ v,
             "The softmax came before the products were added up. A book has one score: multiply "
             "along the topics and add up, then focus.",
@@ -291,37 +284,31 @@ def temper(scores, temperature):
     axes="A B Lq Lk",
     mistakes=(
         Mistake(
-            "multiplied",
             lambda scores, temperature: (scores * temperature).softmax(-1),
             "You multiplied by the temperature. That is section 1.4's multiplier, which is 1 / "
             "temperature: yours grows more decided as it gets hotter.",
         ),
         Mistake(
-            "no temperature",
             lambda scores, temperature: scores.softmax(-1),
             "This is the plain softmax: the temperature has had no influence. Dividing all powers "
             "of e by one number cancels. It has to change the differences between the scores.",
         ),
         Mistake(
-            "subtracted",
             lambda scores, temperature: (scores - temperature).softmax(-1),
             "You subtracted the temperature from all scores. A softmax sees differences only, and "
             "those are as before: the temperature has to divide.",
         ),
         Mistake(
-            "after the softmax",
             lambda scores, temperature: scores.softmax(-1) / temperature,
             "The softmax came first, and the weights were divided. They no longer sum to 1, and "
             "their order of size is as before: it is the scores that are heated.",
         ),
         Mistake(
-            "overflow",
             overflowing,
             "Right until the numbers get large: e to the 1000 is too large for a float. Subtract "
             "each row's largest score first, which changes no weight, or let `softmax` do it.",
         ),
         Mistake(
-            "the smallest subtracted",
             lambda scores, temperature: overflowing(
                 scores - scores.amin(-1, keepdim=True), temperature
             ),
@@ -329,50 +316,42 @@ def temper(scores, temperature):
             "largest still overflows: subtract the largest.",
         ),
         Mistake(
-            "cut off",
             lambda scores, temperature: (scores / temperature).clamp(-700, 700).softmax(-1),
             "The exponents were cut off so that `exp` can bear them. All that lie beyond become "
             "equal: subtract each row's largest score instead, which changes no weight.",
         ),
         Mistake(
-            "one maximum for all",
             lambda scores, temperature: overflowing(scores - scores.max(), temperature),
             "One maximum was subtracted from all rows. In the others every power became 0, and 0/0 "
             "is nan: each row needs its own.",
         ),
         Mistake(
-            "weights to a power",
             powers_of_weights,
             "You raised the weights to the power 1/temperature. On paper that is right, but small "
             "weights have been rounded by then, and a cold power makes 0 of the rest: 0/0. Heat "
             "the scores.",
         ),
         Mistake(
-            "weights to a power, not shared out",
             lambda scores, temperature: scores.softmax(-1) ** (1 / temperature),
             "You raised the weights to a power and stopped there: they no longer sum to 1. And it "
             "is safer to heat the scores, before the softmax.",
         ),
         Mistake(
-            "over the questions",
             lambda scores, temperature: (scores / temperature).softmax(max(-2, -scores.dim())),
             "Softmax ran over the questions: your columns sum to 1. Share out over the books, the "
             "last axis: `dim=-1`.",
         ),
         Mistake(
-            "over axis 0",
             lambda scores, temperature: (scores / temperature).softmax(0),
             "Softmax ran over axis 0. With several questions that is the questions: count axes "
             "from the end, and share out over the books, `dim=-1`.",
         ),
         Mistake(
-            "over axis 1",
             lambda scores, temperature: (scores / temperature).softmax(min(1, scores.dim() - 1)),
             "Softmax ran over axis 1. That is right for two axes and wrong for more: count from "
             "the end, `dim=-1`.",
         ),
         Mistake(
-            "over everything",
             lambda scores, temperature: (
                 (scores / temperature).flatten().softmax(0).reshape(scores.shape)
             ),
@@ -380,7 +359,6 @@ def temper(scores, temperature):
             "row has to sum to 1.",
         ),
         Mistake(
-            "hard in the cold",
             lambda scores, temperature: (
                 F.one_hot(scores.argmax(-1), scores.size(-1)).to(scores)
                 if temperature < 1
@@ -390,23 +368,19 @@ def temper(scores, temperature):
             "divide here as everywhere.",
         ),
         Mistake(
-            "root of the temperature",
             lambda scores, temperature: (scores / math.sqrt(temperature)).softmax(-1),
             "You divided by the root of the temperature. The root in attention is a root of the "
             "width; a temperature divides as it is.",
         ),
         Mistake(
-            "square of the temperature",
             lambda scores, temperature: (scores / temperature**2).softmax(-1),
             "You divided by the square of the temperature. It divides as it is, once.",
         ),
         Mistake(
-            "sign turned",
             lambda scores, temperature: (-scores / temperature).softmax(-1),
             "The sign of the scores is turned around: the worst book gets the most.",
         ),
         Mistake(
-            "nothing at infinity",
             lambda scores, temperature: (
                 0 * scores if temperature == math.inf else temper(scores, temperature)
             ),
@@ -414,7 +388,6 @@ def temper(scores, temperature):
             "equal weights. Those are not 0: a row sums to 1 at any temperature.",
         ),
         Mistake(
-            "infinity divided by the questions",
             lambda scores, temperature: (
                 torch.ones_like(scores) / len(scores)
                 if temperature == math.inf
@@ -532,7 +505,6 @@ def divided(queries_by: Cut, keys_by: Cut) -> Callable[[Tensor, Tensor], Tensor]
 
 DIVIDED = [
     Mistake(
-        f"queries {one.__name__}, keys {other.__name__}",
         divided(one, other),
         "\n".join(filter(None, (QUERIES_BY[one], KEYS_BY[other]))),
     )
@@ -566,23 +538,19 @@ def cosines(queries, keys):
     mistakes=(
         *DIVIDED,
         Mistake(
-            "softmax too",
             lambda q, k: cosines(q, k).softmax(-1),
             "These are the weights that follow from the cosines. The cosines themselves are asked "
             "for, and they may be negative.",
         ),
         Mistake(
-            "keys ask",
             lambda q, k: cosines(k, q),
             "Your table has the keys in its rows. Row i belongs to query i: queries first.",
         ),
         Mistake(
-            "among themselves",
             lambda q, k: cosines(k, k),
             "The keys were compared with one another. Each query has to meet each key.",
         ),
         Mistake(
-            "one by one",
             lambda q, k: F.cosine_similarity(q, k),
             "Query i met key i alone. Every query has to meet every key, so that there is a table "
             "of (Lq, Lk).",
@@ -657,7 +625,6 @@ def lookups(queries, keys, values):
     axes="Lq Dv",
     mistakes=(
         Mistake(
-            "one question out of all",
             lambda q, k, v: (
                 (q.mean(0) @ k.T / math.sqrt(k.size(1))).softmax(0).expand(len(q), -1) @ v
             ),
@@ -665,13 +632,11 @@ def lookups(queries, keys, values):
             "itself.",
         ),
         Mistake(
-            "the books ask",
             lambda q, k, v: (k @ q.T / math.sqrt(k.size(1))).softmax(1) @ v,
             "What meets the values is (Lk, Lq). Do the books ask the questions, or were the "
             "weights turned around? Row i belongs to query i: (Lq, Lk).",
         ),
         Mistake(
-            "added up over the questions",
             lambda q, k, v: (lookups(q, k, v)).sum(0),
             "The reports of all questions were added up to one. Each query gets a report of its "
             "own: a row.",

@@ -101,13 +101,11 @@ def encode(words, corpus):
     axes="L",
     mistakes=(
         Mistake(
-            "repeated words counted",
             numbering(sorted, unknown=lambda number: max(number.values()) + 1),
             "You numbered every word of the corpus, repeated ones too: the ids have holes, and the "
             "largest has no row in a table with one row per word. Remove the repetitions first.",
         ),
         Mistake(
-            "places in the sorted corpus",
             lambda words, corpus: torch.tensor(
                 [sorted(corpus).index(w) if w in corpus else len(set(corpus)) for w in words]
             ),
@@ -115,43 +113,36 @@ def encode(words, corpus):
             "the ids have holes. Remove the repetitions before you number.",
         ),
         Mistake(
-            "holes, unknown as if there were none",
             numbering(sorted),
             "You numbered every word of the corpus, repeated ones too. The ids have holes, so the "
             "number of words is not free: it may belong to a word already.",
         ),
         Mistake(
-            "order of appearance",
             numbering(lambda corpus: list(dict.fromkeys(corpus))),
             "Your words are numbered as they come. That is a vocabulary too, but here it is sorted "
             "first, so that the same words always get the same ids.",
         ),
         Mistake(
-            "unknown is 0",
             numbering(distinct, unknown=lambda number: 0),
             "Unknown words got the id 0, and that is a word's already. They need an id of their "
             "own.",
         ),
         Mistake(
-            "unknown is -1",
             numbering(distinct, unknown=lambda number: -1),
             "Unknown words got −1. Indexing with it fetches the table's last row, which belongs to "
             "a word: take the first free id.",
         ),
         Mistake(
-            "unknown is the last word",
             numbering(distinct, unknown=lambda number: len(number) - 1),
             "Unknown words got the id of the last word. Counting starts at 0, so N words take the "
             "ids 0 … N − 1.",
         ),
         Mistake(
-            "unknown skips an id",
             numbering(distinct, unknown=lambda number: len(number) + 1),
             "Unknown words got N + 1. The N words take the ids 0 … N − 1; which is the first that "
             "is free?",
         ),
         Mistake(
-            "unknown is the length of the corpus",
             lambda words, corpus: torch.tensor(
                 [distinct(corpus).index(w) if w in corpus else len(corpus) for w in words]
             ),
@@ -159,52 +150,43 @@ def encode(words, corpus):
             "free id is the number of *different* words.",
         ),
         Mistake(
-            "counted from 1",
             numbering(distinct, unknown=lambda number: len(number) + 1, first=1),
             "You counted from 1. A table's rows are counted from 0: your row 0 is never used.",
         ),
         Mistake(
-            "counted from 1, unknown is 0",
             numbering(distinct, unknown=lambda number: 0, first=1),
             "You counted from 1 and gave the unknown 0. Many programs do so; here the words have "
             "the ids from 0 on, and the unknown the one behind the last.",
         ),
         Mistake(
-            "paper dictionary",
             numbering(lambda corpus: sorted(set(corpus), key=str.lower)),
             "You sorted as a paper dictionary does, capitals among small letters. `sorted` puts "
             "all capitals first.",
         ),
         Mistake(
-            "small letters",
             lambda words, corpus: encode([w.lower() for w in words], [w.lower() for w in corpus]),
             "You took the capitals away. Here *Life* and *life* are two words, and only one of "
             "them may be known.",
         ),
         Mistake(
-            "most frequent first",
             numbering(lambda corpus: [word for word, _ in Counter(corpus).most_common()]),
             "You numbered the most frequent word first. Here the vocabulary is sorted by `sorted`.",
         ),
         Mistake(
-            "vocabulary of the sentence",
             lambda words, corpus: encode(words, words),
             "You numbered the words of the sentence. The vocabulary is fixed before the sentence "
             "comes: it is made of the corpus.",
         ),
         Mistake(
-            "an id for each unknown",
             new_ids,
             "Each unknown word got an id of its own. There is one more row for all of them "
             "together: the table cannot grow with every sentence.",
         ),
         Mistake(
-            "no default",
             lambda words, corpus: torch.tensor([distinct(corpus).index(word) for word in words]),
             "An unknown word has no place in the vocabulary. It needs an answer nevertheless.",
         ),
         Mistake(
-            "key error",
             lambda words, corpus: torch.tensor(
                 [{word: i for i, word in enumerate(distinct(corpus))}[word] for word in words]
             ),
@@ -212,7 +194,6 @@ def encode(words, corpus):
             "a default.",
         ),
         Mistake(
-            "unknown left out",
             lambda words, corpus: encode([w for w in words if w in corpus], corpus),
             "You left the unknown words out. The sentence keeps its length: an unknown word is a "
             "token too.",
@@ -455,54 +436,45 @@ def my_look_up(ids, table):
     axes="A B L D",
     mistakes=(
         Mistake(
-            "whole numbers",
             lambda ids, table: F.one_hot(ids, len(table)) @ table,
             "`one_hot` makes whole numbers, and a matrix product wants one dtype on both sides. "
             "Turn the ones and zeros into the dtype of the table.",
         ),
         Mistake(
-            "float32",
             lambda ids, table: F.one_hot(ids, len(table)).float() @ table,
             "`.float()` is float32, and this table is float64: take the dtype from the table "
             "instead of naming one.",
         ),
         Mistake(
-            "table rounded",
             lambda ids, table: F.one_hot(ids, len(table)).float() @ table.float(),
             "You rounded the table to float32. A look-up copies rows and must not change a bit: "
             "adapt the ones, not the table.",
         ),
         Mistake(
-            "as many columns as needed",
             lambda ids, table: F.one_hot(ids).to(table.dtype) @ table,
             "Without `num_classes` the one-hot rows are as long as the largest id that occurs asks "
             "for. They have to be as long as the table, N, whatever the sentence.",
         ),
         Mistake(
-            "columns fetched",
             lambda ids, table: table.mT @ F.one_hot(ids, len(table)).to(table.dtype).mT,
             "The words came out as columns: a word is a row in this book. Put the one-hot rows "
             "first.",
         ),
         Mistake(
-            "product turned round",
             lambda ids, table: F.one_hot(ids, len(table)).to(table.dtype).mT @ table,
             "The one-hot matrix is transposed, (N, L) instead of (L, N). Each *row* of it has to "
             "pick one row of the table.",
         ),
         Mistake(
-            "counted from 1",
             lambda ids, table: table[ids - 1],
             "Each word got the row before its own. Ids count from 0, and so do rows.",
         ),
         Mistake(
-            "sum of the rows",
             lambda ids, table: F.one_hot(ids, len(table)).to(table.dtype).sum(-2) @ table,
             "The rows of the sentence were added up. A bag of words: one row per token is asked "
             "for.",
         ),
         Mistake(
-            "ids as numbers",
             lambda ids, table: ids[..., None] * table[0],
             "You multiplied with the ids. They are names: twice the id is not twice the word.",
         ),
@@ -707,13 +679,11 @@ def merge_step(corpus):
     cases=merge_cases,
     mistakes=(
         Mistake(
-            "across words",
             chosen(lambda corpus: most_common([[p for word in corpus for p in word]])),
             "You counted pairs across the gap between two words. A pair stands within one word: "
             "its pieces are to become one piece.",
         ),
         Mistake(
-            "once per word counted",
             chosen(
                 lambda corpus: Counter(
                     p for word in corpus for p in dict.fromkeys(itertools.pairwise(word))
@@ -722,26 +692,22 @@ def merge_step(corpus):
             "You counted each pair once per word. A pair that stands in a word twice counts twice.",
         ),
         Mistake(
-            "different words counted",
             chosen(
                 lambda corpus: most_common([list(w) for w in dict.fromkeys(map(tuple, corpus))])
             ),
             "You counted each different word once. A frequent word counts as often as it occurs.",
         ),
         Mistake(
-            "last of the best",
             chosen(last_of_the_best),
             "Of equally frequent pairs you took the one that is met last. The first is asked for, "
             "so that everybody gets the same merges.",
         ),
         Mistake(
-            "alphabetical",
             chosen(alphabetical),
             "Of equally frequent pairs you took the first of the alphabet. The one that is met "
             "first in the corpus is asked for.",
         ),
         Mistake(
-            "in either order",
             chosen(
                 lambda corpus: Counter(
                     (min(p), max(p)) for word in corpus for p in itertools.pairwise(word)
@@ -750,7 +716,6 @@ def merge_step(corpus):
             "You counted a, b and b, a as one pair. Which piece comes first makes a difference.",
         ),
         Mistake(
-            "merged from the right",
             lambda corpus: [
                 [p[::-1] for p in apply([[q[::-1] for q in word[::-1]]], back(corpus))[0][::-1]]
                 for word in corpus
@@ -759,41 +724,34 @@ def merge_step(corpus):
             "word it goes from the left.",
         ),
         Mistake(
-            "the pair alone",
             lambda corpus: list(most_common(corpus)),
             "This is the pair. It is to be merged in every word: return the new corpus.",
         ),
         Mistake(
-            "what a pair spells",
             spelt,
             "You compared what two pieces spell together. a, bc and ab, c spell the same and are "
             "different pairs: a pair is its two pieces.",
         ),
         Mistake(
-            "once in each word",
             once_a_word,
             "The pair is right, but it was merged only once in each word. It may stand there "
             "again.",
         ),
         Mistake(
-            "used twice",
             overlapping,
             "A piece was used twice: in a, a, a the middle one cannot join both sides. From the "
             "left that is aa and a.",
         ),
         Mistake(
-            "a pair per word",
             lambda corpus: [apply([word], most_common([word]))[0] for word in corpus],
             "Each word merged its own favourite. One pair is chosen for the whole corpus.",
         ),
         Mistake(
-            "nothing merged",
             lambda corpus: [list(word) for word in corpus],
             "The corpus came back as it was. After counting, the pair has to be joined wherever it "
             "stands.",
         ),
         Mistake(
-            "text replaced",
             lambda corpus: [
                 " ".join(word)
                 .replace(" ".join(most_common(corpus)), "".join(most_common(corpus)))

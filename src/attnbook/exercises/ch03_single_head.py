@@ -73,13 +73,11 @@ def my_scores(query, key):
     axes="B H Lq Lk",
     mistakes=(
         Mistake(
-            "softmax too",
             lambda q, k: (q @ k.mT / math.sqrt(q.size(-1))).softmax(-1),
             "You went one step too far: these are the weights already. Scores are what the softmax "
             "is taken of.",
         ),
         Mistake(
-            "rows side by side",
             lambda q, k: (
                 (q[..., : min(q.size(-2), k.size(-2)), :] * k[..., : q.size(-2), :]).sum(-1)
                 / math.sqrt(q.size(-1))
@@ -88,12 +86,10 @@ def my_scores(query, key):
             "of scores.",
         ),
         Mistake(
-            "distances",
             lambda q, k: torch.cdist(q, k),
             "These are distances: small for what fits well. A dot product is large there.",
         ),
         Mistake(
-            "products not added up",
             lambda q, k: q.unsqueeze(-2) * k.unsqueeze(-3) / math.sqrt(q.size(-1)),
             "Each pair has been multiplied along its numbers. Add the products up, over the last "
             "axis.",
@@ -178,66 +174,55 @@ def my_weights(scores):
     axes="B H Lq Lk",
     mistakes=(
         Mistake(
-            "overflow",
             overflowing,
             "This is the softmax of the formula, and it is right for small scores. exp(1000) is "
             "too large for a float and exp(−900) too small: subtract each row's largest score "
             "first. The quotient does not change.",
         ),
         Mistake(
-            "each column's maximum",
             column_shifted,
             "You subtracted each column's largest score. A shift cancels only if it is the same "
             "for a whole row: take the maximum along the axis along which you sum, `dim=-1`.",
         ),
         Mistake(
-            "clamped",
             lambda scores: overflowing(scores.clamp(-50, 50)),
             "The scores were cut off before `exp`, so those beyond the limit became equal. A "
             "shift of the whole row changes no weight: subtract its largest score.",
         ),
         Mistake(
-            "the mean subtracted",
             lambda scores: overflowing(scores - scores.mean(-1, keepdim=True)),
             "You subtracted each row's mean. That cancels too, but what lies far above the mean "
             "still overflows: subtract the largest.",
         ),
         Mistake(
-            "divided by the largest",
             lambda scores: overflowing(scores / scores.amax(-1, keepdim=True)),
             "You divided each row by its largest score, which changes its weights, and where that "
             "is negative turns them around. Subtract it.",
         ),
         Mistake(
-            "the largest absolute value",
             lambda scores: overflowing(scores - scores.abs().amax(-1, keepdim=True)),
             "You subtracted the largest absolute value. If that is of a negative score, the whole "
             "row ends far below 0 and underflows to 0/0: subtract the largest score itself.",
         ),
         Mistake(
-            "powers of 2",
             lambda scores: (scores * math.log(2)).softmax(-1),
             "These are powers of 2. A softmax takes powers of e: `exp`.",
         ),
         Mistake(
-            "the smallest subtracted",
             lambda scores: overflowing(scores - scores.amin(-1, keepdim=True)),
             "You subtracted each row's smallest score. Then every exponent is 0 or more: subtract "
             "the largest, and none is above 0.",
         ),
         Mistake(
-            "nan filled in",
             lambda scores: overflowing(scores).nan_to_num(0.0),
             "The nan was replaced by 0, so the largest scores get no weight at all. Keep `exp` "
             "from overflowing instead: subtract each row's largest score first.",
         ),
         Mistake(
-            "largest not added to the sum",
             lambda scores: (scores - scores.amax(-1, keepdim=True)).exp(),
             "The shift is right, and `exp` too. Each row still has to be divided by its sum.",
         ),
         Mistake(
-            "one maximum for all",
             lambda scores: overflowing(scores - scores.max()),
             "One maximum was subtracted from all rows. A row far below it still underflows to 0/0: "
             "each row needs its own, `amax(dim=-1, keepdim=True)`.",
@@ -468,35 +453,29 @@ def attend(query, key, value):
     axes="B H Lq Dv",
     mistakes=(
         Mistake(
-            "still transposed",
             lambda q, k, v: (q @ k.mT / math.sqrt(v.size(-1))).softmax(-2).mT @ v,
             "The last line still turns the weights around. (Lq, Lk) times (Lk, Dv) fits as it is. "
             "The other two lines raise nothing: ask of each what it means.",
         ),
         Mistake(
-            "width of the values",
             lambda q, k, v: (q @ k.mT / math.sqrt(v.size(-1))).softmax(-1) @ v,
             "The first line still divides by √Dv. The dot products add up over the width of the "
             "queries, not of the values.",
         ),
         Mistake(
-            "still over the queries",
             lambda q, k, v: (q @ k.mT / math.sqrt(q.size(-1))).softmax(-2) @ v,
             "The second line still lets the queries compete for a key. Each row has to sum to 1.",
         ),
         Mistake(
-            "first two lines unrepaired",
             lambda q, k, v: (q @ k.mT / math.sqrt(v.size(-1))).softmax(-2) @ v,
             "The last line is right now. In the first, look at whose width stands under the root; "
             "in the second, along which axis the weights sum to 1.",
         ),
         Mistake(
-            "scale gone",
             lambda q, k, v: (q @ k.mT).softmax(-1) @ v,
             "The wrong root is gone, but so is the scale. Something has to divide the scores.",
         ),
         Mistake(
-            "scaled too late",
             lambda q, k, v: (q @ k.mT).softmax(-1) @ v / math.sqrt(q.size(-1)),
             "You divide the output, or the weights. It is the scores that are too large for the "
             "softmax: divide before it.",
@@ -569,69 +548,57 @@ def push_back(weights, d_weights):
     axes="B H Lq Lk",
     mistakes=(
         Mistake(
-            "only the diagonal",
             lambda a, g: a * (1 - a) * g,
             "You took the diagonal of J, a(1 − a): what a score does to its own weight. It also "
             "takes from all the others, through −a aᵀ.",
         ),
         Mistake(
-            "only diag(a)",
             lambda a, g: a * g,
             "That is diag(a) times the gradient. The second part of J, a aᵀ, is missing: a row "
             "that only gains cannot sum to 1.",
         ),
         Mistake(
-            "over the queries",
             lambda a, g: a * (g - (a * g).sum(-2, keepdim=True)),
             "The sum ran over the queries. Each row has a softmax and a Jacobian of its own: sum "
             "over the keys, the last axis.",
         ),
         Mistake(
-            "plain mean",
             lambda a, g: a * (g - g.mean(-1, keepdim=True)),
             "You subtracted the plain mean. aᵀ times the gradient is the mean *weighted by a*.",
         ),
         Mistake(
-            "outer factor forgotten",
             lambda a, g: g - (a * g).sum(-1, keepdim=True),
             "The weighted mean is right. But both parts of J begin with a: the difference still "
             "has to be multiplied by the weights.",
         ),
         Mistake(
-            "added",
             lambda a, g: a * (g + (a * g).sum(-1, keepdim=True)),
             "The second part of J has a minus sign: what one key gains, the others lose.",
         ),
         Mistake(
-            "only a aᵀ",
             lambda a, g: -a * (a * g).sum(-1, keepdim=True),
             "That is the second part of J, −a aᵀ. The first, diag(a) times the gradient, is "
             "missing.",
         ),
         Mistake(
-            "the softmax again",
             lambda a, g: g.softmax(-1),
             "You took a softmax of the gradient. What is asked for is the way back: J times it.",
         ),
         Mistake(
-            "a sum without weights",
             lambda a, g: a * (g - g.sum(-1, keepdim=True)),
             "You subtracted the plain sum of the gradient. In aᵀ times the gradient each number is "
             "weighted by a.",
         ),
         Mistake(
-            "the other way round",
             lambda a, g: a * ((a * g).sum(-1, keepdim=True) - g),
             "The sign is turned around: diag(a) comes first, and a aᵀ is taken away from it.",
         ),
         Mistake(
-            "the sum over everything",
             lambda a, g: a * (g - (a * g).sum()),
             "One sum was taken over everything. Each row has one of its own: `sum(dim=-1, "
             "keepdim=True)`.",
         ),
         Mistake(
-            "weights and gradient exchanged",
             lambda a, g: g * (a - (a * g).sum(-1, keepdim=True)),
             "Weights and gradient have changed places. J is made of the weights alone; the "
             "gradient is what it is multiplied with.",

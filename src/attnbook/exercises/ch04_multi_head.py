@@ -188,74 +188,61 @@ def my_parameters(d_model, n_heads, bias):
     cases=count_cases,
     mistakes=(
         Mistake(
-            "no W_O",
             counted(3, 3),
             "You counted queries, keys and values. After the merge there is a fourth: W_O.",
         ),
         Mistake(
-            "heads of full width",
             lambda d, h, bias: h * my_parameters(d, h, bias),
             "You gave each head matrices of full width. A head is only d_model / n_heads wide, and "
             "what is multiplied by the number of heads was divided by it before.",
         ),
         Mistake(
-            "W_O once, the rest per head",
             lambda d, h, bias: 3 * h * (d * d + (d if bias else 0)) + d * d + (d if bias else 0),
             "One W_O is right. But the other matrices do not become more with the heads: they are "
             "cut into more and narrower pieces.",
         ),
         Mistake(
-            "one head of many",
             lambda d, h, bias: 4 * (d * d + (d if bias else 0)) // h,
             "That is one head's share. There are n_heads of them.",
         ),
         Mistake(
-            "narrow projections, full W_O",
             lambda d, h, bias: 3 * (d * d + (d if bias else 0)) // h + d * d + (d if bias else 0),
             "Your three projections come to a matrix of (d_model, d_model / n_heads) each. That is "
             "what one head has; there are n_heads of them.",
         ),
         Mistake(
-            "biases forgotten",
             counted(4, 0),
             "The matrices are right. But with `bias=True` a number is added to each column of "
             "each product, and it is learned too.",
         ),
         Mistake(
-            "always a bias",
             lambda d, h, bias: 4 * (d * d + d),
             "This is right with biases. `bias=False` leaves the four of them out.",
         ),
         Mistake(
-            "one bias",
             counted(4, 1),
             "You counted one bias. Each of the four linear layers has one.",
         ),
         Mistake(
-            "three biases",
             counted(4, 3),
             "You counted three biases. W_O has one as well.",
         ),
         Mistake(
-            "biases of one head",
             lambda d, h, bias: 4 * d * d + (3 * (d // h) + d if bias else 0),
             "The biases of queries, keys and values are counted for one head. All heads together "
             "are as wide as the model.",
         ),
         Mistake(
-            "a matrix more for each head",
             lambda d, h, bias: (h + 3) * (d * d + (d if bias else 0)),
             "You counted a matrix for each head. What all heads have together, side by side, is "
             "one matrix for queries, one for keys, one for values.",
         ),
         Mistake(
-            "full heads, biases once",
             lambda d, h, bias: (3 * h + 1) * d * d + (4 * d if bias else 0),
             "You gave each head three matrices of full width. A head is only d_model / n_heads "
             "wide.",
         ),
         Mistake(
-            "a bias per head",
             lambda d, h, bias: 4 * (d * d + (h * d if bias else 0)),
             "You gave each head a bias of full width. A bias has one number per column, and the "
             "heads share out the columns.",
@@ -410,77 +397,64 @@ def split(x, n_heads):
     axes="A B H L Dk",
     mistakes=(
         Mistake(
-            "view for transpose",
             lambda x, n_heads: x.reshape(*x.shape[:-2], n_heads, x.size(-2), -1),
             "The shape is right and the numbers are not. `view` and `reshape` move no number: they "
             "cut the sentence, so that head 0 holds the first words whole. First cut the last axis "
             "in two, then swap axes.",
         ),
         Mistake(
-            "interleaved heads",
             lambda x, n_heads: x.unflatten(-1, (-1, n_heads)).movedim(-1, -3),
             "Your heads take turns: head 0 has the columns 0, H, 2H, … Each head gets "
             "*neighbouring* columns, so when you cut the last axis the heads come first: (H, Dk).",
         ),
         Mistake(
-            "not transposed",
             lambda x, n_heads: x.unflatten(-1, (n_heads, -1)),
             "You cut each row into pieces. Now the axis of the heads has to move in front of that "
             "of the words, so that each head has a matrix of its own.",
         ),
         Mistake(
-            "pieces in a tuple",
             lambda x, n_heads: x.chunk(n_heads, dim=-1),
             "The pieces are the right ones. What is missing is the axis along which they stand: "
             "in front of that of the words.",
         ),
         Mistake(
-            "whole copies",
             lambda x, n_heads: torch.stack([x] * n_heads, dim=-3),
             "You gave each head a copy of all columns. It gets D/H of them.",
         ),
         Mistake(
-            "words and columns swapped",
             lambda x, n_heads: x.mT.unflatten(-2, (n_heads, -1)),
             "In each of your heads the words stand in the columns. One row is one word.",
         ),
         Mistake(
-            "transposed, then reshaped",
             lambda x, n_heads: x.mT.reshape(*x.shape[:-2], n_heads, x.size(-2), -1),
             "You transposed first and cut afterwards, which tears the rows apart. Cut the last "
             "axis first.",
         ),
         Mistake(
-            "axes counted from the front",
             lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(0, 1),
             "You swapped axes 0 and 1. That is right without a batch; with one, axis 0 is the "
             "batch. Count from the end.",
         ),
         Mistake(
-            "pieces of every second width",
             lambda x, n_heads: x.unflatten(-1, (-1, n_heads)).transpose(-2, -3),
             "You cut each row into Dk pieces of H numbers. It is H pieces of Dk: the heads come "
             "first when the last axis is cut.",
         ),
         Mistake(
-            "the last head first",
             lambda x, n_heads: split(x, n_heads).flip(-3),
             "Your heads stand in the wrong order: head 0 has the last columns.",
         ),
         Mistake(
-            "axes 1 and 2",
             lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(1, 2),
             "You swapped axes 1 and 2. That is right for a batch, and for a single sentence it "
             "swaps heads and columns. Count from the end.",
         ),
         Mistake(
-            "three axes",
             three_axes,
             "Your function counts on three axes. In place of the dots there may be none, one or "
             "more: take the last two, `x.shape[-2:]`, and count from the end.",
         ),
         Mistake(
-            "heads in front of the batch",
             lambda x, n_heads: torch.stack(x.chunk(n_heads, dim=-1)),
             "Your heads stand in front of everything. With a batch they belong behind it, right "
             "in front of the words.",
@@ -553,7 +527,6 @@ def mix(contexts, w_o):
     axes="A B L D",
     mistakes=(
         Mistake(
-            "reshaped",
             lambda contexts, w_o: (
                 contexts.reshape(*contexts.shape[:-3], contexts.size(-2), -1) @ w_o
             ),
@@ -562,28 +535,23 @@ def mix(contexts, w_o):
             "first.",
         ),
         Mistake(
-            "interleaved",
             lambda contexts, w_o: turns(contexts) @ w_o,
             "Your heads take turns in the row: the first number of each, then the second of each. "
             "W_O expects head 0 whole, then head 1.",
         ),
         Mistake(
-            "heads backwards",
             lambda contexts, w_o: mix(contexts.flip(-3), w_o),
             "Your last head stands first, and so meets the block of W_O that belongs to head 0.",
         ),
         Mistake(
-            "no W_O",
             lambda contexts, w_o: contexts.transpose(-2, -3).flatten(-2),
             "That is the concat. W_O comes after it and mixes the heads.",
         ),
         Mistake(
-            "not added up",
             lambda contexts, w_o: contexts @ w_o.unflatten(0, (contexts.size(-3), -1)),
             "Each head has met its own block of W_O. Now the heads have to be added up.",
         ),
         Mistake(
-            "blocks averaged",
             lambda contexts, w_o: (
                 contexts.mean(-3) @ w_o.unflatten(0, (contexts.size(-3), -1)).sum(0)
             ),
@@ -591,48 +559,40 @@ def mix(contexts, w_o):
             "others. Head 0 belongs to block 0, head 1 to block 1.",
         ),
         Mistake(
-            "averaged first",
             lambda contexts, w_o: contexts.mean(-3) @ w_o,
             "You averaged the heads before W_O, and what is left is Dv wide. Nothing is averaged: "
             "the pieces stand side by side, H · Dv wide.",
         ),
         Mistake(
-            "one below the other",
             lambda contexts, w_o: contexts.flatten(-3, -2) @ w_o,
             "You put the heads one below the other, H · L rows. They belong side by side: L rows, "
             "H · Dv wide.",
         ),
         Mistake(
-            "axes counted from the front",
             lambda contexts, w_o: contexts.transpose(0, 1).flatten(-2) @ w_o,
             "You swapped axes 0 and 1. That is right without a batch; with one, axis 0 is the "
             "batch. Count from the end.",
         ),
         Mistake(
-            "axes 1 and 2",
             lambda contexts, w_o: contexts.transpose(1, 2).flatten(-2) @ w_o,
             "You swapped axes 1 and 2. That is right for a batch, and wrong without one and with "
             "two. Count from the end.",
         ),
         Mistake(
-            "four axes",
             four_axes,
             "Your function counts on four axes. In place of the dots there may be none, one or "
             "more: take the last three, `contexts.shape[-3:]`, and count from the end.",
         ),
         Mistake(
-            "heads from the first axis",
             lambda contexts, w_o: torch.cat(list(contexts), dim=-1) @ w_o,
             "You took the heads from the first axis. With a batch that is the sentences: the heads "
             "stand third from the end, `unbind(-3)`.",
         ),
         Mistake(
-            "W_O transposed",
             lambda contexts, w_o: contexts.transpose(-2, -3).flatten(-2) @ w_o.mT,
             "You transposed W_O. Its rows already meet the columns of the concat, H · Dv of each.",
         ),
         Mistake(
-            "one block for all",
             lambda contexts, w_o: contexts.sum(-3) @ w_o[: contexts.size(-1)],
             "You added the heads first and multiplied by the first block. Each head has a block "
             "of its own; once added, they cannot be told apart.",
@@ -745,80 +705,67 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
     axes="B L D",
     mistakes=(
         Mistake(
-            "nothing repaired",
             layer(BY_D, reshaped, alone),
             "All three faults are still there. Start from the end: one of the four matrices is "
             "never used.",
         ),
         Mistake(
-            "only W_O repaired",
             layer(BY_D, reshaped),
             "W_O is there now. But does a row of your concat hold one word of all heads? And over "
             "which width does a head's dot product add up?",
         ),
         Mistake(
-            "only the merge repaired",
             layer(BY_D, last=alone),
             "The merge is right now. One of the matrices is not used yet, and the root is of "
             "another width than the dot product's.",
         ),
         Mistake(
-            "only the scale repaired",
             layer(merge=reshaped, last=alone),
             "The scale is right now. One of the matrices is not used yet, and the concat is made "
             "by a reshape that moves no number.",
         ),
         Mistake(
-            "the root gone, and a reshape",
             layer(Head(scores=lambda query, key: query @ key.mT), reshaped),
             "W_O is there now. The wrong root is gone, and with it the scale; and a row of your "
             "concat holds several words of one head.",
         ),
         Mistake(
-            "merged by another swap",
             layer(merge=lambda context: reshaped(context.mT)),
             "You swapped words and columns before the reshape. It is the axis of the heads that "
             "has to go behind that of the words.",
         ),
         Mistake(
-            "scaled by the model's width",
             layer(BY_D),
             "You still divide by √D. A head's query is D/H wide, and its dot products add up over "
             "that.",
         ),
         Mistake(
-            "merged by a reshape",
             layer(merge=reshaped),
             "`reshape` makes the right shape and moves no number: your rows hold several words of "
             "one head. The axis of the heads has to go back behind the words first.",
         ),
         Mistake(
-            "merged with heads taking turns",
             layer(merge=turns),
             "In your concat the heads take turns: the first number of each, then the second of "
             "each. W_O expects the whole of head 0, then the whole of head 1.",
         ),
         Mistake(
-            "no W_O",
             layer(last=alone),
             "All that is missing is W_O. Without it each head only reaches its own columns of "
             "the output.",
         ),
         Mistake(
-            "W_O transposed",
             layer(last=lambda concat, w_o: concat @ w_o.T),
             "You transposed W_O. It is square, so nothing is raised; here it is multiplied as it "
             "is, like the other three.",
         ),
         Mistake(
-            "W_O in front",
             lambda x, w_q, w_k, w_v, w_o, n_heads: layer(last=alone)(
                 x @ w_o, w_q, w_k, w_v, w_o, n_heads
             ),
             "You multiplied the input by W_O. It comes last, and mixes what the heads have found.",
         ),
         Mistake(
-            "W_O before the merge",
             lambda x, w_q, w_k, w_v, w_o, n_heads: layer(
                 merge=lambda context: merge_heads(context @ w_o), last=alone
             )(x, w_q, w_k, w_v, w_o, n_heads),
@@ -826,25 +773,21 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
             "first: W_O takes the pieces of all heads at once.",
         ),
         Mistake(
-            "the input added",
             lambda x, w_q, w_k, w_v, w_o, n_heads: x + multi_head(x, w_q, w_k, w_v, w_o, n_heads),
             "You added the input to the output. A Transformer does so around this layer, in "
             "chapter 8; the layer itself does not.",
         ),
         Mistake(
-            "one head",
             lambda x, w_q, w_k, w_v, w_o, n_heads: multi_head(x, w_q, w_k, w_v, w_o, 1),
             "This is one head as wide as the model: nothing was cut. Each head has its own columns "
             "and its own map.",
         ),
         Mistake(
-            "no transpose",
             layer(Head(scores=lambda query, key: query @ key)),
             "Inside a head two matrices meet that do not fit. Queries (L, Dk) meet keys that lie, "
             "(Dk, L): `k.mT`. And the weights, (L, L), stand left of the values, (L, Dv).",
         ),
         Mistake(
-            "cut by view",
             layer(cut=cut_by_view),
             "The first line was right. A `view` cuts the sentence, not the columns.",
         ),

@@ -176,42 +176,35 @@ def my_cross(x, context, w_q, w_k, w_v):
     others=(cross_row_by_row, cross_by_pytorch),
     mistakes=(
         Mistake(
-            "self-attention",
             from_sides(0, 0, 0),
             "The context is never used: keys and values come from x as well. That is "
             "self-attention.",
         ),
         Mistake(
-            "self-attention without a scale",
             lambda x, context, w_q, w_k, w_v: (x @ w_q @ (x @ w_k).mT).softmax(-1) @ (x @ w_v),
             "The context is never used: that is self-attention. And the scores are not divided by "
             "√Dk.",
         ),
         Mistake(
-            "the context asks",
             from_sides(1, 0, 0),
             "The roles are turned around: here the context asks and x answers. One row of output "
             "belongs to each row of x.",
         ),
         Mistake(
-            "the context alone",
             from_sides(1, 1, 1),
             "x is never used: the context asks itself.",
         ),
         Mistake(
-            "values of those who ask",
             from_sides(0, 1, 0),
             "The keys are the context's and the values are x's. A key finds a value, so both "
             "belong to the same row of the context.",
         ),
         Mistake(
-            "keys of those who ask",
             from_sides(0, 0, 1),
             "The keys are x's and the values the context's. A key finds a value, so both belong "
             "to the same row of the context.",
         ),
         Mistake(
-            "the keys ask",
             lambda x, context, w_q, w_k, w_v: (
                 ((context @ w_k) @ (x @ w_q).mT / math.sqrt(w_q.size(-1))).softmax(-1)
                 @ (context @ w_v)
@@ -220,19 +213,16 @@ def my_cross(x, context, w_q, w_k, w_v):
             "turned around? Row i of the weights belongs to row i of x: (Lq, Lk).",
         ),
         Mistake(
-            "matrices exchanged",
             lambda x, context, w_q, w_k, w_v: my_cross(x, context, w_k, w_q, w_v),
             "W_Q and W_K have changed places. They have one shape, so nothing is raised: W_Q "
             "belongs to those who ask.",
         ),
         Mistake(
-            "W_Q twice",
             lambda x, context, w_q, w_k, w_v: my_cross(x, context, w_q, w_q, w_v),
             "The keys were made with W_Q. The context has a matrix of its own for being found: "
             "W_K.",
         ),
         Mistake(
-            "both sequences at once",
             lambda x, context, w_q, w_k, w_v: my_cross(
                 x, torch.cat((x, context), -2), w_q, w_k, w_v
             ),
@@ -240,13 +230,11 @@ def my_cross(x, context, w_q, w_k, w_v):
             "alone is asked.",
         ),
         Mistake(
-            "matrices turned",
             lambda x, context, w_q, w_k, w_v: my_cross(x, context, w_q.mT, w_k.mT, w_v.mT),
             "You transposed the matrices. S1 and nn.Linear store them so; here rows are multiplied "
             "with them as they are.",
         ),
         Mistake(
-            "not projected",
             lambda x, context, w_q, w_k, w_v: F.scaled_dot_product_attention(
                 x, context, context @ w_v
             ),
@@ -319,80 +307,66 @@ def align(weights):
     axes="B Lq",
     mistakes=(
         Mistake(
-            "as found",
             lambda weights: weights.argmax(dim=-2).mean(dim=1),
             "PyTorch refuses to take the mean of places, and rightly: half-way between word 2 and "
             "word 6 is no word. Take the mean of the weights first.",
         ),
         Mistake(
-            "mean of places, with a fraction",
             lambda weights: weights.argmax(dim=-1).double().mean(dim=1),
             "This is the mean of the heads' places: 3.5 is no word, and neither is what lies "
             "between 2 and 6. Take the mean of the weights first.",
         ),
         Mistake(
-            "a vote",
             lambda weights: weights.argmax(dim=-1).mode(dim=1).values,
             "Here each head has a vote, however undecided it is. The mean of the weights is asked "
             "for: it counts how sure each head is.",
         ),
         Mistake(
-            "heads kept",
             lambda weights: weights.argmax(dim=-1),
             "Each head still has a place of its own. One place for each word is asked for: take "
             "the mean of the heads' weights first.",
         ),
         Mistake(
-            "mean over the source",
             lambda weights: weights.mean(dim=-1).argmax(dim=1),
             "You averaged over the source, and each row sums to 1: those means are all the same. "
             "The heads are axis 1.",
         ),
         Mistake(
-            "mean over the words that ask",
             lambda weights: weights.mean(dim=2).argmax(dim=-1),
             "Axis 2 is the words that ask: you averaged those. The heads are axis 1.",
         ),
         Mistake(
-            "place in the whole map",
             lambda weights: weights.mean(dim=1).flatten(1).argmax(dim=-1),
             "One place for a whole map: the largest of all its weights. Each word that asks has a "
             "row, and a largest weight in it.",
         ),
         Mistake(
-            "counted from 1",
             lambda weights: weights.mean(dim=1).argmax(dim=-1) + 1,
             "Your places are counted from 1. The first word of the source is word 0.",
         ),
         Mistake(
-            "mean of places",
             lambda weights: weights.argmax(dim=-1).double().mean(dim=1).round().long(),
             "This is the mean of the heads' places. Half-way between word 2 and word 6 is a word "
             "nobody looked at: take the mean of the weights first.",
         ),
         Mistake(
-            "who looks at me",
             lambda weights: weights.mean(dim=1).argmax(dim=-2),
             "For each word of the source you found who looks at it most: the columns. The question "
             "is whom each asking word looks at: along the rows.",
         ),
         Mistake(
-            "the weight itself",
             lambda weights: weights.mean(dim=1).amax(dim=-1),
             "This is how much weight the winner gets. Its place is asked for: argmax.",
         ),
         Mistake(
-            "first head only",
             lambda weights: weights[:, 0].argmax(dim=-1),
             "Only head 0 was asked. The mean over all heads is wanted.",
         ),
         Mistake(
-            "mean over the batch",
             lambda weights: weights.mean(dim=0).argmax(dim=-1),
             "Axis 0 is the batch: you averaged different sentences. The heads are axis 1.",
         ),
         Mistake(
-            "the loudest head",
             lambda weights: weights.amax(dim=1).argmax(dim=-1),
             "This follows whichever head is most decided. The mean of the heads is wanted.",
         ),
@@ -462,45 +436,37 @@ def multiplications(Lq, Lk, D, Dc, Dk, Dv):
     cases=cost_cases,
     mistakes=(
         Mistake(
-            "no projections",
             lambda Lq, Lk, D, Dc, Dk, Dv: Lq * Lk * (Dk + Dv),
             "Scores and mixing are right. The three projections are missing.",
         ),
         Mistake(
-            "projections only",
             lambda Lq, Lk, D, Dc, Dk, Dv: Lq * D * Dk + Lk * Dc * (Dk + Dv),
             "The projections are right. Every query still has to meet every key, and every output "
             "mixes every value.",
         ),
         Mistake(
-            "additions too",
             lambda Lq, Lk, D, Dc, Dk, Dv: 2 * multiplications(Lq, Lk, D, Dc, Dk, Dv),
             "Exactly twice as much: you counted the additions, too. Multiplications are asked for.",
         ),
         Mistake(
-            "softmax and scale too",
             lambda Lq, Lk, D, Dc, Dk, Dv: multiplications(Lq, Lk, D, Dc, Dk, Dv) + Lq * Lk,
             "Lq·Lk too many: one for each score. The scale and the softmax are to be left out.",
         ),
         Mistake(
-            "W_O too",
             lambda Lq, Lk, D, Dc, Dk, Dv: multiplications(Lq, Lk, D, Dc, Dk, Dv) + Lq * Dv * D,
             "You led the output back to the width D, by a W_O. One head ends with its mixture.",
         ),
         Mistake(
-            "a product of all",
             lambda Lq, Lk, D, Dc, Dk, Dv: Lq * Lk * D * Dc * Dk * Dv,
             "You multiplied all six sizes. There are five products of matrices, one after the "
             "other: count each, then add.",
         ),
         Mistake(
-            "sizes of the matrices",
             lambda Lq, Lk, D, Dc, Dk, Dv: D * Dk + Dc * Dk + Dc * Dv + Lq * Lk * (Dk + Dv),
             "You counted the numbers in the three matrices. Each row of X or of the context is "
             "multiplied with all of them.",
         ),
         Mistake(
-            "keys projected once per query",
             lambda Lq, Lk, D, Dc, Dk, Dv: (
                 Lq * D * Dk + Lq * Lk * Dc * (Dk + Dv) + Lq * Lk * (Dk + Dv)
             ),
@@ -508,22 +474,18 @@ def multiplications(Lq, Lk, D, Dc, Dk, Dv):
             "serve them all.",
         ),
         Mistake(
-            "square scores",
             lambda Lq, Lk, D, Dc, Dk, Dv: Lq * D * Dk + Lk * Dc * (Dk + Dv) + Lq * Lq * (Dk + Dv),
             "You counted Lq² scores, as in self-attention. Here Lq rows meet Lk columns.",
         ),
         Mistake(
-            "square in the context",
             lambda Lq, Lk, D, Dc, Dk, Dv: Lq * D * Dk + Lk * Dc * (Dk + Dv) + Lk * Lk * (Dk + Dv),
             "You counted Lk² scores, as if the context asked itself. Here Lq rows meet Lk.",
         ),
         Mistake(
-            "one width for both",
             lambda Lq, Lk, D, Dc, Dk, Dv: Lq * D * Dk + Lk * D * (Dk + Dv) + Lq * Lk * (Dk + Dv),
             "The context has a width of its own: its rows are Dc wide, not D.",
         ),
         Mistake(
-            "values as wide as keys",
             lambda Lq, Lk, D, Dc, Dk, Dv: Lq * D * Dk + 2 * Lk * Dc * Dk + 2 * Lq * Lk * Dk,
             "Values have a width of their own, Dv: in their projection and in the mixing.",
         ),
@@ -607,48 +569,40 @@ def maps(weights, height, width):
     axes="B Lk height width",
     mistakes=(
         Mistake(
-            "view instead of transpose",
             lambda weights, height, width: weights.reshape(weights.size(0), -1, height, width),
             "The shape is right and the numbers are not: `view` and `reshape` deal the numbers out "
             "anew in the order in which they lie in memory, so patches and words get mixed. Swap "
             "the two axes first, then cut.",
         ),
         Mistake(
-            "width before height",
             lambda weights, height, width: weights.mT.unflatten(-1, (width, height)),
             "You cut into columns first. The patches lie row by row: height is the outer axis, "
             "width the inner one.",
         ),
         Mistake(
-            "picture turned on its side",
             lambda weights, height, width: weights.mT.unflatten(-1, (width, height)).mT,
             "The shape is right, but the picture lies on its side, as if the patches ran down the "
             "columns. They run along the rows.",
         ),
         Mistake(
-            "words last",
             lambda weights, height, width: weights.unflatten(1, (height, width)),
             "The patches are cut rightly, but the words stand in the last axis. One map per word "
             "means: words before height and width.",
         ),
         Mistake(
-            "words in front of the batch",
             lambda weights, height, width: weights.unflatten(1, (height, width)).movedim(-1, 0),
             "Your words stand in front of the batch. First comes which picture, then which word.",
         ),
         Mistake(
-            "upside down",
             lambda weights, height, width: maps(weights, height, width).flip(-2),
             "Your pictures stand on their heads. The first patches are the top row, row 0.",
         ),
         Mistake(
-            "one map for all words",
             lambda weights, height, width: weights.sum(-1).unflatten(-1, (height, width)),
             "All words were added up, and each patch shares out one whole: your map is all ones. "
             "One map per word is asked for.",
         ),
         Mistake(
-            "shared out per word",
             lambda weights, height, width: weights.mT.softmax(-1).unflatten(-1, (height, width)),
             "You took another softmax, over the patches. The weights are asked for as they are: a "
             "patch shares itself out among the words, not a word among the patches.",

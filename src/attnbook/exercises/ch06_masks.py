@@ -78,38 +78,32 @@ def my_causal(n_queries, n_keys):
     axes="Lq Lk",
     mistakes=(
         Mistake(
-            "top left corner",
             lambda n_queries, n_keys: torch.ones(n_queries, n_keys, dtype=torch.bool).tril(),
             "Your triangle starts in the top left corner, as `is_causal=True` does: the first of "
             "your queries counts as the first word. The queries are the newest words, so the last "
             "of them sees everything.",
         ),
         Mistake(
-            "one too many",
             triangle("tril", 1),
             "Off by one: each word also sees the word after it, which is the answer it has to "
             "guess.",
         ),
         Mistake(
-            "not itself",
             triangle("tril", -1),
             "Off by one: a word does not see itself here, and the first word of a sentence sees "
             "nothing. It may see itself, for its own word is known.",
         ),
         Mistake(
-            "True means hidden",
             triangle("triu", 1),
             "Right cells, opposite meaning: your True says may NOT look, as in "
             "`nn.MultiheadAttention`. In this book True means may look.",
         ),
         Mistake(
-            "other side",
             triangle("triu", 0),
             "Your True lies on the side of the future: each word sees itself and what comes after. "
             "This triangle belongs to words in columns (section 6.4).",
         ),
         Mistake(
-            "keys in the rows",
             lambda n_queries, n_keys: torch.ones(n_keys, n_queries, dtype=torch.bool).tril(
                 n_queries - n_keys
             ),
@@ -117,7 +111,6 @@ def my_causal(n_queries, n_keys):
             "scores have.",
         ),
         Mistake(
-            "shifted the wrong way",
             lambda n_queries, n_keys: torch.ones(n_queries, n_keys, dtype=torch.bool).tril(
                 n_queries - n_keys
             ),
@@ -125,49 +118,41 @@ def my_causal(n_queries, n_keys):
             "moves to the right, which is the positive direction of `tril`.",
         ),
         Mistake(
-            "all that came before the sentence's end",
             lambda n_queries, n_keys: torch.ones(n_queries, n_keys, dtype=torch.bool),
             "Everything is permitted. That is right for one query, the newest word; of several, "
             "the earlier ones may not see the later ones.",
         ),
         Mistake(
-            "a row of itself",
             lambda n_queries, n_keys: torch.eye(n_keys, dtype=torch.bool)[n_keys - n_queries :],
             "Each word sees itself alone. It may see all that came before, too.",
         ),
         Mistake(
-            "past alone, from the corner",
             lambda n_queries, n_keys: torch.ones(n_queries, n_keys, dtype=torch.bool).triu(1),
             "Two things. Your True says may NOT look; and the triangle starts in the top left "
             "corner, as if the first of your queries were the first word.",
         ),
         Mistake(
-            "the oldest words",
             lambda n_queries, n_keys: (
                 torch.ones(n_keys, n_keys, dtype=torch.bool).tril().flip(0)[:n_queries]
             ),
             "The right rows, in the opposite order: the newest word stands last.",
         ),
         Mistake(
-            "square",
             lambda n_queries, n_keys: torch.ones(n_keys, n_keys, dtype=torch.bool).tril(),
             "This is the triangle for the whole sentence, one row per word. Only the newest words "
             "ask: its last rows are what is wanted.",
         ),
         Mistake(
-            "square of the queries",
             lambda n_queries, n_keys: torch.ones(n_queries, n_queries, dtype=torch.bool).tril(),
             "The newest words see each other here, and nothing of what came before them: there is "
             "a column for each of the keys.",
         ),
         Mistake(
-            "numbers",
             lambda n_queries, n_keys: torch.ones(n_queries, n_keys).tril(n_keys - n_queries),
             "Numbers are added to the scores: a 1 for yes and a 0 for no hide nothing (section "
             "6.7).",
         ),
         Mistake(
-            "numbers to add",
             lambda n_queries, n_keys: torch.full((n_queries, n_keys), -torch.inf).triu(
                 n_keys - n_queries + 1
             ),
@@ -347,7 +332,6 @@ def my_weights(scores, mask):
     axes="B H Lq Lk",
     mistakes=(
         Mistake(
-            "a small number for zero",
             lambda scores, mask: (
                 scores.masked_fill(~mask, -20.0).softmax(-1) * mask.any(-1, keepdim=True)
             ),
@@ -355,13 +339,11 @@ def my_weights(scores, mask):
             "number is small and not 0. Exactly 0 is what −∞ gives.",
         ),
         Mistake(
-            "empty rows only",
             lambda scores, mask: scores.softmax(-1) * mask.any(-1, keepdim=True),
             "The rows of nothing are right. In the others every key got a weight: the mask has to "
             "hide single keys too.",
         ),
         Mistake(
-            "hidden first, nan filled with an average",
             lambda scores, mask: (
                 scores.masked_fill(~mask, -torch.inf).softmax(-1).nan_to_num(1 / scores.size(-1))
             ),
@@ -455,65 +437,54 @@ def may_look(lengths, length):
     axes="B H Lq Lk",
     mistakes=(
         Mistake(
-            "no axis for the heads",
             combined(lambda causal, real: causal & real[:, None, :]),
             "Broadcasting counts from the right, so a mask of three axes lines up with (H, Lq, "
             "Lk), and sentence b's mask goes to head b. If B equals H nobody complains. Insert an "
             "axis of size 1.",
         ),
         Mistake(
-            "sentences on the axis of the heads",
             combined(lambda causal, real: causal & real[None, :, None, :]),
             "The sentences stand on the axis of the heads. With as many heads as sentences this "
             "runs, and hides the wrong words: the batch comes first.",
         ),
         Mistake(
-            "either",
             combined(lambda causal, real: causal | real[:, None, None, :]),
             "You combined with *or*: a look is allowed if one of the masks allows it. Both have to "
             "allow it.",
         ),
         Mistake(
-            "queries hidden",
             combined(lambda causal, real: causal & real[:, None, :, None]),
             "You crossed out the rows of the padding, and its columns are still there: real words "
             "look at it. Who must not be seen is a key, the last axis.",
         ),
         Mistake(
-            "only padding",
             combined(lambda causal, real: real[:, None, None, :].expand(-1, -1, len(causal), -1)),
             "The padding is hidden. The future is not: the causal mask is missing.",
         ),
         Mistake(
-            "only causal",
             combined(lambda causal, real: causal.expand(len(real), 1, -1, -1)),
             "The future is hidden. The padding is not: `lengths` had no influence.",
         ),
         Mistake(
-            "other triangle",
             combined(lambda causal, real: causal.mT & real[:, None, None, :]),
             "The triangle lies on the wrong side: every word sees what comes after it. Row i needs "
             "the keys j ≤ i.",
         ),
         Mistake(
-            "True means hidden",
             combined(lambda causal, real: ~(causal & real[:, None, None, :])),
             "The cells are right, and their meaning is the opposite one: True = may NOT look.",
         ),
         Mistake(
-            "words hidden",
             combined(lambda causal, real: causal & ~real[:, None, None, :]),
             "You hid the words and left the padding in sight. True has to stand where a real word "
             "stands.",
         ),
         Mistake(
-            "padded on the right",
             combined(lambda causal, real: causal & real.flip(-1)[:, None, None, :]),
             "You hid the ends of the sentences, as `padding_mask` does. This batch is filled up on "
             "the left: the real words are the last ones.",
         ),
         Mistake(
-            "padding of this length",
             lambda lengths, length: combined(lambda causal, real: causal & real[:, None, None, :])(
                 length - lengths, length
             ),
@@ -521,7 +492,6 @@ def may_look(lengths, length):
             "padding is as long as what is missing to `length`.",
         ),
         Mistake(
-            "one place too few",
             lambda lengths, length: combined(lambda causal, real: causal & real[:, None, None, :])(
                 lengths - 1, length
             ),
@@ -529,7 +499,6 @@ def may_look(lengths, length):
             "0, so after p places of padding the first word stands at place p.",
         ),
         Mistake(
-            "not itself",
             combined(lambda causal, real: causal.tril(-1) & real[:, None, None, :]),
             "Off by one: a word may not look at itself here. Row i sees the keys j ≤ i.",
         ),
@@ -604,43 +573,36 @@ def for_pytorch(mask, n_heads):
     axes="B·H Lq Lk",
     mistakes=(
         Mistake(
-            "unrepaired",
             heads_outside,
             "Both faults are still there. What does True mean to this layer, and which axis runs "
             "slowest in its order?",
         ),
         Mistake(
-            "heads outside",
             lambda mask, n_heads: ~heads_outside(mask, n_heads),
             "The meaning is right now. The order is still head 0 of all sentences, then head 1 of "
             "all sentences: the sentences belong outside. Both orders have the same shape, so "
             "PyTorch cannot complain.",
         ),
         Mistake(
-            "still may look",
             lambda mask, n_heads: mask.expand(-1, n_heads, -1, -1).flatten(0, 1),
             "The order is right now. The meaning is still ours: to this layer True means may NOT "
             "look, so each word sees just what was hidden from it.",
         ),
         Mistake(
-            "first head for all",
             lambda mask, n_heads: ~mask[:, :1].expand(-1, n_heads, -1, -1).flatten(0, 1),
             "Every head got the mask of head 0. If the mask has an axis of heads already, keep it.",
         ),
         Mistake(
-            "one mask per sentence",
             lambda mask, n_heads: ~mask[:, 0],
             "There is one mask per sentence here, and none per head. With three axes this layer "
             "reads sentence times head.",
         ),
         Mistake(
-            "four axes",
             lambda mask, n_heads: ~mask.expand(-1, n_heads, -1, -1),
             "Order and meaning are right, but there are four axes. This layer counts sentence and "
             "head on one: join them with `flatten`.",
         ),
         Mistake(
-            "numbers to add",
             lambda mask, n_heads: (
                 torch.zeros(mask.shape)
                 .masked_fill(~mask.cpu(), -torch.inf)
@@ -652,7 +614,6 @@ def for_pytorch(mask, n_heads):
             "boolean mask, where True hides.",
         ),
         Mistake(
-            "queries and keys swapped",
             lambda mask, n_heads: ~mask.mT.expand(-1, n_heads, -1, -1).flatten(0, 1),
             "Queries and keys have changed places. Only the order of sentences and heads was "
             "wrong.",

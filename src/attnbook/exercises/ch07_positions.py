@@ -164,49 +164,41 @@ def encode(length, d_model):
     axes="L D",
     mistakes=(
         Mistake(
-            "halves",
             halves,
             "All sines stand before all cosines here. Many programs do so, and a head can learn "
             "from either. The formula alternates: column 2k is a sine, column 2k + 1 its cosine.",
         ),
         Mistake(
-            "positions from 1",
             lambda length, d_model: clocks(length, speeds(d_model), first=1),
             "Your first row is position 1. Position 0 has a row too: sines 0, cosines 1.",
         ),
         Mistake(
-            "half the exponent",
             lambda length, d_model: clocks(length, speeds(d_model) ** 0.5),
             "Your hands slow down half as fast as they should: hand k needs the exponent 2k/D, "
             "not k/D. (With `arange(0, D, 2)` the 2 is already in.)",
         ),
         Mistake(
-            "the two counted twice",
             lambda length, d_model: clocks(length, speeds(d_model) ** 2),
             "Your hands slow down twice as fast as they should. Does `arange(0, D, 2)` count 2k, "
             "and is there another 2 in the exponent?",
         ),
         Mistake(
-            "a speed for each column",
             own_speed,
             "Each of your columns has a speed of its own. A sine and the cosine beside it are one "
             "hand: column 2k + 1 takes the same angle as column 2k.",
         ),
         Mistake(
-            "k taken for the column",
             lambda length, d_model: own_speed(length, d_model, count=2),
             "You put the number of the column for k. It counts hands, k = 0 … D/2 − 1, and each "
             "hand fills two columns with the same angle.",
         ),
         Mistake(
-            "cosine first",
             lambda length, d_model: (
                 clocks(length, speeds(d_model)).unflatten(-1, (-1, 2)).flip(-1).flatten(1)
             ),
             "Your cosines stand before your sines. Row 0 has to begin 0, 1.",
         ),
         Mistake(
-            "sines only",
             lambda length, d_model: (
                 torch.arange(length)[:, None] * speeds(d_model).repeat_interleave(2)
             ).sin(),
@@ -214,47 +206,39 @@ def encode(length, d_model):
             "columns are cosines.",
         ),
         Mistake(
-            "ever faster",
             lambda length, d_model: clocks(length, 1 / speeds(d_model)),
             "Your hands get faster from left to right. The exponent is negative: divide by "
             "10000^(2k/D).",
         ),
         Mistake(
-            "degrees",
             lambda length, d_model: clocks(length, speeds(d_model) * math.pi / 180),
             "You took the angles for degrees. One step turns the first hand by one *radian*, "
             "which is what `sin` takes.",
         ),
         Mistake(
-            "another base",
             lambda length, d_model: clocks(length, speeds(d_model, 1000.0)),
             "Your base is 1000. The paper's is 10000.",
         ),
         Mistake(
-            "slowest hand at 1/10000",
             lambda length, d_model: clocks(length, one_pair_short(d_model)),
             "You divide by the last index, D/2 − 1, so that the slowest hand turns by 1/10000. "
             "The formula divides by D: its slowest hand is a little faster.",
         ),
         Mistake(
-            "whole powers only",
             lambda length, d_model: clocks(length, torch.ones(d_model // 2)),
             "All your hands turn by one radian a step. Is there a `//` in the exponent? It throws "
             "the fraction away, and 2k/D is one.",
         ),
         Mistake(
-            "hands from 1",
             lambda length, d_model: clocks(length, speeds(d_model) / 10000 ** (2 / d_model)),
             "Your hands are counted from 1. The first is k = 0: it turns by one radian a step.",
         ),
         Mistake(
-            "not divided by D",
             lambda length, d_model: clocks(length, 10000.0 ** -torch.arange(0.0, d_model, 2)),
             "Your hands stand still from the second on: the exponent is 2k/D, and yours was not "
             "divided by D.",
         ),
         Mistake(
-            "transposed",
             lambda length, d_model: encode(length, d_model).T,
             "Yours has the positions in the columns. One row is one position.",
         ),
@@ -324,90 +308,75 @@ def table_rows(length, max_distance):
     axes="L L",
     mistakes=(
         Mistake(
-            "i minus j",
             lambda length, far: steps(length).T.clamp(-far, far) + far,
             "You took i − j: before and after have changed places. A key to the left of its query "
             "has a negative distance here, j − i.",
         ),
         Mistake(
-            "not clipped",
             lambda length, far: steps(length) + far,
             "Far keys get rows that the table does not have. Clip the distance first. (A row "
             "below 0 would not even raise: PyTorch counts it from the end.)",
         ),
         Mistake(
-            "not moved",
             lambda length, far: steps(length).clamp(-far, far),
             "These are the clipped distances, and some are negative. PyTorch would count those "
             "from the *end* of the table. Row 0 belongs to −max_distance.",
         ),
         Mistake(
-            "without direction",
             lambda length, far: steps(length).abs().clamp(max=far),
             "You took the distance without its sign, so that left and right share a row. The "
             "table has rows for both sides.",
         ),
         Mistake(
-            "clipped after moving",
             lambda length, far: (steps(length) + far).clamp(-far, far),
             "You moved first and clipped to ±max_distance afterwards, as if the distances still "
             "were between those. Clip first, or clip to what the rows may be.",
         ),
         Mistake(
-            "clipped on the right only",
             lambda length, far: steps(length).clamp(max=far) + far,
             "You clipped distances that are too large, and not those that are too small: far keys "
             "on the left get negative rows. Clip on both sides.",
         ),
         Mistake(
-            "clipped on the left only",
             lambda length, far: steps(length).clamp(min=-far) + far,
             "You clipped distances that are too small, and not those that are too large: far keys "
             "on the right get rows that the table does not have. Clip on both sides.",
         ),
         Mistake(
-            "moved by the length",
             lambda length, far: steps(length).clamp(-far, far) + length - 1,
             "You moved by length − 1. The rows must not depend on how long the sentence is: "
             "distance 0 is in the middle of the table.",
         ),
         Mistake(
-            "moved by half the length",
             lambda length, far: steps(length).clamp(-far, far) + length // 2,
             "You moved by half the length. The middle of the table is row max_distance, however "
             "long the sentence is.",
         ),
         Mistake(
-            "one row short",
             lambda length, far: (steps(length) + far).clamp(min=0).clamp(max=max(2 * far - 1, 0)),
             "Your last row is 2 · max_distance − 1. The table has a row for the distance 0, too: "
             "they are numbered 0 … 2 · max_distance.",
         ),
         Mistake(
-            "moved, then wrapped around",
             lambda length, far: (steps(length) + far) % (2 * far + 1),
             "You wrapped the rows around, so that a far key on the right gets a row of the left. "
             "Clipping gives all far keys the outermost row of their side.",
         ),
         Mistake(
-            "far keys get row 0",
             lambda length, far: (steps(length) + far) * (steps(length).abs() <= far),
             "All far keys got row 0, also those on the right. Clipped, they keep their side: to "
             "−max_distance or to +max_distance.",
         ),
         Mistake(
-            "rows from 1",
             lambda length, far: steps(length).clamp(-far, far) + far + 1,
             "Your rows count from 1: the last one does not exist.",
         ),
         Mistake(
-            "the key's place",
             lambda length, far: (torch.arange(length).clamp(max=far) + far).expand(length, length),
             "All your rows are equal: this is the place of the key. A distance also asks where "
             "the query stands.",
         ),
         Mistake(
-            "wrapped around",
             lambda length, far: steps(length) % (2 * far + 1),
             "You wrapped the distances around, so that a far key shares its row with a near one, "
             "and the distance 0 has row 0. Clip them, then move them up.",
@@ -510,49 +479,41 @@ def placed_scores(x, table, w_q, w_k):
     axes="B L L",
     mistakes=(
         Mistake(
-            "nothing repaired",
             faulty(by_batch, of_words, by_d=True),
             "All three faults are still there. Start with the first line: what is `len(x)` when "
             "`x` is (B, L, D)?",
         ),
         Mistake(
-            "only the scale repaired",
             faulty(by_batch, of_words),
             "The scale is right now. In the first line ask what `len(x)` is, in the second whose "
             "places the keys know.",
         ),
         Mistake(
-            "only the keys repaired",
             faulty(by_batch, by_d=True),
             "Keys and queries both know their place now. In the first line ask what `len(x)` is, "
             "in the last over which width the dot product adds up.",
         ),
         Mistake(
-            "only the places repaired",
             faulty(key_of=of_words, by_d=True),
             "Every word gets its own place now. But the keys are still made from words without "
             "places, and the root is of another width than the dot product's.",
         ),
         Mistake(
-            "places of the batch",
             faulty(by_batch),
             "`len(x)` is B, the number of sentences, not of words. With one sentence all words get "
             "the row of position 0, and nothing is raised. The places run along axis −2.",
         ),
         Mistake(
-            "keys without places",
             faulty(key_of=of_words),
             "The queries know where they stand and the keys do not. No query can ask for a place "
             "that no key has.",
         ),
         Mistake(
-            "scaled by the model's width",
             faulty(by_d=True),
             "The last line still divides by √D. Queries and keys are Dk wide, so their dot "
             "products add up over Dk.",
         ),
         Mistake(
-            "the words' own query",
             lambda x, table, w_q, w_k: (
                 (x @ w_q) @ ((x + table[: x.size(-2)]) @ w_k).mT / math.sqrt(w_q.size(-1))
             ),
@@ -560,13 +521,11 @@ def placed_scores(x, table, w_q, w_k):
             "rows.",
         ),
         Mistake(
-            "places of as many as D",
             faulty(lambda x, table: x + table[:1]),
             "Every word gets row 0 of the table. Each has a place of its own: as many rows as "
             "there are words.",
         ),
         Mistake(
-            "words with words, places with places",
             lambda x, table, w_q, w_k: (
                 placed_scores(x, 0 * table, w_q, w_k) + placed_scores(0 * x, table, w_q, w_k)
             ),
@@ -574,28 +533,23 @@ def placed_scores(x, table, w_q, w_k):
             "word also asks for a place, and a place for a word (section 7.10).",
         ),
         Mistake(
-            "softmax too",
             lambda x, table, w_q, w_k: placed_scores(x, table, w_q, w_k).softmax(-1),
             "These are weights. The three lines end with the scores: no softmax is asked for.",
         ),
         Mistake(
-            "positions from 1",
             faulty(lambda x, table: x + table[1 : x.size(-2) + 1]),
             "Your first word gets row 1 of the table. Row 0 is the encoding of position 0.",
         ),
         Mistake(
-            "the last rows",
             faulty(lambda x, table: x + table[-x.size(-2) :]),
             "You took the last rows of the table. The first word stands at position 0.",
         ),
         Mistake(
-            "after the projection",
             after_projection,
             "You added the places after the projection. There the rows are Dk wide and the places "
             "D, and W_Q and W_K could not turn them: add them to the rows before.",
         ),
         Mistake(
-            "not added",
             faulty(lambda x, table: x),
             "These are the scores of the words alone. Where do the places come in?",
         ),
@@ -772,54 +726,45 @@ def move(p, angles):
     axes="A B L D",
     mistakes=(
         Mistake(
-            "backwards",
             lambda p, angles: turned(p, -angles),
             "Your hands turn the other way: this is the transposed matrix, M(−φ). It happens if "
             "one takes the pair for (cosine, sine), or the school formula of a rotation.",
         ),
         Mistake(
-            "two plus signs",
             lambda p, angles: turned(p, angles, 1, 1),
             "Both of your formulas have a plus. The cosine of a sum has a minus: as the sine "
             "grows, the cosine has to shrink.",
         ),
         Mistake(
-            "two minus signs",
             lambda p, angles: turned(p, angles, -1, -1),
             "Both of your formulas have a minus. The sine of a sum has a plus.",
         ),
         Mistake(
-            "the old sine lost",
             old_sine_lost,
             "Your cosines are made from the *new* sines: the name was written over one line too "
             "early. Both formulas take the old pair.",
         ),
         Mistake(
-            "halves",
             halves_turned,
             "You paired column k with column k + D/2. Here a sine and its cosine are neighbours: "
             "`p[..., ::2]` and `p[..., 1::2]`. (Some models do store halves; then both the "
             "encoding and the turn must.)",
         ),
         Mistake(
-            "joined by halves",
             lambda p, angles: move(p, angles).unflatten(-1, (-1, 2)).transpose(-1, -2).flatten(-2),
             "The numbers are right, in another order: you put all sines before all cosines. They "
             "came alternating, and the rest of the model expects them so.",
         ),
         Mistake(
-            "one angle for all",
             lambda p, angles: move(p, angles[:1].expand_as(angles)),
             "All your hands turn by the first angle. Each has a speed of its own.",
         ),
         Mistake(
-            "added",
             lambda p, angles: p + angles.repeat_interleave(2),
             "You added the angle to the sine and the cosine themselves. It is the angle *inside* "
             "them that grows.",
         ),
         Mistake(
-            "arc sine",
             lambda p, angles: move_through_the_angle(
                 torch.stack((p[..., ::2], p[..., 1::2].abs()), dim=-1).flatten(-2), angles
             ),
@@ -827,13 +772,11 @@ def move(p, angles):
             "sign of the cosine says which. Both numbers of a hand are needed.",
         ),
         Mistake(
-            "sine and cosine of the angle exchanged",
             lambda p, angles: move(p, math.pi / 2 - angles),
             "The sine and the cosine of the angle have changed places. With an angle of 0 nothing "
             "may move: what multiplies the old sine is the cosine, 1.",
         ),
         Mistake(
-            "degrees",
             lambda p, angles: move(p, angles * math.pi / 180),
             "You took the angles for degrees. They are radians, as `sin` and `cos` want them.",
         ),

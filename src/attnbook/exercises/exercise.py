@@ -26,12 +26,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A misunderstanding: what it is called, what it computes, and what to tell who has it.
+    """A misunderstanding: what it computes, and what to tell who has it.
 
     It may be two at once.
     """
 
-    name: str
     wrong: Callable[..., Any]
     says: str
     single: bool = True
@@ -120,7 +119,7 @@ def choices(
 
         return wrong
 
-    return tuple(Mistake(f"{q}: {a}", instead(q, a), says) for (q, a), says in sentences.items())
+    return tuple(Mistake(instead(q, a), says) for (q, a), says in sentences.items())
 
 
 def draw(generator: Generator, *shape: int) -> Tensor:

@@ -409,11 +409,11 @@ class Family:
         for one, other in itertools.combinations(self.slips, 2):
             if one[0] != other[0]:
                 says = f"Two things. {one[2]}\n{other[2]}"
-                yield Mistake("two slips", self.with_lines(one, other), says, single=False)
+                yield Mistake(self.with_lines(one, other), says, single=False)
 
     def singles(self) -> Iterator[Mistake]:
         for slip in self.slips:
-            yield Mistake(slip[2], self.with_lines(slip), slip[2])
+            yield Mistake(self.with_lines(slip), slip[2])
 
     def with_lines(self, *slips: tuple[str, Callable[..., Any], str]) -> Callable[..., Any]:
         """The exercise's function, with these lines in place of the right ones."""
