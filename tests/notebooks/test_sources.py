@@ -1,4 +1,4 @@
-"""The appendix on the sources: its tables are whole, and each of its mistakes can fail.
+"""The appendix on the sources: its tables are whole, and each mistake is shown.
 
 That its references are right, and that a row waits for no chapter which is there, are rules of
 tools/rules.py; that its numbers agree with the sources', its own cells assert.
@@ -43,11 +43,20 @@ def code_under(heading: str) -> list[str]:
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_every_mistake_is_shown_by_a_cell_that_can_fail(source: str) -> None:
-    names = code_under(f"^### {source}: its mistakes$")
-    code = {name: appendix.source(name) for name in names}
-    assert code
-    assert [n for n in names if not asserts(code[n]) and "raise" not in code[n]] == []
+def test_every_mistake_has_a_section_or_a_cell_that_can_fail(source: str) -> None:
+    (table,) = re.findall(rf"^\| what {source} says \|.*\n\|[-:|]+\n((?:\|.*\|\n?)+)", TEXT, re.M)
+    named = set()
+    for row in table.splitlines():
+        says, _, shown = row.strip("| ").split(" | ")
+        assert re.fullmatch(rf"open: chapter \d+|({LINKS}|cell \d)(, {LINKS})*", shown), says
+        named |= set(re.findall(r"cell (\d)", shown))
+    code: dict[str, str] = {}  # what stands under "# cell 1", in one cell or in several
+    for name in code_under(f"^### {source}: its mistakes$"):
+        number = re.match(r"# cell (\d)", appendix.source(name))
+        assert number, name
+        code[number[1]] = code.get(number[1], "") + appendix.source(name) + "\n"
+    assert set(code) == named
+    assert [n for n in code if not asserts(code[n]) and "raise" not in code[n]] == []
 
 
 def test_every_decimal_that_s1_prints_stands_in_the_chapters() -> None:
