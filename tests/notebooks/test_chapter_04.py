@@ -37,6 +37,19 @@ def test_it_takes_two_looks_and_two_contents(game):
     assert min(both_right(game, game["reporter"](1, game["relu"]))) > 0.7
 
 
+def test_other_widths_need_other_steps(game, monkeypatch):
+    """What 4.11 says in brackets: of half the width, and of twice the width."""
+
+    def worst(make, **steps):
+        return min(game["grow"](make, seed, **steps).after.both for seed in range(3))
+
+    two, one_relu = game["reporter"](2, game["linear"]), game["reporter"](1, game["relu"])
+    monkeypatch.setitem(game, "WIDTH", 8)
+    assert max(worst(two), worst(one_relu)) < 0.8 < worst(two, steps=300)
+    monkeypatch.setitem(game, "WIDTH", 32)
+    assert worst(one_relu) < 0.8 < worst(one_relu, lr=0.01)
+
+
 def test_heads_of_one_content_are_one_head_with_the_mean_of_their_maps(game):
     torch.manual_seed(0)
     layer = game["SharedValue"](1).double()
