@@ -5,6 +5,7 @@ A test reports what it counted as the property "proof"; tests/support/proof.py a
 
 import importlib
 import pkgutil
+import re
 
 import pytest
 import torch
@@ -15,7 +16,9 @@ from attnbook.exercises.catalogue import ALL, CHAPTERS
 from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.trial import questions
 from tests.exercises import right_answers
+from tests.support.chapters import BOOK, Chapter
 from tests.support.mutants import mutants
+from tools.minutes import is_second_reading
 
 DRAWS = 8
 MODULES = [
@@ -124,6 +127,16 @@ def test_an_answer_is_rejected_whose_gradient_is_cut_or_nan_for_one_argument(nam
 
 def is_real(x):
     return isinstance(x, torch.Tensor) and x.is_floating_point()
+
+
+@each_exercise
+def test_the_card_names_its_section_and_says_if_it_is_a_second_reading(name):
+    number, _, mark = ALL[name].section.partition(" ")
+    (page,) = BOOK.glob(f"{name[:2]}_*.ipynb")
+    texts = [cell["source"] for cell in Chapter(page.name).cells.values()]
+    headings = [h for text in texts for h in re.findall(r"^## .*", text, re.M)]
+    (heading,) = [h for h in headings if h.startswith(f"## {number} ")]
+    assert mark == ("(second reading)" if is_second_reading(heading) else "")
 
 
 @each_exercise

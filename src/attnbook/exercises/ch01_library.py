@@ -675,7 +675,7 @@ EXPERIMENT = Exercise(
     title="Which experiment can decide?",
     level=3,
     minutes=10,
-    section="1.9",
+    section="1.9 (second reading)",
     prompt="""
 Five claims, three experiments for each. `experiment(claim)` gets the word in front of a claim and
 returns `"A"`, `"B"` or `"C"`: the one experiment that can show the whole claim to be wrong if it is

@@ -664,7 +664,7 @@ MERGE = Exercise(
     title="One step of byte pair encoding",
     level=3,
     minutes=15,
-    section="2.7",
+    section="2.7 (second reading)",
     prompt="""
 Write `merge_step(corpus)`. The corpus is a list of words, each word a list of pieces, such as
 `["c", "o", "ld"]`. Count every pair of neighbours within a word; take the most frequent pair, of

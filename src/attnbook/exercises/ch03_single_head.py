@@ -532,7 +532,7 @@ BACKWARD = Exercise(
     title="Back through the softmax",
     level=3,
     minutes=15,
-    section="3.9",
+    section="3.9 (second reading)",
     prompt="""
 `push_back(weights, d_weights)` is the softmax's backward pass. `weights` (..., Lq, Lk) came out of
 the softmax; `d_weights`, of the same shape, is the gradient of the loss with respect to them.

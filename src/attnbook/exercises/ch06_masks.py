@@ -317,7 +317,7 @@ WEIGHTS = Exercise(
     title="A softmax that knows what nothing is",
     level=2,
     minutes=12,
-    section="6.10",
+    section="6.10 (second reading)",
     prompt="""
 Write `my_weights(scores, mask)`: the softmax of each row of `scores` (..., Lq, Lk) over those keys
 that `mask` permits (boolean, True = may look, broadcastable to the scores). Hidden keys get weight
@@ -421,7 +421,7 @@ HEADS = Exercise(
     title="Two masks and the axis of the heads",
     level=2,
     minutes=10,
-    section="6.10",
+    section="6.10 (second reading)",
     prompt="""
 A batch of sentences is to be written on at the right end, so the short ones are filled up on the
 *left*, to `length` words. `lengths` (B,) holds the number of real words of each. Write
