@@ -8,7 +8,7 @@ from sphinx.util.docutils import SphinxDirective
 from tools.chapters import Chapter, chapters
 from tools.common import ROOT, UserError
 
-HEAD = ("", "chapter", "the question it answers", "short road", "all of it")
+HEAD = ("", "chapter", "short road", "all of it", "the question it answers")
 
 
 class Chapters(SphinxDirective):
@@ -22,7 +22,7 @@ class Chapters(SphinxDirective):
             raise self.error(str(error)) from None
         for chapter in found:
             self.env.note_dependency(str(chapter.path))
-        lines = [row(*HEAD), "|--:|:--|:--|--:|--:|", *map(row_of, found), sum_of(found)]
+        lines = [row(*HEAD), "|--:|:--|--:|--:|:--|", *map(row_of, found), sum_of(found)]
         box = nodes.container()
         self.state.nested_parse(StringList(lines, source=self.env.docname), 0, box)
         return box.children
@@ -33,14 +33,14 @@ def row_of(chapter: Chapter) -> str:
     link = f"[{chapter.short_title}]({chapter.path.name})"
     roads = chapter.minutes, chapter.minutes + chapter.second_minutes
     times = (f"{minutes}\xa0min" for minutes in roads)
-    return row(str(chapter.number), link, chapter.question, *times)
+    return row(str(chapter.number), link, *times, chapter.question)
 
 
 def sum_of(found: list[Chapter]) -> str:
     """The last row: both roads in hours, without the exercises."""
     short = sum(chapter.minutes for chapter in found)
     all_of_it = short + sum(chapter.second_minutes for chapter in found)
-    return row("", "", "", f"{short / 60:.1f}\xa0h", f"{all_of_it / 60:.1f}\xa0h")
+    return row("", "", f"{short / 60:.1f}\xa0h", f"{all_of_it / 60:.1f}\xa0h", "")
 
 
 def row(*cells: str) -> str:
