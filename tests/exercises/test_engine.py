@@ -268,6 +268,14 @@ def test_what_it_printed_and_was_warned_of_stands_in_the_card(capsys):
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [("a " * 50, "a " * 50), ("a " * 51, "a " * 49 + "a …"), ("a" * 101, "a" * 100 + " …")],
+)
+def test_a_long_line_is_cut_between_words(line, shown):
+    assert trial.cut(line) == shown
+
+
 def test_the_first_part_that_differs_is_shown_in_columns_with_marks_and_digits_enough():
     wanted = torch.arange(240.0).view(2, 3, 5, 8)
     got = wanted.clone()

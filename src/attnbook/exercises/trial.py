@@ -105,5 +105,12 @@ def what_it_printed(trial: Trial) -> tuple[str, ...]:
     """The first lines of what the function printed in a case."""
     lines = trial.outcome.printed.splitlines()
     more = [f"… and {len(lines) - 6} lines more"] if len(lines) > 6 else []
-    text = "\n         ".join([line[:100] for line in lines[:6]] + more)
+    text = "\n         ".join([*map(cut, lines[:6]), *more])
     return (f"printed  {text}",) if text else ()
+
+
+def cut(line: str, width: int = 100) -> str:
+    """A line, or as many of its words as fit."""
+    if len(line) <= width:
+        return line
+    return (line[:width].rpartition(" ")[0] or line[:width]) + " …"
