@@ -1,10 +1,7 @@
 """Sections that cannot be run again are found: by their names, and by running them."""
 
-import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
@@ -58,15 +55,6 @@ def test_a_name_that_another_section_sets_too_is_a_clash(name: str) -> None:
 @pytest.mark.parametrize("name", NO_CLASHES)
 def test_a_name_of_one_thing_is_none(name: str) -> None:
     assert list(clashes(chapter(*NO_CLASHES[name]).cells)) == []
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A place under the project, so that its conftest.py is in force."""
-    (ROOT / "_build").mkdir(exist_ok=True)
-    path = Path(tempfile.mkdtemp(prefix="again-", dir=ROOT / "_build"))
-    yield path
-    shutil.rmtree(path)
 
 
 def test_a_section_that_finds_another_state_fails_when_it_is_run_again(folder: Path) -> None:

@@ -5,15 +5,11 @@ Each case needs a process of its own, since a rehearsal changes PyTorch for good
 
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
-import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from tools import validate
@@ -37,15 +33,6 @@ def test_a_gpu_that_is_not_there_is_refused_in_one_line() -> None:
     assert done.returncode == 1
     (line,) = (done.stdout + done.stderr).strip().splitlines()
     assert re.search(r"='cuda', but PyTorch sees no CUDA device here \(PyTorch \d", line)
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A place under the project, so that its conftest.py is in force."""
-    (ROOT / "_build").mkdir(exist_ok=True)
-    path = Path(tempfile.mkdtemp(prefix="device-", dir=ROOT / "_build"))
-    yield path
-    shutil.rmtree(path)
 
 
 def write(path: Path, code: str, printed: str) -> None:
