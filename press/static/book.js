@@ -164,8 +164,10 @@ addEventListener("load", async () => {
 });
 // The browser's End goes where the end was before the sections on the way were laid out.
 addEventListener("keydown", (event) => {
-  const { key, shiftKey, altKey, target } = event;
-  if (key !== "End" || shiftKey || altKey || target.closest("input, nav, dialog")) return;
+  const { key, shiftKey, altKey, defaultPrevented } = event;
+  const target = event.composedPath()[0]; // also inside an interactive figure
+  if (key !== "End" || shiftKey || altKey || defaultPrevented) return;
+  if (target.closest("input, nav, dialog")) return;
   event.preventDefault();
   arrive(() => root.scrollHeight);
 });

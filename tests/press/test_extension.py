@@ -4,7 +4,6 @@ import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
-from unittest.mock import Mock
 
 import nbformat
 import pytest
@@ -14,7 +13,7 @@ from py_mini_racer import MiniRacer
 
 from attnbook.colours import ROLES
 from attnbook.exercises.catalogue import ALL
-from press.extension import markup, private, styles, widgets
+from press.extension import markup, private, styles
 from press.extension.formulas import KATEX, FormulaError, render
 from press.extension.safety import REFUSED, safety
 from press.extension.search import BookSearch, texts
@@ -349,26 +348,3 @@ def test_pictures_know_their_size(tmp_path: Path, size: str, pixels: object) -> 
     path = tmp_path / "picture.svg"
     path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" {size}><g/></svg>', encoding="utf8")
     assert markup.svg_size(path) == pixels
-
-
-@pytest.mark.parametrize(
-    ("body", "loaded"),
-    [
-        ("<p>none</p>", []),
-        ('<mask-painter data="[]"></mask-painter>', ["widgets/mask-painter.js"]),
-        ("<mask-painters></mask-painters> &lt;mask-painter>", []),
-        (
-            "<beam-tree></beam-tree><mask-painter>",
-            ["widgets/beam-tree.js", "widgets/mask-painter.js"],
-        ),
-    ],
-)
-def test_a_page_loads_the_scripts_of_the_elements_on_it(
-    body: str, loaded: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("mask-painter.js", "beam-tree.js", "notes.txt"):
-        (tmp_path / name).touch()
-    monkeypatch.setattr(widgets, "SCRIPTS", tmp_path)
-    app = Mock()
-    widgets.load_scripts(app, "page", "page.html", {"body": body}, None)
-    assert [call.args[0] for call in app.add_js_file.call_args_list] == loaded

@@ -1,0 +1,115 @@
+"""Interactive figures: each is an element with its numbers, and works on a page without a kernel.
+
+A figure is a script, `scripts/attn-NAME.js`, and a function here. What a cell prints holds the
+numbers, a table that stands in the figure's place until the script runs or where none may, and the
+script, so that it works wherever the notebook is opened. The built page takes the script out and
+loads it once (press/extension/widgets.py).
+"""
+
+import html
+import json
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from IPython.display import display
+from torch import Tensor
+
+from attnbook.colours import ROLES
+
+Numbers = Tensor | np.ndarray | Sequence[float]
+SAID = (
+    "{label}: weight {weight}. If its score rises by a little, its weight rises {slope} times as "
+    "much. The choice is as even as one among {as_many} equals."
+)
+
+
+def explore_temperature(
+    scores: Numbers, labels: Sequence[str], multipliers: Sequence[float], start: float = 1
+) -> None:
+    """Let the reader multiply a row of scores before the softmax, and read weights and slopes.
+
+    Shapes:  scores (Lk,), labels Lk, multipliers in rising order, `start` among them
+    Raises:  ValueError if there are more or fewer labels than scores, or `start` is not offered
+    """
+    row = _row(scores, labels)
+    if start not in multipliers:
+        raise ValueError(f"start={start} is none of the multipliers {list(multipliers)}")
+    factors = [{"name": f"× {times:.3g}", "times": times} for times in multipliers]
+    words = {"name": "The same scores, times a number", "factors": "scores times"}
+    _softmax([("scores", 1, row)], labels, factors, list(multipliers).index(start), words)
+
+
+def explore_scaling(
+    scores: Mapping[str, Numbers] | Mapping[int, Numbers], labels: Sequence[str], d_k: int = 0
+) -> None:
+    """Let the reader choose a row of scores, and divide it by nothing, by √d_k, or by d_k.
+
+    Shapes:  scores: by name one row (Lk,) each, undivided; labels Lk
+             d_k: the width of them all; without it each name is the width of its row
+    Raises:  ValueError if there are more or fewer labels than scores
+    """
+    sets = [(str(name), d_k or int(name), _row(row, labels)) for name, row in scores.items()]
+    factors = [
+        {"name": name, "power": power}
+        for name, power in (("undivided", 0), ("÷ √d_k", 0.5), ("÷ d_k", 1))
+    ]
+    words = {"name": "A row of scores, divided", "factors": "scores"}
+    words["sets"] = "query" if d_k else "width d_k"
+    _softmax(sets, labels, factors, 0, words)
+
+
+def _softmax(
+    sets: list[tuple[str, int, list[float]]],
+    labels: Sequence[str],
+    factors: list[dict[str, Any]],
+    factor: int,
+    words: dict[str, str],
+) -> None:
+    """Print an attn-softmax; its table has the weights that it begins with."""
+    _, width, row = sets[0]
+    times = factors[factor].get("times", width ** -factors[factor].get("power", 0))
+    scaled = np.array(row) * times
+    weights = np.exp(scaled - scaled.max())
+    weights /= weights.sum()
+    words |= {"score": "score", "weight": "weight", "rows": "rows", "said": SAID}
+    words["row"] = "{label}: score {score}, weight {weight}"
+    data = {
+        "labels": list(labels),
+        "sets": [{"name": name, "width": width, "scores": row} for name, width, row in sets],
+        "factors": factors,
+        "set": 0,
+        "factor": factor,
+        "colour": ROLES["weights"].fill,
+        "words": words,
+    }
+    rows = [
+        [label, f"{score:.2f}", f"{weight:.3f}"]
+        for label, score, weight in zip(labels, scaled, weights, strict=True)
+    ]
+    _print("attn-softmax", data, ["", "score", "weight"], rows)
+
+
+def _row(scores: Numbers, labels: Sequence[str]) -> list[float]:
+    """The scores, one for each label, with as many digits as every machine agrees on."""
+    row = scores.detach().cpu().numpy() if isinstance(scores, Tensor) else np.asarray(scores)
+    if row.shape != (len(labels),):
+        raise ValueError(
+            f"scores has shape {row.shape}: {len(labels)} labels need ({len(labels)},)"
+        )
+    return [float(f"{score:.5g}") for score in row]
+
+
+def _print(name: str, data: dict[str, Any], head: Sequence[str], rows: list[list[str]]) -> None:
+    """Display an element, with a table for where no script runs, as HTML and as plain text."""
+    packed = html.escape(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
+    cells = "".join(
+        "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>"
+        for tag, row in [("th", head), *(("td", row) for row in rows)]
+    )
+    scripts = (files(__package__) / "scripts" / f"{part}.js" for part in ("base", name))
+    script = "".join(path.read_text("utf-8") for path in scripts)
+    text = "\n".join("  ".join(row) for row in [head, *rows])
+    element = f'<{name} data="{packed}"><table>{cells}</table></{name}>'
+    display({"text/html": f"{element}\n<script>\n{script}</script>", "text/plain": text}, raw=True)

@@ -1,0 +1,187 @@
+// What every interactive figure is made of. It comes before the script of a figure, once on a page
+// and with each output of a notebook, so it may arrive many times: the first one stays.
+"use strict";
+globalThis.attnbook ??= (() => {
+  const STYLE = `
+    :host { display: block; margin-block: 1rem; font: 0.875rem/1.45 var(--book-sans, system-ui),
+      sans-serif; color: var(--ink); --ink: #23262d; --soft: #595e69; --line: #8f8b82;
+      --quiet: #e2ded5; --ground: #f5f3ee; --accent: #3d4c9c; }
+    :host([data-theme=dark]) { --ink: #dcdfe5; --soft: #a0a7b4; --line: #6f7785; --quiet: #333944;
+      --ground: #1d2128; --accent: #a9b6f7; }
+    .figure { max-width: 45rem; box-sizing: border-box; padding: 0.9rem 1.1rem 1rem;
+      border-radius: 0.6rem; background: var(--ground); }
+    .controls { display: flex; flex-wrap: wrap; gap: 0.6rem 1.6rem; margin-bottom: 0.9rem; }
+    label, fieldset { display: block; flex: 1 1 14rem; margin: 0; padding: 0; border: 0;
+      min-width: 0; }
+    .name { display: flex; justify-content: space-between; gap: 1rem; padding: 0;
+      color: var(--soft); }
+    .name output, .number { color: var(--ink); font-variant-numeric: tabular-nums; }
+    input[type=range] { width: 100%; height: 1.75rem; margin: 0; accent-color: var(--accent);
+      cursor: grab; touch-action: pan-y; }
+    .options { display: flex; margin-top: 0.25rem; border: 1px solid var(--line);
+      border-radius: 0.4rem; overflow: hidden; }
+    .options label { flex: 1; position: relative; text-align: center; padding: 0.25rem 0.5rem;
+      cursor: pointer; transition: background 0.15s; }
+    .options label + label { border-left: 1px solid var(--line); }
+    .options input { position: absolute; inset: 0; opacity: 0; margin: 0; cursor: pointer; }
+    .options label:has(:checked) { background: var(--accent); color: var(--ground); }
+    .options label:has(:focus-visible) { outline: 3px solid var(--ink); outline-offset: -4px; }
+    input:focus-visible, [tabindex]:focus-visible { outline: 3px solid var(--accent);
+      outline-offset: 3px; border-radius: 0.3rem; }
+    .said { min-height: 2.9em; margin: 0.8rem 0 0; color: var(--ink); }
+    .heard { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+    @media (prefers-reduced-motion: reduce) { * { transition: none !important; } }
+    .table { display: none; }
+    @media print { .figure { display: none; } .table { display: block; } }`;
+
+  /** @param {string} text @returns {CSSStyleSheet} a sheet that a page's policy lets a script make */
+  function sheet(text) {
+    const made = new CSSStyleSheet();
+    made.replaceSync(text);
+    return made;
+  }
+
+  /**
+   * An HTML element.
+   * @param {string} tag
+   * @param {Object<string, unknown>} properties attributes; with "on" before it, a listener
+   * @param {...(Node|string)} children
+   */
+  function make(tag, properties = {}, ...children) {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(properties)) {
+      if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+      else made.setAttribute(name, value);
+    }
+    made.append(...children);
+    return made;
+  }
+
+  /** @param {number} x @param {number} digits behind the point @returns {string} with a true minus */
+  function number(x, digits) {
+    const text = x.toFixed(digits);
+    return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
+  }
+
+  /** @param {number[]} scores @returns {number[]} weights, positive, with the sum 1 */
+  function softmax(scores) {
+    const largest = Math.max(...scores);
+    const raised = scores.map((score) => Math.exp(score - largest));
+    const total = raised.reduce((sum, one) => sum + one, 0);
+    return raised.map((one) => one / total);
+  }
+
+  /** @param {string} pattern with {names} @param {Object<string, string|number>} values */
+  function fill(pattern, values) {
+    return pattern.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+  }
+
+  /** Whether what lies behind an element is dark. @param {Element} element */
+  function onDark(element) {
+    for (let at = element; at; at = at.parentElement ?? at.getRootNode().host) {
+      const [red, green, blue, alpha = 1] = (getComputedStyle(at).backgroundColor
+        .match(/[\d.]+/g) ?? []).map(Number);
+      if (alpha > 0.5) return 0.3 * red + 0.59 * green + 0.11 * blue < 128;
+    }
+    return false;
+  }
+
+  /** An element whose numbers stand in its attribute `data`, and whose children are the table. */
+  class Figure extends HTMLElement {
+    connectedCallback() {
+      if (this.shadowRoot) return; // it was moved, and is drawn
+      this.data = JSON.parse(this.getAttribute("data"));
+      this.words = this.data.words;
+      const root = this.attachShadow({ mode: "open" });
+      root.adoptedStyleSheets = [sheet(STYLE), sheet(this.constructor.style)];
+      this.heard = make("div", { class: "heard", "aria-live": "polite" });
+      this.said = make("p", { class: "said" });
+      const figure = make("div", { class: "figure", role: "group", "aria-label": this.words.name });
+      figure.append(...this.build(), this.said, this.heard);
+      root.append(figure, make("div", { class: "table" }, make("slot")));
+      const look = () => (this.dataset.theme = onDark(this.parentElement) ? "dark" : "light");
+      const watch = new MutationObserver(look);
+      for (const element of [document.documentElement, document.body]) {
+        watch.observe(element, { attributes: true });
+      }
+      matchMedia("(prefers-color-scheme: dark)").addEventListener("change", look);
+      look();
+      this.update();
+    }
+
+    /** Show a sentence, and let a screen reader say it once the hand has come to rest. */
+    say(text) {
+      this.said.textContent = text;
+      clearTimeout(this.resting);
+      this.resting = setTimeout(() => (this.heard.textContent = text), 400);
+    }
+
+    /**
+     * A slider over positions 0 … count − 1.
+     * @param {string} name @param {string[]} shown what each position is called
+     * @param {number} start @param {(position: number) => void} moved
+     */
+    slider(name, shown, start, moved) {
+      const output = make("output", {}, shown[start]);
+      const input = make("input", {
+        type: "range", min: 0, max: shown.length - 1, value: start,
+        "aria-label": name, "aria-valuetext": shown[start],
+        oninput: () => {
+          output.textContent = shown[input.value];
+          input.setAttribute("aria-valuetext", shown[input.value]);
+          moved(Number(input.value));
+          this.update();
+        },
+      });
+      return make("label", {}, make("span", { class: "name" }, name, output), input);
+    }
+
+    /** A row of options, one of them chosen. @param {(position: number) => void} chose */
+    options(name, labels, start, chose) {
+      const group = `options-${Math.random()}`;
+      const made = labels.map((label, position) => {
+        const input = make("input", { type: "radio", name: group,
+          onchange: () => (chose(position), this.update()) });
+        input.checked = position === start;
+        return make("label", {}, input, label);
+      });
+      return make("fieldset", {}, make("legend", { class: "name" }, name),
+        make("div", { class: "options" }, ...made));
+    }
+
+    /**
+     * Rows of which one is picked: by pointer, by finger, by the arrow keys.
+     * @param {HTMLElement[]} rows @param {number} at the first one
+     * @param {(position: number) => void} picked
+     */
+    pickable(name, rows, at, picked) {
+      const pick = (position) => {
+        at = Math.max(0, Math.min(rows.length - 1, position));
+        rows.forEach((row, i) => row.setAttribute("aria-selected", i === at));
+        picked(at);
+        this.update();
+      };
+      rows.forEach((row, i) => {
+        row.setAttribute("role", "option");
+        row.setAttribute("aria-selected", i === at);
+        row.addEventListener("pointerenter", () => pick(i));
+        row.addEventListener("pointerdown", () => pick(i));
+      });
+      const keys = { ArrowDown: () => at + 1, ArrowUp: () => at - 1, Home: () => 0,
+        End: () => rows.length - 1 };
+      return make("div", { role: "listbox", tabindex: 0, "aria-label": name,
+        onkeydown: (event) => {
+          if (!(event.key in keys)) return;
+          event.preventDefault();
+          pick(keys[event.key]());
+        } }, ...rows);
+    }
+  }
+
+  /** Make an element known, unless an earlier output did. */
+  function define(name, element) {
+    if (!customElements.get(name)) customElements.define(name, element);
+  }
+
+  return { Figure, define, fill, make, number, softmax };
+})();

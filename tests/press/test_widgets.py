@@ -1,0 +1,103 @@
+"""The interactive figures, used as a reader would: by pointer, finger and keys."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+import torch
+from playwright.sync_api import Browser, Page
+
+from attnbook import softmax
+from tests.support.pages import DESK, FOLDER, HTML, window
+from tools.common import ROOT
+
+SCRIPTS = ROOT / "src" / "attnbook" / "widgets" / "scripts"
+KILOBYTES = {"script": 12, "data": 6}
+
+pytestmark = pytest.mark.usefixtures("book")
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser) -> Iterator[Page]:
+    """A page that is shown to its end, so that nothing moves away from the pointer."""
+    opened = window(browser, viewport=DESK, has_touch=True)
+    page = opened.new_page()
+    page.add_init_script(
+        "addEventListener('DOMContentLoaded', () => { const sheet = new CSSStyleSheet();"
+        "sheet.replaceSync('section { content-visibility: visible !important }');"
+        "document.adoptedStyleSheets.push(sheet); })"
+    )
+    yield page
+    opened.close()
+
+
+def weights(page: Page) -> list[float]:
+    """What stands in the column of weights of the first softmax on the page."""
+    return [
+        float(text)
+        for text in page.locator("attn-softmax >> nth=0 >> .row .weight").all_inner_texts()
+    ]
+
+
+@pytest.mark.parametrize("path", sorted(SCRIPTS.glob("attn-*.js")), ids=lambda path: path.stem)
+def test_a_figure_is_small(path) -> None:
+    assert path.stat().st_size < 1000 * KILOBYTES["script"]
+    used = 0
+    for built in (HTML / "book").glob("*.html"):
+        for piece in built.read_text("utf-8").split(f'<{path.stem} data="')[1:]:
+            used += 1
+            assert len(piece.partition('"')[0].replace("&quot;", '"')) < 1000 * KILOBYTES["data"]
+    assert used
+
+
+def test_softmax_is_the_librarys(page: Page) -> None:
+    page.goto(FOLDER + "book/01_library.html")
+    torch.manual_seed(0)
+    for scale in (0.01, 1, 30, 1000):
+        scores = scale * torch.randn(9, dtype=torch.float64)
+        got = page.evaluate(f"attnbook.softmax({json.dumps(scores.tolist())})")
+        torch.testing.assert_close(torch.tensor(got).double(), softmax(scores), atol=1e-6, rtol=0)
+
+
+def test_temperature(page: Page) -> None:
+    page.goto(FOLDER + "book/01_library.html")
+    figure = page.locator("attn-softmax").first
+    before = weights(page)
+    assert sum(before) == pytest.approx(1, abs=0.01)
+    slider = figure.locator("input[type=range]")
+    slider.focus()
+    page.keyboard.press("Home")  # times 0: all alike
+    assert weights(page) == pytest.approx([0.1] * 10)
+    page.keyboard.press("End")  # times 10: one has it all
+    assert max(weights(page)) == 1
+    assert slider.get_attribute("aria-valuetext") == "× 10"
+    figure.get_by_role("listbox").focus()
+    page.keyboard.press("Home")
+    assert "Minds and machines: weight 0.000" in figure.locator(".said").inner_text()
+    figure.get_by_role("option").nth(5).tap()
+    said = figure.locator(".said").inner_text()
+    assert said.startswith("The honest kitchen")
+    figure.locator(".heard", has_text=said).wait_for(state="attached")  # and is announced
+    figure.get_by_role("option").nth(2).hover()
+    assert figure.locator(".said").inner_text().startswith("Right and wrong")
+
+
+def test_print_has_the_table(page: Page) -> None:
+    page.goto(FOLDER + "book/01_library.html")
+    table = page.locator("attn-softmax > table").first
+    assert not table.is_visible()
+    page.emulate_media(media="print")
+    assert table.is_visible()
+    assert not page.locator("attn-softmax >> nth=0 >> .figure").is_visible()
+    page.emulate_media(media="screen")
+
+
+def test_follows_the_theme(page: Page) -> None:
+    page.goto(FOLDER + "book/01_library.html")
+    figure = page.locator("attn-softmax").first
+    found = set()
+    for theme in ("light", "dark"):
+        page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+        page.locator(f"attn-softmax[data-theme={theme}]").first.wait_for(state="attached")
+        found.add(figure.locator(".figure").evaluate("e => getComputedStyle(e).backgroundColor"))
+    assert len(found) == 2
