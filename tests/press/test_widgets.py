@@ -101,3 +101,35 @@ def test_follows_the_theme(page: Page) -> None:
         page.locator(f"attn-softmax[data-theme={theme}]").first.wait_for(state="attached")
         found.add(figure.locator(".figure").evaluate("e => getComputedStyle(e).backgroundColor"))
     assert len(found) == 2
+
+
+def test_mask(page: Page) -> None:
+    page.goto(FOLDER + "book/06_masked_attention.html")
+    figure = page.locator("attn-mask")
+    cells = figure.get_by_role("gridcell")
+    said = figure.locator(".said")
+
+    def row(i: int) -> list[float]:
+        return [float(cells.nth(6 * i + j).inner_text().split()[0]) for j in range(6)]
+
+    before = [row(i) for i in range(6)]
+    assert before[0] == [1, 0, 0, 0, 0, 0]
+    cells.nth(6 * 1 + 2).click()  # "is" sees "short"
+    assert "Cells that leak the future: 1." in said.inner_text()
+    assert [row(i) == before[i] for i in range(6)] == [True, False, True, True, True, True]
+    page.keyboard.press("Space")  # the key turns it back
+    assert "Nothing leaks the future." in said.inner_text()
+    page.keyboard.press("ArrowDown")
+    assert said.inner_text().startswith("short looks at short")
+    cells.nth(6 * 2 + 3).hover()  # a mouse that is drawn paints on
+    page.mouse.down()
+    for j in (4, 5):
+        cells.nth(6 * 2 + j).hover()
+    page.mouse.up()
+    assert "Cells that leak the future: 3." in said.inner_text()
+    figure.get_by_text("True = may not").click()
+    assert cells.nth(6 * 2 + 3).inner_text().split()[1] == "False"
+    figure.get_by_text("nothing", exact=True).click()
+    assert row(4) == [0] * 6
+    cells.nth(6 * 4).tap()
+    assert row(4) == [1, 0, 0, 0, 0, 0]

@@ -60,6 +60,50 @@ def explore_scaling(
     _softmax(sets, labels, factors, 0, words)
 
 
+def paint_mask(scores: Tensor, words: Sequence[str], masks: Mapping[str, Tensor]) -> None:
+    """Let the reader paint a mask, and see the weights that it leaves and what leaks the future.
+
+    Shapes:  scores (L, L), words L, masks by name (L, L), boolean, True = may look; the first is
+             what the figure begins with
+    Raises:  ValueError if a shape does not fit
+    """
+    length = len(words)
+    for name, square in {"scores": scores, **masks}.items():
+        if square.shape != (length, length):
+            shape = tuple(square.shape)
+            raise ValueError(f"{name} has shape {shape}: it must be {(length, length)}")
+    data = {
+        "labels": list(words),
+        "scores": [_row(row, words) for row in scores],
+        "masks": [
+            {"name": name, "rows": ["".join("01"[cell] for cell in row) for row in mask.tolist()]}
+            for name, mask in masks.items()
+        ],
+        "colour": ROLES["weights"].fill,
+        "words": {
+            "name": "A mask to paint: rows are queries, columns are keys",
+            "start": "start from",
+            "polarity": "written down as",
+            "may": "True = may look",
+            "may_not": "True = may not",
+            "cell": "{query} looks at {key}: {written}, weight {weight}",
+            "cell_hidden": "{query} does not look at {key}: {written}",
+            "look": "{query} looks at {key} with weight {weight}.",
+            "leak": "{query} looks at {key}, which comes later, with weight {weight}.",
+            "closed": "{query} may not look at {key}.",
+            "nothing": "{query} may look at nothing: its weights are 0.",
+            "leaks": "Cells that leak the future: {leaks}.",
+            "no_leak": "Nothing leaks the future.",
+        },
+    }
+    first = next(iter(masks.values()))
+    rows = [
+        [word, *("may look" if cell else "–" for cell in row)]
+        for word, row in zip(words, first.tolist(), strict=True)
+    ]
+    _print("attn-mask", data, ["", *words], rows)
+
+
 def _softmax(
     sets: list[tuple[str, int, list[float]]],
     labels: Sequence[str],

@@ -5,9 +5,10 @@ globalThis.attnbook ??= (() => {
   const STYLE = `
     :host { display: block; margin-block: 1rem; font: 0.875rem/1.45 var(--book-sans, system-ui),
       sans-serif; color: var(--ink); --ink: #23262d; --soft: #595e69; --line: #8f8b82;
-      --quiet: #e2ded5; --ground: #f5f3ee; --accent: #3d4c9c; }
+      --quiet: #e2ded5; --ground: #f5f3ee; --accent: #3d4c9c;
+      --failed: #b0203c; }
     :host([data-theme=dark]) { --ink: #dcdfe5; --soft: #a0a7b4; --line: #6f7785; --quiet: #333944;
-      --ground: #1d2128; --accent: #a9b6f7; }
+      --ground: #1d2128; --accent: #a9b6f7; --failed: #ff8b93; }
     .figure { max-width: 45rem; box-sizing: border-box; padding: 0.9rem 1.1rem 1rem;
       border-radius: 0.6rem; background: var(--ground); }
     .controls { display: flex; flex-wrap: wrap; gap: 0.6rem 1.6rem; margin-bottom: 0.9rem; }

@@ -1,0 +1,114 @@
+// A mask to paint: who may look at whom, what weights come of it, and which of them leak the future.
+"use strict";
+(() => {
+  const { Figure, define, fill, make, number, softmax } = globalThis.attnbook;
+
+  define("attn-mask", class extends Figure {
+    static style = `
+      .scroll { overflow-x: auto; padding: 3px; }
+      table { border-spacing: 3px; border-collapse: separate; font-variant-numeric: tabular-nums;
+        user-select: none; -webkit-user-select: none; }
+      th { font-weight: normal; padding: 0 0.35rem; white-space: nowrap; color: var(--soft); }
+      tbody th { text-align: right; }
+      tr.empty th { text-decoration: line-through; }
+      td { position: relative; width: 4.1rem; min-width: 2.3rem; height: 2.7rem; padding: 0;
+        text-align: center; border-radius: 0.3rem; cursor: pointer; line-height: 1.15;
+        transition: background-color 0.15s; }
+      td small { display: block; font-size: 0.66rem; opacity: 0.85; }
+      td.hidden { background: repeating-linear-gradient(-45deg, var(--quiet) 0 2px,
+        transparent 2px 7px); color: var(--soft); }
+      td.leak { box-shadow: inset 0 0 0 2.5px var(--failed); }
+      td.leak::after { content: "!"; position: absolute; top: 0.05rem; right: 0.3rem;
+        font-weight: 700; color: var(--leak); }
+      @media (width < 30rem) { table { border-spacing: 2px; font-size: 0.78rem; }
+        th { padding: 0 0.15rem; } td small { font-size: 0.6rem; } }`;
+
+    build() {
+      const { labels, masks } = this.data;
+      const { words } = this;
+      this.mask = this.cut(masks[0].rows);
+      this.at = [0, 0];
+      const start = this.options(words.start, masks.map((mask) => mask.name), 0,
+        (position) => (this.mask = this.cut(masks[position].rows)));
+      const polarity = this.options(words.polarity, [words.may, words.may_not], 0,
+        (position) => (this.flipped = position === 1));
+      this.cells = labels.map((_, i) => labels.map((_, j) => make("td", {
+        role: "gridcell", tabindex: -1,
+        onpointerdown: (event) => this.press(event, i, j),
+        onpointerenter: (event) => event.pointerType === "mouse" && this.enter(event, i, j),
+      })));
+      const grid = make("table", { role: "grid", "aria-label": words.name,
+        onkeydown: (event) => this.key(event) },
+      make("thead", {}, make("tr", {}, make("th"),
+        ...labels.map((label) => make("th", { scope: "col" }, label)))),
+      make("tbody", {}, ...labels.map((label, i) =>
+        make("tr", {}, make("th", { scope: "row" }, label), ...this.cells[i]))));
+      return [make("div", { class: "controls" }, start, polarity),
+        make("div", { class: "scroll" }, grid)];
+    }
+
+    /** @param {string[]} rows of 1 and 0 @returns {boolean[][]} */
+    cut(rows) {
+      return rows.map((row) => [...row].map((one) => one === "1"));
+    }
+
+    /** A finger paints one cell, so that a page can still be scrolled; a mouse paints on. */
+    press(event, i, j) {
+      event.target.releasePointerCapture?.(event.pointerId);
+      this.paint = !this.mask[i][j];
+      this.enter({ buttons: 1 }, i, j);
+    }
+
+    enter(event, i, j) {
+      this.at = [i, j];
+      if (event.buttons === 1 && this.paint !== undefined) this.mask[i][j] = this.paint;
+      this.update();
+    }
+
+    key(event) {
+      const [i, j] = this.at;
+      const last = this.mask.length - 1;
+      const moves = { ArrowUp: [i - 1, j], ArrowDown: [i + 1, j], ArrowLeft: [i, j - 1],
+        ArrowRight: [i, j + 1], Home: [i, 0], End: [i, last] };
+      if (event.key === " " || event.key === "Enter") this.mask[i][j] = !this.mask[i][j];
+      else if (!(event.key in moves)) return;
+      event.preventDefault();
+      this.at = (moves[event.key] ?? this.at).map((x) => Math.max(0, Math.min(last, x)));
+      this.update();
+      this.cells[this.at[0]][this.at[1]].focus();
+    }
+
+    update() {
+      const { labels, scores, colour } = this.data;
+      const { words } = this;
+      let leaks = 0;
+      const rows = scores.map((row, i) => {
+        const open = this.mask[i].some(Boolean); // who may look at nothing gets nothing, not NaN
+        return open ? softmax(row.map((s, j) => (this.mask[i][j] ? s : -Infinity)))
+          : row.map(() => 0);
+      });
+      rows.forEach((weights, i) => weights.forEach((weight, j) => {
+        const may = this.mask[i][j];
+        const leak = may && j > i;
+        leaks += leak;
+        const cell = this.cells[i][j];
+        const written = may === !this.flipped ? "True" : "False";
+        cell.replaceChildren(number(weight, 2), make("small", {}, written));
+        cell.className = `${may ? "" : "hidden"} ${leak ? "leak" : ""}`;
+        cell.style.backgroundColor = may ? `color-mix(in srgb, ${colour} ${
+          Math.round(8 + 92 * weight)}%, var(--ground))` : "";
+        cell.style.color = may && weight > 0.45 ? "#1a1a1a" : "";
+        cell.style.setProperty("--leak", weight > 0.45 ? "#1a1a1a" : "var(--failed)");
+        cell.tabIndex = i === this.at[0] && j === this.at[1] ? 0 : -1;
+        cell.setAttribute("aria-label", fill(may ? words.cell : words.cell_hidden, {
+          query: labels[i], key: labels[j], weight: number(weight, 2), written }));
+        cell.parentElement?.classList.toggle("empty", !this.mask[i].some(Boolean));
+      }));
+      const [i, j] = this.at;
+      const values = { query: labels[i], key: labels[j], weight: number(rows[i][j], 2), leaks };
+      const said = !this.mask[i].some(Boolean) ? words.nothing
+        : this.mask[i][j] ? (j > i ? words.leak : words.look) : words.closed;
+      this.say(`${fill(said, values)} ${fill(leaks ? words.leaks : words.no_leak, values)}`);
+    }
+  });
+})();
