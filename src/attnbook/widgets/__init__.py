@@ -16,7 +16,8 @@ import numpy as np
 from IPython.display import display
 from torch import Tensor
 
-from attnbook.colours import ROLES
+from attnbook.colours import ROLES, SIGNED
+from attnbook.positions import sinusoidal_encoding
 
 Numbers = Tensor | np.ndarray | Sequence[float]
 SAID = (
@@ -102,6 +103,36 @@ def paint_mask(scores: Tensor, words: Sequence[str], masks: Mapping[str, Tensor]
         for word, row in zip(words, first.tolist(), strict=True)
     ]
     _print("attn-mask", data, ["", *words], rows)
+
+
+def turn_clocks(length: int, d_model: int, start: int, step: int, reach: int = 20) -> None:
+    """Let the reader move a position and a second one, `step` away from it, and compare the two.
+
+    d_model: how many numbers a position has, two for each clock; reach: the largest step
+    """
+    data = {
+        "length": length,
+        "width": d_model,
+        "t": start,
+        "step": step,
+        "reach": reach,
+        "colours": [SIGNED[0], SIGNED[-1]],
+        "words": {
+            "name": "Two positions as clock hands",
+            "position": "position t",
+            "step": "step φ",
+            "hand": "pair {k}",
+            "axis": "dot product over the step",
+            "said": "From {t} to {to}: pair 0 turns by {degrees}°. p({t}) · p({to}) = {product}.",
+        },
+    }
+    here, there = sinusoidal_encoding(max(start, start + step) + 1, d_model)[[start, start + step]]
+    rows = [
+        [f"pair {k}", *(f"({s:.2f}, {c:.2f})" for s, c in pair)]
+        for k, pair in enumerate(zip(here.view(-1, 2), there.view(-1, 2), strict=True))
+    ]
+    rows += [["dot product", f"{here @ there:.4f}", ""]]
+    _print("attn-dial", data, ["", f"t = {start}", f"t = {start + step}"], rows)
 
 
 def _softmax(

@@ -58,6 +58,14 @@ globalThis.attnbook ??= (() => {
     return made;
   }
 
+  /** An element of a drawing. @param {string} tag @param {Object<string, unknown>} attributes */
+  function svg(tag, attributes, ...children) {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    made.append(...children);
+    return made;
+  }
+
   /** @param {number} x @param {number} digits behind the point @returns {string} with a true minus */
   function number(x, digits) {
     const text = x.toFixed(digits);
@@ -184,5 +192,5 @@ globalThis.attnbook ??= (() => {
     if (!customElements.get(name)) customElements.define(name, element);
   }
 
-  return { Figure, define, fill, make, number, softmax };
+  return { Figure, define, fill, make, number, softmax, svg };
 })();
