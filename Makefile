@@ -59,13 +59,13 @@ run: env
 	@$(BIN)/python -m tools.run $(if $(FORCE),--force) $(NB)
 
 nbval: env
-	@$(BIN)/pytest -n auto --nbval $(or $(NB),book)
+	@$(BIN)/pytest -n auto --nbval $(if $(DEVICE),,--again) $(or $(NB),book)
 
 check: env
 	@$(BIN)/python -m tools.check
 
 test: check book
-	@$(BIN)/pytest -n auto --nbval book tests
+	@$(BIN)/pytest -n auto --nbval $(if $(AGAIN),--again) book tests
 
 validate: env
 	@$(BIN)/python -m tools.validate
