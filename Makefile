@@ -89,7 +89,9 @@ links: env
 		echo "attention book: the links called broken above lead nowhere, or the network is away" >&2; exit 1; }
 
 upgrade: env
-	@$(BIN)/python -m tools.upgrade $(PKG)
+	@$(BIN)/python -m tools.lock --upgrade $(PKG)
+	@echo "To keep it: make run, read what moved, make test. To go back: git checkout requirements* binder"
+	@$(MAKE) --no-print-directory env nbval
 
 lock: env
 	@$(BIN)/python -m tools.lock
