@@ -59,13 +59,13 @@ run: env
 	@$(BIN)/python -m tools.run $(if $(FORCE),--force) $(NB)
 
 nbval: env
-	@$(BIN)/pytest -n auto --nbval $(or $(NB),book)
+	@$(BIN)/pytest -n auto --nbval $(if $(DEVICE),,--again) $(or $(NB),book)
 
 check: env
 	@$(BIN)/python -m tools.check
 
 test: check book
-	@$(BIN)/pytest -n auto --nbval book tests
+	@$(BIN)/pytest -n auto --nbval $(if $(AGAIN),--again) book tests
 
 validate: env
 	@$(BIN)/python -m tools.validate
@@ -89,7 +89,9 @@ links: env
 		echo "attention book: the links called broken above lead nowhere, or the network is away" >&2; exit 1; }
 
 upgrade: env
-	@$(BIN)/python -m tools.upgrade $(PKG)
+	@$(BIN)/python -m tools.lock --upgrade $(PKG)
+	@echo "To keep it: make run, read what moved, make test. To go back: git checkout requirements* binder"
+	@$(MAKE) --no-print-directory env nbval
 
 lock: env
 	@$(BIN)/python -m tools.lock

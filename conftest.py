@@ -1,8 +1,8 @@
 """Which device the tests compute on, and how they share the cores.
 
-ATTNBOOK_DEVICE is cpu, the default, or cuda. On the CPU each section of a notebook runs once more,
-in the kernel that has run them all. On CUDA each notebook has one test more, after its last cell:
-that it did use the GPU. With ATTNBOOK_REHEARSAL=1 besides, the CPU plays the GPU.
+ATTNBOOK_DEVICE is cpu, the default, or cuda. On CUDA each notebook has one test more, after its
+last cell: that it did use the GPU. With ATTNBOOK_REHEARSAL=1 besides, the CPU plays the GPU. With
+--again each section of a notebook runs once more, in the kernel that has run them all.
 
 `make test` runs a worker for each core (pytest-xdist), each with one thread. A file's tests, and a
 notebook's cells, stay together.
@@ -42,6 +42,11 @@ if os.name != "nt":  # two kernels that start at the same time may get the same 
     nbval.kernel.KernelManager = functools.partial(
         KernelManager, transport="ipc", ip=f"{sockets.name}/kernel"
     )
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Whether to run each section of a notebook again: `make nbval` and .ci/run do."""
+    parser.addoption("--again", action="store_true", help="with --nbval: each section once more")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -97,9 +102,9 @@ def pytest_make_collect_report(collector: pytest.Collector):
             for output in cell.cell.outputs:
                 if "image/svg+xml" in output.get("data", {}):
                     output.data["text/plain"] = PICTURE
-        if on_cpu:
+        if collector.config.option.again:
             report.result += list(again(collector, report.result))
-        else:
+        if not on_cpu:
             report.result.append(Proof.from_parent(collector, name="on the GPU"))
     return report
 

@@ -1,6 +1,8 @@
 """Write requirements-lock.txt: every package of the environment, exact, with its files' hashes.
 
     make lock                                 after a change in requirements.txt
+    make upgrade                              raise every pin but PyTorch's, and run the notebooks
+    make upgrade PKG=numpy                    one, and what has to move with it
     .venv/bin/python -m tools.lock --check    part of `make check`
 
 The readable pins are in requirements.txt, upper limits in limits.txt. Everything else stays at the
@@ -38,24 +40,51 @@ HEADER = """\
 
 
 def main() -> int:
-    """Write the lock, or with --check only see whether it fits the requirements."""
+    """Write the lock, with --upgrade after raising pins; with --check only see whether it fits."""
+    action, package = [*sys.argv[1:], "", ""][:2]
     requirements, before = REQUIREMENTS.read_text("utf-8"), LOCK.read_text("utf-8")
-    if "--check" not in sys.argv:
-        write(requirements, before)
-        same = LOCK.read_text("utf-8") == before
-        print(f"{LOCK.name} is {'as it was.' if same else 'written. Now install it: make env'}")
-    elif signed(before, requirements) != before or binder(requirements) != BINDER.read_text(
-        "utf-8"
-    ):
-        raise UserError(f"{LOCK.name} or binder/requirements.txt is out of date: run make lock")
+    if action == "--check":
+        same = binder(requirements) == BINDER.read_text("utf-8")
+        if not same or signed(before, requirements) != before:
+            raise UserError(f"{LOCK.name} or binder/ is out of date: run make lock")
+        return 0
+    old = versions(requirements + before)
+    newest = before
+    if action == "--upgrade":
+        if package and package not in old:
+            raise UserError(f"{package} is not among the packages in {LOCK.name}")
+        requirements, newest = raised(requirements, before, package)
+    lock = signed(resolve(requirements, newest), requirements)
+    LOCK.write_text(lock, "utf-8", newline="\n")
+    REQUIREMENTS.write_text(requirements, "utf-8", newline="\n")
+    BINDER.write_text(binder(requirements), "utf-8", newline="\n")
+    new = versions(requirements + lock)
+    for name in sorted(name for name in old | new if old.get(name) != new.get(name)):
+        print(f"{name:24} {old.get(name, '-'):14} {new.get(name, '-')}")
+    print(f"{LOCK.name} is {'as it was' if lock == before else 'written'}.", flush=True)
     return 0
 
 
-def write(requirements: str, before: str) -> None:
-    """Write the lock for these requirements, close to an earlier one, and the pins for Binder."""
-    after = signed(resolve(requirements, before), requirements)
-    LOCK.write_text(after, "utf-8", newline="\n")
-    BINDER.write_text(binder(requirements), "utf-8", newline="\n")
+def versions(text: str) -> dict[str, str]:
+    """The version of each package that is pinned."""
+    return {name.lower(): version for name, version in PIN.findall(text)}
+
+
+def raised(requirements: str, before: str, package: str) -> tuple[str, str]:
+    """The requirements with the newest versions, of all packages or of one, and a lock of these."""
+    fixed = {"torch"} - {package}
+    at_least = PIN.sub(
+        lambda pin: pin[0] if pin[1] in fixed else f"{pin[1]}>={pin[2]}", requirements
+    )
+    options = ["--upgrade-package", package] if package else ["--upgrade"]
+    lock = resolve(at_least, before, *options)
+    newest = dict(PIN.findall(lock))
+
+    def newer(pin: re.Match[str]) -> str:
+        """The pin with its new version, and as many spaces less before the comment."""
+        return f"{pin[1]}=={newest[pin[1].lower()]}".ljust(len(pin[0]))
+
+    return re.sub(PIN.pattern + r"( (?= ))*", newer, requirements, flags=re.M), lock
 
 
 def resolve(requirements: str, before: str, *options: str) -> str:

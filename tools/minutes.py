@@ -41,7 +41,8 @@ def roads(notebook: NotebookNode) -> tuple[float, float]:
     for cell in notebook.cells:
         if cell.cell_type == "markdown" and (heading := re.match(r"## .*", cell.source)):
             beyond = is_second_reading(heading[0])
-        if not re.match("(install|exercise-|stub-|solution-)", cell.id):
+        left_out = "remove-cell" in cell.metadata.get("tags", [])
+        if not left_out and not re.match("(exercise-|stub-|solution-)", cell.id):
             seconds[beyond] += sum(SECONDS[kind] * number for kind, number in count(cell).items())
     return seconds[False], seconds[True]
 

@@ -36,8 +36,8 @@ def dress(app: Sphinx, docname: str, source: list[str]) -> None:
 def dress_cell(cell: Cell, before: list[Cell], page: str) -> None:
     """Put a cell behind those before it, in the form that it has on this page."""
     text, tags = "".join(cell["source"]), set(cell["metadata"].get("tags", []))
-    if "caption" in tags:
-        picture = before[-1]
+    picture = before[-1] if before else cell
+    if "caption" in tags and picture["cell_type"] == "code":
         about = picture["metadata"].setdefault("mystnb", {})
         about["figure"] = {"caption": text[1:-1], "name": f"{page}-{picture['id']}"}
         return

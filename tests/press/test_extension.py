@@ -27,6 +27,7 @@ DRESSED = [
     ("# A page\n\n> **First**\n>\n> **Time:** five\n>\n> **Goal:** all", ["opening"]),
     ("before it\n\n> **Beware**\n>\n> of `~`\n\nafter it", ["danger"]),
     ("> A saying", []),
+    ("*Under no picture.*", ["caption"]),
     (f"SVG({PICTURE!r})", ["picture"]),
     ("*A _small_ square.*", ["caption"]),
     ('### Exercise: do it\n\n> ★☆☆\n>\n> - `"a"`: one', ["exercise"]),
@@ -149,7 +150,10 @@ def test_a_notebook_of_plain_markdown_becomes_boxes_captions_and_folds(book: Pat
     assert page.select_one("h1").get_text().startswith("A page")
     assert [h.get_text() for h in page.select("h2, h3")] == []
     assert page.select_one("figcaption .caption-text em").get_text() == "small"
-    assert page.select_one("figcaption .caption-text").get_text() == "A small square."
+    assert [caption.get_text() for caption in page.select("figcaption .caption-text")] == [
+        "A small square."
+    ]
+    assert page.find("p", string="Under no picture.")
     assert len(page.select("details.answer")) == 4
     assert "solution(" not in page.get_text()
     assert [quote.get_text(strip=True) for quote in page.select("blockquote")] == ["A saying"]

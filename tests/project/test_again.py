@@ -62,7 +62,7 @@ def test_a_section_that_finds_another_state_fails_when_it_is_run_again(folder: P
     grown = chapter("x = [1]", "print(len(x))", "x.append(2)")  # no name is set twice
     nbformat.write(good, folder / "good.ipynb")
     nbformat.write(grown, folder / "grown.ipynb")
-    command = [sys.executable, "-m", "pytest", "-n0", "-p", "no:cacheprovider", "--nbval", "-rf"]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--nbval", "--again"]
     said = subprocess.run([*command, folder], cwd=ROOT, capture_output=True, text=True).stdout
     failed = [line for line in said.splitlines() if line.startswith("FAILED")]
     assert len(failed) == 1, said

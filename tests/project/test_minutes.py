@@ -40,6 +40,7 @@ def notebook(*sources: str) -> NotebookNode:
 def test_a_second_reading_lasts_until_the_next_heading_and_exercises_are_not_read() -> None:
     chapter = notebook("one", SECOND, "two", "### Deeper", "## 1.3 Short", "three")
     chapter.cells.append(new_markdown_cell("a card", id="exercise-one"))
+    chapter.cells.append(new_markdown_cell("again", metadata={"tags": ["remove-cell"]}))
     short, second = roads(chapter)
     word = SECONDS["word"]
     assert short == pytest.approx(word * len("one 1 3 Short three".split()))

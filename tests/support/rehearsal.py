@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.utils._mode_utils import no_dispatch
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_map
 
 aten = torch.ops.aten
 GPU = torch.device("cuda", 0)
@@ -91,29 +91,32 @@ class OnGpu(Tensor):
             return format(args[0].held.detach(), args[1])
         if name == "__deepcopy__":
             return deep_copy(*args)
-        return super().__torch_function__(func, types, args, kwargs or {})
+        with torch._C.DisableTorchFunctionSubclass():
+            return func(*args, **(kwargs or {}))
 
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
         """Compute on the CPU, unless a GPU would refuse."""
-        tensors = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
-        mixed = any(not isinstance(t, OnGpu) and t.dim() for t in tensors)
+        given: list[Tensor] = []
+        plain_args = unpacked(args, given)
+        plain_kwargs = {name: unpacked(part, given) for name, part in (kwargs or {}).items()}
+        mixed = any(not isinstance(t, OnGpu) and t.dim() for t in given)
         if mixed and func is not COPY and not (func in INDEX and isinstance(args[0], OnGpu)):
             raise RuntimeError(
                 "Expected all tensors to be on the same device, but found at least two devices, "
                 f"cuda:0 and cpu: {func}"
             )
-        if func in UNORDERED and any(t.is_floating_point() for t in tensors):
+        if func in UNORDERED and any(t.is_floating_point() for t in given):
             raise RuntimeError(f"{func} does not have a deterministic implementation")
-        if func._schema.name.removeprefix("aten::") in RANDOM:
+        draws, turns = traits(func)
+        if draws:
             raise RuntimeError(f"{func} draws on the GPU: draw on the CPU, then move")
-        plain_args, plain_kwargs = tree_map(plain, (args, kwargs or {}))
         out = BACKWARDS.get(func, func)(*plain_args, **plain_kwargs)
-        if torch.Tag.inplace_view in func.tags:  # as transpose_: the wrapper turns as well
+        if turns:  # the wrapper turns as well
             with no_dispatch():
                 func(*args, **(kwargs or {}))
-        known = {id(t.held): t for t in tensors if isinstance(t, OnGpu)}
-        return tree_map(lambda t: known[id(t)] if id(t) in known else wrapped(t), out)
+        known = {id(t.held): t for t in given if isinstance(t, OnGpu)}
+        return packed(out, known)
 
 
 OnGpu.__name__ = "Tensor"  # in messages that name a type
@@ -124,9 +127,36 @@ def plain(thing: Any) -> Any:
     return thing.held if isinstance(thing, OnGpu) else thing
 
 
-def wrapped(thing: Any) -> Any:
-    """A tensor, on the device; anything else as it is."""
-    return OnGpu(thing) if isinstance(thing, Tensor) else thing
+# PyTorch's own tree_map does the same for any tree; a training step would take twice as long.
+
+
+def unpacked(thing: Any, given: list[Tensor]) -> Any:
+    """What an operation was given, without the wrappers; its tensors are noted."""
+    kind = type(thing)
+    if kind is OnGpu:
+        given.append(thing)
+        return thing.held
+    if kind in (list, tuple):
+        return [unpacked(part, given) for part in thing]
+    if isinstance(thing, Tensor):
+        given.append(thing)
+    return thing
+
+
+def packed(thing: Any, known: dict[int, OnGpu]) -> Any:
+    """What an operation returns, on the device; what it wrote to keeps its wrapper."""
+    if isinstance(thing, Tensor):
+        return known[id(thing)] if id(thing) in known else OnGpu(thing)
+    if isinstance(thing, list | tuple):
+        return type(thing)([packed(part, known) for part in thing])
+    return thing
+
+
+@functools.cache
+def traits(func: Any) -> tuple[bool, bool]:
+    """Whether an operation draws random numbers, and whether it turns a tensor, as transpose_."""
+    draws = func._schema.name.removeprefix("aten::") in RANDOM
+    return draws, torch.Tag.inplace_view in func.tags
 
 
 def deep_copy(x: OnGpu, memo: dict[int, Any]) -> Tensor:

@@ -12,7 +12,7 @@ from attnbook.positions import sinusoids
 
 # --- 07.order: what a shuffle does -----------------------------------------------------------
 
-SITUATIONS = ("bare", "places", "baggage", "context", "torn", "causal")
+SITUATIONS = ("bare", "places", "baggage", "context", "torn")
 
 
 def after_shuffle(situation: str) -> str:
@@ -22,7 +22,6 @@ def after_shuffle(situation: str) -> str:
         "baggage": "reordered",
         "context": "same",
         "torn": "other",
-        "causal": "same",
     }[situation]
 
 
@@ -44,13 +43,12 @@ Six rows go through attention; then some are shuffled and go through once more.
 | `"baggage"` | sinusoids are added, then the sums are shuffled, then self-attention |
 | `"context"` | keys and values are shuffled, both in the same way; the queries stay |
 | `"torn"` | the keys alone are shuffled; queries and values stay |
-| `"causal"` | one layer, causal mask, rows 0 to 4 are shuffled; look at row 5 of the output |
 """,
     stub="""
 def after_shuffle(situation):
     raise NotImplementedError  # fill in the answers, then delete this line
     first = {"bare": "", "places": "", "baggage": ""}
-    then = {"context": "", "torn": "", "causal": ""}
+    then = {"context": "", "torn": ""}
     return (first | then)[situation]
 """,
     reference=after_shuffle,
@@ -78,10 +76,6 @@ def after_shuffle(situation):
             "stands in the same place. Those are no longer a pair.",
             ("torn", "reordered"): "Which row would be whose? Every query mixes values by "
             "weights that were meant for others.",
-            ("causal", "reordered"): "You look at one row, the last, and its word did not move.",
-            ("causal", "other"): "The last word sees all six, before and after. One layer "
-            "of attention adds them up, and the mask takes nothing away from it. (The *other* rows "
-            "change.)",
         },
     ),
     hints=(
