@@ -80,7 +80,8 @@ def check_attention(
         raise ValueError(
             f"key has {rows(key.size(-2))} but value has {value.size(-2)}: each key needs one value"
         )
-    scores = (*leading(query=query, key=key, value=value), query.size(-2), key.size(-2))
+    leading(query=query, key=key, value=value)
+    scores = (*leading(query=query, key=key), query.size(-2), key.size(-2))
     if mask is not None:
         check_mask(mask)
         check_fits("mask", mask, scores, query)
