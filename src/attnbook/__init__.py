@@ -1,8 +1,19 @@
 """The attention book's library: one definition per idea, from the dot product upwards."""
 
 from attnbook.attention import scaled_dot_product_attention, softmax
+from attnbook.blocked import blocked_attention
+from attnbook.chunked import chunked_attention
+from attnbook.efficient import fused_attention, linear_attention, window_attention
 from attnbook.heads import MultiHeadAttention, SelfAttention, merge_heads, split_heads
-from attnbook.masks import causal_mask, combine_masks, padding_mask
+from attnbook.masks import (
+    bigbird_mask,
+    block_mask,
+    causal_mask,
+    combine_masks,
+    longformer_mask,
+    padding_mask,
+    sliding_window_mask,
+)
 from attnbook.positions import (
     LearnedPositions,
     ShawAttention,
@@ -20,9 +31,16 @@ __all__ = [
     "ShawAttention",
     "SinusoidalPositions",
     "TransformerXLAttention",
+    "bigbird_mask",
+    "block_mask",
+    "blocked_attention",
     "causal_mask",
+    "chunked_attention",
     "combine_masks",
     "device",
+    "fused_attention",
+    "linear_attention",
+    "longformer_mask",
     "merge_heads",
     "padding_mask",
     "rotation_matrix",
@@ -30,6 +48,8 @@ __all__ = [
     "show",
     "show_source",
     "sinusoidal_encoding",
+    "sliding_window_mask",
     "softmax",
     "split_heads",
+    "window_attention",
 ]

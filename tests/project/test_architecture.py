@@ -27,7 +27,8 @@ BASE = {"checks", "colours"}
 # The core, left to right: a module imports only what stands to its left.
 CORE = (
     {"attention", "masks"},
-    {"heads", "efficient"},
+    {"heads", "chunked"},
+    {"efficient", "blocked"},
     {"positions", "modern"},
     {"transformer"},
     {"decoding"},
