@@ -50,6 +50,7 @@ def train_long(
     *,
     warm_up: int = 0,
     clip: float = math.inf,
+    grid: float = 0.0,
     generator: torch.Generator | None = None,
     file: Path | str | None = None,
 ) -> list[float]:
@@ -57,6 +58,9 @@ def train_long(
 
     The learning rate rises to `lr` in the first `warm_up` steps, then falls to 0, both in a
     straight line. A gradient longer than `clip`, all parameters together, is cut to that length.
+    After each step the parameters are rounded to multiples of `grid`: in float64 two machines then
+    stay together to the last bit, although each adds up in an order of its own.
+
     In `file` everything is kept every KEEP_EVERY steps, the random numbers and the `generator` that
     `loss` draws from included. If it is there, the same call goes on from it, and ends with the
     same bits as without the break. Where somebody looks on, a bar moves.
@@ -68,9 +72,10 @@ def train_long(
     check_size("steps", steps)
     check_size("warm_up", warm_up, at_least=0)
     optimizer = torch.optim.Adam(model.parameters(), lr)
-    what = {"steps": steps, "lr": lr, "warm_up": warm_up, "clip": clip} | shapes(model)
-    checkpoint = Checkpoint(file, what, model, optimizer, generator)
+    what = {"steps": steps, "lr": lr, "warm_up": warm_up, "clip": clip, "grid": grid}
+    checkpoint = Checkpoint(file, shapes(model) | what, model, optimizer, generator)
     losses = checkpoint.go_on()
+    settle(model, grid)
     try:
         for step in watched(range(len(losses), steps)):
             optimizer.param_groups[0]["lr"] = lr * share_of_rate(step, steps, warm_up)
@@ -81,6 +86,7 @@ def train_long(
             now.backward()
             nn.utils.clip_grad_norm_(model.parameters(), clip)
             optimizer.step()
+            settle(model, grid)
             losses.append(now.item())
             if len(losses) % KEEP_EVERY == 0 or len(losses) == steps:
                 checkpoint.keep(losses)
@@ -95,6 +101,13 @@ def share_of_rate(step: int, steps: int, warm_up: int) -> float:
     if step < warm_up:
         return (step + 1) / warm_up
     return (steps - step) / (steps - warm_up)
+
+
+@torch.no_grad()
+def settle(model: nn.Module, grid: float) -> None:
+    """Round each parameter to the nearest multiple of `grid`; with 0, leave it as it is."""
+    for parameter in model.parameters() if grid else ():
+        parameter.copy_((parameter / grid).round() * grid)
 
 
 class Checkpoint:

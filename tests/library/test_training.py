@@ -126,6 +126,22 @@ def test_the_long_loop_takes_the_steps_of_adam_at_these_rates_with_short_gradien
     assert not torch.allclose(ours.weight, unclipped.weight, atol=1e-4)
 
 
+def test_on_a_grid_what_differs_in_the_last_digits_stays_together():
+    settings = {"steps": 40, "lr": 0.05, "warm_up": 4}
+    loose, exact = [], []
+    for grid, weights in ((0.0, loose), (2.0**-16, exact)):
+        for nudge in (0.0, 1e-15):
+            model = fresh()
+            with torch.no_grad():
+                model.weight += nudge
+            train_long(model, loss, grid=grid, **settings)
+            weights.append(model.weight)
+    assert not loose[0].equal(loose[1])
+    assert exact[0].equal(exact[1])
+    assert (exact[0] * 2**16).frac().eq(0).all()
+    torch.testing.assert_close(exact[0], loose[0], rtol=0, atol=1e-3)
+
+
 @pytest.mark.parametrize("interrupt", [1, 3, 4, 6, 7])
 def test_after_ctrl_c_the_same_call_goes_on_to_the_same_bits(tmp_path, often, capsys, interrupt):
     torch.manual_seed(9)
