@@ -67,13 +67,14 @@ def train_long(
 
     Returns: the loss at each step, before that step's correction
     Raises:  TypeError, ValueError as `train`; ValueError if `file` is of another training
-    Source:  Vaswani et al. 2017, §5.3 (warm-up); Pascanu et al. 2013 (clipping)
+    Source:  Vaswani et al. 2017, §5.3 (warm-up, and Adam's 0.98); Pascanu et al. 2013 (clipping)
     """
     check_size("steps", steps)
     check_size("warm_up", warm_up, at_least=0)
-    optimizer = torch.optim.Adam(model.parameters(), lr)
-    what = {"steps": steps, "lr": lr, "warm_up": warm_up, "clip": clip, "grid": grid}
-    checkpoint = Checkpoint(file, shapes(model) | what, model, optimizer, generator)
+    optimizer = torch.optim.Adam(model.parameters(), lr, betas=(0.9, 0.98))
+    what: dict[str, float | str] = {"steps": steps, "lr": lr, "warm_up": warm_up}
+    what |= {"clip": clip, "grid": grid} | shapes(model)
+    checkpoint = Checkpoint(file, what, model, optimizer, generator)
     losses = checkpoint.go_on()
     settle(model, grid)
     try:

@@ -109,7 +109,7 @@ def test_the_rate_rises_to_its_full_height_and_falls_towards_0():
 def test_the_long_loop_takes_the_steps_of_adam_at_these_rates_with_short_gradients():
     ours, theirs = fresh(), fresh()
     losses = train_long(ours, loss, 7, 0.05, warm_up=3, clip=0.1)
-    optimizer = torch.optim.Adam(theirs.parameters(), lr=0.05)
+    optimizer = torch.optim.Adam(theirs.parameters(), lr=0.05, betas=(0.9, 0.98))
     for step, before in enumerate(losses):
         optimizer.param_groups[0]["lr"] = 0.05 * share_of_rate(step, 7, 3)
         optimizer.zero_grad()
