@@ -17,6 +17,7 @@ from attnbook.grammar.phrases import (
     Phrase,
     noun_phrase,
     of_kinds,
+    people,
     several,
     somebody_else,
     someone,
@@ -117,7 +118,8 @@ def act_of(draw: Draw, verb: Verb, form: str, tense: str, subject: Phrase) -> Ac
         other = somebody_else(draw, subject)
         if other is None or (tense == "habit" and other.zh[0] in ("这", "那")):
             return None
-        return Act(verb, other.zh, other.as_object, combinations=other.combinations)
+        whom = frozenset((verb.zh[0], word) for word in other.zh if word in people)
+        return Act(verb, other.zh, other.as_object, combinations=whom | other.combinations)
     if form == "what":
         return Act(verb, ("什么",), asked=("what",))
     fit = determiners(verb, noun, tense, form in ("tell", "who"))

@@ -12,11 +12,11 @@ bú, two third tones in a row are said second and third), it writes the dictiona
 # Chinese  pinyin  measure word  singular  plural  kinds. No singular: always plural (noodles). No
 # plural: cannot be counted (tea); both are counted in a unit, the measure word's (a cup of tea).
 NOUNS = """
-学生    xuéshēng    个  student     students     person,pupil
-老师    lǎoshī      个  teacher     teachers     person,pupil
-医生    yīshēng     个  doctor      doctors      person
+学生    xuésheng    个  student     students     person,grown,pupil
+老师    lǎoshī      个  teacher     teachers     person,grown,pupil
+医生    yīshēng     个  doctor      doctors      person,grown
 孩子    háizi       个  child       children     person,pupil
-司机    sījī        个  driver      drivers      person
+司机    sījī        个  driver      drivers      person,grown
 朋友    péngyou     个  friend      friends      kin
 同学    tóngxué     个  classmate   classmates   kin
 妈妈    māma        个  mother      mothers      kin
@@ -175,8 +175,8 @@ ADJECTIVES = """
 干净    gānjìng    clean       -                | clothes,vehicle,furniture,opening | -
 可爱    kěài       cute        -                | animal | -
 高      gāo        tall        taller           | person,kin,tree | after,too
-年轻    niánqīng   young       -                | person | -
-聪明    cōngmíng   clever      -                | person | -
+年轻    niánqīng   young       -                | grown | -
+聪明    cōngming   clever      -                | person | -
 """
 # These describe people, and only after the verb to be.
 FEELINGS = """
@@ -281,22 +281,20 @@ OTHERS = """
 给     gěi        give
 送给   sònggěi    give
 和     hé         and
-一起   yìqǐ       together
+一起   yīqǐ       together
 经常   jīngcháng  often
 上     shàng      on
 下     xià        under
 里     lǐ         in
 这     zhè        this
 那     nà         that
-这些   zhèxiē     these
-那些   nàxiē      those
 一     yī         a
 两     liǎng      two
 三     sān        three
 四     sì         four
 五     wǔ         five
 很多   hěnduō     many
-一些   yìxiē      some
+一些   yīxiē      some
 几     jǐ         how_many
 谁     shéi       who
 什么   shénme     what
