@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -95,6 +96,12 @@ NORM_SLIPS = (
     ),
     Slip(
         "axis",
+        lambda x: tuple(range(x.dim() - 1)),
+        "Each column was normed, over all words of all sentences: that is batch normalisation. "
+        "Here each word is normed by itself, along its own D numbers.",
+    ),
+    Slip(
+        "axis",
         lambda x: (-2, -1),
         "One mean and one variance for all words of a sentence. Each word has its own, from its "
         "own D numbers.",
@@ -167,6 +174,47 @@ NORM_SLIPS = (
     ),
     Slip(
         "spread",
+        lambda x, axis, eps: (variance(x, axis) + 1e-5).sqrt(),
+        "`eps` has no influence: a small number of its own, 1e-5, stands in its place, as in "
+        "PyTorch's norm unless it is told `eps`.",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: (variance(x, axis).sqrt() + eps).sqrt(),
+        "You took the root twice: `std` is a root already.",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: (x - x.mean(axis, keepdim=True)).abs().amax(axis, keepdim=True) + eps,
+        "You divided by the largest number of the row. The spread is the root of the mean square.",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: (variance(x, axis) + eps**2).sqrt(),
+        "Your eps is squared. It is added to the variance as it is.",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: 2 * (variance(x, axis) + eps),
+        "You divided by twice the variance. `a / b ** 1/2` means a / b / 2: write `b ** 0.5`, or "
+        "`b.sqrt()`.",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: ((x**2).mean(axis, keepdim=True) + eps).sqrt(),
+        "Your variance is the mean square of x itself. It is the mean square of what is left once "
+        "the mean is gone.",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: (
+            (x**2).mean(axis, keepdim=True) - x.mean(axis, keepdim=True) + eps
+        ).sqrt(),
+        "From the mean of the squares the *square* of the mean is to be taken. (Then it is the "
+        "variance.)",
+    ),
+    Slip(
+        "spread",
         lambda x, axis, eps: variance(x, axis).clamp_min(eps).sqrt(),
         "You took eps for the least that a variance may be. It is added to it, always.",
     ),
@@ -226,7 +274,7 @@ NORM = Exercise(
     title="Layer normalisation by hand",
     level=1,
     minutes=10,
-    section="8.3",
+    section="8.4",
     prompt="""
 Write `my_layer_norm(x, gain, shift, eps)`, which does what PyTorch's `nn.LayerNorm` does. `x` has
 shape (..., L, D), the learned `gain` and `shift` (D,), and `eps` is a small number. Each word is
@@ -248,8 +296,8 @@ def my_layer_norm(x, gain, shift, eps):
         ),
         Mistake(
             lambda x, gain, shift, eps: gain * x / ((x**2).mean(-1, keepdim=True) + eps).sqrt(),
-            "This is RMSNorm, without a mean and without a shift: chapter 11's models use it. "
-            "Layer normalisation takes the mean away first.",
+            "This is RMSNorm, without a mean and without a shift, as Llama has it. Layer "
+            "normalisation takes the mean away first.",
         ),
         Mistake(
             lambda x, gain, shift, eps: (
@@ -257,14 +305,6 @@ def my_layer_norm(x, gain, shift, eps):
             ),
             "The mean is nowhere taken away: your spread is the root of the mean square of x "
             "itself. (Without the shift this would be RMSNorm.)",
-        ),
-        Mistake(
-            lambda x, gain, shift, eps: (
-                gain * (x - x.mean(-1, keepdim=True)) / ((x**2).mean(-1, keepdim=True) + eps).sqrt()
-                + shift
-            ),
-            "Your variance is the mean square of x itself. It is the mean square of what is left "
-            "once the mean is gone.",
         ),
         Mistake(
             lambda x, gain, shift, eps: Norm()(gain * x + shift, torch.ones(()), 0 * shift, eps),
@@ -279,8 +319,11 @@ def my_layer_norm(x, gain, shift, eps):
     properties=(
         Property(
             "Take gain and shift away again, and each word should have mean 0. Yours have not.",
-            lambda answer, case: bool(
-                ((answer - case.arguments[2]) / case.arguments[1]).mean(-1).abs().max() < 1e-6
+            lambda answer, case: (
+                not bool(answer.isfinite().all())
+                or bool(
+                    ((answer - case.arguments[2]) / case.arguments[1]).mean(-1).abs().max() < 1e-6
+                )
             ),
         ),
     ),
@@ -293,8 +336,7 @@ def my_layer_norm(x, gain, shift, eps):
     ),
     insight="Nothing here knows of another word or another sentence: that is why a norm may stand "
     "between two attentions and leak nothing, and why it works the same for a batch of one.",
-    comes_back="In 08.experiment you find out where a layer has its norms. Chapter 11's models "
-    "leave out the mean and the shift.",
+    comes_back="In 08.experiment you find out where a layer has its norms.",
     others=(by_var_and_mean,),
 )
 
@@ -364,6 +406,11 @@ COUNT_SLIPS = (
     ),
     Slip(
         "attention",
+        lambda d: 4 * (d * d + 1),
+        "A bias is no single number: it has one for each column of its matrix, d_model here.",
+    ),
+    Slip(
+        "attention",
         lambda d: 3 * d * d,
         "An attention has a fourth matrix, W_O, and each of the four has a bias.",
     ),
@@ -372,6 +419,11 @@ COUNT_SLIPS = (
         lambda n: 1,
         "A decoder layer has two attentions: one looks back at the target, the other across to "
         "the source.",
+    ),
+    Slip(
+        "attentions",
+        lambda n: 2 * n - 1,
+        "You gave the decoder layer three attentions. Its third part is the feed-forward network.",
     ),
     Slip(
         "attentions",
@@ -433,6 +485,11 @@ COUNT_SLIPS = (
         "feed_forward",
         lambda d, f: 2 * d * f + f + d + f * f + f,
         "You gave the feed-forward network a third matrix in the middle. It has two.",
+    ),
+    Slip(
+        "feed_forward",
+        lambda d, f: 2 * d * f + 2,
+        "A bias is no single number: the feed-forward network's have d_ff numbers and d_model.",
     ),
     Slip("feed_forward", lambda d, f: 0, "The feed-forward network is missing."),
     Slip(
@@ -516,6 +573,16 @@ def my_count(kind, d_model, d_ff):
         Mistake(
             lambda kind, d, f: Parts()({"encoder": "decoder"}.get(kind, "encoder"), d, f),
             "The two kinds have changed places: it is the decoder that has two attentions.",
+        ),
+        Mistake(
+            lambda kind, d, f: Parts()("encoder", d, f) * (1 if kind == "encoder" else 2),
+            "You took a decoder layer for two encoder layers. It has a second attention and a norm "
+            "for it, and still one feed-forward network.",
+        ),
+        Mistake(
+            lambda kind, d, f: Parts()(kind, d, 4 * d),
+            "`d_ff` has no influence: you took it for 4 · d_model, as in the paper. It is an "
+            "argument here.",
         ),
         Mistake(
             counts_by_kind(Parts(), Parts(feed_forward=lambda d, f: 2 * (2 * d * f + f + d))),
@@ -651,8 +718,7 @@ def moves(change):
     ),
     insight="Four questions, and the decoder layer is understood: from whom the queries, from whom "
     "keys and values, what is hidden, and what is added. All else works row by row.",
-    comes_back="Chapter 9 trains this machine; a mask forgotten there makes the loss smaller and "
-    "the translations worse.",
+    comes_back="Chapter 9 trains this machine, with just these masks.",
     code=False,
 )
 
@@ -722,7 +788,7 @@ class Layer:
 
     first: Rows = lambda y, part, norm: norm(y + part(y))
     second: Rows = lambda y, a, z, part, norm: norm(a + part(a, z))
-    third: Rows = lambda b, part, norm: norm(b + part(b))
+    third: Rows = lambda y, a, b, part, norm: norm(b + part(b))
 
     def __call__(
         self,
@@ -735,31 +801,57 @@ class Layer:
     ) -> Tensor:
         a = self.first(y, look_back, norms[0])
         b = self.second(y, a, z, look_across, norms[1])
-        return self.third(b, feed_forward, norms[2])
+        return self.third(y, a, b, feed_forward, norms[2])
 
 
 def alone(rows: Tensor, part: Rows, norm: Rows) -> Tensor:
     return norm(part(rows))
 
 
-def pre(rows: Tensor, part: Rows, norm: Rows) -> Tensor:
-    return rows + part(norm(rows))
-
-
-def outside(rows: Tensor, part: Rows, norm: Rows) -> Tensor:
-    return rows + norm(part(rows))
-
-
 def bare(rows: Tensor, part: Rows, norm: Rows) -> Tensor:
     return rows + part(rows)
 
 
-def pre_across(y: Tensor, a: Tensor, z: Tensor, part: Rows, norm: Rows) -> Tensor:
-    return a + part(norm(a), z)
+def pre(rows: Tensor, part: Rows, norm: Rows) -> Tensor:
+    return rows + part(norm(rows))
+
+
+def over_the_part(rows: Tensor, part: Rows, norm: Rows) -> Tensor:
+    return rows + norm(part(rows))
+
+
+def over_the_input(rows: Tensor, part: Rows, norm: Rows) -> Tensor:
+    return norm(rows) + part(rows)
+
+
+def twice(rows: Tensor, part: Rows, norm: Rows) -> Tensor:
+    return norm(rows + part(norm(rows)))
+
+
+def of_the_normed(rows: Tensor, part: Rows, norm: Rows) -> Tensor:
+    return norm(rows) + part(norm(rows))
+
+
+def same(rows: Tensor) -> Tensor:
+    return rows
 
 
 def around_too_much(y: Tensor, a: Tensor, z: Tensor, part: Rows, norm: Rows) -> Tensor:
     return norm(y + part(a, z))
+
+
+def across(form: Rows) -> Rows:
+    """A line of this form as the second one."""
+    return lambda y, a, z, part, norm: form(a, lambda rows: part(rows, z), norm)
+
+
+def last(form: Rows) -> Rows:
+    """A line of this form as the third one."""
+    return lambda y, a, b, part, norm: form(b, part, norm)
+
+
+def everywhere(form: Rows) -> Layer:
+    return Layer(form, across(form), last(form))
 
 
 LAYER_SLIPS = (
@@ -768,6 +860,7 @@ LAYER_SLIPS = (
         alone,
         "In the first line nothing is added: what the words were before they looked back is lost.",
     ),
+    Slip("first", bare, "The norm of the first line is missing."),
     Slip(
         "first",
         pre,
@@ -776,11 +869,20 @@ LAYER_SLIPS = (
     ),
     Slip(
         "first",
-        outside,
+        over_the_part,
         "In your first line only what the attention found is normed, and y is added afterwards. "
         "The norm comes over the sum.",
     ),
-    Slip("first", bare, "The norm of the first line is missing."),
+    Slip(
+        "first",
+        over_the_input,
+        "In your first line the norm goes over y alone. It comes over the sum.",
+    ),
+    Slip(
+        "first",
+        twice,
+        "Your first line norms twice: once too often, before the look back.",
+    ),
     Slip(
         "second",
         around_too_much,
@@ -790,8 +892,30 @@ LAYER_SLIPS = (
     ),
     Slip(
         "second",
-        lambda y, a, z, part, norm: norm(part(a, z)),
+        across(alone),
         "In the second line nothing is added: only what was found in the source goes on.",
+    ),
+    Slip("second", across(bare), "The norm of the second line is missing."),
+    Slip(
+        "second",
+        across(pre),
+        "Your second line norms before the look across, as pre-norm does. This layer is "
+        "post-norm: first the sum, then the norm.",
+    ),
+    Slip(
+        "second",
+        across(over_the_part),
+        "In your second line only what the attention found is normed. The norm comes over the sum.",
+    ),
+    Slip(
+        "second",
+        across(over_the_input),
+        "In your second line the norm goes over a alone. It comes over the sum.",
+    ),
+    Slip(
+        "second",
+        across(twice),
+        "Your second line norms twice: once too often, before the look across.",
     ),
     Slip(
         "second",
@@ -816,61 +940,88 @@ LAYER_SLIPS = (
         "In the second line y is added once more. It is inside a already.",
     ),
     Slip(
-        "second",
-        pre_across,
-        "Your second line norms before the look across, as pre-norm does. This layer is "
-        "post-norm: first the sum, then the norm.",
+        "third",
+        last(alone),
+        "In the last line nothing is added: what goes on is the feed-forward network's output "
+        "alone. So it stands in the copy of S4 that the book has.",
     ),
-    Slip(
-        "second",
-        lambda y, a, z, part, norm: norm(a) + part(a, z),
-        "In your second line the norm goes over a alone. It comes over the sum.",
-    ),
-    Slip(
-        "second",
-        lambda y, a, z, part, norm: a + norm(part(a, z)),
-        "In your second line only what the attention found is normed. The norm comes over the sum.",
-    ),
-    Slip(
-        "second",
-        lambda y, a, z, part, norm: a + part(a, z),
-        "The norm of the second line is missing.",
-    ),
+    Slip("third", last(bare), "The norm of the last line is missing."),
     Slip(
         "third",
-        pre,
+        last(pre),
         "The last line norms before the feed-forward network, as pre-norm does. This layer is "
         "post-norm, and its last step is a norm.",
     ),
     Slip(
         "third",
-        alone,
-        "In the last line nothing is added: what goes on is the feed-forward network's output "
-        "alone. So it stands in the copy of S4 that the book has.",
+        last(over_the_part),
+        "In your last line only what the feed-forward network brings is normed. The norm comes "
+        "over the sum.",
     ),
     Slip(
         "third",
-        lambda b, part, norm: norm(b) + part(b),
+        last(over_the_input),
         "In your last line the norm goes over b alone. It comes over the sum.",
     ),
     Slip(
         "third",
-        lambda b, part, norm: norm(b) + part(norm(b)),
-        "Your last line norms before the sum. It comes over the sum: the norm is the last step.",
-    ),
-    Slip(
-        "third",
-        lambda b, part, norm: norm(b + part(norm(b))),
+        last(twice),
         "Your last line norms twice: once too often, before the feed-forward network.",
     ),
     Slip(
         "third",
-        outside,
-        "In your last line only what the feed-forward network brings is normed. The norm comes "
-        "over the sum.",
+        last(of_the_normed),
+        "Your last line norms before the sum. It comes over the sum: the norm is the last step.",
     ),
-    Slip("third", bare, "The norm of the last line is missing."),
+    Slip(
+        "third",
+        lambda y, a, b, part, norm: norm(y + part(b)),
+        "In the last line y is added: so the sum goes around all three parts. Each adds to its own "
+        "input, which is b here.",
+    ),
+    Slip(
+        "third",
+        lambda y, a, b, part, norm: norm(a + part(b)),
+        "In the last line a is added: so the sum goes around two parts. The feed-forward network "
+        "adds to its own input, b.",
+    ),
+    Slip(
+        "third",
+        lambda y, a, b, part, norm: norm(a + part(a)),
+        "Your last line goes on from a, so that the look across has no influence.",
+    ),
+    Slip(
+        "third",
+        lambda y, a, b, part, norm: norm(y + b + part(b)),
+        "In the last line y is added once more. It is inside b already.",
+    ),
+    Slip(
+        "third",
+        lambda y, a, b, part, norm: norm(a + b + part(b)),
+        "In the last line a is added once more. It is inside b already.",
+    ),
+    Slip(
+        "third",
+        lambda y, a, b, part, norm: norm(y + a + b + part(b)),
+        "In the last line y and a are added once more. They are inside b already.",
+    ),
+    Slip(
+        "third",
+        lambda y, a, b, part, norm: y + norm(b + part(b)),
+        "At the end y is added once more, over the last norm. The layer ends in a norm.",
+    ),
 )
+
+
+def with_norms(some: Callable[[list[Rows]], list[Rows]]) -> Callable[..., Tensor]:
+    """The layer with other norms than it was given."""
+
+    def wrong(y: Tensor, z: Tensor, *parts: Any) -> Tensor:
+        look_back, look_across, feed_forward, norms = parts
+        return Layer()(y, z, look_back, look_across, feed_forward, some(norms))
+
+    return wrong
+
 
 REPAIR = Exercise(
     id="08.repair",
@@ -899,49 +1050,71 @@ def my_decoder_layer(y, z, look_back, look_across, feed_forward, norms):
     axes="B Lq D",
     mistakes=(
         Mistake(
-            Layer(alone, around_too_much, pre),
+            Layer(alone, around_too_much, last(pre)),
             "All three faults are still there. Of each part ask: what is its input, is just that "
             "added to its output, and where is the norm?",
         ),
         Mistake(
-            Layer(pre, pre_across, pre),
+            everywhere(pre),
             "This is a decoder layer, but a pre-norm one: each part gets normed rows, and the sums "
             "stay as they are. Asked for is post-norm: the norm comes over each sum.",
         ),
         Mistake(
-            Layer(alone, lambda y, a, z, part, norm: norm(part(a, z)), alone),
+            everywhere(alone),
             "Nothing is added anywhere. Around each of the three parts leads a way past it: its "
             "input is added to its output.",
         ),
         Mistake(
-            Layer(bare, lambda y, a, z, part, norm: a + part(a, z), bare),
+            everywhere(bare),
             "All sums are right now, and no norm is left. Each comes over its sum.",
         ),
         Mistake(
-            Layer(outside, lambda y, a, z, part, norm: a + norm(part(a, z)), outside),
+            everywhere(over_the_part),
             "You normed what each part brings, and left the sums alone. Each norm comes over the "
             "whole sum.",
         ),
         Mistake(
-            lambda y, z, look_back, look_across, feed_forward, norms: Layer()(
-                y, z, look_back, look_across, feed_forward, norms[:1] * 3
-            ),
+            everywhere(over_the_input),
+            "You normed each part's input where it is added, and not where the part reads it. The "
+            "norm comes over the sum, when both are in it.",
+        ),
+        Mistake(
+            everywhere(twice),
+            "Each line norms twice. Pre-norm does it before the part, post-norm after the sum: "
+            "this layer is post-norm.",
+        ),
+        Mistake(
+            with_norms(lambda norms: norms[:1] * 3),
             "One norm stands in all three lines. Each line has its own, with a gain and a shift "
             "of its own.",
         ),
         Mistake(
-            lambda y, z, look_back, look_across, feed_forward, norms: Layer(
-                first=lambda y, part, norm: y + part(y),
-                second=lambda y, a, z, part, norm: a + part(a, z),
-            )(y, z, look_back, look_across, feed_forward, norms),
+            with_norms(lambda norms: norms[::-1]),
+            "The norms stand in the opposite order: the first of the list belongs to the look "
+            "back.",
+        ),
+        Mistake(
+            everywhere(of_the_normed),
+            "You normed each part's input, and added that to what the part brings. The norm comes "
+            "over the sum, once a line.",
+        ),
+        Mistake(
+            with_norms(lambda norms: [same, same, lambda x: norms[2](norms[1](norms[0](x)))]),
+            "All three norms stand at the end. There is one over each of the three sums.",
+        ),
+        Mistake(
+            Layer(bare, across(bare)),
             "One norm, at the end, is not enough: there is one over each of the three sums.",
         ),
         Mistake(
-            lambda y, z, look_back, look_across, feed_forward, norms: norms[1](
-                y + look_across(z, norms[0](y + look_back(y)))
-            ),
+            Layer(second=lambda y, a, z, part, norm: norm(a + part(z, a))),
             "In your second line the source asks. The first argument of `look_across` are the rows "
             "that ask, and the target asks: the answer has a row for each target word.",
+        ),
+        Mistake(
+            Layer(second=lambda y, a, z, part, norm: norm(z + part(a, z))),
+            "In your second line z is added. The source gives keys and values, and what the rows "
+            "of the target find there is added to those rows: there need not even be as many.",
         ),
     ),
     slips=Family(lambda layer: layer, LAYER_SLIPS, right=Layer()),
@@ -951,8 +1124,8 @@ def my_decoder_layer(y, z, look_back, look_across, feed_forward, norms):
         "third two things stand in the wrong order.",
         "The second line: the look across begins with `a`, so `a` is what is added to it.",
     ),
-    insight="Three times the same line, with another part in it. All three faults keep the shape, "
-    "and two of them would still train, only worse.",
+    insight="Three times the same line, with another part in it. All three faults keep the shape: "
+    "only numbers from another implementation give them away.",
     comes_back="In 08.experiment you find such faults without seeing a line.",
     others=(by_a_loop,),
 )
