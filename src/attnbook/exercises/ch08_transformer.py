@@ -638,7 +638,7 @@ MOVES = Exercise(
 A Transformer of two encoder and two decoder layers, as this chapter builds it, reads five source
 words, 0 to 4, of which 4 is padding, and four target words, 0 to 3. The padding is hidden wherever
 source words are keys, and the future wherever target words are. Now one thing is changed. Which of
-the decoder's four output rows move?
+the decoder's four output rows move? (What rounding does to a last digit is no move.)
 
 - `"a"`: source word 1 becomes another word.
 - `"b"`: source word 4, the padding, becomes another word.
