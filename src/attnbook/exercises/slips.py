@@ -46,7 +46,7 @@ class Slip(NamedTuple):
     """A wrong line, and what to tell who wrote it."""
 
     line: str
-    wrong: Callable[..., Tensor]
+    wrong: Callable[..., Any]
     says: str
 
 
@@ -380,15 +380,16 @@ class Family:
 
     `build` makes the exercise's function of a head. `widths` names further sizes whose root may
     have been taken, with a function that finds each in the exercise's arguments. `right` is the
-    head of an exercise that leaves a line out.
+    head of an exercise that leaves a line out, or another thing made of lines, with slips of its
+    own.
     """
 
     def __init__(
         self,
-        build: Callable[[Head], Callable[..., Any]],
+        build: Callable[[Any], Callable[..., Any]],
         *groups: Sequence[Slip],
         widths: Mapping[str, Callable[..., int]] | None = None,
-        right: Head = Head(),
+        right: Any = Head(),
     ) -> None:
         self.build, self.right = build, right
         self.slips: list[tuple[str, Callable[..., Any], str]] = [

@@ -1,0 +1,1575 @@
+"""Exercises of chapter 8: the Transformer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor
+
+from attnbook.attention import scaled_dot_product_attention
+from attnbook.exercises.exercise import (
+    Case,
+    Exercise,
+    Mistake,
+    Property,
+    choices,
+    draw,
+    some_sizes,
+)
+from attnbook.exercises.slips import Family, Slip
+from attnbook.masks import causal_mask
+
+# --- 08.norm: layer normalisation by hand ----------------------------------------------------
+
+
+def my_layer_norm(x: Tensor, gain: Tensor, shift: Tensor, eps: float) -> Tensor:
+    centred = x - x.mean(dim=-1, keepdim=True)
+    variance = (centred**2).mean(dim=-1, keepdim=True)  # (..., L, 1)
+    return gain * centred / (variance + eps).sqrt() + shift
+
+
+def by_var_and_mean(x: Tensor, gain: Tensor, shift: Tensor, eps: float) -> Tensor:
+    variance, mean = torch.var_mean(x, dim=-1, correction=0, keepdim=True)
+    return (x - mean) * torch.rsqrt(variance + eps) * gain + shift
+
+
+def norm_cases(generator: Generator) -> list[Case]:
+    def case(note: str, eps: float, *sizes: int, by: float = 1.0, plus: float = 0.0) -> Case:
+        x, d = draw(generator, *sizes) * by + plus, sizes[-1]
+        gain, shift = draw(generator, 2, d)
+        named = dict(zip(("A", "B", "L", "D")[-len(sizes) :], sizes, strict=True))
+        return Case((x, gain, shift, eps), named, f"{note}, eps {eps:g}")
+
+    length, batch = some_sizes(generator, 2)
+    level = case("row 1 has seven equal numbers", 1e-3, 3, 7)
+    level.arguments[0][1] = 2.5
+    return [
+        case("3 words of width 5", 1e-5, 3, 5),
+        case("an eps that counts", 0.5, 5, 6),
+        case("2 sentences", 1e-2, 2, 3, 10),
+        case(f"{batch} sentences, numbers around 20", 1e-2, batch, length, 17, plus=20.0),
+        case("two axes in front", 0.1, 2, 3, 5, 14),
+        case("numbers of a thousandth", 1e-6, 5, 11, by=1e-3),
+        level,
+    ]
+
+
+@dataclass(frozen=True)
+class Norm:
+    """Layer normalisation's lines, each right unless a wrong one is put in."""
+
+    axis: Callable[[Tensor], tuple[int, ...]] = lambda x: (-1,)
+    centre: Callable[..., Tensor] = lambda x, axis: x - x.mean(axis, keepdim=True)
+    spread: Callable[..., Tensor] = lambda x, axis, eps: (variance(x, axis) + eps).sqrt()
+    end: Callable[..., Tensor] = lambda normed, gain, shift: gain * normed + shift
+
+    def __call__(self, x: Tensor, gain: Tensor, shift: Tensor, eps: float) -> Tensor:
+        axis = self.axis(x)
+        return self.end(self.centre(x, axis) / self.spread(x, axis, eps), gain, shift)
+
+
+def variance(x: Tensor, axis: tuple[int, ...], correction: int = 0) -> Tensor:
+    return x.var(axis, correction=correction, keepdim=True)
+
+
+NORM_SLIPS = (
+    Slip(
+        "axis",
+        lambda x: (-2,),
+        "Mean and variance ran over the words: each column of a sentence is normed, and a word's "
+        "numbers depend on its neighbours. Each word is normed by itself, along its own D numbers: "
+        "the last axis.",
+    ),
+    Slip(
+        "axis",
+        lambda x: (0,),
+        "Mean and variance ran along axis 0. That is the batch as soon as there is one, and "
+        "sentences would change each other. Count from the end: `dim=-1`.",
+    ),
+    Slip(
+        "axis",
+        lambda x: (1,),
+        "Mean and variance ran along axis 1. With a batch in front those are the words: count "
+        "from the end, `dim=-1`.",
+    ),
+    Slip(
+        "axis",
+        lambda x: tuple(range(x.dim() - 1)),
+        "Each column was normed, over all words of all sentences: that is batch normalisation. "
+        "Here each word is normed by itself, along its own D numbers.",
+    ),
+    Slip(
+        "axis",
+        lambda x: (-2, -1),
+        "One mean and one variance for all words of a sentence. Each word has its own, from its "
+        "own D numbers.",
+    ),
+    Slip(
+        "axis",
+        lambda x: tuple(range(x.dim())),
+        "`mean()` and `var()` without `dim` take all numbers there are, of the whole batch. Each "
+        "word has a mean and a variance of its own: `dim=-1, keepdim=True`.",
+    ),
+    Slip(
+        "centre",
+        lambda x, axis: x,
+        "The mean is not taken away: x itself is divided by the spread.",
+    ),
+    Slip(
+        "centre",
+        lambda x, axis: x + x.mean(axis, keepdim=True),
+        "The mean is added. It has to be taken away, so that the row's mean becomes 0.",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: (variance(x, axis, 1) + eps).sqrt(),
+        "The sum of squares is divided by D − 1, as `var` and `std` do unless they are told "
+        "otherwise. That estimates the variance of what a sample came from. Here the row is all "
+        "there is: divide by D (`correction=0`).",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: variance(x, axis).sqrt() + eps,
+        "Your eps is added to the root. It belongs inside, beside the variance: there it also "
+        "keeps the slope of the root finite where a row is all equal.",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: variance(x, axis, 1).sqrt() + eps,
+        "Two things about the spread: eps stands outside the root, and `std` divides by D − 1 "
+        "unless it is told otherwise. The Annotated Transformer has it so, and is for this reason "
+        "not PyTorch's LayerNorm.",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: variance(x, axis).sqrt(),
+        "eps is missing. In a row of equal numbers the variance is 0, and 0/0 is nan.",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: variance(x, axis, 1).sqrt(),
+        "eps is missing beside the variance, and `std` divides by D − 1 unless it is told "
+        "`correction=0`.",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: variance(x, axis) + eps,
+        "You divided by the variance. It is in squared units: take its root.",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: variance(x, axis, 1) + eps,
+        "You divided by the variance, and by one that `var` makes with D − 1. Take the root, of "
+        "the mean square (`correction=0`).",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: (
+            ((x - x.mean(axis, keepdim=True)) ** 2).sum(axis, keepdim=True) + eps
+        ).sqrt(),
+        "You divided by the row's length: by the root of the *sum* of squares. The variance is "
+        "their mean, so that the numbers keep about the size 1 whatever D is.",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: (variance(x, axis) + 1e-5).sqrt(),
+        "`eps` has no influence: a small number of its own, 1e-5, stands in its place, as in "
+        "PyTorch's norm unless it is told `eps`.",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: (variance(x, axis).sqrt() + eps).sqrt(),
+        "You took the root twice: `std` is a root already.",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: (x - x.mean(axis, keepdim=True)).abs().amax(axis, keepdim=True) + eps,
+        "You divided by the largest number of the row. The spread is the root of the mean square.",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: (variance(x, axis) + eps**2).sqrt(),
+        "Your eps is squared. It is added to the variance as it is.",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: 2 * (variance(x, axis) + eps),
+        "You divided by twice the variance. `a / b ** 1/2` means a / b / 2: write `b ** 0.5`, or "
+        "`b.sqrt()`.",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: ((x**2).mean(axis, keepdim=True) + eps).sqrt(),
+        "Your variance is the mean square of x itself. It is the mean square of what is left once "
+        "the mean is gone.",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: (
+            (x**2).mean(axis, keepdim=True) - x.mean(axis, keepdim=True) + eps
+        ).sqrt(),
+        "From the mean of the squares the *square* of the mean is to be taken. (Then it is the "
+        "variance.)",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: variance(x, axis).clamp_min(eps).sqrt(),
+        "You took eps for the least that a variance may be. It is added to it, always.",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: 1 / (variance(x, axis) + eps).sqrt(),
+        "You multiplied by the spread. Dividing makes large rows and small ones alike.",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: (x - x.mean(axis, keepdim=True)).abs().mean(axis, keepdim=True) + eps,
+        "You divided by the mean distance from the mean. The spread of layer normalisation is the "
+        "root of the mean *square*.",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: torch.ones_like(x),
+        "Nothing divides the numbers: the mean is gone, and large rows are still large.",
+    ),
+    Slip("end", lambda normed, gain, shift: normed, "`gain` and `shift` are not used yet."),
+    Slip("end", lambda normed, gain, shift: gain * normed, "`shift` is not used yet: add it last."),
+    Slip(
+        "end",
+        lambda normed, gain, shift: normed + shift,
+        "`gain` is not used yet: it multiplies the normed numbers, column by column.",
+    ),
+    Slip(
+        "end",
+        lambda normed, gain, shift: gain * (normed + shift),
+        "You shifted before you multiplied, so the shift is multiplied too. The gain comes first.",
+    ),
+    Slip(
+        "end",
+        lambda normed, gain, shift: shift * normed + gain,
+        "`gain` and `shift` have changed places: the gain multiplies, the shift is added.",
+    ),
+    Slip(
+        "end",
+        lambda normed, gain, shift: normed / gain + shift,
+        "You divided by the gain. It multiplies.",
+    ),
+    Slip(
+        "end",
+        lambda normed, gain, shift: gain * normed - shift,
+        "The shift is subtracted. It is added.",
+    ),
+    Slip(
+        "end",
+        lambda normed, gain, shift: (1 + gain) * normed + shift,
+        "You multiplied by 1 + gain. Some models store a gain that way; this one is the factor "
+        "itself, and begins at 1.",
+    ),
+)
+
+NORM = Exercise(
+    id="08.norm",
+    title="Layer normalisation by hand",
+    level=1,
+    minutes=10,
+    section="8.4",
+    prompt="""
+Write `my_layer_norm(x, gain, shift, eps)`, which does what PyTorch's `nn.LayerNorm` does. `x` has
+shape (..., L, D), the learned `gain` and `shift` (D,), and `eps` is a small number. Each word is
+brought to mean 0 and variance 1 along its own D numbers, eps being added to the variance; then
+column d is multiplied by `gain[d]`, and `shift[d]` is added.
+""",
+    stub="""
+def my_layer_norm(x, gain, shift, eps):
+    raise NotImplementedError
+""",
+    reference=my_layer_norm,
+    cases=norm_cases,
+    axes="A B L D",
+    mistakes=(
+        Mistake(
+            lambda x, gain, shift, eps: x - x.mean(-1),
+            "A mean along the last axis has lost that axis, and lines up with the wrong one: "
+            "`keepdim=True` keeps it, with size 1.",
+        ),
+        Mistake(
+            lambda x, gain, shift, eps: gain * x / ((x**2).mean(-1, keepdim=True) + eps).sqrt(),
+            "This is RMSNorm, without a mean and without a shift, as Llama has it. Layer "
+            "normalisation takes the mean away first.",
+        ),
+        Mistake(
+            lambda x, gain, shift, eps: (
+                gain * x / ((x**2).mean(-1, keepdim=True) + eps).sqrt() + shift
+            ),
+            "The mean is nowhere taken away: your spread is the root of the mean square of x "
+            "itself. (Without the shift this would be RMSNorm.)",
+        ),
+        Mistake(
+            lambda x, gain, shift, eps: Norm()(gain * x + shift, torch.ones(()), 0 * shift, eps),
+            "Gain and shift came before the norm, which then took them away again. They come last.",
+        ),
+        Mistake(
+            lambda x, gain, shift, eps: gain * (Norm()(x, gain * 0 + 1, shift * 0, eps) + x),
+            "You added x itself. The sum around a norm belongs to the layer, not to the norm.",
+        ),
+    ),
+    slips=Family(lambda norm: norm, NORM_SLIPS, right=Norm()),
+    properties=(
+        Property(
+            "Take gain and shift away again, and each word should have mean 0. Yours have not.",
+            lambda answer, case: (
+                not bool(answer.isfinite().all())
+                or bool(
+                    ((answer - case.arguments[2]) / case.arguments[1]).mean(-1).abs().max() < 1e-6
+                )
+            ),
+        ),
+    ),
+    hints=(
+        "Two steps: take from each word the mean of its own numbers; then divide by the root of "
+        "(the mean of the squares that are left, plus eps).",
+        "`x.mean(dim=-1, keepdim=True)` has shape (..., L, 1), so that it can be subtracted.",
+        "`x.var(...)` divides by D − 1 unless it is told `correction=0`. `gain` and `shift` line "
+        "up with the last axis by themselves.",
+    ),
+    insight="Nothing here knows of another word or another sentence: that is why a norm may stand "
+    "between two attentions and leak nothing, and why it works the same for a batch of one.",
+    comes_back="In 08.experiment you find out where a layer has its norms.",
+    others=(by_var_and_mean,),
+)
+
+# --- 08.count: what does a layer of the Transformer learn? -----------------------------------
+
+
+def my_count(kind: str, d_model: int, d_ff: int) -> int:
+    attention = 4 * (d_model * d_model + d_model)
+    feed_forward = d_model * d_ff + d_ff + d_ff * d_model + d_model
+    norm = 2 * d_model
+    if kind == "encoder":
+        return attention + feed_forward + 2 * norm
+    return 2 * attention + feed_forward + 3 * norm
+
+
+def count_of_a_list(kind: str, d_model: int, d_ff: int) -> int:
+    rows = {"attention": 4 * [(d_model, d_model)], "norm": [(1, d_model)]}
+    rows["feed_forward"] = [(d_model, d_ff), (d_ff, d_model)]
+    parts = ["attention", "norm"] * (1 if kind == "encoder" else 2) + ["feed_forward", "norm"]
+    return sum((rows_in + 1) * out for part in parts for rows_in, out in rows[part])
+
+
+def count_cases(generator: Generator) -> list[Case]:
+    sizes = ((3, 7), (6, 24), (10, 23), (512, 2048))
+    return [
+        Case((kind, d, f), {"D": d, "F": f}, f'"{kind}", d_model {d}, d_ff {f}')
+        for d, f in sizes
+        for kind in ("encoder", "decoder")
+    ]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What is added up, each right unless a wrong one is put in; `n` is 1 or 2 attentions."""
+
+    attention: Callable[..., int] = lambda d: 4 * (d * d + d)
+    attentions: Callable[..., int] = lambda n: n
+    feed_forward: Callable[..., int] = lambda d, f: 2 * d * f + f + d
+    norms: Callable[..., int] = lambda d, n: 2 * d * (n + 1)
+
+    def __call__(self, kind: str, d_model: int, d_ff: int) -> int:
+        n = 1 if kind == "encoder" else 2
+        attention = self.attention(d_model) * self.attentions(n)
+        return attention + self.feed_forward(d_model, d_ff) + self.norms(d_model, n)
+
+
+COUNT_SLIPS = (
+    Slip(
+        "attention",
+        lambda d: 3 * (d * d + d),
+        "An attention has a fourth matrix, with its bias: W_O.",
+    ),
+    Slip(
+        "attention",
+        lambda d: 4 * d * d,
+        "The biases of the attention are missing: each of its four linear layers has one.",
+    ),
+    Slip(
+        "attention",
+        lambda d: 4 * d * d + d,
+        "You counted one bias in an attention. Each of its four linear layers has one.",
+    ),
+    Slip(
+        "attention",
+        lambda d: 4 * d * d + 3 * d,
+        "You counted three biases in an attention. W_O has one as well.",
+    ),
+    Slip(
+        "attention",
+        lambda d: 4 * (d * d + 1),
+        "A bias is no single number: it has one for each column of its matrix, d_model here.",
+    ),
+    Slip(
+        "attention",
+        lambda d: 3 * d * d,
+        "An attention has a fourth matrix, W_O, and each of the four has a bias.",
+    ),
+    Slip(
+        "attentions",
+        lambda n: 1,
+        "A decoder layer has two attentions: one looks back at the target, the other across to "
+        "the source.",
+    ),
+    Slip(
+        "attentions",
+        lambda n: 2 * n - 1,
+        "You gave the decoder layer three attentions. Its third part is the feed-forward network.",
+    ),
+    Slip(
+        "attentions",
+        lambda n: n + 1,
+        "You counted an attention too many: an encoder layer has one, a decoder layer two.",
+    ),
+    Slip(
+        "attentions",
+        lambda n: 2,
+        "An encoder layer has one attention. The second one, across to the source, only the "
+        "decoder has.",
+    ),
+    Slip(
+        "feed_forward",
+        lambda d, f: 2 * d * f,
+        "The biases of the feed-forward network are missing: d_ff of them after the first matrix, "
+        "d_model after the second.",
+    ),
+    Slip(
+        "feed_forward",
+        lambda d, f: 2 * d * f + f,
+        "The second bias of the feed-forward network is missing: its output is d_model wide.",
+    ),
+    Slip(
+        "feed_forward",
+        lambda d, f: 2 * d * f + d,
+        "The first bias of the feed-forward network is missing: its inner rows are d_ff wide.",
+    ),
+    Slip(
+        "feed_forward",
+        lambda d, f: 2 * d * f + 2 * d,
+        "You gave both biases of the feed-forward network the width d_model. A bias is as wide as "
+        "what comes out of its matrix, and the first brings out d_ff.",
+    ),
+    Slip(
+        "feed_forward",
+        lambda d, f: 2 * d * f + 2 * f,
+        "You gave both biases of the feed-forward network the width d_ff. A bias is as wide as "
+        "what comes out of its matrix, and the second leads back to d_model.",
+    ),
+    Slip(
+        "feed_forward",
+        lambda d, f: d * f + f,
+        "The feed-forward network has two matrices: one widens the rows to d_ff, the other leads "
+        "them back to d_model.",
+    ),
+    Slip(
+        "feed_forward",
+        lambda d, f: d * f,
+        "The feed-forward network has two matrices, there and back, and a bias after each.",
+    ),
+    Slip(
+        "feed_forward",
+        lambda d, f: d * f + f + f * f + f,
+        "You made the second matrix of the feed-forward network (d_ff, d_ff). It leads back to "
+        "d_model, so that the sum with its input fits.",
+    ),
+    Slip(
+        "feed_forward",
+        lambda d, f: 2 * d * f + f + d + f * f + f,
+        "You gave the feed-forward network a third matrix in the middle. It has two.",
+    ),
+    Slip(
+        "feed_forward",
+        lambda d, f: 2 * d * f + 2,
+        "A bias is no single number: the feed-forward network's have d_ff numbers and d_model.",
+    ),
+    Slip("feed_forward", lambda d, f: 0, "The feed-forward network is missing."),
+    Slip(
+        "norms",
+        lambda d, n: 0,
+        "The norms are missing. Each learns a gain and a shift for every column.",
+    ),
+    Slip(
+        "norms",
+        lambda d, n: 2 * d,
+        "You counted one norm. There is one for each part: two in an encoder layer, three in a "
+        "decoder layer.",
+    ),
+    Slip(
+        "norms",
+        lambda d, n: d * (n + 1),
+        "You counted one number per column and norm. A norm has two: gain and shift.",
+    ),
+    Slip(
+        "norms",
+        lambda d, n: 2 * (n + 1),
+        "You counted two numbers a norm. Gain and shift are rows: two numbers for each column.",
+    ),
+    Slip(
+        "norms",
+        lambda d, n: 4 * d,
+        "A decoder layer has three parts, and so three norms.",
+    ),
+    Slip(
+        "norms",
+        lambda d, n: 6 * d,
+        "An encoder layer has two parts, and so two norms.",
+    ),
+    Slip(
+        "norms",
+        lambda d, n: 2 * d * n,
+        "You counted a norm for each attention. The feed-forward network has one, too.",
+    ),
+    Slip(
+        "norms",
+        lambda d, n: 2 * d * (n + 2),
+        "You counted a norm too many: each part has one, and the norm at the end of a whole "
+        "stack belongs to no layer.",
+    ),
+)
+
+
+def counts_by_kind(encoder: Parts, decoder: Parts) -> Callable[[str, int, int], int]:
+    return lambda kind, d, f: (encoder if kind == "encoder" else decoder)(kind, d, f)
+
+
+COUNT = Exercise(
+    id="08.count",
+    title="What does a layer learn?",
+    level=1,
+    minutes=8,
+    section="8.9",
+    prompt="""
+Write `my_count(kind, d_model, d_ff)`: how many numbers one layer of the Transformer learns. `kind`
+is `"encoder"` or `"decoder"`. Count the attentions with their four matrices, the feed-forward
+network, which is `d_ff` wide inside, every bias, and the norms, one for each part of the layer.
+Answer with a whole number. (Building a layer and counting passes too; the point is a formula.)
+""",
+    stub="""
+def my_count(kind, d_model, d_ff):
+    raise NotImplementedError
+""",
+    reference=my_count,
+    cases=count_cases,
+    mistakes=(
+        Mistake(
+            lambda kind, d, f: Parts()("encoder", d, f),
+            "You counted an encoder layer, whatever `kind` says. A decoder layer has one attention "
+            "more, and a norm with it.",
+        ),
+        Mistake(
+            lambda kind, d, f: Parts()("decoder", d, f),
+            "You counted a decoder layer, whatever `kind` says. An encoder layer has one attention "
+            "less, and no norm for it.",
+        ),
+        Mistake(
+            lambda kind, d, f: Parts()({"encoder": "decoder"}.get(kind, "encoder"), d, f),
+            "The two kinds have changed places: it is the decoder that has two attentions.",
+        ),
+        Mistake(
+            lambda kind, d, f: Parts()("encoder", d, f) * (1 if kind == "encoder" else 2),
+            "You took a decoder layer for two encoder layers. It has a second attention and a norm "
+            "for it, and still one feed-forward network.",
+        ),
+        Mistake(
+            lambda kind, d, f: Parts()(kind, d, 4 * d),
+            "`d_ff` has no influence: you took it for 4 · d_model, as in the paper. It is an "
+            "argument here.",
+        ),
+        Mistake(
+            counts_by_kind(Parts(), Parts(feed_forward=lambda d, f: 2 * (2 * d * f + f + d))),
+            "You gave the decoder layer two feed-forward networks. It has two attentions and one "
+            "feed-forward network.",
+        ),
+        Mistake(
+            lambda kind, d, f: Parts(
+                lambda d: 4 * d * d, feed_forward=lambda d, f: 2 * d * f, norms=lambda d, n: 0
+            )(kind, d, f),
+            "The matrices are right. Biases and norms are missing: small numbers, but they are "
+            "learned too.",
+        ),
+    ),
+    slips=Family(lambda parts: parts, COUNT_SLIPS, right=Parts()),
+    hints=(
+        "List the parts of a layer first: how many attentions, feed-forward networks, norms? Then "
+        "count one of each.",
+        "A linear layer from a to b learns a · b numbers and b for its bias. An attention has four "
+        "such layers, a feed-forward network two, and a norm two rows of d_model.",
+        "Encoder: 4(D² + D), 2DF + F + D and 4D. The decoder has a second attention and a third "
+        "norm.",
+    ),
+    insight="At d_ff = 4 · d_model two thirds of an encoder layer are its feed-forward network, of "
+    "which so little is said. And the length of the sentence occurs nowhere.",
+    comes_back="Chapter 11 saves on these very terms: heads that share their keys and values.",
+    others=(count_of_a_list,),
+)
+
+# --- 08.moves: who notices? ------------------------------------------------------------------
+
+
+def moves(change: str) -> str:
+    return {
+        "a": "all",
+        "b": "none",
+        "c": "later",
+        "d": "all",
+        "e": "none",
+        "f": "none",
+        "g": "own",
+        "h": "all",
+    }[change]
+
+
+MOVES = Exercise(
+    id="08.moves",
+    title="Who notices?",
+    level=2,
+    minutes=10,
+    section="8.8",
+    prompt="""
+A Transformer of two encoder and two decoder layers, as this chapter builds it, reads five source
+words, 0 to 4, of which 4 is padding, and four target words, 0 to 3. The padding is hidden wherever
+source words are keys, and the future wherever target words are. Now one thing is changed. Which of
+the decoder's four output rows move? (What rounding does to a last digit is no move.)
+
+- `"a"`: source word 1 becomes another word.
+- `"b"`: source word 4, the padding, becomes another word.
+- `"c"`: target word 2 becomes another word.
+- `"d"`: as in b, but the mask of the padding was forgotten in the decoder.
+- `"e"`: source words 0 and 1 change places, and no positions were added to the source.
+- `"f"`: as in a, but in both decoder layers the output of the attention to the source is set to 0.
+- `"g"`: as in c, but in both decoder layers the output of the attention to the target is set to 0.
+- `"h"`: as in c, but the second decoder layer has no causal mask.
+
+`moves(change)` returns `"all"`, `"none"`, `"own"` (row 2 alone) or `"later"` (rows 2 and 3).
+""",
+    stub="""
+def moves(change):
+    raise NotImplementedError  # fill in the answers, then delete this line
+    first = {"a": "", "b": "", "c": "", "d": ""}
+    then = {"e": "", "f": "", "g": "", "h": ""}
+    return (first | then)[change]
+""",
+    reference=moves,
+    cases=lambda generator: [Case((c,), note=f"change {c}") for c in "abcdefgh"],
+    mistakes=choices(
+        moves,
+        {
+            ("a", "none"): "What would the decoder translate then? Its second attention takes keys "
+            "and values from the encoder's output.",
+            ("a", "own"): "Source and target are two sequences: row 1 of one has no row 1 of the "
+            "other for its own. Every target row asks every source word.",
+            ("a", "later"): "The causal mask lies between target words. The source is known as a "
+            "whole, and every target row may look at all of it.",
+            ("b", "all"): "The padding is hidden from the real words in the encoder, and from the "
+            "target words in the decoder. On which way should it arrive?",
+            ("b", "own"): "The padding's own row in the encoder moves. The question is for the "
+            "decoder's rows, and those may not look at it.",
+            ("b", "later"): "The causal mask has no say in the source. And the mask of the padding "
+            "hides this word from everybody.",
+            ("c", "all"): "Rows 0 and 1 may not look at word 2: it is their future, in both "
+            "layers.",
+            ("c", "none"): "The row of word 2 starts from word 2: it goes through every sum.",
+            ("c", "own"): "Row 3 may look back at word 2, and does.",
+            ("d", "none"): "In the encoder no real word looks at the padding. But its row is there "
+            "at the end, and it has moved: who looks at it in the decoder now?",
+            ("d", "own"): "Every target row asks every source row that is not hidden.",
+            ("d", "later"): "The causal mask lies between target words, not between target and "
+            "source.",
+            ("e", "all"): "Without positions the encoder's rows are the same as before, in another "
+            "order. A sum over keys and values does not ask for their order.",
+            ("e", "own"): "Source words and target rows do not belong together by number. And what "
+            "does the decoder see of the order of keys?",
+            ("e", "later"): "The causal mask has no say in the source. And what does the decoder "
+            "see of the order of keys?",
+            ("f", "all"): "The encoder's rows move. But the only way from them into the decoder "
+            "was set to 0.",
+            ("f", "own"): "Row 2 of the target has no more to do with source word 1 than the "
+            "others have. And which way is left from the source to any of them?",
+            ("f", "later"): "The causal mask has no say in the source. And which way is left from "
+            "the source to the target?",
+            ("g", "all"): "Without that attention no target row learns of another: sum, norm, "
+            "feed-forward network and the look at the source work row by row.",
+            ("g", "none"): "The row of word 2 starts from word 2, and the sums carry it up.",
+            ("g", "later"): "By which way would row 3 hear of word 2? The look at the source, the "
+            "norms and the feed-forward network work row by row.",
+            ("h", "later"): "In the second layer rows 0 and 1 look at row 2 of the first, and that "
+            "one has moved.",
+            ("h", "own"): "Even with both masks row 3 would notice. And one of them is missing.",
+            ("h", "none"): "A mask that is missing hides nothing. And row 2 itself starts from "
+            "word 2, and its sums carry it up.",
+        },
+    ),
+    hints=(
+        "Follow the change upwards. At each part ask: who gives the queries, who keys and values, "
+        "and who is hidden from whom?",
+        "Only attention takes something from one row to another. Between target rows there is one "
+        "such way in a layer, and between source and target there is one.",
+        "Keys and values are a set: a sum over them does not know their order. And one layer "
+        "without a mask is enough to look ahead.",
+    ),
+    insight="Four questions, and the decoder layer is understood: from whom the queries, from whom "
+    "keys and values, what is hidden, and what is added. All else works row by row.",
+    comes_back="Chapter 9 trains this machine, with just these masks.",
+    code=False,
+)
+
+# --- 08.repair: three faults in a decoder layer ----------------------------------------------
+
+Rows = Callable[..., Tensor]
+
+
+def my_decoder_layer(
+    y: Tensor, z: Tensor, look_back: Rows, look_across: Rows, feed_forward: Rows, norms: list[Rows]
+) -> Tensor:
+    norm_1, norm_2, norm_3 = norms
+    a = norm_1(y + look_back(y))
+    b = norm_2(a + look_across(a, z))
+    return norm_3(b + feed_forward(b))
+
+
+def by_a_loop(
+    y: Tensor, z: Tensor, look_back: Rows, look_across: Rows, feed_forward: Rows, norms: list[Rows]
+) -> Tensor:
+    parts = look_back, lambda rows: look_across(rows, z), feed_forward
+    for part, norm in zip(parts, norms, strict=True):
+        y = norm(y + part(y))
+    return y
+
+
+def some_parts(generator: Generator, d: int) -> tuple[Rows, Rows, Rows, list[Rows]]:
+    """A decoder layer's parts with matrices of their own, as functions."""
+    back, across = draw(generator, 2, 3, d, d) / d**0.5
+    w_in, w_out = draw(generator, 2, d, d) / d**0.5
+    gains, shifts = draw(generator, 2, 3, d)
+
+    def attend(rows: Tensor, context: Tensor, matrices: Tensor, mask: Tensor | None) -> Tensor:
+        w_q, w_k, w_v = matrices.to(rows)
+        return scaled_dot_product_attention(rows @ w_q, context @ w_k, context @ w_v, mask)[0]
+
+    def look_back(rows: Tensor) -> Tensor:
+        return attend(rows, rows, back, causal_mask(rows.size(-2)).to(rows.device))
+
+    def norm(i: int) -> Rows:
+        return lambda rows: F.layer_norm(rows, (d,), 1 + gains[i].to(rows), shifts[i].to(rows))
+
+    return (
+        look_back,
+        lambda rows, context: attend(rows, context, across, None),
+        lambda rows: (rows @ w_in.to(rows)).relu() @ w_out.to(rows),
+        [norm(0), norm(1), norm(2)],
+    )
+
+
+def layer_cases(generator: Generator) -> list[Case]:
+    def case(note: str, b: int, target: int, source: int, d: int) -> Case:
+        y, z = draw(generator, b, target, d), draw(generator, b, source, d)
+        sizes = {"B": b, "Lq": target, "Lk": source, "D": d}
+        return Case((y, z, *some_parts(generator, d)), sizes, note)
+
+    return [
+        case("2 target words, 3 source words", 1, 2, 3, 5),
+        case("a batch of 2", 2, 3, 5, 7),
+        case("a batch of 3, more target than source words", 3, 7, 2, 10),
+    ]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A decoder layer's three lines, each right unless a wrong one is put in."""
+
+    first: Rows = lambda y, part, norm: norm(y + part(y))
+    second: Rows = lambda y, a, z, part, norm: norm(a + part(a, z))
+    third: Rows = lambda y, a, b, part, norm: norm(b + part(b))
+
+    def __call__(
+        self,
+        y: Tensor,
+        z: Tensor,
+        look_back: Rows,
+        look_across: Rows,
+        feed_forward: Rows,
+        norms: list[Rows],
+    ) -> Tensor:
+        a = self.first(y, look_back, norms[0])
+        b = self.second(y, a, z, look_across, norms[1])
+        return self.third(y, a, b, feed_forward, norms[2])
+
+
+def alone(rows: Tensor, part: Rows, norm: Rows) -> Tensor:
+    return norm(part(rows))
+
+
+def bare(rows: Tensor, part: Rows, norm: Rows) -> Tensor:
+    return rows + part(rows)
+
+
+def pre(rows: Tensor, part: Rows, norm: Rows) -> Tensor:
+    return rows + part(norm(rows))
+
+
+def over_the_part(rows: Tensor, part: Rows, norm: Rows) -> Tensor:
+    return rows + norm(part(rows))
+
+
+def over_the_input(rows: Tensor, part: Rows, norm: Rows) -> Tensor:
+    return norm(rows) + part(rows)
+
+
+def twice(rows: Tensor, part: Rows, norm: Rows) -> Tensor:
+    return norm(rows + part(norm(rows)))
+
+
+def of_the_normed(rows: Tensor, part: Rows, norm: Rows) -> Tensor:
+    return norm(rows) + part(norm(rows))
+
+
+def same(rows: Tensor) -> Tensor:
+    return rows
+
+
+def around_too_much(y: Tensor, a: Tensor, z: Tensor, part: Rows, norm: Rows) -> Tensor:
+    return norm(y + part(a, z))
+
+
+def across(form: Rows) -> Rows:
+    """A line of this form as the second one."""
+    return lambda y, a, z, part, norm: form(a, lambda rows: part(rows, z), norm)
+
+
+def last(form: Rows) -> Rows:
+    """A line of this form as the third one."""
+    return lambda y, a, b, part, norm: form(b, part, norm)
+
+
+def everywhere(form: Rows) -> Layer:
+    return Layer(form, across(form), last(form))
+
+
+LAYER_SLIPS = (
+    Slip(
+        "first",
+        alone,
+        "In the first line nothing is added: what the words were before they looked back is lost.",
+    ),
+    Slip("first", bare, "The norm of the first line is missing."),
+    Slip(
+        "first",
+        pre,
+        "Your first line norms before the look back, as pre-norm does. This layer is post-norm: "
+        "first the sum, then the norm.",
+    ),
+    Slip(
+        "first",
+        over_the_part,
+        "In your first line only what the attention found is normed, and y is added afterwards. "
+        "The norm comes over the sum.",
+    ),
+    Slip(
+        "first",
+        over_the_input,
+        "In your first line the norm goes over y alone. It comes over the sum.",
+    ),
+    Slip(
+        "first",
+        twice,
+        "Your first line norms twice: once too often, before the look back.",
+    ),
+    Slip(
+        "second",
+        around_too_much,
+        "In the second line y itself is added: so the sum goes around two parts, and what the "
+        "look back found is gone unless the second attention brings it along. Each part adds to "
+        "its own input.",
+    ),
+    Slip(
+        "second",
+        across(alone),
+        "In the second line nothing is added: only what was found in the source goes on.",
+    ),
+    Slip("second", across(bare), "The norm of the second line is missing."),
+    Slip(
+        "second",
+        across(pre),
+        "Your second line norms before the look across, as pre-norm does. This layer is "
+        "post-norm: first the sum, then the norm.",
+    ),
+    Slip(
+        "second",
+        across(over_the_part),
+        "In your second line only what the attention found is normed. The norm comes over the sum.",
+    ),
+    Slip(
+        "second",
+        across(over_the_input),
+        "In your second line the norm goes over a alone. It comes over the sum.",
+    ),
+    Slip(
+        "second",
+        across(twice),
+        "Your second line norms twice: once too often, before the look across.",
+    ),
+    Slip(
+        "second",
+        lambda y, a, z, part, norm: norm(a + part(y, z)),
+        "Your second attention asks with y, the rows before they looked back. Its queries are the "
+        "rows of the first line.",
+    ),
+    Slip(
+        "second",
+        lambda y, a, z, part, norm: norm(y + part(y, z)),
+        "Your second line begins with y again, so that the first line has no influence.",
+    ),
+    Slip(
+        "second",
+        lambda y, a, z, part, norm: norm(a + part(a, a)),
+        "Your second attention looks at the target once more. Its keys and values are the source: "
+        "z.",
+    ),
+    Slip(
+        "second",
+        lambda y, a, z, part, norm: norm(y + a + part(a, z)),
+        "In the second line y is added once more. It is inside a already.",
+    ),
+    Slip(
+        "third",
+        last(alone),
+        "In the last line nothing is added: what goes on is the feed-forward network's output "
+        "alone. So it stands in the copy of S4 that the book has.",
+    ),
+    Slip("third", last(bare), "The norm of the last line is missing."),
+    Slip(
+        "third",
+        last(pre),
+        "The last line norms before the feed-forward network, as pre-norm does. This layer is "
+        "post-norm, and its last step is a norm.",
+    ),
+    Slip(
+        "third",
+        last(over_the_part),
+        "In your last line only what the feed-forward network brings is normed. The norm comes "
+        "over the sum.",
+    ),
+    Slip(
+        "third",
+        last(over_the_input),
+        "In your last line the norm goes over b alone. It comes over the sum.",
+    ),
+    Slip(
+        "third",
+        last(twice),
+        "Your last line norms twice: once too often, before the feed-forward network.",
+    ),
+    Slip(
+        "third",
+        last(of_the_normed),
+        "Your last line norms before the sum. It comes over the sum: the norm is the last step.",
+    ),
+    Slip(
+        "third",
+        lambda y, a, b, part, norm: norm(y + part(b)),
+        "In the last line y is added: so the sum goes around all three parts. Each adds to its own "
+        "input, which is b here.",
+    ),
+    Slip(
+        "third",
+        lambda y, a, b, part, norm: norm(a + part(b)),
+        "In the last line a is added: so the sum goes around two parts. The feed-forward network "
+        "adds to its own input, b.",
+    ),
+    Slip(
+        "third",
+        lambda y, a, b, part, norm: norm(a + part(a)),
+        "Your last line goes on from a, so that the look across has no influence.",
+    ),
+    Slip(
+        "third",
+        lambda y, a, b, part, norm: norm(y + b + part(b)),
+        "In the last line y is added once more. It is inside b already.",
+    ),
+    Slip(
+        "third",
+        lambda y, a, b, part, norm: norm(a + b + part(b)),
+        "In the last line a is added once more. It is inside b already.",
+    ),
+    Slip(
+        "third",
+        lambda y, a, b, part, norm: norm(y + a + b + part(b)),
+        "In the last line y and a are added once more. They are inside b already.",
+    ),
+    Slip(
+        "third",
+        lambda y, a, b, part, norm: y + norm(b + part(b)),
+        "At the end y is added once more, over the last norm. The layer ends in a norm.",
+    ),
+)
+
+
+def with_norms(some: Callable[[list[Rows]], list[Rows]]) -> Callable[..., Tensor]:
+    """The layer with other norms than it was given."""
+
+    def wrong(y: Tensor, z: Tensor, *parts: Any) -> Tensor:
+        look_back, look_across, feed_forward, norms = parts
+        return Layer()(y, z, look_back, look_across, feed_forward, some(norms))
+
+    return wrong
+
+
+REPAIR = Exercise(
+    id="08.repair",
+    title="Three faults in a decoder layer",
+    level=2,
+    minutes=12,
+    section="8.7",
+    prompt="""
+A decoder layer from memory, post-norm, as the paper and S4 have it. Its parts come as functions:
+`look_back(rows)` is the masked attention of the target to itself, `look_across(rows, context)` the
+attention of `rows` to `context`, `feed_forward(rows)` the network, and `norms` is a list of three
+norms, in the order in which they are used. `y` (B, Lq, D) are the rows of the target, `z`
+(B, Lk, D) is what the encoder made of the source, and the answer has y's shape. The layer runs, and
+each of its three lines has a fault.
+""",
+    stub="""
+def my_decoder_layer(y, z, look_back, look_across, feed_forward, norms):
+    raise NotImplementedError  # repair the lines below, then delete this one
+    norm_1, norm_2, norm_3 = norms
+    a = norm_1(look_back(y))
+    b = norm_2(y + look_across(a, z))
+    return b + feed_forward(norm_3(b))
+""",
+    reference=my_decoder_layer,
+    cases=layer_cases,
+    axes="B Lq D",
+    mistakes=(
+        Mistake(
+            Layer(alone, around_too_much, last(pre)),
+            "All three faults are still there. Of each part ask: what is its input, is just that "
+            "added to its output, and where is the norm?",
+        ),
+        Mistake(
+            everywhere(pre),
+            "This is a decoder layer, but a pre-norm one: each part gets normed rows, and the sums "
+            "stay as they are. Asked for is post-norm: the norm comes over each sum.",
+        ),
+        Mistake(
+            everywhere(alone),
+            "Nothing is added anywhere. Around each of the three parts leads a way past it: its "
+            "input is added to its output.",
+        ),
+        Mistake(
+            everywhere(bare),
+            "All sums are right now, and no norm is left. Each comes over its sum.",
+        ),
+        Mistake(
+            everywhere(over_the_part),
+            "You normed what each part brings, and left the sums alone. Each norm comes over the "
+            "whole sum.",
+        ),
+        Mistake(
+            everywhere(over_the_input),
+            "You normed each part's input where it is added, and not where the part reads it. The "
+            "norm comes over the sum, when both are in it.",
+        ),
+        Mistake(
+            everywhere(twice),
+            "Each line norms twice. Pre-norm does it before the part, post-norm after the sum: "
+            "this layer is post-norm.",
+        ),
+        Mistake(
+            with_norms(lambda norms: norms[:1] * 3),
+            "One norm stands in all three lines. Each line has its own, with a gain and a shift "
+            "of its own.",
+        ),
+        Mistake(
+            with_norms(lambda norms: norms[::-1]),
+            "The norms stand in the opposite order: the first of the list belongs to the look "
+            "back.",
+        ),
+        Mistake(
+            everywhere(of_the_normed),
+            "You normed each part's input, and added that to what the part brings. The norm comes "
+            "over the sum, once a line.",
+        ),
+        Mistake(
+            with_norms(lambda norms: [same, same, lambda x: norms[2](norms[1](norms[0](x)))]),
+            "All three norms stand at the end. There is one over each of the three sums.",
+        ),
+        Mistake(
+            Layer(bare, across(bare)),
+            "One norm, at the end, is not enough: there is one over each of the three sums.",
+        ),
+        Mistake(
+            Layer(second=lambda y, a, z, part, norm: norm(a + part(z, a))),
+            "In your second line the source asks. The first argument of `look_across` are the rows "
+            "that ask, and the target asks: the answer has a row for each target word.",
+        ),
+        Mistake(
+            Layer(second=lambda y, a, z, part, norm: norm(z + part(a, z))),
+            "In your second line z is added. The source gives keys and values, and what the rows "
+            "of the target find there is added to those rows: there need not even be as many.",
+        ),
+    ),
+    slips=Family(lambda layer: layer, LAYER_SLIPS, right=Layer()),
+    hints=(
+        "All three lines have the same form: norm(input + part(input)). Compare each with it.",
+        "In the first line something is missing, in the second the wrong rows are added, in the "
+        "third two things stand in the wrong order.",
+        "The second line: the look across begins with `a`, so `a` is what is added to it.",
+    ),
+    insight="Three times the same line, with another part in it. All three faults keep the shape: "
+    "only numbers from another implementation give them away.",
+    comes_back="In 08.experiment you find such faults without seeing a line.",
+    others=(by_a_loop,),
+)
+
+# --- 08.clip: all gradients by one factor ----------------------------------------------------
+
+
+def my_clip(gradients: list[Tensor], limit: float) -> list[Tensor]:
+    length = torch.cat([g.flatten() for g in gradients]).norm()
+    factor = (limit / length).clamp(max=1.0)
+    return [g * factor for g in gradients]
+
+
+def by_a_sum_of_squares(gradients: list[Tensor], limit: float) -> list[Tensor]:
+    length = sum((g**2).sum() for g in gradients) ** 0.5
+    return [limit * g / length if length > limit else g for g in gradients]
+
+
+def clip_cases(generator: Generator) -> list[Case]:
+    def case(note: str, limit: float, *shapes: tuple[int, ...], length: float) -> Case:
+        drawn = [draw(generator, *shape) for shape in shapes]
+        now = torch.cat([g.flatten() for g in drawn]).norm()
+        gradients = [length * g / now for g in drawn]
+        told = f"{note}: limit {limit:g}, all together {length:g} long"
+        return Case((gradients, limit), note=told)
+
+    alike = [torch.tensor([3.0, 0.0]).double(), torch.tensor([[0.0], [4.0], [0.0]]).double()]
+    return [
+        case("two gradients, too long", 1.5, (3,), (2, 3), length=6.0),
+        case("two gradients, short enough", 2.5, (2,), (3, 2), length=0.75),
+        Case((alike, 4.5), note="3 and 4 long, neither above the limit of 4.5: together 5"),
+        case("four gradients, far too long", 0.7, (2,), (5, 2), (5,), (2, 3, 5), length=300.0),
+        case("a single gradient", 3.5, (7,), length=11.0),
+        case("all of them 0", 0.5, (3,), (2, 5), length=0.0),
+        case("long, but within the limit", 20.0, (5, 3), (7,), length=17.0),
+    ]
+
+
+@dataclass(frozen=True)
+class Clip:
+    """How long the gradients are, each or all, and what that does to them; right unless not."""
+
+    length: Callable[[list[Tensor]], list[Tensor]] = lambda gs: [lengths(gs).norm()] * len(gs)
+    factor: Callable[[Tensor, float], Tensor] = lambda length, limit: (limit / length).clamp(max=1)
+
+    def __call__(self, gradients: list[Tensor], limit: float) -> list[Tensor]:
+        pairs = zip(gradients, self.length(gradients), strict=True)
+        return [g * self.factor(length, limit) for g, length in pairs]
+
+
+def lengths(gradients: list[Tensor]) -> Tensor:
+    return torch.stack([g.norm() for g in gradients])
+
+
+def all_numbers(gradients: list[Tensor]) -> Tensor:
+    return torch.cat([g.flatten() for g in gradients])
+
+
+CLIP_SLIPS = (
+    Slip(
+        "length",
+        lambda gs: list(lengths(gs)),
+        "Each gradient was shortened by its own length. Then those of different layers shrink by "
+        "different factors, and the step points elsewhere: one length, of all of them together.",
+    ),
+    Slip(
+        "length",
+        lambda gs: [lengths(gs).sum()] * len(gs),
+        "You added the lengths of the gradients. Side by side they are one long row, and its "
+        "length is the root of the sum of all *squares*.",
+    ),
+    Slip(
+        "length",
+        lambda gs: [lengths(gs).max()] * len(gs),
+        "You took the longest gradient for all. Their common length is the root of the sum of all "
+        "squares.",
+    ),
+    Slip(
+        "length",
+        lambda gs: [lengths(gs).mean()] * len(gs),
+        "You took the mean of the lengths. Their common length is the root of the sum of all "
+        "squares.",
+    ),
+    Slip(
+        "length",
+        lambda gs: [lengths(gs).norm() ** 2] * len(gs),
+        "You compared the sum of squares with the limit. A length is its root.",
+    ),
+    Slip(
+        "length",
+        lambda gs: [(lengths(gs) ** 2).mean().sqrt()] * len(gs),
+        "You took the root of the *mean* of the gradients' squared lengths. It is the sum.",
+    ),
+    Slip(
+        "length",
+        lambda gs: [all_numbers(gs).abs().sum()] * len(gs),
+        "You added the sizes of all numbers. The length is the root of the sum of their squares.",
+    ),
+    Slip(
+        "length",
+        lambda gs: [all_numbers(gs).sum()] * len(gs),
+        "You added all numbers, where those below 0 take away from the others. The length is the "
+        "root of the sum of their squares.",
+    ),
+    Slip(
+        "length",
+        lambda gs: [all_numbers(gs).abs().max()] * len(gs),
+        "You compared the largest number with the limit. It is the length of all of them together "
+        "that counts.",
+    ),
+    Slip(
+        "length",
+        lambda gs: [(all_numbers(gs) ** 2).mean().sqrt()] * len(gs),
+        "You took the root of the *mean* square of all numbers. A length is the root of their sum.",
+    ),
+    Slip(
+        "factor",
+        lambda length, limit: limit / length,
+        "The gradients were always brought to the limit: short ones became longer, and none at all "
+        "became 0/0. What is within the limit stays as it is.",
+    ),
+    Slip(
+        "factor",
+        lambda length, limit: (length > limit) / length.clamp_min(1e-30) + (length <= limit),
+        "What was too long has length 1 now. It keeps as much as the limit allows: limit / length.",
+    ),
+    Slip(
+        "factor",
+        lambda length, limit: (length / limit).clamp(max=1),
+        "Your factor is length / limit, or 1 if that is more. So the long ones stay long, and the "
+        "short ones become shorter: limit / length.",
+    ),
+    Slip(
+        "factor",
+        lambda length, limit: (limit / length).clamp(min=1),
+        "You took the larger of 1 and limit / length: the long ones stay, and the short ones "
+        "become longer. The smaller of the two is the factor.",
+    ),
+    Slip(
+        "factor",
+        lambda length, limit: (length <= limit).to(length),
+        "What was too long is 0 now. It only has to become shorter: its direction is still the "
+        "best that is known.",
+    ),
+    Slip(
+        "factor",
+        lambda length, limit: (length > limit) * limit + (length <= limit),
+        "What was too long was multiplied by the limit. It has to end at the limit: divide by the "
+        "length as well.",
+    ),
+    Slip(
+        "factor",
+        lambda length, limit: torch.ones_like(length),
+        "Nothing was shortened: these are the gradients as they came.",
+    ),
+)
+
+CLIP = Exercise(
+    id="08.clip",
+    title="One factor for all",
+    level=2,
+    minutes=10,
+    section="8.11",
+    prompt="""
+Write `my_clip(gradients, limit)`. `gradients` is a list of tensors of any shapes, one for each
+parameter of a model. Take them for one long row of numbers, and let its length (the root of the sum
+of all squares) be at most `limit`: if it is longer, every gradient is multiplied by the same
+factor, so that the length becomes `limit`; if not, all stay as they are. Return a new list, and
+leave the old tensors as they are.
+""",
+    stub="""
+def my_clip(gradients, limit):
+    raise NotImplementedError
+""",
+    reference=my_clip,
+    cases=clip_cases,
+    mistakes=(
+        Mistake(
+            lambda gradients, limit: [g.clamp(-limit, limit) for g in gradients],
+            "You cut off each number at the limit. That turns the step: the large numbers lose, "
+            "the small ones do not. One factor for all keeps its direction.",
+        ),
+        Mistake(
+            lambda gradients, limit: [g.clamp(max=limit) for g in gradients],
+            "You cut off what is above the limit, number by number, and left what is far below 0. "
+            "One factor for all keeps the direction.",
+        ),
+        Mistake(
+            lambda gradients, limit: [
+                g * (limit / g.abs().max()).clamp(max=1.0) for g in gradients
+            ],
+            "Each gradient was shortened until its largest number fits the limit. It is one "
+            "length, of all of them together, and one factor.",
+        ),
+        Mistake(
+            lambda gradients, limit: [g - limit for g in gradients],
+            "The limit was subtracted from each number. It is a length: multiply.",
+        ),
+        Mistake(
+            lambda gradients, limit: [
+                g * factor
+                for g in gradients
+                for factor in [(limit / lengths(gradients).norm() / len(gradients)).clamp(max=1.0)]
+            ],
+            "The limit was shared out among the gradients. It is for all of them together: the "
+            "factor is limit / length.",
+        ),
+    ),
+    slips=Family(lambda clip: clip, CLIP_SLIPS, right=Clip()),
+    properties=(
+        Property(
+            "All together your gradients are still longer than the limit.",
+            lambda answer, case: bool(lengths(answer).norm() <= case.arguments[1] * (1 + 1e-6)),
+        ),
+        Property(
+            "These gradients were within the limit, and should have stayed as they were.",
+            lambda answer, case: (
+                bool(lengths(case.arguments[0]).norm() > case.arguments[1])
+                or all(map(torch.allclose, answer, case.arguments[0]))
+            ),
+        ),
+        Property(
+            "Your gradients point elsewhere than before: they were not all multiplied by one "
+            "factor.",
+            lambda answer, case: (
+                bool(
+                    F.cosine_similarity(all_numbers(answer), all_numbers(case.arguments[0]), dim=0)
+                    > 1 - 1e-9
+                )
+                or not all_numbers(case.arguments[0]).any()
+            ),
+        ),
+        Property(
+            "Your gradients became shorter than they have to be.",
+            lambda answer, case: bool(
+                lengths(answer).norm()
+                >= (1 - 1e-6) * min(case.arguments[1], lengths(case.arguments[0]).norm())
+            ),
+        ),
+    ),
+    hints=(
+        "First one number: the length of everything. The shapes do not matter for it.",
+        "`g.flatten()` makes a row of any gradient, `torch.cat` one row of all. Or add up "
+        "`(g**2).sum()` over them and take the root.",
+        "The factor is limit / length, but never more than 1.",
+    ),
+    insight="Only the length of the step changes, not its direction. That is what cutting each "
+    "number, or each layer, by itself would lose.",
+    comes_back="Chapter 9 trains its translator with it, and shows a run without.",
+    others=(by_a_sum_of_squares,),
+)
+
+# --- 08.experiment: where is the norm? -------------------------------------------------------
+
+Black = Callable[[Tensor], Tensor]
+
+
+def where_is_the_norm(layer: Black) -> str:
+    x = torch.randn(100, 1, 64)  # a hundred sentences of one word
+    far = 1e6 * x
+    out = layer(far)
+    if out.norm() > 1e4 * x.norm():  # it grows with its input: nothing norms the sums
+        return "pre" if (out - far).norm() < 1e-3 * far.norm() else "no norm"
+    through = torch.cosine_similarity(out, x, dim=-1).mean()  # of a residual something is left
+    return "post" if through > 0.15 else "no residual"
+
+
+MATRICES = draw(Generator().manual_seed(8), 6, 64, 64) / 8
+GAIN, SHIFT = draw(Generator().manual_seed(9), 2, 64) / 4
+
+
+def layer_norm(x: Tensor, learned: bool) -> Tensor:
+    if not learned:
+        return F.layer_norm(x, (64,))
+    return F.layer_norm(x, (64,), 1 + GAIN.to(x), SHIFT.to(x))
+
+
+def black_box(
+    kind: str, strength: float = 1.0, learned: bool = False, sums: tuple[int, int] = (1, 1)
+) -> Black:
+    """An encoder layer with one head: its norms before, after or nowhere, its sums or some."""
+
+    def attention(x: Tensor) -> Tensor:
+        w_q, w_k, w_v, w_o = MATRICES[:4].to(x)
+        return strength * scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v)[0] @ w_o
+
+    def feed_forward(x: Tensor) -> Tensor:
+        w_in, w_out = MATRICES[4:].to(x)
+        return strength * 2**0.5 * (x @ w_in).relu() @ w_out
+
+    def layer(x: Tensor) -> Tensor:
+        for part, kept in zip((attention, feed_forward), sums, strict=True):
+            brought = part(layer_norm(x, learned) if kind == "pre" else x)
+            total = x + brought if kept else brought
+            x = layer_norm(total, learned) if kind == "post" else total
+        return x
+
+    return layer
+
+
+FFN = "post-norm, without the sum around the feed-forward network"
+BOXES: dict[str, Black] = {
+    "a pre-norm layer": black_box("pre"),
+    "a pre-norm layer whose parts bring little": black_box("pre", 0.05, learned=True),
+    "a pre-norm layer whose parts bring much": black_box("pre", 30.0),
+    "a post-norm layer": black_box("post"),
+    "a post-norm layer with learned gains and shifts": black_box("post", 0.8, learned=True),
+    "a post-norm layer whose parts bring little": black_box("post", 0.05),
+    "norms before the parts, and no sum": black_box("pre", sums=(0, 0)),
+    "norms after the parts, and no sum": black_box("post", learned=True, sums=(0, 0)),
+    FFN: black_box("post", sums=(1, 0)),
+    "pre-norm, without the sum around the attention": black_box("pre", sums=(0, 1)),
+    "sums and no norm": black_box("none"),
+    "sums and no norm, the parts bring little": black_box("none", 0.05),
+}
+OUT_OF_THE_BOX: dict[tuple[str, str], str] = {
+    ("a pre-norm layer", "post"): "Multiply the input by a thousand, and the output grows with it. "
+    "Could it, if a norm came last?",
+    ("a pre-norm layer", "no residual"): "Multiply the input by a thousand, and the output grows "
+    "with it. Through a norm nothing grows: there is a way around it.",
+    ("a pre-norm layer", "no norm"): "The output grows with the input, but what is added to it "
+    "does not: the parts get normed rows. Look at output minus input.",
+    ("a pre-norm layer whose parts bring little", "post"): "This output is nearly the input, at "
+    "every size of the input. A norm at the end would bring all sizes to one.",
+    ("a pre-norm layer whose parts bring little", "no residual"): "This output is nearly the "
+    "input, at every size. What else than a sum could bring it here?",
+    ("a pre-norm layer whose parts bring little", "no norm"): "Little is added here, and that is "
+    "easy to miss: does output minus input grow with the input, or stay as it is?",
+    ("a pre-norm layer whose parts bring much", "post"): "The parts bring thirty times as much as "
+    "an ordinary input. Make the input a million times larger: the output grows in the end.",
+    ("a pre-norm layer whose parts bring much", "no residual"): "The parts bring so much that the "
+    "input drowns in it, but a sum is there: make the input a million times larger.",
+    ("a pre-norm layer whose parts bring much", "no norm"): "Output minus input is large here, but "
+    "it does not grow with the input. Compare it at two sizes of the input, both large.",
+    ("a post-norm layer", "pre"): "However large the input, this output stays of one size: a norm "
+    "comes after the last sum.",
+    ("a post-norm layer", "no residual"): "Something of each input row is left in its output row: "
+    "take their cosine, and the mean of it over many rows.",
+    ("a post-norm layer", "no norm"): "However large the input, this output stays of one size. "
+    "Sums alone would let it grow.",
+    ("a post-norm layer with learned gains and shifts", "pre"): "Mean and variance of its rows are "
+    "not 0 and 1, since gains and shifts were learned. But does a large input make them larger?",
+    ("a post-norm layer with learned gains and shifts", "no residual"): "A shift is in every row "
+    "of this output, and hides what they have of their inputs. Take the mean over many cosines, "
+    "or take the mean row away first.",
+    ("a post-norm layer with learned gains and shifts", "no norm"): "Gains and shifts were learned "
+    "here, so that the rows have another mean and variance than 0 and 1. The norm shows in what a "
+    "large input does: nothing.",
+    ("a post-norm layer whose parts bring little", "pre"): "This output is nearly the input if "
+    "that has mean 0 and variance 1 already, as random rows nearly have. Give it large ones.",
+    ("a post-norm layer whose parts bring little", "no residual"): "This output is nearly the "
+    "normed input: nothing but a sum could bring it here.",
+    ("a post-norm layer whose parts bring little", "no norm"): "Random rows have nearly mean 0 and "
+    "variance 1, and a norm does nothing to them. Give it rows of another size.",
+    ("norms before the parts, and no sum", "pre"): "Its parts do get normed rows. But multiply the "
+    "input by a thousand: a sum would bring that to the output.",
+    ("norms before the parts, and no sum", "post"): "The output stays of one size, as if a norm "
+    "came last. But is anything of an input row left in its output row? Take many cosines.",
+    ("norms before the parts, and no sum", "no norm"): "Without any norm a large input would make "
+    "this output large.",
+    ("norms after the parts, and no sum", "pre"): "A large input leaves this output as it is. "
+    "Around a norm that comes before, a sum would lead a large input past it.",
+    ("norms after the parts, and no sum", "post"): "Its norms are where post-norm has them. But is "
+    "anything of an input row left in its output row? Take many cosines.",
+    ("norms after the parts, and no sum", "no norm"): "However large the input, this output stays "
+    "of one size: a norm stands somewhere.",
+    (FFN, "pre"): "A norm comes last here, so a large input does not make the output large.",
+    (FFN, "post"): "The first of its parts has its sum, the second has not, so nothing of an input "
+    "row comes through to the end. Take many cosines.",
+    (FFN, "no norm"): "Two norms are here, and a large input does not make the output large.",
+    ("pre-norm, without the sum around the attention", "pre"): "The second of its parts has its "
+    "sum, the first has not. Multiply the input by a thousand: nothing of that arrives.",
+    ("pre-norm, without the sum around the attention", "post"): "The output stays of one size, but "
+    "by the norm at the beginning: of an input row nothing is left in its output row.",
+    ("pre-norm, without the sum around the attention", "no norm"): "A large input does not make "
+    "this output large: something norms it.",
+    ("sums and no norm", "pre"): "The output grows with the input, and so does what is added to "
+    "it: output minus input. Behind a norm it would stay of one size.",
+    ("sums and no norm", "post"): "Multiply the input by a thousand, and the output is a thousand "
+    "times as large. A norm would have undone that.",
+    ("sums and no norm", "no residual"): "A missing sum shows between norms alone: here the output "
+    "grows with the input, so there are none.",
+    ("sums and no norm, the parts bring little", "pre"): "Output and input are nearly the same. "
+    "But does output minus input grow with the input? It must not, behind a norm.",
+    ("sums and no norm, the parts bring little", "post"): "This output is nearly the input, at "
+    "every size of it: nothing is normed.",
+    ("sums and no norm, the parts bring little", "no residual"): "Nearly all of this output is the "
+    "input itself: a sum has brought it.",
+}
+
+
+def by_two_sizes(layer: Black) -> str:
+    x = torch.randn(400, 3, 64)
+    small, large = layer(1e4 * x), layer(1e6 * x)
+    if large.norm() < 2 * small.norm():
+        out = layer(x) - layer(x).mean(dim=(0, 1))  # without the shift that all rows have
+        return "post" if (x * out).mean() > 0.15 else "no residual"
+    added = (large - 1e6 * x).norm() / (small - 1e4 * x).norm()
+    return "no norm" if added > 10 else "pre"
+
+
+EXPERIMENT = Exercise(
+    id="08.experiment",
+    title="Where is the norm?",
+    level=3,
+    minutes=15,
+    section="8.10",
+    prompt="""
+Twelve encoder layers came without their source, an attention and a feed-forward network each, with
+matrices that you cannot see. `layer(x)` takes rows of your own making, `x` of shape (B, L, 64), and
+returns as many. Think of an experiment, and write `where_is_the_norm(layer)`, which returns
+
+- `"pre"` if each part gets normed rows and adds to what came in,
+- `"post"` if each part adds to what came in and the sum is normed,
+- `"no residual"` if one of the two sums is missing, or both (with norms before or after),
+- `"no norm"` if both sums are there and no norm is.
+
+Some parts bring much and some bring little, and some norms have learned gains and shifts.
+""",
+    stub="""
+def where_is_the_norm(layer):
+    raise NotImplementedError
+""",
+    reference=where_is_the_norm,
+    cases=lambda generator: [Case((f,), note=name) for name, f in BOXES.items()],
+    mistakes=choices(
+        where_is_the_norm,
+        {(BOXES[name], said): tells for (name, said), tells in OUT_OF_THE_BOX.items()},
+    ),
+    hints=(
+        "What does a norm do to a row that is a million times as large? And what does a sum do "
+        "with it?",
+        "If the output grows with the input: does output minus input grow as well? If it does not "
+        "grow: is an output row at all like its input row?",
+        "`layer(1e6 * x)` tells two kinds apart by its size. For the other two, the mean of "
+        "`torch.cosine_similarity(out, x, dim=-1)` over many random rows is about 0 if nothing "
+        "comes through.",
+    ),
+    insight="In a pre-norm stack the input goes through to the end untouched, and so does the "
+    "gradient on its way back. In a post-norm one every norm takes its share.",
+    comes_back="Chapter 12 takes trained models apart in the same way, from outside.",
+    others=(by_two_sizes,),
+    code=False,
+)
+
+CHAPTER = "8. The Transformer"
+EXERCISES = (NORM, COUNT, MOVES, REPAIR, CLIP, EXPERIMENT)
