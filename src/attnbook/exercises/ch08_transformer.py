@@ -1374,7 +1374,7 @@ def my_clip(gradients, limit):
     ),
     insight="Only the length of the step changes, not its direction. That is what cutting each "
     "number, or each layer, by itself would lose.",
-    comes_back="Chapter 9 trains its translator with it, and shows a run without.",
+    comes_back="Chapter 9 trains its translator with it.",
     others=(by_a_sum_of_squares,),
 )
 
