@@ -4,7 +4,7 @@ from attnbook.attention import scaled_dot_product_attention, softmax
 from attnbook.decoding import beam_search, greedy_decode
 from attnbook.heads import MultiHeadAttention, SelfAttention, merge_heads, split_heads
 from attnbook.masks import causal_mask, combine_masks, padding_mask
-from attnbook.modern import KVCache
+from attnbook.modern import GroupedQueryAttention, KVCache, alibi_bias, apply_rotary, sink_mask
 from attnbook.positions import (
     LearnedPositions,
     ShawAttention,
@@ -29,6 +29,7 @@ __all__ = [
     "Encoder",
     "EncoderLayer",
     "FeedForward",
+    "GroupedQueryAttention",
     "KVCache",
     "LearnedPositions",
     "MultiHeadAttention",
@@ -37,6 +38,8 @@ __all__ = [
     "SinusoidalPositions",
     "Transformer",
     "TransformerXLAttention",
+    "alibi_bias",
+    "apply_rotary",
     "beam_search",
     "causal_mask",
     "combine_masks",
@@ -48,6 +51,7 @@ __all__ = [
     "scaled_dot_product_attention",
     "show",
     "show_source",
+    "sink_mask",
     "sinusoidal_encoding",
     "softmax",
     "split_heads",
