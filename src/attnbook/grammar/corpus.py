@@ -41,7 +41,7 @@ class Corpus(NamedTuple):
 
 
 def held_out_combinations() -> Combinations:
-    """The combinations that no training sentence has: 甜 with 苹果, and about a tenth of the others.
+    """The combinations that no training sentence has: 甜 with 苹果, and a tenth of the others.
 
     Their words are learned from combinations that stay. So none is held out of a verb or an
     adjective that has fewer than four nouns, of a noun that has fewer than three verbs (or three
