@@ -28,7 +28,8 @@ BASE = {"checks", "colours"}
 CORE = (
     {"attention", "masks"},
     {"heads", "efficient"},
-    {"positions", "modern"},
+    {"positions"},
+    {"modern"},
     {"transformer"},
     {"decoding"},
 )
