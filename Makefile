@@ -24,7 +24,7 @@ help:
 	@echo "make test        everything below that checks: check, unit tests, notebooks, browser"
 	@echo "make check       lint, format, types, the rules for notebooks, the lock, the workflows"
 	@echo "make nbval       run the notebooks, then each section again; compare all outputs  (DEVICE=cuda)"
-	@echo "make run         run the notebooks again and write their outputs  (NB=... FORCE=1)"
+	@echo "make run         run the notebooks again and write their outputs  (NB=...)"
 	@echo "make validate    run library and notebooks, and write the result into book/validation.md"
 	@echo "make bench       time our attention against PyTorch's, and many heads against one"
 	@echo "make lighthouse  measure the built pages on a slow phone: speed, accessibility  (needs Node)"
@@ -56,7 +56,7 @@ lab: env
 	@$(BIN)/python -m tools.lab
 
 run: env
-	@$(BIN)/python -m tools.run $(if $(FORCE),--force) $(NB)
+	@$(BIN)/python -m tools.run $(NB)
 
 nbval: env
 	@$(BIN)/pytest -n auto --nbval $(if $(DEVICE),,--again) $(or $(NB),book)

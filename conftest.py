@@ -28,7 +28,7 @@ REHEARSAL = (
     "from tests.support import rehearsal; rehearsal.start()"
 )
 ALLOCATED = "__import__('torch').cuda.memory_stats().get('allocation.all.allocated', 0)"
-SECONDS = 120  # to answer a line asked of a kernel
+SECONDS = 120  # for a kernel to say something, on a machine that has other things to do
 
 pytest.register_assert_rewrite("tests.support")  # before anything imports them
 if "PYTEST_XDIST_WORKER" in os.environ:  # the other cores are busy with the other workers
@@ -98,12 +98,13 @@ def pytest_make_collect_report(collector: pytest.Collector):
 
     report = yield
     if isinstance(collector, IPyNbFile) and report.result:
+        if collector.config.option.again:
+            report.result += list(again(collector, report.result))
         for cell in report.result:
+            cell.output_timeout = SECONDS
             for output in cell.cell.outputs:
                 if "image/svg+xml" in output.get("data", {}):
                     output.data["text/plain"] = PICTURE
-        if collector.config.option.again:
-            report.result += list(again(collector, report.result))
         if not on_cpu:
             report.result.append(Proof.from_parent(collector, name="on the GPU"))
     return report

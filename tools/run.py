@@ -6,10 +6,9 @@ written. So no output depends on how the machine at hand rounds.
 
     make run                              every notebook
     make run NB=book/03_single_head.ipynb
-    make run NB=... FORCE=1               although its text or code is not committed yet
     .venv/bin/python -m tools.run --quick book/03_single_head.ipynb
 
-`--quick` is for writing a chapter: one setting, no question about uncommitted edits.
+`--quick` is for writing a chapter: one setting.
 """
 
 import argparse
@@ -18,7 +17,6 @@ import json
 import os
 import platform
 import re
-import subprocess
 import sys
 import tempfile
 import time
@@ -93,8 +91,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the notebooks named on the command line, or all; 1 if one failed or was refused."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("notebooks", nargs="*", type=Path, help="default: all in book/")
-    parser.add_argument("--force", action="store_true", help="run in spite of uncommitted edits")
-    parser.add_argument("--quick", action="store_true", help="one setting only, edits expected")
+    parser.add_argument("--force", action="store_true", help="no longer needed")
+    parser.add_argument("--quick", action="store_true", help="one setting only")
     options = parser.parse_args(arguments)
     paths = options.notebooks or sorted((ROOT / "book").glob("*.ipynb"))
     environments = dict([*settings().items()][: 1 if options.quick else None])
@@ -102,8 +100,6 @@ def main(arguments: list[str] | None = None) -> int:
     for path in paths:
         start = time.monotonic()
         try:
-            if not (options.force or options.quick):
-                refuse_uncommitted(path)
             changed = update(path, environments)
         except (UserError, OSError) as error:
             print(f"{path}: {error}", file=sys.stderr)
@@ -112,36 +108,6 @@ def main(arguments: list[str] | None = None) -> int:
         word = "written" if changed else "unchanged"
         print(f"{path}: {word} ({time.monotonic() - start:.0f} s)", flush=True)
     return 1 if failed else 0
-
-
-def refuse_uncommitted(path: Path) -> None:
-    """Raise `UserError` if text, code or metadata differ from the last commit.
-
-    Outputs may differ: they are what this tool writes. Outside a git checkout nothing is refused.
-    """
-    where = path.resolve().parent
-    if subprocess.run(["git", "rev-parse", "HEAD"], cwd=where, capture_output=True).returncode:
-        return
-    command = ["git", "show", f"HEAD:./{path.name}"]
-    done = subprocess.run(command, cwd=where, capture_output=True, encoding="utf-8")
-    if done.returncode or authored(done.stdout) != authored(path.read_text("utf-8")):
-        raise UserError(
-            "has uncommitted edits in its text, code or metadata: commit it first, or say FORCE=1 "
-            "(it is left as it was)"
-        )
-
-
-def authored(text: str) -> Any:
-    """What a person wrote in a notebook's file: everything but outputs and their counts."""
-    try:
-        notebook = json.loads(text)
-        for cell in notebook["cells"]:
-            cell.pop("outputs", None)
-            cell.pop("execution_count", None)
-            cell["source"] = "".join(cell["source"])
-    except (ValueError, KeyError, TypeError):
-        raise UserError("is not a notebook that can be read") from None
-    return notebook
 
 
 def update(path: Path, environments: dict[str, dict[str, str]]) -> bool:

@@ -3,6 +3,7 @@
 A test reports what it counted as the property "proof"; tests/support/proof.py adds it up.
 """
 
+import functools
 import importlib
 import pkgutil
 import re
@@ -29,6 +30,18 @@ RIGHT = {name: answers for module in MODULES for name, answers in module.RIGHT.i
 EQUIVALENT = {name: table for module in MODULES for name, table in module.EQUIVALENT.items()}
 CODE = [name for name, exercise in ALL.items() if exercise.code]
 each_exercise = pytest.mark.parametrize("name", ALL)
+
+
+@functools.cache
+def asked(name, seed):
+    """The questions of a draw, which hundreds of answers are tried on; each call copies them."""
+    return questions(ALL[name], seed)
+
+
+@pytest.fixture(autouse=True)
+def asked_once(monkeypatch):
+    module = importlib.import_module("attnbook.exercises.diagnose")
+    monkeypatch.setattr(module, "questions", lambda exercise, seed: asked(exercise.id, seed))
 
 
 @each_exercise
@@ -105,12 +118,11 @@ class Nan(torch.autograd.Function):
 
 @pytest.mark.parametrize("name", CODE)
 def test_an_answer_is_rejected_whose_gradient_is_cut_or_nan_for_one_argument(name, record_property):
-    exercise, count = ALL[name], 0
-    asked = questions(exercise, 0)
-    case = next((question.case for question in asked if question.slopes), None)
+    exercise, count, drawn = ALL[name], 0, asked(name, 0)
+    case = next((question.case for question in drawn if question.slopes), None)
     floats = [i for i, a in enumerate(case.arguments) if is_real(a)] if case else []
     for place in floats:
-        if all(not q.slopes or q.slopes[floats.index(place)] is None for q in asked):
+        if all(not q.slopes or q.slopes[floats.index(place)] is None for q in drawn):
             continue
         for change in (torch.Tensor.detach, lambda x: 0.5 * (x + x.detach()), Nan.apply):
 

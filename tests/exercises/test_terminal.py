@@ -414,7 +414,7 @@ def test_watch_from_the_first_save_to_ctrl_c(tmp_path):
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=said, stderr=said)
 
     def wait_for(words: str) -> None:
-        for _ in range(600):
+        for _ in range(3000):
             if words in (tmp_path / "said").read_text("utf-8"):
                 return
             assert process.poll() is None

@@ -6,23 +6,28 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tools.common import ROOT
+from tests.support.pages import DESK, HTML, window
 
 pytestmark = pytest.mark.usefixtures("book")
 
-HTML = ROOT / "_build" / "html"
 ADDRESS = (HTML / "book" / "03_single_head.html").as_uri()
 LINKS = "#pst-page-toc-nav a"
+AT_REST = """async () => {
+    for (let y, still = 0; still < 10; ) {  // frames without a move
+        await new Promise(requestAnimationFrame);
+        still = y === scrollY ? still + 1 : 0;
+        y = scrollY;
+    }
+}"""
 
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     """A long chapter, at its beginning."""
-    window = browser.new_context(offline=True, viewport={"width": 1280, "height": 800})
-    page = window.new_page()
-    page.goto(ADDRESS)
-    yield page
-    window.close()
+    with window(browser, viewport=DESK) as context:
+        page = context.new_page()
+        page.goto(ADDRESS)
+        yield page
 
 
 @pytest.fixture
@@ -87,7 +92,7 @@ def test_a_wheel_passes_each_short_section_at_the_end(page: Page, anchors: list[
             if seen[-1] == to[-1]:
                 break
             page.mouse.wheel(0, way * 150)
-            page.evaluate("new Promise((done) => setTimeout(done, 60))")
+            page.evaluate(AT_REST)
         assert list(dict.fromkeys(seen)) == to
 
 
@@ -100,8 +105,7 @@ def test_a_link_in_the_list(page: Page, anchors: list[str]) -> None:
 def test_the_end_of_the_page(page: Page, anchors: list[str]) -> None:
     page.keyboard.press("End")
     expect_marked(page, anchors[-1])
-    page.evaluate("new Promise((done) => setTimeout(done, 300))")
-    assert page.evaluate("document.documentElement.scrollHeight - innerHeight - scrollY") < 2
+    page.wait_for_function("document.documentElement.scrollHeight - innerHeight - scrollY < 2")
     page.keyboard.press("Home")
     expect_marked(page, None)
 
@@ -148,7 +152,7 @@ def test_reload_and_back_lead_to_where_the_page_was_left(page: Page, i: int) -> 
     anchor = link.get_attribute("href") or ""
     top = f"Math.round(document.getElementById({anchor[1:]!r}).getBoundingClientRect().top)"
     page.wait_for_function(f"{top} < 0")
-    page.evaluate("new Promise((done) => setTimeout(done, 300))")
+    page.evaluate(AT_REST)
     left = page.evaluate(top)
     page.reload()
     page.wait_for_function(f"Math.abs({top} - {left}) < 3")

@@ -71,6 +71,8 @@ Predict before you run, they say: **Predict before you run.**
 
 **Do not** forget: **Predict before you run.**
 
+**It says: Predict before you run.**
+
 ## A long one (second reading)
 
 ## A (second reading) of it

@@ -1,7 +1,6 @@
 """tools/run.py writes the outputs of notebooks."""
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from attnbook.figures import plot_lines
 from tools import run
-from tools.common import UserError
 
 
 def write(path: Path, *sources: str) -> Path:
@@ -63,7 +61,7 @@ def test_outputs_that_depend_on_the_setting_are_refused(
 ) -> None:
     path = write(tmp_path / "n.ipynb", "import os", "print(os.environ['OMP_NUM_THREADS'])")
     before = path.read_bytes()
-    assert run.main(["--force", str(path)]) == 1
+    assert run.main([str(path)]) == 1
     assert path.read_bytes() == before
     assert re.search(r"cell 2 .* does not give the same(?s:.*)-2\n\+1", capsys.readouterr().err)
 
@@ -75,36 +73,6 @@ def test_the_settings_are_one_thread_and_two_plain_and_avx2(
         monkeypatch.setattr("platform.machine", lambda machine=machine: machine)
         found = {(s["OMP_NUM_THREADS"], s["ATEN_CPU_CAPABILITY"]) for s in run.settings().values()}
         assert found == {(threads, level) for threads in "12" for level in levels}
-
-
-def test_uncommitted_edits_are_refused_but_new_outputs_are_not(tmp_path: Path) -> None:
-    def git(*arguments: str) -> None:
-        who = ["-c", "user.name=reader", "-c", "user.email=reader@example.org"]
-        subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True)
-
-    path = write(tmp_path / "n.ipynb", "print(1)")
-    run.refuse_uncommitted(path)  # no checkout, nothing to compare with
-    git("init")
-    git("commit", "--allow-empty", "-m", "empty")
-    with pytest.raises(UserError, match="uncommitted edits"):
-        run.refuse_uncommitted(path)
-    git("add", "n.ipynb")
-    git("commit", "-m", "a notebook")
-    run.refuse_uncommitted(path)
-
-    notebook = nbformat.read(path, as_version=4)
-    notebook.cells[0].outputs = [new_output("stream", text="1\n")]
-    notebook.cells[0].execution_count = 1
-    nbformat.write(notebook, path)
-    run.refuse_uncommitted(path)
-
-    notebook.cells[0].source = "print(2)"
-    nbformat.write(notebook, path)
-    edited = path.read_bytes()
-    with pytest.raises(UserError, match="uncommitted edits"):
-        run.refuse_uncommitted(path)
-    assert run.main([str(path)]) == 1
-    assert path.read_bytes() == edited
 
 
 # What nbval compares is what `differences` compares: both use tests/support/nbval.cfg.

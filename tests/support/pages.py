@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bs4 import BeautifulSoup
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
@@ -24,9 +24,11 @@ HTML = ROOT / "_build" / "html"
 FOLDER = HTML.as_uri() + "/"
 AXE = ROOT / "tests" / "support" / "vendor" / "axe.min.js"
 THEMES = ("light", "dark")
+PATIENCE = 120_000  # ms, for a browser on a machine that has other things to do
 DESK = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 
+expect.set_options(timeout=PATIENCE)
 CHAPTERS = [f"book/{page.stem}.html" for page in pages()]
 PAGES = [*CHAPTERS, "search.html"]
 
@@ -51,6 +53,7 @@ SHOW_ALL = """async () => {
 def window(browser: Browser, **options: Any) -> BrowserContext:
     """A browser window from which nothing beyond this machine can be reached."""
     context = browser.new_context(**options)
+    context.set_default_timeout(PATIENCE)
     context.route(
         re.compile(r"^(?!file:|data:|http://(127\.0\.0\.1|localhost):)"),
         lambda route: route.abort(),
