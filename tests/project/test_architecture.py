@@ -34,7 +34,7 @@ CORE = (
     {"decoding"},
 )
 # They take plain tensors and know nothing of attention.
-PLAIN = {"show", "figures", "sentence"}
+PLAIN = {"show", "figures", "sentence", "cost"}
 # They use the core, and each other; the core uses none of them.
 AROUND = {"training", "translation", "widgets", "exercises"}
 
