@@ -3,6 +3,7 @@
 from attnbook.attention import scaled_dot_product_attention, softmax
 from attnbook.blocked import blocked_attention
 from attnbook.chunked import chunked_attention
+from attnbook.decoding import beam_search, greedy_decode
 from attnbook.efficient import fused_attention, linear_attention, window_attention
 from attnbook.heads import MultiHeadAttention, SelfAttention, merge_heads, split_heads
 from attnbook.masks import (
@@ -14,6 +15,7 @@ from attnbook.masks import (
     padding_mask,
     sliding_window_mask,
 )
+from attnbook.modern import GroupedQueryAttention, KVCache, alibi_bias, apply_rotary, sink_mask
 from attnbook.positions import (
     LearnedPositions,
     ShawAttention,
@@ -23,14 +25,33 @@ from attnbook.positions import (
     sinusoidal_encoding,
 )
 from attnbook.show import device, show, show_source
+from attnbook.transformer import (
+    Decoder,
+    DecoderLayer,
+    Encoder,
+    EncoderLayer,
+    FeedForward,
+    Transformer,
+)
 
 __all__ = [
+    "Decoder",
+    "DecoderLayer",
+    "Encoder",
+    "EncoderLayer",
+    "FeedForward",
+    "GroupedQueryAttention",
+    "KVCache",
     "LearnedPositions",
     "MultiHeadAttention",
     "SelfAttention",
     "ShawAttention",
     "SinusoidalPositions",
+    "Transformer",
     "TransformerXLAttention",
+    "alibi_bias",
+    "apply_rotary",
+    "beam_search",
     "bigbird_mask",
     "block_mask",
     "blocked_attention",
@@ -39,6 +60,7 @@ __all__ = [
     "combine_masks",
     "device",
     "fused_attention",
+    "greedy_decode",
     "linear_attention",
     "longformer_mask",
     "merge_heads",
@@ -47,6 +69,7 @@ __all__ = [
     "scaled_dot_product_attention",
     "show",
     "show_source",
+    "sink_mask",
     "sinusoidal_encoding",
     "sliding_window_mask",
     "softmax",

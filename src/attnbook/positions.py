@@ -59,7 +59,7 @@ def rotation_matrix(offset: float, d_model: int) -> Tensor:
 
 
 class SinusoidalPositions(nn.Module):
-    """Add p_t to row t. Nothing to learn, no longest length.
+    """Add p_t to row t, or p_{start + t}. Nothing to learn, no longest length.
 
     Shapes:  x (..., L, d_model) -> the same
     """
@@ -69,9 +69,9 @@ class SinusoidalPositions(nn.Module):
         check_even("d_model", d_model)
         self.d_model = d_model
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, start: int = 0) -> Tensor:
         check_width("x", x, self.d_model, "d_model")
-        return x + sinusoids(torch.arange(x.size(-2)), self.d_model).to(x)
+        return x + sinusoids(torch.arange(start, start + x.size(-2)), self.d_model).to(x)
 
 
 class LearnedPositions(nn.Module):

@@ -29,7 +29,8 @@ CORE = (
     {"attention", "masks"},
     {"heads", "chunked"},
     {"efficient", "blocked"},
-    {"positions", "modern"},
+    {"positions"},
+    {"modern"},
     {"transformer"},
     {"decoding"},
 )

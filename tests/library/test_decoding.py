@@ -1,0 +1,213 @@
+"""Decoding: greedy and beam search against full recomputation and against trying everything."""
+
+import itertools
+
+import pytest
+import torch
+from torch import Tensor
+from torch.testing import assert_close
+
+from attnbook import Transformer, beam_search, greedy_decode, padding_mask
+
+B, LS, SOURCE, TARGET, BEGIN, END, LONGEST = 4, 6, 11, 5, 3, 1, 4
+LENGTHS = (6, 2, 5, 1)
+WAYS = {"begin": BEGIN, "end": END, "max_length": LONGEST}
+
+
+def model(seed: int = 0) -> Transformer:
+    """A model whose choices differ from sentence to sentence, and which sometimes says END."""
+    generator = torch.Generator().manual_seed(seed)
+    made = Transformer(SOURCE, TARGET, 12, 3, 2, 20, norm_first=True).double().eval()
+    with torch.no_grad():
+        for parameter in made.parameters():
+            if parameter.dim() == 2:
+                noise = torch.randn(parameter.shape, generator=generator)
+                parameter.copy_(2 * noise / parameter.size(1) ** 0.5)
+    return made
+
+
+def source(seed: int = 0) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(SOURCE, (B, LS), generator=generator), padding_mask(LENGTHS, LS)
+
+
+def equal(ours: Tensor, theirs: Tensor) -> None:
+    assert_close(ours, theirs, rtol=0, atol=1e-10)
+
+
+def log_prob(made: Transformer, words: Tensor, mask: Tensor, sentence: list[int]) -> float:
+    """The log-probability of a sentence up to its END, all at once, by teacher forcing."""
+    if END in sentence:
+        sentence = sentence[: sentence.index(END) + 1]
+    given = torch.tensor([[BEGIN, *sentence[:-1]]])
+    chances = made(words[None], given, mask[None]).log_softmax(-1)[0]
+    return sum(chances[t, word].item() for t, word in enumerate(sentence))
+
+
+def everything(made: Transformer, words: Tensor, mask: Tensor, penalty: float) -> dict:
+    """The score of every sentence there is: up to END, or of the longest length without one."""
+    others = [word for word in range(TARGET) if word != END]
+    starts = [s for n in range(LONGEST) for s in itertools.product(others, repeat=n)]
+    over = [(*start, END) for start in starts]
+    cut = list(itertools.product(others, repeat=LONGEST))
+    return {
+        s: log_prob(made, words, mask, list(s)) / ((5 + len(s)) / 6) ** penalty for s in over + cut
+    }
+
+
+def sentence(tokens: Tensor) -> tuple[int, ...]:
+    """A row up to its END."""
+    row = tokens.tolist()
+    return tuple(row[: row.index(END) + 1] if END in row else row)
+
+
+# --- greedy ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_greedy_takes_the_likeliest_word_each_time(seed):
+    made, (words, mask) = model(seed), source(seed)
+    tokens, log_probs = greedy_decode(made, words, mask, **WAYS)
+    for b in range(B):
+        expected = []
+        while len(expected) < LONGEST and END not in expected:
+            given = torch.tensor([[BEGIN, *expected]])
+            logits = made(words[b : b + 1], given, mask[b : b + 1])
+            expected.append(logits[0, -1].argmax().item())
+        assert sentence(tokens[b]) == tuple(expected)
+        assert log_probs[b].item() == pytest.approx(
+            log_prob(made, words[b], mask[b], expected), abs=1e-10
+        )
+
+
+def test_the_models_here_end_early_late_and_never():
+    lengths = {
+        len(sentence(row)) - (END not in row.tolist()) / 2
+        for seed in range(8)
+        for row in greedy_decode(model(seed), *source(seed), **WAYS)[0]
+    }
+    assert len(lengths) >= 3
+    assert LONGEST - 0.5 in lengths
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_greedy_with_a_cache_is_greedy_without(seed):
+    made, (words, mask) = model(seed), source(seed)
+    tokens, log_probs = greedy_decode(made, words, mask, **WAYS)
+    plain, plain_log_probs = greedy_decode(made, words, mask, cached=False, **WAYS)
+    assert tokens.equal(plain)
+    equal(log_probs, plain_log_probs)
+
+
+def test_a_batch_is_its_sentences_one_by_one():
+    made, (words, mask) = model(), source()
+    tokens, log_probs = greedy_decode(made, words, mask, **WAYS)
+    beams = beam_search(made, words, mask, width=3, **WAYS)
+    for b, length in enumerate(LENGTHS):
+        alone, alone_log_probs = greedy_decode(made, words[b : b + 1, :length], **WAYS)
+        assert sentence(alone[0]) == sentence(tokens[b])
+        equal(alone_log_probs[0], log_probs[b])
+        own = beam_search(made, words[b : b + 1, :length], width=3, **WAYS)
+        assert [sentence(row) for row in own.tokens[0]] == [sentence(r) for r in beams.tokens[b]]
+        equal(own.scores[0], beams.scores[b])
+
+
+def test_it_stops_when_every_sentence_is_over():
+    made, (words, mask) = model(), source()
+    with torch.no_grad():
+        made.to_words.bias[END] = 100.0
+    tokens, log_probs = greedy_decode(made, words, mask, **WAYS)
+    assert tokens.equal(torch.full((B, 1), END))
+    equal(log_probs, torch.zeros(B).double())
+    beams = beam_search(made, words, mask, width=1, **WAYS)
+    assert beams.tokens.equal(torch.full((B, 1, 1), END))
+
+
+# --- beam --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.6])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_beam_of_width_one_is_greedy(seed, penalty):
+    made, (words, mask) = model(seed), source(seed)
+    tokens, log_probs = greedy_decode(made, words, mask, **WAYS)
+    beams = beam_search(made, words, mask, width=1, length_penalty=penalty, **WAYS)
+    assert beams.tokens[:, 0].equal(tokens)
+    equal(beams.log_probs[:, 0], log_probs)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 1.0, 3.0])
+def test_a_beam_of_full_width_is_trying_everything(penalty):
+    made, (words, mask) = model(), source()
+    width = (TARGET - 1) ** LONGEST + sum((TARGET - 1) ** n for n in range(LONGEST))
+    beams = beam_search(made, words, mask, width=width, length_penalty=penalty, **WAYS)
+    for b in range(B):
+        all_scores = everything(made, words[b], mask[b], penalty)
+        assert len(all_scores) == width
+        best = sorted(all_scores, key=all_scores.get, reverse=True)
+        assert [sentence(row) for row in beams.tokens[b]] == best
+        scores = torch.tensor([all_scores[s] for s in best], dtype=torch.float64)
+        equal(beams.scores[b], scores)
+
+
+def test_a_penalty_for_length_makes_longer_sentences_win():
+    lengths = []
+    for penalty in (0.0, 1.0, 3.0):
+        found = [
+            beam_search(model(seed), *source(), width=8, length_penalty=penalty, **WAYS).tokens
+            for seed in range(8)
+        ]
+        lengths.append(sum(len(sentence(row)) for tokens in found for row in tokens[:, 0]))
+    assert lengths[0] < lengths[1] < lengths[2]
+
+
+@pytest.mark.parametrize("width", [2, 3, 7])
+def test_scores_are_those_of_the_sentences(width):
+    made, (words, mask) = model(), source()
+    beams = beam_search(made, words, mask, width=width, length_penalty=0.6, **WAYS)
+    assert (beams.scores.diff(dim=1) <= 0).all()
+    for b in range(B):
+        found = [sentence(row) for row in beams.tokens[b]]
+        assert len(set(found)) == width
+        for w, one in enumerate(found):
+            expected = log_prob(made, words[b], mask[b], list(one))
+            assert beams.log_probs[b, w].item() == pytest.approx(expected, abs=1e-10)
+            score = expected / ((5 + len(one)) / 6) ** 0.6
+            assert beams.scores[b, w].item() == pytest.approx(score, abs=1e-10)
+
+
+def test_a_wider_beam_than_there_are_sentences_says_so():
+    made, (words, mask) = model(), source()
+    ways = WAYS | {"max_length": 1}
+    beams = beam_search(made, words, mask, width=TARGET + 2, **ways)
+    assert beams.scores.isneginf().sum(-1).eq(2).all()
+    assert beams.scores[:, :TARGET].isfinite().all()
+
+
+def test_the_steps_tell_how_each_sentence_came_about():
+    made, (words, mask) = model(), source()
+    beams = beam_search(made, words, mask, width=3, length_penalty=0.6, **WAYS)
+    for b, place in itertools.product(range(B), range(3)):
+        back, at = [], place
+        for parents, tokens, _ in reversed(beams.steps):
+            back.append(tokens[b, at].item())
+            at = parents[b, at].item()
+        assert back[::-1] == beams.tokens[b, place].tolist()
+    equal(beams.steps[-1][2], beams.scores)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"width": 0}, ValueError, "width=0: it must be at least 1"),
+        ({"width": 2.0}, TypeError, "width must be an int, got float"),
+        ({"max_length": 0}, ValueError, "max_length=0: it must be at least 1"),
+    ],
+)
+def test_bad_sizes_are_named(change, error, message):
+    made, (words, mask) = model(), source()
+    with pytest.raises(error, match=message):
+        beam_search(made, words, mask, **{"width": 2, **WAYS, **change})
+    if "max_length" in change:
+        with pytest.raises(error, match=message):
+            greedy_decode(made, words, mask, **{**WAYS, **change})
