@@ -334,8 +334,8 @@ class Largest(TorchDispatchMode):
 @pytest.mark.parametrize(
     "attend",
     [
-        partial(chunked_attention, chunk=128),
-        partial(chunked_attention, chunk=128, causal=True),
+        partial(chunked_attention, chunk=64),
+        partial(chunked_attention, chunk=64, causal=True),
         partial(window_attention, window=8),
         linear_attention,
         partial(linear_attention, causal=True),

@@ -35,7 +35,7 @@ CORE = (
     {"decoding"},
 )
 # They take plain tensors and know nothing of attention.
-PLAIN = {"show", "figures", "sentence"}
+PLAIN = {"show", "figures", "sentence", "cost"}
 # They use the core, and each other; the core uses none of them.
 AROUND = {"training", "grammar", "own_pairs", "translation", "widgets", "exercises"}
 

@@ -1,13 +1,12 @@
 """Right answers to the exercises of chapter 10, and the mutants of its references that are."""
 
-import ast
-import inspect
 import math
 
 import torch
 
 from attnbook import scaled_dot_product_attention
 from attnbook.exercises.ch10_efficient import HOPS, TEXTS, my_chunked, my_pattern, my_running
+from tests.support.mutants import changed
 
 
 def pattern_loop(length, window, global_tokens):
@@ -204,43 +203,31 @@ RIGHT = {
     "10.experiment": (what_is_by_rank, what_is_one_value, what_is_by_gradients),
 }
 
-
-def changed(function, *steps):
-    """The text of a mutant: the function's own with one thing replaced by another."""
-    text = ast.unparse(ast.parse(inspect.getsource(function)))
-    for old, new in steps:
-        assert text.count(old) == 1
-        text = text.replace(old, new)
-    return text
-
-
 EITHER = "it does not matter in which order"
 FORGOTTEN = "the first chunk multiplies it by e^(−∞), 0"
 EQUIVALENT = {
     "10.pattern": {
-        changed(my_pattern, ("near | known |", "known | near |")): EITHER,
+        changed(my_pattern, "near | known |", "known | near |"): EITHER,
         changed(
-            my_pattern, ("near | known | known[:, None]", "known[:, None] | (near | known)")
+            my_pattern, "near | known | known[:, None]", "known[:, None] | (near | known)"
         ): EITHER,
-        changed(my_pattern, ("place - place[:, None]", "place[:, None] - place")): "a distance",
+        changed(my_pattern, "place - place[:, None]", "place[:, None] - place"): "a distance",
     },
     "10.running": {
-        changed(my_running, (", strict=True", "")): "as many queries as keys and values",
-        changed(my_running, ("strict=True", "strict=False")): "as many queries as keys and values",
+        changed(my_running, ", strict=True", ""): "as many queries as keys and values",
+        changed(my_running, "strict=True", "strict=False"): "as many queries as keys and values",
     },
     "10.repair": {
-        changed(my_chunked, ("total: Any = 0", "total: Any = 1")): FORGOTTEN,
-        changed(my_chunked, ("total: Any = 0", "total: Any = -1")): FORGOTTEN,
-        changed(my_chunked, ("output: Any = 0", "output: Any = 1")): FORGOTTEN,
-        changed(my_chunked, ("output: Any = 0", "output: Any = -1")): FORGOTTEN,
+        changed(my_chunked, "total: Any = 0", "total: Any = 1"): FORGOTTEN,
+        changed(my_chunked, "total: Any = 0", "total: Any = -1"): FORGOTTEN,
+        changed(my_chunked, "output: Any = 0", "output: Any = 1"): FORGOTTEN,
+        changed(my_chunked, "output: Any = 0", "output: Any = -1"): FORGOTTEN,
         changed(
             my_chunked,
-            (
-                "(largest, scores.amax(-1, keepdim=True))",
-                "(scores.amax(-1, keepdim=True), largest)",
-            ),
+            "(largest, scores.amax(-1, keepdim=True))",
+            "(scores.amax(-1, keepdim=True), largest)",
         ): EITHER,
-        changed(my_chunked, ("key.size(-2)", "value.size(-2)")): "as many values as keys",
-        changed(my_chunked, ("math.sqrt(query", "math.sqrt(key")): "queries as wide as keys",
+        changed(my_chunked, "key.size(-2)", "value.size(-2)"): "as many values as keys",
+        changed(my_chunked, "math.sqrt(query", "math.sqrt(key"): "queries as wide as keys",
     },
 }
