@@ -276,12 +276,24 @@ def test_training_has_no_held_out_combination(corpus: Corpus) -> None:
 
 
 def test_held_out_words_are_learned_in_other_combinations(corpus: Corpus) -> None:
-    learned = {pair for made in corpus.train for pair in made.combinations}
-    zh = Counter(word for pair in corpus.train for word in pair.chinese)
+    """And in the same place: a verb with other objects, an object behind other verbs."""
+    adjectives = {adjective.zh for adjective in lexicon.adjectives}
+    learned = Counter(pair for made in corpus.train for pair in made.combinations)
     for first, second in held_out_combinations():
-        assert sum(pair[0] == first for pair in learned) >= 3
-        assert zh[second] >= 50
+        alike = {pair for pair in learned if (pair[0] in adjectives) == (first in adjectives)}
+        of_first = [pair for pair in alike if pair[0] == first]
+        of_second = [pair for pair in alike if pair[1] == second]
+        assert len(of_first) >= 3
+        assert len(of_second) >= 2
+        assert min(sum(learned[p] for p in pairs) for pairs in (of_first, of_second)) >= 30
     assert ("甜", "苹果") in held_out_combinations()
+
+
+def test_no_held_out_combination_stands_for_the_others(corpus: Corpus) -> None:
+    held_out = held_out_combinations()
+    found = Counter(p for made in corpus.new_combinations for p in made.combinations & held_out)
+    assert found.keys() == held_out
+    assert max(found.values()) <= len(corpus.new_combinations) / 10
 
 
 def test_every_tested_word_is_in_training(corpus: Corpus) -> None:

@@ -374,7 +374,10 @@ def my_loss(logits, labels, smoothing):
             "With ordinary scores you are right. Scores of hundreds make a probability that is "
             "rounded to 0, and its ln is lost, or is that of the small number you added. "
             "`log_softmax` never goes through the probability.",
-            lambda answer, case: case.arguments[0].abs().max() < 100,
+            lambda answer, case: bool(
+                case.arguments[0].abs().max() < 100
+                or torch.isclose(answer, my_loss(*case.arguments))
+            ),
         ),
     ),
     mistakes=(
@@ -463,6 +466,44 @@ def my_loss(logits, labels, smoothing):
             losing(lambda logs, right, labels, s: (1 - s) * right + s * logs[..., 1:].mean(-1)),
             "You spread over the words without PAD. Here, as in PyTorch, PAD counts as one of the "
             "V.",
+        ),
+        Mistake(
+            losing(
+                lambda logs, right, labels, s: ((1 - s) * right + s * logs.mean(-1)) / logs.size(-1)
+            ),
+            "In each place you took the mean of share times ln of the probability over the V "
+            "words. It is their sum.",
+        ),
+        Mistake(
+            losing(
+                lambda logs, right, labels, s: (
+                    (1 - s) * right + s * logs[..., 1:].sum(-1) / logs.size(-1)
+                )
+            ),
+            "PAD has no share here, so that the shares do not add up to 1. The places of PAD do "
+            "not count, but the id is one of the V.",
+        ),
+        Mistake(
+            losing(
+                lambda logs, right, labels, s: ((1 - s) * right.exp() + s / logs.size(-1)).log()
+            ),
+            "You mixed the probability with the even one, and took the logarithm of that. The "
+            "shares stand before the logarithms: sum share times ln p.",
+        ),
+        Mistake(
+            losing(
+                lambda logs, right, labels, s: (1 - s) * right + s * logs.mean(),
+            ),
+            "The even part is averaged over all places of the batch, the padding among them. Leave "
+            "the padding out of both parts.",
+        ),
+        Mistake(
+            losing(lambda logs, right, labels, s: (1 - s) * right - s * logs.mean()),
+            "The even part has the wrong sign, and its mean runs over the padding, too.",
+        ),
+        Mistake(
+            losing(lambda logs, right, labels, s: (1 - s) * right - s * logs.mean(-1)),
+            "The even part has the wrong sign: it is added, as the right word's is.",
         ),
         Mistake(
             losing(lambda logs, right, labels, s: (1 - s) * right + s / logs.size(-1)),
@@ -699,6 +740,14 @@ def my_greedy(model, target, longest):
             "Behind its END each sentence has more of them. One is enough; what follows is PAD.",
         ),
         Mistake(
+            decoding(fill=BEGIN),
+            "Behind its END each sentence has BEGINs. What follows is PAD, the id 0.",
+        ),
+        Mistake(
+            decoding(lambda scores: -scores[:, -1:]),
+            "These are the words with the *lowest* scores.",
+        ),
+        Mistake(
             decoding(keeps=False),
             "A sentence is done in the step of its END, and in the next one you have forgotten it: "
             "`done` has to keep what it knew.",
@@ -791,8 +840,9 @@ def beam_cases(generator: Generator) -> list[Case]:
         totals = -3 - spread * draw(generator, k).abs()
         if best >= 0:
             totals[best] = -1.0
-        logs = (2 * draw(generator, k, v)).log_softmax(-1)
-        logs[:, 0] = logs[:, 0] - 12  # PAD is hardly ever predicted
+        logits = 2 * draw(generator, k, v)
+        logits[:, 0] -= 12  # PAD is hardly ever predicted
+        logs = logits.log_softmax(-1)
         return Case((totals, logs, torch.tensor(done) > 0), {"k": k, "V": v}, note)
 
     return [
@@ -817,11 +867,11 @@ def behind(case: Case) -> Case:
 def stepping(
     allowed: Callable[[Tensor, Tensor], Tensor] | None = None,
     every: Callable[[Tensor, Tensor], Tensor] = lambda totals, logs: totals[:, None] + logs,
-    answer: Callable[..., Beam] | None = None,
-) -> Callable[[Tensor, Tensor, Tensor], Beam]:
+    answer: Callable[..., tuple[Tensor, ...]] | None = None,
+) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, ...]]:
     """The step with one of its lines changed."""
 
-    def wrong(totals: Tensor, logs: Tensor, done: Tensor) -> Beam:
+    def wrong(totals: Tensor, logs: Tensor, done: Tensor) -> tuple[Tensor, ...]:
         k, v = logs.shape
         stays = torch.full_like(logs, -torch.inf)
         stays[:, 0] = 0.0
@@ -857,6 +907,11 @@ def one_each(best: Tensor, place: Tensor, k: int, v: int, totals: Tensor, ways: 
     top, words = ways.max(-1)
     order = top.argsort(descending=True)
     return top[order], order, words[order]
+
+
+def own_words(best: Tensor, place: Tensor, k: int, v: int, totals: Tensor, ways: Tensor) -> Beam:
+    top, words = ways.max(-1)
+    return top, torch.arange(k, device=top.device), words
 
 
 def by_beam(best: Tensor, place: Tensor, k: int, v: int, totals: Tensor, ways: Tensor) -> Beam:
@@ -940,6 +995,64 @@ def my_beam_step(totals, logs, done):
             stepping(allowed=ended(0.0)),
             "An ended sentence goes on with every word at no cost, so its copies fill the beam. "
             "PAD alone costs nothing; any other word is impossible, −∞.",
+        ),
+        Mistake(
+            stepping(
+                allowed=lambda logs, done: torch.where(
+                    done[:, None] & (torch.arange(logs.size(1), device=logs.device) == PAD),
+                    0.0,
+                    logs,
+                )
+            ),
+            "PAD is free for an ended sentence, as it should be. But its other words are still "
+            "there, and may win a place: make them impossible, −∞.",
+        ),
+        Mistake(
+            stepping(
+                allowed=lambda logs, done: padding_at_its_price(logs, done).index_fill(
+                    1, torch.tensor([PAD], device=logs.device), 0.0
+                )
+            ),
+            "PAD is free for every sentence here, and so for those that have not ended it is the "
+            "best word there is. It is free behind END alone.",
+        ),
+        Mistake(
+            lambda totals, logs, done: my_beam_step(totals, logs, ~done),
+            "`done` is the wrong way round, True for a sentence that has ended: those still "
+            "writing get nothing but PAD from you.",
+        ),
+        Mistake(
+            lambda totals, logs, done: stepping(allowed=lambda logs, done: logs, answer=own_words)(
+                totals, logs, done
+            ),
+            "Each sentence goes on with its own best word, in its old place, and those that have "
+            "ended go on writing. All continuations of all sentences compete for the k places.",
+        ),
+        Mistake(
+            stepping(answer=own_words),
+            "Each sentence goes on with its own best word, in its old place. All continuations of "
+            "all sentences compete for the k places, the best comes first.",
+        ),
+        Mistake(
+            stepping(
+                every=lambda totals, logs: -(totals[:, None] + logs),
+                answer=lambda best, place, k, v, totals, ways: (-best, place // v, place % v),
+            ),
+            "These are the k *lowest* sums: `argsort` and `sort` begin with the lowest unless you "
+            "say `descending=True`.",
+        ),
+        Mistake(
+            stepping(answer=lambda best, place, k, v, totals, ways: (best, place)),
+            "The places in the flattened (k, V) are right. Each has to be taken apart: `place // "
+            "V` is the sentence, `place % V` the word.",
+        ),
+        Mistake(
+            stepping(answer=lambda best, place, k, v, totals, ways: (best, place // v, place)),
+            "The sentences are right. The word is what remains of the place: `place % V`.",
+        ),
+        Mistake(
+            stepping(answer=lambda best, place, k, v, totals, ways: (best, place / v, place % v)),
+            "`/` makes fractions. The sentence is a whole number, `place // V`.",
         ),
         Mistake(
             stepping(allowed=ended(-torch.inf)),
