@@ -1,4 +1,4 @@
-"""The attention inside BERT and GPT-2, by the classes that run them, against MultiHeadAttention.
+"""The attention inside BERT, GPT-2, Llama and others, by the classes that run them, against ours.
 
 Small models with random weights, so nothing is downloaded. They make their own masks from the
 lengths; what enters and leaves each attention layer is caught on the way through.
@@ -10,9 +10,32 @@ import pytest
 import torch
 from torch import nn
 from torch.testing import assert_close
-from transformers import BertConfig, BertModel, GPT2Config, GPT2Model
+from transformers import (
+    BertConfig,
+    BertModel,
+    GPT2Config,
+    GPT2Model,
+    LlamaConfig,
+    LlamaModel,
+    MistralConfig,
+    MistralModel,
+    MptConfig,
+    MptModel,
+)
+from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
-from attnbook import MultiHeadAttention, causal_mask, combine_masks, padding_mask
+from attnbook import (
+    GroupedQueryAttention,
+    KVCache,
+    MultiHeadAttention,
+    alibi_bias,
+    apply_rotary,
+    causal_mask,
+    combine_masks,
+    padding_mask,
+    sink_mask,
+)
+from attnbook.positions import sinusoids
 from tools.common import ROOT
 
 TOLERANCE = 1e-5
@@ -178,6 +201,105 @@ def test_gpt2_matrices_left_unturned_raise_nothing_and_are_wrong(gpt2):
     x, output, _ = caught(gpt2, attention, attention, input_ids=ids())
     unturned = from_gpt2(attention, transpose=False)
     assert (unturned(x, mask=causal_mask(LENGTH))[0] - output).abs().max() > 1
+
+
+# --- Llama and what came with it ----------------------------------------------------------------
+
+H_KV, DK = 2, D // H
+
+
+def modern_sizes() -> dict:
+    sizes = {"hidden_size": D, "num_attention_heads": H, "num_key_value_heads": H_KV}
+    sizes |= {"num_hidden_layers": 2, "vocab_size": 50, "intermediate_size": 64}
+    return sizes | {"max_position_embeddings": 64, "attn_implementation": "eager"}
+
+
+@pytest.fixture
+def llama():
+    return random_model(LlamaModel(LlamaConfig(**modern_sizes())))
+
+
+def in_pairs(d_k: int) -> torch.Tensor:
+    """Where our columns stand in Llama: it turns column k with column k + Dk / 2, ours are side
+    by side."""
+    return torch.arange(d_k).view(2, -1).T.flatten()
+
+
+def from_llama(attention: nn.Module, *, reorder: bool = True) -> GroupedQueryAttention:
+    """Copy the four matrices; the rows that make queries and keys in the order of our pairs."""
+    made = GroupedQueryAttention(D, H, H_KV, rotary=True)
+    order = in_pairs(DK) if reorder else torch.arange(DK)
+    with torch.no_grad():
+        for mine, theirs in ((made.w_q, attention.q_proj), (made.w_k, attention.k_proj)):
+            mine.weight.copy_(theirs.weight.unflatten(0, (-1, DK))[:, order].flatten(0, 1))
+        made.w_v.load_state_dict(attention.v_proj.state_dict())
+        made.w_o.load_state_dict(attention.o_proj.state_dict())
+    return made
+
+
+def test_llama_turns_as_we_do_but_for_the_order_of_the_columns():
+    q, k = torch.randn(2, 3, H, LENGTH, 10, generator=torch.Generator().manual_seed(0))
+    positions = torch.arange(LENGTH) + 5
+    sin, cos = sinusoids(positions, 10).float().unflatten(-1, (-1, 2)).unbind(-1)
+    halves = (torch.cat((x, x), dim=-1)[None] for x in (cos, sin))
+    order = in_pairs(10)
+    for ours, theirs in zip((q, k), apply_rotary_pos_emb(q, k, *halves), strict=True):
+        turned = apply_rotary(ours[..., order], positions)
+        assert_close(turned, theirs[..., order], rtol=0, atol=TOLERANCE)
+        assert not torch.allclose(apply_rotary(ours, positions), theirs, atol=0.1)
+
+
+@pytest.mark.parametrize("layer", [0, 1])
+@pytest.mark.parametrize("padded", [False, True])
+def test_llama(llama, layer, padded):
+    attention = llama.layers[layer].self_attn
+    inputs = {"attention_mask": right_padded()} if padded else {}
+    entered, output, weights = caught(llama, attention, attention, input_ids=ids(), **inputs)
+    x = entered["hidden_states"]
+    assert weights.amax(-1).median() > 0.4
+    mask = combine_masks(causal_mask(LENGTH), padding_mask(LENGTHS, LENGTH) if padded else None)
+    assert_same(from_llama(attention)(x, mask=mask), (output, weights))
+    as_it_stands = from_llama(attention, reorder=False)(x, mask=mask)[0]
+    assert not torch.allclose(as_it_stands, output, atol=0.1)
+
+
+def test_llama_one_token_at_a_time(llama):
+    """Theirs reads all at once, ours the first four and then one by one, with the cache."""
+    attention = llama.layers[1].self_attn
+    entered, output, _ = caught(llama, attention, attention, input_ids=ids())
+    x, ours, cache = entered["hidden_states"], from_llama(attention), KVCache()
+    rows = [ours(x[:, :4], mask=causal_mask(4), cache=cache)[0]]
+    rows += [ours(x[:, t : t + 1], cache=cache)[0] for t in range(4, LENGTH)]
+    assert_close(torch.cat(rows, dim=1), output, rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("window", [1, 4])
+def test_the_window_of_mistral(window):
+    model = random_model(MistralModel(MistralConfig(**modern_sizes(), sliding_window=window)))
+    attention = model.layers[1].self_attn
+    entered, output, weights = caught(model, attention, attention, input_ids=ids())
+    ours = from_llama(attention)
+    x = entered["hidden_states"]
+    assert_same(ours(x, mask=sink_mask(LENGTH, window, 0)), (output, weights))
+    cache = KVCache(window)
+    for t in range(LENGTH):
+        row, _ = ours(x[:, t : t + 1], cache=cache)
+        assert_close(row, output[:, t : t + 1], rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("n_heads", [4, 6])
+def test_the_alibi_of_mpt(n_heads):
+    config = MptConfig(d_model=D, n_heads=n_heads, n_layers=2, vocab_size=50, max_seq_len=16)
+    config.attn_config.attn_impl = "torch"
+    model = random_model(MptModel(config))
+    attention = model.blocks[1].attn
+    x, output, weights = caught(model, attention, attention, input_ids=ids())
+    thirds = attention.Wqkv.weight.chunk(3)
+    four = [(weight, None) for weight in (*thirds, attention.out_proj.weight)]
+    ours = MultiHeadAttention.from_weights(n_heads, *four)
+    mask, bias = causal_mask(LENGTH), alibi_bias(n_heads, LENGTH, LENGTH)
+    assert_same(ours(x, mask=mask, bias=bias), (output, weights))
+    assert not torch.allclose(ours(x, mask=mask)[0], output, atol=0.1)
 
 
 def test_the_chapter_states_the_tolerance_that_holds_here():
