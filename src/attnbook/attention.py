@@ -11,9 +11,9 @@ from attnbook.checks import check_attention, check_float_tensor
 def softmax(x: Tensor, dim: int = -1) -> Tensor:
     """Turn scores into positive weights that sum to 1 along `dim`, safe from overflow.
 
-    Subtracting the largest score changes nothing, since it cancels in the quotient, and keeps
-    every exponent at or below 0. Where all scores are -inf there is nothing to choose from and
-    the weights are 0, not NaN.
+    PyTorch's kernel subtracts the largest score of each row, which cancels in the quotient and
+    keeps every exponent at or below 0, and it goes over the table once. Where all scores are -inf
+    there is nothing to choose from: it gives NaN, here the weights are 0.
 
     Shapes:  x any shape with a dimension `dim`, floating point
     Returns: the same shape; sums to 1 along `dim`, or to 0 where every score is -inf
@@ -25,11 +25,10 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
         raise ValueError(f"dim={dim} is out of range for x with {x.dim()} dimensions")
     if x.size(dim) == 0:
         return x.clone()
-    largest = x.detach().amax(dim, keepdim=True)
-    largest = largest.masked_fill(largest == -math.inf, 0.0)
-    exponentials = (x - largest).exp()
-    total = exponentials.sum(dim, keepdim=True)
-    return exponentials / total.masked_fill(total == 0, 1.0)
+    nothing = x.detach().amax(dim, keepdim=True) == -math.inf
+    if not nothing.any():
+        return torch.softmax(x, dim)
+    return torch.softmax(x.masked_fill(nothing, 0.0), dim).masked_fill(nothing, 0.0)
 
 
 def scaled_dot_product_attention(
@@ -57,11 +56,11 @@ def scaled_dot_product_attention(
     dtype = query.dtype
     if dtype in (torch.float16, torch.bfloat16):
         query, key, value = query.float(), key.float(), value.float()
-    scores = query @ key.mT / math.sqrt(query.size(-1))  # (..., Lq, Lk)
+    scores = query / math.sqrt(query.size(-1)) @ key.mT  # (..., Lq, Lk)
     if bias is not None:
-        scores = scores + bias.to(scores.dtype)
+        scores += bias.to(scores.dtype)
     if mask is not None:
-        scores = scores.masked_fill(~mask, -math.inf)
+        scores.masked_fill_(~mask, -math.inf)
     weights = softmax(scores, dim=-1)
     output = weights @ value  # (..., Lq, Dv)
     return output.to(dtype), weights.to(dtype)

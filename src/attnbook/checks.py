@@ -5,6 +5,8 @@ keys, not a message from inside a matrix product. What is no tensor is a TypeErr
 does not fit is a ValueError.
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -28,6 +30,14 @@ def check_size(name: str, size: int, *, at_least: int = 1) -> None:
         raise TypeError(f"{name} must be an int, got {type(size).__name__}")
     if size < at_least:
         raise ValueError(f"{name}={size}: it must be at least {at_least}")
+
+
+def check_positions(name: str, positions: Sequence[int], length: int) -> None:
+    """Demand whole numbers from 0 to length − 1."""
+    for position in positions:
+        check_size(f"one of {name}", position, at_least=0)
+        if position >= length:
+            raise ValueError(f"{name} has {position}, but the last position is {length - 1}")
 
 
 def check_heads(d_model: int, n_heads: int) -> None:
@@ -80,13 +90,31 @@ def check_attention(
         raise ValueError(
             f"key has {rows(key.size(-2))} but value has {value.size(-2)}: each key needs one value"
         )
-    scores = (*leading(query=query, key=key, value=value), query.size(-2), key.size(-2))
+    leading(query=query, key=key, value=value)
+    scores = (*leading(query=query, key=key), query.size(-2), key.size(-2))
     if mask is not None:
         check_mask(mask)
         check_fits("mask", mask, scores, query)
     if bias is not None:
         check_float_tensor("bias", bias)
         check_fits("bias", bias, scores, query)
+
+
+def check_one_sequence(query: Tensor, key: Tensor, rule: str) -> None:
+    """Demand as many queries as keys where the rule compares their positions."""
+    if query.size(-2) != key.size(-2):
+        raise ValueError(
+            f"query has {rows(query.size(-2))} and key has {key.size(-2)}: "
+            f"{rule} compares positions of one sequence"
+        )
+
+
+def check_causal(causal: bool, query: Tensor, key: Tensor, mask: Tensor | None) -> None:
+    """Demand one sequence, and no mask besides, where position i may look at 0 … i."""
+    if causal:
+        check_one_sequence(query, key, "causal=True")
+    if causal and mask is not None:
+        raise ValueError("causal=True and a mask were given: combine_masks makes one of them")
 
 
 def check_mask(mask: Tensor) -> None:

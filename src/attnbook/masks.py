@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from attnbook.checks import check_mask, check_size
+from attnbook.checks import check_mask, check_positions, check_size
 
 
 def causal_mask(length: int) -> Tensor:
@@ -76,3 +76,63 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
     except RuntimeError:
         raise ValueError(f"masks of shapes {listed} do not broadcast") from None
     return functools.reduce(torch.logical_and, given) if given else None
+
+
+def sliding_window_mask(length: int, window: int) -> Tensor:
+    """Let each position look at itself and at most `window` places to the left and to the right.
+
+    Returns: (length, length) boolean, True where |i - j| <= window
+    Raises:  TypeError, ValueError if a size is no int of at least 0
+    Source:  Beltagy et al. 2020 (Longformer), §3.1; S3 §4.1
+    """
+    check_size("length", length, at_least=0)
+    check_size("window", window, at_least=0)
+    position = torch.arange(length)
+    return (position[:, None] - position).abs() <= window
+
+
+def block_mask(length: int, block: int) -> Tensor:
+    """Cut the sequence into blocks, and let each position look at its own block only.
+
+    Returns: (length, length) boolean, True where i and j lie in one block of `block` positions
+    Raises:  TypeError, ValueError if length is no int of at least 0, or block of at least 1
+    Source:  S3 §4.1
+    """
+    check_size("length", length, at_least=0)
+    check_size("block", block)
+    number = torch.arange(length) // block
+    return number[:, None] == number
+
+
+def longformer_mask(length: int, window: int, global_tokens: Sequence[int]) -> Tensor:
+    """A sliding window, and some positions that look at all and at which all look.
+
+    Returns: (length, length) boolean
+    Raises:  TypeError, ValueError if a size does not fit or a global token lies outside
+    Source:  Beltagy et al. 2020 (Longformer), §3.1; S3 §4.1
+    """
+    mask = sliding_window_mask(length, window)
+    check_positions("global_tokens", global_tokens, length)
+    for token in global_tokens:
+        mask[token, :] = True
+        mask[:, token] = True
+    return mask
+
+
+def bigbird_mask(length: int, window: int, n_global: int, n_random: int, seed: int) -> Tensor:
+    """A sliding window, the first n_global positions global, and n_random looks by lot per row.
+
+    The lots may fall on what is permitted already, so a row gains at most n_random looks.
+
+    Returns: (length, length) boolean; the same seed gives the same mask on every machine
+    Raises:  TypeError, ValueError if a size is no int of at least 0, or too large for the length
+    Source:  Zaheer et al. 2020 (BigBird), §2; S3 §4.1
+    """
+    for name, count in (("n_global", n_global), ("n_random", n_random)):
+        check_size(name, count, at_least=0)
+        if count > length:
+            raise ValueError(f"{name}={count}, but there are only {length} positions")
+    mask = longformer_mask(length, window, range(n_global))
+    lots = torch.rand(length, length, generator=torch.Generator().manual_seed(seed))
+    chosen = lots.argsort(dim=-1, stable=True)[:, :n_random]  # (length, n_random)
+    return mask.scatter(-1, chosen, value=True)

@@ -4,6 +4,7 @@ A figure stands in EXAMPLES, which holds it to what all figures promise, and has
 for what it alone shows.
 """
 
+import base64
 import itertools
 import math
 
@@ -55,12 +56,18 @@ EXAMPLES = {
     "positions": (figures.plot_positions, sinusoidal_encoding(12, 8), NONE),
     "lines": (lambda x: figures.plot_lines(range(5), FIVE | {"b": x}, "x", "y"), STEPS, NONE),
     "four": (lambda x: figures.plot_lines(STEPS + 1, FOUR | {"a": x}, "", "", "x"), STEPS, NONE),
+    "times": (
+        lambda x: figures.plot_times([1, 2, 4, 8, 16], {"a": x + 0.1}, "x", "y"),
+        STEPS,
+        NONE,
+    ),
     "distance": (lambda x: figures.plot_by_distance(range(-2, 3), {"a": x}, "y"), STEPS, NONE),
     "position": (lambda x: figures.plot_by_position(range(5), {"a": x}, "y", 3), STEPS, NONE),
     "reach": (lambda x: figures.plot_reach({"a": x, "b": STEPS}, "", ""), STEPS + 0.1, NONE),
     "scores": (lambda x: figures.plot_softmax_row(x, MAP[0, :3], WORDS), SCORES, {"weights"}),
     "temperatures": (lambda x: figures.plot_temperatures(x, KEYS, [1, 3, 9]), MAP, {"weights"}),
     "softmax": (lambda x: figures.plot_softmax_steps(x, WORDS), SCORES, {"weights"}),
+    "online": (lambda x: figures.plot_online_softmax(x, WORDS), SCORES, NONE),
     "layers": (lambda x: figures.plot_layers(LONG[: int(x) - 3], "first"), N, NONE),
     "chain": (lambda x: figures.plot_chain_and_fan(int(x)), N, NONE),
     "arrows": (lambda x: figures.plot_arrows(QUERY, x, WORDS), KEY, MATCH),
@@ -87,6 +94,7 @@ def drawn(monkeypatch):
     """The figures that were drawn, caught before they become SVG."""
     seen = []
     monkeypatch.setattr(canvas, "svg", lambda figure: seen.append(figure) or "<svg/>")
+    monkeypatch.setattr(canvas, "png", lambda figure: seen.append(figure) or "")
     monkeypatch.setattr(canvas, "display", lambda picture, raw: None)
     return seen
 
@@ -266,6 +274,30 @@ def test_the_steps_of_a_softmax_end_in_its_weights(drawn):
     widths = [[width for *_, width, _ in boxes(axes)] for axes in drawn[0].axes]
     steps = SCORES, SCORES.exp(), SCORES.softmax(0)
     assert widths == [pytest.approx(step.tolist(), abs=1e-5) for step in steps]
+
+
+def test_a_softmax_of_one_key_after_the_other_shrinks_what_it_had(drawn):
+    scores = torch.tensor([0.5, -1.0, 2.0, 1.0])
+    figures.plot_online_softmax(scores, KEYS)
+    widths = [[width for *_, width, _ in boxes(axes)] for axes in drawn[0].axes]
+    for seen in range(1, 5):
+        assert widths[seen - 1] == pytest.approx(
+            (scores[:seen] - scores[:seen].max()).exp().tolist()
+        )
+    assert [axes.get_title() for axes in drawn[0].axes] == [
+        f"largest\n{largest}" for largest in ("0.50", "0.50", "2.00", "2.00")
+    ]
+    total = (scores - 2).exp().sum()
+    assert drawn[0].axes[-1].get_xlabel() == f"sum\n{total:.2f}"
+
+
+def test_what_was_timed_is_no_svg(monkeypatch):
+    shown = []
+    monkeypatch.setattr(canvas, "display", lambda picture, raw: shown.append(picture))
+    figures.plot_times([1, 2, 4], {"a": [1, 2, 3]}, "x", "y")
+    (picture,) = shown
+    assert picture.keys() == {"image/png", "text/plain"}
+    assert base64.b64decode(picture["image/png"]).startswith(b"\x89PNG")
 
 
 def test_in_attention_a_row_gets_from_all_before_it_and_in_the_network_from_itself(drawn):

@@ -170,6 +170,15 @@ def test_gradients_are_right():
     assert torch.autograd.gradcheck(lambda q, k, v: attention(q, k, v, mask), tensors)
 
 
+def test_gradients_of_gradients_are_right():
+    tensors = [x.requires_grad_() for x in draw(B)]
+    mask = some_mask()
+    mask[1] = False
+    bias = torch.randn(LQ, LK, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    tensors.append(bias.requires_grad_())
+    assert torch.autograd.gradgradcheck(lambda q, k, v, b: attention(q, k, v, mask, b), tensors)
+
+
 def test_no_argument_is_written_to():
     query, key, value = draw(B)
     mask, bias = some_mask(), torch.ones(LQ, LK, dtype=torch.float64)
@@ -215,6 +224,19 @@ def test_a_query_that_may_look_at_nothing_gets_zeros_and_finite_gradients():
         assert x.grad.isfinite().all()
     assert query.grad[:, 3].eq(0).all()
     assert query.grad[:, :3].ne(0).any()
+
+
+def test_a_bias_of_minus_infinity_can_forbid_a_whole_row_too():
+    query, key, value = (x.requires_grad_() for x in draw(B))
+    bias = torch.zeros(LQ, LK, dtype=torch.float64)
+    bias[3] = -math.inf
+    bias.requires_grad_()
+    output, weights = attention(query, key, value, bias=bias)
+    assert weights[:, 3].eq(0).all()
+    output.square().sum().backward()
+    for x in (query, key, value, bias):
+        assert x.grad.isfinite().all()
+    assert bias.grad[3].eq(0).all()
 
 
 @pytest.mark.parametrize(
@@ -276,6 +298,11 @@ BAD = [
         ValueError,
         (Q, K, V, torch.ones(LQ, LK).bool().to("meta")),
         "mask is on meta but query is on",
+    ),
+    (
+        ValueError,
+        (Q, K, V.expand(2, -1, -1), torch.ones(2, LQ, LK).bool()),
+        r"mask of shape \(2, 5, 7\) does not broadcast to the scores \(..., Lq, Lk\) = \(5, 7\)",
     ),
     (ValueError, (Q, K, V, None, torch.ones(LQ, LK).bool()), "bias has dtype torch.bool: it must"),
     (ValueError, (Q, K, V, None, torch.ones(LQ, 2)), r"bias of shape \(5, 2\) does not broadcast"),

@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.testing import assert_close
 
-from attnbook import MultiHeadAttention, causal_mask, combine_masks, padding_mask
+from attnbook import (
+    MultiHeadAttention,
+    bigbird_mask,
+    block_mask,
+    causal_mask,
+    combine_masks,
+    longformer_mask,
+    padding_mask,
+    sliding_window_mask,
+)
 from attnbook import scaled_dot_product_attention as attention
 from attnbook.sentence import life_is_short
 
@@ -246,5 +255,77 @@ BAD = [
 
 @pytest.mark.parametrize(("error", "call", "message"), BAD)
 def test_bad_input_is_named(error, call, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+# --- patterns for long sequences -------------------------------------------------------------
+
+
+@given(st.integers(0, 12), st.integers(0, 14))
+def test_a_window_is_so_many_places_to_either_side(length, window):
+    mask = sliding_window_mask(length, window)
+    assert mask.dtype == torch.bool
+    assert mask.shape == (length, length)
+    for i, j in itertools.product(range(length), repeat=2):
+        assert mask[i, j].item() == (i - window <= j <= i + window)
+
+
+@given(st.integers(0, 12), st.integers(1, 14))
+def test_blocks_do_not_overlap_and_cover_all(length, block):
+    mask = block_mask(length, block)
+    assert mask.shape == (length, length)
+    for i, j in itertools.product(range(length), repeat=2):
+        assert mask[i, j].item() == (i // block == j // block)
+
+
+@given(st.integers(0, 4), st.sets(st.integers(0, 9)))
+def test_a_global_token_sees_all_and_is_seen_by_all(window, chosen):
+    mask = longformer_mask(10, window, sorted(chosen))
+    for i, j in itertools.product(range(10), repeat=2):
+        assert mask[i, j].item() == (abs(i - j) <= window or i in chosen or j in chosen)
+
+
+@given(st.integers(0, 3), st.integers(0, 4), st.integers(0, 5), st.integers(0, 10**6))
+def test_bigbird_is_window_global_and_lots(window, n_global, n_random, seed):
+    mask = bigbird_mask(12, window, n_global, n_random, seed)
+    regular = longformer_mask(12, window, range(n_global))
+    assert (mask | regular).equal(mask)
+    assert ((mask & ~regular).sum(-1) <= n_random).all()
+    assert mask.equal(bigbird_mask(12, window, n_global, n_random, seed))
+
+
+def test_bigbirds_lots_are_so_many_and_differ_by_row_and_seed():
+    mask = bigbird_mask(200, 0, 0, 5, seed=1) & ~torch.eye(200, dtype=torch.bool)
+    assert mask.sum(-1).min() >= 4
+    assert not mask[0].equal(mask[1])
+    assert not mask.equal(bigbird_mask(200, 0, 0, 5, seed=2))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: sliding_window_mask(5, -1), ValueError, "window=-1: it must be at least 0"),
+        (lambda: sliding_window_mask(5.0, 1), TypeError, "length must be an int, got float"),
+        (lambda: block_mask(5, 0), ValueError, "block=0: it must be at least 1"),
+        (
+            lambda: longformer_mask(5, 1, [0, 5]),
+            ValueError,
+            "global_tokens has 5, but the last position is 4",
+        ),
+        (lambda: longformer_mask(5, 1, [-1]), ValueError, "one of global_tokens=-1: it must be at"),
+        (
+            lambda: bigbird_mask(5, 1, 6, 0, 0),
+            ValueError,
+            "n_global=6, but there are only 5 positions",
+        ),
+        (
+            lambda: bigbird_mask(5, 1, 0, 6, 0),
+            ValueError,
+            "n_random=6, but there are only 5 positions",
+        ),
+    ],
+)
+def test_bad_patterns_are_named(call, error, message):
     with pytest.raises(error, match=message):
         call()

@@ -17,7 +17,13 @@ from attnbook.figures.canvas import (
 )
 from attnbook.figures.maps import WEIGHTS, signed
 
-__all__ = ["plot_shares", "plot_softmax_row", "plot_softmax_steps", "plot_temperatures"]
+__all__ = [
+    "plot_online_softmax",
+    "plot_shares",
+    "plot_softmax_row",
+    "plot_softmax_steps",
+    "plot_temperatures",
+]
 
 
 def plot_softmax_row(scores: Tensor, weights: Tensor, labels: Sequence[str]) -> None:
@@ -58,6 +64,31 @@ def plot_softmax_steps(scores: Tensor, labels: Sequence[str]) -> None:
             axes.set_title(name, color=text_colour(role), fontsize=9.5)
             axes.set_xticks([])
             axes.margins(x=0.32)
+            _label_rows(axes, labels)
+
+
+def plot_online_softmax(scores: Tensor, labels: Sequence[str]) -> None:
+    """Draw a softmax that meets its keys one by one: a panel each, with the keys so far.
+
+    A bar is e to the score less the largest score so far. Where a new one is the largest, all
+    bars before it shrink, and so does their sum.
+
+    Shapes:  scores (Lk,), tensor or NumPy array; labels Lk
+    Raises:  ValueError if the lengths differ
+    """
+    s = numbers("scores", scores, len(labels))
+    with canvas(6.9, 0.2 * len(labels) + 0.8) as figure:
+        for seen, axes in enumerate(side_by_side(figure, len(labels)), start=1):
+            largest = s[:seen].max()
+            powers = (s[:seen] - largest).exp().tolist()
+            draw_bars(axes, powers, None, [f"{power:.2f}" for power in powers])
+            is_new = bool(s[seen - 1] == largest)
+            axes.set_title(
+                f"largest\n{largest:.2f}", fontsize=8.5, weight="bold" if is_new else None
+            )
+            axes.set_xlabel(f"sum\n{sum(powers):.2f}", fontsize=8.5)
+            axes.set_xticks([])
+            axes.set_xlim(0, 1.75)
             _label_rows(axes, labels)
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from attnbook.colours import CURVES, GRID, RULE, SHADE
 from attnbook.figures.canvas import canvas, numbers
 
-__all__ = ["plot_by_distance", "plot_by_position", "plot_lines", "plot_reach"]
+__all__ = ["plot_by_distance", "plot_by_position", "plot_lines", "plot_reach", "plot_times"]
 
 Curves = Mapping[str, Sequence[float] | Tensor]
 
@@ -28,14 +28,17 @@ def plot_lines(x: Sequence[float], series: Curves, xlabel: str, ylabel: str, log
     Raises:  ValueError if there are too many curves or a length differs from x
     """
     with canvas(*SIZE) as figure:
-        axes = figure.subplots()
-        draw_curves(axes, x, series, xlabel, ylabel, markers="os^Dv")
-        for letter in log:
-            axes.set(**{f"{letter}scale": "log"})
-        if "x" in log:
-            axes.set_xticks(x, [f"{v:g}" for v in x])
-            axes.minorticks_off()
-        _name_above(axes)
+        _draw_lines(figure.subplots(), x, series, xlabel, ylabel, log)
+
+
+def plot_times(x: Sequence[float], seconds: Curves, xlabel: str, ylabel: str) -> None:
+    """Draw up to five named curves of what was timed here, both axes logarithmic, as PNG.
+
+    Shapes:  x (N,), each series (N,)
+    Raises:  ValueError if there are too many curves or a length differs from x
+    """
+    with canvas(*SIZE, measured=True) as figure:
+        _draw_lines(figure.subplots(), x, seconds, xlabel, ylabel, log="xy")
 
 
 def plot_by_distance(distances: Sequence[int], series: Curves, ylabel: str) -> None:
@@ -99,6 +102,18 @@ def draw_curves(
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
     axes.grid(axis="y", color=GRID, linewidth=0.6)
+
+
+def _draw_lines(
+    axes: Axes, x: Sequence[float], series: Curves, xlabel: str, ylabel: str, log: str
+) -> None:
+    draw_curves(axes, x, series, xlabel, ylabel, markers="os^Dv")
+    for letter in log:
+        axes.set(**{f"{letter}scale": "log"})
+    if "x" in log:
+        axes.set_xticks(x, [f"{v:g}" for v in x])
+        axes.minorticks_off()
+    _name_above(axes)
 
 
 def _above(name: str, curve: Sequence[float] | Tensor) -> Tensor:

@@ -1,0 +1,125 @@
+"""Exact attention chunk by chunk: the table of scores is never there, forward or backward.
+
+A softmax can be made of keys that come one after the other, if each query keeps the largest score
+so far, the sum of the exponentials below it, and their mixture of values.
+"""
+
+import math
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from attnbook.checks import check_attention, check_causal, check_size, leading
+
+
+def pieces(length: int, size: int) -> Iterator[slice]:
+    """Cut 0 … length − 1 into neighbours of `size`, the last maybe shorter; at least one piece."""
+    return (slice(at, min(at + size, length)) for at in range(0, max(length, 1), size))
+
+
+def part(table: Tensor, rows: slice, keys: slice) -> Tensor:
+    """A piece of a mask or bias (..., Lq or 1, Lk or 1); an axis of length 1 serves all pieces."""
+    table = torch.atleast_2d(table)
+    table = table[..., rows, :] if table.size(-2) > 1 else table
+    return table[..., keys] if table.size(-1) > 1 else table
+
+
+def chunked_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    bias: Tensor | None = None,
+    *,
+    chunk: int = 256,
+    causal: bool = False,
+) -> tuple[Tensor, None]:
+    """`scaled_dot_product_attention` by online softmax, `chunk` queries and keys at a time.
+
+    Where a larger score comes, sum and mixture shrink by the same factor. The backward pass
+    computes the scores again, so memory grows with Lq + Lk, there too. Chunks that a mask hides as
+    a whole are skipped; `causal=True` is the causal mask without its table. Only first derivatives.
+
+    Shapes:  as in `scaled_dot_product_attention`
+    Returns: output (..., Lq, Dv), None
+    Raises:  as there; ValueError if chunk < 1, or if causal and a mask is given or Lq != Lk
+    Source:  Milakov and Gimelshein 2018; Rabe and Staats 2021; Dao et al. 2022
+    """
+    check_attention(query, key, value, mask, bias)
+    check_causal(causal, query, key, mask)
+    check_size("chunk", chunk)
+    lead = leading(query=query, key=key, value=value)
+    wide = torch.promote_types(query.dtype, torch.float32)
+    q, k, v = (x.to(wide).expand(*lead, *x.shape[-2:]) for x in (query, key, value))
+    return _Chunked.apply(q, k, v, mask, bias, chunk, causal).to(query.dtype), None
+
+
+class _Chunked(Function):
+    """What is kept for the backward pass is the output, and for each query one number."""
+
+    @staticmethod
+    def forward(ctx, query, key, value, mask, bias, chunk, causal):  # type: ignore[no-untyped-def]
+        output = query.new_empty(*query.shape[:-1], value.size(-1))
+        level = query.new_empty(*query.shape[:-1], 1)
+        for i in pieces(query.size(-2), chunk):
+            largest = torch.full_like(level[..., i, :], torch.finfo(query.dtype).min)
+            total, mixed = torch.zeros_like(largest), torch.zeros_like(output[..., i, :])
+            for j in pieces(key.size(-2), chunk):
+                scores = _scores(query, key, mask, bias, causal, i, j)
+                if scores is None:
+                    continue
+                before, largest = largest, largest.maximum(scores.amax(-1, keepdim=True))
+                shrink = (before - largest).exp()
+                powers = scores.sub_(largest).exp_()
+                total = total * shrink + powers.sum(-1, keepdim=True)
+                mixed = mixed * shrink + powers @ value[..., j, :]
+            total = total.clamp(min=1.0)  # the largest adds 1; without any score, 0 / 1
+            output[..., i, :] = mixed / total
+            level[..., i, :] = largest + total.log()
+        ctx.save_for_backward(query, key, value, mask, bias, output, level)
+        ctx.chunk, ctx.causal = chunk, causal
+        return output
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, d_output):  # type: ignore[no-untyped-def]
+        query, key, value, mask, bias, output, level = ctx.saved_tensors
+        d_query, d_key, d_value = (torch.zeros_like(x) for x in (query, key, value))
+        d_bias = torch.zeros_like(torch.atleast_2d(bias)) if ctx.needs_input_grad[4] else None
+        for i in pieces(query.size(-2), ctx.chunk):
+            d_out = d_output[..., i, :]
+            mean = (d_out * output[..., i, :]).sum(-1, keepdim=True)
+            for j in pieces(key.size(-2), ctx.chunk):
+                scores = _scores(query, key, mask, bias, ctx.causal, i, j)
+                if scores is None:
+                    continue
+                w = scores.sub_(level[..., i, :]).exp_()  # the weights, computed again
+                d_scores = (d_out @ value[..., j, :].mT).sub_(mean).mul_(w)
+                if d_bias is not None:
+                    piece = part(d_bias, i, j)
+                    piece += d_scores.sum_to_size(piece.shape)
+                d_value[..., j, :] += w.mT @ d_out
+                d_scores /= math.sqrt(query.size(-1))
+                d_query[..., i, :] += d_scores @ key[..., j, :]
+                d_key[..., j, :] += d_scores.mT @ query[..., i, :]
+        d_bias = None if d_bias is None else d_bias.view_as(bias)
+        return d_query, d_key, d_value, None, d_bias, None, None
+
+
+def _scores(  # type: ignore[no-untyped-def]
+    query, key, mask, bias, causal, i, j
+) -> Tensor | None:
+    """The scores of some queries and some keys, or None if no query of them may look at a key."""
+    allowed = None if mask is None else part(mask, i, j)
+    if causal:
+        position = torch.arange(key.size(-2), device=key.device)
+        allowed = position[i, None] >= position[j]
+    if j.start == j.stop or (allowed is not None and not allowed.any()):
+        return None
+    scores = query[..., i, :] / math.sqrt(query.size(-1)) @ key[..., j, :].mT
+    if bias is not None:
+        scores += part(bias, i, j).to(scores.dtype)
+    return scores if allowed is None else scores.masked_fill_(~allowed, -math.inf)

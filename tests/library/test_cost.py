@@ -1,0 +1,60 @@
+"""What is counted: multiplications of matrix products, and the memory of what was made."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from attnbook.cost import cost
+
+A, B = torch.ones(2, 3, 5), torch.ones(2, 5, 7)
+
+
+def test_the_multiplications_of_products_are_counted_and_nothing_else():
+    assert cost(lambda: A @ B).multiplications == 2 * 3 * 5 * 7
+    assert cost(lambda: A[0] @ B[0]).multiplications == 3 * 5 * 7
+    assert (
+        cost(lambda: torch.nn.functional.linear(A[0], B[0].T.contiguous())).multiplications == 105
+    )
+    assert cost(lambda: (A * A).exp() + 1).multiplications == 0
+
+
+def test_a_product_that_is_written_into_a_given_tensor_counts_as_much():
+    there = torch.empty(2, 3, 7)
+    found = cost(lambda: torch.matmul(A, B, out=there))
+    assert found == (2 * 3 * 5 * 7, 0)
+
+
+def test_a_backward_pass_is_counted_too():
+    x, y = A.clone().requires_grad_(), B.clone().requires_grad_()
+    assert cost(lambda: (x @ y).sum().backward()).multiplications == 3 * 2 * 3 * 5 * 7
+
+
+@pytest.mark.parametrize("d_v", [4, 6])
+def test_pytorchs_kernel_counts_as_its_two_products(d_v):
+    query, key, value = torch.ones(2, 3, 8, 4), torch.ones(2, 3, 9, 4), torch.ones(2, 3, 9, d_v)
+    found = cost(lambda: F.scaled_dot_product_attention(query, key, value))
+    assert found.multiplications == 2 * 3 * 8 * 9 * (4 + d_v)
+
+
+def test_memory_is_that_of_the_highest_moment():
+    x = torch.ones(1000)  # 4,000 bytes, which were there before
+
+    def three_in_a_row():
+        y = x + 1
+        y = y + 1
+        return y + 1
+
+    def three_at_once():
+        return [x + 1, x + 2, x + 3]
+
+    assert cost(three_in_a_row).megabytes == pytest.approx(0.008)
+    assert cost(three_at_once).megabytes == pytest.approx(0.012)
+    assert cost(lambda: x[:500].view(2, 250)).megabytes == 0
+    assert cost(lambda: x.add_(1)).megabytes == 0
+
+
+def test_what_is_kept_for_a_backward_pass_counts():
+    x = torch.ones(1000, requires_grad=True)
+    with torch.no_grad():
+        assert cost(lambda: x.exp().exp().exp().exp()).megabytes == pytest.approx(0.008)
+    assert cost(lambda: x.exp().exp().exp().exp()).megabytes == pytest.approx(0.016)

@@ -1,0 +1,432 @@
+"""Attention that costs less: the exact forms agree with the plain one, the linear one with itself.
+
+Also here: what is in `chunked` and `blocked`, since all of them answer to the same tests.
+"""
+
+import math
+from functools import partial
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.testing import assert_close
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from attnbook import (
+    MultiHeadAttention,
+    blocked_attention,
+    causal_mask,
+    chunked_attention,
+    combine_masks,
+    fused_attention,
+    linear_attention,
+    padding_mask,
+    scaled_dot_product_attention,
+    sliding_window_mask,
+    window_attention,
+)
+from attnbook import blocked as blocked_module
+
+B, H, LQ, LK, DK, DV = 2, 3, 13, 17, 4, 6
+LEADINGS = [(), (B,), (B, H), (2, 1, 4, 3)]
+EXACT = {
+    "fused": fused_attention,
+    "chunked": partial(chunked_attention, chunk=5),
+    "chunked in one": chunked_attention,
+    "blocked": blocked_attention,
+}
+exact = pytest.mark.parametrize("attend", EXACT.values(), ids=EXACT)
+NEARLY = {"rtol": 0, "atol": 1e-12}
+
+
+def draw(*leading: int, lq: int = LQ, lk: int = LK, seed: int = 0, dtype=torch.float64) -> tuple:
+    generator = torch.Generator().manual_seed(seed)
+    return tuple(
+        torch.randn(*leading, *size, generator=generator, dtype=dtype)
+        for size in ((lq, DK), (lk, DK), (lk, DV))
+    )
+
+
+def some_mask(*leading: int, seed: int = 1) -> torch.Tensor:
+    """A random mask with an empty row, and a corner that hides whole chunks."""
+    mask = torch.rand(*leading, LQ, LK, generator=torch.Generator().manual_seed(seed)) > 0.5
+    mask[..., 2] = True
+    mask[..., 5:10, 10:15] = False
+    mask[..., 3, :] = False
+    return mask
+
+
+def some_bias(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+
+
+@pytest.fixture(autouse=True)
+def small_tables(monkeypatch):
+    """Let the row blocks be as small as the tensors here: eight rows of one head."""
+    monkeypatch.setattr(blocked_module, "TABLE", 8 * LK)
+
+
+# --- the exact ones, against the plain one ---------------------------------------------------
+
+
+@exact
+@pytest.mark.parametrize("leading", LEADINGS)
+@pytest.mark.parametrize("table", ["none", "mask", "mask each", "keys", "bias", "both"])
+def test_exact_forms_agree(attend, leading, table):
+    qkv = draw(*leading)
+    mask, bias = {
+        "none": (None, None),
+        "mask": (some_mask(), None),
+        "mask each": (some_mask(*leading), None),
+        "keys": (torch.arange(LK) < 11, None),
+        "bias": (None, some_bias(*leading[-1:], LQ, LK)),
+        "both": (some_mask(*leading), some_bias(1, LK)),
+    }[table]
+    output, weights = attend(*qkv, mask, bias)
+    expected, expected_weights = scaled_dot_product_attention(*qkv, mask, bias)
+    assert_close(output, expected, **NEARLY)
+    if attend is blocked_attention:
+        assert_close(weights, expected_weights, **NEARLY)
+    else:
+        assert weights is None
+
+
+@exact
+@pytest.mark.parametrize("biased", [False, True])
+def test_gradients_agree(attend, biased):
+    tensors = [x.requires_grad_() for x in (*draw(B, H), some_bias(H, LQ, LK))]
+    tensors = tensors if biased else tensors[:3]
+    mask, toward = some_mask(B, 1), some_bias(B, H, LQ, DV)
+
+    def gradients(attend):
+        q, k, v, *bias = tensors
+        return torch.autograd.grad(attend(q, k, v, mask, *bias)[0], tensors, toward)
+
+    for mine, expected in zip(
+        gradients(attend), gradients(scaled_dot_product_attention), strict=True
+    ):
+        assert mine.isfinite().all()
+        assert_close(mine, expected, **NEARLY)
+
+
+def test_gradients_flow_through_the_weights_of_blocks_too():
+    qkv = [x.requires_grad_() for x in draw(B)]
+    toward = some_bias(B, LQ, LK)
+    for both in (False, True):
+        found = []
+        for attend in (blocked_attention, scaled_dot_product_attention):
+            output, weights = attend(*qkv, some_mask())
+            total = (weights * toward).sum() + (output.square().sum() if both else 0)
+            found.append(torch.autograd.grad(total, qkv, allow_unused=True))
+        for mine, expected in zip(*found, strict=True):
+            assert_close(mine, torch.zeros_like(mine) if expected is None else expected, **NEARLY)
+
+
+@exact
+def test_empty_rows_are_zero_and_their_gradients_finite(attend):
+    for mask, bias in (
+        (some_mask(), None),
+        (None, some_bias(LQ, LK).masked_fill(~some_mask(), -math.inf)),
+        (torch.zeros(LQ, LK, dtype=torch.bool), None),
+    ):
+        qkv = [x.requires_grad_() for x in draw(B)]
+        output, _ = attend(*qkv, mask, bias)
+        assert output[:, 3].eq(0).all()
+        output.square().sum().backward()
+        assert all(x.grad.isfinite().all() for x in qkv)
+
+
+@exact
+def test_scores_beyond_exp_do_not_overflow(attend):
+    query, key, value = draw(B)
+    expected = scaled_dot_product_attention(1e3 * query, key, value)[0]
+    assert_close(attend(1e3 * query, key, value)[0], expected, **NEARLY)
+    shifted = some_bias(LQ, 1) * 1e4
+    assert_close(attend(query, key, value, None, shifted)[0], attend(query, key, value)[0])
+
+
+@exact
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_rounded_once(attend, dtype):
+    query, key, value = (30 * x for x in draw(B, H, dtype=torch.float32))
+    query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
+    output, _ = attend(query, key, value, some_mask())
+    assert output.dtype == dtype
+    expected = scaled_dot_product_attention(query, key, value, some_mask())[0]
+    assert_close(output, expected, rtol=2e-2, atol=2e-2)
+
+
+@exact
+@pytest.mark.parametrize(
+    ("leading", "lq", "lk"), [((0,), LQ, LK), ((B,), 0, LK), ((B,), LQ, 0), ((), 1, 1)]
+)
+def test_empty_and_single(attend, leading, lq, lk):
+    query, key, value = draw(*leading, lq=lq, lk=lk)
+    output, _ = attend(query, key, value)
+    assert_close(output, scaled_dot_product_attention(query, key, value)[0])
+    mask = torch.ones(lq, lk, dtype=torch.bool)
+    assert_close(attend(query, key, value, mask)[0], output)
+
+
+@exact
+def test_leading_dimensions_broadcast(attend):
+    query, key, value = (x.requires_grad_() for x in draw(B, H))
+    few = key[:, :1], value[:, :1]
+    expected = scaled_dot_product_attention(query, *few)[0]
+    output = attend(query, *few)[0]
+    assert_close(output, expected, **NEARLY)
+    toward = torch.ones_like(output)
+    for mine, other in zip(
+        torch.autograd.grad(output, (query, key, value), toward),
+        torch.autograd.grad(expected, (query, key, value), toward),
+        strict=True,
+    ):
+        assert_close(mine, other, **NEARLY)
+
+
+@exact
+def test_no_argument_is_written_to_and_strides_do_not_matter(attend):
+    tensors = (*(x.mT.contiguous().mT for x in draw(B)), some_mask(), some_bias(LQ, LK))
+    before = [x.clone() for x in tensors]
+    output, _ = attend(*tensors)
+    assert_close(output, attend(*draw(B), *tensors[3:])[0], **NEARLY)
+    for x, old in zip(tensors, before, strict=True):
+        assert x.equal(old)
+
+
+@exact
+def test_attend_swaps_it_into_a_layer(attend):
+    torch.manual_seed(0)
+    layer = MultiHeadAttention(12, H).double()
+    other = MultiHeadAttention(12, H, attend=attend).double()
+    other.load_state_dict(layer.state_dict())
+    x = some_bias(B, 5, 12)
+    mask = combine_masks(causal_mask(5), padding_mask([5, 3], 5))
+    assert_close(other(x, mask=mask)[0], layer(x, mask=mask)[0], **NEARLY)
+
+
+@pytest.mark.parametrize("attend", [fused_attention, partial(chunked_attention, chunk=5)])
+@pytest.mark.parametrize("biased", [False, True])
+def test_causal_is_the_causal_mask(attend, biased):
+    qkv = draw(B, H, lq=LK)
+    bias = some_bias(H, LK, LK) if biased else None
+    expected = scaled_dot_product_attention(*qkv, causal_mask(LK), bias)[0]
+    assert_close(attend(*qkv, None, bias, causal=True)[0], expected, **NEARLY)
+    assert_close(attend(*qkv, causal_mask(LK), bias)[0], expected, **NEARLY)
+
+
+def test_a_mask_of_one_row_is_not_taken_for_a_triangle():
+    qkv = draw(B, lq=1)
+    everything = torch.ones(1, 1, dtype=torch.bool)
+    assert_close(fused_attention(*qkv, everything)[0], fused_attention(*qkv)[0], **NEARLY)
+
+
+# --- the window ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("window", [0, 3, 70, 500])
+@pytest.mark.parametrize("table", ["none", "keys", "mask", "bias"])
+def test_the_band_is_the_masked_dense_form(window, table):
+    length = 150
+    qkv = [x.requires_grad_() for x in draw(B, H, lq=length, lk=length)]
+    generator = torch.Generator().manual_seed(3)
+    mask, bias = {
+        "none": (None, None),
+        "keys": (padding_mask([150, 90], length)[:, None], None),
+        "mask": (torch.rand(length, length, generator=generator) > 0.5, None),
+        "bias": (None, some_bias(H, length, length)),
+    }[table]
+    both = combine_masks(None if mask is None else mask, sliding_window_mask(length, window))
+    output, weights = window_attention(*qkv, mask, bias, window=window)
+    expected = scaled_dot_product_attention(*qkv, both, bias)[0]
+    assert weights is None
+    assert_close(output, expected, **NEARLY)
+    toward = some_bias(*output.shape)
+    for mine, other in zip(
+        torch.autograd.grad(output, qkv, toward),
+        torch.autograd.grad(expected, qkv, toward),
+        strict=True,
+    ):
+        assert_close(mine, other, **NEARLY)
+
+
+# --- linear attention ------------------------------------------------------------------------
+
+
+def quadratic(query, key, value, mask=None):
+    """The definition: a table of φ(q)·φ(k), each row divided by its sum."""
+    table = (F.elu(query) + 1) @ (F.elu(key) + 1).mT
+    table = table if mask is None else table * mask
+    return table / table.sum(-1, keepdim=True).clamp(min=1e-300) @ value
+
+
+@pytest.mark.parametrize("leading", LEADINGS)
+def test_both_orders_of_multiplication_agree(leading):
+    qkv = draw(*leading)
+    output, weights = linear_attention(*qkv)
+    assert weights is None
+    assert_close(output, quadratic(*qkv), **NEARLY)
+
+
+@pytest.mark.parametrize("length", [0, 1, 63, 64, 65, 150])
+def test_the_running_state_is_the_parallel_form(length):
+    qkv = [x.requires_grad_() for x in draw(B, H, lq=length, lk=length)]
+    output, _ = linear_attention(*qkv, causal=True)
+    expected = quadratic(*qkv, causal_mask(length))
+    assert_close(output, expected, **NEARLY)
+    toward = some_bias(*output.shape)
+    for mine, other in zip(
+        torch.autograd.grad(output, qkv, toward),
+        torch.autograd.grad(expected, qkv, toward),
+        strict=True,
+    ):
+        assert_close(mine, other, rtol=0, atol=1e-10)
+
+
+def test_the_running_state_is_a_state_of_constant_size():
+    query, key, value = draw(lq=LK)
+    state, total = torch.zeros(DK, DV).double(), torch.zeros(DK).double()
+    output, _ = linear_attention(query, key, value, causal=True)
+    for q, k, v, expected in zip(F.elu(query) + 1, F.elu(key) + 1, value, output, strict=True):
+        state, total = state + k[:, None] * v, total + k
+        assert_close(q @ state / (q @ total), expected, **NEARLY)
+
+
+def test_linear_attention_hides_padding_and_gives_zeros_for_nothing():
+    qkv = [x.requires_grad_() for x in draw(B, H)]
+    mask = padding_mask([11, 0], LK)[:, None]
+    for causal in (False, True):
+        q, k, v = qkv if not causal else [x[..., :LQ, :] for x in qkv]
+        hidden = mask[..., : k.size(-2)]
+        output, _ = linear_attention(q, k, v, hidden, causal=causal)
+        triangle = causal_mask(LQ) if causal else True
+        assert_close(output, quadratic(q, k, v, hidden & triangle), **NEARLY)
+        assert output[1].eq(0).all()
+        output.sum().backward()
+        assert all(x.grad.isfinite().all() for x in qkv)
+
+
+def test_linear_attention_in_half_precision():
+    query, key, value = draw(B, lq=300, lk=300, dtype=torch.float16)
+    for causal in (False, True):
+        output, _ = linear_attention(query, key, value, causal=causal)
+        assert output.dtype == torch.float16
+        expected, _ = linear_attention(query.double(), key.double(), value.double(), causal=causal)
+        assert_close(output.double(), expected, rtol=0, atol=2e-3)
+
+
+# --- what it costs ---------------------------------------------------------------------------
+
+
+class Largest(TorchDispatchMode):
+    """The number of elements of the largest tensor that any operation returns."""
+
+    elements = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        for x in out if isinstance(out, tuple | list) else [out]:
+            if isinstance(x, torch.Tensor):
+                self.elements = max(self.elements, x.numel())
+        return out
+
+
+@pytest.mark.parametrize(
+    "attend",
+    [
+        partial(chunked_attention, chunk=64),
+        partial(chunked_attention, chunk=64, causal=True),
+        partial(window_attention, window=8),
+        linear_attention,
+        partial(linear_attention, causal=True),
+    ],
+)
+def test_no_table_is_made_forward_or_backward(attend):
+    sizes = []
+    for length in (512, 1024):
+        qkv = [x.requires_grad_() for x in draw(H, lq=length, lk=length)]
+        with Largest() as largest:
+            attend(*qkv)[0].sum().backward()
+        sizes.append(largest.elements)
+    assert sizes[0] < H * 512**2 / 16
+    assert sizes[1] <= 2 * sizes[0]
+    with Largest() as largest:
+        scaled_dot_product_attention(*qkv)
+    assert largest.elements == H * length**2
+
+
+# --- bad input -------------------------------------------------------------------------------
+
+Q, K, V = torch.ones(LQ, DK), torch.ones(LK, DK), torch.ones(LK, DV)
+SAME = torch.ones(LK, DK)
+TRIANGLE = causal_mask(LK)
+
+
+@pytest.mark.parametrize(
+    "attend",
+    [*EXACT.values(), partial(window_attention, window=2), linear_attention],
+)
+def test_bad_tensors_are_named_before_any_arithmetic(attend):
+    with pytest.raises(ValueError, match="key has 17 rows but value has 5"):
+        attend(SAME, K, V[:5])
+    with pytest.raises(ValueError, match="mask has dtype"):
+        attend(SAME, K, V, torch.ones(LK, LK))
+    with pytest.raises(TypeError, match=r"query must be a torch\.Tensor"):
+        attend(None, K, V)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: fused_attention(Q, K, V, causal=True),
+            ValueError,
+            "query has 13 rows and key has 17: causal=True compares positions of one sequence",
+        ),
+        (lambda: chunked_attention(Q, K, V, causal=True), ValueError, "13 rows and key has 17"),
+        (
+            lambda: linear_attention(Q, K, V, causal=True),
+            ValueError,
+            "13 rows and key has 17: causal",
+        ),
+        (
+            lambda: fused_attention(SAME, K, V, TRIANGLE, causal=True),
+            ValueError,
+            "causal=True and a mask were given: combine_masks makes one of them",
+        ),
+        (
+            lambda: chunked_attention(SAME, K, V, TRIANGLE, causal=True),
+            ValueError,
+            "causal=True and a mask",
+        ),
+        (lambda: chunked_attention(Q, K, V, chunk=0), ValueError, "chunk=0: it must be at least 1"),
+        (
+            lambda: chunked_attention(Q, K, V, chunk=2.0),
+            TypeError,
+            "chunk must be an int, got float",
+        ),
+        (
+            lambda: window_attention(Q, K, V, window=2),
+            ValueError,
+            "query has 13 rows and key has 17: a window compares positions of one sequence",
+        ),
+        (
+            lambda: window_attention(SAME, K, V, window=-1),
+            ValueError,
+            "window=-1: it must be at least 0",
+        ),
+        (
+            lambda: linear_attention(SAME, K, V, TRIANGLE),
+            ValueError,
+            r"mask of shape \(17, 17\) differs from query to query",
+        ),
+        (
+            lambda: linear_attention(SAME, K, V, None, torch.zeros(LK, LK)),
+            ValueError,
+            "bias was given: linear attention has no scores to add it to",
+        ),
+    ],
+)
+def test_bad_calls_are_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
