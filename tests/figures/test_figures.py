@@ -14,8 +14,9 @@ import torch
 from matplotlib.artist import Artist
 from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
+from matplotlib.text import Annotation
 
-from attnbook import causal_mask, figures, rotation_matrix, sinusoidal_encoding
+from attnbook import apply_rotary, causal_mask, figures, rotation_matrix, sinusoidal_encoding
 from attnbook.colours import CURVES, INK, MARKED, PAPER, PLAIN, ROLES, SHADE
 from attnbook.figures import canvas
 from attnbook.figures.maps import SIGNED, WEIGHTS
@@ -80,6 +81,7 @@ EXAMPLES = {
     "steps": (lambda x: figures.plot_steps([("mix", "D", "value")] * int(x)), N, {"value"}),
     "clocks": (lambda x: figures.plot_clocks(x, WORDS), PLACES, NONE),
     "turns": (lambda x: figures.plot_turns(x, LATER, WORDS), PAIR, NONE),
+    "rotary": (lambda x: figures.plot_rotary(x, QUERY, [(0, 2), (3, 1)]), KEY[1] / 2, MATCH),
     "masks": (lambda x: figures.plot_masks({"a": WIDE, "b": x > 0.15}, WORDS, KEYS), MAP, MATCH),
     "leaks": (lambda x: figures.plot_leaks({"a": x[:, :3] > 0.15}, MASK, WORDS), MAP, NONE),
     "which": (lambda x: figures.plot_which_mask(ALL4, MASK, x > 0.15, KEYS, WORDS), MAP, MATCH),
@@ -454,6 +456,27 @@ def test_a_turn_goes_from_the_dashed_hand_to_the_solid_one(drawn):
         assert ends == pytest.approx([before[n], after[n]], abs=1e-5)
 
 
+def test_query_and_key_are_turned_by_their_places(drawn):
+    query, key, places = QUERY, KEY[1] / 2, [(0, 2), (3, 1)]
+    figures.plot_rotary(query, key, places)
+    (axes,) = drawn[0].axes
+    ends = [text.xy for text in axes.texts if isinstance(text, Annotation)]
+    assert len(ends) == 8  # before and after, of query and key, in two dials
+    score = {}
+    for n, at in enumerate(places):
+        turned = []
+        for role, row, t in zip((0, 1), (query, key), at, strict=True):
+            before, after = ends[4 * n + 2 * role], ends[4 * n + 2 * role + 1]
+            expected = apply_rotary(row[None], torch.tensor([t]))[0]
+            for end, arrow in ((before, row), (after, expected)):
+                there = [n + 0.4 * float(arrow[0]), 0.4 * float(arrow[1])]
+                assert list(end) == pytest.approx(there, abs=1e-6)
+            turned.append(expected)
+        score[n] = float(turned[0] @ turned[1])
+    written = [text.get_text() for text in axes.texts if "score" in text.get_text()]
+    assert written == [f"score {score[n]:.2f}".replace("-", "−") for n in (0, 1)]
+
+
 def looks(axes):
     """Colour and hatch of each cell of a grid, row by row."""
     found = sorted(axes.patches, key=lambda cell: (cell.get_y(), cell.get_x()))
@@ -568,6 +591,7 @@ BAD = [
         (PLACES, PLACES, WORDS),
         r"before has shape \(3, 8\) but its labels ask for \(3, 2\)",
     ),
+    ("rotary", (KEY, QUERY, [(0, 1)]), r"query has shape \(3, 2\) but its labels ask for \(2,\)"),
     ("masks", ({}, WORDS), "0 grids: 1 to 3 are drawn"),
     ("masks", ({"a": MASK.int()}, WORDS), "a has dtype torch.int32: it must be boolean"),
     ("masks", ({"a": MASK}, WORDS, KEYS), r"a has shape \(3, 3\) .* ask for \(3, 4\)"),

@@ -56,6 +56,13 @@ def mutants(function: Callable[..., Any]) -> Iterator[tuple[str, Callable[..., A
             yield text, namespace[function.__name__]
 
 
+def changed(function: Callable[..., Any], old: str, new: str) -> str:
+    """The text of the mutant in which one thing is replaced by another."""
+    text = ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(function))))
+    assert text.count(old) == 1
+    return text.replace(old, new)
+
+
 def changes(node: ast.AST, parameters: list[str]) -> Iterator[Callable[[], None]]:
     """The small changes that this node allows, each as an action on it."""
 

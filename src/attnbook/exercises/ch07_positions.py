@@ -797,7 +797,7 @@ def move(p, angles):
     ),
     others=(move_through_the_angle,),
     gradients=False,  # hands are one long: what happens to longer ones is nobody's business
-    comes_back="Rotary positions (chapter 11) run this very function on queries and keys.",
+    comes_back="Rotary positions (chapter 11) turn queries and keys so, the other way round.",
     insight="Two products and a sum for each number, where the matrix would take D.",
 )
 
