@@ -1,6 +1,7 @@
 """The arrows between rooms and modules point one way. ARCHITECTURE.md draws them."""
 
 import ast
+import json
 import os
 import re
 import sys
@@ -103,10 +104,13 @@ def test_every_import_points_the_right_way() -> None:
     assert list((ROOT / "book").rglob("*.py")) == []
 
 
-def test_the_library_needs_no_package_but_what_it_declares() -> None:
+def test_library_and_chapters_need_no_package_but_what_is_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     declared = {re.match(r"[\w-]+", text)[0] for text in project["dependencies"]}
     used = {full.partition(".")[0] for _, path in modules(ROOT) for full in imports(path)}
+    for path in (ROOT / "book").glob("*.ipynb"):
+        for cell in json.loads(path.read_text("utf-8"))["cells"]:
+            used |= set(re.findall(r"(?m)^(?:from|import) (\w+)", "".join(cell["source"])))
     assert {name.lower() for name in used - sys.stdlib_module_names - {"attnbook"}} == declared
 
 
