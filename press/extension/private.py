@@ -8,7 +8,6 @@ from pathlib import Path
 import pydata_sphinx_theme
 import sphinx
 from docutils import nodes
-from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
 SPHINX = Path(sphinx.__file__).parent / "themes" / "basic"
@@ -31,11 +30,6 @@ NAMES = {
     THEME / "components" / "navbar-logo.html": ("navbar-brand",),
     THEME / "components" / "search-button-field.html": ("search-button__button",),
 }  # fmt: skip
-
-
-def warnings(app: Sphinx) -> int:
-    """How many warnings the build has had so far."""
-    return app._warncount
 
 
 def theirs(self: HTML5Translator, node: nodes.Element) -> None:

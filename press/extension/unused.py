@@ -1,15 +1,9 @@
-"""Files that the theme and the extensions bring and no page asks for are deleted.
-
-Also, a build after one with warnings starts from scratch: Sphinx warns about a page when it reads
-or writes it, so a second build that finds the page unchanged would pass in silence.
-"""
+"""Files that the theme and the extensions bring and no page asks for are deleted."""
 
 import shutil
 from pathlib import Path
 
 from sphinx.application import Sphinx
-
-from . import private
 
 # In _build/html/_static. KaTeX's script typesets while the book is built; no page loads it.
 UNUSED = """
@@ -20,9 +14,7 @@ webpack-macros.html sbt-webpack-macros.html
 
 
 def delete(app: Sphinx, exception: Exception | None) -> None:
-    """Delete the unused files, and after a warning what Sphinx remembers of the pages."""
-    if private.warnings(app):
-        Path(app.doctreedir, "environment.pickle").unlink(missing_ok=True)
+    """Delete the unused files."""
     for pattern in UNUSED:
         for path in Path(app.outdir, "_static").glob(pattern):
             shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -8,6 +8,7 @@ import re
 from matplotlib.colors import is_color_like, to_rgb
 
 from attnbook.colours import BOXES, CURVES, ROLES, STATES
+from tests.support.contrast import contrast, linear
 from tools.common import ROOT
 
 CSS = "".join(path.read_text("utf8") for path in (ROOT / "press" / "static").rglob("*.css"))
@@ -29,16 +30,6 @@ SIGHTS = {  # Machado, Oliveira and Fernandes 2009
 
 def times(matrix, colour):
     return [sum(a * b for a, b in zip(row, colour, strict=True)) for row in matrix]
-
-
-def linear(colour):
-    return [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
-
-
-def contrast(one, other):
-    """The contrast of WCAG 2.2."""
-    low, high = sorted(sum(times([[0.2126, 0.7152, 0.0722]], linear(c))) for c in (one, other))
-    return (high + 0.05) / (low + 0.05)
 
 
 def oklab(colour, sight="all cones"):

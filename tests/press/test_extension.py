@@ -166,10 +166,6 @@ def test_what_is_wrong_is_a_warning_with_its_place(tmp_path: Path) -> None:
     assert re.search(r"index\.md:5: WARNING: KaTeX parse error.*\\frac", said, re.DOTALL)
     assert re.search(r"index\.md:11: ERROR: there is no exercise '03.nothing'", said)
     assert re.search(r"index.*WARNING: the pages' policy refuses <button onclick=", said)
-    memory = tmp_path / "doctrees" / "environment.pickle"
-    assert memory.exists()
-    build(tmp_path, WRONG, f"{PARTS} unused", **SETTINGS)
-    assert not memory.exists()  # so that the next build warns again
 
 
 def test_a_builder_that_writes_no_pages_comes_to_its_end(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from attnbook.colours import ROLES
+from tests.support.contrast import contrast
 from tests.support.pages import (
     CHAPTERS,
     DESK,
@@ -166,19 +167,6 @@ def use(opened: Opened) -> None:
     page.evaluate("['beforeprint', 'afterprint'].forEach((on) => dispatchEvent(new Event(on)))")
     opened.search("softmax")
     expect(page.locator("#search-results mark").first).to_have_text("softmax")
-
-
-def luminance(colour: str) -> float:
-    """Relative luminance of #RRGGBB (WCAG 2.2)."""
-    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one: str, other: str) -> float:
-    """Contrast of two colours, from 1 to 21 (WCAG 2.2)."""
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize("theme", THEMES)

@@ -1,0 +1,19 @@
+"""How well a colour is seen on another (WCAG 2.2)."""
+
+from matplotlib.colors import to_rgb
+
+
+def linear(colour) -> list[float]:
+    """The parts of a colour in proportion to their light."""
+    return [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+
+
+def luminance(colour) -> float:
+    """How light it is, from 0 to 1."""
+    return sum(a * b for a, b in zip((0.2126, 0.7152, 0.0722), linear(colour), strict=True))
+
+
+def contrast(one, other) -> float:
+    """From 1 to 21; text needs 4.5, a curve 3."""
+    low, high = sorted(map(luminance, (one, other)))
+    return (high + 0.05) / (low + 0.05)
