@@ -54,10 +54,10 @@ def chunked_attention(
     lead = leading(query=query, key=key, value=value)
     wide = torch.promote_types(query.dtype, torch.float32)
     q, k, v = (x.to(wide).expand(*lead, *x.shape[-2:]) for x in (query, key, value))
-    return _Chunked.apply(q, k, v, mask, bias, chunk, causal).to(query.dtype), None
+    return OnlineSoftmax.apply(q, k, v, mask, bias, chunk, causal).to(query.dtype), None
 
 
-class _Chunked(Function):
+class OnlineSoftmax(Function):
     """What is kept for the backward pass is the output, and for each query one number."""
 
     @staticmethod

@@ -1,8 +1,10 @@
-"""What a computation costs, counted and not timed: the same on every machine."""
+"""What a computation costs: counted, which is the same on every machine, or timed on this one."""
 
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -30,6 +32,18 @@ def cost(compute: Callable[[], object]) -> Cost:
     with _Counter() as counter:
         compute()
     return Cost(counter.multiplications, counter.highest / 1e6)
+
+
+def seconds(compute: Callable[[], object], runs: int = 3) -> float:
+    """The time of the fastest of some runs on this machine. No two machines agree on it."""
+    found = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        compute()
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()  # a GPU goes on working after the call returns
+        found.append(time.perf_counter() - start)
+    return min(found)
 
 
 class _Counter(TorchDispatchMode):

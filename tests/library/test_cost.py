@@ -1,10 +1,12 @@
 """What is counted: multiplications of matrix products, and the memory of what was made."""
 
+import time
+
 import pytest
 import torch
 import torch.nn.functional as F
 
-from attnbook.cost import cost
+from attnbook.cost import cost, seconds
 
 A, B = torch.ones(2, 3, 5), torch.ones(2, 5, 7)
 
@@ -58,3 +60,9 @@ def test_what_is_kept_for_a_backward_pass_counts():
     with torch.no_grad():
         assert cost(lambda: x.exp().exp().exp().exp()).megabytes == pytest.approx(0.008)
     assert cost(lambda: x.exp().exp().exp().exp()).megabytes == pytest.approx(0.016)
+
+
+def test_seconds_are_those_of_the_fastest_run():
+    waits = iter([0.05, 0.0, 0.03])
+    assert 0 <= seconds(lambda: time.sleep(next(waits))) < 0.03
+    assert list(waits) == []
