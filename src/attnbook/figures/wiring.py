@@ -97,7 +97,9 @@ def plot_transformer(
         decoder = [looks("masked self-attention", n_target, n_target)]
         decoder += [looks("cross-attention", n_target, n_source), small]
         top = _tower(axes, 1.55, f"source\n({n_source})", read, encoder, f"{n_layers} ×", -1)
-        end = _tower(axes, 4.1, f"target so far\n({n_target})", written, decoder, f"{n_layers} ×", 1)
+        end = _tower(
+            axes, 4.1, f"target so far\n({n_target})", written, decoder, f"{n_layers} ×", 1
+        )
         key, cross = text_colour("key"), TOWER + STEP
         axes.plot([1.55, 1.55, 2.8, 2.8], [top, top + 0.3, top + 0.3, cross - 0.16], color=key)
         arrow(axes, (2.8, cross - 0.16), (4.1 - HALF, cross - 0.16), color=key)
