@@ -1289,12 +1289,10 @@ find the two faults. One of them sits in two lines. `query` is (..., Lq, Dk), `k
     stub="""
 def my_chunked(query, key, value, chunk):
     raise NotImplementedError  # repair the lines below, then delete this one
-    query = query / math.sqrt(query.size(-1))
-    largest = torch.full_like(query[..., :1], -math.inf)  # (..., Lq, 1)
-    total, output = 0, 0
+    largest, total, output = torch.full_like(query[..., :1], -math.inf), 0, 0
     for i in range(key.size(-2) // chunk):
         keys, values = key.split(chunk, dim=-2)[i], value.split(chunk, dim=-2)[i]
-        scores = query @ keys.mT  # (..., Lq, chunk)
+        scores = query @ keys.mT / math.sqrt(query.size(-1))  # (..., Lq, chunk)
         new = torch.maximum(largest, scores.amax(-1, keepdim=True))
         powers = (scores - new).exp()
         total = total + powers.sum(-1, keepdim=True)
