@@ -37,7 +37,7 @@ PIXELS = {"image/png", "image/jpeg"}  # pictures that nbval does not compare
 # What a chapter may import: the book's package, what it computes with, and Python's own modules
 # less those that reach for the network or the machine.
 MACHINES = {"ftplib", "http", "os", "pathlib", "socket", "subprocess", "sys", "time", "urllib"}
-IMPORTS = {"attnbook", "numpy", "torch"} | set(sys.stdlib_module_names) - MACHINES
+IMPORTS = {"attnbook", "numpy", "sacrebleu", "torch"} | set(sys.stdlib_module_names) - MACHINES
 
 MACHINE = {
     "a path of this machine": r"(?<![\w./])/(?:home|root|Users|tmp|usr|opt|var|mnt|private)/|"

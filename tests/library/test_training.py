@@ -1,10 +1,16 @@
-"""The training loop: it is Adam, it learns, it repeats itself, and it is silent."""
+"""The training loops: they are Adam, they learn, repeat themselves and are silent; one goes on."""
 
+import io
+import sys
+from types import SimpleNamespace
+
+import IPython
 import pytest
 import torch
 from torch import nn
 
-from attnbook.training import train
+from attnbook import training
+from attnbook.training import share_of_rate, train, train_long
 
 X = torch.randn(20, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 TARGET = X @ torch.tensor([[1.0], [-2.0], [0.5]], dtype=torch.float64)
@@ -58,12 +64,200 @@ def test_the_loss_is_asked_once_per_step():
     assert len(train(fresh(), counting, steps=5)) == len(asked) == 5
 
 
-def test_it_is_silent(capsys):
-    train(fresh(), loss, steps=2)
+@pytest.mark.parametrize("loop", [train, train_long])
+def test_it_is_silent(capsys, loop):
+    loop(fresh(), loss, 2, 0.1)
     assert capsys.readouterr() == ("", "")
 
 
+# --- the loop for minutes
+
+
+def noisy(model: nn.Module, generator: torch.Generator) -> torch.Tensor:
+    """A loss that draws from the given generator, and from the one that dropout draws from."""
+    rows = torch.randint(20, (5,), generator=generator)
+    kept = nn.functional.dropout(X[rows], 0.3)
+    return (model(kept) - TARGET[rows]).square().mean()
+
+
+def long(model, steps=7, interrupt=None, file=None, **settings):
+    """Train with a noisy loss; with `interrupt`, Ctrl-C comes when that loss is asked for."""
+    generator = torch.Generator().manual_seed(5)
+    asked = []
+
+    def asking(model):
+        asked.append(1)
+        if len(asked) == interrupt:
+            raise KeyboardInterrupt
+        return noisy(model, generator)
+
+    return train_long(model, asking, steps, 0.05, generator=generator, file=file, **settings)
+
+
+@pytest.fixture
+def often(monkeypatch):
+    monkeypatch.setattr(training, "KEEP_EVERY", 3)
+
+
+def test_the_rate_rises_to_its_full_height_and_falls_towards_0():
+    shares = [share_of_rate(step, 10, 4) for step in range(10)]
+    assert shares[:4] == [0.25, 0.5, 0.75, 1.0]
+    assert shares[4:] == pytest.approx([1, 5 / 6, 4 / 6, 3 / 6, 2 / 6, 1 / 6])
+    assert share_of_rate(0, 10, 0) == 1.0
+
+
+def test_the_long_loop_takes_the_steps_of_adam_at_these_rates_with_short_gradients():
+    ours, theirs = fresh(), fresh()
+    losses = train_long(ours, loss, 7, 0.05, warm_up=3, clip=0.1)
+    optimizer = torch.optim.Adam(theirs.parameters(), lr=0.05, betas=(0.9, 0.98))
+    for step, before in enumerate(losses):
+        optimizer.param_groups[0]["lr"] = 0.05 * share_of_rate(step, 7, 3)
+        optimizer.zero_grad()
+        value = loss(theirs)
+        assert value.item() == pytest.approx(before, abs=1e-6)
+        value.backward()
+        gradient = theirs.weight.grad
+        assert gradient.norm() > 0.1
+        gradient *= 0.1 / gradient.norm()
+        optimizer.step()
+    torch.testing.assert_close(ours.weight, theirs.weight, rtol=0, atol=1e-6)
+    unclipped = fresh()
+    train_long(unclipped, loss, 7, 0.05, warm_up=3)
+    assert not torch.allclose(ours.weight, unclipped.weight, atol=1e-4)
+
+
+def test_on_a_grid_what_differs_in_the_last_digits_stays_together():
+    settings = {"steps": 40, "lr": 0.05, "warm_up": 4}
+    loose, exact = [], []
+    for grid, weights in ((0.0, loose), (2.0**-16, exact)):
+        for nudge in (0.0, 1e-15):
+            model = fresh()
+            with torch.no_grad():
+                model.weight += nudge
+            train_long(model, loss, grid=grid, **settings)
+            weights.append(model.weight)
+    assert not loose[0].equal(loose[1])
+    assert exact[0].equal(exact[1])
+    assert (exact[0] * 2**16).frac().eq(0).all()
+    torch.testing.assert_close(exact[0], loose[0], rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize("interrupt", [1, 3, 4, 6, 7])
+def test_after_ctrl_c_the_same_call_goes_on_to_the_same_bits(tmp_path, often, capsys, interrupt):
+    torch.manual_seed(9)
+    whole = fresh()
+    losses = long(whole, warm_up=2)
+    broken, file = fresh(), tmp_path / "model.pt"
+    with pytest.raises(KeyboardInterrupt):
+        long(broken, interrupt=interrupt, file=file, warm_up=2)
+    kept = (interrupt - 1) // 3 * 3
+    told = f"Stopped in step {interrupt} of 7. {file} holds {kept} of them"
+    assert told in capsys.readouterr().out
+    torch.manual_seed(1234)
+    another = nn.Linear(3, 1, bias=False).double()
+    torch.randn(3)
+    assert long(another, file=file, warm_up=2) == losses
+    assert another.weight.equal(whole.weight)
+    assert long(fresh(), file=file, warm_up=2) == losses  # a finished one is read and not trained
+
+
+def test_without_a_file_ctrl_c_says_that_nothing_is_kept(capsys):
+    with pytest.raises(KeyboardInterrupt):
+        long(fresh(), interrupt=2)
+    assert "Stopped in step 2 of 7. Nothing is kept" in capsys.readouterr().out
+
+
+def test_a_write_that_breaks_off_leaves_the_old_checkpoint_whole(tmp_path, often, monkeypatch):
+    whole, file = fresh(), tmp_path / "model.pt"
+    losses = long(whole, file=tmp_path / "other.pt")
+    save, written = torch.save, []
+
+    def full(state, path):
+        written.append(path)
+        if len(written) == 3:  # the disk is full at the checkpoint of step 6
+            path.write_bytes(b"half")
+            raise OSError("no space left on device")
+        save(state, path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(torch, "save", full)
+        with pytest.raises(OSError, match="no space"):
+            long(fresh(), file=file)
+    assert len(torch.load(file)["losses"]) == 3
+    resumed = fresh()
+    assert long(resumed, file=file) == losses
+    assert resumed.weight.equal(whole.weight)
+
+
+def test_a_file_that_cannot_be_written_is_known_before_the_first_step(tmp_path):
+    with pytest.raises((OSError, RuntimeError)):
+        long(fresh(), interrupt=1, file=tmp_path / "missing" / "model.pt")
+
+
+OTHERS = {
+    "weight is torch.float64 (1, 3), here torch.float64 (1, 4)": {
+        "model": nn.Linear(4, 1, bias=False).double()
+    },
+    "weight is torch.float64 (1, 3), here torch.float32 (1, 3)": {
+        "model": nn.Linear(3, 1, bias=False)
+    },
+    "bias is None, here torch.float64 (1,)": {"model": nn.Linear(3, 1).double()},
+    "warm_up is 0, here 2": {"warm_up": 2},
+    "steps is 7, here 8": {"steps": 8},
+}
+
+
+@pytest.mark.parametrize("message", OTHERS)
+def test_a_checkpoint_of_another_training_is_refused(tmp_path, message):
+    file = tmp_path / "model.pt"
+    long(fresh(), file=file)
+    kept = file.read_bytes()
+    with pytest.raises(ValueError, match="is of another training") as error:
+        long(**{"model": fresh(), "file": file} | OTHERS[message])
+    assert message in str(error.value)
+    assert file.read_bytes() == kept
+
+
+@pytest.mark.parametrize("content", [b"", b"half a zip", None])
+def test_what_is_no_checkpoint_is_named(tmp_path, content):
+    file = tmp_path / "model.pt"
+    if content is None:
+        torch.save({"model": fresh().state_dict()}, file)
+    else:
+        file.write_bytes(content)
+    with pytest.raises(ValueError, match="damaged, or no checkpoint"):
+        long(fresh(), file=file)
+
+
+class Screen(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_in_a_terminal_a_bar_moves_and_goes(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Screen())
+    long(fresh())
+    *bars, last = sys.stderr.getvalue().split("\r\033[K")
+    assert bars[-1].endswith("step 6 of 7")
+    assert last == ""
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_in_a_notebook_a_bar_is_drawn_for_who_could_answer_and_goes(monkeypatch, answered):
+    shown = []
+    handle = SimpleNamespace(update=lambda data, raw: shown.append(data["text/plain"]))
+    kernel = SimpleNamespace(_allow_stdin=answered)
+    monkeypatch.setattr(IPython, "get_ipython", lambda: SimpleNamespace(kernel=kernel))
+    monkeypatch.setattr("IPython.display.display", lambda *a, **k: handle)
+    long(fresh())
+    assert (len(shown) > 5) == answered
+    assert shown[-1:] == [""] * answered
+
+
 BAD = [
+    (ValueError, lambda: train_long(fresh(), loss, 2, 0.1, warm_up=-1), "warm_up=-1: it must"),
+    (TypeError, lambda: train_long(fresh(), loss, "2", 0.1), "steps must be an int, got str"),
+    (ValueError, lambda: train_long(fresh(), lambda m: m(X), 1, 0.1), r"shape \(20, 1\): it must"),
     (ValueError, lambda: train(fresh(), loss, steps=0), "steps=0: it must be at least 1"),
     (TypeError, lambda: train(fresh(), loss, steps=2.0), "steps must be an int, got float"),
     (ValueError, lambda: train(fresh(), lambda m: m(X), steps=1), r"shape \(20, 1\): it must be"),

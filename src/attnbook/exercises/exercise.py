@@ -124,7 +124,7 @@ def choices(
 
 def draw(generator: Generator, *shape: int) -> Tensor:
     """Normal float64 numbers, drawn on the CPU so that they are the same everywhere."""
-    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+    return torch.randn(shape, generator=generator, dtype=torch.float64)
 
 
 def some_sizes(generator: Generator, n: int) -> list[int]:

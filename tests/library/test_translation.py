@@ -1,0 +1,524 @@
+"""The corpus: what both languages owe each other, what training never sees, batches, own pairs."""
+
+import itertools
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attnbook.grammar import lexicon, words
+from attnbook.grammar.acts import verb
+from attnbook.grammar.clauses import SIGNS, Act, Sentence, inflect, tell
+from attnbook.grammar.phrases import Draw, noun_phrase, pronouns
+from attnbook.grammar.sentences import sentence
+from attnbook.sentence import APPLE_IS_SWEET
+from attnbook.translation import (
+    BEGIN,
+    END,
+    LONGEST,
+    PAD,
+    UNKNOWN,
+    Corpus,
+    Pair,
+    Vocabulary,
+    characters,
+    draw_pairs,
+    english_words,
+    held_out_combinations,
+    load_pairs,
+    make_batch,
+    make_corpus,
+    word_by_word,
+)
+
+MEASURES = {row[0] for row in lexicon.rows(words.MEASURES)}
+NOUNS = {noun.zh: noun for noun in lexicon.nouns}
+VERBS = [*lexicon.verbs, *lexicon.animal_verbs]
+DETERMINERS = {"一", "两", "三", "四", "五", "这", "那", "几"}
+HELPERS = {"do", "does", "did", "will", "can", "cannot", "am", "is", "are", "was", "were"}
+
+
+@pytest.fixture(scope="module")
+def drawn() -> list[Sentence]:
+    """Many sentences of every kind, of any length."""
+    draw = Draw(17)
+    return [sentence(draw) for _ in range(30_000)]
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    return make_corpus()
+
+
+def said(zh: str, en: str) -> Sentence:
+    return Sentence(tuple(zh.split()), tuple(en.split()))
+
+
+# ---- the grammar
+
+
+def test_no_chinese_sentence_has_two_translations(drawn: list[Sentence]) -> None:
+    translations: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    for made in drawn:
+        translations.setdefault(made.zh, set()).add(made.en)
+    assert not [zh for zh, all_en in translations.items() if len(all_en) > 1]
+
+
+def test_there_are_far_more_than_100_000_pairs(drawn: list[Sentence]) -> None:
+    """Of N sentences two draws are alike with a chance of 1/N at least, and so N is bounded."""
+    long = Counter(made.zh for made in drawn if len(made.zh) >= 9)
+    draws = long.total()
+    alike = sum(count * (count - 1) // 2 for count in long.values())
+    assert draws * (draws - 1) / 2 / max(alike, 1) > 300_000
+
+
+def test_every_word_is_in_the_dictionary_with_its_sound(drawn: list[Sentence]) -> None:
+    used = {word for made in drawn for word in made.zh}
+    assert used == set(lexicon.dictionary), "a word is missing, or one is never said"
+    for word in used - {"，", "？"}:
+        sound, _ = lexicon.dictionary[word]
+        assert re.fullmatch("[a-zāáǎàēéěèīíǐìōóǒòūúǔùǖǘǚǜü]+", sound)
+        toned = re.search("[āáǎàēéěèīíǐìōóǒòūúǔùǖǘǚǜ]", sound)
+        assert bool(toned) == (word not in {"的", "了", "吗", "们"}), f"{word} {sound}"
+
+
+def test_the_dictionary_uses_english_words_of_the_corpus(drawn: list[Sentence]) -> None:
+    english = {word for made in drawn for word in made.en} | {"?"}
+    glosses = {word for _, meaning in lexicon.dictionary.values() for word in meaning}
+    # What is only ever said otherwise: the parts of idioms, and dictionary forms of phrases.
+    assert glosses - english <= {
+        *("hit", "telephone", "rain", "fry", "sit", "train", "plane", "taxi", "today", "together"),
+        *(",", "return", "beijing", "joke", "snow"),
+    }
+
+
+def test_english_is_written_as_english_is(drawn: list[Sentence]) -> None:
+    for made in drawn:
+        assert all(re.fullmatch(r"[a-z]+|'s|\?", word) for word in made.en), made
+        for word, after in itertools.pairwise(made.en):
+            assert word != "a" or after[0] not in "aeiou", made
+            assert word != "an" or after[0] in "aeiou", made
+            assert (word, after) != ("can", "not"), made
+
+
+def test_the_verb_agrees_with_its_subject(drawn: list[Sentence]) -> None:
+    third = {v.third[0] for v in VERBS} | {"is", "was", "does", "has", "wants"}
+    plain = {v.base[0] for v in VERBS if v.base != v.past} | {"are", "were", "am", "do", "have"}
+    for made in drawn:
+        for word, after in itertools.pairwise(made.en if made.en[-1] != "?" else ()):
+            if word in ("he", "she", "it"):
+                assert after not in plain, made
+            if word in ("i", "we", "they", "you") and (word, after) != ("i", "was"):
+                assert after not in third, made
+
+
+def test_a_helper_takes_the_base_form(drawn: list[Sentence]) -> None:
+    bases = {v.base[0] for v in VERBS}
+    inflected = {form[0] for v in VERBS for form in (v.third, v.past)} - bases
+    for made in drawn:
+        for word, after in itertools.pairwise(made.en):
+            if word in ("will", "not", "cannot", "to"):
+                assert after not in inflected, made
+
+
+def test_questions_are_questions_in_both_languages(drawn: list[Sentence]) -> None:
+    askers = {"吗", "什么", "谁", "哪里", "几", "为什么"}
+    for made in drawn:
+        assert (made.zh[-1] == "？") == (made.en[-1] == "?") == bool(askers & set(made.zh)), made
+        if "吗" in made.zh:
+            assert made.zh[-2] == "吗", made
+            assert made.en[0] in HELPERS, made
+
+
+def test_each_noun_has_its_own_measure_word(drawn: list[Sentence]) -> None:
+    for made in drawn:
+        for place, (word, after) in enumerate(itertools.pairwise(made.zh)):
+            if word in DETERMINERS and after in MEASURES:
+                noun = next(NOUNS[w] for w in made.zh[place + 2 :] if w in NOUNS)
+                assert noun.measure == after, made
+            elif word in DETERMINERS:  # 这 三 只 猫, 这 是
+                assert after in DETERMINERS | {"是", "不"}, made
+
+
+def test_time_comes_early_in_chinese_and_last_in_english(drawn: list[Sentence]) -> None:
+    for made in drawn:
+        for time in lexicon.times:
+            n = len(time.zh)
+            if any(made.zh[i : i + n] == time.zh for i in range(len(made.zh))):
+                longer = [t for t in lexicon.times if t.zh[:n] == time.zh and t.zh != time.zh]
+                if any(" ".join(t.zh) in " ".join(made.zh) for t in longer):
+                    continue
+                last = made.en[:-1] if made.en[-1] == "?" else made.en
+                assert last[-len(time.en) :] == time.en, made
+                assert made.zh[-n:] != time.zh, made
+
+
+def test_nothing_is_said_twice(drawn: list[Sentence]) -> None:
+    for made in drawn:
+        assert all(word != after for word, after in itertools.pairwise(made.zh)), made
+        assert all(word != after for word, after in itertools.pairwise(made.en)), made
+
+
+def test_people_do_what_people_do(drawn: list[Sentence]) -> None:
+    """Every combination is one that a line of the tables allows."""
+    allowed = {(v.zh[0], n.zh) for v in VERBS for n in lexicon.nouns if n.kinds & v.kinds}
+    allowed |= {
+        (a.zh, n.zh) for a in lexicon.adjectives for n in lexicon.nouns if a.kinds & n.kinds
+    }
+    used = {pair for made in drawn for pair in made.combinations}
+    assert used <= allowed
+    assert len(used) > 0.9 * len(allowed), "hardly a combination is never drawn"
+
+
+@pytest.mark.parametrize(
+    ("noun", "determiner", "number", "zh", "en"),
+    [
+        ("书", "one", None, "一 本 书", "a book"),
+        ("猫", "number", ("三", "three"), "三 只 猫", "three cats"),
+        ("茶", "number", ("两", "two"), "两 杯 茶", "two cups of tea"),
+        ("水", "one", None, "一 杯 水", "a glass of water"),
+        ("茶", "many", None, "很多 茶", "a lot of tea"),
+        ("书", "many", None, "很多 书", "many books"),
+        ("面条", "the", None, "面条", "the noodles"),
+        ("鞋", "that", None, "那 双 鞋", "that pair of shoes"),
+        ("孩子", "these", ("五", "five"), "这 五 个 孩子", "these five children"),
+        ("妈妈", "own", None, "我 的 妈妈", "my mother"),
+        ("苹果", "plural", None, "苹果", "apples"),
+    ],
+)
+def test_noun_phrases(
+    noun: str, determiner: str, number: tuple[str, str] | None, zh: str, en: str
+) -> None:
+    made = noun_phrase(NOUNS[noun], determiner, number=number)
+    assert (" ".join(made.zh), " ".join(made.en)) == (zh, en)
+
+
+class First(Draw):
+    """Takes the first of everything, and every chance, or none."""
+
+    def __init__(self, always: bool) -> None:
+        self.always = always
+
+    def one(self, options):
+        return options[0]
+
+    def chance(self, probability: float) -> bool:
+        return self.always and probability > 0.25
+
+
+READ = next(v for v in lexicon.verbs if v.zh == ("看",))
+
+
+@pytest.mark.parametrize(
+    ("form", "tense", "who", "always", "zh", "en"),
+    [
+        ("tell", "past", "我", True, "我 昨天 在 家 看 了 它", "i read it at home yesterday"),
+        ("tell", "past", "他", False, "他 看 了 它", "he read it"),
+        ("deny", "past", "他", False, "他 没 看 它", "he did not read it"),
+        ("yes_no", "past", "他", False, "他 看 了 它 吗 ？", "did he read it ?"),
+        ("tell", "now", "她", False, "她 在 看 它", "she is reading it"),
+        ("tell", "now", "我", True, "我 现在 在 家 看 它", "i am reading it at home now"),
+        ("deny", "now", "我", False, "我 没 在 看 它", "i am not reading it"),
+        ("tell", "future", "我", True, "我 明天 会 在 家 看 它", "i will read it at home tomorrow"),
+        ("tell", "want", "她", False, "她 想 看 它", "she wants to read it"),
+        (
+            "why",
+            "want",
+            "她",
+            False,
+            "她 为什么 不 想 看 它 ？",
+            "why does she not want to read it ?",
+        ),
+        ("tell", "habit", "她", True, "她 每天 在 家 看 它", "she reads it at home every day"),
+        ("tell", "habit", "他们", False, "他们 经常 看 它", "they often read it"),
+    ],
+)
+def test_tenses(form: str, tense: str, who: str, always: bool, zh: str, en: str) -> None:
+    made = tell(First(always), form, tense, pronouns[who], Act(READ, ("它",), ("it",)))
+    assert (" ".join(made.zh), " ".join(made.en)) == (zh, en)
+
+
+@pytest.mark.parametrize("tense", sorted(SIGNS))
+def test_a_third_person_differs_only_where_english_says_so(tense: str) -> None:
+    swim = verb("游泳", "swim swims swam swimming")
+    differs = inflect(swim, tense, "he") != inflect(swim, tense, "they")
+    assert differs == (tense not in ("past", "future", "can"))
+
+
+def test_the_sentence_of_the_book_is_one_of_the_grammar() -> None:
+    draw = Draw(3)
+    made = {s.zh: s.en for s in (sentence(draw) for _ in range(60_000))}
+    assert made[APPLE_IS_SWEET] == ("the", "apple", "is", "sweet")
+
+
+# ---- what training never sees
+
+
+def test_training_and_tests_share_no_sentence(corpus: Corpus) -> None:
+    for a, b in itertools.combinations(corpus, 2):
+        assert not {pair.chinese for pair in a} & {pair.chinese for pair in b}
+    for pairs in corpus:
+        assert len({pair.chinese for pair in pairs}) == len(pairs)
+
+
+def test_training_has_no_held_out_combination(corpus: Corpus) -> None:
+    held_out = held_out_combinations()
+    assert not [pair for pair in corpus.train if pair.combinations & held_out]
+    assert all(pair.combinations & held_out for pair in corpus.new_combinations)
+    assert not [pair for pair in corpus.longer if pair.combinations & held_out]
+
+
+def test_held_out_words_are_learned_in_other_combinations(corpus: Corpus) -> None:
+    """And in the same place: a verb with other objects, an object behind other verbs."""
+    adjectives = {adjective.zh for adjective in lexicon.adjectives}
+    learned = Counter(pair for made in corpus.train for pair in made.combinations)
+    for first, second in held_out_combinations():
+        alike = {pair for pair in learned if (pair[0] in adjectives) == (first in adjectives)}
+        of_first = [pair for pair in alike if pair[0] == first]
+        of_second = [pair for pair in alike if pair[1] == second]
+        assert len(of_first) >= 3
+        assert len(of_second) >= 2
+        assert min(sum(learned[p] for p in pairs) for pairs in (of_first, of_second)) >= 30
+    assert ("甜", "苹果") in held_out_combinations()
+
+
+def test_no_held_out_combination_stands_for_the_others(corpus: Corpus) -> None:
+    held_out = held_out_combinations()
+    found = Counter(p for made in corpus.new_combinations for p in made.combinations & held_out)
+    assert found.keys() == held_out
+    assert max(found.values()) <= len(corpus.new_combinations) / 10
+
+
+def test_every_tested_word_is_in_training(corpus: Corpus) -> None:
+    zh = {word for pair in corpus.train for word in pair.chinese}
+    en = {word for pair in corpus.train for word in pair.english}
+    for pair in corpus.new_combinations + corpus.longer:
+        assert zh.issuperset(pair.chinese)
+        assert en.issuperset(pair.english)
+
+
+def test_longer_sentences_are_longer_in_both_languages(corpus: Corpus) -> None:
+    for side in ("chinese", "english"):
+        train, new, longer = ([len(getattr(p, side)) for p in pairs] for pairs in corpus)
+        assert max(train) == LONGEST >= max(new)
+        assert min(longer) > LONGEST
+
+
+def test_the_sizes_are_those_asked_for() -> None:
+    made = make_corpus(3000, 7)
+    assert [len(pairs) for pairs in made] == [3000, 7, 7]
+    with pytest.raises(ValueError, match="n_test=0"):
+        make_corpus(30, 0)
+
+
+def test_a_seed_gives_the_same_corpus_in_every_process() -> None:
+    """Sets have another order in another process: no draw may depend on it."""
+    code = (
+        "from attnbook.translation import make_corpus; import hashlib\n"
+        "made = repr([(p.chinese, p.english) for part in make_corpus(300, 20, 5) for p in part])\n"
+        "print(hashlib.sha256(made.encode()).hexdigest())"
+    )
+    results = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(results) == 1
+    assert make_corpus(50, 5, 1) != make_corpus(50, 5, 2)
+
+
+# ---- word by word
+
+
+def test_a_dictionary_keeps_the_chinese_order_and_misses_idioms() -> None:
+    def by_words(text: str) -> str:
+        return " ".join(word_by_word(text.split()))
+
+    assert by_words("我 昨天 在 图书馆 看 了 一 本 书") == "i yesterday in library read a book"
+    assert by_words("老板 炒 了 他 的 鱿鱼") == "boss fry he 's squid"
+    assert by_words("苹果 很 甜") == "apple very sweet"
+    assert by_words("北京 在 下 雨") == "beijing in under rain"
+    assert by_words("nonsense") == "nonsense"
+
+
+def test_pinyin() -> None:
+    assert Pair(APPLE_IS_SWEET, ()).pinyin == "píngguǒ hěn tián"
+    assert Pair(("汤姆", "很", "高"), ()).pinyin == "汤姆 hěn gāo"
+
+
+# ---- vocabulary and batches
+
+PAIRS = [
+    Pair(tuple("苹果 很 甜".split()), tuple("the apple is sweet".split())),
+    Pair(tuple("我 昨天 在 家 睡觉 了".split()), tuple("i slept at home yesterday".split())),
+    Pair(tuple("下 雪".split()), tuple("it snows".split())),
+]
+CHINESE = Vocabulary(pair.chinese for pair in PAIRS)
+ENGLISH = Vocabulary(pair.english for pair in PAIRS)
+
+sentences = st.lists(st.sampled_from(ENGLISH.words[4:]), max_size=9)
+
+
+@given(sentences)
+def test_what_is_encoded_can_be_read_again(words: list[str]) -> None:
+    assert ENGLISH.decode(ENGLISH.encode(words)) == tuple(words)
+    assert ENGLISH.decode([BEGIN, *ENGLISH.encode(words), END, *ENGLISH.encode(words), PAD]) == (
+        *words,
+    )
+
+
+def test_a_vocabulary_numbers_each_word_once() -> None:
+    assert ENGLISH.words[:4] == ["PAD", "BEGIN", "END", "UNKNOWN"]
+    assert ENGLISH.words[4:] == sorted(set(ENGLISH.words[4:]))
+    assert len(ENGLISH) == 4 + 11
+    assert "sweet" in ENGLISH
+    assert "bitter" not in ENGLISH
+    assert ENGLISH.encode(["bitter", "apple"]) == [UNKNOWN, ENGLISH.words.index("apple")]
+    assert ENGLISH.decode(torch.tensor(ENGLISH.encode(["bitter"]))) == ("UNKNOWN",)
+    assert len(Vocabulary([["PAD", "END"]])) == 4
+
+
+def test_a_vocabulary_says_what_it_cannot_read() -> None:
+    with pytest.raises(TypeError, match="'i slept' is one string"):
+        ENGLISH.encode("i slept")
+    for i in (-1, len(ENGLISH)):
+        with pytest.raises(ValueError, match=f"id {i}: .* 0 to {len(ENGLISH) - 1}"):
+            ENGLISH.decode([i])
+
+
+def test_a_batch_is_padded_and_shifted() -> None:
+    batch = make_batch(PAIRS, CHINESE, ENGLISH)
+    assert batch.source.shape == (3, 6)
+    assert batch.source_mask.shape == (3, 1, 6)
+    assert batch.target.shape == batch.labels.shape == (3, 6)
+    assert batch.source_mask.sum(-1).flatten().tolist() == [3, 6, 2]
+    assert torch.equal(batch.source_mask[:, 0], batch.source != PAD)
+    for row, pair in enumerate(PAIRS):
+        n = len(pair.english)
+        words = ENGLISH.encode(pair.english)
+        assert batch.target[row].tolist() == [BEGIN, *words] + [PAD] * (5 - n)
+        assert batch.labels[row].tolist() == [*words, END] + [PAD] * (5 - n)
+        assert batch.source[row, : len(pair.chinese)].tolist() == CHINESE.encode(pair.chinese)
+    with pytest.raises(ValueError, match="0 pairs"):
+        make_batch([], CHINESE, ENGLISH)
+
+
+def test_pairs_are_drawn_from_all_and_alike_from_a_seed() -> None:
+    def drawn(seed: int) -> list[Pair]:
+        return draw_pairs(PAIRS, 50, torch.Generator().manual_seed(seed))
+
+    assert drawn(1) == drawn(1) != drawn(2)
+    assert len(drawn(1)) == 50
+    assert set(drawn(1)) == set(PAIRS)
+
+
+# ---- the reader's own pairs
+
+
+def written(folder: Path, content: bytes) -> Path:
+    path = folder / "pairs.tsv"
+    path.write_bytes(content)
+    return path
+
+
+HI = Pair(("嗨", "。"), ("hi", "."))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Hi.\t嗨。",
+        "嗨。\tHi.",
+        "Hi.\t嗨。\tCC-BY 2.0 (France) Attribution: tatoeba.org #538123 (CM) & #891077 (Martha)",
+        "嗨。\tHi.\tCC-BY 2.0 (France)",
+        "538123\tHi.\t891077\t嗨。",
+        " Hi. \t 嗨 。 ",
+        "\ufeffHi.\t嗨。",
+    ],
+)
+def test_both_orders_and_further_columns_are_read(tmp_path: Path, line: str) -> None:
+    assert load_pairs(written(tmp_path, line.encode())) == ([HI], [])
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"", "it is empty"),
+        (b"  ", "it is empty"),
+        ("Hi. 嗨。".encode(), "it has no tab"),
+        ("\t嗨。".encode(), "a side is empty"),
+        (b"Hi.\t", "a side is empty"),
+        (b"Hi.\t...", "a side is empty"),
+        (b"Hi.\tHello.", "no side has more Chinese characters than the other"),
+        ("嗨。\t嗨。".encode(), "no side has more Chinese characters than the other"),
+        (b"Hi.\t\xe5\x97", "it is not in UTF-8"),
+        ("Hi.\t嗨。".encode("gb18030"), "it is not in UTF-8"),
+        ("Hi.\t嗨。".encode("utf-16"), "it is not in UTF-8"),
+        (b"Hi.\t" + "嗨".encode() * 10_000, "it is longer than 10000 characters"),
+    ],
+)
+def test_a_bad_line_is_named_and_the_others_read(tmp_path: Path, line: bytes, reason: str) -> None:
+    good = "Hi.\t嗨。".encode()
+    loaded = load_pairs(written(tmp_path, b"\n".join((good, line, good))))
+    assert loaded == ([HI, HI], [f"line 2: {reason}"])
+
+
+def test_line_ends_may_be_mixed(tmp_path: Path) -> None:
+    line = "Hi.\t嗨。".encode()
+    content = line + b"\r" + line + b"\r\n" + line + b"\n" + b"no\r\r\n" + line
+    loaded = load_pairs(written(tmp_path, content))
+    assert loaded == ([HI] * 4, ["line 4: it has no tab", "line 5: it is empty"])
+
+
+def test_a_line_of_100_mb_costs_no_memory_and_no_neighbour(tmp_path: Path) -> None:
+    line = "Hi.\t嗨。\n".encode()
+    path = written(tmp_path, line)
+    with open(path, "ab") as file:
+        for _ in range(100):
+            file.write(b"x" * 1_000_000)
+        file.write(b"\n" + line)
+    assert load_pairs(path) == ([HI, HI], ["line 2: it is longer than 10000 characters"])
+
+
+def test_an_empty_file_holds_nothing(tmp_path: Path) -> None:
+    assert load_pairs(written(tmp_path, b"")) == ([], [])
+    assert load_pairs(str(written(tmp_path, b"\xef\xbb\xbf"))) == ([], [])
+
+
+def test_a_path_that_is_no_file_is_named(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "missing.tsv"):
+        with pytest.raises(ValueError, match="there is no file"):
+            load_pairs(path)
+
+
+@given(st.lists(st.binary(max_size=30) | st.just("Hi.\t嗨。".encode()), max_size=6))
+def test_no_line_crashes_and_none_is_lost(tmp_path_factory, lines: list[bytes]) -> None:
+    path = written(tmp_path_factory.mktemp("own"), b"\n".join(lines))
+    count = len(re.split(b"\r\n|\r|\n", path.read_bytes().removeprefix(b"\xef\xbb\xbf")))
+    loaded = load_pairs(path)
+    named = [int(re.match(r"line (\d+): ", problem)[1]) for problem in loaded.problems]
+    assert named == sorted(set(named))
+    assert len(loaded.pairs) + len(named) in (count, count - 1)  # nothing behind the last line end
+
+
+def test_another_cut_may_be_given(tmp_path: Path) -> None:
+    path = written(tmp_path, "I like apples.\t我 喜欢 苹果".encode())
+    assert load_pairs(path).pairs[0].chinese == tuple("我喜欢苹果")
+    assert load_pairs(path, cut=str.split).pairs[0].chinese == ("我", "喜欢", "苹果")
+
+
+def test_words_and_punctuation_are_cut_apart() -> None:
+    assert english_words("Don't cry, Tom’s here!") == "don 't cry , tom 's here !".split()
+    assert characters("我在Google工作2年。") == ["我", "在", "google", "工", "作", "2", "年", "。"]
