@@ -26,7 +26,7 @@ help:
 	@echo "make nbval       run the notebooks, then each section again; compare all outputs  (DEVICE=cuda)"
 	@echo "make run         run the notebooks again and write their outputs  (NB=... FORCE=1)"
 	@echo "make validate    run library and notebooks, and write the result into book/validation.md"
-	@echo "make bench       time our attention against PyTorch's, and many heads against one"
+	@echo "make bench       time and memory of our attention and PyTorch's, of long texts, of a cache"
 	@echo "make lighthouse  measure the built pages on a slow phone: speed, accessibility  (needs Node)"
 	@echo "make wheel       pack the library for pip: _build/dist/*.whl"
 	@echo "make links       ask every other site whether the links to it still lead somewhere"
@@ -71,7 +71,7 @@ validate: env
 	@$(BIN)/python -m tools.validate
 
 bench: env
-	@$(BIN)/python benchmarks/attention.py
+	@$(BIN)/python -m benchmarks
 
 lighthouse: book
 	@npx --yes @lhci/cli@0.15.1 autorun --config=press/lighthouse.json

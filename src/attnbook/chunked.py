@@ -65,10 +65,11 @@ class OnlineSoftmax(Function):
         output = query.new_empty(*query.shape[:-1], value.size(-1))
         level = query.new_empty(*query.shape[:-1], 1)
         for i in pieces(query.size(-2), chunk):
+            q = query[..., i, :] / math.sqrt(query.size(-1))
             largest = torch.full_like(level[..., i, :], torch.finfo(query.dtype).min)
             total, mixed = torch.zeros_like(largest), torch.zeros_like(output[..., i, :])
             for j in pieces(key.size(-2), chunk):
-                scores = _scores(query, key, mask, bias, causal, i, j)
+                scores = _scores(q, key, mask, bias, causal, i, j)
                 if scores is None:
                     continue
                 before, largest = largest, largest.maximum(scores.amax(-1, keepdim=True))
@@ -90,10 +91,11 @@ class OnlineSoftmax(Function):
         d_query, d_key, d_value = (torch.zeros_like(x) for x in (query, key, value))
         d_bias = torch.zeros_like(torch.atleast_2d(bias)) if ctx.needs_input_grad[4] else None
         for i in pieces(query.size(-2), ctx.chunk):
+            q = query[..., i, :] / math.sqrt(query.size(-1))
             d_out = d_output[..., i, :]
             mean = (d_out * output[..., i, :]).sum(-1, keepdim=True)
             for j in pieces(key.size(-2), ctx.chunk):
-                scores = _scores(query, key, mask, bias, ctx.causal, i, j)
+                scores = _scores(q, key, mask, bias, ctx.causal, i, j)
                 if scores is None:
                     continue
                 w = scores.sub_(level[..., i, :]).exp_()  # the weights, computed again
@@ -102,24 +104,25 @@ class OnlineSoftmax(Function):
                     piece = part(d_bias, i, j)
                     piece += d_scores.sum_to_size(piece.shape)
                 d_value[..., j, :] += w.mT @ d_out
-                d_scores /= math.sqrt(query.size(-1))
-                d_query[..., i, :] += d_scores @ key[..., j, :]
-                d_key[..., j, :] += d_scores.mT @ query[..., i, :]
+                d_query[..., i, :] += d_scores @ key[..., j, :] / math.sqrt(query.size(-1))
+                d_key[..., j, :] += d_scores.mT @ q
         d_bias = None if d_bias is None else d_bias.view_as(bias)
         return d_query, d_key, d_value, None, d_bias, None, None
 
 
 def _scores(  # type: ignore[no-untyped-def]
-    query, key, mask, bias, causal, i, j
+    q, key, mask, bias, causal, i, j
 ) -> Tensor | None:
-    """The scores of some queries and some keys, or None if no query of them may look at a key."""
+    """The scores of the queries of piece i, q, and the keys of piece j; None if all are hidden."""
     allowed = None if mask is None else part(mask, i, j)
     if causal:
         position = torch.arange(key.size(-2), device=key.device)
         allowed = position[i, None] >= position[j]
     if j.start == j.stop or (allowed is not None and not allowed.any()):
         return None
-    scores = query[..., i, :] / math.sqrt(query.size(-1)) @ key[..., j, :].mT
+    if allowed is not None and allowed.all():
+        allowed = None
+    scores = q @ key[..., j, :].mT
     if bias is not None:
         scores += part(bias, i, j).to(scores.dtype)
     return scores if allowed is None else scores.masked_fill_(~allowed, -math.inf)

@@ -68,6 +68,20 @@ def sliced(length: int, window: int, global_tokens: Sequence[int]) -> Tensor:
     return mask | my_pattern(length, 0, global_tokens) & ~torch.eye(length, dtype=torch.bool)
 
 
+def marked(length: int, global_tokens: Sequence[int]) -> Tensor:
+    known = torch.tensor([token in global_tokens for token in range(length)])
+    return known | known[:, None]
+
+
+def by_a_tuple(length: int, window: int, global_tokens: Sequence[int], columns: bool) -> Tensor:
+    """What PyTorch makes of `mask[global_tokens] = True`."""
+    mask = my_pattern(length, window, ())
+    mask[tuple(global_tokens)] = True
+    return mask | marked(length, global_tokens).T.logical_and(
+        torch.tensor([token in global_tokens and columns for token in range(length)])
+    )
+
+
 PATTERN = Exercise(
     id="10.pattern",
     title="Near words, and a few that everybody knows",
@@ -108,6 +122,34 @@ def my_pattern(length, window, global_tokens):
             ),
             "The first words have lost their neighbours. A slice that begins at i − window, which "
             "is negative there, counts from the end and comes out empty: `max(i - window, 0)`.",
+        ),
+        Mistake(
+            lambda length, window, tokens: (
+                torch.ones(length, length, dtype=torch.bool).triu(window).tril(-window)
+                | my_pattern(length, 0, tokens) & ~torch.eye(length, dtype=torch.bool)
+                | my_pattern(length, 0, tokens) & marked(length, tokens)
+            ),
+            "The two diagonals have changed places, and nothing is left between them. `tril(d)` "
+            "keeps what lies below diagonal d: the window is `tril(window)` and `triu(-window)`.",
+        ),
+        Mistake(
+            lambda length, window, tokens: (
+                torch.ones(length, length, dtype=torch.bool).triu(window).tril(window)
+                | my_pattern(length, 0, tokens) & ~torch.eye(length, dtype=torch.bool)
+                | my_pattern(length, 0, tokens) & marked(length, tokens)
+            ),
+            "Only one diagonal is left of the window. It lies between two: `tril(window)` and "
+            "`triu(-window)`, the second to the left of the main one.",
+        ),
+        Mistake(
+            lambda length, window, tokens: by_a_tuple(length, window, tokens, columns=False),
+            "`mask[(0, 6)]` is the cell in row 0 and column 6, and `mask[()]` the whole mask: a "
+            "tuple counts axes. Rows are `mask[list(global_tokens)]`; columns are missing, too.",
+        ),
+        Mistake(
+            lambda length, window, tokens: by_a_tuple(length, window, tokens, columns=True),
+            "`mask[(0, 6)]` is the cell in row 0 and column 6, and `mask[()]` the whole mask: a "
+            "tuple counts axes. Rows are `mask[list(global_tokens)]`, or one word at a time.",
         ),
         Mistake(
             drawn(lambda back, window: back**2 <= window),
@@ -519,8 +561,8 @@ MERGE = Exercise(
     section="10.4",
     prompt="""
 The keys were cut into two chunks, and each query has attended to either alone. Of chunk a came its
-`output_a` (..., Lq, Dv), as if there were no other keys, and `lse_a` (..., Lq): for each query the
-logarithm of the sum of e^score over this chunk's keys. Of chunk b the same. Write
+`output_a` (..., Lq, Dv), as if there were no other keys, and `lse_a` (..., Lq): for each query its
+level, the logarithm of the sum of e^score over this chunk's keys. Of chunk b the same. Write
 `my_merge(output_a, lse_a, output_b, lse_b)`: the output of attention over all keys, (..., Lq, Dv).
 The scores themselves are gone, and they may have been in the hundreds. A query that could look at
 nothing in a chunk has an `lse` of −∞ there and an output of zeros; in one of the two it had
@@ -631,6 +673,18 @@ def my_merge(output_a, lse_a, output_b, lse_b):
         Mistake(
             shared_by(lambda a, b: torch.sigmoid(b - a)),
             "The shares are exchanged: chunk a has got what belongs to chunk b.",
+        ),
+        Mistake(
+            shared_by(lambda a, b: torch.sigmoid(a)),
+            "The share of chunk a hangs on `lse_a` alone. It is how much *larger* it is than the "
+            "other that counts: the sigmoid of lse_a − lse_b.",
+        ),
+        Mistake(
+            lambda output_a, lse_a, output_b, lse_b: (
+                output_a if bool((lse_a > lse_b).all()) else output_b
+            ),
+            "One chunk is taken whole, for all queries. Each query has shares of its own, and both "
+            "chunks get something.",
         ),
         Mistake(
             shared_by(lambda a, b: (a > b).to(a)),
@@ -954,6 +1008,53 @@ def my_running(query, key, value):
             "divided by its sum.",
         ),
         Mistake(
+            in_sums(total=lambda key: key.cumsum(-1)),
+            "The sum of the keys runs along their columns. It runs along the words, axis −2, as "
+            "the state does.",
+        ),
+        Mistake(
+            lambda query, key, value: (
+                (query @ key.mT).tril()
+                @ value
+                / ((query @ key.mT).tril() @ value).sum(-1, keepdim=True)
+            ),
+            "You divided the output by its own sum. What has to sum to 1 are the weights, Σ q_i · "
+            "k_j, and not what they have fetched.",
+        ),
+        Mistake(
+            lambda query, key, value: (
+                (query @ key.mT).tril() / (query @ key.mT).tril().sum(1, keepdim=True) @ value
+            ),
+            "The weights are summed along axis 1, which is right for one sentence without heads. "
+            "The keys are the last axis: `sum(-1, keepdim=True)`.",
+        ),
+        Mistake(
+            lambda query, key, value: (
+                ((query @ key.mT).tril() / math.sqrt(query.size(-1))).softmax(-1) @ value
+            ),
+            "A softmax of the scaled scores, and those of the future are 0, which e⁰ makes an "
+            "ordinary weight. Linear attention has no softmax: q · k is the weight, divided by the "
+            "sum of its row.",
+        ),
+        Mistake(
+            lambda query, key, value: (key @ query.mT).tril() @ value,
+            "Queries and keys have changed places: the state collects keys, and the query reads "
+            "it. And the division is missing.",
+        ),
+        Mistake(
+            lambda query, key, value: my_running(key, query, value),
+            "Queries and keys have changed places: the state collects keys, and the query reads "
+            "it.",
+        ),
+        Mistake(
+            lambda query, key, value: (
+                ((query * key).sum(-1, keepdim=True) * value).cumsum(-2)
+                / (query * key).sum(-1, keepdim=True).cumsum(-2)
+            ),
+            "Each value came in with the weight that its *own* query gives its key. It is word i's "
+            "query that weighs all of them, so it must not be in the sums: it reads them.",
+        ),
+        Mistake(
             in_sums(before=lambda x: F.elu(x) + 1),
             "φ was applied once more. Queries and keys have been through it already.",
         ),
@@ -1054,13 +1155,17 @@ def chunked_by_merging(query: Tensor, key: Tensor, value: Tensor, chunk: int) ->
 
 
 def repair_cases(generator: Generator) -> list[Case]:
-    def case(note: str, chunk: int, *sizes: int, louder: Sequence[float] = ()) -> Case:
+    def case(
+        note: str, chunk: int, *sizes: int, louder: Sequence[float] = (), quiet: bool = False
+    ) -> Case:
         """`louder` is added to the keys' first numbers, and every query begins with √Dk."""
         *front, lq, lk, dk, dv = sizes
         names = ("A", "B", "H", "Lq", "Lk", "Dk", "Dv")[-len(sizes) :]
         query, key = draw(generator, *front, lq, dk), draw(generator, *front, lk, dk)
         if louder:
-            query = torch.cat((torch.full_like(query[..., :1], dk**0.5), query[..., 1:]), dim=-1)
+            signs = 1.0 - 2.0 * (torch.arange(lq) == 1) * quiet
+            own = (dk**0.5 * signs.to(query))[:, None].expand(*query.shape[:-1], 1)
+            query = torch.cat((own, query[..., 1:]), dim=-1)
             first = torch.tensor(louder, dtype=key.dtype)[:, None].expand(*key.shape[:-1], 1)
             key = torch.cat((first, key[..., 1:]), dim=-1)
         arguments = (query, key, draw(generator, *front, lk, dv), chunk)
@@ -1076,6 +1181,16 @@ def repair_cases(generator: Generator) -> list[Case]:
         case("2 sentences, 3 heads: 8 keys, chunk 3", 3, 2, 3, 5, 8, 7, 6),
         case("the scores rise: 3, then 800", 2, 3, 5, 6, 7, louder=(3.0, 2.0, 1.0, 800.0, 799.0)),
         case("the scores fall: 800, then 3", 2, 3, 5, 6, 7, louder=(800.0, 799.0, 3.0, 2.0, 1.0)),
+        case(
+            "scores of query 0 near 800, of query 1 near −800",
+            2,
+            3,
+            5,
+            7,
+            6,
+            louder=(800.0, 801.0, 799.0, 800.5, 798),
+            quiet=True,
+        ),
         case(
             "every score is near −900", 2, 3, 5, 7, 6, louder=(-900.0, -901.0, -899.0, -900.5, -898)
         ),
@@ -1174,12 +1289,10 @@ find the two faults. One of them sits in two lines. `query` is (..., Lq, Dk), `k
     stub="""
 def my_chunked(query, key, value, chunk):
     raise NotImplementedError  # repair the lines below, then delete this one
-    query = query / math.sqrt(query.size(-1))
-    largest = torch.full_like(query[..., :1], -math.inf)  # (..., Lq, 1)
-    total, output = 0, 0
+    largest, total, output = torch.full_like(query[..., :1], -math.inf), 0, 0
     for i in range(key.size(-2) // chunk):
         keys, values = key.split(chunk, dim=-2)[i], value.split(chunk, dim=-2)[i]
-        scores = query @ keys.mT  # (..., Lq, chunk)
+        scores = query @ keys.mT / math.sqrt(query.size(-1))  # (..., Lq, chunk)
         new = torch.maximum(largest, scores.amax(-1, keepdim=True))
         powers = (scores - new).exp()
         total = total + powers.sum(-1, keepdim=True)
@@ -1236,6 +1349,11 @@ def my_chunked(query, key, value, chunk):
             "`new` is the largest score of this chunk alone. On paper that is right; but when the "
             "scores fall, e^(largest − new) is infinite. The maximum never goes down: "
             "`torch.maximum`.",
+        ),
+        Mistake(
+            piecewise(newest=lambda largest, here: torch.maximum(largest, here.max())),
+            "One maximum serves all queries. Where one of them is far louder, the powers of a "
+            "quiet one are all 0, and 0/0 is nan. Each has its own: `amax(-1, keepdim=True)`.",
         ),
         Mistake(
             piecewise(keep=lambda largest, new: largest),

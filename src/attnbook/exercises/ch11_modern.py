@@ -151,6 +151,11 @@ def kept(length, window, n_sinks):
     ),
     properties=(
         Property(
+            "A number below 0, or `length` and more, names no word: a short text has no words "
+            "before its first.",
+            lambda answer, case: set(answer) <= set(range(case.arguments[0])),
+        ),
+        Property(
             "Some words stand in your list twice: where sinks and window meet, a word is both.",
             lambda answer, case: len(set(answer)) == len(answer),
         ),
@@ -285,6 +290,19 @@ def cache_bytes(n_layers, d_model, n_heads, n_kv_heads, length, n_bytes):
             weighed(lambda d, h, g: d + 2 * g * (d // h), lambda n, m, b: n * m * b),
             "The queries are in it as well. Nobody will ask with an old query again: keys and "
             "values only.",
+        ),
+        Mistake(
+            weighed(lambda d, h, g: d, lambda n, length, size: n * length * size),
+            "Two things. Keys and values are both kept; and of the n_heads heads only `n_kv_heads` "
+            "have any.",
+        ),
+        Mistake(
+            weighed(lambda d, h, g: h * g),
+            "How wide is a head? d_model / n_heads numbers for each of the `n_kv_heads` key heads.",
+        ),
+        Mistake(
+            weighed(lambda d, h, g: g),
+            "You counted heads. Each has d_model / n_heads numbers.",
         ),
         Mistake(
             weighed(lambda d, h, g: d * (h // g)),
@@ -508,6 +526,11 @@ def my_alibi(n_heads, lq, lk):
         Mistake(
             minded(distance=lambda i, j: j.expand(len(i), -1)),
             "You took the position of the key. A distance also asks where the query stands.",
+        ),
+        Mistake(
+            minded(distance=lambda i, j: (len(j) - 1 - j).expand(len(i), -1)),
+            "All your rows are equal: this is the distance to the newest word. Each query stands "
+            "at a place of its own.",
         ),
         Mistake(
             minded(distance=lambda i, j: (i - j).abs() / len(j)),
@@ -1240,6 +1263,16 @@ def for_pairs(weight, n_heads):
             ),
             "You exchanged heads and halves: first halves of all heads, then second halves. It is "
             "halves and columns that change places: `transpose(1, 2)`.",
+        ),
+        Mistake(
+            lambda weight, n_heads: torch.cat(
+                (
+                    for_pairs(weight[: len(weight) // n_heads], 1),
+                    torch.zeros_like(weight[len(weight) // n_heads :]),
+                )
+            ),
+            "The rows of head 0 are right, and those of the other heads are empty: run over the "
+            "heads.",
         ),
         Mistake(
             lambda weight, n_heads: weight,

@@ -1,0 +1,112 @@
+"""Long sequences: memory and time of chunks, how each form grows, and a cache while decoding."""
+
+import copy
+import math
+import statistics
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from attnbook import (
+    GroupedQueryAttention,
+    KVCache,
+    blocked_attention,
+    causal_mask,
+    chunked_attention,
+    fused_attention,
+    linear_attention,
+    scaled_dot_product_attention,
+    window_attention,
+)
+from attnbook.cost import cost
+from benchmarks.timing import ratio, turns
+
+
+def draw(where: torch.device, length: int, learned: bool = False) -> list[Tensor]:
+    """Query, key and value of eight heads of width 64."""
+    return [x.to(where).requires_grad_(learned) for x in torch.randn(3, 1, 8, length, 64)]
+
+
+def chunks(where: torch.device) -> None:
+    """Chunked attention against PyTorch's kernel on a text of 8,192 words."""
+    print("\nChunked / fused at 8,192 words, 8 heads of width 64: memory counted, time\n")
+    for causal in (False, True):
+        for name, learned in (("forward", False), ("both", True)):
+            qkv = draw(where, 8192, learned)
+            forms = {
+                form.__name__: partial(step, partial(form, causal=causal), qkv, learned)
+                for form in (fused_attention, chunked_attention)
+            }
+            memory = [cost(form).megabytes for form in forms.values()]
+            fused, chunked = turns(forms, least=4).values()
+            print(
+                f"{'causal' if causal else 'none':6s}  {name:7s}  "
+                f"{memory[1]:6.1f} / {memory[0]:5.1f} MB = {memory[1] / memory[0]:4.2f}"
+                f"   time {ratio(chunked, fused)}",
+                flush=True,
+            )
+
+
+def step(attend: partial, qkv: list[Tensor], learned: bool) -> object:
+    """The output, or with it the gradients; they are given back, so that they count as memory."""
+    output = attend(*qkv)[0]
+    return torch.autograd.grad(output.sum(), qkv) if learned else output
+
+
+def growth(where: torch.device) -> None:
+    """The exponent p with which each form grows: twice the words cost 2^p times as much."""
+    lengths = (512, 1024, 2048, 4096)
+    print(f"\nExponents, fitted over {lengths} words: time, memory, multiplications\n")
+    forms = {
+        "plain": scaled_dot_product_attention,
+        "blocked": blocked_attention,
+        "chunked": chunked_attention,
+        "fused": fused_attention,
+        "window 64": partial(window_attention, window=64),
+        "linear": linear_attention,
+        "linear, causal": partial(linear_attention, causal=True),
+    }
+    found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in forms}
+    for length in lengths:
+        qkv = draw(where, length)
+        runs = {name: partial(form, *qkv) for name, form in forms.items()}
+        took = turns(runs, seconds=2.0, least=5)
+        for name, run in runs.items():
+            spent = cost(run)
+            line = (statistics.median(took[name]), spent.megabytes, float(spent.multiplications))
+            found[name].append(line)
+    for name, lines in found.items():
+        p = [slope(lengths, column) for column in zip(*lines, strict=True)]
+        print(f"{name:15s} {p[0]:5.2f} {p[1]:5.2f} {p[2]:5.2f}")
+
+
+def slope(x: tuple[int, ...], y: tuple[float, ...]) -> float:
+    """The slope of the line through the logarithms."""
+    return statistics.linear_regression([math.log(v) for v in x], [math.log(v) for v in y]).slope
+
+
+def decoding(where: torch.device) -> None:
+    """One more token: with a cache, and by computing all rows again."""
+    print("\nOne more token of a layer (D 512, 8 heads), milliseconds\n")
+    print("words  recomputed  with cache  (its attention alone)   recomputed / with cache")
+    layer = GroupedQueryAttention(512, 8, 8, attend=fused_attention).to(where)
+    text = torch.randn(1, 1024, 512).to(where)
+    for length in (128, 256, 512, 1024):
+        kept, x = KVCache(), text[:, :length]
+        with torch.no_grad():
+            layer(x[:, :-1], cache=kept)
+            query = torch.randn(1, 8, 1, 64).to(where)
+            key, value = torch.randn(2, 1, 8, length, 64).to(where)
+            forms = {
+                "again": partial(layer, x, causal_mask(length).to(where)),
+                "cache": lambda x=x, kept=kept: layer(x[:, -1:], cache=copy.copy(kept)),
+                "alone": partial(fused_attention, query, key, value),
+            }
+            found = turns(forms, seconds=3.0)
+        again, cache, alone = (1e3 * statistics.median(runs) for runs in found.values())
+        print(
+            f"{length:5d} {again:11.2f} {cache:11.3f} {alone:16.3f}"
+            f" {ratio(found['again'], found['cache']):>28s}",
+            flush=True,
+        )

@@ -1,0 +1,37 @@
+"""Functions that take turns, and what they took."""
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+
+import torch
+
+
+def turns(
+    functions: Mapping[str, Callable[[], object]], seconds: float = 6.0, least: int = 7
+) -> dict[str, list[float]]:
+    """The seconds of each run of some functions that take turns, less the first as a warm-up."""
+    found: dict[str, list[float]] = {name: [] for name in functions}
+    end = time.perf_counter() + seconds
+    rounds = 0
+    while rounds < least or time.perf_counter() < end:
+        for name, function in functions.items():
+            synchronise()
+            start = time.perf_counter()
+            function()
+            synchronise()
+            found[name].append(time.perf_counter() - start)
+        rounds += 1
+    return {name: runs[1:] for name, runs in found.items()}
+
+
+def synchronise() -> None:
+    """Wait for the GPU where there is one: its work goes on after a call returns."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def ratio(runs: list[float], floor: list[float]) -> str:
+    """How many times longer than the floor: by medians, and by the fastest runs."""
+    middle = statistics.median(runs) / statistics.median(floor)
+    return f"{middle:5.2f} ({min(runs) / min(floor):4.2f})"
