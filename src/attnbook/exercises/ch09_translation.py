@@ -243,22 +243,22 @@ def column(row):
             "is about to be translated is 看.",
             ("i", 6): "a is written one row later. What comes behind i?",
             ("a", 6): "this row was *given* a. What does it write?",
-            ("a", 3): "the fourth row needs not look at the fourth word: the languages differ in "
+            ("a", 3): "the fourth row need not look at the fourth word: the languages differ in "
             "order.",
             ("a", 7): "本 is the measure word of 书, and English has no word for it. What is "
             "written next?",
             ("a", 2): "in is written one row later.",
             ("book", 8): "this row was *given* book, and writes the next word.",
-            ("book", 4): "the fifth row needs not look at the fifth word. What is written behind "
+            ("book", 4): "the fifth row need not look at the fifth word. What is written behind "
             "book?",
             ("book", 3): "the library comes two words later. One English word is written first.",
             ("the", 2): "the head has been in 在 one row and two words before. What is written "
             "behind the?",
-            ("the", 6): "the seventh row needs not look at the seventh word. What is written "
+            ("the", 6): "the seventh row need not look at the seventh word. What is written "
             "behind the?",
             ("the", 1): "yesterday is written one row later.",
             ("library", 3): "this row was *given* library, and writes the next word.",
-            ("library", 7): "the eighth row needs not look at the eighth word. What is written "
+            ("library", 7): "the eighth row need not look at the eighth word. What is written "
             "last?",
             ("library", 8): "the sentence ends in 书 in Chinese. In English it ends in another "
             "word.",
@@ -404,6 +404,10 @@ def my_loss(logits, labels, smoothing):
             "one counts more than a word of a long one. Take one mean over all words of the batch.",
         ),
         Mistake(
+            losing(reduce=lambda loss, real: loss.sum() / real.sum()),
+            "You divide by the number of words, but the padding is still in your sum.",
+        ),
+        Mistake(
             losing(reduce=lambda loss, real: loss[real].sum()),
             "This is the sum over the words. The mean is asked for, so that a large batch does not "
             "take larger steps.",
@@ -452,6 +456,15 @@ def my_loss(logits, labels, smoothing):
             ),
             "You spread over the V − 1 other words. That is smoothing, too; asked for is that of "
             "PyTorch, in which the right word has its part of what is spread.",
+        ),
+        Mistake(
+            losing(
+                lambda logs, right, labels, s: (
+                    (1 - s) * right + s * (logs[..., 1:].sum(-1) - right) / (logs.size(-1) - 2)
+                )
+            ),
+            "You spread over the V − 2 ids that are neither right nor PAD. Here, as in PyTorch, "
+            "each of the V gets its part, those two as well.",
         ),
         Mistake(
             losing(
@@ -740,6 +753,13 @@ def my_greedy(model, target, longest):
             "Behind its END each sentence has more of them. One is enough; what follows is PAD.",
         ),
         Mistake(
+            lambda model, target, longest: decoding(fill=None)(model, target, longest).masked_fill(
+                (decoding(fill=None)(model, target, longest) == END).any(1, keepdim=True), PAD
+            ),
+            "`done` says of a whole sentence that it has ended: with it at the end you wipe out "
+            "all its words. Fill in PAD while you write, in the step's own column.",
+        ),
+        Mistake(
             decoding(fill=BEGIN),
             "Behind its END each sentence has BEGINs. What follows is PAD, the id 0.",
         ),
@@ -850,18 +870,18 @@ def beam_cases(generator: Generator) -> list[Case]:
         case("3 beams, 7 words, none has ended", 7, (0, 0, 0)),
         case("4 beams, one of them far ahead", 11, (0, 0, 0, 0), spread=9.0, best=2),
         case("3 beams, beam 1 has ended and leads", 8, (0, 1, 0), best=1),
-        behind(case("3 beams, beam 2 has ended and is far behind", 9, (0, 0, 1))),
+        behind(case("3 beams, beam 2 has ended and is far behind", 9, (0, 0, 1)), 0, 0, 40),
         case("4 beams, two have ended", 6, (1, 0, 1, 0), spread=2.0),
         case("all 3 have ended", 10, (1, 1, 1)),
+        behind(case("3 beams of long sentences, with sums of hundreds", 7, (0, 0, 0)), 900),
         case("1 beam", 12, (0,)),
     ]
 
 
-def behind(case: Case) -> Case:
-    """The same, with the last beam far behind the others."""
+def behind(case: Case, *by: float) -> Case:
+    """The same, with lower sums: one number for all, or one each."""
     totals, logs, done = case.arguments
-    totals = torch.where(torch.arange(len(totals)) == len(totals) - 1, totals - 40, totals)
-    return Case((totals, logs, done), case.sizes, case.note)
+    return Case((totals - torch.tensor(by, dtype=totals.dtype), logs, done), case.sizes, case.note)
 
 
 def stepping(
@@ -912,6 +932,10 @@ def one_each(best: Tensor, place: Tensor, k: int, v: int, totals: Tensor, ways: 
 def own_words(best: Tensor, place: Tensor, k: int, v: int, totals: Tensor, ways: Tensor) -> Beam:
     top, words = ways.max(-1)
     return top, torch.arange(k, device=top.device), words
+
+
+def ended_for_nothing(totals: Tensor, logs: Tensor, done: Tensor) -> Beam:
+    return my_beam_step(totals.masked_fill(done, 0.0), logs, done)
 
 
 def by_beam(best: Tensor, place: Tensor, k: int, v: int, totals: Tensor, ways: Tensor) -> Beam:
@@ -981,6 +1005,26 @@ def my_beam_step(totals, logs, done):
                 )
             ),
             "The choice is right. The sums you return are the old ones, without the new word.",
+        ),
+        Mistake(
+            stepping(every=lambda totals, logs: (totals[:, None].exp() * logs.exp()).log()),
+            "Right as long as sentences are short. The probability of a long one is rounded to 0, "
+            "and then its ln is lost: that is why logarithms are added.",
+        ),
+        Mistake(
+            ended_for_nothing,
+            "PAD costs nothing, and so an ended sentence keeps its sum. You gave it the sum 0, as "
+            "if it were certain.",
+        ),
+        Mistake(
+            stepping(
+                answer=lambda best, place, k, v, totals, ways: (
+                    best,
+                    ways.T.flatten().topk(k).indices // v,
+                    ways.T.flatten().topk(k).indices % v,
+                )
+            ),
+            "You flattened (V, k) and counted as in (k, V): the sentences have to be the rows.",
         ),
         Mistake(
             stepping(allowed=padding_at_its_price),

@@ -48,9 +48,10 @@ def column_ifs(row):
 
 def loss_loop(logits, labels, smoothing):
     total, count = 0.0, 0
-    for scores, ids in zip(logits, labels.tolist(), strict=True):
-        for row, i in zip(scores, ids, strict=True):
+    for b, ids in enumerate(labels.tolist()):
+        for place, i in enumerate(ids):
             if i:
+                row = logits[b, place]
                 logs = row - row.logsumexp(0)
                 share = torch.full_like(row, smoothing / len(row))
                 share[i] += 1 - smoothing
@@ -114,8 +115,9 @@ def beam_sort(totals, logs, done):
     every = (totals + torch.where(done[:, None], free, logs).T).T
     best, order = every.reshape(-1).sort(descending=True)
     k, v = logs.shape
-    places = torch.unravel_index(order[:k], (k, v))
-    return best[:k], places[0], places[1]
+    beams = torch.arange(k, device=logs.device).repeat_interleave(v)
+    words = torch.arange(v, device=logs.device).repeat(k)
+    return best[:k], beams[order[:k]], words[order[:k]]
 
 
 def kind_by_two_questions(translate):
