@@ -83,6 +83,11 @@ EXAMPLES = {
     "masks": (lambda x: figures.plot_masks({"a": WIDE, "b": x > 0.15}, WORDS, KEYS), MAP, MATCH),
     "leaks": (lambda x: figures.plot_leaks({"a": x[:, :3] > 0.15}, MASK, WORDS), MAP, NONE),
     "which": (lambda x: figures.plot_which_mask(ALL4, MASK, x > 0.15, KEYS, WORDS), MAP, MATCH),
+    "transformer": (
+        lambda x: figures.plot_transformer(3, 6, 16, 4, 64, round(10 * x[0].item()), 99),
+        STEPS,
+        {"key"},
+    ),
     "patches": (lambda x: figures.plot_patches(PICTURE | {"looks": x}), LOOKS, NONE),
     "embedding": (lambda x: figures.plot_embedding(x, IDS, WORDS), TABLE / 20, NONE),
     "look-up": (lambda x: figures.plot_lookup(**LOOKUP | {"key": x}, **LABELS), KEY, ALL),
@@ -485,6 +490,22 @@ def test_each_attention_of_a_transformer_wears_its_own_mask(drawn):
         assert sorted(words) == sorted(word for word in named if word in WORDS + KEYS)
     with pytest.raises(ValueError, match="cross"):
         figures.plot_which_mask(encoder, MASK, WIDE.T, KEYS, WORDS)
+
+
+def test_the_whole_transformer_has_a_shape_on_every_arrow(drawn):
+    figures.plot_transformer(3, 5, 16, 4, 64, 7, 99)
+    (axes,) = drawn[0].axes
+    said = texts(axes)
+    assert said.count("7 ×") == 2
+    # a table, then before and after each part; on the right one more, below the linear layer
+    assert said.count("(3, 16)") == 1 + 2 * 2
+    assert said.count("(5, 16)") == 1 + 2 * 3 + 1
+    assert said.count("(5, 99)") == 1
+    for size in ("(4, 3, 3)", "(4, 5, 5)", "(4, 5, 3)"):
+        assert sum(size in text for text in said) == 1
+    assert said.count("norm") == said.count("+") - 2 == 5
+    with pytest.raises(ValueError, match="n_layers=0: it must be at least 1"):
+        figures.plot_transformer(3, 5, 16, 4, 64, 0, 99)
 
 
 def test_a_leak_is_dark_and_carries_a_sign(drawn):

@@ -20,6 +20,7 @@ from attnbook.exercises.exercise import (
 )
 from attnbook.exercises.slips import Family, Slip
 from attnbook.masks import causal_mask
+from attnbook.transformer import Transformer
 
 # --- 08.norm: layer normalisation by hand ----------------------------------------------------
 
@@ -340,276 +341,252 @@ def my_layer_norm(x, gain, shift, eps):
     others=(by_var_and_mean,),
 )
 
-# --- 08.count: what does a layer of the Transformer learn? -----------------------------------
+# --- 08.clip: all gradients by one factor ----------------------------------------------------
 
 
-def my_count(kind: str, d_model: int, d_ff: int) -> int:
-    attention = 4 * (d_model * d_model + d_model)
-    feed_forward = d_model * d_ff + d_ff + d_ff * d_model + d_model
-    norm = 2 * d_model
-    if kind == "encoder":
-        return attention + feed_forward + 2 * norm
-    return 2 * attention + feed_forward + 3 * norm
+def my_clip(gradients: list[Tensor], limit: float) -> list[Tensor]:
+    length = torch.cat([g.flatten() for g in gradients]).norm()
+    factor = (limit / length).clamp(max=1.0)
+    return [g * factor for g in gradients]
 
 
-def count_of_a_list(kind: str, d_model: int, d_ff: int) -> int:
-    rows = {"attention": 4 * [(d_model, d_model)], "norm": [(1, d_model)]}
-    rows["feed_forward"] = [(d_model, d_ff), (d_ff, d_model)]
-    parts = ["attention", "norm"] * (1 if kind == "encoder" else 2) + ["feed_forward", "norm"]
-    return sum((rows_in + 1) * out for part in parts for rows_in, out in rows[part])
+def by_a_sum_of_squares(gradients: list[Tensor], limit: float) -> list[Tensor]:
+    length = sum((g**2).sum() for g in gradients) ** 0.5
+    return [limit * g / length if length > limit else g for g in gradients]
 
 
-def count_cases(generator: Generator) -> list[Case]:
-    sizes = ((3, 7), (6, 24), (10, 23), (512, 2048))
+def clip_cases(generator: Generator) -> list[Case]:
+    def case(note: str, limit: float, *shapes: tuple[int, ...], length: float) -> Case:
+        drawn = [draw(generator, *shape) for shape in shapes]
+        now = torch.cat([g.flatten() for g in drawn]).norm()
+        gradients = [length * g / now for g in drawn]
+        told = f"{note}: limit {limit:g}, all together {length:g} long"
+        return Case((gradients, limit), note=told)
+
+    alike = [torch.tensor([3.0, 0.0]).double(), torch.tensor([[0.0], [4.0], [0.0]]).double()]
     return [
-        Case((kind, d, f), {"D": d, "F": f}, f'"{kind}", d_model {d}, d_ff {f}')
-        for d, f in sizes
-        for kind in ("encoder", "decoder")
+        case("two gradients, too long", 1.5, (3,), (2, 3), length=6.0),
+        case("two gradients, short enough", 2.5, (2,), (3, 2), length=0.75),
+        Case((alike, 4.5), note="3 and 4 long, neither above the limit of 4.5: together 5"),
+        case("four gradients, far too long", 0.7, (2,), (5, 2), (5,), (2, 3, 5), length=300.0),
+        case("a single gradient", 3.5, (7,), length=11.0),
+        case("all of them 0", 0.5, (3,), (2, 5), length=0.0),
+        case("long, but within the limit", 20.0, (5, 3), (7,), length=17.0),
     ]
 
 
 @dataclass(frozen=True)
-class Parts:
-    """What is added up, each right unless a wrong one is put in; `n` is 1 or 2 attentions."""
+class Clip:
+    """How long the gradients are, each or all, and what that does to them; right unless not."""
 
-    attention: Callable[..., int] = lambda d: 4 * (d * d + d)
-    attentions: Callable[..., int] = lambda n: n
-    feed_forward: Callable[..., int] = lambda d, f: 2 * d * f + f + d
-    norms: Callable[..., int] = lambda d, n: 2 * d * (n + 1)
+    length: Callable[[list[Tensor]], list[Tensor]] = lambda gs: [lengths(gs).norm()] * len(gs)
+    factor: Callable[[Tensor, float], Tensor] = lambda length, limit: (limit / length).clamp(max=1)
 
-    def __call__(self, kind: str, d_model: int, d_ff: int) -> int:
-        n = 1 if kind == "encoder" else 2
-        attention = self.attention(d_model) * self.attentions(n)
-        return attention + self.feed_forward(d_model, d_ff) + self.norms(d_model, n)
+    def __call__(self, gradients: list[Tensor], limit: float) -> list[Tensor]:
+        pairs = zip(gradients, self.length(gradients), strict=True)
+        return [g * self.factor(length, limit) for g, length in pairs]
 
 
-COUNT_SLIPS = (
+def lengths(gradients: list[Tensor]) -> Tensor:
+    return torch.stack([g.norm() for g in gradients])
+
+
+def all_numbers(gradients: list[Tensor]) -> Tensor:
+    return torch.cat([g.flatten() for g in gradients])
+
+
+CLIP_SLIPS = (
     Slip(
-        "attention",
-        lambda d: 3 * (d * d + d),
-        "An attention has a fourth matrix, with its bias: W_O.",
+        "length",
+        lambda gs: list(lengths(gs)),
+        "Each gradient was shortened by its own length. Then those of different layers shrink by "
+        "different factors, and the step points elsewhere: one length, of all of them together.",
     ),
     Slip(
-        "attention",
-        lambda d: 4 * d * d,
-        "The biases of the attention are missing: each of its four linear layers has one.",
+        "length",
+        lambda gs: [lengths(gs).sum()] * len(gs),
+        "You added the lengths of the gradients. Side by side they are one long row, and its "
+        "length is the root of the sum of all *squares*.",
     ),
     Slip(
-        "attention",
-        lambda d: 4 * d * d + d,
-        "You counted one bias in an attention. Each of its four linear layers has one.",
+        "length",
+        lambda gs: [lengths(gs).max()] * len(gs),
+        "You took the longest gradient for all. Their common length is the root of the sum of all "
+        "squares.",
     ),
     Slip(
-        "attention",
-        lambda d: 4 * d * d + 3 * d,
-        "You counted three biases in an attention. W_O has one as well.",
+        "length",
+        lambda gs: [lengths(gs).mean()] * len(gs),
+        "You took the mean of the lengths. Their common length is the root of the sum of all "
+        "squares.",
     ),
     Slip(
-        "attention",
-        lambda d: 4 * (d * d + 1),
-        "A bias is no single number: it has one for each column of its matrix, d_model here.",
+        "length",
+        lambda gs: [lengths(gs).norm() ** 2] * len(gs),
+        "You compared the sum of squares with the limit. A length is its root.",
     ),
     Slip(
-        "attention",
-        lambda d: 3 * d * d,
-        "An attention has a fourth matrix, W_O, and each of the four has a bias.",
+        "length",
+        lambda gs: [(lengths(gs) ** 2).mean().sqrt()] * len(gs),
+        "You took the root of the *mean* of the gradients' squared lengths. It is the sum.",
     ),
     Slip(
-        "attentions",
-        lambda n: 1,
-        "A decoder layer has two attentions: one looks back at the target, the other across to "
-        "the source.",
+        "length",
+        lambda gs: [all_numbers(gs).abs().sum()] * len(gs),
+        "You added the sizes of all numbers. The length is the root of the sum of their squares.",
     ),
     Slip(
-        "attentions",
-        lambda n: 2 * n - 1,
-        "You gave the decoder layer three attentions. Its third part is the feed-forward network.",
+        "length",
+        lambda gs: [all_numbers(gs).sum()] * len(gs),
+        "You added all numbers, where those below 0 take away from the others. The length is the "
+        "root of the sum of their squares.",
     ),
     Slip(
-        "attentions",
-        lambda n: n + 1,
-        "You counted an attention too many: an encoder layer has one, a decoder layer two.",
+        "length",
+        lambda gs: [all_numbers(gs).abs().max()] * len(gs),
+        "You compared the largest number with the limit. It is the length of all of them together "
+        "that counts.",
     ),
     Slip(
-        "attentions",
-        lambda n: 2,
-        "An encoder layer has one attention. The second one, across to the source, only the "
-        "decoder has.",
+        "length",
+        lambda gs: [(all_numbers(gs) ** 2).mean().sqrt()] * len(gs),
+        "You took the root of the *mean* square of all numbers. A length is the root of their sum.",
     ),
     Slip(
-        "feed_forward",
-        lambda d, f: 2 * d * f,
-        "The biases of the feed-forward network are missing: d_ff of them after the first matrix, "
-        "d_model after the second.",
+        "factor",
+        lambda length, limit: limit / length,
+        "The gradients were always brought to the limit: short ones became longer, and none at all "
+        "became 0/0. What is within the limit stays as it is.",
     ),
     Slip(
-        "feed_forward",
-        lambda d, f: 2 * d * f + f,
-        "The second bias of the feed-forward network is missing: its output is d_model wide.",
+        "factor",
+        lambda length, limit: (length > limit) / length.clamp_min(1e-30) + (length <= limit),
+        "What was too long has length 1 now. It keeps as much as the limit allows: limit / length.",
     ),
     Slip(
-        "feed_forward",
-        lambda d, f: 2 * d * f + d,
-        "The first bias of the feed-forward network is missing: its inner rows are d_ff wide.",
+        "factor",
+        lambda length, limit: (length / limit).clamp(max=1),
+        "Your factor is length / limit, or 1 if that is more. So the long ones stay long, and the "
+        "short ones become shorter: limit / length.",
     ),
     Slip(
-        "feed_forward",
-        lambda d, f: 2 * d * f + 2 * d,
-        "You gave both biases of the feed-forward network the width d_model. A bias is as wide as "
-        "what comes out of its matrix, and the first brings out d_ff.",
+        "factor",
+        lambda length, limit: (limit / length).clamp(min=1),
+        "You took the larger of 1 and limit / length: the long ones stay, and the short ones "
+        "become longer. The smaller of the two is the factor.",
     ),
     Slip(
-        "feed_forward",
-        lambda d, f: 2 * d * f + 2 * f,
-        "You gave both biases of the feed-forward network the width d_ff. A bias is as wide as "
-        "what comes out of its matrix, and the second leads back to d_model.",
+        "factor",
+        lambda length, limit: (length <= limit).to(length),
+        "What was too long is 0 now. It only has to become shorter: its direction is still the "
+        "best that is known.",
     ),
     Slip(
-        "feed_forward",
-        lambda d, f: d * f + f,
-        "The feed-forward network has two matrices: one widens the rows to d_ff, the other leads "
-        "them back to d_model.",
+        "factor",
+        lambda length, limit: (length > limit) * limit + (length <= limit),
+        "What was too long was multiplied by the limit. It has to end at the limit: divide by the "
+        "length as well.",
     ),
     Slip(
-        "feed_forward",
-        lambda d, f: d * f,
-        "The feed-forward network has two matrices, there and back, and a bias after each.",
-    ),
-    Slip(
-        "feed_forward",
-        lambda d, f: d * f + f + f * f + f,
-        "You made the second matrix of the feed-forward network (d_ff, d_ff). It leads back to "
-        "d_model, so that the sum with its input fits.",
-    ),
-    Slip(
-        "feed_forward",
-        lambda d, f: 2 * d * f + f + d + f * f + f,
-        "You gave the feed-forward network a third matrix in the middle. It has two.",
-    ),
-    Slip(
-        "feed_forward",
-        lambda d, f: 2 * d * f + 2,
-        "A bias is no single number: the feed-forward network's have d_ff numbers and d_model.",
-    ),
-    Slip("feed_forward", lambda d, f: 0, "The feed-forward network is missing."),
-    Slip(
-        "norms",
-        lambda d, n: 0,
-        "The norms are missing. Each learns a gain and a shift for every column.",
-    ),
-    Slip(
-        "norms",
-        lambda d, n: 2 * d,
-        "You counted one norm. There is one for each part: two in an encoder layer, three in a "
-        "decoder layer.",
-    ),
-    Slip(
-        "norms",
-        lambda d, n: d * (n + 1),
-        "You counted one number per column and norm. A norm has two: gain and shift.",
-    ),
-    Slip(
-        "norms",
-        lambda d, n: 2 * (n + 1),
-        "You counted two numbers a norm. Gain and shift are rows: two numbers for each column.",
-    ),
-    Slip(
-        "norms",
-        lambda d, n: 4 * d,
-        "A decoder layer has three parts, and so three norms.",
-    ),
-    Slip(
-        "norms",
-        lambda d, n: 6 * d,
-        "An encoder layer has two parts, and so two norms.",
-    ),
-    Slip(
-        "norms",
-        lambda d, n: 2 * d * n,
-        "You counted a norm for each attention. The feed-forward network has one, too.",
-    ),
-    Slip(
-        "norms",
-        lambda d, n: 2 * d * (n + 2),
-        "You counted a norm too many: each part has one, and the norm at the end of a whole "
-        "stack belongs to no layer.",
+        "factor",
+        lambda length, limit: torch.ones_like(length),
+        "Nothing was shortened: these are the gradients as they came.",
     ),
 )
 
-
-def counts_by_kind(encoder: Parts, decoder: Parts) -> Callable[[str, int, int], int]:
-    return lambda kind, d, f: (encoder if kind == "encoder" else decoder)(kind, d, f)
-
-
-COUNT = Exercise(
-    id="08.count",
-    title="What does a layer learn?",
+CLIP = Exercise(
+    id="08.clip",
+    title="One factor for all",
     level=1,
-    minutes=8,
-    section="8.9",
+    minutes=10,
+    section="8.11",
     prompt="""
-Write `my_count(kind, d_model, d_ff)`: how many numbers one layer of the Transformer learns. `kind`
-is `"encoder"` or `"decoder"`. Count the attentions with their four matrices, the feed-forward
-network, which is `d_ff` wide inside, every bias, and the norms, one for each part of the layer.
-Answer with a whole number. (Building a layer and counting passes too; the point is a formula.)
+Write `my_clip(gradients, limit)`. `gradients` is a list of tensors of any shapes, one for each
+parameter of a model. Take them for one long row of numbers, and let its length (the root of the sum
+of all squares) be at most `limit`: if it is longer, every gradient is multiplied by the same
+factor, so that the length becomes `limit`; if not, all stay as they are. Return a new list, and
+leave the old tensors as they are.
 """,
     stub="""
-def my_count(kind, d_model, d_ff):
+def my_clip(gradients, limit):
     raise NotImplementedError
 """,
-    reference=my_count,
-    cases=count_cases,
+    reference=my_clip,
+    cases=clip_cases,
     mistakes=(
         Mistake(
-            lambda kind, d, f: Parts()("encoder", d, f),
-            "You counted an encoder layer, whatever `kind` says. A decoder layer has one attention "
-            "more, and a norm with it.",
+            lambda gradients, limit: [g.clamp(-limit, limit) for g in gradients],
+            "You cut off each number at the limit. That turns the step: the large numbers lose, "
+            "the small ones do not. One factor for all keeps its direction.",
         ),
         Mistake(
-            lambda kind, d, f: Parts()("decoder", d, f),
-            "You counted a decoder layer, whatever `kind` says. An encoder layer has one attention "
-            "less, and no norm for it.",
+            lambda gradients, limit: [g.clamp(max=limit) for g in gradients],
+            "You cut off what is above the limit, number by number, and left what is far below 0. "
+            "One factor for all keeps the direction.",
         ),
         Mistake(
-            lambda kind, d, f: Parts()({"encoder": "decoder"}.get(kind, "encoder"), d, f),
-            "The two kinds have changed places: it is the decoder that has two attentions.",
+            lambda gradients, limit: [
+                g * (limit / g.abs().max()).clamp(max=1.0) for g in gradients
+            ],
+            "Each gradient was shortened until its largest number fits the limit. It is one "
+            "length, of all of them together, and one factor.",
         ),
         Mistake(
-            lambda kind, d, f: Parts()("encoder", d, f) * (1 if kind == "encoder" else 2),
-            "You took a decoder layer for two encoder layers. It has a second attention and a norm "
-            "for it, and still one feed-forward network.",
+            lambda gradients, limit: [g - limit for g in gradients],
+            "The limit was subtracted from each number. It is a length: multiply.",
         ),
         Mistake(
-            lambda kind, d, f: Parts()(kind, d, 4 * d),
-            "`d_ff` has no influence: you took it for 4 · d_model, as in the paper. It is an "
-            "argument here.",
-        ),
-        Mistake(
-            counts_by_kind(Parts(), Parts(feed_forward=lambda d, f: 2 * (2 * d * f + f + d))),
-            "You gave the decoder layer two feed-forward networks. It has two attentions and one "
-            "feed-forward network.",
-        ),
-        Mistake(
-            lambda kind, d, f: Parts(
-                lambda d: 4 * d * d, feed_forward=lambda d, f: 2 * d * f, norms=lambda d, n: 0
-            )(kind, d, f),
-            "The matrices are right. Biases and norms are missing: small numbers, but they are "
-            "learned too.",
+            lambda gradients, limit: [
+                g * factor
+                for g in gradients
+                for factor in [(limit / lengths(gradients).norm() / len(gradients)).clamp(max=1.0)]
+            ],
+            "The limit was shared out among the gradients. It is for all of them together: the "
+            "factor is limit / length.",
         ),
     ),
-    slips=Family(lambda parts: parts, COUNT_SLIPS, right=Parts()),
+    slips=Family(lambda clip: clip, CLIP_SLIPS, right=Clip()),
+    properties=(
+        Property(
+            "All together your gradients are still longer than the limit.",
+            lambda answer, case: bool(lengths(answer).norm() <= case.arguments[1] * (1 + 1e-6)),
+        ),
+        Property(
+            "These gradients were within the limit, and should have stayed as they were.",
+            lambda answer, case: (
+                bool(lengths(case.arguments[0]).norm() > case.arguments[1])
+                or all(map(torch.allclose, answer, case.arguments[0]))
+            ),
+        ),
+        Property(
+            "Your gradients point elsewhere than before: they were not all multiplied by one "
+            "factor.",
+            lambda answer, case: (
+                bool(
+                    F.cosine_similarity(all_numbers(answer), all_numbers(case.arguments[0]), dim=0)
+                    > 1 - 1e-9
+                )
+                or not all_numbers(case.arguments[0]).any()
+            ),
+        ),
+        Property(
+            "Your gradients became shorter than they have to be.",
+            lambda answer, case: bool(
+                lengths(answer).norm()
+                >= (1 - 1e-6) * min(case.arguments[1], lengths(case.arguments[0]).norm())
+            ),
+        ),
+    ),
     hints=(
-        "List the parts of a layer first: how many attentions, feed-forward networks, norms? Then "
-        "count one of each.",
-        "A linear layer from a to b learns a · b numbers and b for its bias. An attention has four "
-        "such layers, a feed-forward network two, and a norm two rows of d_model.",
-        "Encoder: 4(D² + D), 2DF + F + D and 4D. The decoder has a second attention and a third "
-        "norm.",
+        "First one number: the length of everything. The shapes do not matter for it.",
+        "`g.flatten()` makes a row of any gradient, `torch.cat` one row of all. Or add up "
+        "`(g**2).sum()` over them and take the root.",
+        "The factor is limit / length, but never more than 1.",
     ),
-    insight="At d_ff = 4 · d_model two thirds of an encoder layer are its feed-forward network, of "
-    "which so little is said. And the length of the sentence occurs nowhere.",
-    comes_back="Chapter 11 saves on these very terms: heads that share their keys and values.",
-    others=(count_of_a_list,),
+    insight="Only the length of the step changes, not its direction. That is what cutting each "
+    "number, or each layer, by itself would lose.",
+    comes_back="Chapter 9 trains its translator with it.",
+    others=(by_a_sum_of_squares,),
 )
 
 # --- 08.moves: who notices? ------------------------------------------------------------------
@@ -720,6 +697,374 @@ def moves(change):
     "keys and values, what is hidden, and what is added. All else works row by row.",
     comes_back="Chapter 9 trains this machine, with just these masks.",
     code=False,
+)
+
+# --- 08.count: what does the whole machine learn? ---------------------------------------------
+
+
+def my_count(
+    source_size: int, target_size: int, d_model: int, n_layers: int, d_ff: int, norm_first: bool
+) -> int:
+    attention = 4 * (d_model * d_model + d_model)
+    feed_forward = 2 * d_model * d_ff + d_ff + d_model
+    norm = 2 * d_model
+    encoder_layer = attention + feed_forward + 2 * norm
+    decoder_layer = 2 * attention + feed_forward + 3 * norm
+    last_norms = 2 * norm if norm_first else 0
+    tables = (source_size + target_size) * d_model
+    to_words = d_model * target_size + target_size
+    return n_layers * (encoder_layer + decoder_layer) + last_norms + tables + to_words
+
+
+def count_of_a_model(
+    source_size: int, target_size: int, d_model: int, n_layers: int, d_ff: int, norm_first: bool
+) -> int:
+    sizes = (source_size, target_size, d_model, 1, n_layers, d_ff)
+    with torch.device("meta"):  # shapes alone, no numbers
+        model = Transformer(*sizes, norm_first=norm_first)
+    return sum(p.numel() for p in model.parameters())
+
+
+def count_cases(generator: Generator) -> list[Case]:
+    sizes = (
+        (11, 17, 6, 1, 13),
+        (23, 37, 10, 2, 19),
+        (61, 47, 12, 3, 29),
+        (9000, 7000, 512, 6, 2048),
+    )
+    return [
+        Case(
+            (*each, norm_first),
+            {"D": each[2], "F": each[4]},
+            "source_size {}, target_size {}, d_model {}, n_layers {}, d_ff {}".format(*each)
+            + f", norm_first {norm_first}",
+        )
+        for each in sizes
+        for norm_first in (False, True)
+    ]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What is added up, each right unless a wrong one is put in.
+
+    `s` and `t` are the sizes of the vocabularies; attentions, networks and norms are those of an
+    encoder layer and a decoder layer together.
+    """
+
+    attention: Callable[..., int] = lambda d: 4 * (d * d + d)
+    attentions: Callable[..., int] = lambda: 3
+    network: Callable[..., int] = lambda d, f: 2 * d * f + f + d
+    networks: Callable[..., int] = lambda: 2
+    norms: Callable[..., int] = lambda d: 5 * 2 * d
+    layers: Callable[..., int] = lambda n: n
+    last: Callable[..., int] = lambda d, first: 4 * d if first else 0
+    tables: Callable[..., int] = lambda s, t, d: (s + t) * d
+    to_words: Callable[..., int] = lambda s, t, d: d * t + t
+
+    def __call__(self, s: int, t: int, d: int, n: int, f: int, first: bool) -> int:
+        pair = self.attentions() * self.attention(d) + self.networks() * self.network(d, f)
+        stack = self.layers(n) * (pair + self.norms(d)) + self.last(d, first)
+        return stack + self.tables(s, t, d) + self.to_words(s, t, d)
+
+
+COUNT_SLIPS = (
+    Slip(
+        "attention",
+        lambda d: 3 * (d * d + d),
+        "An attention has a fourth matrix, with its bias: W_O.",
+    ),
+    Slip(
+        "attention",
+        lambda d: 4 * d * d,
+        "The biases of the attention are missing: each of its four linear layers has one.",
+    ),
+    Slip(
+        "attention",
+        lambda d: 4 * d * d + d,
+        "You counted one bias in an attention. Each of its four linear layers has one.",
+    ),
+    Slip(
+        "attention",
+        lambda d: 4 * d * d + 3 * d,
+        "You counted three biases in an attention. W_O has one as well.",
+    ),
+    Slip(
+        "attention",
+        lambda d: 4 * (d * d + 1),
+        "A bias is no single number: it has one for each column of its matrix, d_model here.",
+    ),
+    Slip(
+        "attention",
+        lambda d: 3 * d * d,
+        "An attention has a fourth matrix, W_O, and each of the four has a bias.",
+    ),
+    Slip(
+        "attentions",
+        lambda: 2,
+        "A decoder layer has two attentions: one looks back at the target, the other across to "
+        "the source.",
+    ),
+    Slip(
+        "attentions",
+        lambda: 4,
+        "You counted an attention too many: an encoder layer has one, a decoder layer two.",
+    ),
+    Slip(
+        "network",
+        lambda d, f: 2 * d * f,
+        "The biases of the feed-forward network are missing: d_ff of them after the first matrix, "
+        "d_model after the second.",
+    ),
+    Slip(
+        "network",
+        lambda d, f: 2 * d * f + f,
+        "The second bias of the feed-forward network is missing: its output is d_model wide.",
+    ),
+    Slip(
+        "network",
+        lambda d, f: 2 * d * f + d,
+        "The first bias of the feed-forward network is missing: its inner rows are d_ff wide.",
+    ),
+    Slip(
+        "network",
+        lambda d, f: 2 * d * f + 2 * d,
+        "You gave both biases of the feed-forward network the width d_model. A bias is as wide as "
+        "what comes out of its matrix, and the first brings out d_ff.",
+    ),
+    Slip(
+        "network",
+        lambda d, f: 2 * d * f + 2 * f,
+        "You gave both biases of the feed-forward network the width d_ff. A bias is as wide as "
+        "what comes out of its matrix, and the second leads back to d_model.",
+    ),
+    Slip(
+        "network",
+        lambda d, f: d * f + f,
+        "The feed-forward network has two matrices: one widens the rows to d_ff, the other leads "
+        "them back to d_model.",
+    ),
+    Slip(
+        "network",
+        lambda d, f: d * f,
+        "The feed-forward network has two matrices, there and back, and a bias after each.",
+    ),
+    Slip(
+        "networks",
+        lambda: 1,
+        "You counted one feed-forward network in a pair of layers. Both kinds of layer have one.",
+    ),
+    Slip(
+        "networks",
+        lambda: 3,
+        "You counted three feed-forward networks in a pair of layers. A decoder layer has two "
+        "attentions and one network.",
+    ),
+    Slip("networks", lambda: 0, "The feed-forward networks are missing."),
+    Slip(
+        "norms",
+        lambda d: 0,
+        "The norms of the layers are missing. Each learns a gain and a shift for every column.",
+    ),
+    Slip(
+        "norms",
+        lambda d: 2 * 2 * d,
+        "You counted one norm a layer. There is one for each part: two in an encoder layer, three "
+        "in a decoder layer.",
+    ),
+    Slip(
+        "norms",
+        lambda d: 5 * d,
+        "You counted one number per column and norm. A norm has two: gain and shift.",
+    ),
+    Slip(
+        "norms",
+        lambda d: 5 * 2,
+        "You counted two numbers a norm. Gain and shift are rows: two numbers for each column.",
+    ),
+    Slip("norms", lambda d: 4 * 2 * d, "A decoder layer has three parts, and so three norms."),
+    Slip(
+        "norms",
+        lambda d: 6 * 2 * d,
+        "You counted six norms in a pair of layers: two parts and three parts make five.",
+    ),
+    Slip(
+        "layers",
+        lambda n: 1,
+        "You counted one layer of each kind. There are n_layers, each with parameters of its own.",
+    ),
+    Slip(
+        "layers",
+        lambda n: 2 * n,
+        "You counted twice as many layers: each tower has n_layers.",
+    ),
+    Slip(
+        "last",
+        lambda d, first: 0,
+        "With `norm_first` nothing norms the last sum of a tower, so one more norm stands on top "
+        "of each.",
+    ),
+    Slip(
+        "last",
+        lambda d, first: 4 * d,
+        "You counted a last norm on each tower in both orders. Where each sum is normed, the last "
+        "one is, too.",
+    ),
+    Slip(
+        "last",
+        lambda d, first: 2 * d if first else 0,
+        "You counted one last norm. Both towers have one.",
+    ),
+    Slip(
+        "last",
+        lambda d, first: 0 if first else 4 * d,
+        "The last norms stand in the other order: where the parts read normed rows, nothing norms "
+        "the last sum.",
+    ),
+    Slip("tables", lambda s, t, d: 0, "The two tables are missing: a row for each word."),
+    Slip(
+        "tables",
+        lambda s, t, d: s * d,
+        "The target's words come twice: in a table, from which the decoder reads them, and in the "
+        "last matrix. You counted one of the two.",
+    ),
+    Slip(
+        "tables",
+        lambda s, t, d: t * d,
+        "The source has a table too: the encoder reads other words than the decoder.",
+    ),
+    Slip(
+        "tables",
+        lambda s, t, d: s + t,
+        "You counted one number for a word. In a table each has a row, d_model wide.",
+    ),
+    Slip(
+        "to_words",
+        lambda s, t, d: 0,
+        "The last matrix is missing: from d_model numbers to a score for each target word.",
+    ),
+    Slip("to_words", lambda s, t, d: d * t, "The last matrix has a bias: a number for each word."),
+    Slip(
+        "to_words",
+        lambda s, t, d: d * t + d,
+        "A bias is as wide as what comes out of its matrix: here a score for each target word.",
+    ),
+    Slip(
+        "to_words",
+        lambda s, t, d: d * s + s,
+        "The last matrix leads to the words of the source. It is the target that is written.",
+    ),
+    Slip(
+        "to_words",
+        lambda s, t, d: (d + 1) * (s + t),
+        "The last matrix gives scores to the words of both languages. Only the target is written.",
+    ),
+)
+
+COUNT = Exercise(
+    id="08.count",
+    title="What does the whole machine learn?",
+    level=2,
+    minutes=10,
+    section="8.9",
+    prompt="""
+Write `my_count(source_size, target_size, d_model, n_layers, d_ff, norm_first)`: how many numbers
+the library's `Transformer` of these sizes learns, however many heads it has. The first two are the
+numbers of words in the two languages. Both towers have `n_layers` layers; positions are sinusoids;
+and all that stands below and above the layers counts, too. Answer with a whole number. (Building
+the model and counting passes; the point is a formula.)
+""",
+    stub="""
+def my_count(source_size, target_size, d_model, n_layers, d_ff, norm_first):
+    raise NotImplementedError
+""",
+    reference=my_count,
+    cases=count_cases,
+    mistakes=(
+        Mistake(
+            lambda s, t, d, n, f, first: Parts(layers=lambda n: 0, last=lambda d, first: 0)(
+                s, t, d, n, f, first
+            ),
+            "Tables and last matrix are right. The layers are missing.",
+        ),
+        Mistake(
+            lambda s, t, d, n, f, first: Parts(
+                tables=lambda s, t, d: 0, to_words=lambda s, t, d: 0
+            )(s, t, d, n, f, first),
+            "The layers are right. Below them stand two tables, and above them a last matrix that "
+            "gives each target word a score.",
+        ),
+        Mistake(
+            lambda s, t, d, n, f, first: Parts(
+                last=lambda d, first: 0,
+                tables=lambda s, t, d: 0,
+                to_words=lambda s, t, d: 0,
+            )(s, t, d, n, f, first),
+            "These are the layers. Below them stand two tables, above them a last matrix, and with "
+            "`norm_first` one more norm on top of each tower.",
+        ),
+        Mistake(
+            lambda s, t, d, n, f, first: (
+                n * Parts()(s, t, d, 1, f, False) + (4 * d if first else 0)
+            ),
+            "You counted tables and last matrix once for each layer. They stand once below and "
+            "once above all layers.",
+        ),
+        Mistake(
+            lambda s, t, d, n, f, first: Parts(norms=lambda d: (14 if first else 10) * d)(
+                s, t, d, n, f, False
+            ),
+            "You counted a last norm in each layer. It is the last of a tower: one on top of all.",
+        ),
+        Mistake(
+            Parts(attentions=lambda: 2, norms=lambda d: 4 * 2 * d),
+            "You took a decoder layer for an encoder layer. It has an attention more, across to "
+            "the source, and a norm for it.",
+        ),
+        Mistake(
+            Parts(networks=lambda: 3, norms=lambda d: 6 * 2 * d),
+            "You took a decoder layer for two encoder layers. It has two attentions, but one "
+            "feed-forward network, and three norms.",
+        ),
+        Mistake(
+            Parts(
+                lambda d: 4 * d * d,
+                network=lambda d, f: 2 * d * f,
+                to_words=lambda s, t, d: d * t,
+            ),
+            "No bias is counted, neither in the layers nor in the last matrix. Each linear layer "
+            "has one.",
+        ),
+        Mistake(
+            lambda s, t, d, n, f, first: Parts()(s, t, d, n, 4 * d, first),
+            "`d_ff` has no influence: you took it for 4 · d_model, as in the paper. It is an "
+            "argument here.",
+        ),
+        Mistake(
+            lambda s, t, d, n, f, first: Parts(
+                lambda d: 4 * d * d,
+                network=lambda d, f: 2 * d * f,
+                norms=lambda d: 0,
+                last=lambda d, first: 0,
+                to_words=lambda s, t, d: d * t,
+            )(s, t, d, n, f, first),
+            "The matrices are right. Biases and norms are missing: small numbers, but they are "
+            "learned too.",
+        ),
+    ),
+    slips=Family(lambda parts: parts, COUNT_SLIPS, right=Parts()),
+    hints=(
+        "Section 8.9 counts a layer of each kind. What stands below the layers, what above them, "
+        "and what does `norm_first` add?",
+        "A table has a row of d_model numbers for each word; the last matrix a row for each word "
+        "of the target, and a bias. On top of each tower there is a norm if `norm_first`.",
+        "n_layers · (12 (D² + D) + 2 (2 D F + F + D) + 10 D), then (S + T) · D, then D · T + T, "
+        "and 4 D more if `norm_first`.",
+    ),
+    insight="The layers do not grow with the vocabulary, and tables and last matrix do not grow "
+    "with depth. Neither the heads nor the length of a sentence occur.",
+    comes_back="Chapter 11 counts a model of eight billion in the same way.",
+    others=(count_of_a_model,),
 )
 
 # --- 08.repair: three faults in a decoder layer ----------------------------------------------
@@ -1130,254 +1475,6 @@ def my_decoder_layer(y, z, look_back, look_across, feed_forward, norms):
     others=(by_a_loop,),
 )
 
-# --- 08.clip: all gradients by one factor ----------------------------------------------------
-
-
-def my_clip(gradients: list[Tensor], limit: float) -> list[Tensor]:
-    length = torch.cat([g.flatten() for g in gradients]).norm()
-    factor = (limit / length).clamp(max=1.0)
-    return [g * factor for g in gradients]
-
-
-def by_a_sum_of_squares(gradients: list[Tensor], limit: float) -> list[Tensor]:
-    length = sum((g**2).sum() for g in gradients) ** 0.5
-    return [limit * g / length if length > limit else g for g in gradients]
-
-
-def clip_cases(generator: Generator) -> list[Case]:
-    def case(note: str, limit: float, *shapes: tuple[int, ...], length: float) -> Case:
-        drawn = [draw(generator, *shape) for shape in shapes]
-        now = torch.cat([g.flatten() for g in drawn]).norm()
-        gradients = [length * g / now for g in drawn]
-        told = f"{note}: limit {limit:g}, all together {length:g} long"
-        return Case((gradients, limit), note=told)
-
-    alike = [torch.tensor([3.0, 0.0]).double(), torch.tensor([[0.0], [4.0], [0.0]]).double()]
-    return [
-        case("two gradients, too long", 1.5, (3,), (2, 3), length=6.0),
-        case("two gradients, short enough", 2.5, (2,), (3, 2), length=0.75),
-        Case((alike, 4.5), note="3 and 4 long, neither above the limit of 4.5: together 5"),
-        case("four gradients, far too long", 0.7, (2,), (5, 2), (5,), (2, 3, 5), length=300.0),
-        case("a single gradient", 3.5, (7,), length=11.0),
-        case("all of them 0", 0.5, (3,), (2, 5), length=0.0),
-        case("long, but within the limit", 20.0, (5, 3), (7,), length=17.0),
-    ]
-
-
-@dataclass(frozen=True)
-class Clip:
-    """How long the gradients are, each or all, and what that does to them; right unless not."""
-
-    length: Callable[[list[Tensor]], list[Tensor]] = lambda gs: [lengths(gs).norm()] * len(gs)
-    factor: Callable[[Tensor, float], Tensor] = lambda length, limit: (limit / length).clamp(max=1)
-
-    def __call__(self, gradients: list[Tensor], limit: float) -> list[Tensor]:
-        pairs = zip(gradients, self.length(gradients), strict=True)
-        return [g * self.factor(length, limit) for g, length in pairs]
-
-
-def lengths(gradients: list[Tensor]) -> Tensor:
-    return torch.stack([g.norm() for g in gradients])
-
-
-def all_numbers(gradients: list[Tensor]) -> Tensor:
-    return torch.cat([g.flatten() for g in gradients])
-
-
-CLIP_SLIPS = (
-    Slip(
-        "length",
-        lambda gs: list(lengths(gs)),
-        "Each gradient was shortened by its own length. Then those of different layers shrink by "
-        "different factors, and the step points elsewhere: one length, of all of them together.",
-    ),
-    Slip(
-        "length",
-        lambda gs: [lengths(gs).sum()] * len(gs),
-        "You added the lengths of the gradients. Side by side they are one long row, and its "
-        "length is the root of the sum of all *squares*.",
-    ),
-    Slip(
-        "length",
-        lambda gs: [lengths(gs).max()] * len(gs),
-        "You took the longest gradient for all. Their common length is the root of the sum of all "
-        "squares.",
-    ),
-    Slip(
-        "length",
-        lambda gs: [lengths(gs).mean()] * len(gs),
-        "You took the mean of the lengths. Their common length is the root of the sum of all "
-        "squares.",
-    ),
-    Slip(
-        "length",
-        lambda gs: [lengths(gs).norm() ** 2] * len(gs),
-        "You compared the sum of squares with the limit. A length is its root.",
-    ),
-    Slip(
-        "length",
-        lambda gs: [(lengths(gs) ** 2).mean().sqrt()] * len(gs),
-        "You took the root of the *mean* of the gradients' squared lengths. It is the sum.",
-    ),
-    Slip(
-        "length",
-        lambda gs: [all_numbers(gs).abs().sum()] * len(gs),
-        "You added the sizes of all numbers. The length is the root of the sum of their squares.",
-    ),
-    Slip(
-        "length",
-        lambda gs: [all_numbers(gs).sum()] * len(gs),
-        "You added all numbers, where those below 0 take away from the others. The length is the "
-        "root of the sum of their squares.",
-    ),
-    Slip(
-        "length",
-        lambda gs: [all_numbers(gs).abs().max()] * len(gs),
-        "You compared the largest number with the limit. It is the length of all of them together "
-        "that counts.",
-    ),
-    Slip(
-        "length",
-        lambda gs: [(all_numbers(gs) ** 2).mean().sqrt()] * len(gs),
-        "You took the root of the *mean* square of all numbers. A length is the root of their sum.",
-    ),
-    Slip(
-        "factor",
-        lambda length, limit: limit / length,
-        "The gradients were always brought to the limit: short ones became longer, and none at all "
-        "became 0/0. What is within the limit stays as it is.",
-    ),
-    Slip(
-        "factor",
-        lambda length, limit: (length > limit) / length.clamp_min(1e-30) + (length <= limit),
-        "What was too long has length 1 now. It keeps as much as the limit allows: limit / length.",
-    ),
-    Slip(
-        "factor",
-        lambda length, limit: (length / limit).clamp(max=1),
-        "Your factor is length / limit, or 1 if that is more. So the long ones stay long, and the "
-        "short ones become shorter: limit / length.",
-    ),
-    Slip(
-        "factor",
-        lambda length, limit: (limit / length).clamp(min=1),
-        "You took the larger of 1 and limit / length: the long ones stay, and the short ones "
-        "become longer. The smaller of the two is the factor.",
-    ),
-    Slip(
-        "factor",
-        lambda length, limit: (length <= limit).to(length),
-        "What was too long is 0 now. It only has to become shorter: its direction is still the "
-        "best that is known.",
-    ),
-    Slip(
-        "factor",
-        lambda length, limit: (length > limit) * limit + (length <= limit),
-        "What was too long was multiplied by the limit. It has to end at the limit: divide by the "
-        "length as well.",
-    ),
-    Slip(
-        "factor",
-        lambda length, limit: torch.ones_like(length),
-        "Nothing was shortened: these are the gradients as they came.",
-    ),
-)
-
-CLIP = Exercise(
-    id="08.clip",
-    title="One factor for all",
-    level=2,
-    minutes=10,
-    section="8.11",
-    prompt="""
-Write `my_clip(gradients, limit)`. `gradients` is a list of tensors of any shapes, one for each
-parameter of a model. Take them for one long row of numbers, and let its length (the root of the sum
-of all squares) be at most `limit`: if it is longer, every gradient is multiplied by the same
-factor, so that the length becomes `limit`; if not, all stay as they are. Return a new list, and
-leave the old tensors as they are.
-""",
-    stub="""
-def my_clip(gradients, limit):
-    raise NotImplementedError
-""",
-    reference=my_clip,
-    cases=clip_cases,
-    mistakes=(
-        Mistake(
-            lambda gradients, limit: [g.clamp(-limit, limit) for g in gradients],
-            "You cut off each number at the limit. That turns the step: the large numbers lose, "
-            "the small ones do not. One factor for all keeps its direction.",
-        ),
-        Mistake(
-            lambda gradients, limit: [g.clamp(max=limit) for g in gradients],
-            "You cut off what is above the limit, number by number, and left what is far below 0. "
-            "One factor for all keeps the direction.",
-        ),
-        Mistake(
-            lambda gradients, limit: [
-                g * (limit / g.abs().max()).clamp(max=1.0) for g in gradients
-            ],
-            "Each gradient was shortened until its largest number fits the limit. It is one "
-            "length, of all of them together, and one factor.",
-        ),
-        Mistake(
-            lambda gradients, limit: [g - limit for g in gradients],
-            "The limit was subtracted from each number. It is a length: multiply.",
-        ),
-        Mistake(
-            lambda gradients, limit: [
-                g * factor
-                for g in gradients
-                for factor in [(limit / lengths(gradients).norm() / len(gradients)).clamp(max=1.0)]
-            ],
-            "The limit was shared out among the gradients. It is for all of them together: the "
-            "factor is limit / length.",
-        ),
-    ),
-    slips=Family(lambda clip: clip, CLIP_SLIPS, right=Clip()),
-    properties=(
-        Property(
-            "All together your gradients are still longer than the limit.",
-            lambda answer, case: bool(lengths(answer).norm() <= case.arguments[1] * (1 + 1e-6)),
-        ),
-        Property(
-            "These gradients were within the limit, and should have stayed as they were.",
-            lambda answer, case: (
-                bool(lengths(case.arguments[0]).norm() > case.arguments[1])
-                or all(map(torch.allclose, answer, case.arguments[0]))
-            ),
-        ),
-        Property(
-            "Your gradients point elsewhere than before: they were not all multiplied by one "
-            "factor.",
-            lambda answer, case: (
-                bool(
-                    F.cosine_similarity(all_numbers(answer), all_numbers(case.arguments[0]), dim=0)
-                    > 1 - 1e-9
-                )
-                or not all_numbers(case.arguments[0]).any()
-            ),
-        ),
-        Property(
-            "Your gradients became shorter than they have to be.",
-            lambda answer, case: bool(
-                lengths(answer).norm()
-                >= (1 - 1e-6) * min(case.arguments[1], lengths(case.arguments[0]).norm())
-            ),
-        ),
-    ),
-    hints=(
-        "First one number: the length of everything. The shapes do not matter for it.",
-        "`g.flatten()` makes a row of any gradient, `torch.cat` one row of all. Or add up "
-        "`(g**2).sum()` over them and take the root.",
-        "The factor is limit / length, but never more than 1.",
-    ),
-    insight="Only the length of the step changes, not its direction. That is what cutting each "
-    "number, or each layer, by itself would lose.",
-    comes_back="Chapter 9 trains its translator with it, and shows a run without.",
-    others=(by_a_sum_of_squares,),
-)
-
 # --- 08.experiment: where is the norm? -------------------------------------------------------
 
 Black = Callable[[Tensor], Tensor]
@@ -1572,4 +1669,4 @@ def where_is_the_norm(layer):
 )
 
 CHAPTER = "8. The Transformer"
-EXERCISES = (NORM, COUNT, MOVES, REPAIR, CLIP, EXPERIMENT)
+EXERCISES = (NORM, CLIP, MOVES, COUNT, REPAIR, EXPERIMENT)

@@ -9,9 +9,10 @@ from matplotlib.patches import Circle
 from torch import Tensor
 
 from attnbook.colours import CURVES, INK, PAPER, SOFT
-from attnbook.figures.canvas import arrow, bare, canvas, numbers
+from attnbook.figures.canvas import arrow, bare, canvas, fill_colour, numbers, text_colour
+from attnbook.figures.maps import signed
 
-__all__ = ["plot_clocks", "plot_turns"]
+__all__ = ["plot_clocks", "plot_rotary", "plot_turns"]
 
 RADIUS = 0.4  # of a dial, in units of the distance between two
 TURN = CURVES[1]
@@ -60,6 +61,37 @@ def plot_turns(before: Tensor, after: Tensor, labels: Sequence[str]) -> None:
             axes.text(n, 0.62, label, ha="center", va="center")
         axes.set_xlim(-0.5, len(labels) - 0.5)
         axes.set_ylim(0.75, -0.5)
+
+
+def plot_rotary(query: Tensor, key: Tensor, places: Sequence[tuple[int, int]]) -> None:
+    """Draw a query and a key turned by their places, one radian a place, and write their score.
+
+    Shapes:  query (2,), key (2,), at most 1 long; places: (query's, key's), one dial for each
+    Raises:  ValueError if a shape does not fit
+    """
+    rows = {"query": numbers("query", query, 2), "key": numbers("key", key, 2)}
+    with canvas(2.1 * len(places), 2.5) as figure:
+        axes = figure.subplots()
+        bare(axes)
+        for n, at in enumerate(places):
+            axes.add_patch(Circle((n, 0), RADIUS, facecolor=PAPER, edgecolor=SOFT, linewidth=0.8))
+            ends = []
+            for (role, (a, b)), t, line in zip(rows.items(), at, (0.5, 0.66), strict=True):
+                a, b = float(a), float(b)
+                _arrow_from(axes, n, (a, b), color=fill_colour(role), ls=(0, (2, 2)), lw=1)
+                sin, cos = math.sin(t), math.cos(t)
+                ends.append((a * cos - b * sin, a * sin + b * cos))
+                _arrow_from(axes, n, ends[-1], color=fill_colour(role), lw=2)
+                axes.text(n, line, f"{role} at {t}", ha="center", color=text_colour(role))
+            score = ends[0][0] * ends[1][0] + ends[0][1] * ends[1][1]
+            axes.text(n, -0.5, f"score {signed(score, '.2f')}", ha="center")
+        axes.set_xlim(-0.5, len(places) - 0.5)
+        axes.set_ylim(-0.55, 0.8)
+
+
+def _arrow_from(axes: Axes, x: float, end: tuple[float, float], **look: Any) -> None:
+    """An arrow from the middle of a dial; 1 is its radius."""
+    arrow(axes, (x, 0), (x + RADIUS * end[0], RADIUS * end[1]), **look)
 
 
 def _dial(axes: Axes, x: float, y: float) -> None:

@@ -1,16 +1,17 @@
-"""The attentions of a Transformer, wired together, each with its mask."""
+"""The parts of a Transformer, wired together: with their shapes, and the attentions with masks."""
 
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Circle, FancyBboxPatch, Patch, Rectangle
 from torch import Tensor
 
-from attnbook.colours import INK, SOFT
-from attnbook.figures.canvas import arrow, canvas, text_colour
+from attnbook.checks import check_size
+from attnbook.colours import INK, PAPER, SHADE, SOFT
+from attnbook.figures.canvas import arrow, bare, canvas, text_colour
 from attnbook.figures.grids import MASK, checked
 
-__all__ = ["plot_which_mask"]
+__all__ = ["plot_transformer", "plot_which_mask"]
 
 CELL = 0.27  # inches
 LEFT, RIGHT = 0.95, 4.0  # where the grids of the encoder and of the decoder begin
@@ -64,6 +65,108 @@ def plot_which_mask(
             labels=[text for text, *_ in reversed(MASK)],
             loc="upper left", bbox_to_anchor=(0.04, 0.97), fontsize=9, handlelength=1.4,
         )  # fmt: skip
+
+
+def plot_transformer(
+    n_source: int, n_target: int, d_model: int, n_heads: int, d_ff: int, n_layers: int, n_words: int
+) -> None:
+    """Draw the whole Transformer with a shape on every arrow, for one pair of sentences.
+
+    The encoder stands on the left, the decoder on the right, both from bottom to top. Each part has
+    a way around it. The encoder's last rows are keys and values in every layer of the decoder.
+
+    Raises:  ValueError if a size is not positive
+    """
+    for name, size in (
+        ("n_source", n_source), ("n_target", n_target), ("d_model", d_model), ("d_ff", d_ff),
+        ("n_heads", n_heads), ("n_layers", n_layers), ("n_words", n_words),
+    ):  # fmt: skip
+        check_size(name, size)
+    read, written = f"({n_source}, {d_model})", f"({n_target}, {d_model})"
+    small = f"feed-forward\n{d_model} → {d_ff} → {d_model}"
+
+    def looks(what: str, queries: int, keys: int) -> str:
+        return f"{what}\nweights ({n_heads}, {queries}, {keys})"
+
+    with canvas(5.9, 8.3) as figure:
+        axes = figure.subplots()
+        bare(axes)
+        axes.set_xlim(0, 5.9)
+        axes.set_ylim(0, 8.3)
+        encoder = [looks("self-attention", n_source, n_source), small]
+        decoder = [looks("masked self-attention", n_target, n_target)]
+        decoder += [looks("cross-attention", n_target, n_source), small]
+        top = _tower(axes, 1.55, f"source\n({n_source})", read, encoder, f"{n_layers} ×", -1)
+        end = _tower(
+            axes, 4.1, f"target so far\n({n_target})", written, decoder, f"{n_layers} ×", 1
+        )
+        key, cross = text_colour("key"), TOWER + STEP
+        axes.plot([1.55, 1.55, 2.8, 2.8], [top, top + 0.3, top + 0.3, cross - 0.16], color=key)
+        arrow(axes, (2.8, cross - 0.16), (4.1 - HALF, cross - 0.16), color=key)
+        axes.text(1.55, top + 0.36, f"Z {read}: keys and values\nof every layer", color=key,
+                  ha="center", va="bottom", fontsize=8.5)  # fmt: skip
+        _up(axes, 4.1, end, end + 0.43, written)
+        _part(axes, (4.1, end + 0.65), f"linear\n{d_model} → {n_words}")
+        _up(axes, 4.1, end + 0.87, end + 1.3, f"({n_target}, {n_words})")
+        axes.text(4.1, end + 1.32, "scores of the next words", ha="center", va="bottom", fontsize=9)
+
+
+TOWER, STEP, HALF = 2.62, 1.5, 0.78  # where the layers begin, the height of a part, half its width
+
+
+def _tower(
+    axes: Axes, x: float, words: str, rows: str, parts: Sequence[str], times: str, side: int
+) -> float:
+    """An encoder or decoder from its words up to its rows; where it ends."""
+    axes.text(x, 0.2, words, ha="center", va="center", fontsize=9)
+    _up(axes, x, 0.42, 0.7, "")
+    _part(axes, (x, 0.92), r"table, times $\sqrt{D}$")
+    _up(axes, x, 1.14, 1.48, rows, side)
+    _plus(axes, (x, 1.6))
+    axes.text(x - side * 0.2, 1.6, "positions", ha="left" if side < 0 else "right", va="center",
+              fontsize=8.5)  # fmt: skip
+    low, high = TOWER - 0.72, TOWER + STEP * len(parts) - 0.47
+    frame = FancyBboxPatch((x - 1.08, low), 2.16, high - low, "round,pad=0,rounding_size=0.1")
+    frame.set(facecolor=SHADE, edgecolor=SOFT, linewidth=0.8)
+    axes.add_patch(frame)
+    axes.text(x + side * 1.16, (low + high) / 2, times, fontsize=13, va="center",
+              ha="right" if side < 0 else "left")  # fmt: skip
+    start = 1.72
+    for i, part in enumerate(parts):
+        y = TOWER + STEP * i
+        _up(axes, x, start, y - 0.24, rows, side)
+        _part(axes, (x, y), part)
+        _up(axes, x, y + 0.23, y + 0.42, rows, side)
+        _plus(axes, (x, y + 0.54))
+        turn, around = y - 0.42, x + side * 0.95
+        axes.plot([x, around, around], [turn, turn, y + 0.54], color=INK, linewidth=1)
+        arrow(axes, (around, y + 0.54), (x + side * 0.13, y + 0.54), color=INK)
+        _part(axes, (x, y + 0.82), "norm", high=0.24)
+        axes.plot([x, x], [y + 0.66, y + 0.7], color=SOFT, linewidth=1)
+        start = y + 0.94
+    return start
+
+
+def _part(axes: Axes, middle: tuple[float, float], what: str, high: float = 0.44) -> None:
+    """A part that computes, as a box with its name."""
+    x, y = middle
+    box = FancyBboxPatch((x - HALF, y - high / 2), 2 * HALF, high, "round,pad=0,rounding_size=0.06")
+    box.set(facecolor=PAPER, edgecolor=INK, linewidth=1)
+    axes.add_patch(box)
+    axes.text(x, y, what, ha="center", va="center", fontsize=9.5)
+
+
+def _plus(axes: Axes, middle: tuple[float, float]) -> None:
+    """The place where two ways are added."""
+    axes.add_patch(Circle(middle, 0.12, facecolor=PAPER, edgecolor=INK, linewidth=1))
+    axes.text(*middle, "+", ha="center", va="center")
+
+
+def _up(axes: Axes, x: float, start: float, end: float, rows: str, side: int = -1) -> None:
+    """An arrow upwards with the shape of what it carries, on the other side than the way around."""
+    arrow(axes, (x, start), (x, end))
+    axes.text(x - side * 0.07, (start + end) / 2, rows, va="center", fontsize=9, color=SOFT,
+              ha="left" if side < 0 else "right")  # fmt: skip
 
 
 def _grid(

@@ -38,14 +38,17 @@ def norm_by_squares(x, gain, shift, eps):
 # --- 08.count --------------------------------------------------------------------------------
 
 
-def count_built(kind, d_model, d_ff):
-    layer = nn.TransformerEncoderLayer if kind == "encoder" else nn.TransformerDecoderLayer
-    return sum(p.numel() for p in layer(d_model, 1, d_ff).parameters())
+def count_built(source_size, target_size, d_model, n_layers, d_ff, norm_first):
+    """PyTorch's layers, and what its class does not have; its towers always end in a norm."""
+    towers = nn.Transformer(d_model, 1, n_layers, n_layers, d_ff, batch_first=True, device="meta")
+    count = sum(p.numel() for p in towers.parameters())
+    if not norm_first:
+        count -= 4 * d_model
+    return count + source_size * d_model + target_size * (2 * d_model + 1)
 
 
-def count_formula(kind, d, f):
-    encoder = 4 * d**2 + 9 * d + 2 * d * f + f
-    return encoder + (kind == "decoder") * (4 * d**2 + 6 * d)
+def count_formula(s, t, d, n, f, first):
+    return n * (12 * d**2 + 24 * d + 4 * d * f + 2 * f) + 4 * d * first + s * d + 2 * t * d + t
 
 
 # --- 08.moves --------------------------------------------------------------------------------
