@@ -25,9 +25,10 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
         raise ValueError(f"dim={dim} is out of range for x with {x.dim()} dimensions")
     if x.size(dim) == 0:
         return x.clone()
-    nothing = x.detach().amax(dim, keepdim=True) == -math.inf
-    if not nothing.any():
-        return torch.softmax(x, dim)
+    weights = torch.softmax(x, dim)
+    if not weights.narrow(dim, 0, 1).isnan().any():  # a row is NaN as a whole or not at all
+        return weights
+    nothing = (x == -math.inf).all(dim, keepdim=True)
     return torch.softmax(x.masked_fill(nothing, 0.0), dim).masked_fill(nothing, 0.0)
 
 
