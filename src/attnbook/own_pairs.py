@@ -62,7 +62,7 @@ def read_pair(line: str, cut: Callable[[str], Sequence[str]]) -> Pair:
 
 
 def count_chinese(text: str) -> int:
-    return len(re.findall("[㐀-䶿一-鿿豈-﫿]", text))
+    return len(re.findall("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]", text))
 
 
 def characters(chinese: str) -> list[str]:

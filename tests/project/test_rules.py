@@ -126,7 +126,7 @@ def softmax_source() -> str:
 
 
 def renamed_copy() -> str:
-    return softmax_source().replace("softmax", "weigh").replace("largest", "top")
+    return softmax_source().replace("def softmax", "def weigh").replace("weights", "shares")
 
 
 def loose_copy() -> str:

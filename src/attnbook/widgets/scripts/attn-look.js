@@ -67,8 +67,6 @@
         word.style.setProperty("--weight", row[j]);
         word.lastChild.textContent = number(row[j], 2);
       });
-      this.left.forEach((word, i) => word.setAttribute("aria-label", fill(this.words.row, {
-        query: queries[i], ...this.most(rows[i], keys) })));
       this.say([fill(this.words.said, { query: queries[this.at], ...this.most(row, keys) }),
         says?.[this.at] ?? ""].join(" "));
     }

@@ -5,6 +5,8 @@
 
   define("attn-mask", class extends Figure {
     static style = `
+      :host { --depth: 1%; }
+      :host([data-theme=dark]) { --depth: 0.5%; } /* light letters stay readable on it */
       .scroll { overflow-x: auto; padding: 3px; }
       table { border-spacing: 3px; border-collapse: separate; font-variant-numeric: tabular-nums;
         user-select: none; -webkit-user-select: none; }
@@ -14,18 +16,22 @@
       td { position: relative; width: 4.1rem; min-width: 2.3rem; height: 2.7rem; padding: 0;
         text-align: center; border-radius: 0.3rem; cursor: pointer; line-height: 1.15;
         transition: background-color 0.15s; }
-      td small { display: block; font-size: 0.66rem; opacity: 0.85; }
+      td small { display: block; font-size: 0.66rem; }
+      td.corner { height: 0; cursor: default; }
+      td.open { background: color-mix(in srgb, var(--colour)
+        calc((8 + 92 * var(--weight)) * var(--depth)), var(--ground)); }
       td.hidden { background: repeating-linear-gradient(-45deg, var(--quiet) 0 2px,
-        transparent 2px 7px); color: var(--soft); }
+        transparent 2px 7px); }
       td.leak { box-shadow: inset 0 0 0 2.5px var(--failed); }
       td.leak::after { content: "!"; position: absolute; top: 0.05rem; right: 0.3rem;
-        font-weight: 700; color: var(--leak); }
+        font-weight: 700; }
       @media (width < 30rem) { table { border-spacing: 2px; font-size: 0.78rem; }
         th { padding: 0 0.15rem; } td small { font-size: 0.6rem; } }`;
 
     build() {
       const { labels, masks } = this.data;
       const { words } = this;
+      this.style.setProperty("--colour", this.data.colour);
       this.mask = this.cut(masks[0].rows);
       this.at = [0, 0];
       const start = this.options(words.start, masks.map((mask) => mask.name), 0,
@@ -39,7 +45,7 @@
       })));
       const grid = make("table", { role: "grid", "aria-label": words.name,
         onkeydown: (event) => this.key(event) },
-      make("thead", {}, make("tr", {}, make("th"),
+      make("thead", {}, make("tr", {}, make("td", { class: "corner", role: "presentation" }),
         ...labels.map((label) => make("th", { scope: "col" }, label)))),
       make("tbody", {}, ...labels.map((label, i) =>
         make("tr", {}, make("th", { scope: "row" }, label), ...this.cells[i]))));
@@ -79,7 +85,7 @@
     }
 
     update() {
-      const { labels, scores, colour } = this.data;
+      const { labels, scores } = this.data;
       const { words } = this;
       let leaks = 0;
       const rows = scores.map((row, i) => {
@@ -94,14 +100,9 @@
         const cell = this.cells[i][j];
         const written = may === !this.flipped ? "True" : "False";
         cell.replaceChildren(number(weight, 2), make("small", {}, written));
-        cell.className = `${may ? "" : "hidden"} ${leak ? "leak" : ""}`;
-        cell.style.backgroundColor = may ? `color-mix(in srgb, ${colour} ${
-          Math.round(8 + 92 * weight)}%, var(--ground))` : "";
-        cell.style.color = may && weight > 0.45 ? "#1a1a1a" : "";
-        cell.style.setProperty("--leak", weight > 0.45 ? "#1a1a1a" : "var(--failed)");
+        cell.className = `${may ? "open" : "hidden"} ${leak ? "leak" : ""}`;
+        cell.style.setProperty("--weight", weight);
         cell.tabIndex = i === this.at[0] && j === this.at[1] ? 0 : -1;
-        cell.setAttribute("aria-label", fill(may ? words.cell : words.cell_hidden, {
-          query: labels[i], key: labels[j], weight: number(weight, 2), written }));
         cell.parentElement?.classList.toggle("empty", !this.mask[i].some(Boolean));
       }));
       const [i, j] = this.at;

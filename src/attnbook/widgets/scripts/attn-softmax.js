@@ -58,8 +58,6 @@
         row.querySelector(".score").textContent = number(scaled[i], 2);
         row.querySelector(".weight").textContent = number(weights[i], 3);
         row.querySelector(".bar").style.transform = `scaleX(${weights[i]})`;
-        row.setAttribute("aria-label", fill(this.words.row, {
-          label: labels[i], score: number(scaled[i], 2), weight: number(weights[i], 3) }));
       });
       const entropy = -weights.reduce((sum, w) => sum + (w > 0 ? w * Math.log(w) : 0), 0);
       const weight = weights[this.at];
