@@ -1,4 +1,4 @@
-"""Settings of all tests: drawn examples are the same in every run, and never fail by the clock.
+"""Settings of all tests: what is drawn is the same in every run, and never fails by the clock.
 
 And what they share: the built book, and one browser. It is Chromium: ATTNBOOK_CHROMIUM, an
 installed one, or Playwright's own. Without one, tests that need it are skipped;
@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+import torch
 from filelock import FileLock
 from hypothesis import settings
 from playwright.sync_api import Browser, sync_playwright
@@ -29,6 +30,12 @@ MOVED, AS_READERS, ON_CPU = {"library"}, {"exercises", "notebooks"}, {"figures",
 
 settings.register_profile("book", deadline=None, derandomize=True)
 settings.load_profile("book")
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    """Let a test draw the same numbers alone, after others, and by any worker."""
+    torch.manual_seed(0)
 
 
 @pytest.fixture(autouse=True)

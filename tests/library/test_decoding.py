@@ -19,10 +19,12 @@ def model(seed: int = 0) -> Transformer:
     generator = torch.Generator().manual_seed(seed)
     made = Transformer(SOURCE, TARGET, 12, 3, 2, 20, norm_first=True).double().eval()
     with torch.no_grad():
-        for parameter in made.parameters():
+        for name, parameter in made.named_parameters():
+            noise = torch.randn(parameter.shape, generator=generator)
             if parameter.dim() == 2:
-                noise = torch.randn(parameter.shape, generator=generator)
                 parameter.copy_(2 * noise / parameter.size(1) ** 0.5)
+            else:  # a scale of the norm, or a bias
+                parameter.copy_(0.3 * noise + ("norm" in name and name.endswith("weight")))
     return made
 
 
