@@ -1,0 +1,37 @@
+"""Positions: two of them, compared clock by clock."""
+
+from attnbook.colours import SIGNED
+from attnbook.positions import sinusoidal_encoding
+from attnbook.widgets.element import show_element
+
+__all__ = ["turn_clocks"]
+
+
+def turn_clocks(length: int, d_model: int, start: int, step: int, reach: int = 20) -> None:
+    """Let the reader move a position and a second one, `step` away from it, and compare the two.
+
+    d_model: how many numbers a position has, two for each clock; reach: the largest step
+    """
+    data = {
+        "length": length,
+        "width": d_model,
+        "t": start,
+        "step": step,
+        "reach": reach,
+        "colours": [SIGNED[0], SIGNED[-1]],
+        "words": {
+            "name": "Two positions as clock hands",
+            "position": "position t",
+            "step": "step φ",
+            "hand": "pair {k}",
+            "axis": "dot product over the step",
+            "said": "From {t} to {to}: pair 0 turns by {degrees}°. p({t}) · p({to}) = {product}.",
+        },
+    }
+    here, there = sinusoidal_encoding(max(start, start + step) + 1, d_model)[[start, start + step]]
+    rows = [
+        [f"pair {k}", *(f"({s:.2f}, {c:.2f})" for s, c in pair)]
+        for k, pair in enumerate(zip(here.view(-1, 2), there.view(-1, 2), strict=True))
+    ]
+    rows += [["dot product", f"{here @ there:.4f}", ""]]
+    show_element("attn-dial", data, ["", f"t = {start}", f"t = {start + step}"], rows)

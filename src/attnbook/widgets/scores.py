@@ -1,0 +1,124 @@
+"""Rows of scores: what a multiplier, a divisor or a mask makes of the weights."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from attnbook.colours import ROLES
+from attnbook.widgets.element import Numbers, one_row, show_element
+
+__all__ = ["explore_scaling", "explore_temperature", "paint_mask"]
+
+SAID = (
+    "{label}: weight {weight}. If its score rises by a little, its weight rises {slope} times as "
+    "much. The choice is as even as one among {as_many} equals."
+)
+
+
+def explore_temperature(
+    scores: Numbers, labels: Sequence[str], multipliers: Sequence[float], start: float = 1
+) -> None:
+    """Let the reader multiply a row of scores before the softmax, and read weights and slopes.
+
+    Shapes:  scores (Lk,), labels Lk, multipliers in rising order, `start` among them
+    Raises:  ValueError if there are more or fewer labels than scores, or `start` is not offered
+    """
+    row = one_row(scores, labels)
+    if start not in multipliers:
+        raise ValueError(f"start={start} is none of the multipliers {list(multipliers)}")
+    factors = [{"name": f"× {times:.3g}", "times": times} for times in multipliers]
+    words = {"name": "The same scores, times a number", "factors": "scores times"}
+    _softmax([("scores", 1, row)], labels, factors, list(multipliers).index(start), words)
+
+
+def explore_scaling(
+    scores: Mapping[str, Numbers] | Mapping[int, Numbers], labels: Sequence[str], d_k: int = 0
+) -> None:
+    """Let the reader choose a row of scores, and divide it by nothing, by √d_k, or by d_k.
+
+    Shapes:  scores: by name one row (Lk,) each, undivided; labels Lk
+             d_k: the width of them all; without it each name is the width of its row
+    Raises:  ValueError if there are more or fewer labels than scores
+    """
+    sets = [(str(name), d_k or int(name), one_row(row, labels)) for name, row in scores.items()]
+    factors = [
+        {"name": name, "power": power}
+        for name, power in (("undivided", 0), ("÷ √d_k", 0.5), ("÷ d_k", 1))
+    ]
+    words = {"name": "A row of scores, divided", "factors": "scores"}
+    words["sets"] = "query" if d_k else "width d_k"
+    _softmax(sets, labels, factors, 0, words)
+
+
+def paint_mask(scores: Tensor, words: Sequence[str], masks: Mapping[str, Tensor]) -> None:
+    """Let the reader paint a mask, and see the weights that it leaves and what leaks the future.
+
+    Shapes:  scores (L, L), words L, masks by name (L, L), boolean, True = may look; the first is
+             what the figure begins with
+    Raises:  ValueError if a shape does not fit
+    """
+    length = len(words)
+    for name, square in {"scores": scores, **masks}.items():
+        if square.shape != (length, length):
+            shape = tuple(square.shape)
+            raise ValueError(f"{name} has shape {shape}: it must be {(length, length)}")
+    data = {
+        "labels": list(words),
+        "scores": [one_row(row, words) for row in scores],
+        "masks": [
+            {"name": name, "rows": ["".join("01"[cell] for cell in row) for row in mask.tolist()]}
+            for name, mask in masks.items()
+        ],
+        "colour": ROLES["weights"].fill,
+        "words": {
+            "name": "A mask to paint: rows are queries, columns are keys",
+            "start": "start from",
+            "polarity": "written down as",
+            "may": "True = may look",
+            "may_not": "True = may not",
+            "look": "{query} looks at {key} with weight {weight}.",
+            "leak": "{query} looks at {key}, which comes later, with weight {weight}.",
+            "closed": "{query} may not look at {key}.",
+            "nothing": "{query} may look at nothing: its weights are 0.",
+            "leaks": "Cells that leak the future: {leaks}.",
+            "no_leak": "Nothing leaks the future.",
+        },
+    }
+    first = next(iter(masks.values()))
+    rows = [
+        [word, *("may look" if cell else "–" for cell in row)]
+        for word, row in zip(words, first.tolist(), strict=True)
+    ]
+    show_element("attn-mask", data, ["", *words], rows)
+
+
+def _softmax(
+    sets: list[tuple[str, int, list[float]]],
+    labels: Sequence[str],
+    factors: list[dict[str, Any]],
+    factor: int,
+    words: dict[str, str],
+) -> None:
+    """Print an attn-softmax; its table has the weights that it begins with."""
+    _, width, row = sets[0]
+    times = factors[factor].get("times", width ** -factors[factor].get("power", 0))
+    scaled = np.array(row) * times
+    weights = np.exp(scaled - scaled.max())
+    weights /= weights.sum()
+    words |= {"score": "score", "weight": "weight", "rows": "rows", "said": SAID}
+    data = {
+        "labels": list(labels),
+        "sets": [{"name": name, "width": width, "scores": row} for name, width, row in sets],
+        "factors": factors,
+        "set": 0,
+        "factor": factor,
+        "colour": ROLES["weights"].fill,
+        "words": words,
+    }
+    rows = [
+        [label, f"{score:.2f}", f"{weight:.3f}"]
+        for label, score, weight in zip(labels, scaled, weights, strict=True)
+    ]
+    show_element("attn-softmax", data, ["", "score", "weight"], rows)

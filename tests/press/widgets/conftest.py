@@ -1,0 +1,22 @@
+"""What the tests of interactive figures share: a page on which they are used."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.support.pages import DESK, window
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser) -> Iterator[Page]:
+    """Open a page that is shown to its end, so that nothing moves away from the pointer."""
+    opened = window(browser, viewport=DESK, has_touch=True)
+    page = opened.new_page()
+    page.add_init_script(
+        "addEventListener('DOMContentLoaded', () => { const sheet = new CSSStyleSheet();"
+        "sheet.replaceSync('section { content-visibility: visible !important }');"
+        "document.adoptedStyleSheets.push(sheet); })"
+    )
+    yield page
+    opened.close()

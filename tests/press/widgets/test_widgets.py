@@ -1,0 +1,62 @@
+"""What holds of every interactive figure."""
+
+import html
+import json
+import re
+
+import pytest
+import torch
+from playwright.sync_api import Page
+
+from attnbook import softmax
+from tests.support.pages import FOLDER, HTML
+from tools.common import ROOT
+
+SCRIPTS = ROOT / "src" / "attnbook" / "widgets" / "scripts"
+KILOBYTES = {"script": 12, "data": 6}
+
+pytestmark = pytest.mark.usefixtures("book")
+
+
+@pytest.mark.parametrize("path", sorted(SCRIPTS.glob("attn-*.js")), ids=lambda path: path.stem)
+def test_a_figure_is_small_and_uses_its_words(path) -> None:
+    script = path.read_text("utf-8")
+    assert len(script.encode()) < 1000 * KILOBYTES["script"]
+    used = 0
+    for built in (HTML / "book").glob("*.html"):
+        for data in re.findall(f'<{path.stem} data="([^"]*)"', built.read_text("utf-8")):
+            used += 1
+            assert len(data.replace("&quot;", '"')) < 1000 * KILOBYTES["data"]
+            words = set(json.loads(html.unescape(data))["words"]) - {"name"}
+            assert {word for word in words if not re.search(rf"\bwords\.{word}\b", script)} == set()
+    assert used
+
+
+def test_softmax_is_the_librarys(page: Page) -> None:
+    page.goto(FOLDER + "book/01_library.html")
+    torch.manual_seed(0)
+    for scale in (0.01, 1, 30, 1000):
+        scores = scale * torch.randn(9, dtype=torch.float64)
+        got = page.evaluate(f"attnbook.softmax({json.dumps(scores.tolist())})")
+        torch.testing.assert_close(torch.tensor(got).double(), softmax(scores), atol=1e-6, rtol=0)
+
+
+def test_print_has_the_table(page: Page) -> None:
+    page.goto(FOLDER + "book/01_library.html")
+    table = page.locator("attn-softmax > table").first
+    assert not table.is_visible()
+    page.emulate_media(media="print")
+    assert table.is_visible()
+    assert not page.locator("attn-softmax >> nth=0 >> .figure").is_visible()
+    page.emulate_media(media="screen")
+
+
+def test_follows_the_theme(page: Page) -> None:
+    page.goto(FOLDER + "book/01_library.html")
+    figure = page.locator("attn-softmax").first
+    found = set()
+    for theme in ("light", "dark"):
+        page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+        page.locator(f"attn-softmax[data-theme={theme}]").first.wait_for(state="attached")
+        found.add(figure.locator(".figure").evaluate("e => getComputedStyle(e).backgroundColor"))
+    assert len(found) == 2
