@@ -158,7 +158,7 @@ class Checkpoint:
         """What is left of a training that was stopped."""
         if not self.file:
             return "Nothing is kept: for that, name a file."
-        return f"{self.file} holds {self.steps} of them, and the same call goes on from there."
+        return f"{self.file} holds {self.steps} of them: call again to go on."
 
     def _read(self, file: Path) -> dict[str, Any]:
         """What the file holds, if it is a checkpoint of this very training."""

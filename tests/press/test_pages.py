@@ -67,8 +67,6 @@ ON_A_DESK = {
             '.pst-scrollable-table-container:not(:has(th:nth-child(7)))')]
         .filter(e => e.scrollWidth > e.clientWidth + 8).map(e => e.innerText.slice(0, 100))""",
 }
-# Known and to be mended: some printed lines of these two scroll on a desk.
-WIDE_YET = ("book/09_translation.html", "book/11_modern_attention.html")
 ON_A_PHONE = {
     "what is too wide": """(() => {
         const scrolls = e => e && (/auto|scroll/.test(getComputedStyle(e).overflowX)
@@ -105,8 +103,6 @@ def test_a_page(screens: dict[str, BrowserContext], server: str, screen: str, ad
     opened.page.keyboard.press("Tab")  # the ring is for those who use the keyboard
     checks = ON_EVERY_SCREEN | (ON_A_PHONE if screen == "phone" else ON_A_DESK)
     found = {wrong: opened.page.evaluate(check) for wrong, check in checks.items()}
-    if address in WIDE_YET:
-        found.pop("outputs and tables that are cut", None)
     assert {wrong: where for wrong, where in found.items() if where} == {}
     assert not opened.wide()
     assert_weight(opened)
