@@ -123,6 +123,8 @@ def built_page(name: str, addresses: list[str]) -> BeautifulSoup:
         target = urljoin(here, str(link["href"]))
         if urldefrag(target)[0] in addresses:
             link["href"] = f"#{target}"
+            for text in link(string=re.compile(r" \d+$")):  # "chapter 6" stays in one line
+                text.replace_with("\u00a0".join(text.rsplit(" ", 1)))
         elif link.name == "link":
             link["href"] = urljoin(HTML.as_uri() + "/", target)
         elif not re.match(r"\w+:", target):

@@ -93,7 +93,6 @@ def test_the_outline_has_every_page_and_section_in_order(
         assert top > FOOT + 36, f"{item.title} is left at the foot of a page"
 
 
-@pytest.mark.xfail(reason="known: what chapters 6 and 8 to 11 brought is not yet right in the PDF")
 def test_links_arrive_and_page_numbers_are_right(
     made: Path, pdf: Pdf, sources: dict[str, Tag]
 ) -> None:
@@ -122,7 +121,6 @@ def test_links_arrive_and_page_numbers_are_right(
     assert numbers > headings + 8 * len(ALL)  # and to hints and solution of each exercise, and back
 
 
-@pytest.mark.xfail(reason="known: what chapters 6 and 8 to 11 brought is not yet right in the PDF")
 def test_no_word_and_no_chinese_character_is_lost(
     sources: dict[str, Tag], texts: list[str]
 ) -> None:
@@ -138,7 +136,6 @@ def test_no_word_and_no_chinese_character_is_lost(
         assert {word for word in lost if word not in whole} == set(), name  # some are broken
 
 
-@pytest.mark.xfail(reason="known: what chapters 6 and 8 to 11 brought is not yet right in the PDF")
 def test_what_folds_on_a_screen_stands_at_the_end_in_rounds(
     pdf: Pdf, sources: dict[str, Tag], texts: list[str]
 ) -> None:
@@ -197,13 +194,15 @@ def test_text_has_its_size_and_formulas_their_colours(made: Path, pdf: Pdf) -> N
     assert {role.light.upper() for role in ROLES.values()} <= colours
 
 
-@pytest.mark.xfail(reason="known: what chapters 6 and 8 to 11 brought is not yet right in the PDF")
 def test_pictures_are_drawn_and_formulas_can_be_heard(pdf: Pdf, sources: dict[str, Tag]) -> None:
     pictures = [figure for figure in figures(pdf) if not str(figure.Alt).startswith(FORMULA)]
-    wanted = [image["alt"] for page in sources.values() for image in page.select("img")]
+    wanted = {
+        image["alt"]: image["src"] for page in sources.values() for image in page.select("img")
+    }
     assert Counter(str(picture.Alt) for picture in pictures) == Counter(wanted)
     for picture in pictures:
-        assert strokes(picture) > 20, str(picture.Alt)
+        drawn = wanted[str(picture.Alt)].endswith(".svg")  # times of a machine are one PNG
+        assert strokes(picture) > (20 if drawn else 0), str(picture.Alt)
     heard = [str(figure.Alt) for figure in figures(pdf) if figure not in pictures]
     assert len(heard) >= sum(len(page.select(".katex")) for page in sources.values())
     assert f"{FORMULA}softmax ( Q K^⊤ / √(d_k) ) V" in heard
