@@ -27,6 +27,7 @@ from tools.rules import RAW
 
 CHAPTER = "01_library.ipynb"
 EXERCISE = "01.cosine"  # "repair the lines below, then delete this one": until then they are wrong
+FIGURE = "attn-softmax"  # an interactive one of this chapter
 START = 120  # seconds for the server, a page or a kernel to come up on a busy machine
 RUN = 600  # seconds for a notebook, as in `make nbval`
 FOLDERS = """
@@ -182,6 +183,14 @@ def test_a_student_works_through_a_chapter(lab: str, page: Page) -> None:
     found = {cell: kinds(shown) for cell, shown in outputs(page).items()}
     assert found == wanted
     assert outputs(page)[experiment] != []
+
+    # She moves an interactive figure, which follows her theme.
+    moved = next(cell for cell, shown in outputs(page).items() if f"<{FIGURE}" in json.dumps(shown))
+    page.evaluate(CARD, moved)
+    figure = page.locator(f"{FIGURE}[data-theme=dark]")
+    before = figure.locator(".weight").all_inner_texts()
+    figure.locator("input[type=range]").press("End")
+    assert figure.locator(".weight").all_inner_texts() != before
 
     # She answers wrongly, reads what she is told, takes a hint, and answers rightly.
     stub, solution = (f"{kind}-{EXERCISE.partition('.')[2]}" for kind in ("stub", "solution"))

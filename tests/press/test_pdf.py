@@ -199,7 +199,7 @@ def test_pictures_are_drawn_and_formulas_can_be_heard(pdf: Pdf, sources: dict[st
     wanted = {
         image["alt"]: image["src"] for page in sources.values() for image in page.select("img")
     }
-    assert Counter(str(picture.Alt) for picture in pictures) == Counter(wanted)
+    assert Counter(str(picture.Alt) for picture in pictures) == Counter(list(wanted))
     for picture in pictures:
         drawn = wanted[str(picture.Alt)].endswith(".svg")  # times of a machine are one PNG
         assert strokes(picture) > (20 if drawn else 0), str(picture.Alt)
