@@ -176,8 +176,8 @@ globalThis.attnbook ??= (() => {
         row.addEventListener("pointerenter", () => pick(i));
         row.addEventListener("pointerdown", () => pick(i));
       });
-      const keys = { ArrowDown: () => at + 1, ArrowUp: () => at - 1, Home: () => 0,
-        End: () => rows.length - 1 };
+      const keys = { ArrowDown: () => at + 1, ArrowUp: () => at - 1, ArrowRight: () => at + 1,
+        ArrowLeft: () => at - 1, Home: () => 0, End: () => rows.length - 1 };
       return make("div", { role: "listbox", tabindex: 0, "aria-label": name,
         onkeydown: (event) => {
           if (!(event.key in keys)) return;
