@@ -57,7 +57,7 @@
       .track i.picked { opacity: 1; }
       @media (width < 30rem) { .wishes { grid-template-columns: 1fr 1fr; }
         .place .number { font-size: 0.78rem; } .book { font-size: 0.8rem; margin: 0 4%; }
-        .said { min-height: 4.4em; } }`;
+        .said { min-height: 5.9em; } }`;
 
     build() {
       const { topics, titles, contents, amounts, wishes, colours } = this.data;

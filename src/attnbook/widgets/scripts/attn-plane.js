@@ -28,12 +28,13 @@
         align-items: center; }
       svg { display: block; width: 100%; overflow: visible; user-select: none;
         -webkit-user-select: none; }
-      .ring { fill: none; stroke: var(--quiet); stroke-width: 1.5; }
+      .ring { fill: none; stroke: var(--line); stroke-width: 1.2; opacity: 0.5; }
       .tick { fill: var(--soft); font-size: 13px; }
       .line { stroke: var(--line); stroke-dasharray: 2 5; }
       .drop { stroke: var(--ink); stroke-dasharray: 2 4; stroke-width: 1.4; }
       .shadow { stroke: var(--key); stroke-width: 9; opacity: 0.35; }
-      .arrow { cursor: grab; touch-action: none; outline: none; color: var(--key); }
+      .arrow { cursor: grab; outline: none; color: var(--key); }
+      .arrow * { touch-action: none; }
       .arrow.query { color: var(--query); }
       .arrow:active { cursor: grabbing; }
       .arrow line { stroke: currentColor; stroke-width: 3; }
