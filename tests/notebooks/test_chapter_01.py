@@ -26,7 +26,8 @@ def test_the_readers_cell_survives_any_question(question, names):
     assert repr(question) in code
     space = dict(names)
     exec(code, space)
-    exec(chapter.source("your-report"), space)
+    for name in ("your-report", "ask-library"):
+        exec(chapter.source(name), space)
     assert space["your_weights"].sum() == pytest.approx(1)
     assert space["your_report"].sum() == pytest.approx(100)
     asked = len(re.findall(r"\bai\b", question.lower()))

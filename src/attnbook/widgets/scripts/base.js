@@ -8,7 +8,7 @@ globalThis.attnbook ??= (() => {
       --quiet: #e2ded5; --ground: #f5f3ee; --accent: #3d4c9c;
       --failed: #b0203c; }
     :host([data-theme=dark]) { --ink: #dcdfe5; --soft: #a0a7b4; --line: #6f7785; --quiet: #333944;
-      --ground: #1d2128; --accent: #a9b6f7; --failed: #ff8b93; }
+      --ground: #1d2128; --accent: #a9b6f7; --failed: #ff8b93; color-scheme: dark; }
     .figure { max-width: 45rem; box-sizing: border-box; padding: 0.9rem 1.1rem 1rem;
       border-radius: 0.6rem; background: var(--ground); }
     .controls { display: flex; flex-wrap: wrap; gap: 0.6rem 1.6rem; margin-bottom: 0.9rem; }
@@ -176,8 +176,8 @@ globalThis.attnbook ??= (() => {
         row.addEventListener("pointerenter", () => pick(i));
         row.addEventListener("pointerdown", () => pick(i));
       });
-      const keys = { ArrowDown: () => at + 1, ArrowUp: () => at - 1, Home: () => 0,
-        End: () => rows.length - 1 };
+      const keys = { ArrowDown: () => at + 1, ArrowUp: () => at - 1, ArrowRight: () => at + 1,
+        ArrowLeft: () => at - 1, Home: () => 0, End: () => rows.length - 1 };
       return make("div", { role: "listbox", tabindex: 0, "aria-label": name,
         onkeydown: (event) => {
           if (!(event.key in keys)) return;

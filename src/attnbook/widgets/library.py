@@ -1,0 +1,112 @@
+"""The library of chapter 1: wishes for its books, and keys of two numbers to turn and lengthen."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from torch import from_numpy
+
+from attnbook.attention import softmax
+from attnbook.colours import ROLES
+from attnbook.widgets.element import show_element
+
+__all__ = ["ask_library", "drag_keys"]
+
+
+def ask_library(
+    wishes: Mapping[str, np.ndarray],
+    keys: np.ndarray,
+    values: np.ndarray,
+    titles: Sequence[str],
+    topics: Sequence[str],
+    contents: Sequence[str],
+) -> None:
+    """Let the reader wish for topics, see which books light up, and what report they mix.
+
+    Shapes:  wishes by name (Dk,), the first is what the figure begins with; keys (Lk, Dk),
+             values (Lk, Dv); titles Lk, topics Dk, contents Dv
+    Raises:  ValueError if a shape does not fit
+    """
+    _fits("keys", keys, (len(titles), len(topics)))
+    _fits("values", values, (len(titles), len(contents)))
+    for name, wish in wishes.items():
+        _fits(name, wish, (len(topics),))
+    offered = {*np.arange(0, 4.5, 0.5).tolist(), *(x for w in wishes.values() for x in w.tolist())}
+    data = {
+        "topics": list(topics),
+        "titles": list(titles),
+        "contents": list(contents),
+        "keys": keys.tolist(),
+        "values": values.tolist(),
+        "amounts": sorted(offered),
+        "wishes": [{"name": name, "query": wish.tolist()} for name, wish in wishes.items()],
+        "colours": {name: role.fill for name, role in ROLES.items()},
+        "words": {
+            "name": "A library to ask: a wish, ten books, a report",
+            "start": "start from",
+            "query": "query: how much you want of each topic",
+            "key": "key: what the picked card offers",
+            "weights": "weights",
+            "output": "output: the pages of your report",
+            "said": "{title}: {sum} = {score}, weight {weight}. "
+            "So {pages} of the report's {all} pages come from it.",
+            "apart": "{title}: no topic in common, score 0, weight {weight}. "
+            "So {pages} of the report's {all} pages come from it.",
+        },
+    }
+    scores = keys @ next(iter(wishes.values()))
+    weights = softmax(from_numpy(scores)).numpy()
+    rows = [
+        [title, f"{score:g}", f"{weight:.3f}"]
+        for title, score, weight in zip(titles, scores, weights, strict=True)
+    ]
+    report = zip(contents, weights @ values, strict=True)
+    rows += [[f"report: {content}", "", f"{pages:.1f} pages"] for content, pages in report]
+    show_element("attn-library", data, ["book", "score", "weight"], rows)
+
+
+def drag_keys(query: np.ndarray, keys: np.ndarray, names: Sequence[str], reach: int = 3) -> None:
+    """Let the reader turn and lengthen keys and query, and see dot products, cosines and weights.
+
+    Shapes:  query (2,), keys (Lk, 2), names Lk; reach: the largest length
+    Raises:  ValueError if a shape does not fit, or a vector is longer than `reach`
+    """
+    _fits("query", query, (2,))
+    _fits("keys", keys, (len(names), 2))
+    longest = max(np.linalg.norm(vector) for vector in (query, *keys))
+    if longest > reach:
+        raise ValueError(f"a vector has length {longest:.3g}: the figure reaches to {reach}")
+    data = {
+        "query": query.tolist(),
+        "keys": keys.tolist(),
+        "names": list(names),
+        "reach": reach,
+        "colours": {name: role.fill for name, role in ROLES.items()},
+        "words": {
+            "name": "Length and angle: a query and keys to drag",
+            "query": "query",
+            "key": "key {name}",
+            "length": "length",
+            "cosine": "cosine",
+            "dot": "dot product",
+            "by_dot": "weight by dot product",
+            "by_cosine": "weight by cosine",
+            "turned": "length {length}, direction {degrees}°",
+            "said": "{name}: length {length}, {degrees}° away from the query. "
+            "Weight {weight} by dot product, {fair} by cosine.",
+            "said_query": "Query: length {length}. Of the keys, {name} has the largest weight by "
+            "dot product, {weight}.",
+        },
+    }
+    dots = keys @ query
+    lengths = np.linalg.norm(keys, axis=1)
+    cosines = dots / (lengths * np.linalg.norm(query))
+    by_dot, by_cosine = (softmax(from_numpy(scores)).numpy() for scores in (dots, cosines))
+    columns = np.stack([lengths, cosines, dots, by_dot, by_cosine], axis=1)
+    rows = [[name, *(f"{x:.2f}" for x in row)] for name, row in zip(names, columns, strict=True)]
+    head = ["key", "length", "cosine", "dot product", "weight", "weight by cosine"]
+    show_element("attn-plane", data, head, rows)
+
+
+def _fits(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}: it must be {shape}")
