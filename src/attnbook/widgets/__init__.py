@@ -9,3 +9,4 @@ from attnbook.widgets.library import *
 from attnbook.widgets.looks import *
 from attnbook.widgets.places import *
 from attnbook.widgets.scores import *
+from attnbook.widgets.trainings import *
