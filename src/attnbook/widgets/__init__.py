@@ -8,3 +8,4 @@ functions.
 from attnbook.widgets.looks import *
 from attnbook.widgets.places import *
 from attnbook.widgets.scores import *
+from attnbook.widgets.steps import *
