@@ -9,4 +9,5 @@ from attnbook.widgets.library import *
 from attnbook.widgets.looks import *
 from attnbook.widgets.places import *
 from attnbook.widgets.scores import *
+from attnbook.widgets.steps import *
 from attnbook.widgets.trainings import *

@@ -1,7 +1,7 @@
 // A mask to paint: who may look at whom, what weights come of it, and which of them leak the future.
 "use strict";
 (() => {
-  const { Figure, define, fill, make, number, softmax } = globalThis.attnbook;
+  const { Figure, define, fill, make, number, softmax, walk } = globalThis.attnbook;
 
   define("attn-mask", class extends Figure {
     static style = `
@@ -20,8 +20,6 @@
       td.corner { height: 0; cursor: default; }
       td.open { background: color-mix(in srgb, var(--colour)
         calc((8 + 92 * var(--weight)) * var(--depth)), var(--ground)); }
-      td.hidden { background: repeating-linear-gradient(-45deg, var(--quiet) 0 2px,
-        transparent 2px 7px); }
       td.leak { box-shadow: inset 0 0 0 2.5px var(--failed); }
       td.leak::after { content: "!"; position: absolute; top: 0.05rem; right: 0.3rem;
         font-weight: 700; }
@@ -72,16 +70,16 @@
     }
 
     key(event) {
-      const [i, j] = this.at;
-      const last = this.mask.length - 1;
-      const moves = { ArrowUp: [i - 1, j], ArrowDown: [i + 1, j], ArrowLeft: [i, j - 1],
-        ArrowRight: [i, j + 1], Home: [i, 0], End: [i, last] };
-      if (event.key === " " || event.key === "Enter") this.mask[i][j] = !this.mask[i][j];
-      else if (!(event.key in moves)) return;
+      const went = (to) => {
+        this.at = to;
+        this.update();
+      };
+      if (walk(event, this.cells, this.at, went)) return;
+      if (event.key !== " " && event.key !== "Enter") return;
       event.preventDefault();
-      this.at = (moves[event.key] ?? this.at).map((x) => Math.max(0, Math.min(last, x)));
+      const [i, j] = this.at;
+      this.mask[i][j] = !this.mask[i][j];
       this.update();
-      this.cells[this.at[0]][this.at[1]].focus();
     }
 
     update() {
@@ -100,7 +98,7 @@
         const cell = this.cells[i][j];
         const written = may === !this.flipped ? "True" : "False";
         cell.replaceChildren(number(weight, 2), make("small", {}, written));
-        cell.className = `${may ? "open" : "hidden"} ${leak ? "leak" : ""}`;
+        cell.className = `${may ? "open" : "closed"} ${leak ? "leak" : ""}`;
         cell.style.setProperty("--weight", weight);
         cell.tabIndex = i === this.at[0] && j === this.at[1] ? 0 : -1;
         cell.parentElement?.classList.toggle("empty", !this.mask[i].some(Boolean));

@@ -5,8 +5,8 @@ globalThis.attnbook ??= (() => {
   const STYLE = `
     :host { display: block; margin-block: 1rem; font: 0.875rem/1.45 var(--book-sans, system-ui),
       sans-serif; color: var(--ink); --ink: #23262d; --soft: #595e69; --line: #8f8b82;
-      --quiet: #e2ded5; --ground: #f5f3ee; --accent: #3d4c9c;
-      --failed: #b0203c; }
+      --quiet: #e2ded5; --ground: #f5f3ee; --accent: #3d4c9c; --failed: #b0203c;
+      color-scheme: light; }
     :host([data-theme=dark]) { --ink: #dcdfe5; --soft: #a0a7b4; --line: #6f7785; --quiet: #333944;
       --ground: #1d2128; --accent: #a9b6f7; --failed: #ff8b93; color-scheme: dark; }
     .figure { max-width: 45rem; box-sizing: border-box; padding: 0.9rem 1.1rem 1rem;
@@ -29,6 +29,8 @@ globalThis.attnbook ??= (() => {
     .options label:has(:focus-visible) { outline: 3px solid var(--ink); outline-offset: -4px; }
     input:focus-visible, [tabindex]:focus-visible { outline: 3px solid var(--accent);
       outline-offset: 3px; border-radius: 0.3rem; }
+    .closed { background: repeating-linear-gradient(-45deg, var(--quiet) 0 2px,
+      transparent 2px 7px); }
     .said { min-height: 2.9em; margin: 0.8rem 0 0; color: var(--ink); }
     .heard { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
     @media (prefers-reduced-motion: reduce) { * { transition: none !important; } }
@@ -83,6 +85,24 @@ globalThis.attnbook ??= (() => {
   /** @param {string} pattern with {names} @param {Object<string, string|number>} values */
   function fill(pattern, values) {
     return pattern.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+  }
+
+  /**
+   * Go from a cell of a grid to where an arrow key, Home or End leads.
+   * @param {KeyboardEvent} event @param {HTMLElement[][]} cells @param {[number, number]} from
+   * @param {(to: [number, number]) => void} went called before the cell gets the focus
+   * @returns {boolean} whether the key was one of these
+   */
+  function walk(event, cells, [i, j], went) {
+    const last = [cells.length - 1, cells[0].length - 1];
+    const moves = { ArrowUp: [i - 1, j], ArrowDown: [i + 1, j], ArrowLeft: [i, j - 1],
+      ArrowRight: [i, j + 1], Home: [i, 0], End: [i, last[1]] };
+    if (!(event.key in moves)) return false;
+    event.preventDefault();
+    const to = moves[event.key].map((x, axis) => Math.max(0, Math.min(last[axis], x)));
+    went(to);
+    cells[to[0]][to[1]].focus();
+    return true;
   }
 
   /** Whether what lies behind an element is dark. @param {Element} element */
@@ -192,5 +212,5 @@ globalThis.attnbook ??= (() => {
     if (!customElements.get(name)) customElements.define(name, element);
   }
 
-  return { Figure, define, fill, make, number, softmax, svg };
+  return { Figure, define, fill, make, number, softmax, svg, walk };
 })();

@@ -1,0 +1,87 @@
+"""The steps of a head, from the rows of a sentence to its output."""
+
+import base64
+from collections.abc import Mapping, Sequence
+
+from torch import Tensor
+
+from attnbook.attention import scaled_dot_product_attention
+from attnbook.colours import ROLES
+from attnbook.widgets.element import show_element
+
+__all__ = ["follow_steps"]
+
+WEARS = {  # the colour of each role
+    "query": ("W_Q", "Q"),
+    "key": ("W_K", "K", "Kᵀ"),
+    "value": ("W_V", "V", "output"),
+    "weights": ("weights",),
+}
+
+
+def follow_steps(
+    sentences: Mapping[str, tuple[Sequence[str], Tensor]],
+    matrices: tuple[Tensor, Tensor, Tensor],
+    start: tuple[int, int],
+    columns: tuple[Sequence[str], Sequence[str], Sequence[str]] | None = None,
+) -> None:
+    """Let the reader go through a head step by step, and see what each number is made of.
+
+    Shapes:  sentences: by name its L words and x (L, D); matrices: (D, Dk), (D, Dk), (D, Dv)
+             start: the query and the key looked at first; columns: what those of x, of queries
+             and keys, and of values are called, if they have a meaning
+    Raises:  ValueError if a shape does not fit, or a number does not fit into 16 bits
+    """
+    w_q, w_k, w_v = matrices
+    data = {
+        "sentences": [
+            {"name": name, "words": list(words), "x": _packed(x)}
+            for name, (words, x) in sentences.items()
+        ],
+        "matrices": [_packed(matrix) for matrix in matrices],
+        "start": start,
+        "columns": columns,
+        "colours": {name: list(ROLES[role]) for role, names in WEARS.items() for name in names},
+        "words": {
+            "name": "A head, cell by cell",
+            "sentences": "sentence",
+            "mask": "mask",
+            "nothing": "none",
+            "causal": "causal",
+            "steps": "step",
+            "made": ["Q", "K", "V", "scores", "scaled", "masked", "weights", "output"],
+            "said": [
+                "What {query} asks, column {column} of its query: {value}.",
+                "What {query} can be found by, column {column} of its key: {value}.",
+                "What {query} hands over, column {column} of its value: {value}.",
+                "The query of {query} times the key of {key}: score {value}.",
+                "The score of {query} for {key}, divided by the root of {width}: {value}.",
+                "{query} may look at {key}: the score stays {value}.",
+                "{query} looks at {key} with weight {value}.",
+                "Column {column} of what {query} takes home: {value}.",
+            ],
+            "closed": "{query} may not look at {key}, which comes later: its score is {value}.",
+        },
+    }
+    i, _ = start
+    rows = []
+    for name, (words, x) in sentences.items():
+        if x.shape != (len(words), w_q.size(0)):
+            need = (len(words), w_q.size(0))
+            raise ValueError(f"{name}: x has shape {tuple(x.shape)}, it must be {need}")
+        query, key = x @ w_q, x @ w_k
+        _, weights = scaled_dot_product_attention(query, key, x @ w_v)
+        scores = (query @ key.T)[i]
+        scaled = scores / w_q.size(1) ** 0.5
+        for word, *numbers in zip(words, scores, scaled, weights[i], strict=True):
+            rows.append([name, words[i], word, *(f"{number:.2f}" for number in numbers)])
+    head = ["sentence", "query", "key", "score", f"÷ √{w_q.size(1)}", "weight"]
+    show_element("attn-steps", data, head, rows)
+
+
+def _packed(matrix: Tensor) -> list[int | str]:
+    """A matrix's width, and its numbers as 16 bits each, in ten thousandths."""
+    if matrix.abs().max() >= 2**15 / 1e4:
+        raise ValueError(f"{matrix.abs().max():.4g} does not fit: 16 bits hold less than 3.2768")
+    whole = (matrix.detach().double().cpu() * 1e4).round().numpy().astype("<i2")
+    return [matrix.size(1), base64.b64encode(whole.tobytes()).decode()]
