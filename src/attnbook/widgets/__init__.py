@@ -5,6 +5,7 @@ functions.
 """
 # ruff: noqa: F403
 
+from attnbook.widgets.beams import *
 from attnbook.widgets.late import *
 from attnbook.widgets.looks import *
 from attnbook.widgets.places import *

@@ -98,10 +98,17 @@ def write_words(
             "keys": "keys",
             "values": "values",
             "legend": {name: text for name, text in LEGEND.items() if name in _states(caches)},
-            "counts": ["written", "rows computed", "multiplications", "in all so far", "bytes kept"],
-            "again": "{word}: {rows} rows are computed, {before} of them again.",
-            "cached": "{word}: 1 row is computed; keys and values of {read} are read, {gone} are "
-            "gone. For the next word {bytes} bytes are kept.",
+            "counts": [
+                "written",
+                "rows computed",
+                "multiplications",
+                "in all so far",
+                "bytes kept",
+            ],
+            "again": "Rows computed for {word}: {rows}. Not for the first time: {before}.",
+            "cached": "Rows computed for {word}: 1. Read from the cache: {read}. "
+            + ("Let go: {gone}. " if "gone" in _states(caches) else "")
+            + "For the next word {bytes} bytes are kept.",
         },
     }
     rows = [

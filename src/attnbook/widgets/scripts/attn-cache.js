@@ -51,7 +51,8 @@
       tr.at { font-weight: 700; background: color-mix(in srgb, var(--accent) 14%, transparent); }
       @media (width < 30rem) { .board { grid-template-columns: 4.6rem repeat(var(--count), 1fr);
         gap: 2px; font-size: 0.72rem; } .side { gap: 0.25rem; padding-right: 0.2rem; }
-        .side .cell { width: 1rem; } table { font-size: 0.76rem; } th, td { padding-inline: 0.15rem; }
+        .side .cell { width: 1rem; } .word.at { font-weight: 400; text-decoration: underline; }
+        table { font-size: 0.76rem; } th, td { padding-inline: 0.15rem; }
         .said { min-height: 4.4em; } }`;
 
     build() {
