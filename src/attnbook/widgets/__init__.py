@@ -5,6 +5,9 @@ functions.
 """
 # ruff: noqa: F403
 
+<<<<<<< HEAD
+from attnbook.widgets.beams import *
+from attnbook.widgets.late import *
 from attnbook.widgets.library import *
 from attnbook.widgets.looks import *
 from attnbook.widgets.places import *

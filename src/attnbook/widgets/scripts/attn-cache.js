@@ -1,0 +1,144 @@
+// Writing word by word: what is computed for the newest word, and what is read from a cache.
+"use strict";
+(() => {
+  const { Figure, define, fill, make } = globalThis.attnbook;
+
+  /**
+   * Multiplications of one layer for one more word: projections, scores, mixing.
+   * @param {number} rows that are computed @param {number} keys that each of them meets
+   * @param {number} width of the model @param {number} kept numbers of a key: key heads times width
+   */
+  function cost(rows, keys, width, kept) {
+    return rows * (2 * width * width + 2 * width * kept + 2 * keys * width);
+  }
+
+  define("attn-cache", class extends Figure {
+    static cost = cost;
+
+    static style = `
+      .board { display: grid; grid-template-columns: 6.4rem repeat(var(--count), 1fr); gap: 3px;
+        align-items: center; }
+      .word { text-align: center; color: var(--soft); overflow: hidden; text-overflow: ellipsis;
+        white-space: nowrap; }
+      .word.at { color: var(--ink); font-weight: 700; }
+      .side { display: flex; justify-content: flex-end; gap: 0.5rem; align-items: center;
+        padding-right: 0.4rem; color: var(--soft); white-space: nowrap; }
+      .side.at { color: var(--ink); font-weight: 700; }
+      .side .cell { width: 1.4rem; }
+      .stack { height: calc(var(--heads) * 7px); align-self: end; }
+      .values { align-self: start; }
+      .stack > div { height: calc(var(--shown) * 7px - 2px); box-sizing: border-box;
+        mask: repeating-linear-gradient(#000 0 5px, transparent 5px 7px); }
+      .keys { display: flex; flex-direction: column; justify-content: end; }
+      .cell { height: 1.25rem; border-radius: 0.2rem; box-sizing: border-box; }
+      .cell, .stack > div, i { --half: color-mix(in srgb, var(--fill) 30%, transparent);
+        transition: background-color 0.15s; }
+      .new { background: var(--fill); }
+      .again { background: repeating-linear-gradient(-45deg, var(--fill) 0 3px, var(--half) 3px 6px); }
+      .read { background: var(--half); }
+      .masked { background: repeating-linear-gradient(-45deg, var(--line) 0 1px, transparent 1px 6px);
+        border: 1px solid var(--quiet); }
+      .idle { border: 1px solid var(--quiet); }
+      .gone { mask: none !important; border: 1px dashed var(--line); }
+      .legend { display: flex; flex-wrap: wrap; gap: 0.1rem 1.1rem; margin: 0.7rem 0; color: var(--soft); }
+      i { display: inline-block; width: 0.95rem; height: 0.95rem; margin-right: 0.4rem;
+        vertical-align: -0.15rem; border-radius: 0.2rem; box-sizing: border-box; --fill: var(--ink); }
+      table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; }
+      th { font-weight: normal; color: var(--soft); text-align: right; padding: 0.15rem 0.3rem;
+        vertical-align: bottom; line-height: 1.2; }
+      td { text-align: right; padding: 0.15rem 0.3rem; border-top: 1px solid var(--quiet); }
+      th:first-child, td:first-child { text-align: left; }
+      tr.at { font-weight: 700; background: color-mix(in srgb, var(--accent) 14%, transparent); }
+      @media (width < 30rem) { .board { grid-template-columns: 4.6rem repeat(var(--count), 1fr);
+        gap: 2px; font-size: 0.72rem; } .side { gap: 0.25rem; padding-right: 0.2rem; }
+        .side .cell { width: 1rem; } .word.at { font-weight: 400; text-decoration: underline; }
+        table { font-size: 0.76rem; } th, td { padding-inline: 0.15rem; }
+        .said { min-height: 4.4em; } }`;
+
+    build() {
+      const { labels, modes, key_heads: heads, colours } = this.data;
+      const { words } = this;
+      this.at = 0;
+      this.mode = 0;
+      this.heads = heads[0];
+      const controls = make("div", { class: "controls" },
+        this.slider(words.newest, labels, 0, (at) => (this.at = at)),
+        this.options(words.modes, modes.map(({ name }) => name), 0, (mode) => (this.mode = mode)));
+      if (heads.length > 1) {
+        controls.append(this.options(words.heads, heads.map(String), 0,
+          (position) => (this.heads = heads[position])));
+      }
+      const stacks = (name) => labels.map(() => make("div", { class: `stack ${name}` }, make("div")));
+      const cell = () => make("div", { class: "cell" });
+      this.names = labels.map((label) => make("div", { class: "word" }, label));
+      this.keys = stacks("keys");
+      this.values = stacks("values");
+      this.queries = labels.map(cell);
+      this.cells = labels.map(() => labels.map(cell));
+      const rows = labels.map((label, i) => [
+        make("div", { class: "side" }, label, this.queries[i]), ...this.cells[i]]);
+      const side = (name) => make("div", { class: "side" }, name);
+      const board = make("div", { class: "board", "aria-hidden": true }, side(""), ...this.names,
+        side(words.keys), ...this.keys, ...rows.flat(), side(words.values), ...this.values);
+      for (const [name, value] of Object.entries({ count: labels.length, heads: heads[0] })) {
+        board.style.setProperty(`--${name}`, value);
+      }
+      const fills = [[this.queries, colours[0]], [this.keys, colours[1]], [this.values, colours[2]],
+        [this.cells.flat(), "var(--soft)"]];
+      fills.forEach(([parts, colour]) =>
+        parts.forEach((part) => part.style.setProperty("--fill", colour)));
+      this.board = board;
+      this.legend = make("div", { class: "legend", "aria-hidden": true },
+        ...Object.entries(words.legend).map(([name, text]) =>
+          make("span", {}, make("i", { class: name }), text)));
+      this.counts = modes.map(({ name }) => make("tr", {}, make("td", {}, name),
+        ...words.counts.slice(1).map(() => make("td"))));
+      const head = words.counts.map((name) => make("th", { scope: "col" }, name));
+      return [controls, board, this.legend, make("table", {},
+        make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...this.counts))];
+    }
+
+    /** What a way of writing costs up to a word: rows, multiplications, those of all words, bytes. */
+    count(mode, at) {
+      const { width, head } = this.data;
+      const steps = Array.from({ length: at + 1 }, (_, t) => mode.read
+        ? cost(1, mode.read[t].length + 1, width, this.heads * head)
+        : cost(t + 1, t + 1, width, this.heads * head));
+      return [mode.read ? 1 : at + 1, steps[at], steps.reduce((sum, one) => sum + one, 0),
+        mode.read ? 2 * 4 * mode.read[at + 1].length * this.heads * head : 0];
+    }
+
+    update() {
+      const { labels, modes } = this.data;
+      const { at, words } = this;
+      const { read } = modes[this.mode];
+      const held = new Set(read?.[at]);
+      this.board.style.setProperty("--shown", this.heads);
+      labels.forEach((_, i) => {
+        for (const part of [this.names[i], this.queries[i].parentElement]) {
+          part.classList.toggle("at", i === at);
+        }
+        const row = i > at ? "idle" : i === at ? "new" : read ? "idle" : "again";
+        this.queries[i].className = `cell ${row}`;
+        const kept = i > at ? "idle" : i === at ? "new" : !read ? "again" : held.has(i) ? "read" : "gone";
+        this.keys[i].firstChild.className = kept;
+        this.values[i].firstChild.className = kept;
+        this.cells[i].forEach((cell, j) => {
+          const seen = row === "new" && (j === at || !read || held.has(j));
+          cell.className = `cell ${i > at || j > at ? "idle" : j > i ? (read ? "idle" : "masked")
+            : row === "new" ? (seen ? "new" : "idle") : row}`;
+        });
+      });
+      const language = document.documentElement.lang || "en";
+      modes.forEach((mode, m) => {
+        this.counts[m].classList.toggle("at", m === this.mode);
+        this.count(mode, at).forEach((count, i) =>
+          (this.counts[m].children[i + 1].textContent = count.toLocaleString(language)));
+      });
+      const [rows, now, , bytes] = this.count(modes[this.mode], at);
+      this.say(fill(read ? words.cached : words.again, { word: labels[at], rows, before: at,
+        read: held.size, gone: at - held.size, now: now.toLocaleString(language),
+        bytes: bytes.toLocaleString(language) }));
+    }
+  });
+})();
