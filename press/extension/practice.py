@@ -88,12 +88,12 @@ def exported(exercise: Exercise) -> dict[str, Any]:
     """
     asked = questions(exercise)
     answers = {question: answers_to(question, exercise) for question in asked}
-    numbers = [n for found in answers.values() for n in found if isinstance(n, (int, float))]
+    numbers = {n for found in answers.values() for n in found if isinstance(n, (int, float))}
     blank = [giving(None, asked[n:], exercise) for n in range(len(asked))]
     return {
         "id": exercise.id,
         "questions": [
-            {"asks": question, **judged(question, answers[question], numbers, exercise)}
+            {"asks": question, **judged(question, answers[question], sorted(numbers), exercise)}
             for question in asked
         ],
         "open": told(exercise, blank[-1]),

@@ -18,14 +18,9 @@
       i % 2 ? make(part[0] === "*" ? "em" : "code", {}, part.slice(1, -1)) : part));
   }
 
-  /** Whether two answers are one: words as they stand, numbers but for rounding. */
-  function same(one, other) {
-    return one === other || Math.abs(one - other) <= 1e-6 * Math.max(Math.abs(one), Math.abs(other));
-  }
-
   /** What is said of an answer to a question: of the right one nothing. */
   function judge({ answers, other }, answer) {
-    const known = answers.find(([one]) => same(one, answer));
+    const known = answers.find(([one]) => one === answer);
     return known ? known[1] : fill(other, { got: answer });
   }
 
