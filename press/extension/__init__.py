@@ -4,6 +4,7 @@ links       to the repository, to Colab and Binder, as the environment says at b
 formulas    KaTeX at build time, so that no page needs a script to show a formula
 dress       a notebook's plain Markdown gets the directives of a page
 cards       an exercise's hints and solution, folded, from the library
+practice    an exercise's questions, answered on the page with the checker's sentences
 register    the table of all chapters
 widgets     the scripts of interactive figures, on the pages that hold one
 markup      visitors and transforms: pictures that know their size, questions, second readings
@@ -26,6 +27,7 @@ from . import (
     licences,
     links,
     markup,
+    practice,
     register,
     safety,
     search,
@@ -35,10 +37,10 @@ from . import (
 )
 
 PARTS = (
-    links, dress, formulas, cards, markup, register,
+    links, dress, formulas, cards, practice, markup, register,
     widgets, search, safety, unused, styles, licences,
 )  # fmt: skip
-ENVIRONMENT = 3  # raise it where a change of this folder has to read every page anew
+ENVIRONMENT = 4  # raise it where a change of this folder has to read every page anew
 
 
 def setup(app: Sphinx) -> dict[str, bool | int]:

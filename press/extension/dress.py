@@ -4,7 +4,8 @@ JupyterLab, VS Code, Colab and GitHub know no directive. So a chapter says by th
 what they are, and this writes the directives for Sphinx when it reads the notebook:
 
 opening, danger, exercise   a box: its title is the heading, or the bold words of the quotation's
-                            first line; what is quoted is inside
+                            first line; what is quoted is inside, and below an exercise its
+                            questions
 caption                     stands under a picture, in the emphasis of a caption
 solution                    offers hints as code to run; a page folds them, and the solution
 """
@@ -19,6 +20,7 @@ BOXES = {"opening", "danger", "exercise"}
 BOX = re.compile(r"(?:^### (?P<heading>.+)\n\n)?(?P<quote>(?:^>.*\n?)+)", re.M)
 BOLD = re.compile(r"\*\*(.+)\*\*\n")
 EXERCISE = re.compile(r'solution\("([\w.]+)"\)')
+ASKED = re.compile(r"(\d\d\.\w+): ")
 
 Cell = dict[str, Any]
 
@@ -56,7 +58,9 @@ def box(match: re.Match[str], kind: str) -> str:
     title = match["heading"]
     if not title and (bold := BOLD.match(inside)):
         title, inside = bold[1], inside[bold.end() :]
-    return f":::{{admonition}} {title}\n:class: {kind}\n{inside.rstrip()}\n:::\n"
+    if kind == "exercise" and (asked := ASKED.search(title or "")):
+        inside = f"{inside.rstrip()}\n\n:::{{practice}} {asked[1]}\n:::"
+    return f"::::{{admonition}} {title}\n:class: {kind}\n{inside.rstrip()}\n::::\n"
 
 
 def setup(app: Sphinx) -> None:

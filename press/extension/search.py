@@ -23,7 +23,7 @@ HAN = r"\u3400-\u9fff"  # the blocks of Chinese characters in common use
 
 # Left out of the texts: what a reader unfolds, since an excerpt would give it away; what stands
 # twice, as the drawn half of a formula beside its MathML; and what is no text.
-LEFT_OUT = ".answer, .choice, .katex-html, .headerlink, .launch"
+LEFT_OUT = ".answer, .choice, .katex-html, .headerlink, .launch, .to-run"
 IN_LINE = frozenset("a b code em i mi mn mo mtext span strong sub sup".split())
 
 

@@ -1,0 +1,160 @@
+// An exercise's questions, answered on the page: each answer is told what the checker says of it.
+"use strict";
+(() => {
+  const { Figure, define, fill, make } = globalThis.attnbook;
+
+  /** Ask what the browser keeps for its reader; it may keep nothing, and it may refuse. */
+  function kept(ask) {
+    try {
+      return ask(localStorage);
+    } catch {
+      return null;
+    }
+  }
+
+  /** @param {string} text with `code` and *words* in it @returns {(Node|string)[]} */
+  function marked(text) {
+    return text.split(/(`[^`]+`|\*[^*]+\*)/).map((part, i) => (
+      i % 2 ? make(part[0] === "*" ? "em" : "code", {}, part.slice(1, -1)) : part));
+  }
+
+  /** What is said of an answer to a question: of the right one nothing. */
+  function judge({ answers, other }, answer) {
+    const known = answers.find(([one]) => one === answer);
+    return known ? known[1] : fill(other, { got: answer });
+  }
+
+  /** A button for each answer to a question. */
+  function buttons({ answers }, name, onchange) {
+    const inputs = answers.map(() => make("input", { type: "radio", name, onchange }));
+    return {
+      controls: inputs.map((input, i) => make("label", {}, input, answers[i][0])),
+      get: () => answers[inputs.findIndex((input) => input.checked)]?.[0],
+      set: (answer) => inputs.forEach((input, i) => (input.checked = answers[i][0] === answer)),
+    };
+  }
+
+  /** A field for a number, where that is the answer to a question. */
+  function field(question, name, oninput) {
+    const input = make("input",
+      { type: "number", step: "any", "aria-labelledby": name, oninput });
+    return {
+      controls: [input],
+      get: () => (input.value ? Number(input.value) : undefined),
+      set: (answer = "") => (input.value = answer),
+    };
+  }
+
+  define("attn-choice", class extends Figure {
+    static judge = judge;
+
+    static style = `
+      .figure { max-width: none; padding: 0; background: none; }
+      fieldset { display: grid; grid-template-columns: 6.6rem 1fr; gap: 0.3rem 0.6rem;
+        align-items: baseline; margin-bottom: 0.6rem; --mark: var(--accent); }
+      fieldset.right { --mark: var(--state-passed); }
+      fieldset.wrong { --mark: var(--state-failed); }
+      fieldset.open { --mark: var(--soft); }
+      legend { float: left; padding: 0; }
+      code { font: 0.95em var(--book-mono, monospace); }
+      .sign { margin-left: 0.5em; font-weight: 600; color: var(--mark); }
+      .answers { display: flex; flex-wrap: wrap; gap: 0.4rem; }
+      .answers label { flex: none; position: relative; padding: 0.25rem 0.8rem; cursor: pointer;
+        border: 1px solid var(--line); border-radius: 0.4rem; transition: background 0.15s; }
+      .answers label:hover { border-color: var(--ink); }
+      .answers label:has(:checked) { border-color: var(--mark); background: var(--mark);
+        color: var(--ground); }
+      .answers label:has(:focus-visible) { outline: 3px solid var(--accent); outline-offset: 2px; }
+      [type=radio] { position: absolute; inset: 0; opacity: 0; margin: 0; cursor: pointer; }
+      [type=number] { width: 6rem; padding: 0.25rem 0.6rem; font: inherit; color: inherit;
+        background: none; border: 1px solid var(--mark); border-radius: 0.4rem; }
+      .says { grid-column: 2; margin: 0 0 0.3rem; max-width: 36rem; color: var(--soft); }
+      :is(.wrong, .open) .says { color: var(--ink); }
+      .says:empty { display: none; }
+      button { margin: 0.3rem 0.8rem 0 0; padding: 0.35rem 1.2rem; cursor: pointer; font: inherit;
+        border: 1px solid var(--accent); border-radius: 0.4rem; color: var(--ground);
+        background: var(--accent); }
+      button.quiet { color: var(--accent); background: none; }
+      button:focus-visible { outline: 3px solid var(--accent); outline-offset: 3px; }
+      .said { min-height: 1.45em; max-width: 43rem; white-space: pre-line; }
+      .said strong { color: var(--state-passed); }
+      @media (width < 30rem) { fieldset:has([type=radio]) { grid-template-columns: 1fr; }
+        .says { grid-column: 1 / -1; } }`;
+
+    build() {
+      this.key = `attnbook solved ${this.data.id}`;
+      this.rows = this.data.questions.map((question, i) => this.row(question, i));
+      this.forget = make("button", { type: "button", class: "quiet",
+        onclick: () => this.startAgain() }, this.words.forget);
+      if (kept((storage) => storage.getItem(this.key))) {
+        for (const row of this.rows) row.set(row.question.answers.find(([, says]) => !says)[0]);
+        this.judge();
+      }
+      return [make("form", { novalidate: "", onsubmit: (event) => this.check(event) },
+        ...this.rows.map((row) => row.box), make("button", {}, this.words.check), this.forget)];
+    }
+
+    row(question, i) {
+      const [name, describes] = [`asks-${i}`, `says-${i}`];
+      const made = question.other === undefined ? buttons : field;
+      const row = { question, sign: make("span", { class: "sign" }),
+        says: make("p", { class: "says", id: describes }),
+        ...made(question, name, () => {
+          row.judged = undefined;
+          this.update();
+        }) };
+      row.box = make("fieldset", { "aria-describedby": describes },
+        make("legend", {}, make("code", { id: name }, question.asks), row.sign),
+        make("div", { class: "answers" }, ...row.controls), row.says);
+      return row;
+    }
+
+    /** Judge all questions at once, as a notebook does. Returns whether all answers are right. */
+    judge() {
+      const { open, says } = this.data;
+      const { words } = this;
+      for (const row of this.rows) {
+        const answer = row.get();
+        row.judged = answer === undefined ? open : judge(row.question, answer);
+        row.says.replaceChildren(...marked(row.judged));
+      }
+      const right = this.rows.filter((row) => row.judged === "").length;
+      const solved = right === this.rows.length;
+      this.said.replaceChildren(...marked(says[right]));
+      if (solved) this.said.prepend(make("strong", {}, `${words.passed} ${words.solved}`), "\n");
+      return solved;
+    }
+
+    check(event) {
+      event.preventDefault();
+      if (this.judge()) kept((storage) => storage.setItem(this.key, "yes"));
+      this.update();
+      const shown = [...this.said.childNodes];
+      this.say(this.said.textContent);
+      this.said.replaceChildren(...shown);
+    }
+
+    startAgain() {
+      kept((storage) => storage.removeItem(this.key));
+      for (const row of this.rows) {
+        row.set();
+        row.judged = undefined;
+        row.says.textContent = "";
+      }
+      this.say("");
+      this.update();
+      this.rows[0].box.querySelector("input").focus();
+    }
+
+    update() {
+      const { words } = this;
+      const signs = { right: words.passed, wrong: words.failed, open: words.untouched };
+      for (const { box, sign, judged } of this.rows) {
+        const stands = judged === "" ? "right" : judged === this.data.open ? "open" : "wrong";
+        box.className = judged === undefined ? "" : stands;
+        sign.textContent = signs[box.className] ?? "";
+      }
+      this.forget.hidden = !kept((storage) => storage.getItem(this.key));
+    }
+  });
+})();

@@ -1,0 +1,239 @@
+"""Exercises answered on the page: what is said there is what the checker says of the same answers.
+
+The checker gets them as a reader would type them: in a function that returns what was chosen.
+"""
+
+import inspect
+import json
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from attnbook.exercises.catalogue import ALL
+from attnbook.exercises.diagnose import diagnose
+from attnbook.exercises.exercise import Exercise
+from attnbook.exercises.trial import questions
+from tests.support.pages import AXE, FOLDER, HTML, THEMES, parsed, window
+from tools.chapters import chapters
+
+pytestmark = pytest.mark.usefixtures("book")
+
+Answers = dict[str, Any]  # by the question; None where it is left open
+PAGE = {f"{chapter.number:02}": f"book/{chapter.path.stem}.html" for chapter in chapters()}
+UNLISTED = 77, -0.25  # numbers that no mistake gives
+USED = ["01.winner", "02.gradient", "04.shapes", "05.roles", "08.moves", "10.hops", "11.fate"]
+
+
+def data_of(exercise: Exercise) -> dict[str, Any]:
+    """What the page holds of an exercise; nothing of one that is not answered there."""
+    for element in parsed(HTML / PAGE[exercise.id[:2]]).select(".exercise > attn-choice"):
+        data: dict[str, Any] = json.loads(str(element["data"]))
+        if data["id"] == exercise.id:
+            return data
+    return {}
+
+
+def on_the_page(data: dict[str, Any], exercise: Exercise, answers: Answers) -> str:
+    """What the page has to say of these answers, in the form of the checker."""
+    notes = {q.case.arguments[0]: q.case.note for q in reversed(questions(exercise, 0))}
+    lines = []
+    for question in data["questions"]:
+        answer, known = answers[question["asks"]], dict(question["answers"])
+        other = question.get("other", "").replace("{got}", str(answer))
+        if says := data["open"] if answer is None else known.get(answer, other):
+            lines.append(f"{notes[question['asks']]}: {says}")
+    return "\n".join([data["says"][len(answers) - len(lines)], *lines])
+
+
+def from_the_checker(exercise: Exercise, answers: Answers) -> str:
+    """What it says of a function that returns them, shapes and pairs as tuples."""
+    _, *names = inspect.signature(exercise.reference).parameters
+
+    def answered(asked: str, *sizes: int) -> Any:
+        answer = answers[asked]
+        if not str(answer).startswith("("):
+            return answer
+        items = answer[1:-1].replace("·", "*").split(", ")
+        known = dict(zip(names, sizes, strict=True))
+        return tuple(eval(item, {}, known) if known else item for item in items)
+
+    return diagnose(exercise, answered).says
+
+
+@pytest.mark.parametrize("exercise", ALL.values(), ids=ALL)
+def test_each_answer_is_told_what_the_checker_says(exercise: Exercise) -> None:
+    data = data_of(exercise)
+    if not data:  # it is answered in code, and the page says how
+        assert exercise.code or callable(questions(exercise, 0)[0].case.arguments[0])
+        card = parsed(HTML / PAGE[exercise.id[:2]]).select(
+            f'.exercise:-soup-contains("{exercise.id}:")'
+        )
+        assert [line.a["href"] for line in card[0].select(".to-run")] == ["how_to_use.html#run"]
+        return
+    offered = {
+        question["asks"]: [
+            *(answer for answer, _ in question["answers"]),
+            *(UNLISTED if "other" in question else ()),
+            None,
+        ]
+        for question in data["questions"]
+    }
+    for turn in range(max(map(len, offered.values()))):  # each answer has one, beside others
+        answers = {
+            asked: found[(place + turn) % len(found)]
+            for place, (asked, found) in enumerate(offered.items())
+        }
+        assert on_the_page(data, exercise, answers) == from_the_checker(exercise, answers)
+    right = picked(data, right=True)
+    assert on_the_page(data, exercise, right) == from_the_checker(exercise, right)
+
+
+def picked(data: dict[str, Any], right: bool) -> Answers:
+    """To each question the right answer, or the first wrong one."""
+    return {
+        question["asks"]: next(
+            answer for answer, says in question["answers"] if right != bool(says)
+        )
+        for question in data["questions"]
+    }
+
+
+# --- used as a reader would -----------------------------------------------------------------------
+
+
+def opened(page: Page, exercise: str) -> Locator:
+    """The questions of an exercise, on its page."""
+    page.goto(FOLDER + PAGE[exercise[:2]])
+    return page.locator(f"attn-choice[data*='\"{exercise}\"']")
+
+
+def choose(element: Locator, answers: Answers) -> None:
+    """Give the answers, and have them checked."""
+    for row, answer in zip(element.locator("fieldset").all(), answers.values(), strict=True):
+        if isinstance(answer, str):
+            row.get_by_text(answer, exact=True).click()
+        else:
+            row.locator("input").fill(str(answer))
+    element.get_by_role("button", name="Check").click()
+
+
+def plain(says: str) -> str:
+    """A text as it is shown, without the marks of code and emphasis."""
+    return re.sub(r"`([^`]+)`|\*([^*]+)\*", r"\1\2", says)
+
+
+def chosen(element: Locator) -> list[str]:
+    """What stands in the fields, or at the buttons that are pressed."""
+    return element.evaluate(
+        """element => [...element.shadowRoot.querySelectorAll("[type=number], :checked")]
+        .map((input) => input.type === "number" ? input.value : input.parentElement.innerText)
+        .filter(Boolean)"""
+    )
+
+
+@pytest.mark.parametrize("id", USED)
+def test_from_the_first_wrong_answer_to_forgetting(page: Page, id: str) -> None:
+    exercise, element = ALL[id], opened(page, id)
+    data, forget = data_of(exercise), element.get_by_role("button", name="Forget")
+    stub = page.locator(f".cell:has-text('check({exercise.name}, \"{id}\")')")
+    assert not stub.is_visible()
+    wrong, right = picked(data, right=False), picked(data, right=True)
+    choose(element, wrong)
+    first, *lines = from_the_checker(exercise, wrong).split("\n")
+    expect(element.locator(".said")).to_have_text(first)
+    expect(element.locator(".heard")).to_have_text(first)  # and is announced
+    for row, line in zip(element.locator("fieldset").all(), lines, strict=True):
+        said = row.locator(".says").inner_text()
+        assert said
+        assert plain(line).endswith(f": {said}")
+    assert not forget.is_visible()
+
+    choose(element, right)
+    insight = plain(from_the_checker(exercise, right))
+    solved = f"✓ Solved.\n{insight}"
+    assert element.locator(".said").inner_text() == solved
+    page.reload()
+    assert element.locator(".said").inner_text() == solved
+    assert chosen(element) == [str(answer) for answer in right.values()]
+    assert page.locator("attn-choice").get_by_text("Solved.").count() == 1  # no other one
+
+    forget.click()
+    assert chosen(element) == []
+    page.reload()
+    assert chosen(element) == []
+    assert element.locator(".said").inner_text() == ""
+    assert not forget.is_visible()
+
+
+def test_by_keys(page: Page) -> None:
+    element = opened(page, "01.experiment")
+    element.locator("input").first.focus()
+    for _ in range(5):
+        page.keyboard.press("Space")  # A
+        page.keyboard.press("ArrowRight")  # B
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")  # the button
+    assert chosen(element) == ["B"] * 5
+    answers = dict.fromkeys(picked(data_of(ALL["01.experiment"]), right=True), "B")
+    first = from_the_checker(ALL["01.experiment"], answers).split("\n")[0]
+    assert element.locator(".said").inner_text() == first
+    # an answer that is changed is no longer called right or wrong
+    marked = element.locator(".right, .wrong").count()
+    element.locator("fieldset").nth(1).get_by_text("C", exact=True).click()
+    assert element.locator(".right, .wrong").count() == marked - 1
+
+
+@pytest.mark.parametrize("id", ["02.gradient", "09.rows", "10.hops"])
+def test_numbers_are_judged_as_the_checker_does(page: Page, id: str) -> None:
+    element, data = opened(page, id), data_of(ALL[id])
+    asked = [question["asks"] for question in data["questions"]]
+    for number in (2, 2.001, -2, 0, 0.4, 0.3, 1, 8, 12, 12345.678):
+        said = element.evaluate(
+            "(element, n) => element.data.questions.map((q) => element.constructor.judge(q, n))",
+            number,
+        )
+        lines = from_the_checker(ALL[id], dict.fromkeys(asked, number)).split("\n")[1:]
+        assert [line.partition(": ")[2] for line in lines] == [says for says in said if says]
+
+
+@pytest.mark.parametrize("storage", ["throw new DOMException('refused')", "return undefined"])
+def test_where_the_browser_keeps_nothing(browser: Browser, storage: str) -> None:
+    with window(browser) as context:
+        context.add_init_script(
+            f"Object.defineProperty(window, 'localStorage', {{ get() {{ {storage} }} }})"
+        )
+        page = context.new_page()
+        element = opened(page, "01.winner")
+        choose(element, picked(data_of(ALL["01.winner"]), right=True))
+        expect(element.locator(".said")).to_contain_text("Solved.")
+        page.reload()
+        assert chosen(element) == []
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["print", "no scripts"])
+def test_elsewhere_the_card_is_as_it_was(browser: Browser, scripts: bool) -> None:
+    with window(browser, java_script_enabled=scripts) as context:
+        page = context.new_page()
+        element = opened(page, "01.winner")
+        page.emulate_media(media="print" if scripts else "screen")
+        assert page.get_by_text('check(winner, "01.winner")').is_visible()
+        inner = (
+            "e => e.getBoundingClientRect().bottom - parseFloat(getComputedStyle(e).paddingBottom)"
+        )
+        card = page.locator(".exercise:has(attn-choice)").first
+        assert card.evaluate(inner) == pytest.approx(card.locator("li").last.evaluate(inner), abs=1)
+        assert not element.is_visible()
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_axe_finds_nothing_in_what_is_said(browser: Browser, theme: str) -> None:
+    with window(browser, color_scheme=theme) as context:
+        page = context.new_page()
+        for id, right in (("02.gradient", False), ("02.order", False), ("02.order", True)):
+            element = opened(page, id)
+            choose(element, picked(data_of(ALL[id]), right=right))
+            page.evaluate(AXE.read_text("utf8"))
+            run = "axe.run('attn-choice', {preload: false}).then(f => f.violations)"
+            assert page.evaluate(run) == []
