@@ -138,6 +138,12 @@ NORM_SLIPS = (
     ),
     Slip(
         "spread",
+        lambda x, axis, eps: variance(x, axis).sqrt() + eps**0.5,
+        "You took two roots, of the variance and of eps, and added them. The sum comes first, then "
+        "one root of it.",
+    ),
+    Slip(
+        "spread",
         lambda x, axis, eps: variance(x, axis, 1).sqrt() + eps,
         "Two things about the spread: eps stands outside the root, and `std` divides by D − 1 "
         "unless it is told otherwise. The Annotated Transformer has it so, and is for this reason "
@@ -172,6 +178,14 @@ NORM_SLIPS = (
         ).sqrt(),
         "You divided by the row's length: by the root of the *sum* of squares. The variance is "
         "their mean, so that the numbers keep about the size 1 whatever D is.",
+    ),
+    Slip(
+        "spread",
+        lambda x, axis, eps: (
+            ((x - x.mean(axis, keepdim=True)) ** 2).sum(axis, keepdim=True).sqrt().clamp_min(1e-12)
+        ),
+        "You divided by the row's length, as `F.normalize` does, and without eps. Divide by the "
+        "root of the *mean* of the squares plus eps: then the numbers keep about the size 1.",
     ),
     Slip(
         "spread",
@@ -548,6 +562,11 @@ def my_clip(gradients, limit):
     slips=Family(lambda clip: clip, CLIP_SLIPS, right=Clip()),
     properties=(
         Property(
+            "You return another number of gradients than you were given: each comes back, those "
+            "that were short enough as they are.",
+            lambda answer, case: len(answer) == len(case.arguments[0]),
+        ),
+        Property(
             "All together your gradients are still longer than the limit.",
             lambda answer, case: bool(lengths(answer).norm() <= case.arguments[1] * (1 + 1e-6)),
         ),
@@ -756,7 +775,7 @@ class Parts:
     attentions: Callable[..., int] = lambda: 3
     network: Callable[..., int] = lambda d, f: 2 * d * f + f + d
     networks: Callable[..., int] = lambda: 2
-    norms: Callable[..., int] = lambda d: 5 * 2 * d
+    norms: Callable[..., int] = lambda d, first: 5 * 2 * d
     layers: Callable[..., int] = lambda n: n
     last: Callable[..., int] = lambda d, first: 4 * d if first else 0
     tables: Callable[..., int] = lambda s, t, d: (s + t) * d
@@ -764,7 +783,7 @@ class Parts:
 
     def __call__(self, s: int, t: int, d: int, n: int, f: int, first: bool) -> int:
         pair = self.attentions() * self.attention(d) + self.networks() * self.network(d, f)
-        stack = self.layers(n) * (pair + self.norms(d)) + self.last(d, first)
+        stack = self.layers(n) * (pair + self.norms(d, first)) + self.last(d, first)
         return stack + self.tables(s, t, d) + self.to_words(s, t, d)
 
 
@@ -863,30 +882,38 @@ COUNT_SLIPS = (
     Slip("networks", lambda: 0, "The feed-forward networks are missing."),
     Slip(
         "norms",
-        lambda d: 0,
+        lambda d, first: 0,
         "The norms of the layers are missing. Each learns a gain and a shift for every column.",
     ),
     Slip(
         "norms",
-        lambda d: 2 * 2 * d,
+        lambda d, first: 2 * 2 * d,
         "You counted one norm a layer. There is one for each part: two in an encoder layer, three "
         "in a decoder layer.",
     ),
     Slip(
         "norms",
-        lambda d: 5 * d,
+        lambda d, first: 5 * d,
         "You counted one number per column and norm. A norm has two: gain and shift.",
     ),
     Slip(
         "norms",
-        lambda d: 5 * 2,
+        lambda d, first: 5 * 2,
         "You counted two numbers a norm. Gain and shift are rows: two numbers for each column.",
     ),
-    Slip("norms", lambda d: 4 * 2 * d, "A decoder layer has three parts, and so three norms."),
+    Slip(
+        "norms", lambda d, first: 4 * 2 * d, "A decoder layer has three parts, and so three norms."
+    ),
     Slip(
         "norms",
-        lambda d: 6 * 2 * d,
+        lambda d, first: 6 * 2 * d,
         "You counted six norms in a pair of layers: two parts and three parts make five.",
+    ),
+    Slip(
+        "norms",
+        lambda d, first: 5 * 2 * d if first else 0,
+        "You counted the norms of the layers in one order only. They are there in both: "
+        "`norm_first` says on which side of the sum they stand.",
     ),
     Slip(
         "layers",
@@ -970,9 +997,9 @@ COUNT = Exercise(
     prompt="""
 Write `my_count(source_size, target_size, d_model, n_layers, d_ff, norm_first)`: how many numbers
 the library's `Transformer` of these sizes learns, however many heads it has. The first two are the
-numbers of words in the two languages. Both towers have `n_layers` layers; positions are sinusoids;
-and all that stands below and above the layers counts, too. Answer with a whole number. (Building
-the model and counting passes; the point is a formula.)
+numbers of words in the two languages. Both towers have `n_layers` layers, `norm_first` is that of
+section 8.10, and positions are sinusoids; all that stands below and above the layers counts, too.
+Answer with a whole number. (Building the model and counting passes; the point is a formula.)
 """,
     stub="""
 def my_count(source_size, target_size, d_model, n_layers, d_ff, norm_first):
@@ -1011,18 +1038,18 @@ def my_count(source_size, target_size, d_model, n_layers, d_ff, norm_first):
             "once above all layers.",
         ),
         Mistake(
-            lambda s, t, d, n, f, first: Parts(norms=lambda d: (14 if first else 10) * d)(
-                s, t, d, n, f, False
-            ),
+            lambda s, t, d, n, f, first: Parts(
+                norms=lambda d, first: (14 if first else 10) * d, last=lambda d, first: 0
+            )(s, t, d, n, f, first),
             "You counted a last norm in each layer. It is the last of a tower: one on top of all.",
         ),
         Mistake(
-            Parts(attentions=lambda: 2, norms=lambda d: 4 * 2 * d),
+            Parts(attentions=lambda: 2, norms=lambda d, first: 4 * 2 * d),
             "You took a decoder layer for an encoder layer. It has an attention more, across to "
             "the source, and a norm for it.",
         ),
         Mistake(
-            Parts(networks=lambda: 3, norms=lambda d: 6 * 2 * d),
+            Parts(networks=lambda: 3, norms=lambda d, first: 6 * 2 * d),
             "You took a decoder layer for two encoder layers. It has two attentions, but one "
             "feed-forward network, and three norms.",
         ),
@@ -1044,7 +1071,7 @@ def my_count(source_size, target_size, d_model, n_layers, d_ff, norm_first):
             lambda s, t, d, n, f, first: Parts(
                 lambda d: 4 * d * d,
                 network=lambda d, f: 2 * d * f,
-                norms=lambda d: 0,
+                norms=lambda d, first: 0,
                 last=lambda d, first: 0,
                 to_words=lambda s, t, d: d * t,
             )(s, t, d, n, f, first),

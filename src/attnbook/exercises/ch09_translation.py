@@ -460,6 +460,15 @@ def my_loss(logits, labels, smoothing):
         Mistake(
             losing(
                 lambda logs, right, labels, s: (
+                    (1 - s) * right + s * logs.sum(-1) / (logs.size(-1) - 1)
+                )
+            ),
+            "Each of the V words gets the part of V − 1: your shares add up to more than 1. Spread "
+            "over V.",
+        ),
+        Mistake(
+            losing(
+                lambda logs, right, labels, s: (
                     (1 - s) * right + s * (logs[..., 1:].sum(-1) - right) / (logs.size(-1) - 2)
                 )
             ),
@@ -615,6 +624,10 @@ def written_by(plans: Sequence[Sequence[int]], scores: Tensor) -> Model:
         if target.dim() != 2 or len(target) != len(plans):
             raise ValueError(
                 f"target has shape {tuple(target.shape)}: (B, L) is wanted, with B={len(plans)}"
+            )
+        if target.size(1) > 40:
+            raise ValueError(
+                f"{target.size(1)} words: some sentences never end, stop them at `longest`"
             )
         answer = scores[torch.arange(target.size(1)) % len(scores)].repeat(len(plans), 1, 1)
         for b, plan in enumerate(plans):
@@ -810,6 +823,13 @@ def my_greedy(model, target, longest):
             "sentence that has ended from one that was cut off.",
         ),
         Mistake(
+            lambda model, target, longest: decoding()(
+                lambda so_far: model(so_far[:, -1:]), target, longest
+            ),
+            "You gave the model the last word alone. It remembers nothing from step to step: it "
+            "needs all that is written so far, `model(target)`.",
+        ),
+        Mistake(
             decoding(lambda scores: scores[:, -2:-1] if scores.size(1) > 1 else scores[:, -1:]),
             "The last row but one speaks of the word that has just been written: so each word "
             "comes twice. The last row speaks of the next.",
@@ -938,6 +958,10 @@ def ended_for_nothing(totals: Tensor, logs: Tensor, done: Tensor) -> Beam:
     return my_beam_step(totals.masked_fill(done, 0.0), logs, done)
 
 
+def padded_afterwards(done: Tensor, best: Tensor, beams: Tensor, words: Tensor) -> Beam:
+    return best, beams, words.masked_fill(done[beams], PAD)
+
+
 def by_beam(best: Tensor, place: Tensor, k: int, v: int, totals: Tensor, ways: Tensor) -> Beam:
     order = (place // v).argsort(stable=True)
     return best[order], place[order] // v, place[order] % v
@@ -974,6 +998,23 @@ def my_beam_step(totals, logs, done):
             stepping(allowed=lambda logs, done: logs, answer=one_each),
             "Two things. Each sentence goes on with its own best word, where all continuations of "
             "all have to compete; and those that have ended go on writing.",
+        ),
+        Mistake(
+            stepping(
+                answer=lambda best, place, k, v, totals, ways: (
+                    *one_each(best, place, k, v, totals, ways)[:2],
+                    ways.argmax(-1),
+                )
+            ),
+            "Two things. Each sentence goes on with its own best word, where all continuations of "
+            "all have to compete; and when you put the sentences in order, their words stayed.",
+        ),
+        Mistake(
+            lambda totals, logs, done: padded_afterwards(
+                done, *stepping(allowed=lambda logs, done: logs)(totals, logs, done)
+            ),
+            "You put PAD in after the choice: until then an ended sentence has competed with words "
+            "that it cannot write, and paid for them. Before: 0 for PAD, −∞ for all else.",
         ),
         Mistake(
             stepping(allowed=lambda logs, done: logs),
