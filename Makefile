@@ -65,7 +65,7 @@ check: env
 	@$(BIN)/python -m tools.check
 
 test: check book
-	@$(BIN)/pytest -n auto --nbval $(if $(AGAIN),--again) book tests
+	@$(BIN)/pytest -n auto --nbval book tests
 
 validate: env
 	@$(BIN)/python -m tools.validate

@@ -45,7 +45,7 @@ if os.name != "nt":  # two kernels that start at the same time may get the same 
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Whether to run each section of a notebook again: `make nbval` and .ci/run do."""
+    """Whether to run each section of a notebook again: `make nbval` does."""
     parser.addoption("--again", action="store_true", help="with --nbval: each section once more")
 
 

@@ -91,7 +91,6 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the notebooks named on the command line, or all; 1 if one failed or was refused."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("notebooks", nargs="*", type=Path, help="default: all in book/")
-    parser.add_argument("--force", action="store_true", help="no longer needed")
     parser.add_argument("--quick", action="store_true", help="one setting only")
     options = parser.parse_args(arguments)
     paths = options.notebooks or sorted((ROOT / "book").glob("*.ipynb"))

@@ -82,7 +82,7 @@ EXAMPLES = {
     "clocks": (lambda x: figures.plot_clocks(x, WORDS), PLACES, NONE),
     "turns": (lambda x: figures.plot_turns(x, LATER, WORDS), PAIR, NONE),
     "rotary": (lambda x: figures.plot_rotary(x, QUERY, [(0, 2), (3, 1)]), KEY[1] / 2, MATCH),
-    "masks": (lambda x: figures.plot_masks({"a": WIDE, "b": x > 0.15}, WORDS, KEYS), MAP, MATCH),
+    "masks": (lambda x: figures.plot_masks({"a": MASK, "b": x[:, :3] > 0.15}, WORDS), MAP, MATCH),
     "leaks": (lambda x: figures.plot_leaks({"a": x[:, :3] > 0.15}, MASK, WORDS), MAP, NONE),
     "which": (lambda x: figures.plot_which_mask(ALL4, MASK, x > 0.15, KEYS, WORDS), MAP, MATCH),
     "transformer": (
@@ -489,8 +489,8 @@ def looks(axes):
 
 
 def test_a_mask_is_full_where_a_query_may_look_and_hatched_where_not(drawn):
-    figures.plot_masks({"a": WIDE, "b": ~WIDE}, WORDS, KEYS)
-    for axes, mask in zip(drawn[0].axes, (WIDE, ~WIDE), strict=True):
+    figures.plot_masks({"a": MASK, "b": ~MASK}, WORDS)
+    for axes, mask in zip(drawn[0].axes, (MASK, ~MASK), strict=True):
         look = {True: (MARKED, None), False: (SHADE, "///")}
         assert looks(axes) == [look[may] for may in mask.flatten().tolist()]
         assert axes.get_ylim() == (3, 0)
@@ -615,7 +615,7 @@ BAD = [
     ("rotary", (KEY, QUERY, [(0, 1)]), r"query has shape \(3, 2\) but its labels ask for \(2,\)"),
     ("masks", ({}, WORDS), "0 grids: 1 to 3 are drawn"),
     ("masks", ({"a": MASK.int()}, WORDS), "a has dtype torch.int32: it must be boolean"),
-    ("masks", ({"a": MASK}, WORDS, KEYS), r"a has shape \(3, 3\) .* ask for \(3, 4\)"),
+    ("masks", ({"a": WIDE}, WORDS), r"a has shape \(3, 4\) .* ask for \(3, 3\)"),
     ("leaks", ({"a": MASK}, WIDE, WORDS), r"allowed has shape \(3, 4\) .* ask for \(3, 3\)"),
     ("patches", ({},), "0 panels: plot_patches draws 1 to 5"),
     ("patches", ({"a": torch.ones(3, 3, 4)},), r"a has shape \(3, 3, 4\): draw \(rows, columns"),

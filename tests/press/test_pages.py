@@ -192,6 +192,29 @@ def test_text_and_formulas_stand_out_in_the_colours_of_the_roles(
     opened.close()
 
 
+@pytest.mark.parametrize("theme", THEMES)
+def test_words_marked_by_a_search_are_seen_in_text_and_in_code(
+    screens: dict[str, BrowserContext], theme: str
+) -> None:
+    opened = Opened(screens[theme], "book/03_single_head.html?highlight=softmax")
+    opened.page.locator(".highlighted").first.wait_for(state="attached")
+    pairs = opened.page.evaluate(
+        """() => {
+            const paint = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
+            const seen = (colour) => {  // however the browser names it
+                paint.fillStyle = colour;
+                paint.fillRect(0, 0, 1, 1);
+                return [...paint.getImageData(0, 0, 1, 1).data].slice(0, 3).map(c => c / 255);
+            };
+            return [...document.querySelectorAll(".highlighted")].map(e => {
+                const {color, backgroundColor} = getComputedStyle(e);
+                return [seen(color), seen(backgroundColor), !!e.closest("pre")]; }); }"""
+    )
+    assert {in_code for *_, in_code in pairs} == {True, False}
+    assert min(contrast(text, ground) for text, ground, _ in pairs) >= 4.5
+    opened.close()
+
+
 @pytest.mark.parametrize(
     ("words", "page", "shown"),
     [

@@ -7,9 +7,7 @@ their errors are the real ones, written down.
 import ast
 import importlib.metadata
 import importlib.util
-import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -17,7 +15,6 @@ from collections import namedtuple
 from pathlib import Path
 
 import pytest
-from packaging.specifiers import SpecifierSet
 
 from tests.support.wheels import make_wheel, only_wheels
 from tools import bootstrap
@@ -251,21 +248,3 @@ def test_make_without_python_is_refused() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode
     assert done.stderr.startswith("attention book: there is no no-such-python here; install Python")
-
-
-# --- the pythons of the book -------------------------------------------------------------------
-
-
-def test_the_installed_packages_support_every_python_of_the_book() -> None:
-    """An upper limit such as <3.14, which uv does not heed when it makes the lock."""
-    for package in importlib.metadata.distributions():
-        versions = SpecifierSet(package.metadata.get("Requires-Python") or "")
-        for minor in range(bootstrap.OLDEST[1], bootstrap.NEWEST[1] + 1):
-            assert f"3.{minor}.0" in versions, package.name
-
-
-def test_binder_and_the_container_have_a_supported_python() -> None:
-    container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
-    for text in container["image"], (ROOT / "binder" / "runtime.txt").read_text("utf-8"):
-        minor = int(re.findall(r"\b3\.(\d+)", text)[0])
-        assert bootstrap.OLDEST <= (3, minor) <= bootstrap.NEWEST

@@ -6,22 +6,10 @@ import yaml
 
 from press import pack, pdf
 from press.extension.links import LAUNCH_BRANCH, NOTEBOOKS
-from tools import bootstrap
 from tools.common import ROOT
 
 FOLDER = ROOT / ".github" / "workflows"
 WORKFLOWS = {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in FOLDER.glob("*.yml")}
-
-
-def test_every_supported_python_is_tested_and_every_pytorch() -> None:
-    rows = WORKFLOWS["check"]["jobs"]["test"]["strategy"]["matrix"]["include"]
-    tested = {(row["system"].partition("-")[0], row["python"]) for row in rows}
-    supported = range(bootstrap.OLDEST[1], bootstrap.NEWEST[1] + 1)
-    assert {python for system, python in tested if system == "ubuntu"} == {
-        f"3.{minor}" for minor in supported
-    }
-    assert {system for system, _ in tested} == {"ubuntu", "macos", "windows"}
-    assert {row["torch"] for row in rows if "torch" in row} == {"oldest", "newest"}
 
 
 def test_no_code_of_strangers_runs_on_the_gpu() -> None:

@@ -5,6 +5,8 @@ from functools import partial
 from typing import Any
 
 import torch
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 from torch import Tensor
 
@@ -28,18 +30,14 @@ LEAK: Sequence[Kind] = (
 )
 
 
-def plot_masks(
-    masks: Mapping[str, Tensor], queries: Sequence[str], keys: Sequence[str] | None = None
-) -> None:
+def plot_masks(masks: Mapping[str, Tensor], words: Sequence[str]) -> None:
     """Draw one to three masks side by side: full where a query may look, hatched where not.
 
-    Shapes:  each mask (Lq, Lk), boolean, True = may look; queries Lq labels, keys Lk labels
-             (default queries)
+    Shapes:  each mask (L, L), boolean, True = may look; words L labels
     Raises:  TypeError, ValueError if a mask is not boolean, too many, or of another size
     """
-    keys = queries if keys is None else keys
     names = (("query: who looks", "query"), ("key: what is looked at", "key"))
-    _draw(checked(masks, len(queries), len(keys)), queries, keys, MASK, names)
+    _draw(checked(masks, len(words), len(words)), words, MASK, names)
 
 
 def plot_leaks(moved: Mapping[str, Tensor], allowed: Tensor, words: Sequence[str]) -> None:
@@ -53,7 +51,7 @@ def plot_leaks(moved: Mapping[str, Tensor], allowed: Tensor, words: Sequence[str
     may = checked({"allowed": allowed}, size, size)["allowed"]
     kinds = {name: hit * (2 - may) for name, hit in checked(moved, size, size).items()}
     names = (("output of this word", None), ("word that was changed", None))
-    _draw(kinds, words, words, LEAK, names)
+    _draw(kinds, words, LEAK, names)
 
 
 def plot_patches(panels: Mapping[str, Tensor]) -> None:
@@ -94,31 +92,47 @@ def checked(given: Mapping[str, Tensor], n_rows: int, n_columns: int) -> dict[st
     return {name: numbers(name, x, n_rows, n_columns) for name, x in given.items()}
 
 
+def draw_kinds(
+    axes: Axes,
+    grid: Tensor,
+    kinds: Sequence[Kind],
+    corner: tuple[float, float] = (0, 0),
+    side: float = 1.0,
+) -> None:
+    """One cell for each number of a kind, with its look and its sign."""
+    for i, row in enumerate(grid.int().tolist()):
+        for j, kind in enumerate(row):
+            _, look, sign = kinds[kind]
+            x, y = corner[0] + side * j, corner[1] + side * i
+            axes.add_patch(Rectangle((x, y), side, side, edgecolor=SOFT, linewidth=0.6, **look))
+            axes.text(x + side / 2, y + side / 2, sign, ha="center", va="center", color=PAPER)
+
+
+def draw_legend(where: Axes | Figure, kinds: Sequence[Kind], **look: Any) -> None:
+    """What the kinds of cells say."""
+    where.legend(
+        handles=[Patch(edgecolor=SOFT, linewidth=0.6, **kind[1]) for kind in reversed(kinds)],
+        labels=[f"{text} {sign}".strip() for text, _, sign in reversed(kinds)],
+        fontsize=9, handlelength=1.4, **look,
+    )  # fmt: skip
+
+
 def _draw(
     grids: Mapping[str, Tensor],
-    rows: Sequence[str],
-    columns: Sequence[str],
+    words: Sequence[str],
     kinds: Sequence[Kind],
     names: Sequence[tuple[str, str | None]],
 ) -> None:
     """One panel for each grid of numbers of kinds, and below them what the kinds say."""
-    _, width, height = fit(rows, columns, len(grids), most=0.36)
+    _, width, height = fit(words, words, len(grids), most=0.36)
     (ylabel, rows_are), (xlabel, columns_are) = names
     with canvas(max(width, 4.4), height + 0.6) as figure:
         panels = side_by_side(figure, len(grids))
         for axes, (title, grid) in zip(panels, grids.items(), strict=True):
-            for i, row in enumerate(grid.int().tolist()):
-                for j, kind in enumerate(row):
-                    _, look, sign = kinds[kind]
-                    axes.add_patch(Rectangle((j, i), 1, 1, edgecolor=SOFT, linewidth=0.6, **look))
-                    axes.text(j + 0.5, i + 0.5, sign, ha="center", va="center", color=PAPER)
-            label_cells(axes, rows, columns)
+            draw_kinds(axes, grid, kinds)
+            label_cells(axes, words, words)
             axes.set_title(title)
             axes.xaxis.set_label_position("bottom")
             axes.set_xlabel(xlabel, color=text_colour(columns_are))
         panels[0].set_ylabel(ylabel, color=text_colour(rows_are))
-        figure.legend(
-            handles=[Patch(edgecolor=SOFT, linewidth=0.6, **kind[1]) for kind in reversed(kinds)],
-            labels=[f"{text} {sign}".strip() for text, _, sign in reversed(kinds)],
-            loc="outside lower center", ncols=len(kinds), fontsize=9, handlelength=1.4,
-        )  # fmt: skip
+        draw_legend(figure, kinds, loc="outside lower center", ncols=len(kinds))

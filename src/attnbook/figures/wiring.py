@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.patches import Circle, FancyBboxPatch, Patch, Rectangle
+from matplotlib.patches import Circle, FancyBboxPatch
 from torch import Tensor
 
 from attnbook.checks import check_size
 from attnbook.colours import INK, PAPER, SHADE, SOFT
 from attnbook.figures.canvas import arrow, bare, canvas, text_colour
-from attnbook.figures.grids import MASK, checked
+from attnbook.figures.grids import MASK, checked, draw_kinds, draw_legend
 
 __all__ = ["plot_transformer", "plot_which_mask"]
 
@@ -60,11 +60,7 @@ def plot_which_mask(
         axes.text(side + 0.08, turn - 0.06, "queries", color=query, va="bottom", fontsize=9)
         arrow(axes, (middle, 0.3), (middle, 0.06), color=SOFT)
         axes.text(middle + 0.1, 0.16, "on, to the next words", va="center", fontsize=9)
-        axes.legend(
-            handles=[Patch(edgecolor=SOFT, linewidth=0.6, **kind[1]) for kind in reversed(MASK)],
-            labels=[text for text, *_ in reversed(MASK)],
-            loc="upper left", bbox_to_anchor=(0.04, 0.97), fontsize=9, handlelength=1.4,
-        )  # fmt: skip
+        draw_legend(axes, MASK, loc="upper left", bbox_to_anchor=(0.04, 0.97))
 
 
 def plot_transformer(
@@ -181,17 +177,13 @@ def _grid(
     """One mask with its heading above, the keys named below, the queries at one side."""
     left, top = corner
     bottom, right = top + CELL * len(queries), left + CELL * len(keys)
-    for i, row in enumerate(mask.int().tolist()):
-        for j, kind in enumerate(row):
-            place = (left + CELL * j, top + CELL * i)
-            look = {"edgecolor": SOFT, "linewidth": 0.6} | MASK[kind][1]
-            axes.add_patch(Rectangle(place, CELL, CELL, **look))
+    draw_kinds(axes, mask, MASK, corner, CELL)
     x, ha = (right + 0.07, "left") if queries_right else (left - 0.07, "right")
     for i, word in enumerate(queries):
         y = top + CELL * (i + 0.5)
         axes.text(x, y, word, ha=ha, va="center", fontsize=8.5, color=text_colour("query"))
     for j, word in enumerate(keys):
-        look = {"rotation": 40, "rotation_mode": "anchor", "ha": "right", "va": "top"}
         place = (left + CELL * (j + 0.65), bottom + 0.06)
-        axes.text(*place, word, fontsize=8.5, color=text_colour("key"), **look)
+        axes.text(*place, word, fontsize=8.5, color=text_colour("key"), ha="right", va="top",
+                  rotation=40, rotation_mode="anchor")  # fmt: skip
     axes.text(left, top - 0.12, heading, va="bottom", fontweight="bold", color=INK)
