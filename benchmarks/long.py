@@ -1,6 +1,5 @@
 """Long sequences: memory and time of chunks, how each form grows, and a cache while decoding."""
 
-import copy
 import math
 import statistics
 from functools import partial
@@ -88,8 +87,9 @@ def slope(x: tuple[int, ...], y: tuple[float, ...]) -> float:
 
 def decoding(where: torch.device) -> None:
     """One more token: with a cache, and by computing all rows again."""
-    print("\nOne more token of a layer (D 512, 8 heads), milliseconds\n")
-    print("words  recomputed  with cache  (its attention alone)   recomputed / with cache")
+    print("\nOne more token of a layer (D 512, 8 heads), milliseconds; `each` is the mean of all")
+    print("tokens of a text of that length, written from the first one\n")
+    print("words  recomputed  with cache  (its attention alone)   each   recomputed / with cache")
     layer = GroupedQueryAttention(512, 8, 8, attend=fused_attention).to(where)
     text = torch.randn(1, 1024, 512).to(where)
     for length in (128, 256, 512, 1024):
@@ -100,13 +100,27 @@ def decoding(where: torch.device) -> None:
             key, value = torch.randn(2, 1, 8, length, 64).to(where)
             forms = {
                 "again": partial(layer, x, causal_mask(length).to(where)),
-                "cache": lambda x=x, kept=kept: layer(x[:, -1:], cache=copy.copy(kept)),
+                "cache": partial(one_more, layer, x[:, -1:], kept),
                 "alone": partial(fused_attention, query, key, value),
+                "text": partial(written, layer, x),
             }
-            found = turns(forms, seconds=3.0)
-        again, cache, alone = (1e3 * statistics.median(runs) for runs in found.values())
+            found = turns(forms, seconds=5.0)
+        again, cache, alone, text_of_it = (1e3 * statistics.median(runs) for runs in found.values())
         print(
-            f"{length:5d} {again:11.2f} {cache:11.3f} {alone:16.3f}"
-            f" {ratio(found['again'], found['cache']):>28s}",
+            f"{length:5d} {again:11.2f} {cache:11.3f} {alone:16.3f} {text_of_it / length:14.3f}"
+            f" {ratio(found['again'], found['cache']):>18s}",
             flush=True,
         )
+
+
+def one_more(layer: GroupedQueryAttention, row: Tensor, kept: KVCache) -> None:
+    """A step, and a step back, so that the next run finds the same."""
+    layer(row, cache=kept)
+    kept.n_kept, kept.length = kept.n_kept - 1, kept.length - 1
+
+
+def written(layer: GroupedQueryAttention, rows: Tensor) -> None:
+    """All steps, the few that make more room included."""
+    kept = KVCache()
+    for row in rows.split(1, dim=1):
+        layer(row, cache=kept)

@@ -8,7 +8,7 @@ from torch import Tensor
 from attnbook.checks import check_attention, check_float_tensor
 
 
-def softmax(x: Tensor, dim: int = -1) -> Tensor:
+def softmax(x: Tensor, dim: int = -1, *, out: Tensor | None = None) -> Tensor:
     """Turn scores into positive weights that sum to 1 along `dim`, safe from overflow.
 
     PyTorch's kernel subtracts the largest score of each row, which cancels in the quotient and
@@ -16,6 +16,7 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
     there is nothing to choose from: it gives NaN, here the weights are 0.
 
     Shapes:  x any shape with a dimension `dim`, floating point
+             out  where the weights are written, x itself if you like; not where x needs a gradient
     Returns: the same shape; sums to 1 along `dim`, or to 0 where every score is -inf
     Raises:  TypeError if x is no tensor; ValueError if it is not floating point or lacks `dim`
     Source:  S0, S3 §4.2; Goodfellow et al. 2016, §4.1
@@ -25,11 +26,13 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
         raise ValueError(f"dim={dim} is out of range for x with {x.dim()} dimensions")
     if x.size(dim) == 0:
         return x.clone()
-    weights = torch.softmax(x, dim)
-    if not weights.narrow(dim, 0, 1).isnan().any():  # a row is NaN as a whole or not at all
-        return weights
-    nothing = (x == -math.inf).all(dim, keepdim=True)
-    return torch.softmax(x.masked_fill(nothing, 0.0), dim).masked_fill(nothing, 0.0)
+    nothing = x.narrow(dim, 0, 1) == -math.inf  # a row of -inf begins with one: look there first
+    if nothing.any():
+        nothing = x.amax(dim, keepdim=True) == -math.inf
+    if not nothing.any():
+        return torch.softmax(x, dim, out=out)
+    weights = torch.softmax(x.masked_fill(nothing, 0.0), dim, out=out)
+    return weights.masked_fill(nothing, 0.0) if out is None else out.masked_fill_(nothing, 0.0)
 
 
 def scaled_dot_product_attention(
@@ -61,7 +64,7 @@ def scaled_dot_product_attention(
     if bias is not None:
         scores += bias.to(scores.dtype)
     if mask is not None:
-        scores.masked_fill_(~mask, -math.inf)
-    weights = softmax(scores, dim=-1)
+        scores.detach().masked_fill_(~mask, -math.inf)  # detached: weight 0, so gradient 0
+    weights = softmax(scores, out=None if scores.requires_grad else scores)  # in place if it may
     output = weights @ value  # (..., Lq, Dv)
     return output.to(dtype), weights.to(dtype)

@@ -27,6 +27,10 @@ class KVCache:
     A row's key and value depend on that row alone. Where rows come one by one, as in decoding, the
     old ones stay as they are and only the new ones have to be made.
 
+    There is room behind the rows, and twice as much when it is used up: a step writes its row there
+    and copies no other. (While autograd records, it copies: a row that may be asked for a gradient
+    must stay as it is.)
+
     With a window it forgets: it keeps the first n_sinks positions, and of the others those that the
     next one may still see. Give it the first positions together with their sink_mask, or each
     position by itself, without a mask.
@@ -42,8 +46,16 @@ class KVCache:
         check_size("n_sinks", n_sinks, at_least=0)
         self.window, self.n_sinks = window, n_sinks
         self.length = 0  # positions seen, forgotten ones included: the number of the next
-        self.key: Tensor | None = None
-        self.value: Tensor | None = None
+        self.rooms: list[Tensor] = []  # of keys and of values
+        self.n_kept = 0  # rows that are in them; what lies behind is free
+
+    @property
+    def key(self) -> Tensor | None:
+        return self.rooms[0][..., : self.n_kept, :] if self.rooms else None
+
+    @property
+    def value(self) -> Tensor | None:
+        return self.rooms[1][..., : self.n_kept, :] if self.rooms else None
 
     def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Add the keys and values of new positions at the end, and give back all of them.
@@ -66,24 +78,40 @@ class KVCache:
                 f"key has shape {tuple(key.shape)} but value has {tuple(value.shape)}: "
                 "each key needs one value"
             )
-        added = key.size(-2)
-        if self.key is not None and self.value is not None:
-            key, value = torch.cat((self.key, key), dim=-2), torch.cat((self.value, value), dim=-2)
-        self.length += added
-        self.key, self.value = self._kept(key), self._kept(value)
+        rooms = self.rooms or [new[..., :0, :] for new in (key, value)]
+        pairs = zip(rooms, (key, value), strict=True)
+        self.rooms = [_written(room, self.n_kept, new) for room, new in pairs]
+        self.n_kept += key.size(-2)
+        self.length += key.size(-2)
+        key, value = (room[..., : self.n_kept, :] for room in self.rooms)
+        self._forget()
         return key, value
 
-    def _kept(self, x: Tensor) -> Tensor:
-        """The rows for later: the sinks, and the window less the place of the next one."""
-        if self.window is None or x.size(-2) < self.n_sinks + self.window:
-            return x
-        newest = x.size(-2) - self.window + 1
-        return torch.cat((x[..., : self.n_sinks, :], x[..., newest:, :]), dim=-2)
+    def _forget(self) -> None:
+        """Keep the sinks, and the window less the place of the next one."""
+        if self.window is None or self.n_kept < self.n_sinks + self.window:
+            return
+        newest = slice(self.n_kept - self.window + 1, self.n_kept)
+        self.rooms = [
+            torch.cat((room[..., : self.n_sinks, :], room[..., newest, :]), dim=-2)
+            for room in self.rooms
+        ]
+        self.n_kept = self.n_sinks + self.window - 1
 
     def select(self, rows: Tensor) -> None:
         """Keep of the batch these rows, in this order; one may come twice, as in a beam."""
-        if self.key is not None and self.value is not None:
-            self.key, self.value = self.key[rows], self.value[rows]
+        self.rooms = [room[rows] for room in self.rooms]
+
+
+def _written(room: Tensor, start: int, new: Tensor) -> Tensor:
+    """The room with new rows from `start` on: itself, or a larger one if they do not fit in."""
+    end = start + new.size(-2)
+    if end > room.size(-2) or torch.is_grad_enabled():
+        larger = new.new_empty(*new.shape[:-2], 2 * end, new.size(-1))
+        larger[..., :start, :] = room[..., :start, :]
+        room = larger
+    room[..., start:end, :] = new
+    return room
 
 
 def apply_rotary(x: Tensor, positions: Tensor) -> Tensor:
@@ -233,6 +261,7 @@ class GroupedQueryAttention(nn.Module):
             k, v = cache.append(k, v)  # (B, Hkv, Lk, Dk)
         mask = insert_head_axis(mask, x, k[..., 0, :, :], self.n_heads)
         shared = self.n_heads // self.n_kv_heads
-        k, v = (kept.repeat_interleave(shared, dim=-3) for kept in (k, v))  # (B, H, Lk, Dk)
+        if shared > 1:
+            k, v = (kept.repeat_interleave(shared, dim=-3) for kept in (k, v))  # (B, H, Lk, Dk)
         output, weights = self.attend(q, k, v, mask, bias)
         return self.w_o(merge_heads(output)), weights  # (B, L, d_model), (B, H, L, Lk)

@@ -48,12 +48,33 @@ def test_a_cache_gives_back_all_in_the_order_in_which_it_came(leading):
         assert cache.length == end
 
 
-def test_what_was_given_back_before_does_not_change():
-    cache = KVCache()
-    keys, _ = cache.append(drawn(B, H, 1, DK), drawn(B, H, 1, DV))
-    before = keys.clone()
-    cache.append(drawn(B, H, 1, DK, seed=1), drawn(B, H, 1, DV, seed=1))
-    assert keys.equal(before)
+@pytest.mark.parametrize("sizes", [(None, 0), (3, 1)])
+def test_what_was_given_back_before_does_not_change(sizes):
+    cache, given = KVCache(*sizes), []
+    for t in range(9):
+        with torch.set_grad_enabled(t % 4 == 0):
+            keys, _ = cache.append(drawn(B, H, 1, DK, seed=t), drawn(B, H, 1, DV, seed=t))
+        given.append((keys, keys.clone()))
+    assert all(keys.equal(before) for keys, before in given)
+
+
+@torch.no_grad()
+def test_a_step_copies_no_earlier_row_but_when_the_room_is_used_up():
+    cache, rooms = KVCache(), set()
+    for t in range(100):
+        keys, values = cache.append(drawn(B, H, 1, DK, seed=t), drawn(B, H, 1, DV, seed=t))
+        rooms.add((keys.data_ptr(), values.data_ptr()))
+        assert max(room.size(-2) for room in cache.rooms) <= 2 * (t + 1)
+    assert len(rooms) < 8
+
+
+def test_gradients_come_back_through_every_step():
+    x = drawn(B, L, H * DK).requires_grad_()
+    layer, cache = GroupedQueryAttention(H * DK, H, 1).double(), KVCache()
+    expected = torch.autograd.grad(layer(x, mask=causal_mask(L))[0].square().sum(), x)[0]
+    steps = [layer(x[:, t : t + 1], cache=cache)[0] for t in range(L)]
+    found = torch.autograd.grad(torch.cat(steps, dim=1).square().sum(), x)[0]
+    assert_close(found, expected)
 
 
 def test_rows_that_come_one_by_one_get_what_they_get_together():
