@@ -5,7 +5,6 @@ functions.
 """
 # ruff: noqa: F403
 
-<<<<<<< HEAD
 from attnbook.widgets.beams import *
 from attnbook.widgets.late import *
 from attnbook.widgets.library import *
