@@ -18,8 +18,9 @@
     static look = look;
 
     static style = `
-      :host { --letters: var(--ink); --depth: 1; --glow: 0rem; }
-      :host([data-theme=dark]) { --letters: #fff; --depth: 0.6; --glow: 1.2rem; }
+      :host { --letters: var(--ink); --depth: 1; --glow: 0rem; --thumb: var(--query); }
+      :host([data-theme=dark]) { --letters: #fff; --depth: 0.6; --glow: 1.2rem;
+        --thumb: color-mix(in srgb, var(--query) 60%, #fff); }
       .parts { display: flex; flex-wrap: wrap; gap: 0.2rem 1.6rem; margin: 0.9rem 0 0.3rem; }
       .part { display: flex; align-items: baseline; gap: 0.45rem; color: var(--soft); }
       .part::before { content: ""; width: 0.65rem; height: 0.65rem; border-radius: 0.15rem;
@@ -28,7 +29,7 @@
       .wishes { display: grid; grid-template-columns: repeat(4, 1fr); gap: 0.15rem 1.4rem; }
       .wishes .name { justify-content: flex-start; gap: 0.45rem; color: var(--ink); }
       .wishes output { margin-left: auto; }
-      .wishes input { accent-color: var(--query); }
+      .wishes input { accent-color: var(--thumb); }
       .offer { display: flex; gap: 0.15rem; align-items: center; }
       .offer i { width: 0.5rem; height: 0.5rem; border-radius: 50%; background: var(--key);
         transition: opacity 0.18s; }

@@ -33,7 +33,7 @@
       .line { stroke: var(--line); stroke-dasharray: 2 5; }
       .drop { stroke: var(--ink); stroke-dasharray: 2 4; stroke-width: 1.4; }
       .shadow { stroke: var(--key); stroke-width: 9; opacity: 0.35; }
-      .arrow { cursor: grab; outline: none; color: var(--key); }
+      .arrow { cursor: grab; color: var(--key); }
       .arrow * { touch-action: none; }
       .arrow.query { color: var(--query); }
       .arrow:active { cursor: grabbing; }
@@ -44,6 +44,7 @@
       .arrow text { fill: #fff; font-size: 13px; font-weight: 700; text-anchor: middle;
         dominant-baseline: central; }
       .ground { fill: none; stroke: transparent; stroke-width: 2.5; }
+      .arrow:focus-visible { outline: none; }
       .arrow:focus-visible .ground { stroke: var(--ink); }
       .card { padding: 0.35rem 0.6rem 0.5rem; border-radius: 0.4rem; transition: background 0.18s; }
       .card.picked { background: color-mix(in srgb, var(--ink) 8%, transparent); }
