@@ -154,7 +154,9 @@ def test_beam(page: Page) -> None:
     for name, row in (("1 (greedy)", found[:4]), ("3", found[4:8]), ("3, penalty 1", found[8:])):
         figure.get_by_role("radio", name=name, exact=True).check(force=True)
         slider.press("End")
-        assert said.inner_text().startswith(f"{row[1]} END: log-probability −{row[2][1:]}")
+        assert said.inner_text().startswith(
+            f"{row[1]} END: words {len(row[1].split()) + 1}, log-probability −{row[2][1:]}"
+        )
     slider.press("Home")
     assert said.inner_text().startswith("this: ")
     cells = figure.get_by_role("gridcell")
@@ -165,6 +167,7 @@ def test_beam(page: Page) -> None:
     figure.locator(".heard", has_text=said.inner_text()).wait_for(state="attached")
     cells.nth(3).press("ArrowDown")  # a step further
     assert slider.get_attribute("aria-valuetext") == "2"
+    assert cells.nth(2 * 5).inner_text() == ""  # not yet
     for key in ("ArrowLeft", "ArrowLeft", "ArrowLeft"):
         page.keyboard.press(key)
     assert said.inner_text().startswith("this horse: ")
