@@ -69,8 +69,8 @@ def follow_beams(
             "searches": "beam",
             "steps": "step",
             "over": "over",
-            "kept": "{sentence}: log-probability {total} in {count} words, score {score}. Kept.",
-            "dropped": "{sentence}: log-probability {total} in {count} words, score {score}. "
+            "kept": "{sentence}: words {count}, log-probability {total}, score {score}. Kept.",
+            "dropped": "{sentence}: words {count}, log-probability {total}, score {score}. "
             "Dropped: the beam keeps {width}.",
         },
     }

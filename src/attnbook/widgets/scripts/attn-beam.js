@@ -28,19 +28,18 @@
 
     static style = `
       .figure { display: flex; flex-direction: column; --row: 2.45rem; }
-      .said { order: 1; margin: 0 0 0.8rem; min-height: 4.4em; }
+      .said { order: 1; margin: 0 0 0.8rem; min-height: 2.9em; }
       .tree { order: 2; position: relative; height: calc(var(--rows) * var(--row)); }
       svg { position: absolute; inset: 0; width: 100%; height: 100%; }
       line { stroke: var(--line); stroke-width: 1.2; }
       line.dropped { stroke: var(--quiet); }
       line.chosen { stroke: var(--accent); stroke-width: 3; }
-      .row { display: grid; grid-template-columns: repeat(var(--columns), 1fr); height: var(--row);
-        transition: opacity 0.18s; }
-      .row.later { opacity: 0; visibility: hidden; }
+      .row { display: grid; grid-template-columns: repeat(var(--columns), 1fr); height: var(--row); }
       .cell { position: relative; margin: 0 6%; height: calc(var(--row) * 0.66); display: flex;
         flex-wrap: wrap; gap: 0 0.5rem; justify-content: center; align-items: center; line-height: 1.1;
         box-sizing: border-box; border: 1px solid var(--line); border-radius: 0.4rem; cursor: default;
         background: var(--ground); white-space: nowrap; }
+      .blank { border: 1px dashed var(--quiet); }
       .kept { background: color-mix(in srgb, var(--ink) 9%, var(--ground)); }
       .dropped { border-style: dashed; border-color: var(--quiet); color: var(--soft); }
       .over { border: 2px solid var(--ink); }
@@ -49,7 +48,7 @@
       .cell .number { font-size: 0.76rem; color: inherit; }
       @media (width < 30rem) { .figure { --row: 2.9rem; } .cell { font-size: 0.72rem; margin: 0 3%;
         flex-direction: column; flex-wrap: nowrap; gap: 0; } .cell .number { font-size: 0.66rem; }
-        .said { min-height: 7.3em; } }`;
+        .said { min-height: 5.8em; } }`;
 
     build() {
       const { trees } = this.data;
@@ -71,7 +70,7 @@
         "aria-hidden": true });
       this.cells = names.map((_, row) => Array.from({ length: columns }, (__, column) =>
         make("div", { role: "gridcell", onpointerenter: () => this.pick(row, column),
-          onpointerdown: () => this.pick(row, column) })));
+          onpointerdown: () => this.press(row, column) })));
       this.rows = this.cells.map((cells) => make("div", { role: "row", class: "row" }, ...cells));
       const grid = make("div", { class: "tree", role: "grid", "aria-label": words.name,
         onkeydown: (event) => this.key(event) }, this.lines, ...this.rows);
@@ -86,8 +85,14 @@
       this.chosen = [row, 0];
     }
 
+    /** A step that is still to come is shown, with those before it. */
+    press(row, column) {
+      this.seen = Math.max(this.seen, Math.min(row, this.grown[this.tree].length - 1));
+      this.pick(row, column);
+    }
+
     pick(row, column) {
-      if (row > this.seen || !this.grown[this.tree][row][column]) return;
+      if (row > this.seen || !this.grown[this.tree][row]?.[column]) return;
       this.chosen = [row, column];
       this.update();
     }
@@ -118,20 +123,22 @@
       const path = new Set(picked.path.map(String));
       const lines = [];
       this.cells.forEach((cells, row) => {
-        this.rows[row].classList.toggle("later", row > seen || row >= steps.length);
         cells.forEach((cell, column) => {
           const one = steps[row]?.[column];
           cell.style.visibility = one ? "" : "hidden";
-          if (!one) return;
+          cell.tabIndex = -1;
+          cell.className = "cell blank";
+          cell.replaceChildren();
+          if (!one || row > seen) return;
           const on = path.has(String([row, column]));
           const name = one.carried ? words.over : vocabulary[one.word];
           cell.replaceChildren(make("span", {}, name),
             make("span", { class: "number" }, number(one.score, 2)));
           cell.className = ["cell", one.kept ? "kept" : "dropped", one.over && "over",
             one.carried && "carried", on && "chosen"].filter(Boolean).join(" ");
-          cell.tabIndex = row === chosen[0] && column === chosen[1] ? 0 : -1;
+          if (String(chosen) === String([row, column])) cell.tabIndex = 0;
           cell.setAttribute("aria-selected", on);
-          if (row > 0 && row <= seen) {
+          if (row > 0) {
             lines.push([on, svg("line", { class: `${one.kept ? "kept" : "dropped"} ${on ? "chosen" : ""}`,
               x1: one.place + 0.5, x2: column + 0.5, y1: row - 0.34, y2: row,
               "vector-effect": "non-scaling-stroke" })]);
