@@ -64,7 +64,7 @@ nbval: env
 check: env
 	@$(BIN)/python -m tools.check
 
-test: check book
+test: check
 	@$(BIN)/pytest -n auto --nbval book tests
 
 validate: env

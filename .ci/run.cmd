@@ -2,5 +2,4 @@
 rem Everything a change has to pass, on Windows without make: py tools\bootstrap.py, then .ci\run.cmd
 cd /d "%~dp0.."
 .venv\Scripts\python -m tools.check || exit /b 1
-.venv\Scripts\jupyter-book build . -W -n --keep-going || exit /b 1
 .venv\Scripts\pytest -n auto --nbval book tests || exit /b 1

@@ -7,7 +7,6 @@ what a reader can come to and nothing else, and the same book gives the same zip
 
 import os
 import re
-import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from bs4 import BeautifulSoup
 
-from tools.common import ROOT, UserError
+from tools.common import ROOT, UserError, run_tool
 
 HTML = ROOT / "_build" / "html"
 ZIP = ROOT / "_build" / "attention-book-html.zip"
@@ -41,12 +40,8 @@ others: pages/_static/licences.txt, and the files beside the fonts.
 
 
 def main() -> int:
-    """Make the zip, or say in one line why not; return the exit status."""
-    try:
-        pack(dict(contents(HTML)), ZIP)
-    except (UserError, OSError) as trouble:
-        print(f"attention book: {trouble}", file=sys.stderr)
-        return 1
+    """Make the zip; return the exit status."""
+    pack(dict(contents(HTML)), ZIP)
     print(f"{ZIP.relative_to(ROOT)}: {ZIP.stat().st_size / 1e6:.1f} MB")
     return 0
 
@@ -107,4 +102,4 @@ def pack(files: dict[str, bytes], target: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_tool(main)

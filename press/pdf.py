@@ -12,7 +12,6 @@ import io
 import json
 import os
 import re
-import sys
 from importlib.metadata import version
 from itertools import takewhile
 from urllib.parse import urldefrag, urljoin
@@ -21,10 +20,10 @@ import pikepdf
 import yaml
 from bs4 import BeautifulSoup, Tag
 from jinja2 import Template
-from playwright.sync_api import Browser, Error, sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 from press.browser import launch
-from tools.common import ROOT, UserError
+from tools.common import ROOT, UserError, run_tool
 
 HTML = ROOT / "_build" / "html"
 JOINED = ROOT / "_build" / "pdf" / "book.html"
@@ -253,16 +252,12 @@ def make(browser: Browser) -> None:
 
 
 def main() -> int:
-    """Make the PDF, or say in one line why not; return the exit status."""
-    try:
-        with sync_playwright() as playwright:
-            make(launch(playwright))
-    except (UserError, OSError, Error) as error:
-        print(f"attention book: {str(error).splitlines()[0]}", file=sys.stderr)
-        return 1
+    """Make the PDF; return the exit status."""
+    with sync_playwright() as playwright:
+        make(launch(playwright))
     print(f"{PDF.relative_to(ROOT)}: {PDF.stat().st_size / 1e6:.1f} MB")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_tool(main)

@@ -93,6 +93,8 @@ def book(testrun_uid: str) -> None:
             text=True,
             check=False,
         )
+        if build.returncode:  # or Sphinx would not repeat the warnings of pages it has read
+            shutil.rmtree(ROOT / "_build" / ".doctrees", ignore_errors=True)
         assert build.returncode == 0, build.stderr
         assert "build succeeded" in build.stdout
         built.write_text(testrun_uid)

@@ -13,8 +13,8 @@ class UserError(Exception):
 
 
 def run_tool(main: Callable[[], int]) -> NoReturn:
-    """Run a tool and exit with its status, or with one line after a `UserError`."""
+    """Run a tool and exit with its status, or with one line after what its user can mend."""
     try:
         sys.exit(main())
-    except UserError as error:
+    except (UserError, OSError) as error:
         sys.exit(f"attention book: {error}")

@@ -2,7 +2,8 @@
 
 Nothing that you changed is written to again. When a chapter has changed since its copy was made,
 the newer version is put beside it, as `03_single_head (new).ipynb`, with your answers in it. Delete
-your old copy, or give it another name, and the newer one takes its place the next time.
+your old copy, or give it another name, and the newer one takes its place the next time. There is
+never a third: where you have changed both, you are asked to take one away.
 
 What is the matter of readers and not of authors is done here and not in the book's own notebooks:
 the cell that installs is folded, what follows a prediction has yet to be run, pictures are trusted,
@@ -10,10 +11,8 @@ and the kernel has the name that opening a notebook would write into it.
 """
 
 import hashlib
-import itertools
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TypedDict
 
@@ -68,13 +67,16 @@ class Copies:
     def put_notebook(self, source: Path) -> str:
         """Copy a notebook, or put its newer version beside the reader's; a line about that."""
         first = self.folder / source.name
-        self.let_the_newest_take_its_place(first)
+        new = first.with_stem(f"{first.stem} (new)")
+        if new.exists() and new.name in self.notes and not first.exists():
+            new.rename(first)
+            self.notes[first.name] = self.notes.pop(new.name)
         notebook = nbformat.read(source, as_version=4)
         current = texts(notebook)
         for_readers(notebook)
         notebook.metadata.kernelspec.display_name = get_kernel_dict()["display_name"]
         notebook.metadata.language_info = nbformat.from_dict(IPythonKernel.language_info)
-        for copy in versions(first):
+        for copy in (first, new):
             answers = self.answers(copy)
             for cell in notebook.cells:
                 if cell.id in answers:
@@ -82,10 +84,10 @@ class Copies:
             if self.put(copy, text_of(notebook), current):
                 NotebookNotary().sign(nbformat.read(copy, as_version=4))
                 line = f"my/{copy.name}: a newer version of the chapter, with your answers in it"
-                return line if copy != first else ""
+                return line if copy == new else ""
             if self.notes.get(copy.name, {"texts": current})["texts"] == current:
-                break
-        return ""
+                return ""
+        return f"my/{first.name}: there is a newer version; take away this copy or '{new.name}'"
 
     def put(self, copy: Path, text: str, book: dict[str, str]) -> bool:
         """Write a copy; False if the reader has changed what is there, which then stays."""
@@ -103,16 +105,6 @@ class Copies:
         before = self.notes[copy.name]["texts"]
         now = texts(nbformat.read(copy, as_version=4))
         return {id: now[id] for id in now if id.startswith(STUB) and now[id] != before.get(id)}
-
-    def let_the_newest_take_its_place(self, copy: Path) -> None:
-        """If the reader's old copy is gone, its newest version gets the name."""
-        others = itertools.islice(versions(copy), 1, None)
-        newer = [
-            path for path in itertools.takewhile(Path.exists, others) if path.name in self.notes
-        ]
-        if newer and not copy.exists():
-            newer[-1].rename(copy)
-            self.notes[copy.name] = self.notes.pop(newer[-1].name)
 
 
 def for_readers(notebook: NotebookNode) -> None:
@@ -137,13 +129,6 @@ def plain(page: str, contents: str) -> str:
         return body if (name, argument) == ("only", "not repository") else ""
 
     return LABEL.sub("", BLOCK.sub(resolved, page))
-
-
-def versions(copy: Path) -> Iterator[Path]:
-    """Where the versions of a copy lie, from the oldest on."""
-    yield copy
-    for mark in itertools.chain(["new"], (f"new {n}" for n in itertools.count(2))):
-        yield copy.with_name(f"{copy.stem} ({mark}){copy.suffix}")
 
 
 def texts(notebook: NotebookNode) -> dict[str, str]:

@@ -11,7 +11,6 @@ import re
 import pytest
 import torch
 
-from attnbook import exercises
 from attnbook.exercises import guard
 from attnbook.exercises.catalogue import ALL, CHAPTERS
 from attnbook.exercises.diagnose import diagnose
@@ -42,17 +41,6 @@ def asked(name, seed):
 def asked_once(monkeypatch):
     module = importlib.import_module("attnbook.exercises.diagnose")
     monkeypatch.setattr(module, "questions", lambda exercise, seed: asked(exercise.id, seed))
-
-
-@each_exercise
-def test_the_stub_waits_with_a_constant_line(name, capsys, tmp_path, monkeypatch):
-    monkeypatch.setenv("ATTNBOOK_PROGRESS", str(tmp_path))
-    space: dict = {}
-    exec(ALL[name].stub, space)
-    for _ in range(2):
-        exercises.check(space[ALL[name].name], name)
-        exercises.log.record(name, "pass")
-    assert capsys.readouterr().out == f"○ {name} not attempted\n" * 2
 
 
 @each_exercise

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, expect
 
 from press import pack
 from tests.support.pages import HTML, Opened, window
+from tools.common import run_tool
 
 LONGEST = 110  # characters; Windows takes 260, of which the reader's own folders need some
 BESIDE = {"index.html", "READ ME.txt", "LICENSE.txt", "LICENSE-TEXT.txt", "pages"}
@@ -109,7 +110,6 @@ def test_it_opens_without_a_network_from_any_folder(
 def test_what_prevents_a_zip_is_said_in_one_line_and_leaves_the_old_one(
     small: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
     missing: str | None,
 ) -> None:
     if missing:
@@ -119,6 +119,7 @@ def test_what_prevents_a_zip_is_said_in_one_line_and_leaves_the_old_one(
         full = Mock(side_effect=OSError(28, "No space left on device"))
         monkeypatch.setattr(zipfile.ZipFile, "writestr", full)
         said = "[Errno 28] No space left on device"
-    assert pack.main() == 1
-    assert capsys.readouterr().err == f"attention book: {said}\n"
+    with pytest.raises(SystemExit) as stopped:
+        run_tool(pack.main)
+    assert stopped.value.code == f"attention book: {said}"
     assert pack.ZIP.read_bytes() == b"the zip of before"
