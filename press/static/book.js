@@ -8,6 +8,15 @@
 const root = document.documentElement;
 const one = (selector) => document.querySelector(selector);
 
+// Keep something in the browser, unless it refuses.
+function keep(store) {
+  try {
+    store();
+  } catch {
+    // it is not there next time
+  }
+}
+
 // 1 light and dark: the button goes from the system's choice to its opposite, and on
 const system = matchMedia("(prefers-color-scheme: dark)");
 
@@ -15,7 +24,7 @@ function setMode(mode) {
   const dark = mode === "auto" ? system.matches : mode === "dark";
   root.dataset.mode = mode;
   root.dataset.theme = dark ? "dark" : "light";
-  localStorage.setItem("mode", mode);
+  keep(() => localStorage.setItem("mode", mode));
 }
 
 one(".theme-switch-button")?.addEventListener("click", () => {
@@ -153,7 +162,8 @@ async function arrive(where) {
 // first script says "manual" where there is such a place; Back inside the page is the browser's.)
 addEventListener("pagehide", () => {
   const section = sectionAt(jumpsEnd());
-  if (section) sessionStorage[location.href] = `${section.getBoundingClientRect().top} ${section.id}`;
+  const place = section && `${section.getBoundingClientRect().top} ${section.id}`;
+  if (section) keep(() => (sessionStorage[location.href] = place));
 });
 addEventListener("load", async () => {
   if (history.scrollRestoration !== "manual") return;

@@ -201,15 +201,20 @@ def test_numbers_are_judged_as_the_checker_does(page: Page, id: str) -> None:
 @pytest.mark.parametrize("storage", ["throw new DOMException('refused')", "return undefined"])
 def test_where_the_browser_keeps_nothing(browser: Browser, storage: str) -> None:
     with window(browser) as context:
-        context.add_init_script(
-            f"Object.defineProperty(window, 'localStorage', {{ get() {{ {storage} }} }})"
-        )
-        page = context.new_page()
+        for name in ("localStorage", "sessionStorage"):
+            context.add_init_script(
+                f"Object.defineProperty(window, '{name}', {{ get() {{ {storage} }} }})"
+            )
+        page, errors = context.new_page(), []
+        page.on("pageerror", errors.append)
         element = opened(page, "01.winner")
         choose(element, picked(data_of(ALL["01.winner"]), right=True))
         expect(element.locator(".said")).to_contain_text("Solved.")
+        page.locator(".theme-switch-button").click()
         page.reload()
         assert chosen(element) == []
+        assert page.evaluate("document.documentElement.dataset.theme") == "light"
+        assert errors == []
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["print", "no scripts"])
