@@ -1,6 +1,7 @@
 """Maps of weights: who looks at whom."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from torch import Tensor
 
@@ -17,19 +18,26 @@ def follow_looks(
     start: int = 0,
     says: Mapping[str, Sequence[str]] | None = None,
     choose: str = "map",
+    cut: Mapping[str, Sequence[str]] | None = None,
+    outcome: str = "",
 ) -> None:
     """Let the reader pick a map and a query, and follow the lines to the keys it looks at.
 
     Shapes:  maps by name (Lq, Lk), weights; queries Lq, keys Lk; `start`: the query picked first
              says: by the map's name a sentence for each query, or "", to be told with it
+             cut: what each query comes to, called `outcome`, or "": first with nothing switched
+             off, then by the name of the map that is switched off
     Raises:  ValueError if a shape does not fit
     """
-    says = says or {}
+    says, cut = says or {}, cut or {}
     for name, weights in maps.items():
         if weights.shape != (len(queries), len(keys)):
             shape = tuple(weights.shape)
             raise ValueError(f"{name} has shape {shape}: it must be {len(queries), len(keys)}")
-    data = {
+    for name, outcomes in cut.items():
+        if len(outcomes) != len(queries):
+            raise ValueError(f"cut[{name!r}] has {len(outcomes)} outcomes, not {len(queries)}")
+    data: dict[str, Any] = {
         "queries": list(queries),
         "keys": list(keys),
         "start": start,
@@ -47,9 +55,23 @@ def follow_looks(
             "said": "{query} looks most at {key}: weight {weight}.",
         },
     }
+    head = [choose, "query", "looks most at", "weight"]
     rows = [
         [name, query, keys[row.argmax()], f"{row.max():.2f}"]
         for name, weights in maps.items()
         for query, row in zip(queries, weights.cpu(), strict=True)
     ]
-    show_element("attn-look", data, [choose, "query", "looks most at", "weight"], rows)
+    if cut:
+        data["cut"] = [{"name": name, "outcomes": list(each)} for name, each in cut.items()]
+        data["words"] |= {
+            "cut": "switched off",
+            "off": "{query} is told nothing from here.",
+            "outcome": outcome,
+            "comes": "It comes to: {now}.",
+            "changed": "It comes to: {now}. With nothing switched off: {whole}.",
+        }
+        head += [outcome, "if switched off"]
+        whole = next(iter(cut.values()))
+        both = ([was, now] for name in maps for was, now in zip(whole, cut[name], strict=True))
+        rows = [row + outcomes for row, outcomes in zip(rows, both, strict=True)]
+    show_element("attn-look", data, head, rows)

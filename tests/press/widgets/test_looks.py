@@ -28,3 +28,33 @@ def test_looks(page: Page) -> None:
         "lines => lines.map(line => parseFloat(line.style.opacity)).indexOf(1)"
     )
     assert thick == 2 * 8 + 7  # from the third word to the eighth
+
+
+def test_a_head_switched_off(page: Page) -> None:
+    page.goto(FOLDER + "book/04_multi_head.html")
+    figure = page.locator("attn-look")
+    off = figure.get_by_role("group", name="switched off")
+    reports, said = figure.locator(".left .word .outcome"), figure.locator(".said")
+    changed = figure.locator(".left .word .changed")
+    whole = reports.all_inner_texts()
+    assert changed.count() == 0
+    sweet = figure.get_by_role("option").nth(2)
+    sweet.hover()
+    assert said.inner_text().endswith(f"It comes to: {whole[2]}.")
+    off.get_by_role("radio", name="head 1").check(force=True)  # the one for reference
+    assert reports.all_inner_texts()[2] == whole[2]
+    assert "looks most at 苹果 apple" in said.inner_text()  # in head 0, which is still there
+    off.get_by_role("radio", name="head 0").check(force=True)  # the one for description
+    now = reports.all_inner_texts()
+    assert changed.all_inner_texts() == [a for a, b in zip(now, whole, strict=True) if a != b]
+    assert now[2] != whole[2]
+    assert said.inner_text() == (
+        "甜 sweet is told nothing from here. "
+        f"It comes to: {now[2]}. With nothing switched off: {whole[2]}."
+    )
+    line = figure.locator("line").nth(2 * 9)
+    assert float(line.evaluate("line => getComputedStyle(line).opacity")) < 1
+    figure.get_by_role("group", name="head", exact=True).get_by_role("radio").nth(1).check(
+        force=True
+    )
+    assert "looks most at" in said.inner_text()

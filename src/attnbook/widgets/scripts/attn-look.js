@@ -13,6 +13,13 @@
       .word { height: ${ROW}px; box-sizing: border-box; padding: 0.25rem 0.5rem; cursor: default;
         border-radius: 0.3rem; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
       .word[aria-selected=true] { background: color-mix(in srgb, var(--ink) 10%, transparent); }
+      .left:has(.outcome) .word { display: flex; flex-direction: row-reverse; gap: 0.5rem;
+        justify-content: space-between; }
+      .head.left:has(.outcome) { display: flex; justify-content: space-between; gap: 0.5rem; }
+      .word span:first-child { overflow: hidden; text-overflow: ellipsis; }
+      .outcome { color: var(--soft); font-variant-numeric: tabular-nums; }
+      .outcome.changed { color: var(--failed); font-weight: 700; text-decoration: underline; }
+      .board.off :is(line, .number) { opacity: 0 !important; }
       .right .word { position: relative; display: flex; justify-content: space-between;
         gap: 0.5rem; }
       .right .word span { position: relative; }
@@ -24,7 +31,8 @@
       .said { min-height: 4.3em; }
       @media (width < 30rem) { .board { font-size: 0.8rem;
         grid-template-columns: minmax(3rem, 6.6rem) 1fr minmax(6rem, 8.2rem); }
-        .word { padding-inline: 0.25rem; } }`;
+        .board:has(.outcome) { grid-template-columns: minmax(3rem, 8.6rem) 1fr minmax(6rem, 8.2rem); }
+        .word, .head { padding-inline: 0.25rem; } }`;
 
     build() {
       const { maps, colour } = this.data;
@@ -36,8 +44,16 @@
       const turn = (position) => (this.map = position);
       const controls = make("div", { class: "controls" });
       if (names.length > 1) controls.append(this.options(words.maps, names, 0, turn));
+      const { cut = [] } = this.data;
+      this.cut = 0;
+      if (cut.length) {
+        controls.append(this.options(words.cut, cut.map((one) => one.name), 0,
+          (position) => (this.cut = position)));
+      }
       const { queries, keys } = this.data;
-      this.left = queries.map((word) => make("div", { class: "word" }, word));
+      this.outcomes = cut.length ? queries.map(() => make("span", { class: "outcome" })) : [];
+      this.left = queries.map((word, i) => make("div", { class: "word" },
+        make("span", {}, word), this.outcomes[i] ?? ""));
       this.right = keys.map((word) => make("div", { class: "word" }, make("span", {}, word),
         make("span", { class: "number" })));
       const height = ROW * Math.max(queries.length, keys.length);
@@ -48,15 +64,22 @@
         preserveAspectRatio: "none" }, ...this.lines.flat());
       const list = this.pickable(words.queries, this.left, this.at, (at) => (this.at = at));
       list.className = "left";
-      return [controls, make("div", { class: "board" },
-        make("div", { class: "head left" }, words.queries), make("div"),
+      const first = make("div", { class: "head left" },
+        ...(cut.length ? [make("span", { class: "outcome" }, words.outcome)] : []), words.queries);
+      return [controls, this.board = make("div", { class: "board" }, first, make("div"),
         make("div", { class: "head" }, words.keys), list, drawing,
         make("div", { class: "right" }, ...this.right))];
     }
 
     update() {
-      const { maps, keys, queries } = this.data;
-      const { rows, says } = maps[this.map];
+      const { maps, keys, queries, cut = [] } = this.data;
+      const { name, rows, says } = maps[this.map];
+      const off = this.board.classList.toggle("off", cut[this.cut]?.name === name);
+      const [whole, now] = [0, this.cut].map((which) => cut[which]?.outcomes ?? []);
+      this.outcomes.forEach((outcome, i) => {
+        outcome.textContent = now[i];
+        outcome.classList.toggle("changed", now[i] !== whole[i]);
+      });
       this.lines.forEach((line, i) => line.forEach((one, j) => {
         one.style.strokeWidth = 1 + 7 * rows[i][j];
         one.style.opacity = rows[i][j] < 0.03 ? 0 : (i === this.at ? 1 : 0.2) *
@@ -67,8 +90,11 @@
         word.style.setProperty("--weight", row[j]);
         word.lastChild.textContent = number(row[j], 2);
       });
-      this.say([fill(this.words.said, { query: queries[this.at], ...this.most(row, keys) }),
-        says?.[this.at] ?? ""].join(" "));
+      const { words } = this;
+      const ends = { now: now[this.at], whole: whole[this.at] };
+      const comes = !ends.now ? "" : ends.now === ends.whole ? words.comes : words.changed;
+      this.say([fill(off ? words.off : words.said, { query: queries[this.at], ...this.most(row, keys) }),
+        says?.[this.at] ?? "", fill(comes, ends)].join(" "));
     }
 
     /** Where a row looks most. */
