@@ -148,24 +148,29 @@ def check_fits(name: str, x: Tensor, scores: tuple[int, ...], query: Tensor) -> 
     """Demand that x broadcasts to the scores without enlarging them, on the same device."""
     if x.device != query.device:
         raise ValueError(f"{name} is on {x.device} but query is on {query.device}")
-    try:
-        fits = torch.broadcast_shapes(x.shape, scores) == torch.Size(scores)
-    except RuntimeError:
-        fits = False
-    if not fits:
+    if not fits(shape(x), scores):
         raise ValueError(
             f"{name} of shape {shape(x)} does not broadcast to the scores (..., Lq, Lk) = {scores}"
         )
 
 
+def fits(given: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether a tensor of the one shape broadcasts to the other without enlarging it."""
+    pairs = zip(reversed(given), reversed(wanted), strict=False)
+    return len(given) <= len(wanted) and all(size in (1, to) for size, to in pairs)
+
+
 def leading(**tensors: Tensor) -> torch.Size:
     """The leading dimensions that the tensors, all (..., L, D), broadcast to."""
+    first, *others = (x.shape[:-2] for x in tensors.values())
+    if all(other == first for other in others):  # mostly; PyTorch takes a tenth of a millisecond
+        return first
     try:
         return torch.broadcast_shapes(*(x.shape[:-2] for x in tensors.values()))
     except RuntimeError:
-        *others, last = (f"{name} {shape(x)}" for name, x in tensors.items())
+        *some, last = (f"{name} {shape(x)}" for name, x in tensors.items())
         raise ValueError(
-            f"the leading dimensions of {', '.join(others)} and {last} do not broadcast"
+            f"the leading dimensions of {', '.join(some)} and {last} do not broadcast"
         ) from None
 
 

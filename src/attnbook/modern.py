@@ -16,6 +16,7 @@ from attnbook.checks import (
     check_size,
     check_tensor,
     check_width,
+    fits,
 )
 from attnbook.heads import Attend, insert_head_axis, merge_heads, split_heads
 from attnbook.positions import sinusoids
@@ -131,11 +132,7 @@ def apply_rotary(x: Tensor, positions: Tensor) -> Tensor:
     check_even("the width of x", x.size(-1))
     check_tensor("positions", positions)
     rows = tuple(x.shape[:-1])
-    try:
-        fits = torch.broadcast_shapes(positions.shape, rows) == rows
-    except RuntimeError:
-        fits = False
-    if not fits:
+    if not fits(tuple(positions.shape), rows):
         raise ValueError(
             f"positions of shape {tuple(positions.shape)} do not broadcast to the rows of x, {rows}"
         )
