@@ -1,5 +1,6 @@
 """What an exercise is: a card, a reference, cases, mistakes that learners make, and hints."""
 
+import functools
 import inspect
 import textwrap
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -110,11 +111,12 @@ def choices(
     "B, L, H * Dk")`.
     """
     _, *names = inspect.signature(reference).parameters
+    right = functools.cache(reference)  # each mistake is asked every question
 
     def instead(question: Hashable, answer: Any) -> Callable[..., Any]:
         def wrong(asked: Hashable, *sizes: int) -> Any:
             if asked != question:
-                return reference(asked, *sizes)
+                return right(asked, *sizes)
             return eval(answer, {}, dict(zip(names, sizes, strict=True))) if names else answer
 
         return wrong
