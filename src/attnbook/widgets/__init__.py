@@ -5,8 +5,8 @@ functions.
 """
 # ruff: noqa: F403
 
+from attnbook.widgets.arrivals import *
 from attnbook.widgets.beams import *
-from attnbook.widgets.late import *
 from attnbook.widgets.library import *
 from attnbook.widgets.looks import *
 from attnbook.widgets.places import *

@@ -1,4 +1,4 @@
-"""What a machine does step by step: a softmax that meets its keys in turn, a cache that fills."""
+"""Rows that arrive one after the other: a softmax that meets its keys in turn, a cache that fills.
 
 import math
 from collections.abc import Mapping, Sequence
