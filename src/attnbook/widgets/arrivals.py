@@ -1,4 +1,4 @@
-"""Rows that arrive one after the other: a softmax that meets its keys in turn, a cache that fills.
+"""Rows that come one after the other: a softmax that meets its keys in turn, a cache that fills."""
 
 import math
 from collections.abc import Mapping, Sequence
