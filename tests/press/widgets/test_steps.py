@@ -67,7 +67,7 @@ def test_steps(page: Page) -> None:
     assert len(written()) == 4
     adds_up()
     assert figure.locator("[aria-hidden] .lit").count() == 4 + 4  # a row of X, a column of W_Q
-    height = figure.bounding_box()["height"]
+    height = figure.evaluate("figure => figure.offsetHeight")
     step.nth(3).check(force=True)  # scores: 苹果 and 甜 are chosen from the start
     cells.nth(2).tap()
     assert said.inner_text() == "The query of 苹果 apple times the key of 甜 sweet: score 2.40."
@@ -91,4 +91,4 @@ def test_steps(page: Page) -> None:
     figure.get_by_role("radio", name="苹果 很 酸").check(force=True)
     assert sweet.endswith("0.67")
     assert comes.inner_text().endswith("−0.45")
-    assert figure.bounding_box()["height"] == height
+    assert figure.evaluate("figure => figure.offsetHeight") == height

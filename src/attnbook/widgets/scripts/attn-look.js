@@ -17,6 +17,8 @@
         justify-content: space-between; }
       .head.left:has(.outcome) { display: flex; justify-content: space-between; gap: 0.5rem; }
       .word span:first-child { overflow: hidden; text-overflow: ellipsis; }
+      .options label { padding-inline: 0.25rem; white-space: nowrap; }
+      fieldset:has(label:nth-child(6)) { flex-basis: 100%; }
       .outcome { color: var(--soft); font-variant-numeric: tabular-nums; }
       .outcome.changed { color: var(--failed); font-weight: 700; text-decoration: underline; }
       .board.off :is(line, .number) { opacity: 0 !important; }
