@@ -3,6 +3,9 @@
 Times belong to a machine, not to a test. What is compared takes turns, so that a busy machine slows
 all; a ratio is that of the medians, behind it in brackets that of the fastest runs. What is
 counted, memory and multiplications, is the same everywhere.
+
+With weights, a large share of the time is fresh memory for them, page by page: compare the same
+with THP_MEM_ALLOC_ENABLE=1 before it, which lets PyTorch ask Linux for large pages.
 """
 
 import torch

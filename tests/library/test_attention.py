@@ -68,6 +68,20 @@ def test_softmax_of_nothing_to_choose_from_is_zero_with_zero_gradient():
     assert x.grad.eq(0).all()
 
 
+@pytest.mark.parametrize("hidden", [(), (0, 3), (slice(None), 0), (slice(None),)])
+def test_softmax_in_place_equals_softmax_which_leaves_its_scores(hidden):
+    x = torch.randn(LQ, LK, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    x[1] = -math.inf
+    if hidden:
+        x[hidden] = -math.inf
+    before = x.clone()
+    weights = softmax(x)
+    assert x.equal(before)
+    assert softmax(x, out=x) is x
+    assert x.equal(weights)
+    assert x[1].eq(0).all()
+
+
 def test_softmax_over_an_empty_dimension_is_empty():
     assert softmax(torch.zeros(3, 0)).shape == (3, 0)
 

@@ -26,6 +26,7 @@ from attnbook import (
     window_attention,
 )
 from attnbook import blocked as blocked_module
+from attnbook.cost import cost
 
 B, H, LQ, LK, DK, DV = 2, 3, 13, 17, 4, 6
 LEADINGS = [(), (B,), (B, H), (2, 1, 4, 3)]
@@ -120,6 +121,17 @@ def test_gradients_flow_through_the_weights_of_blocks_too():
             found.append(torch.autograd.grad(total, qkv, allow_unused=True))
         for mine, expected in zip(*found, strict=True):
             assert_close(mine, torch.zeros_like(mine) if expected is None else expected, **NEARLY)
+
+
+def test_blocks_compute_nothing_behind_the_last_key_that_is_shown():
+    qkv = draw(B, lq=LK)
+
+    def products(mask):
+        return cost(lambda: blocked_attention(*qkv, mask)).multiplications
+
+    shown = sum(8 * min(start + 8, LK) for start in (0, 8)) + LK  # rows 0-7, 8-15, 16
+    assert products(causal_mask(LK)) * LK**2 == products(None) * shown
+    assert products(torch.arange(LK) < 5) * LK == products(None) * 5
 
 
 @exact

@@ -70,7 +70,7 @@ def test_a_step_copies_no_earlier_row_but_when_the_room_is_used_up():
 
 def test_gradients_come_back_through_every_step():
     x = drawn(B, L, H * DK).requires_grad_()
-    layer, cache = GroupedQueryAttention(H * DK, H, 1).double(), KVCache()
+    layer, cache = GroupedQueryAttention(H * DK, H, H).double(), KVCache()
     expected = torch.autograd.grad(layer(x, mask=causal_mask(L))[0].square().sum(), x)[0]
     steps = [layer(x[:, t : t + 1], cache=cache)[0] for t in range(L)]
     found = torch.autograd.grad(torch.cat(steps, dim=1).square().sum(), x)[0]
