@@ -28,6 +28,7 @@ from tests.support.pages import (
     Opened,
     addresses,
     parsed,
+    wait_until,
     window,
 )
 from tools.chapters import chapters
@@ -276,7 +277,7 @@ def test_a_second_search_marks_nothing_of_the_first(browser: Browser) -> None:
     page.keyboard.press("Enter")
     page.locator("mark", has_text="key").first.wait_for()
     opened.settle()
-    page.wait_for_function("() => window.waiting === 0")
+    wait_until(page, "() => window.waiting === 0")
     assert "query" in page.locator("#search-results").inner_text()
     assert page.locator(".highlighted").count() == 0
     assert {mark.lower()[:3] for mark in page.locator("mark").all_inner_texts()} == {"key"}

@@ -231,7 +231,7 @@ def test_the_file_says_what_it_is(made: Path, pdf: Pdf) -> None:
     assert str(pdf.Root.Lang) == "en"
     assert pdf.Root.PageMode == "/UseOutlines"
     assert bool(pdf.Root.ViewerPreferences.DisplayDocTitle)
-    assert made.stat().st_size < 15e6
+    assert made.stat().st_size < 17e6
 
 
 def test_one_line_says_that_there_is_no_browser(monkeypatch: pytest.MonkeyPatch) -> None:

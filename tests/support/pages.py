@@ -124,6 +124,15 @@ class Opened:
         return errors
 
 
+def wait_until(page: Page, true: str) -> None:
+    """Wait for something in the page. (Playwright's own polling is a script that a policy refuses.)"""
+    for _ in range(PATIENCE // 20):
+        if page.evaluate(true):
+            return
+        page.wait_for_timeout(20)
+    raise AssertionError(f"never true on {page.url}: {true}")
+
+
 @cache
 def parsed(path: Path) -> BeautifulSoup:
     """A page as a tree."""

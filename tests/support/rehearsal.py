@@ -91,6 +91,8 @@ class OnGpu(Tensor):
             return format(args[0].held.detach(), args[1])
         if name == "__deepcopy__":
             return deep_copy(*args)
+        if name == "__reduce_ex__":  # a file of it is read back on the CPU, or moved
+            return args[0].held.__reduce_ex__(*args[1:])
         with torch._C.DisableTorchFunctionSubclass():
             return func(*args, **(kwargs or {}))
 

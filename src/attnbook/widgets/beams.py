@@ -89,7 +89,7 @@ def _candidates(
         found = []
         for place, begun in enumerate(beam):
             over = begun.word == END
-            written = source.new_tensor([begun.words])
+            written = torch.tensor([begun.words], device=source.device)
             chances = log_probabilities(model, written, z, source_mask, None)[0].topk(SHOWN)
             longer = zip(*(x.tolist() for x in chances), strict=True)
             for chance, word in [(0.0, END)] if over else longer:

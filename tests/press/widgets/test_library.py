@@ -162,7 +162,7 @@ def test_a_finger_drags(plane: Locator, page: Page) -> None:
         touches = {"type": kind, "touchPoints": [at] if far else []}
         finger.send("Input.dispatchTouchEvent", touches)
     assert facts(plane, 2)[0] > 1.5 * length
-    assert page.evaluate("scrollY") == scrolled
+    assert page.evaluate("scrollY") == pytest.approx(scrolled, abs=2)
     assert plane.locator(".card.picked b").inner_text() == "C"
 
 

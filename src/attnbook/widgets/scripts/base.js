@@ -128,7 +128,10 @@ globalThis.attnbook ??= (() => {
       const figure = make("div", { class: "figure", role: "group", "aria-label": this.words.name });
       figure.append(...this.build(), this.said, this.heard);
       root.append(figure, make("div", { class: "table" }, make("slot")));
-      const look = () => (this.dataset.theme = onDark(this.parentElement) ? "dark" : "light");
+      // Our pages say their theme. (To look there costs a jump its aim: what is asked for its style
+      // in a section that is not laid out yet no longer keeps the place when it grows.)
+      const look = () => (this.dataset.theme = document.documentElement.dataset.theme
+        ?? (onDark(this.parentElement) ? "dark" : "light"));
       const watch = new MutationObserver(look);
       for (const element of [document.documentElement, document.body]) {
         watch.observe(element, { attributes: true });
