@@ -125,7 +125,7 @@ class Opened:
 
 
 def wait_until(page: Page, true: str) -> None:
-    """Wait for something in the page. (Playwright would poll by a script, which a policy refuses.)"""
+    """Wait for something in the page. (Playwright polls by a script, which a policy refuses.)"""
     for _ in range(PATIENCE // 20):
         if page.evaluate(true):
             return

@@ -8,7 +8,8 @@ globalThis.attnbook ??= (() => {
       --quiet: #e2ded5; --ground: #f5f3ee; --accent: #3d4c9c; --failed: #b0203c;
       color-scheme: light; }
     :host([data-theme=dark]) { --ink: #dcdfe5; --soft: #a0a7b4; --line: #6f7785; --quiet: #333944;
-      --ground: #1d2128; --accent: #a9b6f7; --failed: #ff8b93; }
+      --ground: #1d2128; --accent: #a9b6f7; --failed: #ff8b93;
+      color-scheme: dark; }
     .figure { max-width: 45rem; box-sizing: border-box; padding: 0.9rem 1.1rem 1rem;
       border-radius: 0.6rem; background: var(--ground); }
     .controls { display: flex; flex-wrap: wrap; gap: 0.6rem 1.6rem; margin-bottom: 0.9rem; }
