@@ -17,16 +17,16 @@ HEAD = FOLDER + "book/03_single_head.html"
 PLACE = "drawn => drawn.style.transform.match(/-?[\\d.]+(?:e-\\d+)?/g).map(Number)"
 
 
-def data(figure: Locator) -> Any:
-    return json.loads(figure.get_attribute("data") or "")
+def opened(page: Page, address: str) -> tuple[Locator, Any, Locator]:
+    """The figure on its page, its data, and the sentence that it says."""
+    page.goto(address)
+    figure = page.locator("attn-training")
+    return figure, json.loads(figure.get_attribute("data") or ""), figure.locator(".said")
 
 
 @pytest.mark.usefixtures("book")
 def test_rows(page: Page) -> None:
-    page.goto(EMBEDDINGS)
-    figure = page.locator("attn-training")
-    numbers = data(figure)
-    said = figure.locator(".said")
+    figure, numbers, said = opened(page, EMBEDDINGS)
     counts = figure.locator(".kind .number")
     assert said.inner_text().startswith("Step 0: loss 3.00.")
     assert counts.first.inner_text() == "0 of 3"
@@ -49,10 +49,7 @@ def test_rows(page: Page) -> None:
 
 @pytest.mark.usefixtures("book")
 def test_a_kind_is_picked(page: Page) -> None:
-    page.goto(EMBEDDINGS)
-    figure = page.locator("attn-training")
-    numbers = data(figure)
-    said = figure.locator(".said")
+    figure, numbers, said = opened(page, EMBEDDINGS)
     named = "names => names.filter(n => n.style.opacity === '1').map(n => n.textContent)"
     figure.get_by_role("option", name="goods").hover()
     rows = numbers["kinds"][3]["rows"]
@@ -74,8 +71,7 @@ def test_a_kind_is_picked(page: Page) -> None:
 
 @pytest.mark.usefixtures("book")
 def test_it_plays_and_stops(page: Page) -> None:
-    page.goto(EMBEDDINGS)
-    figure = page.locator("attn-training")
+    figure, _, _ = opened(page, EMBEDDINGS)
     button, slider = figure.locator("button"), figure.locator("input[type=range]")
     shown = figure.locator("label output")
     expect(button).to_have_text("▶ play")
@@ -100,10 +96,7 @@ def test_it_plays_and_stops(page: Page) -> None:
 
 @pytest.mark.usefixtures("book")
 def test_map(page: Page) -> None:
-    page.goto(HEAD)
-    figure = page.locator("attn-training")
-    numbers = data(figure)
-    said = figure.locator(".said")
+    figure, numbers, said = opened(page, HEAD)
     cells = figure.locator(".cell")
     assert {float(text) for text in cells.all_inner_texts()} == {0.33}
     curve = figure.locator("svg.curve").bounding_box()
