@@ -60,11 +60,9 @@ def fused_attention(
 
 
 def _is_triangle(mask: Tensor | None, lq: int, lk: int) -> bool:
-    return (
-        mask is not None
-        and mask.shape == (lq, lk)
-        and mask.equal(causal_mask(lq).to(mask.device))  # not equal either if lq != lk
-    )
+    if mask is None or lq != lk or mask.shape != (lq, lk):
+        return False
+    return mask.equal(torch.ones_like(mask).tril_())
 
 
 def window_attention(
