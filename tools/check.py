@@ -1,7 +1,7 @@
 """Check all files without running the book: `make check`.
 
-Lint, format and types; the rules for pages; whether the lock fits its requirements; and what runs
-on GitHub, where check-jsonschema finds a misspelt key and zizmor what is unsafe.
+Lint, of scripts too, format and types; the rules for pages; whether the lock fits its requirements;
+and what runs on GitHub, where check-jsonschema finds a misspelt key and zizmor what is unsafe.
 """
 
 import os
@@ -18,6 +18,7 @@ SCHEMA = ["check-jsonschema", "--quiet", "--builtin-schema"]
 COMMANDS = [
     ["ruff", "check"],
     ["ruff", "format", "--check"],
+    ["oxlint", "--config=press/oxlint.json", "press/static", "src/attnbook/widgets/scripts"],
     ["python", "-m", "tools.rules"],
     ["python", "-m", "tools.lock", "--check"],
     ["zizmor", "--offline", "--quiet", "--no-progress", "--persona", "pedantic", ".github"],

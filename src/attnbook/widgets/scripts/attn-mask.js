@@ -36,7 +36,7 @@
         (position) => (this.mask = this.cut(masks[position].rows)));
       const polarity = this.options(words.polarity, [words.may, words.may_not], 0,
         (position) => (this.flipped = position === 1));
-      this.cells = labels.map((_, i) => labels.map((_, j) => make("td", {
+      this.cells = labels.map((query, i) => labels.map((key, j) => make("td", {
         role: "gridcell", tabindex: -1,
         onpointerdown: (event) => this.press(event, i, j),
         onpointerenter: (event) => event.pointerType === "mouse" && this.enter(event, i, j),
