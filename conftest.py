@@ -4,8 +4,8 @@ ATTNBOOK_DEVICE is cpu, the default, or cuda. On CUDA each notebook has one test
 last cell: that it did use the GPU. With ATTNBOOK_REHEARSAL=1 besides, the CPU plays the GPU. With
 --again each section of a notebook runs once more, in the kernel that has run them all.
 
-`make test` runs a worker for each core (pytest-xdist), each with one thread. A file's tests, and a
-notebook's cells, stay together.
+`make test` runs a worker for each core and one more (pytest-xdist), each with one thread. A file's
+tests, and a notebook's cells, stay together.
 """
 
 import functools
@@ -47,6 +47,11 @@ if os.name != "nt":  # two kernels that start at the same time may get the same 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Whether to run each section of a notebook again: `make nbval` does."""
     parser.addoption("--again", action="store_true", help="with --nbval: each section once more")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One worker more than there are cores, since some wait for a kernel or a browser."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -55,6 +55,11 @@ def on_the_device(request, monkeypatch):
         yield
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with notebooks and pages, which take longest: of what is short nobody waits long."""
+    items.sort(key=lambda item: item.path.suffix == ".py" and "press" not in item.path.parts)
+
+
 def pytest_terminal_summary(terminalreporter):
     """What the proof of the exercises counted."""
     if lines := list(proof.table(terminalreporter.stats.get("passed", ()))):

@@ -101,11 +101,17 @@ class Opened:
         self.page.locator("#search-results li").first.wait_for()
         self.settle()
 
-    def violations(self) -> list[tuple[str, str]]:
-        """What axe-core finds, without the drawn half of a formula, which it cannot judge."""
+    def violations(self, rules: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+        """What axe-core finds, by some rules or by all of them.
+
+        It leaves out the drawn half of a formula, which it cannot judge.
+        """
         self.page.evaluate(AXE.read_text("utf8"))
-        run = "axe.run({exclude: '.katex-html'}, {preload: false}).then(f => f.violations)"
-        found = self.page.evaluate(run)
+        options = {"preload": False, "resultTypes": ["violations"]}
+        if rules:
+            options["runOnly"] = rules
+        run = "options => axe.run({exclude: '.katex-html'}, options).then(f => f.violations)"
+        found = self.page.evaluate(run, options)
         return [(rule["id"], node["html"][:200]) for rule in found for node in rule["nodes"]]
 
     def outside(self) -> list[str]:
