@@ -73,6 +73,8 @@ validate: env
 bench: env
 	@$(BIN)/python -m benchmarks
 
+# Without the size of what is touched: Lighthouse finds what is not laid out yet reach into the next
+# section. tests/press/test_pages.py measures it where all is laid out.
 lighthouse: book
 	@npx --yes @lhci/cli@0.15.1 autorun --config=press/lighthouse.json
 

@@ -40,7 +40,12 @@ pytestmark = pytest.mark.usefixtures("book")
 BUDGET = {"html": 80, "css": 30, "js": 30, "woff2": 150, "pictures": 150}
 SEARCH_BUDGET = 20  # for each page of the book
 
-RULES_OF_COLOUR = ("color-contrast", "link-in-text-block")  # axe's, which the dark may break alone
+# What axe looks for on each screen: all that it does by itself, and what only this screen may break
+RULES = {
+    "light": (),
+    "dark": ("color-contrast", "link-in-text-block"),
+    "phone": ("target-size",),
+}
 
 # Each gives a list of what is wrong.
 ON_EVERY_SCREEN = {
@@ -109,9 +114,9 @@ def test_a_page(screens: dict[str, BrowserContext], server: str, screen: str, ad
     assert {wrong: where for wrong, where in found.items() if where} == {}
     assert not opened.wide()
     assert_weight(opened)
+    assert opened.violations(RULES[screen]) == []
     if screen != "phone":
         assert opened.page.evaluate("document.documentElement.dataset.theme") == screen
-        assert opened.violations(() if screen == "light" else RULES_OF_COLOUR) == []
     if screen == "light":
         use(opened)
     assert opened.close() == []
