@@ -4,6 +4,7 @@ import html
 import json
 import re
 
+import nbformat
 import pytest
 import torch
 from playwright.sync_api import Page
@@ -60,3 +61,14 @@ def test_follows_the_theme(page: Page) -> None:
         page.locator(f"attn-softmax[data-theme={theme}]").first.wait_for(state="attached")
         found.add(figure.locator(".figure").evaluate("e => getComputedStyle(e).backgroundColor"))
     assert len(found) == 2
+
+
+@pytest.mark.parametrize(("ink", "theme"), [("black", "light"), ("white", "dark")])
+def test_its_theme_is_the_texts_where_no_ground_is_painted(
+    page: Page, ink: str, theme: str
+) -> None:
+    chapter = nbformat.read(ROOT / "book" / "01_library.ipynb", as_version=4)
+    (cell,) = [cell for cell in chapter.cells if cell.id == "explore-temperature"]
+    (output,) = [output.data["text/html"] for output in cell.outputs if "data" in output]
+    page.set_content(f"<body style='color: {ink}'><div>{output}</div></body>")
+    page.locator(f"attn-softmax[data-theme={theme}]").wait_for(state="attached")

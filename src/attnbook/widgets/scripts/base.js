@@ -1,5 +1,5 @@
-// What every interactive figure is made of. It comes before the script of a figure, once on a page
-// and with each output of a notebook, so it may arrive many times: the first one stays.
+// What every interactive figure is made of: once on a page, and with each output of a notebook,
+// where the first one stays.
 "use strict";
 globalThis.attnbook ??= (() => {
   const STYLE = `
@@ -106,14 +106,19 @@ globalThis.attnbook ??= (() => {
     return true;
   }
 
-  /** Whether what lies behind an element is dark. @param {Element} element */
+  /** Whether a colour is dark; undefined if it is seen through. @param {string} colour */
+  function isDark(colour) {
+    const [red, green, blue, alpha = 1] = (colour.match(/[\d.]+/g) ?? []).map(Number);
+    return alpha > 0.5 ? 0.3 * red + 0.59 * green + 0.11 * blue < 128 : undefined;
+  }
+
+  /** Whether it is dark behind an element; where nothing is painted (VS Code), its text tells. */
   function onDark(element) {
     for (let at = element; at; at = at.parentElement ?? at.getRootNode().host) {
-      const [red, green, blue, alpha = 1] = (getComputedStyle(at).backgroundColor
-        .match(/[\d.]+/g) ?? []).map(Number);
-      if (alpha > 0.5) return 0.3 * red + 0.59 * green + 0.11 * blue < 128;
+      const found = isDark(getComputedStyle(at).backgroundColor);
+      if (found !== undefined) return found;
     }
-    return false;
+    return !isDark(getComputedStyle(element).color);
   }
 
   /** An element whose numbers stand in its attribute `data`, and whose children are the table. */
@@ -129,8 +134,8 @@ globalThis.attnbook ??= (() => {
       const figure = make("div", { class: "figure", role: "group", "aria-label": this.words.name });
       figure.append(...this.build(), this.said, this.heard);
       root.append(figure, make("div", { class: "table" }, make("slot")));
-      // Our pages say their theme. (To look there costs a jump its aim: what is asked for its style
-      // in a section that is not laid out yet no longer keeps the place when it grows.)
+      // Our pages say their theme. (A section that is asked for a style before it is laid out makes
+      // a jump miss.)
       const look = () => (this.dataset.theme = document.documentElement.dataset.theme
         ?? (onDark(this.parentElement) ? "dark" : "light"));
       const watch = new MutationObserver(look);
