@@ -24,3 +24,10 @@ def test_the_sizes_of_models_are_those_of_their_configurations(model, config):
     width = config.hidden_size // config.num_attention_heads
     theirs = (config.num_hidden_layers, config.num_attention_heads, n_keys, width)
     assert sizes[model] == theirs
+
+
+def test_mistral_lets_go_of_all_but_its_window_and_falcon_ends_where_the_caption_says():
+    assert MistralConfig().sliding_window == 4096
+    assert FalconConfig().max_position_embeddings == 2048
+    assert GPT2Config().n_positions == 1024
+    assert "Falcon at 2,048" in chapter.source("caption-weight-picture")

@@ -25,7 +25,16 @@ def kept_in_two_parts(length: int, window: int, n_sinks: int) -> list[int]:
 
 
 def kept_cases(generator: Generator) -> list[Case]:
-    asked = ((10, 4, 2), (9, 3, 0), (12, 1, 3), (7, 5, 4), (3, 5, 2), (1, 2, 1), (20, 6, 5))
+    asked = (
+        (10, 4, 2),
+        (9, 3, 0),
+        (12, 1, 3),
+        (7, 5, 4),
+        (3, 5, 2),
+        (1, 2, 1),
+        (20, 6, 5),
+        (2, 4, 3),
+    )
     return [Case((n, w, s), {"L": n}, f"{n} words, window {w}, {s} sinks") for n, w, s in asked]
 
 
@@ -56,6 +65,11 @@ def kept(length, window, n_sinks):
         Mistake(
             lambda n, w, s: [*range(s), *range(max(n - w, 0), n)],
             "In a short text the sinks lie inside the window, and some words stand there twice.",
+        ),
+        Mistake(
+            lambda n, w, s: [*range(s), *range(max(s, n - w), n)],
+            "Right unless the text is shorter than `n_sinks`. Then all of its words are first "
+            "words, and the last of them is number length − 1.",
         ),
         Mistake(
             lambda n, w, s: kept(n, w - s, s) if w > s else kept(n, 0, s),
@@ -278,8 +292,9 @@ def cache_bytes(n_layers, d_model, n_heads, n_kv_heads, length, n_bytes):
         ),
         Mistake(
             lambda n, d, h, g, length, size: 2 * n * length * size * (d // h) * (h // g),
-            "You multiplied by n_heads / n_kv_heads, the number of query heads that share a key "
-            "head. What is kept are the key heads: `n_kv_heads`.",
+            "A word's keys have d_model / n_kv_heads numbers in yours (the width of a head times "
+            "n_heads / n_kv_heads is the same). What is kept are `n_kv_heads` heads, each "
+            "d_model / n_heads wide.",
         ),
         Mistake(
             weighed(lambda d, h, g: h * (d // h) + g * (d // h), lambda n, m, b: n * m * b),
@@ -421,6 +436,11 @@ def my_alibi(n_heads, lq, lk):
             minded(begin=lambda lq, lk: 0),
             "Your first query stands at position 0. The queries are the newest words: behind a "
             "cache of lk − lq words the first of them stands at lk − lq.",
+        ),
+        Mistake(
+            minded(begin=lambda lq, lk: lq - lk),
+            "The shift has the wrong sign: your first query stands *before* the text. Behind a "
+            "cache of lk − lq words it stands at lk − lq.",
         ),
         Mistake(
             minded(begin=lambda lq, lk: lk - lq + 1),
@@ -678,7 +698,7 @@ def fate(thing):
     ),
     insight="A cache works because of the causal mask and of places counted from the front. A "
     "model without a mask, such as an encoder, has none.",
-    comes_back="11.repair makes the step, in four lines.",
+    comes_back="11.repair makes the step, with the keys and values that are kept.",
     code=False,
 )
 
@@ -950,7 +970,7 @@ def step_cases(generator: Generator) -> list[Case]:
 
 
 def step(
-    first: Callable[[int, int], int] = lambda old, new: old,
+    first: Callable[[int, int], int | Tensor] = lambda old, new: old,
     join_keys: Callable[[Tensor, Tensor], tuple[Tensor, ...]] = lambda old, new: (old, new),
     join_values: Callable[[Tensor, Tensor], tuple[Tensor, ...]] = lambda old, new: (old, new),
     diagonal: Callable[[int, int], int] = lambda old, new: old,
@@ -1058,6 +1078,11 @@ def next_output(x, keys, values, w_q, w_k, w_v):
             step(diagonal=at_top_left),
             "The triangle starts in the top left corner: the first new word sees only the first of "
             "all words. It may see all old ones and itself: `tril(old)`.",
+        ),
+        Mistake(
+            step(first=torch.arange, apart=0),
+            "`torch.arange(old, new)` was meant to have `new` positions. Its second number is "
+            "where it ends: `old + new`.",
         ),
         Mistake(
             step(first=lambda old, new: old + 1),
@@ -1337,7 +1362,7 @@ def for_pairs(weight, n_heads):
     ),
     insight="A dot product does not ask in which order its terms come, as long as queries and keys "
     "agree. So the values, and W_O, stay as they are.",
-    comes_back="Section 11.11 loads such a layer's weights into ours.",
+    comes_back="At the end of section 11.7 stands what comes of it with a real layer of Llama.",
     others=(for_pairs_by_numbers,),
 )
 
