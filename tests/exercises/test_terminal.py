@@ -411,7 +411,14 @@ def test_words_typed_while_watching(word, says, watching, capsys):
 def test_watch_from_the_first_save_to_ctrl_c(tmp_path):
     command = [sys.executable, "-m", "attnbook", "watch", NAME]
     with (tmp_path / "said").open("w") as said:
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=said, stderr=said)
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=said,
+            stderr=said,
+            # what runs in the background of a shell ignores Ctrl-C, and so would this
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
 
     def wait_for(words: str) -> None:
         for _ in range(3000):

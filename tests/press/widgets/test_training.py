@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 import torch
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from attnbook.widgets import element, watch_rows, watch_weights
-from tests.support.pages import FOLDER
+from tests.support.pages import DESK, FOLDER, window
 
 EMBEDDINGS = FOLDER + "book/02_embeddings.html"
 HEAD = FOLDER + "book/03_single_head.html"
+TURN = 380  # milliseconds from step to step
 PLACE = "drawn => drawn.style.transform.match(/-?[\\d.]+(?:e-\\d+)?/g).map(Number)"
 
 
@@ -70,28 +71,36 @@ def test_a_kind_is_picked(page: Page) -> None:
 
 
 @pytest.mark.usefixtures("book")
-def test_it_plays_and_stops(page: Page) -> None:
-    figure, _, _ = opened(page, EMBEDDINGS)
-    button, slider = figure.locator("button"), figure.locator("input[type=range]")
-    shown = figure.locator("label output")
-    expect(button).to_have_text("▶ play")
-    button.click()
-    expect(button).to_have_text("■ stop")
-    expect(shown).to_have_text("2")
-    slider.press("ArrowRight")  # whoever moves it, has it
-    expect(button).to_have_text("▶ play")
-    before = shown.inner_text()
-    page.wait_for_timeout(800)
-    assert shown.inner_text() == before
-    slider.press("End")
-    button.click()  # from the beginning
-    expect(shown).to_have_text("1")
-    slider.fill("18")
-    expect(button).to_have_text("▶ play")  # at the end it stops
-    expect(shown).to_have_text("100")
-    page.emulate_media(reduced_motion="reduce")
-    assert not button.is_visible()
-    page.emulate_media(reduced_motion="no-preference")
+def test_it_plays_and_stops(browser: Browser) -> None:
+    with window(browser, viewport=DESK) as context:
+        context.clock.install(time=0)
+        page = context.new_page()
+        figure, _, _ = opened(page, EMBEDDINGS)
+        context.clock.pause_at(3_600_000)  # from now on it is this test that lets time pass
+        button, slider = figure.locator("button"), figure.locator("input[type=range]")
+        shown = figure.locator("label output")
+        expect(button).to_have_text("▶ play")
+        button.click()
+        expect(button).to_have_text("■ stop")
+        for steps in ("1", "2", "3"):
+            expect(shown).to_have_text(steps)
+            context.clock.run_for(TURN)
+        slider.press("ArrowRight")  # whoever moves it, has it
+        expect(button).to_have_text("▶ play")
+        before = shown.inner_text()
+        context.clock.run_for(3 * TURN)
+        assert shown.inner_text() == before
+        slider.press("End")
+        button.click()  # from the beginning
+        expect(shown).to_have_text("0")
+        context.clock.run_for(TURN)
+        expect(shown).to_have_text("1")
+        slider.fill("18")
+        context.clock.run_for(3 * TURN)
+        expect(button).to_have_text("▶ play")  # at the end it stops
+        expect(shown).to_have_text("100")
+        page.emulate_media(reduced_motion="reduce")
+        assert not button.is_visible()
 
 
 @pytest.mark.usefixtures("book")
