@@ -547,6 +547,14 @@ def shared_by(share: Pair) -> Callable[..., Tensor]:
     return wrong
 
 
+def cut_off(low: float, high: float) -> Callable[..., Tensor]:
+    def share(lse_a: Tensor, lse_b: Tensor) -> Tensor:
+        a, b = lse_a.clamp(low, high).exp(), lse_b.clamp(low, high).exp()
+        return a / (a + b)
+
+    return shared_by(share)
+
+
 def between(answer: Tensor, case: Case) -> bool:
     a, _, b, _ = case.arguments
     low, high = torch.minimum(a, b), torch.maximum(a, b)
@@ -616,6 +624,18 @@ def my_merge(output_a, lse_a, output_b, lse_b):
             ),
             "Right as long as the scores are small. The sum of both is taken without a maximum: "
             "e^1000 is infinite, and so is its logarithm. `torch.logaddexp` does this safely.",
+        ),
+        Mistake(
+            cut_off(-math.inf, 80.0),
+            "You cut the logarithms off where e^lse would overflow. Then a chunk at 1000 and one "
+            "at 1002 count alike. Subtract the larger of the two instead: only their *difference* "
+            "matters.",
+        ),
+        Mistake(
+            cut_off(-80.0, 80.0),
+            "You cut the logarithms off at both ends. Then chunks at 1000 and at 1002 count alike, "
+            "and so do those at −900 and −902. Subtract the larger of the two instead: only their "
+            "*difference* matters.",
         ),
         Mistake(
             lambda output_a, lse_a, output_b, lse_b: (
@@ -1256,6 +1276,21 @@ def new_too(query: Tensor, key: Tensor, value: Tensor, chunk: int) -> Tensor:
     return output / total
 
 
+def new_alone(query: Tensor, key: Tensor, value: Tensor, chunk: int) -> Tensor:
+    """The factor is put on the new sums instead."""
+    largest = torch.full_like(query[..., :1], -math.inf)
+    total: Any = 0
+    output: Any = 0
+    for keys, values in zip(key.split(chunk, dim=-2), value.split(chunk, dim=-2), strict=True):
+        scores = root_of(query.size(-1), query, keys)
+        new = torch.maximum(largest, scores.amax(-1, keepdim=True))
+        old, powers = (largest - new).exp(), (scores - new).exp()
+        total = total + powers.sum(-1, keepdim=True) * old
+        output = output + powers @ values * old
+        largest = new
+    return output / total
+
+
 def as_it_was(largest: Tensor, new: Tensor) -> Tensor:
     return torch.ones_like(new)
 
@@ -1312,7 +1347,8 @@ def my_chunked(query, key, value, chunk):
         Mistake(
             piecewise(total_old=as_it_was, output_old=as_it_was),
             "No key is forgotten now. But what was added up before is measured in e^(−largest) of "
-            "that time: when `new` is larger, both sums have to shrink by e^(largest − new).",
+            "that time: when `new` is larger, both sums have to shrink by e^(largest − new). If "
+            "you have that factor: is `largest` still the old one where you take it?",
         ),
         Mistake(
             piecewise(full_chunks),
@@ -1428,6 +1464,12 @@ def my_chunked(query, key, value, chunk):
             ),
             "The factor is e^new, which the old sums should be divided by; and they have been "
             "divided by e^largest already. Both come in: e^(largest − new).",
+        ),
+        Mistake(
+            new_alone,
+            "The factor is put on what this chunk adds. Its powers are measured by `new` already: "
+            "it is the sums from before that have to shrink. (In the first chunk `largest` is −∞, "
+            "the factor 0, and 0/0 is nan.)",
         ),
         Mistake(
             new_too,
