@@ -77,7 +77,7 @@ def window_attention(
     """Attention under `sliding_window_mask(L, window)` that computes the band and nothing else.
 
     A piece of queries meets the keys from `window` places before it to `window` places behind it,
-    so time and memory grow with L · window.
+    so time grows with L · window, and so does what is kept for a gradient.
 
     Shapes:  as in `scaled_dot_product_attention`, Lq = Lk = L; mask and bias come on top
     Returns: output (..., L, Dv), None
