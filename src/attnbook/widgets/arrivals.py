@@ -29,7 +29,7 @@ def gather_online(
     Shapes:  scores (Lk,), values (Lk, Dv), labels Lk; sizes: the keys of a block to choose from
     Raises:  ValueError if the lengths do not fit
     """
-    row = [round(score, 4) for score in one_row(scores, labels)]  # of a small one fewer are sure
+    row = one_row(scores, labels)
     if len(values) != len(labels):
         raise ValueError(f"values has {len(values)} rows: {len(labels)} labels need as many")
     data = {

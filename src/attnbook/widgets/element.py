@@ -19,13 +19,17 @@ Numbers = Tensor | np.ndarray | Sequence[float]
 
 
 def one_row(scores: Numbers, labels: Sequence[str]) -> list[float]:
-    """The scores, one for each label, with as many digits as every machine agrees on."""
+    """The scores, one for each label, with as many digits as every machine agrees on.
+
+    Five, and none beyond the fourth behind the point: of a small score fewer are sure, since it is
+    a sum of larger terms.
+    """
     row = scores.detach().cpu().numpy() if isinstance(scores, Tensor) else np.asarray(scores)
     if row.shape != (len(labels),):
         raise ValueError(
             f"scores has shape {row.shape}: {len(labels)} labels need ({len(labels)},)"
         )
-    return [float(f"{score:.5g}") for score in row]
+    return [round(float(f"{score:.5g}"), 4) for score in row]
 
 
 def show_element(
