@@ -25,11 +25,14 @@ def one_row(scores: Numbers, labels: Sequence[str]) -> list[float]:
     a sum of larger terms.
     """
     row = scores.detach().cpu().numpy() if isinstance(scores, Tensor) else np.asarray(scores)
-    if row.shape != (len(labels),):
-        raise ValueError(
-            f"scores has shape {row.shape}: {len(labels)} labels need ({len(labels)},)"
-        )
+    check_shape("scores", row, (len(labels),))
     return [round(float(f"{score:.5g}"), 4) for score in row]
+
+
+def check_shape(name: str, array: Tensor | np.ndarray, shape: tuple[int, ...]) -> None:
+    """Refuse numbers that do not fit the labels they are shown with."""
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {tuple(array.shape)}: it must be {shape}")
 
 
 def show_element(

@@ -7,7 +7,7 @@ from torch import from_numpy
 
 from attnbook.attention import softmax
 from attnbook.colours import ROLES
-from attnbook.widgets.element import show_element
+from attnbook.widgets.element import check_shape, show_element
 
 __all__ = ["ask_library", "drag_keys"]
 
@@ -26,10 +26,10 @@ def ask_library(
              values (Lk, Dv); titles Lk, topics Dk, contents Dv
     Raises:  ValueError if a shape does not fit
     """
-    _fits("keys", keys, (len(titles), len(topics)))
-    _fits("values", values, (len(titles), len(contents)))
+    check_shape("keys", keys, (len(titles), len(topics)))
+    check_shape("values", values, (len(titles), len(contents)))
     for name, wish in wishes.items():
-        _fits(name, wish, (len(topics),))
+        check_shape(name, wish, (len(topics),))
     offered = {*np.arange(0, 4.5, 0.5).tolist(), *(x for w in wishes.values() for x in w.tolist())}
     data = {
         "topics": list(topics),
@@ -70,8 +70,8 @@ def drag_keys(query: np.ndarray, keys: np.ndarray, names: Sequence[str], reach: 
     Shapes:  query (2,), keys (Lk, 2), names Lk; reach: the largest length
     Raises:  ValueError if a shape does not fit, or a vector is longer than `reach`
     """
-    _fits("query", query, (2,))
-    _fits("keys", keys, (len(names), 2))
+    check_shape("query", query, (2,))
+    check_shape("keys", keys, (len(names), 2))
     longest = max(np.linalg.norm(vector) for vector in (query, *keys))
     if longest > reach:
         raise ValueError(f"a vector has length {longest:.3g}: the figure reaches to {reach}")
@@ -105,8 +105,3 @@ def drag_keys(query: np.ndarray, keys: np.ndarray, names: Sequence[str], reach: 
     rows = [[name, *(f"{x:.2f}" for x in row)] for name, row in zip(names, columns, strict=True)]
     head = ["key", "length", "cosine", "dot product", "weight", "weight by cosine"]
     show_element("attn-plane", data, head, rows)
-
-
-def _fits(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
-    if array.shape != shape:
-        raise ValueError(f"{name} has shape {array.shape}: it must be {shape}")

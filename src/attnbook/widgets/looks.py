@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor
 
 from attnbook.colours import ROLES
-from attnbook.widgets.element import show_element
+from attnbook.widgets.element import check_shape, show_element
 
 __all__ = ["follow_looks"]
 
@@ -31,9 +31,7 @@ def follow_looks(
     """
     says, cut = says or {}, cut or {}
     for name, weights in maps.items():
-        if weights.shape != (len(queries), len(keys)):
-            shape = tuple(weights.shape)
-            raise ValueError(f"{name} has shape {shape}: it must be {len(queries), len(keys)}")
+        check_shape(name, weights, (len(queries), len(keys)))
     for name, outcomes in cut.items():
         if len(outcomes) != len(queries):
             raise ValueError(f"cut[{name!r}] has {len(outcomes)} outcomes, not {len(queries)}")

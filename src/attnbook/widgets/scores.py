@@ -7,7 +7,7 @@ import numpy as np
 from torch import Tensor
 
 from attnbook.colours import ROLES
-from attnbook.widgets.element import Numbers, one_row, show_element
+from attnbook.widgets.element import Numbers, check_shape, one_row, show_element
 
 __all__ = ["explore_scaling", "explore_temperature", "paint_mask"]
 
@@ -61,9 +61,7 @@ def paint_mask(scores: Tensor, words: Sequence[str], masks: Mapping[str, Tensor]
     """
     length = len(words)
     for name, square in {"scores": scores, **masks}.items():
-        if square.shape != (length, length):
-            shape = tuple(square.shape)
-            raise ValueError(f"{name} has shape {shape}: it must be {(length, length)}")
+        check_shape(name, square, (length, length))
     data = {
         "labels": list(words),
         "scores": [one_row(row, words) for row in scores],

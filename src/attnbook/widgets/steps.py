@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attnbook.attention import scaled_dot_product_attention
 from attnbook.colours import ROLES
-from attnbook.widgets.element import show_element
+from attnbook.widgets.element import check_shape, show_element
 
 __all__ = ["follow_steps"]
 
@@ -66,9 +66,7 @@ def follow_steps(
     i, _ = start
     rows = []
     for name, (words, x) in sentences.items():
-        if x.shape != (len(words), w_q.size(0)):
-            need = (len(words), w_q.size(0))
-            raise ValueError(f"{name}: x has shape {tuple(x.shape)}, it must be {need}")
+        check_shape(f"x of {name}", x, (len(words), w_q.size(0)))
         query, key = x @ w_q, x @ w_k
         _, weights = scaled_dot_product_attention(query, key, x @ w_v)
         scores = (query @ key.T)[i]

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from attnbook.colours import ROLES
-from attnbook.widgets.element import show_element
+from attnbook.widgets.element import check_shape, show_element
 
 __all__ = ["watch_rows", "watch_weights"]
 
@@ -88,8 +88,7 @@ def watch_weights(
 
 def _check(losses: Sequence[float], kept: Mapping[int, Tensor], shape: tuple[int, int]) -> None:
     for step, one in kept.items():
-        if one.shape != shape:
-            raise ValueError(f"step {step} has shape {tuple(one.shape)}: it must be {shape}")
+        check_shape(f"step {step}", one, shape)
         if not 0 <= step < len(losses):
             raise ValueError(f"step {step} has no loss: there are {len(losses)}, from step 0 on")
 
