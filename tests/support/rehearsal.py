@@ -23,7 +23,7 @@ from torch.utils._pytree import tree_map
 
 aten = torch.ops.aten
 GPU = torch.device("cuda", 0)
-tensor_to = Tensor.to
+tensor_to, storage_of = Tensor.to, Tensor.untyped_storage
 made = 0  # tensors that came to be on the device
 
 # CUDA has no kernel for these that adds up in a fixed order, and PyTorch raises when asked for one.
@@ -289,8 +289,10 @@ def start() -> None:
     Tensor.to = to
     Tensor.cuda = lambda x, *_, **__: move(x, "cuda")
     Tensor.cpu = lambda x, *_, **__: move(x, "cpu")
+    Tensor.untyped_storage = lambda x: storage_of(plain(x))  # a view shares it with its tensor
     torch.__future__.set_overwrite_module_params_on_conversion(True)  # new weights, not new data
     torch.backends.cudnn.is_acceptable = lambda *_: False
     torch.cuda.is_available = lambda: True
+    torch.cuda.synchronize = lambda *_: None
     torch.cuda.memory_stats = lambda *_: {"allocation.all.allocated": made}
     torch.cuda.get_device_name = lambda *_: "rehearsal"
