@@ -10,8 +10,8 @@ from tests.support.pages import DESK, window
 
 @pytest.fixture(scope="module")
 def page(browser: Browser) -> Iterator[Page]:
-    """Open a page that is shown to its end, so that nothing moves away from the pointer."""
-    opened = window(browser, viewport=DESK, has_touch=True)
+    """Open a page that is shown to its end and at rest: nothing moves away from the pointer."""
+    opened = window(browser, viewport=DESK, has_touch=True, reduced_motion="reduce")
     page = opened.new_page()
     page.add_init_script(
         "addEventListener('DOMContentLoaded', () => { const sheet = new CSSStyleSheet();"

@@ -69,7 +69,6 @@ def test_online(page: Page) -> None:
     place = "column => column.style.getPropertyValue('--place')"
     dessert = figure.locator(".column", has_text="dessert")
     assert dessert.evaluate(place) == "0"
-    page.wait_for_timeout(400)  # until it stands there
     box = keys.filter(has_text="dessert").bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 20, box["y"] + 10)
