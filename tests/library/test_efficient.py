@@ -233,6 +233,14 @@ def test_a_mask_of_one_row_is_not_taken_for_a_triangle():
     assert_close(fused_attention(*qkv, everything)[0], fused_attention(*qkv)[0], **NEARLY)
 
 
+@pytest.mark.parametrize("biased", [False, True])
+def test_a_triangle_that_is_not_square_is_a_mask_like_others(biased):
+    qkv, mask = draw(B), torch.ones(LQ, LK, dtype=torch.bool).tril()
+    bias = some_bias(LQ, LK) if biased else None
+    expected = scaled_dot_product_attention(*qkv, mask, bias)[0]
+    assert_close(fused_attention(*qkv, mask, bias)[0], expected, **NEARLY)
+
+
 # --- the window ------------------------------------------------------------------------------
 
 
