@@ -1259,36 +1259,23 @@ def piecewise(
     return wrong
 
 
-def new_too(query: Tensor, key: Tensor, value: Tensor, chunk: int) -> Tensor:
-    """The factor is put on the new sums as well."""
-    largest = torch.full_like(query[..., :1], -math.inf)
-    total: Any = 0
-    output: Any = 0
-    for keys, values in zip(key.split(chunk, dim=-2), value.split(chunk, dim=-2), strict=True):
-        scores = root_of(query.size(-1), query, keys)
-        new = torch.maximum(largest, scores.amax(-1, keepdim=True))
-        old, powers = (largest - new).exp(), (scores - new).exp()
-        total, output = (
-            (total + powers.sum(-1, keepdim=True)) * old,
-            (output + powers @ values) * old,
-        )
-        largest = new
-    return output / total
+def grown_by(add: Callable[[Any, Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
+    """Both sums become add(sum so far, what this chunk brings, factor)."""
 
+    def wrong(query: Tensor, key: Tensor, value: Tensor, chunk: int) -> Tensor:
+        largest = torch.full_like(query[..., :1], -math.inf)
+        total: Any = 0
+        output: Any = 0
+        for keys, values in zip(key.split(chunk, dim=-2), value.split(chunk, dim=-2), strict=True):
+            scores = root_of(query.size(-1), query, keys)
+            new = torch.maximum(largest, scores.amax(-1, keepdim=True))
+            old, powers = (largest - new).exp(), (scores - new).exp()
+            total = add(total, powers.sum(-1, keepdim=True), old)
+            output = add(output, powers @ values, old)
+            largest = new
+        return output / total
 
-def new_alone(query: Tensor, key: Tensor, value: Tensor, chunk: int) -> Tensor:
-    """The factor is put on the new sums instead."""
-    largest = torch.full_like(query[..., :1], -math.inf)
-    total: Any = 0
-    output: Any = 0
-    for keys, values in zip(key.split(chunk, dim=-2), value.split(chunk, dim=-2), strict=True):
-        scores = root_of(query.size(-1), query, keys)
-        new = torch.maximum(largest, scores.amax(-1, keepdim=True))
-        old, powers = (largest - new).exp(), (scores - new).exp()
-        total = total + powers.sum(-1, keepdim=True) * old
-        output = output + powers @ values * old
-        largest = new
-    return output / total
+    return wrong
 
 
 def as_it_was(largest: Tensor, new: Tensor) -> Tensor:
@@ -1466,13 +1453,13 @@ def my_chunked(query, key, value, chunk):
             "divided by e^largest already. Both come in: e^(largest − new).",
         ),
         Mistake(
-            new_alone,
+            grown_by(lambda total, here, old: total + here * old),
             "The factor is put on what this chunk adds. Its powers are measured by `new` already: "
             "it is the sums from before that have to shrink. (In the first chunk `largest` is −∞, "
             "the factor 0, and 0/0 is nan.)",
         ),
         Mistake(
-            new_too,
+            grown_by(lambda total, here, old: (total + here) * old),
             "The factor is put on the sum of old and new. Only what was there before has to "
             "shrink; the first chunk shrinks to nothing here, and 0/0 is nan.",
         ),
