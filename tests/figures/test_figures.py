@@ -234,10 +234,10 @@ def test_a_curve_ends_where_it_meets_the_floor_and_has_its_name_there(drawn):
     found, slow = (line.get_ydata() for line in axes.lines)
     assert np.isfinite(found).sum() == 10  # 2e-9 is the last above a billionth
     assert list(slow) == pytest.approx(DECAY["slow"].tolist())
-    ends = {text.get_text().strip(): text.xy for text in axes.texts}
+    ends = {text.get_text().strip(): text.get_position() for text in axes.texts}
     assert ends == {"fast": (9, found[9]), "slow": (19, slow[19])}
     figures.plot_reach({"a": [1, 0.5], "b": [1, 0.49], "c": [1, 0.48]}, "x", "y")
-    heights = [text.xy[1] for text in drawn[1].axes[0].texts]  # names that do not touch
+    heights = [text.get_position()[1] for text in drawn[1].axes[0].texts]  # names that do not touch
     assert heights == pytest.approx([0.5, 0.5 / 4, 0.5 / 16])
 
 
