@@ -90,9 +90,3 @@ def test_every_chinese_character_of_the_book_can_be_drawn(style):
     has = TTFont(FONTS / f"NotoSansCJKsc-{style}.otf").getBestCmap()
     assert set("苹果很甜") <= wanted
     assert not sorted(c for c in wanted if ord(c) not in has)
-
-
-@pytest.mark.filterwarnings("default")
-def test_a_character_without_a_glyph_would_be_noticed(texts):
-    with pytest.warns(UserWarning, match="missing from font"):
-        figures.plot_weights(torch.eye(1), ["\U00012000"])

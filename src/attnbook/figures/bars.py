@@ -1,7 +1,6 @@
 """Bars of scores and weights: one per key, row 0 on top, or one key upon the other."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from matplotlib.axes import Axes
 from torch import Tensor
@@ -14,6 +13,7 @@ from attnbook.figures.canvas import (
     readable_on,
     side_by_side,
     text_colour,
+    write,
 )
 from attnbook.figures.maps import WEIGHTS, signed
 
@@ -36,12 +36,10 @@ def plot_softmax_row(scores: Tensor, weights: Tensor, labels: Sequence[str]) -> 
     with canvas(6.2, 0.34 * len(labels) + 0.75) as figure:
         bars = (("scores", s, None), ("weights = softmax(scores)", w, "weights"))
         for axes, (name, x, role) in zip(side_by_side(figure, 2), bars, strict=True):
-            draw_bars(axes, x.tolist(), role, [signed(v, ".2f") for v in x.tolist()])
+            _draw_panel(axes, x, labels, role, ".2f")
             axes.set_title(name, color=text_colour(role))
             axes.axvline(0, color=SOFT, linewidth=0.8)
-            axes.set_xticks([])
             axes.margins(x=0.22)
-            _label_rows(axes, labels)
 
 
 def plot_softmax_steps(scores: Tensor, labels: Sequence[str]) -> None:
@@ -59,12 +57,10 @@ def plot_softmax_steps(scores: Tensor, labels: Sequence[str]) -> None:
             ("e to the score", powers, None, ".1f"),
             ("share", shares, "weights", ".3f"),
         )
-        for axes, (name, x, role, digits) in zip(side_by_side(figure, 3), bars, strict=True):
-            draw_bars(axes, x.tolist(), role, [f"{v:{digits}}" for v in x.tolist()])
+        for axes, (name, x, role, form) in zip(side_by_side(figure, 3), bars, strict=True):
+            _draw_panel(axes, x, labels, role, form)
             axes.set_title(name, color=text_colour(role), fontsize=9.5)
-            axes.set_xticks([])
             axes.margins(x=0.32)
-            _label_rows(axes, labels)
 
 
 def plot_online_softmax(scores: Tensor, labels: Sequence[str]) -> None:
@@ -80,16 +76,12 @@ def plot_online_softmax(scores: Tensor, labels: Sequence[str]) -> None:
     with canvas(6.9, 0.2 * len(labels) + 0.8) as figure:
         for seen, axes in enumerate(side_by_side(figure, len(labels)), start=1):
             largest = s[:seen].max()
-            powers = (s[:seen] - largest).exp().tolist()
-            draw_bars(axes, powers, None, [f"{power:.2f}" for power in powers])
-            is_new = bool(s[seen - 1] == largest)
-            axes.set_title(
-                f"largest\n{largest:.2f}", fontsize=8.5, weight="bold" if is_new else None
-            )
-            axes.set_xlabel(f"sum\n{sum(powers):.2f}", fontsize=8.5)
-            axes.set_xticks([])
+            powers = (s[:seen] - largest).exp()
+            _draw_panel(axes, powers, labels, None, ".2f")
+            weight = "bold" if s[seen - 1] == largest else None
+            axes.set_title(f"largest\n{largest:.2f}", fontsize=8.5, weight=weight)
+            axes.set_xlabel(f"sum\n{powers.sum():.2f}", fontsize=8.5)
             axes.set_xlim(0, 1.75)
-            _label_rows(axes, labels)
 
 
 def plot_temperatures(weights: Tensor, titles: Sequence[str], multipliers: Sequence[float]) -> None:
@@ -130,8 +122,7 @@ def plot_shares(shares: Mapping[str, Tensor], ticks: Sequence[str], xlabel: str)
                     axes.bar(place, share, width=0.86, bottom=bottom, **look)
                     bottom += share
                 ink = readable_on(WEIGHTS(row[0]))
-                middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8.5}
-                axes.text(place, row[0] / 2, f"{row[0]:.2f}", color=ink, **middle)
+                write(axes, place, row[0] / 2, f"{row[0]:.2f}", color=ink, fontsize=8.5)
             axes.set_title(name)
             axes.set_xticks(range(len(ticks)), ticks, fontsize=9)
             axes.set_ylim(0, 1)
@@ -150,6 +141,13 @@ def draw_bars(
     bars = axes.barh(middles, lengths, left=left, height=0.66, color=fill_colour(role))
     if texts:
         axes.bar_label(bars, texts, padding=3, fontsize=8.5, color=text_colour(role))
+
+
+def _draw_panel(axes: Axes, x: Tensor, labels: Sequence[str], role: str | None, form: str) -> None:
+    """One labelled bar per number, the number written behind it in this form."""
+    draw_bars(axes, x.tolist(), role, [signed(value, form) for value in x.tolist()])
+    axes.set_xticks([])
+    _label_rows(axes, labels)
 
 
 def _label_rows(axes: Axes, labels: Sequence[str]) -> None:

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.patches import FancyBboxPatch, Rectangle
+from matplotlib.patches import Rectangle
 
-from attnbook.checks import check_size
 from attnbook.colours import INK, SOFT
-from attnbook.figures.canvas import arrow, bare, canvas, fill_colour, text_colour
+from attnbook.figures.canvas import Point, arrow, drawing, fill_colour, rounded, write
 
 __all__ = ["plot_head", "plot_many_heads", "plot_shapes", "plot_split", "plot_steps"]
 
@@ -21,31 +20,25 @@ def plot_shapes(*items: Block | str) -> None:
     """Draw matrices to scale, side by side: an item is (name, rows, columns, role) or a sign.
 
     Example: plot_shapes(("Q", 6, 24, "query"), "@", ("Kᵀ", 24, 6, "key"), "=", ("S", 6, 6, None))
-    Raises:  ValueError if no matrix is given or a side is not positive
     """
     blocks = [item for item in items if not isinstance(item, str)]
-    check_size("number of matrices", len(blocks))
-    for name, n_rows, n_columns, _ in blocks:
-        check_size(f"rows of {name}", n_rows)
-        check_size(f"columns of {name}", n_columns)
     tallest = max(block[1] for block in blocks)
     gap = 0.16 * max(tallest, *(block[2] for block in blocks))
-    length = sum(block[2] for block in blocks) + gap * (len(items) + len(blocks) - 1)
+    columns = sum(block[2] for block in blocks)
+    length = columns + gap * (len(items) + len(blocks) - 1)
     unit = min(0.16, 5.8 / length, 2.6 / tallest)
-    with canvas(unit * length + 0.3, unit * tallest + HEADER + 0.3) as figure:
-        axes = figure.subplots()
-        bare(axes)
+    down = (tallest / 2 + 0.05 / unit, -tallest / 2 - HEADER / unit)
+    across = (-gap / 2, columns + gap * (1.5 * len(items) - len(blocks)))
+    with drawing(unit * length + 0.3, unit * tallest + HEADER + 0.3, across, down) as axes:
         x = 0.0
         for item in items:
             if isinstance(item, str):
-                axes.text(x + gap / 2, 0, item, ha="center", va="center", fontsize=13)
+                write(axes, x + gap / 2, 0, item, fontsize=13)
                 x += gap * 1.5
             else:
                 name, n_rows, n_columns, role = item
                 draw_block(axes, name, (x, -n_rows / 2), (n_rows, n_columns), role)
                 x += n_columns + gap / 2
-        axes.set_xlim(-gap / 2, x)
-        axes.set_ylim(tallest / 2 + 0.05 / unit, -tallest / 2 - HEADER / unit)
 
 
 def plot_head(
@@ -55,54 +48,41 @@ def plot_head(
 
     The transposed keys stand above the scores and the values above the output, so that every
     number stands where its row and its column meet.
-
-    Raises:  ValueError if a size is not positive, or there is no such query or key
     """
     n_queries, n_keys = len(queries), len(keys)
-    check_size("d_k", d_k)
-    check_size("d_v", d_v)
-    _check_index("row", row, n_queries)
-    _check_index("column", column, n_keys)
     gap, room, softmax = 2.0, 5.5, 10.0  # between two boxes, above one, and for the softmax
     at_scores = d_k + gap
     at_weights = at_scores + n_keys + softmax
     at_output = at_weights + n_keys + gap
     width, tall = at_output + d_v, max(d_k, n_keys) + room
     unit = min(0.14, 5.8 / width)
-    with canvas(unit * width + 0.9, unit * (n_queries + tall) + 0.6) as figure:
-        axes = figure.subplots()
-        bare(axes)
-        axes.set_xlim(-0.6 / unit, width + 0.1 / unit)
-        axes.set_ylim(n_queries + 0.1 / unit, -tall - HEADER / unit)
-        k_top, v_top, size, cell = -room - d_k, -room - n_keys, (n_queries, n_keys), (row, column)
-        draw_block(axes, "Q", (0, 0), (n_queries, d_k), "query", row=row)
+    across = (-0.6 / unit, width + 0.1 / unit)
+    down = (n_queries + 0.1 / unit, -tall - HEADER / unit)
+    with drawing(unit * width + 0.9, unit * (n_queries + tall) + 0.6, across, down) as axes:
+        k_top, v_top, size = -room - d_k, -room - n_keys, (n_queries, n_keys)
+        draw_block(axes, "Q", (0, 0), (n_queries, d_k), "query", row)
         draw_block(axes, "Kᵀ", (at_scores, k_top), (d_k, n_keys), "key", column=column)
-        draw_block(axes, "scores", (at_scores, 0), size, None, row=row, cell=cell)
-        draw_block(axes, "weights", (at_weights, 0), size, "weights", row=row, cell=cell)
-        draw_block(axes, "V", (at_output, v_top), (n_keys, d_v), "value", row=column)
-        draw_block(axes, "output", (at_output, 0), (n_queries, d_v), None, row=row)
+        draw_block(axes, "scores", (at_scores, 0), size, None, row, column)
+        draw_block(axes, "weights", (at_weights, 0), size, "weights", row, column)
+        draw_block(axes, "V", (at_output, v_top), (n_keys, d_v), "value", column)
+        draw_block(axes, "output", (at_output, 0), (n_queries, d_v), None, row)
         for word, x, y, ha, role in (
             (queries[row], -0.8, row + 0.5, "right", "query"),
             (keys[column], at_scores + n_keys + 0.8, k_top + d_k / 2, "left", "key"),
             (keys[column], at_output - 0.8, v_top + column + 0.5, "right", "value"),
         ):
-            axes.text(x, y, word, ha=ha, va="center", fontsize=9, color=text_colour(role))
+            write(axes, x, y, word, role, ha=ha, fontsize=9)
         left, right = at_scores + n_keys + 0.6, at_weights - 0.6
         arrow(axes, (left, row + 0.5), (right, row + 0.5))
-        middle = ((left + right) / 2, row + 0.5)
-        _write_above(axes, "$\\div\\sqrt{d_k}$\nsoftmax", middle, 5, fontsize=8.5)
+        middle, step = (left + right) / 2, "$\\div\\sqrt{d_k}$\nsoftmax"
+        write(axes, middle, row + 0.5, step, lift=(0, 5), va="bottom", fontsize=8.5)
 
 
 def plot_many_heads(length: int, d_model: int, n_heads: int, d_k: int, d_v: int) -> None:
     """Draw the whole of multi-head attention to scale: a lane for each head, added up at the end.
 
     The lanes stand below each other, and so do the heads' blocks of W_O, as in the matrix.
-
-    Raises:  ValueError if a size is not positive
     """
-    sizes = {"length": length, "d_model": d_model, "n_heads": n_heads, "d_k": d_k, "d_v": d_v}
-    for name, size in sizes.items():
-        check_size(name, size)
     gap, pitch = 13.0, length + 4.0  # between two columns, and from one query to its key
     lane = max(2 * pitch + length, d_v)
     step, half = lane + 6.0, length / 2
@@ -113,11 +93,8 @@ def plot_many_heads(length: int, d_model: int, n_heads: int, d_k: int, d_v: int)
     at_output = at_w_o + d_model + gap
     width, tall = at_output + d_model, n_heads * step - 6.0
     unit, middle = min(0.1, 6.5 / width), tall / 2
-    with canvas(unit * width + 0.3, unit * tall + 1.1) as figure:
-        axes = figure.subplots()
-        bare(axes)
-        axes.set_xlim(-0.1 / unit, width + 0.1 / unit)
-        axes.set_ylim(tall + 0.3 / unit, -0.7 / unit)
+    across, down = (-0.1 / unit, width + 0.1 / unit), (tall + 0.3 / unit, -0.7 / unit)
+    with drawing(unit * width + 0.3, unit * tall + 1.1, across, down) as axes:
         _named_box(axes, "X", (0, middle - half), (length, d_model), None)
         _named_box(axes, "output", (at_output, middle - half), (length, d_model), None)
         for h in range(n_heads):
@@ -148,105 +125,75 @@ def plot_many_heads(length: int, d_model: int, n_heads: int, d_k: int, d_v: int)
             ("times $W_O$", f"({n_heads * d_v}, {d_model})", at_w_o, d_model),
             ("add up", f"({length}, {d_model})", at_output, d_model),
         ):
-            place = (x + wide / 2, 0)
-            _write_above(axes, name, place, 32, fontweight="bold")
-            _write_above(axes, shape, place, 30, fontsize=8.5, color=SOFT, va="top")
+            at = x + wide / 2
+            write(axes, at, 0, name, lift=(0, 32), va="bottom", fontweight="bold")
+            write(axes, at, 0, shape, lift=(0, 30), va="top", fontsize=8.5, color=SOFT)
 
 
 def plot_split(words: Sequence[str], n_heads: int, d_k: int, row: int) -> None:
     """Draw the queries of all heads and the heads they are cut into, to scale; `row` is followed.
 
     Shapes:  left (L, n_heads * d_k), right (n_heads, L, d_k), L = len(words)
-    Raises:  ValueError if a size is not positive, or there is no such row
     """
-    check_size("n_heads", n_heads)
-    check_size("d_k", d_k)
-    _check_index("row", row, len(words))
     length, wide = len(words), n_heads * d_k
     unit = min(0.14, 5.0 / (wide + d_k))
     at_heads, step = wide + 0.7 / unit, length + (HEADER + 0.1) / unit
     tall = (n_heads - 1) * step + length
     top = (tall - length) / 2
-    with canvas(unit * (at_heads + d_k) + 0.7, unit * tall + HEADER + 0.15) as figure:
-        axes = figure.subplots()
-        bare(axes)
-        axes.set_xlim(-0.5 / unit, at_heads + d_k + 0.1 / unit)
-        axes.set_ylim(tall + 0.05 / unit, -HEADER / unit)
-        draw_block(axes, "all heads", (0, top), (length, wide), "query", row=row)
-        axes.text(-1, top + row + 0.5, words[row], ha="right", va="center", fontsize=9)
+    across = (-0.5 / unit, at_heads + d_k + 0.1 / unit)
+    down = (tall + 0.05 / unit, -HEADER / unit)
+    with drawing(unit * (at_heads + d_k) + 0.7, unit * tall + HEADER + 0.15, across, down) as axes:
+        draw_block(axes, "all heads", (0, top), (length, wide), "query", row)
+        write(axes, -1, top + row + 0.5, words[row], ha="right", fontsize=9)
         for h in range(n_heads):
             left, upper = h * d_k, h * step
             axes.plot([left, left], [top, top + length], color=INK, linewidth=0.8)
-            middle = left + d_k / 2
-            axes.text(middle, top + length + 0.06 / unit, f"head {h}", ha="center", va="top")
-            draw_block(axes, f"head {h}", (at_heads, upper), (length, d_k), "query", row=row)
+            write(axes, left + d_k / 2, top + length + 0.06 / unit, f"head {h}", va="top")
+            draw_block(axes, f"head {h}", (at_heads, upper), (length, d_k), "query", row)
             arrow(axes, (wide + 0.6, top + row + 0.5), (at_heads - 0.6, upper + row + 0.5))
 
 
 def plot_steps(steps: Sequence[tuple[str, str, str | None]]) -> None:
-    """Draw a flow from top to bottom: each step is (what happens, the shape it leaves, role).
-
-    Raises:  ValueError if there is no step
-    """
-    check_size("number of steps", len(steps))
-    with canvas(5.2, 0.62 * len(steps) + 0.2) as figure:
-        axes = figure.subplots()
-        axes.set_axis_off()
-        axes.set_xlim(0, 10)
-        axes.set_ylim(len(steps), 0)
+    """Draw a flow from top to bottom: each step is (what happens, the shape it leaves, role)."""
+    height = 0.62 * len(steps) + 0.2
+    with drawing(5.2, height, (0, 10), (len(steps), 0), square=False) as axes:
         for i, (what, shape, role) in enumerate(steps):
-            fill, y = fill_colour(role), i + 0.48
-            box = FancyBboxPatch((0.3, i + 0.18), 6.4, 0.6, "round,pad=0,rounding_size=0.18")
-            box.set(facecolor=(fill, 0.25), edgecolor=fill)
-            axes.add_patch(box)
-            axes.text(3.5, y, what, ha="center", va="center")
-            axes.text(7.1, y, shape, va="center", color=text_colour(role), fontsize=9.5)
+            rounded(axes, (0.3, i + 0.18), 6.4, 0.6, 0.18, **_pale(role))
+            write(axes, 3.5, i + 0.48, what)
+            write(axes, 7.1, i + 0.48, shape, role, ha="left", fontsize=9.5)
             if i + 1 < len(steps):
                 arrow(axes, (3.5, i + 0.8), (3.5, i + 1.16))
 
 
 def draw_block(
-    axes: Axes,
-    name: str,
-    corner: tuple[float, float],
-    shape: tuple[int, int],
-    role: str | None,
-    *,
-    row: int | None = None,
-    column: int | None = None,
-    cell: tuple[int, int] | None = None,
-) -> None:
-    """A matrix as a pale box under its name and shape, with a row or column full, a cell black."""
-    (left, top), (n_rows, n_columns), fill = corner, shape, fill_colour(role)
-    axes.add_patch(Rectangle(corner, n_columns, n_rows, facecolor=(fill, 0.25), edgecolor=fill))
+    axes: Axes, name: str, corner: Point, shape: tuple[int, int], role: str | None,
+    row: int | None = None, column: int | None = None,
+) -> None:  # fmt: skip
+    """A matrix as a pale box under its name and shape, with a row or a column full.
+
+    With both, the row is full, and the cell where they meet black.
+    """
+    (left, top), (n_rows, n_columns), full = corner, shape, (fill_colour(role), 0.7)
+    axes.add_patch(Rectangle(corner, n_columns, n_rows, **_pale(role)))
     if row is not None:
-        axes.add_patch(Rectangle((left, top + row), n_columns, 1, facecolor=(fill, 0.7)))
-    if column is not None:
-        axes.add_patch(Rectangle((left + column, top), 1, n_rows, facecolor=(fill, 0.7)))
-    if cell is not None:
-        axes.add_patch(Rectangle((left + cell[1], top + cell[0]), 1, 1, facecolor=INK))
-    middle = (left + n_columns / 2, top)
-    _write_above(axes, name, middle, 16, fontweight="bold", color=text_colour(role))
-    _write_above(axes, f"{n_rows} × {n_columns}", middle, 4, fontsize=8.5, color=SOFT)
+        axes.add_patch(Rectangle((left, top + row), n_columns, 1, facecolor=full))
+    if row is not None and column is not None:
+        axes.add_patch(Rectangle((left + column, top + row), 1, 1, facecolor=INK))
+    elif column is not None:
+        axes.add_patch(Rectangle((left + column, top), 1, n_rows, facecolor=full))
+    at, size = left + n_columns / 2, f"{n_rows} × {n_columns}"
+    write(axes, at, top, name, role, lift=(0, 16), va="bottom", fontweight="bold")
+    write(axes, at, top, size, lift=(0, 4), va="bottom", fontsize=8.5, color=SOFT)
 
 
 def _named_box(
-    axes: Axes, name: str, corner: tuple[float, float], shape: tuple[float, float], role: str | None
+    axes: Axes, name: str, corner: Point, shape: tuple[float, float], role: str | None
 ) -> None:
     """A pale box with its name inside."""
-    (left, top), (high, wide), fill = corner, shape, fill_colour(role)
-    axes.add_patch(Rectangle(corner, wide, high, facecolor=(fill, 0.25), edgecolor=fill))
-    middle = (left + wide / 2, top + high / 2)
-    axes.text(*middle, name, ha="center", va="center", fontsize=8, color=text_colour(role))
+    (left, top), (high, wide) = corner, shape
+    axes.add_patch(Rectangle(corner, wide, high, **_pale(role)))
+    write(axes, left + wide / 2, top + high / 2, name, role, fontsize=8)
 
 
-def _write_above(
-    axes: Axes, text: str, point: tuple[float, float], lift: float, **font: Any
-) -> None:
-    font = {"ha": "center", "va": "bottom", "textcoords": "offset points"} | font
-    axes.annotate(text, point, (0, lift), **font)
-
-
-def _check_index(name: str, index: int, size: int) -> None:
-    if not 0 <= index < size:
-        raise ValueError(f"{name}={index}: it must be between 0 and {size - 1}")
+def _pale(role: str | None) -> dict[str, Any]:
+    return {"facecolor": (fill_colour(role), 0.25), "edgecolor": fill_colour(role)}

@@ -22,6 +22,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.font_manager import fontManager
+from matplotlib.patches import FancyBboxPatch
 from torch import Tensor
 
 from attnbook.colours import INK, PAPER, PLAIN, ROLES, SOFT
@@ -53,6 +54,8 @@ STYLE: Any = {
     "svg.hashsalt": "attnbook",
     "mathtext.fontset": "stixsans",
 }
+Point = tuple[float, float]
+Span = tuple[float, float]  # from, to
 _NUMBER = re.compile(r"-?\d+\.\d{2,}")
 _HASHED = re.compile(r"\b[a-z][0-9a-f]{10}\b")
 _SCALE = re.compile(r"(scale\([^)]*\))")
@@ -114,9 +117,18 @@ def numbers(name: str, x: Tensor | Sequence[float], *shape: int, digits: int = 6
     y = torch.as_tensor(x, dtype=torch.float64).detach().cpu()
     if shape and tuple(y.shape) != shape:
         raise ValueError(f"{name} has shape {tuple(y.shape)} but its labels ask for {shape}")
-    if not y.numel():
-        raise ValueError(f"{name} has shape {tuple(y.shape)}: there is nothing to draw")
     return torch.round(y, decimals=digits) + 0.0
+
+
+@contextmanager
+def drawing(
+    width: float, height: float, across: Span, down: Span, *, square: bool = True
+) -> Iterator[Axes]:
+    """A canvas for a drawing: one pair of bare axes, with the units from these to those."""
+    with canvas(width, height) as figure:
+        axes = figure.subplots()
+        bare(axes, across, down, square)
+        yield axes
 
 
 def side_by_side(figure: Figure, count: int) -> Sequence[Axes]:
@@ -142,13 +154,34 @@ def readable_on(colour: Any) -> str:
     return INK if luminance > 0.45 else PAPER
 
 
-def bare(axes: Axes) -> None:
-    """Take an axes' frame and ticks away, and keep its units square."""
+def bare(axes: Axes, across: Span, down: Span, square: bool = True) -> None:
+    """Take an axes' frame and ticks away; it holds the units from these to those."""
     axes.set_axis_off()
-    axes.set_aspect("equal")
+    axes.set_aspect("equal" if square else "auto")
+    axes.set(xlim=across, ylim=down)
 
 
-def arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], **look: Any) -> None:
+def write(
+    axes: Axes, x: float, y: float, text: str, role: str | None = None,
+    *, lift: Point | None = None, **font: Any,
+) -> None:  # fmt: skip
+    """Write a text around a point, or `lift` away from it, in points of type."""
+    font = {"ha": "center", "va": "center", "color": text_colour(role)} | font
+    if lift is None:
+        axes.text(x, y, text, **font)
+    else:
+        axes.annotate(text, (x, y), lift, textcoords="offset points", **font)
+
+
+def rounded(
+    axes: Axes, corner: Point, wide: float, high: float, radius: float, **look: Any
+) -> None:
+    """A box with round corners."""
+    style = f"round,pad=0,rounding_size={radius}"
+    axes.add_patch(FancyBboxPatch(corner, wide, high, style, **look))
+
+
+def arrow(axes: Axes, start: Point, end: Point, **look: Any) -> None:
     """An arrow from point to point."""
     look = {"arrowstyle": "-|>", "color": SOFT, "lw": 1, "shrinkA": 0, "shrinkB": 0} | look
     axes.annotate("", end, start, arrowprops=look)

@@ -9,7 +9,7 @@ from matplotlib.patches import Circle
 from torch import Tensor
 
 from attnbook.colours import CURVES, INK, PAPER, SOFT
-from attnbook.figures.canvas import arrow, bare, canvas, fill_colour, numbers, text_colour
+from attnbook.figures.canvas import Point, arrow, drawing, fill_colour, numbers, write
 from attnbook.figures.maps import signed
 
 __all__ = ["plot_clocks", "plot_rotary", "plot_turns"]
@@ -22,24 +22,19 @@ def plot_clocks(encoding: Tensor, labels: Sequence[str]) -> None:
     """Draw each pair of columns as a clock, its hand at (sin, cos): 12 o'clock is position 0.
 
     Shapes:  encoding (L, d_model), one column of dials per position; labels L
-    Raises:  ValueError if d_model is odd or the sizes do not fit
+    Raises:  ValueError if the sizes do not fit
     """
     x = numbers("encoding", encoding, len(labels), encoding.shape[-1])
-    if x.size(1) % 2:
-        raise ValueError(f"encoding has {x.size(1)} columns: each clock hand takes two of them")
     n_positions, n_pairs = len(labels), x.size(1) // 2
-    with canvas(0.95 * n_positions + 0.9, 0.95 * n_pairs + 0.5) as figure:
-        axes = figure.subplots()
-        bare(axes)
+    width, height = 0.95 * n_positions + 0.9, 0.95 * n_pairs + 0.5
+    with drawing(width, height, (-1.3, n_positions - 0.5), (n_pairs - 0.5, -0.9)) as axes:
         for t, label in enumerate(labels):
-            axes.text(t, -0.62, label, ha="center", va="bottom")
+            write(axes, t, -0.62, label, va="bottom")
             for k, (sin, cos) in enumerate(x[t].view(-1, 2).tolist()):
                 _dial(axes, t, k)
                 _hand(axes, t, k, sin, cos, color=INK)
         for k in range(n_pairs):
-            axes.text(-0.6, k, f"pair {k}", ha="right", va="center", color=SOFT)
-        axes.set_xlim(-1.3, n_positions - 0.5)
-        axes.set_ylim(n_pairs - 0.5, -0.9)
+            write(axes, -0.6, k, f"pair {k}", ha="right", color=SOFT)
 
 
 def plot_turns(before: Tensor, after: Tensor, labels: Sequence[str]) -> None:
@@ -50,17 +45,14 @@ def plot_turns(before: Tensor, after: Tensor, labels: Sequence[str]) -> None:
     """
     old = numbers("before", before, len(labels), 2).tolist()
     new = numbers("after", after, len(labels), 2).tolist()
-    with canvas(1.5 * len(labels) + 0.2, 1.9) as figure:
-        axes = figure.subplots()
-        bare(axes)
+    across, down = (-0.5, len(labels) - 0.5), (0.75, -0.5)
+    with drawing(1.5 * len(labels) + 0.2, 1.9, across, down) as axes:
         for n, (a, b, label) in enumerate(zip(old, new, labels, strict=True)):
             _dial(axes, n, 0)
             _hand(axes, n, 0, *a, color=SOFT, linestyle=(0, (3, 2)))
             _hand(axes, n, 0, *b, color=INK)
             _arc(axes, n, math.atan2(*a), math.atan2(*b))
-            axes.text(n, 0.62, label, ha="center", va="center")
-        axes.set_xlim(-0.5, len(labels) - 0.5)
-        axes.set_ylim(0.75, -0.5)
+            write(axes, n, 0.62, label)
 
 
 def plot_rotary(query: Tensor, key: Tensor, places: Sequence[tuple[int, int]]) -> None:
@@ -70,9 +62,7 @@ def plot_rotary(query: Tensor, key: Tensor, places: Sequence[tuple[int, int]]) -
     Raises:  ValueError if a shape does not fit
     """
     rows = {"query": numbers("query", query, 2), "key": numbers("key", key, 2)}
-    with canvas(2.1 * len(places), 2.5) as figure:
-        axes = figure.subplots()
-        bare(axes)
+    with drawing(2.1 * len(places), 2.5, (-0.5, len(places) - 0.5), (-0.55, 0.8)) as axes:
         for n, at in enumerate(places):
             axes.add_patch(Circle((n, 0), RADIUS, facecolor=PAPER, edgecolor=SOFT, linewidth=0.8))
             ends = []
@@ -82,14 +72,12 @@ def plot_rotary(query: Tensor, key: Tensor, places: Sequence[tuple[int, int]]) -
                 sin, cos = math.sin(t), math.cos(t)
                 ends.append((a * cos - b * sin, a * sin + b * cos))
                 _arrow_from(axes, n, ends[-1], color=fill_colour(role), lw=2)
-                axes.text(n, line, f"{role} at {t}", ha="center", color=text_colour(role))
+                write(axes, n, line, f"{role} at {t}", role, va="baseline")
             score = ends[0][0] * ends[1][0] + ends[0][1] * ends[1][1]
-            axes.text(n, -0.5, f"score {signed(score, '.2f')}", ha="center")
-        axes.set_xlim(-0.5, len(places) - 0.5)
-        axes.set_ylim(-0.55, 0.8)
+            write(axes, n, -0.5, f"score {signed(score, '.2f')}", va="baseline")
 
 
-def _arrow_from(axes: Axes, x: float, end: tuple[float, float], **look: Any) -> None:
+def _arrow_from(axes: Axes, x: float, end: Point, **look: Any) -> None:
     """An arrow from the middle of a dial; 1 is its radius."""
     arrow(axes, (x, 0), (x + RADIUS * end[0], RADIUS * end[1]), **look)
 

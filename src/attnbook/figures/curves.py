@@ -1,7 +1,8 @@
 """Curves. Each is told from the others by colour and by dashes, and carries its name."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,14 @@ from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from attnbook.colours import CURVES, GRID, RULE, SHADE
-from attnbook.figures.canvas import canvas, numbers
+from attnbook.figures.canvas import canvas, numbers, write
 
 __all__ = ["plot_by_distance", "plot_by_position", "plot_lines", "plot_reach", "plot_times"]
 
 Curves = Mapping[str, Sequence[float] | Tensor]
 
 SIZE = (6.2, 3.2)
+MARKERS = "os^Dv"
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (8, 1.5, 1, 1.5)), (0, (10, 2)))
 FLOOR = 1e-9  # of plot_reach: less than that cannot be told from nothing
 
@@ -27,8 +29,8 @@ def plot_lines(x: Sequence[float], series: Curves, xlabel: str, ylabel: str, log
     Shapes:  x (N,), each series (N,)
     Raises:  ValueError if there are too many curves or a length differs from x
     """
-    with canvas(*SIZE) as figure:
-        _draw_lines(figure.subplots(), x, series, xlabel, ylabel, log)
+    with _curves(x, series, xlabel, ylabel, markers=MARKERS) as axes:
+        _scale(axes, x, log)
 
 
 def plot_times(x: Sequence[float], seconds: Curves, xlabel: str, ylabel: str) -> None:
@@ -37,8 +39,8 @@ def plot_times(x: Sequence[float], seconds: Curves, xlabel: str, ylabel: str) ->
     Shapes:  x (N,), each series (N,)
     Raises:  ValueError if there are too many curves or a length differs from x
     """
-    with canvas(*SIZE, measured=True) as figure:
-        _draw_lines(figure.subplots(), x, seconds, xlabel, ylabel, log="xy")
+    with _curves(x, seconds, xlabel, ylabel, markers=MARKERS, measured=True) as axes:
+        _scale(axes, x, "xy")
 
 
 def plot_by_distance(distances: Sequence[int], series: Curves, ylabel: str) -> None:
@@ -47,12 +49,9 @@ def plot_by_distance(distances: Sequence[int], series: Curves, ylabel: str) -> N
     Shapes:  distances (N,), key's position minus query's, rising; each series (N,)
     Raises:  ValueError if there are too many curves or a length does not fit
     """
-    with canvas(*SIZE) as figure:
-        axes = figure.subplots()
-        axes.axvline(0, color=RULE, linewidth=1)
-        xlabel = "distance: the key's position minus the query's"
-        draw_curves(axes, distances, series, xlabel, ylabel)
-        _name_above(axes)
+    xlabel = "distance: the key's position minus the query's"
+    with _curves(distances, series, xlabel, ylabel) as axes:
+        axes.axvline(0, color=RULE, linewidth=1, zorder=1.9)  # behind the curves
 
 
 def plot_by_position(positions: Sequence[int], series: Curves, ylabel: str, seen: int) -> None:
@@ -61,14 +60,10 @@ def plot_by_position(positions: Sequence[int], series: Curves, ylabel: str, seen
     Shapes:  positions (N,), rising; each series (N,)
     Raises:  ValueError if there are too many curves or a length does not fit
     """
-    with canvas(*SIZE) as figure:
-        axes = figure.subplots()
+    with _curves(positions, series, "position t", ylabel) as axes:
         axes.axvspan(positions[0], seen - 0.5, facecolor=SHADE)
-        middle = (positions[0] + seen) / 2
-        axes.text(middle, 0.19, "seen in training", rotation=90, ha="center", va="center")
-        draw_curves(axes, positions, series, "position t", ylabel)
+        write(axes, (positions[0] + seen) / 2, 0.19, "seen in training", rotation=90)
         axes.set_ylim(-0.03, 1.05)
-        _name_above(axes)
 
 
 def plot_reach(curves: Curves, xlabel: str, ylabel: str) -> None:
@@ -78,42 +73,46 @@ def plot_reach(curves: Curves, xlabel: str, ylabel: str) -> None:
     Raises:  ValueError if there are too many curves, their lengths differ, or one starts too low
     """
     seen = {name: _above(name, curve) for name, curve in curves.items()}
-    with canvas(*SIZE) as figure:
-        axes = figure.subplots()
-        draw_curves(axes, range(max(map(len, curves.values()), default=0)), seen, xlabel, ylabel)
+    steps = range(max(map(len, curves.values())))
+    with _curves(steps, seen, xlabel, ylabel, named_above=False) as axes:
         _name_ends(axes)
         axes.set_yscale("log")
         axes.set_ylim(FLOOR / 3, 2)
         axes.minorticks_off()
 
 
-def draw_curves(
-    axes: Axes, x: Sequence[float], series: Curves, xlabel: str, ylabel: str, markers: str = ""
-) -> None:
-    """Draw named curves over x, and name both axes."""
+@contextmanager
+def _curves(
+    x: Sequence[float], series: Curves, xlabel: str, ylabel: str, *,
+    markers: str = "", named_above: bool = True, measured: bool = False,
+) -> Iterator[Axes]:  # fmt: skip
+    """A canvas with named curves over x, and both axes named."""
     if not 1 <= len(series) <= len(CURVES):
         raise ValueError(f"{len(series)} curves: 1 to {len(CURVES)} can be told apart")
-    looks = zip(CURVES, DASHES, markers or [""] * len(CURVES), strict=True)
-    for (name, y), (colour, dashes, marker) in zip(series.items(), looks, strict=False):
-        heights = numbers(f"curve {name!r}", y, len(x), digits=15).tolist()
-        look = {"color": colour, "linestyle": dashes, "marker": marker}
-        axes.plot(x, heights, **look, label=name, linewidth=1.8, markersize=4)
-    axes.xaxis.set_major_locator(MaxNLocator(11, steps=[1, 2, 5, 10], integer=True))
-    axes.set_xlabel(xlabel)
-    axes.set_ylabel(ylabel)
-    axes.grid(axis="y", color=GRID, linewidth=0.6)
+    with canvas(*SIZE, measured=measured) as figure:
+        axes = figure.subplots()
+        looks = zip(CURVES, DASHES, markers or [""] * len(CURVES), strict=True)
+        for (name, y), (colour, dashes, marker) in zip(series.items(), looks, strict=False):
+            heights = numbers(f"curve {name!r}", y, len(x), digits=15).tolist()
+            look = {"color": colour, "linestyle": dashes, "marker": marker}
+            axes.plot(x, heights, **look, label=name, linewidth=1.8, markersize=4)
+        axes.xaxis.set_major_locator(MaxNLocator(11, steps=[1, 2, 5, 10], integer=True))
+        axes.set(xlabel=xlabel, ylabel=ylabel)
+        axes.grid(axis="y", color=GRID, linewidth=0.6)
+        if named_above:
+            axes.legend(
+                loc="lower left", bbox_to_anchor=(0, 1), ncols=2 if len(series) == 4 else 3,
+                fontsize=9, handlelength=3, borderaxespad=0.2,
+            )  # fmt: skip
+        yield axes
 
 
-def _draw_lines(
-    axes: Axes, x: Sequence[float], series: Curves, xlabel: str, ylabel: str, log: str
-) -> None:
-    draw_curves(axes, x, series, xlabel, ylabel, markers="os^Dv")
+def _scale(axes: Axes, x: Sequence[float], log: str) -> None:
     for letter in log:
         axes.set(**{f"{letter}scale": "log"})
     if "x" in log:
         axes.set_xticks(x, [f"{v:g}" for v in x])
         axes.minorticks_off()
-    _name_above(axes)
 
 
 def _above(name: str, curve: Sequence[float] | Tensor) -> Tensor:
@@ -123,14 +122,6 @@ def _above(name: str, curve: Sequence[float] | Tensor) -> Tensor:
     if y[0].isnan():
         raise ValueError(f"curve {name!r} starts below {FLOOR:g}")
     return y
-
-
-def _name_above(axes: Axes) -> None:
-    columns = 2 if len(axes.get_legend_handles_labels()[1]) == 4 else 3
-    axes.legend(
-        loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, fontsize=9, handlelength=3,
-        borderaxespad=0.2,
-    )  # fmt: skip
 
 
 def _name_ends(axes: Axes) -> None:
@@ -143,5 +134,5 @@ def _name_ends(axes: Axes) -> None:
     for x, y, line in sorted(ends, key=lambda end: -end[1]):
         height = min(y, ceiling.get(x, 2.0))
         ceiling[x] = height / 4
-        look: dict[str, Any] = {"va": "center", "fontsize": 9, "color": line.get_color()}
-        axes.annotate(f"  {line.get_label()}", (x, height), **look)
+        name, colour = f"  {line.get_label()}", line.get_color()
+        write(axes, x, height, name, ha="left", fontsize=9, color=colour)

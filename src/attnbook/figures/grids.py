@@ -10,9 +10,16 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 from torch import Tensor
 
-from attnbook.checks import check_tensor
 from attnbook.colours import INK, MARKED, PAPER, RULE, SHADE, SOFT
-from attnbook.figures.canvas import bare, canvas, numbers, side_by_side, text_colour
+from attnbook.figures.canvas import (
+    Point,
+    bare,
+    canvas,
+    numbers,
+    side_by_side,
+    text_colour,
+    write,
+)
 from attnbook.figures.maps import WEIGHTS, check_range, draw_cells, fit, label_cells, short
 
 __all__ = ["plot_leaks", "plot_masks", "plot_patches"]
@@ -31,13 +38,14 @@ LEAK: Sequence[Kind] = (
 
 
 def plot_masks(masks: Mapping[str, Tensor], words: Sequence[str]) -> None:
-    """Draw one to three masks side by side: full where a query may look, hatched where not.
+    """Draw masks side by side: full where a query may look, hatched where not.
 
     Shapes:  each mask (L, L), boolean, True = may look; words L labels
-    Raises:  TypeError, ValueError if a mask is not boolean, too many, or of another size
+    Raises:  ValueError if a mask is not boolean or of another size
     """
     names = (("query: who looks", "query"), ("key: what is looked at", "key"))
-    _draw(checked(masks, len(words), len(words)), words, MASK, names)
+    size = len(words), len(words)
+    _draw({name: yes_no(name, mask, *size) for name, mask in masks.items()}, words, MASK, names)
 
 
 def plot_leaks(moved: Mapping[str, Tensor], allowed: Tensor, words: Sequence[str]) -> None:
@@ -45,59 +53,45 @@ def plot_leaks(moved: Mapping[str, Tensor], allowed: Tensor, words: Sequence[str
 
     Shapes:  each map (L, L), boolean, True where output i moved with word j; allowed (L, L),
              boolean, True where it may; words L labels
-    Raises:  TypeError, ValueError if a map is not boolean, too many, or of another size
+    Raises:  ValueError if a map is not boolean or of another size
     """
-    size = len(words)
-    may = checked({"allowed": allowed}, size, size)["allowed"]
-    kinds = {name: hit * (2 - may) for name, hit in checked(moved, size, size).items()}
+    size = len(words), len(words)
+    may = yes_no("allowed", allowed, *size)
+    kinds = {name: yes_no(name, hit, *size) * (2 - may) for name, hit in moved.items()}
     names = (("output of this word", None), ("word that was changed", None))
     _draw(kinds, words, LEAK, names)
 
 
 def plot_patches(panels: Mapping[str, Tensor]) -> None:
-    """Draw up to five grids of patches side by side, each under its name.
+    """Draw grids of patches side by side, each under its name.
 
     A colour picture is drawn as it is. A map of weights is drawn from white, 0, to dark, 1, with
     the tenths written in: .4 for 0.4, and nothing for 0.
 
     Shapes:  each (rows, columns, 3) for red, green, blue, or (rows, columns) for weights; 0 to 1
-    Raises:  ValueError if there are none or too many, or shapes or values do not fit
+    Raises:  ValueError if a value is not between 0 and 1
     """
-    if not 1 <= len(panels) <= 5:
-        raise ValueError(f"{len(panels)} panels: plot_patches draws 1 to 5")
     grids = {name: numbers(name, x) for name, x in panels.items()}
     for name, x in grids.items():
-        if x.dim() < 2 or x.shape[2:] not in ((), (3,)):
-            raise ValueError(f"{name} has shape {tuple(x.shape)}: draw (rows, columns[, 3])")
         check_range(name, x, 0, 1)
     width = min(1.7, 6.4 / len(panels))
     with canvas(width * len(panels), width + 0.35) as figure:
         for axes, (name, x) in zip(side_by_side(figure, len(grids)), grids.items(), strict=True):
-            bare(axes)
-            write = partial(short, digits=1) if x.dim() == 2 else None
-            draw_cells(axes, x, WEIGHTS, edge=RULE, fontsize=6.5, write=write)
-            axes.set_xlim(-0.1, x.size(1) + 0.1)
-            axes.set_ylim(x.size(0) + 0.1, -0.1)
+            bare(axes, (-0.1, x.size(1) + 0.1), (x.size(0) + 0.1, -0.1))
+            tenths = partial(short, digits=1) if x.dim() == 2 else None
+            draw_cells(axes, x, WEIGHTS, edge=RULE, fontsize=6.5, form=tenths)
             axes.set_title(name, fontsize=9)
 
 
-def checked(given: Mapping[str, Tensor], n_rows: int, n_columns: int) -> dict[str, Tensor]:
-    """The grids on the CPU as 0 and 1, each boolean and of the size of its labels."""
-    if not 1 <= len(given) <= 3:
-        raise ValueError(f"{len(given)} grids: 1 to 3 are drawn side by side")
-    for name, x in given.items():
-        check_tensor(name, x)
-        if x.dtype != torch.bool:
-            raise ValueError(f"{name} has dtype {x.dtype}: it must be boolean")
-    return {name: numbers(name, x, n_rows, n_columns) for name, x in given.items()}
+def yes_no(name: str, x: Tensor, n_rows: int, n_columns: int) -> Tensor:
+    """A boolean grid of the size of its labels, on the CPU as 0 and 1."""
+    if x.dtype != torch.bool:
+        raise ValueError(f"{name} has dtype {x.dtype}: it must be boolean")
+    return numbers(name, x, n_rows, n_columns)
 
 
 def draw_kinds(
-    axes: Axes,
-    grid: Tensor,
-    kinds: Sequence[Kind],
-    corner: tuple[float, float] = (0, 0),
-    side: float = 1.0,
+    axes: Axes, grid: Tensor, kinds: Sequence[Kind], corner: Point = (0, 0), side: float = 1.0
 ) -> None:
     """One cell for each number of a kind, with its look and its sign."""
     for i, row in enumerate(grid.int().tolist()):
@@ -105,7 +99,7 @@ def draw_kinds(
             _, look, sign = kinds[kind]
             x, y = corner[0] + side * j, corner[1] + side * i
             axes.add_patch(Rectangle((x, y), side, side, edgecolor=SOFT, linewidth=0.6, **look))
-            axes.text(x + side / 2, y + side / 2, sign, ha="center", va="center", color=PAPER)
+            write(axes, x + side / 2, y + side / 2, sign, color=PAPER)
 
 
 def draw_legend(where: Axes | Figure, kinds: Sequence[Kind], **look: Any) -> None:

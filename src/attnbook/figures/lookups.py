@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attnbook.colours import GRID
 from attnbook.figures.bars import draw_bars
-from attnbook.figures.canvas import arrow, canvas, fill_colour, numbers, text_colour
+from attnbook.figures.canvas import Point, arrow, drawing, fill_colour, numbers, write
 from attnbook.figures.maps import SIGNED, draw_cells, signed
 
 __all__ = ["plot_embedding", "plot_lookup"]
@@ -18,30 +18,23 @@ def plot_embedding(table: Tensor, ids: Sequence[int], vocabulary: Sequence[str])
     """Draw a table, and an arrow from the row of each id to its place in the sentence.
 
     Shapes:  table (N, D); vocabulary N words, in the order of their ids; ids L whole numbers < N
-    Raises:  ValueError if table is not (N, D), there is no id, or an id has no row
+    Raises:  ValueError if table is not (N, D), IndexError if an id has no row
     """
     x = numbers("table", table, len(vocabulary), table.shape[-1])
-    if not ids:
-        raise ValueError("ids is empty: there is nothing to look up")
-    for i in ids:
-        if not 0 <= i < len(x):
-            raise ValueError(f"id {i} has no row: the table's rows are 0 to {len(x) - 1}")
     limit = float(x.abs().max()) or 1.0
     width, gap, margin = x.size(1), 0.62 * x.size(1), 0.03 * x.size(1)
-    with canvas(6.4, 0.34 * max(len(x), len(ids)) + 0.5) as figure:
-        axes = figure.subplots()
-        axes.set_axis_off()
+    tall = max(len(x), len(ids))
+    across, down = (0, 2 * width + gap), (tall, -0.6)
+    with drawing(6.4, 0.34 * tall + 0.5, across, down, square=False) as axes:
         for name, left, block in (("table", 0.0, x), ("X", width + gap, x[list(ids)])):
             draw_cells(axes, block, SIGNED, -limit, limit, corner=(left, 0))
             title = f"{name} ({len(block)}, {width})"
-            axes.text(left + width / 2, -0.25, title, ha="center", fontweight="bold")
+            write(axes, left + width / 2, -0.25, title, va="baseline", fontweight="bold")
         for i, word in enumerate(vocabulary):
-            axes.text(-margin, i + 0.5, f"{word}  {i}", ha="right", va="center")
+            write(axes, -margin, i + 0.5, f"{word}  {i}", ha="right")
         for place, i in enumerate(ids):
             arrow(axes, (width + margin, i + 0.5), (width + gap - margin, place + 0.5))
-            axes.text(2 * width + gap + margin, place + 0.5, vocabulary[i], va="center")
-        axes.set_xlim(0, 2 * width + gap)
-        axes.set_ylim(max(len(x), len(ids)), -0.6)
+            write(axes, 2 * width + gap + margin, place + 0.5, vocabulary[i], ha="left")
 
 
 def plot_lookup(
@@ -63,11 +56,8 @@ def plot_lookup(
     """
     n_keys, n_topics, n_contents = len(titles), len(topics), len(contents)
     at_scores, at_weights, at_values = (n_topics + columns for columns in (0.6, 4.0, 7.7))
-    with canvas(6.9, 0.25 * (n_keys + 7)) as figure:
-        axes = figure.subplots()
-        axes.set_axis_off()
-        axes.set_xlim(-0.2, at_values + 1.4 * n_contents + 0.4)
-        axes.set_ylim(n_keys + 2.3, -5.0)
+    across, down = (-0.2, at_values + 1.4 * n_contents + 0.4), (n_keys + 2.3, -5.0)
+    with drawing(6.9, 0.25 * (n_keys + 7), across, down, square=False) as axes:
         asked = numbers("query", query, n_topics)[None]
         mixed = numbers("output", output, n_contents)[None]
         paged = numbers("value", value, n_keys, n_contents)
@@ -83,9 +73,8 @@ def plot_lookup(
             x = at_values + 1.4 * j + 0.5
             axes.text(x, -0.2, name, rotation=45, va="bottom", fontsize=8.5)
         for i, title in enumerate(titles):
-            axes.text(-0.4, i + 0.5, title, ha="right", va="center", fontsize=8.5)
-        blue = text_colour("query")
-        axes.text(-0.4, -0.9, "your query", ha="right", va="center", fontsize=8.5, color=blue)
+            write(axes, -0.4, i + 0.5, title, ha="right", fontsize=8.5)
+        write(axes, -0.4, -0.9, "your query", "query", ha="right", fontsize=8.5)
         for name, x, y, role in (
             ("scores", at_scores, -0.4, None),
             ("weights", at_weights, -0.4, "weights"),
@@ -93,18 +82,16 @@ def plot_lookup(
             ("values", at_values, n_keys + 0.55, "value"),
             ("output", at_values - 2.6, n_keys + 1.6, None),
         ):
-            axes.text(x, y, name, va="center", fontweight="bold", color=text_colour(role))
+            write(axes, x, y, name, role, ha="left", fontweight="bold")
 
 
-def _table(
-    axes: Axes, x: Tensor, corner: tuple[float, float], width: float, role: str | None, form: str
-) -> None:
+def _table(axes: Axes, x: Tensor, corner: Point, width: float, role: str | None, form: str) -> None:
     """Numbers in cells of the colour of a role, the deeper the larger; a zero is left empty."""
     fill, largest = fill_colour(role), float(x.abs().max()) or 1.0
     shades = LinearSegmentedColormap.from_list("role", [(fill, 0.65), (fill, 0.0), (fill, 0.65)])
     draw_cells(
         axes, x, shades, -largest, largest, corner=corner, width=width, edge=GRID,
-        write=lambda value: "" if signed(value, form) == "0" else signed(value, form),
+        form=lambda value: "" if signed(value, form) == "0" else signed(value, form),
     )  # fmt: skip
 
 

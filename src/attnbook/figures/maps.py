@@ -13,7 +13,15 @@ from torch import Tensor
 
 from attnbook import colours
 from attnbook.colours import PAPER, RULE, SOFT
-from attnbook.figures.canvas import canvas, numbers, readable_on, side_by_side, text_colour
+from attnbook.figures.canvas import (
+    Point,
+    canvas,
+    numbers,
+    readable_on,
+    side_by_side,
+    text_colour,
+    write,
+)
 
 __all__ = ["plot_heads", "plot_maps", "plot_matrix", "plot_positions", "plot_weights"]
 
@@ -32,7 +40,7 @@ def plot_weights(
     Shapes:  weights (Lq, Lk), between 0 and 1; queries Lq labels, keys Lk labels (default queries)
     Raises:  ValueError if the sizes or the values do not fit
     """
-    _draw_weights([("", weights)], queries, keys)
+    plot_maps({"": weights}, queries, keys)
 
 
 def plot_maps(
@@ -43,7 +51,25 @@ def plot_maps(
     Shapes:  each map (Lq, Lk), between 0 and 1; queries Lq labels, keys Lk labels (default queries)
     Raises:  ValueError if there are none or too many, or sizes or values do not fit
     """
-    _draw_weights(list(maps.items()), queries, keys)
+    keys = queries if keys is None else keys
+    if not 1 <= len(maps) <= MOST:
+        raise ValueError(f"{len(maps)} maps: 1 to {MOST} are drawn side by side")
+    grids = {}
+    for title, x in maps.items():
+        grids[title] = numbers(title or "weights", x, len(queries), len(keys))
+        check_range(title or "weights", grids[title], 0, 1)
+    cell, width, height = fit(queries, keys, len(maps))
+    narrow = cell < NARROW
+    form = short if narrow else "{:.2f}".format
+    with canvas(width, height + 0.2) as figure:
+        panels = side_by_side(figure, len(maps))
+        for axes, (title, x) in zip(panels, grids.items(), strict=True):
+            draw_cells(axes, x, WEIGHTS, fontsize=min(8.0, 26 * cell), form=form)
+            label_cells(axes, queries, [_stacked(key) for key in keys] if narrow else keys)
+            axes.spines[:].set(visible=narrow, color=RULE)  # many of its cells may be empty
+            axes.set_title(title)
+        panels[0].set_ylabel("query: who looks", color=text_colour("query"))
+        figure.supxlabel("key: what is looked at", fontsize=10, color=text_colour("key"))
 
 
 def plot_heads(
@@ -59,9 +85,7 @@ def plot_heads(
     Raises:  ValueError if there are too many heads, or sizes or values do not fit
     """
     titles = [f"head {h}" for h in range(len(weights))] if titles is None else titles
-    if len(titles) != len(weights):
-        raise ValueError(f"{len(titles)} titles for {len(weights)} heads: each head needs one")
-    _draw_weights(list(zip(titles, weights, strict=True)), queries, keys)
+    plot_maps(dict(zip(titles, weights, strict=True)), queries, keys)
 
 
 def plot_matrix(
@@ -77,8 +101,8 @@ def plot_matrix(
     _, *size = fit(rows, columns)
     with canvas(*size) as figure:
         axes = figure.subplots()
-        write = None if digits is None else lambda value: signed(value, f".{digits}f")
-        draw_cells(axes, x, SIGNED, -limit, limit, write=write)
+        form = None if digits is None else lambda value: signed(value, f".{digits}f")
+        draw_cells(axes, x, SIGNED, -limit, limit, form=form)
         label_cells(axes, rows, columns)
 
 
@@ -86,11 +110,9 @@ def plot_positions(encoding: Tensor) -> None:
     """Draw a positional encoding: one row per position, brown −1, white 0, green +1.
 
     Shapes:  encoding (L, d_model), between −1 and 1
-    Raises:  ValueError if it is no matrix, is empty, or leaves −1 … 1
+    Raises:  ValueError if it leaves −1 … 1
     """
     x = numbers("encoding", encoding, digits=1)
-    if x.dim() != 2:
-        raise ValueError(f"encoding has shape {tuple(x.shape)}: it must be (L, d_model)")
     check_range("encoding", x, -1, 1)
     n_rows, n_columns = x.shape
     wide, high = min(0.5, 4.6 / n_columns), min(0.5, 4.6 / n_rows)  # inches of a cell
@@ -117,13 +139,13 @@ def draw_cells(
     low: float = 0.0,
     high: float = 1.0,
     *,
-    corner: tuple[float, float] = (0, 0),
+    corner: Point = (0, 0),
     width: float = 1.0,
     edge: str = PAPER,
     fontsize: float = 8.0,
-    write: Callable[[float], str] | None = None,
+    form: Callable[[float], str] | None = None,
 ) -> None:
-    """Draw one coloured cell per number, row 0 on top, with what `write` makes of it inside.
+    """Draw one coloured cell per number, row 0 on top, with what `form` makes of it inside.
 
     Shapes:  x (rows, columns), or (rows, columns, 3) for red, green and blue
     """
@@ -131,13 +153,12 @@ def draw_cells(
     down = [corner[1] + i for i in range(x.size(0) + 1)]
     look: dict[str, Any] = {"cmap": shades, "vmin": low, "vmax": high, "edgecolors": edge}
     axes.pcolormesh(across, down, x.numpy(), linewidth=0.8, **look)
-    if write is None:
+    if form is None:
         return
-    look = {"ha": "center", "va": "center", "fontsize": fontsize}
     for top, row in zip(down, x.tolist(), strict=False):
         for left, value in zip(across, row, strict=False):
             ink = readable_on(shades((value - low) / (high - low)))
-            axes.text(left + width / 2, top + 0.5, write(value), color=ink, **look)
+            write(axes, left + width / 2, top + 0.5, form(value), color=ink, fontsize=fontsize)
 
 
 def fit(
@@ -188,31 +209,6 @@ def check_range(name: str, x: Tensor, low: int, high: int) -> None:
     if not low <= x.min() <= x.max() <= high:
         seen = f"{x.min():.4g} and {x.max():.4g}"
         raise ValueError(f"{name} lies between {seen}: it must be between {low} and {high}")
-
-
-def _draw_weights(
-    maps: Sequence[tuple[str, Tensor]], queries: Sequence[str], keys: Sequence[str] | None
-) -> None:
-    """One panel per map, with both axes named in the colours of their roles."""
-    keys = queries if keys is None else keys
-    if not 1 <= len(maps) <= MOST:
-        raise ValueError(f"{len(maps)} maps: 1 to {MOST} are drawn side by side")
-    grids = []
-    for name, x in maps:
-        grids.append(numbers(name or "weights", x, len(queries), len(keys)))
-        check_range(name or "weights", grids[-1], 0, 1)
-    cell, width, height = fit(queries, keys, len(maps))
-    narrow = cell < NARROW
-    with canvas(width, height + 0.2) as figure:
-        panels = side_by_side(figure, len(maps))
-        for axes, (title, _), x in zip(panels, maps, grids, strict=True):
-            write = short if narrow else "{:.2f}".format
-            draw_cells(axes, x, WEIGHTS, fontsize=min(8.0, 26 * cell), write=write)
-            label_cells(axes, queries, [_stacked(key) for key in keys] if narrow else keys)
-            axes.spines[:].set(visible=narrow, color=RULE)  # many of its cells may be empty
-            axes.set_title(title)
-        panels[0].set_ylabel("query: who looks", color=text_colour("query"))
-        figure.supxlabel("key: what is looked at", fontsize=10, color=text_colour("key"))
 
 
 def _stacked(label: str) -> str:

@@ -3,11 +3,19 @@
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.patches import FancyBboxPatch, Rectangle
+from matplotlib.patches import Rectangle
 
-from attnbook.checks import check_size
 from attnbook.colours import INK, PAPER, PLAIN, RULE, SHADE, SOFT
-from attnbook.figures.canvas import arrow, canvas, side_by_side
+from attnbook.figures.canvas import (
+    Point,
+    arrow,
+    bare,
+    canvas,
+    drawing,
+    rounded,
+    side_by_side,
+    write,
+)
 
 __all__ = ["plot_chain_and_fan", "plot_layers"]
 
@@ -20,24 +28,17 @@ def plot_layers(words: Sequence[str], guess: str) -> None:
 
     Every row looks back at all rows so far; the last word's looks are dark, and its row on top
     leads to the guess.
-
-    Raises:  ValueError if there is no word
     """
     count = len(words)
-    check_size("number of words", count)
-    with canvas(6.4, 4.3) as figure:
-        axes = figure.subplots()
-        axes.set_axis_off()
-        axes.set_xlim(-0.6, count + 1.7)
-        axes.set_ylim(-0.4, 6.0)
+    with drawing(6.4, 4.3, (-0.6, count + 1.7), (-0.4, 6.0), square=False) as axes:
         for level, what in ((1.45, "attention:\nrows take from rows"), (3.05, "a small network:")):
             axes.axhspan(level - 0.4, level + 0.4, color=SHADE)
-            axes.text(count - 0.3, level, what, va="center", fontsize=9)
-        axes.text(count - 0.3, 2.83, "each row by itself", va="center", fontsize=9)
-        axes.text(count - 0.3, 0.7, "a row of numbers\nfor each word", va="center", fontsize=9)
-        axes.text((count - 1) / 2, 4.45, "and again, layer upon layer", ha="center", va="center")
+            write(axes, count - 0.3, level, what, ha="left", fontsize=9)
+        write(axes, count - 0.3, 2.83, "each row by itself", ha="left", fontsize=9)
+        write(axes, count - 0.3, 0.7, "a row of numbers\nfor each word", ha="left", fontsize=9)
+        write(axes, (count - 1) / 2, 4.45, "and again, layer upon layer")
         for i, word in enumerate(words):
-            axes.text(i, 0, word, ha="center", va="center")
+            write(axes, i, 0, word)
             for turn, height in enumerate((0.7, 2.2, 3.85, 5.05)):
                 _row(axes, (i, height), i + turn)
             for j in range(i + 1):
@@ -48,24 +49,18 @@ def plot_layers(words: Sequence[str], guess: str) -> None:
             axes.plot([i, i], [4.05, 4.2], color=SOFT, linewidth=1)
             axes.plot([i, i], [4.7, 4.85], color=SOFT, linewidth=1)
         arrow(axes, (count - 1 + BOX, 5.05), (count - 0.25, 5.05), color=INK)
-        axes.text(count - 0.15, 5.05, guess, va="center", fontweight="bold")
-        axes.text(count - 0.15, 5.5, "next word", va="center", fontsize=9, color=SOFT)
+        write(axes, count - 0.15, 5.05, guess, ha="left", fontweight="bold")
+        write(axes, count - 0.15, 5.5, "next word", ha="left", fontsize=9, color=SOFT)
 
 
 def plot_chain_and_fan(length: int) -> None:
-    """Draw how the first input reaches the last output: through all states, or in one step.
-
-    Raises:  ValueError if length is less than 2
-    """
-    check_size("length", length, at_least=2)
+    """Draw how the first input reaches the last output: through all states, or in one step."""
     last = length - 1
     with canvas(6.6, 2.5) as figure:
         chain, fan = side_by_side(figure, 2)
         for axes, name, top in ((chain, "RNN: a chain", "h"), (fan, "attention: a fan", "o")):
-            axes.set_axis_off()
+            bare(axes, (-0.7, last + 0.7), (-0.4, 2.0), square=False)
             axes.set_title(name)
-            axes.set_xlim(-0.7, last + 0.7)
-            axes.set_ylim(-0.4, 2.0)
             for t in range(length):
                 fresh = name.startswith("RNN") or t == last
                 _box(axes, f"$x_{{{t}}}$", (t, 0), t == 0)
@@ -78,7 +73,7 @@ def plot_chain_and_fan(length: int) -> None:
             arrow(fan, (t, 0.26), (last, 1.24), **(path if t == 0 else {}))
 
 
-def _row(axes: Axes, middle: tuple[float, float], turn: int) -> None:
+def _row(axes: Axes, middle: Point, turn: int) -> None:
     """A row of numbers, as small squares in some order."""
     side = 2 * BOX / CELLS
     for i in range(CELLS):
@@ -87,12 +82,7 @@ def _row(axes: Axes, middle: tuple[float, float], turn: int) -> None:
         axes.add_patch(Rectangle(corner, side, BOX, facecolor=shade, edgecolor=SOFT, lw=0.6))
 
 
-def _box(
-    axes: Axes, name: str, middle: tuple[float, float], dark: bool, pale: bool = False
-) -> None:
-    corner = (middle[0] - 0.3, middle[1] - 0.26)
-    box = FancyBboxPatch(corner, 0.6, 0.52, "round,pad=0,rounding_size=0.12")
-    box.set(facecolor=SHADE, edgecolor=INK if dark else RULE, linewidth=1.6 if dark else 1)
-    axes.add_patch(box)
-    colour = PLAIN if pale else INK
-    axes.text(*middle, name, ha="center", va="center", color=colour)
+def _box(axes: Axes, name: str, middle: Point, dark: bool, pale: bool = False) -> None:
+    corner, look = (middle[0] - 0.3, middle[1] - 0.26), (INK, 1.6) if dark else (RULE, 1)
+    rounded(axes, corner, 0.6, 0.52, 0.12, fc=SHADE, ec=look[0], lw=look[1])
+    write(axes, *middle, name, color=PLAIN if pale else INK)

@@ -1,13 +1,11 @@
 """Rows of two numbers in the plane: as arrows that meet at an angle, and as points."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from matplotlib.axes import Axes
 from torch import Tensor
 
 from attnbook.colours import CURVES, INK, RULE, SOFT
-from attnbook.figures.canvas import arrow, canvas, fill_colour, numbers, text_colour
+from attnbook.figures.canvas import arrow, canvas, fill_colour, numbers, write
 
 __all__ = ["plot_arrows", "plot_points"]
 
@@ -33,10 +31,10 @@ def plot_arrows(query: Tensor, keys: Tensor, names: Sequence[str]) -> None:
             axes.plot([foot_x, x], [foot_y, y], color=SOFT, linewidth=1, linestyle=(0, (2, 2)))
             axes.plot(foot_x, foot_y, marker="o", color=SOFT, markersize=4)
             arrow(axes, (0, 0), (x, y), color=fill_colour("key"), lw=2)
-            _name(axes, name, (x, y), (0, 12), "key")
+            write(axes, x, y, name, "key", lift=(0, 12))
         x, y = q.tolist()
         arrow(axes, (0, 0), (x, y), color=fill_colour("query"), lw=2.4)
-        _name(axes, "query", (x, y), (22, -3), "query")
+        write(axes, x, y, "query", "query", lift=(22, -3))
         across, up = zip(*k.tolist(), q.tolist(), (0.0, 0.0), strict=True)
         axes.set_xlim(min(across) - 0.7, max(across) + 0.9)
         axes.set_ylim(min(up) - 0.7, max(up) + 0.9)
@@ -71,10 +69,3 @@ def plot_points(
             axes.margins(0.12)
         handles, labels = axes.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9)
-
-
-def _name(
-    axes: Axes, name: str, tip: tuple[float, float], lift: tuple[float, float], role: str
-) -> None:
-    look: dict[str, Any] = {"ha": "center", "va": "center", "color": text_colour(role)}
-    axes.annotate(name, tip, lift, textcoords="offset points", **look)

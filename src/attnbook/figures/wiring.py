@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.patches import Circle, FancyBboxPatch
+from matplotlib.patches import Circle
 from torch import Tensor
 
-from attnbook.checks import check_size
 from attnbook.colours import INK, PAPER, SHADE, SOFT
-from attnbook.figures.canvas import arrow, bare, canvas, text_colour
-from attnbook.figures.grids import MASK, checked, draw_kinds, draw_legend
+from attnbook.figures.canvas import Point, arrow, drawing, rounded, text_colour, write
+from attnbook.figures.grids import MASK, draw_kinds, draw_legend, yes_no
 
 __all__ = ["plot_transformer", "plot_which_mask"]
 
@@ -28,21 +27,17 @@ def plot_which_mask(
 
     Shapes:  encoder (Ls, Ls), decoder (Lt, Lt), cross (Lt, Ls), boolean, True = may look;
              source Ls labels, target Lt labels
-    Raises:  TypeError, ValueError if a mask is not boolean or of another size
+    Raises:  ValueError if a mask is not boolean or of another size
     """
     n_source, n_target = len(source), len(target)
-    checked({"encoder": encoder}, n_source, n_source)
-    checked({"decoder": decoder}, n_target, n_target)
-    checked({"cross": cross}, n_target, n_source)
+    encoder = yes_no("encoder", encoder, n_source, n_source)
+    decoder = yes_no("decoder", decoder, n_target, n_target)
+    cross = yes_no("cross", cross, n_target, n_source)
     wide, tall = CELL * n_source, CELL * n_target
     upper = BETWEEN + tall + BELOW + BETWEEN  # where the decoder's self-attention begins
     lower = upper + tall - wide  # the two lower grids stand on one line
-    width = RIGHT + max(tall, wide + 1.1) + 0.2
-    with canvas(width, upper + tall + BELOW) as figure:
-        axes = figure.subplots()
-        axes.set_axis_off()
-        axes.set_xlim(0, width)
-        axes.set_ylim(upper + tall + BELOW, 0)
+    width, height = RIGHT + max(tall, wide + 1.1) + 0.2, upper + tall + BELOW
+    with drawing(width, height, (0, width), (height, 0), square=False) as axes:
         _grid(axes, encoder, (LEFT, lower), source, source, "encoder: self-attention")
         _grid(axes, decoder, (RIGHT, upper), target, target, "decoder: self-attention")
         heading = "decoder: cross-attention"
@@ -53,13 +48,13 @@ def plot_which_mask(
         axes.plot([up, up], [lower - BETWEEN + 0.1, turn], color=key)
         axes.plot(across, [turn, turn], color=key)
         arrow(axes, (middle, turn), (middle, turn - 0.16), color=key)
-        axes.text(up + 0.1, turn - 0.06, "keys and values: the encoder's output", color=key,
-                  va="bottom", fontsize=9)  # fmt: skip
+        low, given = turn - 0.06, "keys and values: the encoder's output"
+        write(axes, up + 0.1, low, given, "key", ha="left", va="bottom", fontsize=9)
         side = RIGHT + wide + 0.32
         arrow(axes, (side, upper - BETWEEN + 0.28), (side, BETWEEN + tall + 0.04), color=query)
-        axes.text(side + 0.08, turn - 0.06, "queries", color=query, va="bottom", fontsize=9)
+        write(axes, side + 0.08, low, "queries", "query", ha="left", va="bottom", fontsize=9)
         arrow(axes, (middle, 0.3), (middle, 0.06), color=SOFT)
-        axes.text(middle + 0.1, 0.16, "on, to the next words", va="center", fontsize=9)
+        write(axes, middle + 0.1, 0.16, "on, to the next words", ha="left", fontsize=9)
         draw_legend(axes, MASK, loc="upper left", bbox_to_anchor=(0.04, 0.97))
 
 
@@ -70,41 +65,29 @@ def plot_transformer(
 
     The encoder stands on the left, the decoder on the right, both from bottom to top. Each part has
     a way around it. The encoder's last rows are keys and values in every layer of the decoder.
-
-    Raises:  ValueError if a size is not positive
     """
-    for name, size in (
-        ("n_source", n_source), ("n_target", n_target), ("d_model", d_model), ("d_ff", d_ff),
-        ("n_heads", n_heads), ("n_layers", n_layers), ("n_words", n_words),
-    ):  # fmt: skip
-        check_size(name, size)
     read, written = f"({n_source}, {d_model})", f"({n_target}, {d_model})"
     small = f"feed-forward\n{d_model} → {d_ff} → {d_model}"
 
     def looks(what: str, queries: int, keys: int) -> str:
         return f"{what}\nweights ({n_heads}, {queries}, {keys})"
 
-    with canvas(5.9, 8.3) as figure:
-        axes = figure.subplots()
-        bare(axes)
-        axes.set_xlim(0, 5.9)
-        axes.set_ylim(0, 8.3)
+    with drawing(5.9, 8.3, (0, 5.9), (0, 8.3)) as axes:
         encoder = [looks("self-attention", n_source, n_source), small]
         decoder = [looks("masked self-attention", n_target, n_target)]
         decoder += [looks("cross-attention", n_target, n_source), small]
-        top = _tower(axes, 1.55, f"source\n({n_source})", read, encoder, f"{n_layers} ×", -1)
-        end = _tower(
-            axes, 4.1, f"target so far\n({n_target})", written, decoder, f"{n_layers} ×", 1
-        )
+        times = f"{n_layers} ×"
+        top = _tower(axes, 1.55, f"source\n({n_source})", read, encoder, times, -1)
+        end = _tower(axes, 4.1, f"target so far\n({n_target})", written, decoder, times, 1)
         key, cross = text_colour("key"), TOWER + STEP
         axes.plot([1.55, 1.55, 2.8, 2.8], [top, top + 0.3, top + 0.3, cross - 0.16], color=key)
         arrow(axes, (2.8, cross - 0.16), (4.1 - HALF, cross - 0.16), color=key)
-        axes.text(1.55, top + 0.36, f"Z {read}: keys and values\nof every layer", color=key,
-                  ha="center", va="bottom", fontsize=8.5)  # fmt: skip
+        given = f"Z {read}: keys and values\nof every layer"
+        write(axes, 1.55, top + 0.36, given, "key", va="bottom", fontsize=8.5)
         _up(axes, 4.1, end, end + 0.43, written)
         _part(axes, (4.1, end + 0.65), f"linear\n{d_model} → {n_words}")
         _up(axes, 4.1, end + 0.87, end + 1.3, f"({n_target}, {n_words})")
-        axes.text(4.1, end + 1.32, "scores of the next words", ha="center", va="bottom", fontsize=9)
+        write(axes, 4.1, end + 1.32, "scores of the next words", va="bottom", fontsize=9)
 
 
 TOWER, STEP, HALF = 2.62, 1.5, 0.78  # where the layers begin, the height of a part, half its width
@@ -114,19 +97,16 @@ def _tower(
     axes: Axes, x: float, words: str, rows: str, parts: Sequence[str], times: str, side: int
 ) -> float:
     """An encoder or decoder from its words up to its rows; where it ends."""
-    axes.text(x, 0.2, words, ha="center", va="center", fontsize=9)
+    write(axes, x, 0.2, words, fontsize=9)
     _up(axes, x, 0.42, 0.7, "")
     _part(axes, (x, 0.92), r"table, times $\sqrt{D}$")
     _up(axes, x, 1.14, 1.48, rows, side)
     _plus(axes, (x, 1.6))
-    axes.text(x - side * 0.2, 1.6, "positions", ha="left" if side < 0 else "right", va="center",
-              fontsize=8.5)  # fmt: skip
+    inside, outside = ("left", "right") if side < 0 else ("right", "left")
+    write(axes, x - side * 0.2, 1.6, "positions", ha=inside, fontsize=8.5)
     low, high = TOWER - 0.72, TOWER + STEP * len(parts) - 0.47
-    frame = FancyBboxPatch((x - 1.08, low), 2.16, high - low, "round,pad=0,rounding_size=0.1")
-    frame.set(facecolor=SHADE, edgecolor=SOFT, linewidth=0.8)
-    axes.add_patch(frame)
-    axes.text(x + side * 1.16, (low + high) / 2, times, fontsize=13, va="center",
-              ha="right" if side < 0 else "left")  # fmt: skip
+    rounded(axes, (x - 1.08, low), 2.16, high - low, 0.1, fc=SHADE, ec=SOFT, lw=0.8)
+    write(axes, x + side * 1.16, (low + high) / 2, times, ha=outside, fontsize=13)
     start = 1.72
     for i, part in enumerate(parts):
         y = TOWER + STEP * i
@@ -143,32 +123,31 @@ def _tower(
     return start
 
 
-def _part(axes: Axes, middle: tuple[float, float], what: str, high: float = 0.44) -> None:
+def _part(axes: Axes, middle: Point, what: str, high: float = 0.44) -> None:
     """A part that computes, as a box with its name."""
     x, y = middle
-    box = FancyBboxPatch((x - HALF, y - high / 2), 2 * HALF, high, "round,pad=0,rounding_size=0.06")
-    box.set(facecolor=PAPER, edgecolor=INK, linewidth=1)
-    axes.add_patch(box)
-    axes.text(x, y, what, ha="center", va="center", fontsize=9.5)
+    corner = (x - HALF, y - high / 2)
+    rounded(axes, corner, 2 * HALF, high, 0.06, fc=PAPER, ec=INK, lw=1)
+    write(axes, x, y, what, fontsize=9.5)
 
 
-def _plus(axes: Axes, middle: tuple[float, float]) -> None:
+def _plus(axes: Axes, middle: Point) -> None:
     """The place where two ways are added."""
     axes.add_patch(Circle(middle, 0.12, facecolor=PAPER, edgecolor=INK, linewidth=1))
-    axes.text(*middle, "+", ha="center", va="center")
+    write(axes, *middle, "+")
 
 
 def _up(axes: Axes, x: float, start: float, end: float, rows: str, side: int = -1) -> None:
     """An arrow upwards with the shape of what it carries, on the other side than the way around."""
     arrow(axes, (x, start), (x, end))
-    axes.text(x - side * 0.07, (start + end) / 2, rows, va="center", fontsize=9, color=SOFT,
-              ha="left" if side < 0 else "right")  # fmt: skip
+    inside = "left" if side < 0 else "right"
+    write(axes, x - side * 0.07, (start + end) / 2, rows, ha=inside, fontsize=9, color=SOFT)
 
 
 def _grid(
     axes: Axes,
     mask: Tensor,
-    corner: tuple[float, float],
+    corner: Point,
     queries: Sequence[str],
     keys: Sequence[str],
     heading: str,
@@ -181,9 +160,8 @@ def _grid(
     x, ha = (right + 0.07, "left") if queries_right else (left - 0.07, "right")
     for i, word in enumerate(queries):
         y = top + CELL * (i + 0.5)
-        axes.text(x, y, word, ha=ha, va="center", fontsize=8.5, color=text_colour("query"))
+        write(axes, x, y, word, "query", ha=ha, fontsize=8.5)
     for j, word in enumerate(keys):
-        place = (left + CELL * (j + 0.65), bottom + 0.06)
-        axes.text(*place, word, fontsize=8.5, color=text_colour("key"), ha="right", va="top",
-                  rotation=40, rotation_mode="anchor")  # fmt: skip
-    axes.text(left, top - 0.12, heading, va="bottom", fontweight="bold", color=INK)
+        write(axes, left + CELL * (j + 0.65), bottom + 0.06, word, "key", fontsize=8.5, ha="right",
+              va="top", rotation=40, rotation_mode="anchor")  # fmt: skip
+    write(axes, left, top - 0.12, heading, ha="left", va="bottom", fontweight="bold")
