@@ -1,7 +1,6 @@
 """SelfAttention, split and merge, MultiHeadAttention: by definition, by PyTorch, at the edges."""
 
 import copy
-import math
 
 import pytest
 import torch
@@ -18,7 +17,6 @@ from attnbook import (
     padding_mask,
     split_heads,
 )
-from attnbook.sentence import life_is_short
 
 B, H, LQ, LK, DK = 2, 3, 5, 7, 4
 D, DC = H * DK, 10  # model width, context width
@@ -65,20 +63,6 @@ def test_one_head_is_three_matrices_and_attention():
     assert sum(p.numel() for p in head.parameters()) == DC * (DK + DK + 6)
 
 
-def test_one_head_gives_the_context_vector_that_s1_prints():
-    _, x = life_is_short()
-    head = SelfAttention(16, 24, 28)
-    torch.manual_seed(123)
-    with torch.no_grad():
-        for linear in (head.w_q, head.w_k, head.w_v):
-            linear.weight.copy_(torch.rand(linear.weight.shape))
-    output, weights = head(x)
-    alpha = torch.tensor([0.2912, 0.0106, 0.0982, 0.0625, 0.4917, 0.0458])
-    assert_close(weights[1], alpha, rtol=0, atol=5.1e-5)
-    ends = torch.tensor([-1.5993, 0.0156, 0.0624, 1.7084])
-    assert_close(output[1, [0, 1, -2, -1]], ends, rtol=0, atol=5.1e-5)
-
-
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
@@ -86,13 +70,7 @@ def test_one_head_gives_the_context_vector_that_s1_prints():
         (lambda: SelfAttention(1, -1, 1), ValueError, "d_k=-1: it must be at least 1"),
         (lambda: SelfAttention(1, 1, 2.0), TypeError, "d_v must be an int, got float"),
         (lambda: SelfAttention(1, True, 1), TypeError, "d_k must be an int, got bool"),
-        (
-            lambda: SelfAttention(4, 2, 2)(torch.ones(3, 5)),
-            ValueError,
-            r"x has shape \(3, 5\), so its rows have width 5: d_model=4 is expected",
-        ),
-        (lambda: SelfAttention(4, 2, 2)(torch.ones(4)), ValueError, "x has shape .*at least"),
-        (lambda: SelfAttention(4, 2, 2)(None), TypeError, "x must be a torch.Tensor, got NoneType"),
+        (lambda: SelfAttention(4, 2, 2)(torch.ones(3, 5)), ValueError, "have width 5: d_model=4"),
     ],
 )
 def test_one_head_names_bad_input(make, error, message):
@@ -109,17 +87,10 @@ SIZES = st.tuples(LEADING, st.integers(0, 4), st.integers(1, 4), st.integers(0, 
 @given(SIZES)
 def test_merge_undoes_split(sizes):
     leading, length, n_heads, width = sizes
-    x = drawn(*leading, length, n_heads * width)
+    x = drawn(*leading, n_heads * width, length).mT
     pieces = split_heads(x, n_heads)
     assert pieces.shape == (*leading, n_heads, length, width)
     assert merge_heads(pieces).equal(x)
-
-
-@given(SIZES)
-def test_split_undoes_merge(sizes):
-    leading, length, n_heads, width = sizes
-    x = drawn(*leading, n_heads, length, width)
-    assert split_heads(merge_heads(x), n_heads).equal(x)
 
 
 def test_each_head_gets_neighbouring_columns_of_every_token():
@@ -131,41 +102,16 @@ def test_each_head_gets_neighbouring_columns_of_every_token():
         assert (pieces[h] // 100).equal(tokens[:, None].expand(LQ, DK))
 
 
-def test_a_view_in_place_of_the_transpose_mixes_tokens():
-    x = drawn(LQ, D)
-    wrong = x.view(H, LQ, DK)
-    assert wrong.shape == split_heads(x, H).shape
-    assert not wrong.equal(split_heads(x, H))
-
-
-def test_split_and_merge_take_non_contiguous_input():
-    x = drawn(B, D, LQ).mT
-    assert not x.is_contiguous()
-    assert merge_heads(split_heads(x, H)).equal(x)
-
-
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (
-            lambda: split_heads(torch.ones(2, 10), 3),
-            ValueError,
-            "width 10 is not divisible by n_heads=3",
-        ),
-        (
-            lambda: split_heads(torch.ones(10), 2),
-            ValueError,
-            r"x has shape \(10,\): it needs at least \(length, width\)",
-        ),
+        (lambda: split_heads(torch.ones(2, 10), 3), ValueError, "width 10 is not divisible by n_h"),
+        (lambda: split_heads(torch.ones(10), 2), ValueError, r"it needs at least \(length, width"),
         (lambda: split_heads(torch.ones(2, 4), 0), ValueError, "n_heads=0: it must be at least 1"),
         (lambda: split_heads(torch.ones(2, 4), 2.0), TypeError, "n_heads must be an int"),
         (lambda: split_heads([1.0], 1), TypeError, "x must be a torch.Tensor, got list"),
         (lambda: split_heads(torch.ones(2, 4).long(), 2), ValueError, "must be floating point"),
-        (
-            lambda: merge_heads(torch.ones(2, 4)),
-            ValueError,
-            r"x has shape \(2, 4\): it needs at least \(heads, length, width\)",
-        ),
+        (lambda: merge_heads(torch.ones(2, 4)), ValueError, r"at least \(heads, length, width\)"),
         (lambda: merge_heads(None), TypeError, "x must be a torch.Tensor, got NoneType"),
     ],
 )
@@ -177,87 +123,12 @@ def test_split_and_merge_name_bad_input(call, error, message):
 # --- many heads: the definition --------------------------------------------------------------
 
 
-def one_by_one(attention, query, key, value, mask):
-    """Multi-head attention by the paper's formula, number by number, with the bias of each matrix.
-
-    mask is (B, H, Lq, Lk). Nothing of the library is used but the weights.
-    """
-    rows = [
-        [x @ linear.weight.T + linear.bias for x in batch]
-        for linear, batch in (
-            (attention.w_q, query),
-            (attention.w_k, key),
-            (attention.w_v, value),
-        )
-    ]
-    outputs, weights = torch.zeros(B, LQ, D, dtype=torch.float64), torch.zeros(mask.shape).double()
-    for b in range(B):
-        q, k, v = (side[b] for side in rows)
-        for i in range(LQ):
-            concat = torch.zeros(D, dtype=torch.float64)
-            for h in range(H):
-                part = range(h * DK, (h + 1) * DK)
-                scores = {
-                    j: sum(float(q[i, c] * k[j, c]) for c in part) / math.sqrt(DK)
-                    for j in range(LK)
-                    if mask[b, h, i, j]
-                }
-                total = sum(math.exp(s) for s in scores.values())
-                for j, score in scores.items():
-                    weights[b, h, i, j] = math.exp(score) / total
-                    for c in part:
-                        concat[c] += weights[b, h, i, j] * v[j, c]
-            outputs[b, i] = attention.w_o.weight @ concat + attention.w_o.bias
-    return outputs, weights
-
-
-def test_it_is_the_papers_formula_number_by_number():
-    attention = layer(DC)
-    query, key, value = drawn(B, LQ, D), drawn(B, LK, DC, seed=1), drawn(B, LK, DC, seed=2)
-    mask = some_mask(B, H, LQ, LK)
-    with torch.no_grad():
-        expected = one_by_one(attention, query, key, value, mask)
-        assert_close(attention(query, key, value, mask), expected, rtol=0, atol=1e-12)
-
-
-def test_it_is_a_list_of_heads_and_one_matrix():
-    attention = layer(bias=False)
-    x = drawn(B, LQ, D)
-    heads = []
-    for h in range(H):
-        head, part = SelfAttention(D, DK, DK).double(), slice(h * DK, (h + 1) * DK)
-        for mine, whole in ((head.w_q, attention.w_q), (head.w_k, attention.w_k)):
-            mine.weight.data = whole.weight.data[part]
-        head.w_v.weight.data = attention.w_v.weight.data[part]
-        heads.append(head(x))
-    output, weights = attention(x)
-    concat = torch.cat([o for o, _ in heads], dim=-1)
-    assert_close(output, concat @ attention.w_o.weight.T, rtol=0, atol=1e-12)
-    assert_close(weights, torch.stack([w for _, w in heads], dim=1), rtol=0, atol=1e-12)
-    mixers = attention.w_o.weight.T.split(DK)  # W_O^i (Dv, d_model), one a head
-    summed = sum(o @ mixer for (o, _), mixer in zip(heads, mixers, strict=True))
-    assert_close(output, summed, rtol=0, atol=1e-12)
-
-
 def test_left_out_arguments_are_filled_from_the_left():
     attention, query, key = layer(), drawn(B, LQ, D), drawn(B, LK, D, seed=1)
     assert_close(attention(query), attention(query, query, query), rtol=0, atol=0)
     assert_close(attention(query, key), attention(query, key, key), rtol=0, atol=0)
     other = drawn(B, LK, D, seed=2)
     assert not torch.allclose(attention(query, key, other)[0], attention(query, key)[0])
-
-
-def test_gradients_reach_every_parameter_but_the_bias_of_the_keys():
-    attention, query, key = layer(DC), drawn(B, LQ, D), drawn(B, LK, DC, seed=1)
-    attention(query.requires_grad_(), key.requires_grad_())[0].square().sum().backward()
-    for name, parameter in attention.named_parameters():
-        if name != "w_k.bias":
-            assert parameter.grad.ne(0).all(), name
-    assert query.grad.ne(0).all()
-    assert key.grad.ne(0).all()
-    # The bias of the keys adds one number to all scores of a row, and the softmax ignores that.
-    assert attention.w_k.bias.grad.abs().max() < 1e-10
-    assert attention.w_q.bias.grad.abs().max() > 1e-3
 
 
 def test_gradients_are_right():
@@ -330,19 +201,8 @@ def test_it_equals_pytorchs_with_the_same_weights(bias, d_context, batch_first, 
     assert_close(weights, expected_weights, rtol=0, atol=1e-12)
 
 
-def test_key_padding_mask_is_the_opposite_of_padding_mask():
-    other, query, key = pytorchs(), drawn(B, LQ, D), drawn(B, LK, D, seed=1)
-    mask = padding_mask([6, 4], LK)  # (B, 1, Lk)
-    expected = other(query, key, key, key_padding_mask=~mask[:, 0], average_attn_weights=False)
-    ours = MultiHeadAttention.from_torch(other)
-    assert_close(ours(query, key, mask=mask), expected, rtol=0, atol=1e-12)
-    assert not torch.allclose(ours(query, key, mask=~mask)[0], expected[0])
-
-
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("d_context", [None, DC])
-def test_weights_are_copied_not_shared(bias, d_context):
-    other = pytorchs(bias=bias, d_context=d_context)
+def test_weights_are_copied_not_shared():
+    other = pytorchs()
     before = copy.deepcopy(other.state_dict())
     ours = MultiHeadAttention.from_torch(other)
     assert ours.w_q.weight.dtype == torch.float64
@@ -354,50 +214,18 @@ def test_weights_are_copied_not_shared(bias, d_context):
 
 
 @pytest.mark.parametrize(
-    ("make", "error", "message"),
+    ("options", "message"),
     [
-        (
-            lambda: nn.MultiheadAttention(D, H, kdim=8, vdim=9),
-            ValueError,
-            "kdim=8 and vdim=9: ours needs one context width",
-        ),
-        (
-            lambda: nn.MultiheadAttention(D, H, add_bias_kv=True),
-            ValueError,
-            "add_bias_kv and add_zero_attn add keys that ours does not have",
-        ),
-        (
-            lambda: nn.MultiheadAttention(D, H, add_zero_attn=True),
-            ValueError,
-            "add_bias_kv and add_zero_attn",
-        ),
-        (lambda: nn.Linear(D, D), TypeError, "expected torch.nn.MultiheadAttention, got Linear"),
+        ({"kdim": 8, "vdim": 9}, "kdim=8 and vdim=9: ours needs one context width"),
+        ({"add_bias_kv": True}, "add_bias_kv and add_zero_attn add keys that ours does not have"),
+        ({"add_zero_attn": True}, "add_bias_kv and add_zero_attn"),
     ],
 )
-def test_from_torch_refuses_what_ours_does_not_have(make, error, message):
-    with pytest.raises(error, match=message):
-        MultiHeadAttention.from_torch(make())
-
-
-def pairs(bias: bool = True) -> list:
-    """(weight, bias) of query, key, value and output for from_weights."""
-    return [
-        (drawn(D, width, seed=i), drawn(D, seed=i + 9) if bias else None)
-        for i, width in enumerate((D, DC, DC, D))
-    ]
-
-
-@pytest.mark.parametrize("bias", [True, False])
-def test_from_weights_is_the_arithmetic_of_those_weights(bias):
-    given_pairs = pairs(bias)
-    query, key = drawn(LQ, D), drawn(LK, DC, seed=1)
-    q, k, v = (
-        split_heads(F.linear(x, *pair), H)
-        for x, pair in zip((query, key, key), given_pairs, strict=False)
-    )
-    expected = F.linear(merge_heads(F.scaled_dot_product_attention(q, k, v)), *given_pairs[3])
-    ours = MultiHeadAttention.from_weights(H, *given_pairs)
-    assert_close(ours(query, key)[0], expected, rtol=0, atol=1e-12)
+def test_from_torch_refuses_what_ours_does_not_have(options, message):
+    with pytest.raises(ValueError, match=message):
+        MultiHeadAttention.from_torch(nn.MultiheadAttention(D, H, **options))
+    with pytest.raises(TypeError, match=r"expected torch\.nn\.MultiheadAttention, got Linear"):
+        MultiHeadAttention.from_torch(nn.Linear(D, D))
 
 
 @pytest.mark.parametrize(
@@ -413,28 +241,13 @@ def test_from_weights_is_the_arithmetic_of_those_weights(bias):
     ],
 )
 def test_from_weights_names_what_does_not_fit(position, pair, message):
-    four = pairs()
+    four = [(drawn(D, width), drawn(D)) for width in (D, DC, DC, D)]
     four[position] = pair
     with pytest.raises(ValueError, match=message):
         MultiHeadAttention.from_weights(H, *four)
 
 
 # --- the seam --------------------------------------------------------------------------------
-
-
-def fused(query, key, value, mask=None, bias=None):
-    """PyTorch's kernel behind our signature; it never holds the weights."""
-    assert bias is None
-    return F.scaled_dot_product_attention(query, key, value, mask), None
-
-
-def test_attend_takes_pytorchs_kernel():
-    attention, query, key = layer(DC), drawn(B, LQ, D), drawn(B, LK, DC, seed=1)
-    other = layer(DC, attend=fused)
-    output, weights = other(query, key, mask=MASKS["padding"])
-    expected = attention(query, key, mask=MASKS["padding"])[0]
-    assert_close(output, expected, rtol=0, atol=1e-12)
-    assert weights is None
 
 
 def test_attend_is_called_once_with_heads_apart_and_its_answer_is_used():
@@ -502,70 +315,31 @@ def test_the_mask_of_a_context_that_all_sequences_share():
 # --- edges -----------------------------------------------------------------------------------
 
 
-def test_a_query_that_may_look_at_nothing():
-    attention = layer(DC)
-    query, key = drawn(B, LQ, D).requires_grad_(), drawn(B, LK, DC, seed=1).requires_grad_()
-    mask = some_mask(B, LQ, LK)
+def test_a_query_that_may_look_at_nothing_gets_the_bias_alone():
+    attention, mask = layer(DC), some_mask(B, LQ, LK)
     mask[1, 3] = False
-    output, weights = attention(query, key, mask=mask)
+    output, weights = attention(drawn(B, LQ, D), drawn(B, LK, DC), mask=mask)
     assert weights[1, :, 3].eq(0).all()
     assert output[1, 3].equal(attention.w_o.bias)
-    unmasked = mask.clone()
-    unmasked[1, 3] = True
-    rest = torch.ones(B, LQ, dtype=torch.bool)
-    rest[1, 3] = False
-    assert_close(output[rest], attention(query, key, mask=unmasked)[0][rest], rtol=0, atol=1e-12)
-    output.square().sum().backward()
-    assert query.grad[1, 3].eq(0).all()
-    assert query.grad[0].ne(0).all()
-    assert all(p.grad.isfinite().all() for p in attention.parameters())
-    assert key.grad.isfinite().all()
 
 
-def test_one_head_may_look_at_nothing_while_another_looks():
-    attention = layer(DC)
-    query, key = drawn(B, LQ, D), drawn(B, LK, DC, seed=1)
-    mask = torch.ones(1, H, LQ, LK, dtype=torch.bool)
-    mask[:, 1] = False
-    output, weights = attention(query, key, mask=mask)
-    assert weights[:, 1].eq(0).all()
-    assert_close(weights[:, [0, 2]].sum(-1), torch.ones(B, 2, LQ, dtype=torch.float64))
-    without = copy.deepcopy(attention)
-    without.w_o.weight.data[:, DK : 2 * DK] = 0
-    assert_close(output, without(query, key)[0], rtol=0, atol=1e-12)
-
-
+@pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize(
     ("leading", "lq", "lk"),
     [((0,), LQ, LK), ((B,), 0, LK), ((B,), LQ, 0), ((B,), 0, 0), ((B,), 1, 1), ((), 1, LK)],
-    ids=["B=0", "Lq=0", "Lk=0", "Lq=Lk=0", "length 1", "no batch"],
 )
-@pytest.mark.parametrize("masked", [False, True])
 def test_empty_and_single(leading, lq, lk, masked):
-    attention = layer(DC)
-    query = drawn(*leading, lq, D).requires_grad_()
-    key = drawn(*leading, lk, DC, seed=1).requires_grad_()
-    mask = torch.ones(lq, lk, dtype=torch.bool) if masked else None
+    attention, mask = layer(DC), torch.ones(lq, lk, dtype=torch.bool) if masked else None
+    query, key = drawn(*leading, lq, D).requires_grad_(), drawn(*leading, lk, DC)
     output, weights = attention(query, key, mask=mask)
     assert output.shape == (*leading, lq, D)
     assert weights.shape == (*leading, H, lq, lk)
-    assert output.isfinite().all()
     if lk == 0:
         assert_close(output, attention.w_o.bias.expand_as(output), rtol=0, atol=0)
     if lk == 1:
         assert_close(output, attention.w_o(attention.w_v(key)), rtol=0, atol=1e-12)
     output.sum().backward()
     assert query.grad.isfinite().all()
-
-
-def test_non_contiguous_inputs():
-    attention = layer(DC)
-    query, key = drawn(B, LQ, D), drawn(B, LK, DC, seed=1)
-    stretched = query.mT.contiguous().mT, key.transpose(0, 1).contiguous().transpose(0, 1)
-    assert not any(x.is_contiguous() for x in stretched)
-    mask = some_mask(B, LK, LQ).mT
-    expected = attention(query, key, mask=mask.contiguous())
-    assert_close(attention(*stretched, mask=mask), expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
@@ -579,90 +353,45 @@ def test_other_floats_come_back_as_they_went_in(dtype):
 
 # --- bad input -------------------------------------------------------------------------------
 
+
+def never(*arguments):
+    raise AssertionError("attend was called")
+
+
 Q, K = torch.ones(B, LQ, D), torch.ones(B, LK, DC)
 YES = torch.ones(LQ, LK, dtype=torch.bool)
-BAD_CALLS = [
-    (
-        ValueError,
-        (Q[..., :5], K),
-        r"query has shape \(2, 5, 5\), so its rows have width 5: d_model",
-    ),
-    (ValueError, (Q,), r"key has shape \(2, 5, 12\), so its rows have width 12: d_context=10 is"),
-    (ValueError, (Q, K, Q), r"value has shape \(2, 5, 12\), so its rows have width 12: d_context"),
-    (ValueError, (Q, None, K), "value was given without key: each value needs a key"),
-    (ValueError, (Q, K, K[:, :5]), "key has 7 rows but value has 5: each key needs one value"),
-    (ValueError, (Q, K[:1].expand(3, -1, -1)), r"query \(2, 5, 12\), key \(3, 7, 10\)"),
-    (ValueError, (Q[0, 0], K), r"query has shape \(12,\): it needs at least \(length, width\)"),
-    (
-        ValueError,
-        (Q[None], K),
-        r"query has shape \(1, 2, 5, 12\): it must be \(L, D\) or \(B, L, D",
-    ),
-    (ValueError, (Q, K[None]), r"key has shape \(1, 2, 7, 10\): it must be \(L, D\) or \(B, L, D"),
-    (
-        ValueError,
-        (Q, K, K[None]),
-        r"value has shape \(1, 2, 7, 10\): it must be \(L, D\) or \(B, L, D",
-    ),
-    (ValueError, (Q.long(), K), "query has dtype torch.int64: it must be floating point"),
-    (TypeError, ([1.0], K), "query must be a torch.Tensor, got list"),
-    (TypeError, (Q, K.numpy()), "key must be a torch.Tensor, got ndarray"),
-    (TypeError, (Q, K, None, [[True]]), "mask must be a torch.Tensor, got list"),
-    (ValueError, (Q, K, None, YES.float()), "mask has dtype torch.float32: it must be boolean"),
-    (ValueError, (Q, K, None, YES[0]), r"mask has shape \(7,\): it must be \(Lq, Lk\), \(B, 1 or"),
-    (
-        ValueError,
-        (Q, K, None, YES.expand(3, -1, -1)),
-        r"mask of shape \(3, 1, 5, 7\) does not broadcast to .* = \(2, 3, 5, 7\)",
-    ),
-    (ValueError, (Q, K, None, YES.mT), r"mask of shape \(7, 5\) does not broadcast to the scores"),
-    (ValueError, (Q[0], K[0], None, YES[None]), r"mask of shape \(1, 1, 5, 7\) does not broadcast"),
-    (ValueError, (Q, K, None, None, YES), "bias has dtype torch.bool: it must be floating point"),
-    (ValueError, (Q, K, None, None, torch.ones(2, 5, 7)), r"bias of shape \(2, 5, 7\) does not"),
+BAD = [
+    ((Q[..., :5], K), r"query has shape \(2, 5, 5\), so its rows have width 5: d_model=12 is exp"),
+    ((Q,), r"key has shape \(2, 5, 12\), so its rows have width 12: d_context=10 is expected"),
+    ((Q, K, Q), r"value has shape \(2, 5, 12\), so its rows have width 12: d_context"),
+    ((Q, None, K), "value was given without key: each value needs a key"),
+    ((Q, K[:1].expand(3, -1, -1)), r"query \(2, 5, 12\), key \(3, 7, 10\)"),
+    ((Q[None], K), r"query has shape \(1, 2, 5, 12\): it must be \(L, D\) or \(B, L, D\)"),
+    ((Q, K[None]), r"key has shape \(1, 2, 7, 10\): it must be"),
+    ((Q, K, K[None]), r"value has shape \(1, 2, 7, 10\): it must be"),
+    ((Q, K, None, YES.float()), "mask has dtype torch.float32: it must be boolean"),
+    ((Q, K, None, YES[0]), r"mask has shape \(7,\): it must be \(Lq, Lk\), \(B, 1 or"),
+    ((Q, K, None, YES.expand(3, -1, -1)), r"\(3, 1, 5, 7\) does not .* = \(2, 3, 5, 7\)"),
+    ((Q, K, None, YES.mT), r"mask of shape \(7, 5\) does not broadcast to the scores"),
+    ((Q[0], K[0], None, YES[None]), r"mask of shape \(1, 1, 5, 7\) does not broadcast"),
 ]
 
 
-@pytest.mark.parametrize(("error", "arguments", "message"), BAD_CALLS)
-def test_bad_input_is_named(error, arguments, message):
-    with pytest.raises(error, match=message):
-        MultiHeadAttention(D, H, d_context=DC)(*arguments)
-
-
-@pytest.mark.parametrize(
-    ("error", "arguments", "options", "message"),
-    [
-        (ValueError, (10, 3), {}, "d_model=10 is not divisible by n_heads=3"),
-        (ValueError, (8, 0), {}, "n_heads=0: it must be at least 1"),
-        (ValueError, (0, 1), {}, "d_model=0: it must be at least 1"),
-        (ValueError, (8, 2), {"d_context": 0}, "d_context=0: it must be at least 1"),
-        (TypeError, (8.0, 2), {}, "d_model must be an int, got float"),
-        (TypeError, (8, "2"), {}, "n_heads must be an int, got str"),
-    ],
-)
-def test_bad_sizes_are_named(error, arguments, options, message):
-    with pytest.raises(error, match=message):
-        MultiHeadAttention(*arguments, **options)
-
-
-@pytest.mark.parametrize(
-    ("mask", "message"),
-    [
-        (torch.ones(LQ, LQ), "it must be boolean"),
-        (torch.ones(LQ, LK).bool(), "does not broadcast"),
-        (torch.ones(B, LQ, LQ).bool(), "does not broadcast"),
-    ],
-)
-def test_a_wrong_mask_is_refused_before_a_function_of_ones_own_sees_it(mask, message):
-    def never(*arguments):
-        raise AssertionError("attend was called")
-
+@pytest.mark.parametrize(("arguments", "message"), BAD)
+def test_bad_input_is_named_before_a_function_of_ones_own_sees_it(arguments, message):
     with pytest.raises(ValueError, match=message):
-        layer(attend=never)(drawn(LQ, D), mask=mask)
+        MultiHeadAttention(D, H, d_context=DC, attend=never)(*arguments)
 
 
-def test_batches_that_do_not_fit_are_refused_before_a_function_of_ones_own_sees_them():
-    def never(*arguments):
-        raise AssertionError("attend was called")
-
-    with pytest.raises(ValueError, match=r"query \(2, 5, 12\), key \(3, 5, 12\) and value"):
-        layer(attend=never)(drawn(2, LQ, D), drawn(3, LQ, D))
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"d_model": 10}, "d_model=10 is not divisible by n_heads=3"),
+        ({"n_heads": 0}, "n_heads=0: it must be at least 1"),
+        ({"d_model": 0}, "d_model=0: it must be at least 1"),
+        ({"d_context": 0}, "d_context=0: it must be at least 1"),
+    ],
+)
+def test_bad_sizes_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        MultiHeadAttention(**{"d_model": D, "n_heads": H, **arguments})

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional as F
 from torch.testing import assert_close
@@ -77,18 +75,6 @@ def test_gradients_come_back_through_every_step():
     assert_close(found, expected)
 
 
-def test_rows_that_come_one_by_one_get_what_they_get_together():
-    attention, x = MultiHeadAttention(H * DK, H).double(), drawn(B, L, H * DK)
-    expected, _ = attention(x, mask=causal_mask(L))
-    cache = KVCache()
-    for t in range(L):
-        row = x[:, t : t + 1]
-        q, k, v = (split_heads(w(row), H) for w in (attention.w_q, attention.w_k, attention.w_v))
-        output, _ = attention.attend(q, *cache.append(k, v))
-        merged = output.transpose(1, 2).flatten(-2)
-        assert_close(attention.w_o(merged), expected[:, t : t + 1])
-
-
 def test_select_keeps_drops_and_doubles_sequences():
     key, value, cache = drawn(3, H, L, DK), drawn(3, H, L, DV), KVCache()
     cache.select(torch.tensor([0]))  # nothing is there yet
@@ -100,44 +86,21 @@ def test_select_keeps_drops_and_doubles_sequences():
 
 
 @pytest.mark.parametrize(
-    ("first", "then", "error", "message"),
+    ("key", "value", "message"),
     [
-        (
-            None,
-            (drawn(B, L, DK), drawn(B, L + 1, DV)),
-            ValueError,
-            r"key has shape \(2, 5, 4\) but value has \(2, 6, 7\): each key needs one value",
-        ),
-        (
-            (drawn(B, 1, DK), drawn(B, 1, DV)),
-            (drawn(B, 1, DK + 1), drawn(B, 1, DV)),
-            ValueError,
-            r"key has shape \(2, 1, 5\) but the cache has \(2, 1, 4\): all but the length",
-        ),
-        (
-            (drawn(B, 1, DK), drawn(B, 1, DV)),
-            (drawn(B, 1, DK), drawn(1, 1, DV)),
-            ValueError,
-            r"value has shape \(1, 1, 7\) but the cache has \(2, 1, 7\)",
-        ),
-        (
-            (drawn(1, DK), drawn(1, DV)),
-            (drawn(1, DK).float(), drawn(1, DV)),
-            ValueError,
-            "share one dtype, got key: torch.float32, the cache: torch.float64",
-        ),
-        (None, (drawn(DK), drawn(DV)), ValueError, r"key has shape \(4,\): it needs at least"),
-        (None, ([1.0], drawn(1, DV)), TypeError, "key must be a torch.Tensor, got list"),
+        (drawn(B, 3, DK), drawn(B, 2, DV), r"key has shape \(2, 3, 4\) but value has \(2, 2, 7\)"),
+        (drawn(B, 1, 9), drawn(B, 1, DV), r"key has shape \(2, 1, 9\) but the cache has \(2, 1, 4"),
+        (drawn(B, 1, DK), drawn(1, 1, DV), r"value has shape \(1, 1, 7\) but the cache has \(2,"),
+        (drawn(B, 1, DK).float(), drawn(B, 1, DV), "key: torch.float32, the cache: torch.float64"),
+        (drawn(DK), drawn(DV), r"key has shape \(4,\): it needs at least"),
     ],
 )
-def test_what_does_not_continue_a_cache_is_named(first, then, error, message):
+def test_what_does_not_continue_a_cache_is_named(key, value, message):
     cache = KVCache()
-    if first:
-        cache.append(*first)
-    before = cache.length
-    with pytest.raises(error, match=message):
-        cache.append(*then)
-    assert cache.length == before
+    cache.append(drawn(B, 1, DK), drawn(B, 1, DV))
+    with pytest.raises(ValueError, match=message):
+        cache.append(key, value)
+    assert cache.length == 1
 
 
 # --- rotary positions --------------------------------------------------------------------------
@@ -162,25 +125,6 @@ def test_each_row_is_turned_by_the_rotation_of_chapter_7(leading):
     assert_close(apply_rotary(x, positions), by_matrix, rtol=0, atol=1e-12)
 
 
-@given(st.integers(-300, 300), st.integers(0, 300), st.integers(0, 300), st.integers(1, 8))
-def test_a_score_depends_on_the_distance_alone(distance, here, there, pairs):
-    query, key = drawn(1, 2 * pairs), drawn(1, 2 * pairs, seed=1)
-    scores = [
-        apply_rotary(query, torch.tensor([t])) @ apply_rotary(key, torch.tensor([t + distance])).T
-        for t in (here, there)
-    ]
-    assert_close(*scores, rtol=0, atol=1e-11)
-
-
-def test_turning_keeps_lengths_and_undoes_itself():
-    x, positions = drawn(B, H, L, 6), torch.tensor([0.0, 0.5, 3, 100, 1e6])
-    turned = apply_rotary(x, positions)
-    assert_close(turned.norm(dim=-1), x.norm(dim=-1))
-    assert turned[..., 0, :].equal(x[..., 0, :])
-    assert not torch.allclose(turned[..., 1:, :], x[..., 1:, :])
-    assert_close(apply_rotary(turned, -positions), x)
-
-
 def test_each_sequence_may_have_positions_of_its_own():
     x, positions = drawn(B, H, L, 6), torch.stack((torch.arange(L), torch.arange(L) + 9))
     turned = apply_rotary(x, positions[:, None])
@@ -202,14 +146,8 @@ def test_turned_rows_keep_their_dtype_and_far_ones_their_digits(dtype):
     [
         (torch.ones(L, 5), torch.arange(L), ValueError, "the width of x=5 is odd: each clock hand"),
         (torch.ones(6), torch.arange(6), ValueError, r"x has shape \(6,\): it needs at least"),
-        (torch.ones(L, 6).long(), torch.arange(L), ValueError, "x has dtype torch.int64"),
         (torch.ones(L, 6), range(L), TypeError, "positions must be a torch.Tensor, got range"),
-        (
-            torch.ones(B, L, 6),
-            torch.arange(L - 1),
-            ValueError,
-            r"positions of shape \(4,\) do not broadcast to the rows of x, \(2, 5\)",
-        ),
+        (torch.ones(B, L, 6), torch.arange(4), ValueError, r"\(4,\) do not .* rows of x, \(2, 5\)"),
         (torch.ones(L, 6), torch.ones(B, L), ValueError, r"\(2, 5\) do not broadcast to the rows"),
     ],
 )
@@ -231,17 +169,9 @@ def published_slopes(n_heads: int) -> list[float]:
     return published_slopes(lower) + published_slopes(2 * lower)[::2][: n_heads - lower]
 
 
-def test_eight_heads_have_the_slopes_of_the_paper():
-    expected = torch.tensor([1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32, 1 / 64, 1 / 128, 1 / 256])
-    assert alibi_slopes(8).equal(expected)
-    assert_close(alibi_slopes(16)[:3], torch.tensor([2**-0.5, 2**-1, 2**-1.5]))
-
-
-@pytest.mark.parametrize("n_heads", range(1, 34))
-def test_every_number_of_heads_has_the_published_slopes(n_heads):
-    slopes = alibi_slopes(n_heads)
-    assert_close(slopes, torch.tensor(published_slopes(n_heads)))
-    assert len(slopes.unique()) == n_heads
+def test_every_number_of_heads_has_the_published_slopes():
+    for n_heads in range(1, 34):
+        assert_close(alibi_slopes(n_heads), torch.tensor(published_slopes(n_heads)))
 
 
 def test_the_bias_is_a_slope_times_a_distance():
@@ -252,24 +182,17 @@ def test_the_bias_is_a_slope_times_a_distance():
         assert bias[h, i, j] == pytest.approx(-slopes[h] * abs(lk - lq + i - j))
 
 
-def test_new_queries_get_the_last_rows_of_the_whole():
-    whole = alibi_bias(4, 9, 9)
-    assert whole.mT.equal(whole)
-    for lq in range(10):
-        assert alibi_bias(4, lq, 9).equal(whole[:, 9 - lq :])
-
-
 @pytest.mark.parametrize(
-    ("sizes", "error", "message"),
+    ("sizes", "message"),
     [
-        ((0, 2, 3), ValueError, "n_heads=0: it must be at least 1"),
-        ((2, 4, 3), ValueError, "lq=4 but lk=3: the queries are the last of the keys' positions"),
-        ((2, -1, 3), ValueError, "lq=-1: it must be at least 0"),
-        ((2, 1, 3.0), TypeError, "lk must be an int, got float"),
+        ((0, 2, 3), "n_heads=0: it must be at least 1"),
+        ((2, 4, 3), "lq=4 but lk=3: the queries are the last of the keys' positions"),
+        ((2, -1, 3), "lq=-1: it must be at least 0"),
+        ((2, 0, -1), "lk=-1: it must be at least 0"),
     ],
 )
-def test_sizes_of_a_bias_that_do_not_fit_are_named(sizes, error, message):
-    with pytest.raises(error, match=message):
+def test_sizes_of_a_bias_that_do_not_fit_are_named(sizes, message):
+    with pytest.raises(ValueError, match=message):
         alibi_bias(*sizes)
 
 
@@ -284,11 +207,6 @@ def test_the_mask_shows_the_first_and_the_last(length, window, n_sinks):
     assert mask.shape == (length, length)
     for i, j in itertools.product(range(length), repeat=2):
         assert mask[i, j] == (j <= i and (i - j < window or j < n_sinks))
-
-
-def test_a_window_as_long_as_the_text_is_the_causal_mask():
-    assert sink_mask(L, L, 0).equal(causal_mask(L))
-    assert sink_mask(L, 1, L).equal(causal_mask(L))
 
 
 @pytest.mark.parametrize(
@@ -346,20 +264,6 @@ def test_pytorchs_own_grouped_queries_give_the_same(n_kv_heads):
     assert_close(layer(x, mask=causal_mask(L))[0], layer.w_o(mixed.transpose(1, 2).flatten(2)))
 
 
-@pytest.mark.parametrize("n_kv_heads", KV)
-def test_each_head_asks_the_key_head_of_its_group(n_kv_heads):
-    layer, x = grouped(n_kv_heads), drawn(L, D)
-    output, weights = layer(x)
-    mixed = []
-    for h in range(6):
-        group = h * n_kv_heads // 6
-        q = layer.w_q(x)[:, 4 * h : 4 * h + 4]
-        k, v = (w(x)[:, 4 * group : 4 * group + 4] for w in (layer.w_k, layer.w_v))
-        mixed.append((q @ k.T / 2).softmax(-1) @ v)
-        assert_close(weights[h], (q @ k.T / 2).softmax(-1))
-    assert_close(output, layer.w_o(torch.cat(mixed, dim=-1)))
-
-
 @pytest.mark.parametrize("rotary", [False, True])
 @pytest.mark.parametrize("steps", [[1] * 9, [4, 1, 1, 3], [9]])
 def test_with_a_cache_rows_get_what_they_get_together(rotary, steps):
@@ -398,16 +302,6 @@ def test_a_bias_and_a_mask_for_each_head_reach_the_scores():
         assert_close(layer(x[:, t : t + 1], cache=cache, **now)[0], whole[:, t : t + 1])
 
 
-def test_turned_rows_do_not_notice_where_they_stand():
-    layer, x = grouped(rotary=True), drawn(B, L, D)
-    late = KVCache()
-    late.append(drawn(B, 2, 3, 4), drawn(B, 2, 3, 4))
-    unseen = torch.cat((torch.zeros(L, 3).bool(), causal_mask(L)), dim=1)
-    moved, _ = layer(x, mask=unseen, cache=late)
-    assert_close(moved, layer(x, mask=causal_mask(L))[0])
-    assert not torch.allclose(moved, grouped()(x, mask=causal_mask(L))[0])
-
-
 def test_gradients_reach_every_matrix_and_the_seam_is_used():
     calls = []
 
@@ -422,18 +316,17 @@ def test_gradients_reach_every_matrix_and_the_seam_is_used():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "options", "error", "message"),
+    ("sizes", "message"),
     [
-        ((10, 3, 1), {}, ValueError, "d_model=10 is not divisible by n_heads=3"),
-        ((24, 6, 4), {}, ValueError, "n_heads=6 is not divisible by n_kv_heads=4: each key head"),
-        ((24, 6, 0), {}, ValueError, "n_kv_heads=0: it must be at least 1"),
-        ((24, 6, 2.0), {}, TypeError, "n_kv_heads must be an int, got float"),
-        ((15, 3, 1), {"rotary": True}, ValueError, "the width of a head=5 is odd: each clock"),
+        ((10, 3, 1), "d_model=10 is not divisible by n_heads=3"),
+        ((24, 6, 4), "n_heads=6 is not divisible by n_kv_heads=4: each key head"),
+        ((24, 6, 0), "n_kv_heads=0: it must be at least 1"),
+        ((15, 3, 1), "the width of a head=5 is odd: each clock"),
     ],
 )
-def test_sizes_of_a_layer_that_do_not_fit_are_named(arguments, options, error, message):
-    with pytest.raises(error, match=message):
-        GroupedQueryAttention(*arguments, **options)
+def test_sizes_of_a_layer_that_do_not_fit_are_named(sizes, message):
+    with pytest.raises(ValueError, match=message):
+        GroupedQueryAttention(*sizes, rotary=True)
 
 
 @pytest.mark.parametrize(
@@ -442,8 +335,6 @@ def test_sizes_of_a_layer_that_do_not_fit_are_named(arguments, options, error, m
         ((torch.ones(B, L, D - 1),), "so its rows have width 23: d_model=24 is expected"),
         ((torch.ones(1, B, L, D),), r"x has shape \(1, 2, 5, 24\): it must be \(L, D\) or"),
         ((torch.ones(B, L, D), torch.ones(L, 4).bool()), r"mask of shape \(5, 4\) does not"),
-        ((torch.ones(B, L, D), torch.ones(L, L)), "mask has dtype torch.float32: it must be bool"),
-        ((torch.ones(B, L, D), torch.ones(3, L, L).bool()), "does not broadcast to the scores"),
     ],
 )
 def test_rows_that_do_not_fit_are_named(arguments, message):

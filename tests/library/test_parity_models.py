@@ -22,20 +22,17 @@ from transformers import (
     MptConfig,
     MptModel,
 )
-from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 from attnbook import (
     GroupedQueryAttention,
     KVCache,
     MultiHeadAttention,
     alibi_bias,
-    apply_rotary,
     causal_mask,
     combine_masks,
     padding_mask,
     sink_mask,
 )
-from attnbook.positions import sinusoids
 from tools.common import ROOT
 
 TOLERANCE = 1e-5
@@ -237,18 +234,6 @@ def from_llama(attention: nn.Module, *, reorder: bool = True) -> GroupedQueryAtt
     return made
 
 
-def test_llama_turns_as_we_do_but_for_the_order_of_the_columns():
-    q, k = torch.randn(2, 3, H, LENGTH, 10, generator=torch.Generator().manual_seed(0))
-    positions = torch.arange(LENGTH) + 5
-    sin, cos = sinusoids(positions, 10).float().unflatten(-1, (-1, 2)).unbind(-1)
-    halves = (torch.cat((x, x), dim=-1)[None] for x in (cos, sin))
-    order = in_pairs(10)
-    for ours, theirs in zip((q, k), apply_rotary_pos_emb(q, k, *halves), strict=True):
-        turned = apply_rotary(ours[..., order], positions)
-        assert_close(turned, theirs[..., order], rtol=0, atol=TOLERANCE)
-        assert not torch.allclose(apply_rotary(ours, positions), theirs, atol=0.1)
-
-
 @pytest.mark.parametrize("layer", [0, 1])
 @pytest.mark.parametrize("padded", [False, True])
 def test_llama(llama, layer, padded):
@@ -261,16 +246,6 @@ def test_llama(llama, layer, padded):
     assert_same(from_llama(attention)(x, mask=mask), (output, weights))
     as_it_stands = from_llama(attention, reorder=False)(x, mask=mask)[0]
     assert not torch.allclose(as_it_stands, output, atol=0.1)
-
-
-def test_llama_one_token_at_a_time(llama):
-    """Theirs reads all at once, ours the first four and then one by one, with the cache."""
-    attention = llama.layers[1].self_attn
-    entered, output, _ = caught(llama, attention, attention, input_ids=ids())
-    x, ours, cache = entered["hidden_states"], from_llama(attention), KVCache()
-    rows = [ours(x[:, :4], mask=causal_mask(4), cache=cache)[0]]
-    rows += [ours(x[:, t : t + 1], cache=cache)[0] for t in range(4, LENGTH)]
-    assert_close(torch.cat(rows, dim=1), output, rtol=0, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("window", [1, 4])

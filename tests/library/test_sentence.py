@@ -1,9 +1,8 @@
 """The named data of the book: S1's sentence must be S1's, to the last printed digit."""
 
 import torch
-from torch import nn
 
-from attnbook.sentence import APPLE_IS_SWEET, LIFE_IS_SHORT, life_is_short, tokens, vocabulary
+from attnbook.sentence import LIFE_IS_SHORT, life_is_short, tokens, vocabulary
 
 # The figures that S1 prints for its embedded sentence, typed from its text.
 S1_EMBEDDED = """
@@ -45,13 +44,6 @@ def test_all_96_numbers_are_those_that_s1_prints() -> None:
     assert [f"{x:.4f}" for x in embedded.flatten().tolist()] == printed
 
 
-def test_the_rows_are_those_of_a_seeded_embedding_layer() -> None:
-    with torch.random.fork_rng(devices=[]):
-        torch.random.default_generator.manual_seed(123)
-        table = nn.Embedding(6, 16).weight.detach()
-    torch.testing.assert_close(life_is_short()[1], table[[0, 4, 5, 2, 1, 3]], rtol=0, atol=0)
-
-
 def test_random_numbers_drawn_around_it_are_undisturbed() -> None:
     torch.rand(1)  # somewhere after the start of a sequence
     before = torch.random.get_rng_state()
@@ -67,8 +59,3 @@ def test_each_call_gives_rows_of_its_own() -> None:
 def test_a_repeated_word_gets_one_number() -> None:
     assert vocabulary(["甜", "很", "甜"]) == {"很": 0, "甜": 1}
     assert vocabulary([]) == {}
-
-
-def test_the_words_of_s2() -> None:
-    assert APPLE_IS_SWEET == ("苹果", "很", "甜")
-    assert "".join(APPLE_IS_SWEET) == "苹果很甜"
