@@ -23,7 +23,7 @@ def set_printing(options: Any) -> None:
 
 
 def default_device() -> torch.device | None:
-    found = torch.get_default_device()
+    found = torch.empty(0).device  # PyTorch 2.6 cannot tell by its own function once None was set
     return None if found == torch.device("cpu") else found
 
 
