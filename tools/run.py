@@ -18,21 +18,16 @@ import os
 import platform
 import re
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import nbformat
-from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
-from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
 from nbval.plugin import get_sanitize_patterns
-from traitlets.config import Config
 
 from tools import words
 from tools.cells import exercises_of, write_exercises
@@ -125,9 +120,7 @@ def update(path: Path, environments: dict[str, dict[str, str]]) -> bool:
             )
     after = text_of(result).encode()
     if after != before:
-        part = path.with_name(f".{path.name}.part")
-        part.write_bytes(after)
-        os.replace(part, path)  # in one step: an interruption leaves the old file or the new one
+        path.write_bytes(after)
     return after != before
 
 
@@ -164,19 +157,15 @@ def normalised(notebook: NotebookNode) -> NotebookNode:
 
 
 def write_install_cell(notebook: NotebookNode) -> None:
-    """Put the cell that installs the package before all code of a page that imports it."""
+    """Put the cell that installs the package above the code that imports it."""
     cells = notebook.cells
-    code = [cell for cell in cells if cell.cell_type == "code"]
-    if cells[:1] == code[:1] or not any("attnbook" in cell.source for cell in code):
-        return  # no page of the book: it has no opening, or needs no package
-    install = next((cell for cell in code if cell.id == INSTALL_ID), None)
-    if install is None:
-        install = nbformat.v4.new_code_cell(id=INSTALL_ID)
-    else:
-        cells.remove(install)
+    if not any(cell.id == INSTALL_ID for cell in cells):
+        uses = (i for i, c in enumerate(cells) if c.cell_type == "code" and "attnbook" in c.source)
+        if (first := next(uses, None)) is None:
+            return
+        cells.insert(first, nbformat.v4.new_code_cell(id=INSTALL_ID))
+    install = next(cell for cell in cells if cell.id == INSTALL_ID)
     install.source, install.metadata = INSTALL, nbformat.from_dict({"tags": ["remove-cell"]})
-    first = next(place for place, cell in enumerate(cells) if cell.cell_type == "code")
-    cells.insert(first, install)
 
 
 def write_minutes(notebook: NotebookNode, path: Path) -> None:
@@ -200,38 +189,25 @@ def text_of(notebook: NotebookNode) -> str:
     return nbformat.writes(notebook).rstrip("\n") + "\n"
 
 
-class ThisPython(AsyncKernelManager):
-    """Starts the kernel that nbval starts: the Python this tool runs in, whatever is installed."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(kernel_spec_manager=NbvalKernelspecManager(), **options)
-
-
 def run(path: Path, notebook: NotebookNode, environment: Mapping[str, str]) -> NotebookNode:
     """Run every cell in a fresh kernel of this Python, in the notebook's own folder."""
     # What is printed on a CPU is what the book shows, unless the reader asks for a GPU.
     variables = {"ATTNBOOK_DEVICE": "cpu", **os.environ, **environment}
-    with tempfile.TemporaryDirectory() as sockets:
-        # Two kernels that start at the same time may be given the same port, but no socket.
-        ipc = {"transport": "ipc", "ip": f"{sockets}/kernel"}
-        client = NotebookClient(
-            notebook,
-            config=Config(KernelManager={} if os.name == "nt" else ipc),
-            kernel_manager_class=ThisPython,
-            kernel_name=CURRENT_ENV_KERNEL_NAME,
-            extra_arguments=["--log-level=ERROR"],
-            timeout=CELL_TIMEOUT,
-            record_timing=False,
-            coalesce_streams=True,
-            store_widget_state=False,
-            resources={"metadata": {"path": str(path.resolve().parent)}},
-        )
-        try:
-            client.execute(env=variables)
-        except CellExecutionError as error:
-            raise UserError(f"a cell failed, so the file is left as it was\n{error}") from None
-        except (CellTimeoutError, DeadKernelError) as error:
-            raise UserError(f"was not run to its end and is left as it was: {error}") from None
+    client = NotebookClient(
+        notebook,
+        extra_arguments=["--log-level=ERROR"],
+        timeout=CELL_TIMEOUT,
+        record_timing=False,
+        coalesce_streams=True,
+        store_widget_state=False,
+        resources={"metadata": {"path": str(path.resolve().parent)}},
+    )
+    try:
+        client.execute(env=variables)
+    except CellExecutionError as error:
+        raise UserError(f"a cell failed, so the file is left as it was\n{error}") from None
+    except (CellTimeoutError, DeadKernelError) as error:
+        raise UserError(f"was not run to its end and is left as it was: {error}") from None
     notebook = normalised(notebook)
     write_minutes(notebook, path)
     return notebook
