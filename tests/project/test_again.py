@@ -33,7 +33,7 @@ CLASHES = {
 NO_CLASHES = {
     "set where it is used": ("x = 1; y = x", "x = 2; z = x"),
     "set once": ("x = 1", "y = x", "z = math.pi"),
-    "a function's own": ("x = 1", "y = x", "def f(x): return [x for x in x]\nf([2])"),
+    "a function's own": ("x = 1", "x = 2", "def f(x): return [x for x in x]\nf([2])"),
 }
 
 

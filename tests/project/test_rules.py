@@ -144,6 +144,7 @@ BROKEN: dict[str, tuple[Edit, str]] = {
     "long cell": (source("\n".join(f"x = {n}" for n in range(16))), "has 16 lines"),
     # copies of the library
     "copied function": (source(COPY), "copies attention.py"),
+    "short copy": (source(inspect.getsource(attnbook.merge_heads)), "copies heads.py"),
     "renamed copy": (source(COPY.replace("def softmax", "def weigh")), "copies attention.py"),
     "copied lines": (source("\n".join(LOOSE)), "copies attention.py"),
     # the form of a chapter
