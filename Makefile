@@ -1,4 +1,4 @@
-# The attention book. `make` alone prints what there is.
+# The attention book. `make` alone prints what there is: the words behind ## below.
 # Every target first makes the environment in .venv if it is out of date; see tools/bootstrap.py.
 
 PYTHON ?= python3
@@ -16,88 +16,72 @@ endif
 .PHONY: help env validate book serve pdf lab run nbval check test bench lighthouse wheel links upgrade lock zip clean
 
 help:
-	@echo "make book        build the book: open _build/html/index.html"
-	@echo "make zip         pack the built book: _build/attention-book-html.zip"
-	@echo "make serve       build it and serve it at http://localhost:$(PORT)  (PORT=...)"
-	@echo "make pdf         print the whole book: _build/attention-book.pdf  (needs Chromium)"
-	@echo "make lab         open the first chapter to do, in JupyterLab: your own copy, in my/"
-	@echo "make test        everything below that checks: check, unit tests, notebooks, browser"
-	@echo "make check       lint, format, types, the rules for notebooks, the lock, the workflows"
-	@echo "make nbval       run the notebooks, then each section again; compare all outputs  (DEVICE=cuda)"
-	@echo "make run         run the notebooks again and write their outputs  (NB=...)"
-	@echo "make validate    run library and notebooks, and write the result into book/validation.md"
-	@echo "make bench       time and memory of our attention and PyTorch's, of long texts, of a cache"
-	@echo "make lighthouse  measure the built pages on a slow phone: speed, accessibility  (needs Node)"
-	@echo "make wheel       pack the library for pip: _build/dist/*.whl"
-	@echo "make links       ask every other site whether the links to it still lead somewhere"
-	@echo "make upgrade     raise the versions, run the notebooks and show what changed  (PKG=...)"
-	@echo "make lock        write requirements-lock.txt after a change in requirements.txt"
-	@echo "make clean       remove what was built; keeps .venv and my/"
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 env:
 	@command -v $(PYTHON) >/dev/null || { echo "attention book: there is no $(PYTHON) here; install Python 3.11 or newer" >&2; exit 1; }
 	@$(PYTHON) tools/bootstrap.py $(if $(filter file,$(origin PYTHON)),,--this-python)
 
 # After a failure Sphinx would not repeat the warnings of pages it has read: it reads all again.
-book: env
+book: env  ## build the book: open _build/html/index.html
 	@$(BIN)/jupyter-book build . -W -n --keep-going || { rm -rf _build/.doctrees; exit 1; }
 
-zip: book
+zip: book  ## pack the built book: _build/attention-book-html.zip
 	@$(BIN)/python -m press.pack
 
-serve: book
+serve: book  ## build it and serve it at http://localhost:8000  (PORT=...)
 	@echo "The book is at http://localhost:$(PORT)/  (Ctrl-C ends it)"
 	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
 
-pdf: book
+pdf: book  ## print the whole book: _build/attention-book.pdf  (needs Chromium)
 	@$(BIN)/python -m press.pdf
 
-lab: env
+lab: env  ## open the first chapter to do, in JupyterLab: your own copy, in my/
 	@$(BIN)/python -m tools.lab
 
-run: env
+run: env  ## run the notebooks again and write their outputs  (NB=...)
 	@$(BIN)/python -m tools.run $(NB)
 
-nbval: env
+nbval: env  ## run the notebooks, then each section again; compare all outputs  (DEVICE=cuda)
 	@$(BIN)/pytest -n auto --nbval $(if $(DEVICE),,--again) $(or $(NB),book)
 
-check: env
+check: env  ## lint, format, types, the rules for notebooks, the lock, the workflows
 	@$(BIN)/python -m tools.check
 
-test: check
+test: check  ## all of check, the unit tests, the notebooks once, the pages in a browser
 	@$(BIN)/pytest -n auto --nbval book tests
 
-validate: env
+validate: env  ## run library and notebooks, and write the result into book/validation.md
 	@$(BIN)/python -m tools.validate
 
-bench: env
+bench: env  ## time and memory of our attention and PyTorch's, of long texts, of a cache
 	@$(BIN)/python -m benchmarks
 
 # Without the size of what is touched: Lighthouse finds what is not laid out yet reach into the next
 # section. tests/press/test_pages.py measures it where all is laid out.
-lighthouse: book
+lighthouse: book  ## measure the built pages on a slow phone: speed, accessibility  (needs Node)
 	@npx --yes @lhci/cli@0.15.1 autorun --config=press/lighthouse.json
 
 # uv makes the wheel from an archive of the sources, so that nothing left over gets into it; what
 # setuptools needs is in the environment, so no network is asked.
-wheel: env
+wheel: env  ## pack the library for pip: _build/dist/*.whl
 	@rm -rf _build/dist
 	@$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python --out-dir _build/dist
 	@ls _build/dist/*.whl
 
 # A builder of its own needs a folder of its own: both keep there what they have read.
-links: env
+links: env  ## ask every other site whether the links to it still lead somewhere
 	@$(BIN)/jupyter-book build . --builder linkcheck --path-output _build/links || { \
 		echo "attention book: the links called broken above lead nowhere, or the network is away" >&2; exit 1; }
 
-upgrade: env
+upgrade: env  ## raise the versions, run the notebooks and show what changed  (PKG=...)
 	@$(BIN)/python -m tools.lock --upgrade $(PKG)
 	@echo "To keep it: make run, read what moved, make test. To go back: git checkout requirements* binder"
 	@$(MAKE) --no-print-directory env nbval
 
-lock: env
+lock: env  ## write requirements-lock.txt after a change in requirements.txt
 	@$(BIN)/python -m tools.lock
 
-clean:
+clean:  ## remove what was built; keeps .venv and my/
 	rm -rf _build .lighthouseci .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests tools press book benchmarks -name __pycache__ -prune -exec rm -rf {} +

@@ -74,9 +74,8 @@ class Proof(pytest.Item):
 
     def runtest(self) -> None:
         """Ask the kernel, which is still running."""
-        tensors = ask(self.parent, ALLOCATED)
-        self.user_properties.append(("tensors on the GPU", tensors))
-        assert tensors, f"{self.path.name} put no tensor on the GPU: it has to use device()"
+        used = ask(self.parent, ALLOCATED)
+        assert used, f"{self.path.name} put no tensor on the GPU: it has to use device()"
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Its name in a list of failures."""
@@ -145,13 +144,3 @@ def pytest_report_header() -> str:
     if on_cpu:
         return "device: CPU"
     return f"device: {torch.cuda.get_device_name()}, torch {torch.__version__}"
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What the notebooks did on the GPU."""
-    reports = [r for kind in ("passed", "failed") for r in terminalreporter.getreports(kind)]
-    used = [(r.location[0], dict(r.user_properties)) for r in reports if r.when == "call"]
-    if used := [(path, p["tensors on the GPU"]) for path, p in used if "tensors on the GPU" in p]:
-        terminalreporter.section("tensors on the GPU")
-        for path, tensors in used:
-            terminalreporter.write_line(f"{tensors:9,d}  {Path(path).name}")

@@ -15,18 +15,13 @@ FLAGS = (  # it runs where no sandbox can be made, and asks nothing of the netwo
 ).split()
 
 
-def chromiums() -> list[str]:
-    """The path that ATTNBOOK_CHROMIUM names; else those of each Chromium that is installed."""
-    if named := os.environ.get("ATTNBOOK_CHROMIUM"):
-        return [named]
-    return [path for path in map(shutil.which, NAMES) if path]
-
-
-def launch(playwright: Playwright) -> Browser:
+def launch(playwright: Playwright, channels: tuple[str, ...] = CHANNELS) -> Browser:
     """The Chromium that ATTNBOOK_CHROMIUM names; else the first that starts."""
-    ways: list[dict[str, str]] = [{"executable_path": path} for path in chromiums()]
-    if not os.environ.get("ATTNBOOK_CHROMIUM"):
-        ways += [{}, *({"channel": channel} for channel in CHANNELS)]  # {} is Playwright's own
+    if named := os.environ.get("ATTNBOOK_CHROMIUM"):
+        ways: list[dict[str, str]] = [{"executable_path": named}]
+    else:
+        ways = [{"executable_path": path} for path in map(shutil.which, NAMES) if path]
+        ways += [{}, *({"channel": channel} for channel in channels)]  # {} is Playwright's own
     for way in ways:
         try:
             return playwright.chromium.launch(args=FLAGS, **way)  # type: ignore[arg-type]

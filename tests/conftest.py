@@ -18,10 +18,9 @@ from hypothesis import settings
 from playwright.sync_api import Browser, sync_playwright
 
 import attnbook
-from press.browser import FLAGS, chromiums
-from tests.support import proof
+from press.browser import launch
 from tests.support.on_device import OnDevice, move_test
-from tools.common import ROOT
+from tools.common import ROOT, UserError
 
 # What a test's room meets where the tests run on a GPU. The tests of the library are put there with
 # what they make; those of exercises and notebooks call device(), as a reader does; the rest, on
@@ -60,24 +59,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.suffix == ".py" and "press" not in item.path.parts)
 
 
-def pytest_terminal_summary(terminalreporter):
-    """What the proof of the exercises counted."""
-    if lines := list(proof.table(terminalreporter.stats.get("passed", ()))):
-        terminalreporter.section("what the exercises' proof counted")
-        terminalreporter.write_line("\n".join(lines))
-
-
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """A running Chromium."""
     with sync_playwright() as playwright:
-        own = shutil.which(playwright.chromium.executable_path)
-        path = next(iter(chromiums()), own)
-        if path is None:
-            reason = "no Chromium found: install it, or set ATTNBOOK_CHROMIUM to its path"
+        try:
+            browser = launch(playwright, channels=())
+        except UserError as error:
             required = os.environ.get("ATTNBOOK_REQUIRE_BROWSER") == "1"
-            pytest.fail(reason) if required else pytest.skip(reason)
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+            pytest.fail(str(error)) if required else pytest.skip(str(error))
         yield browser
         browser.close()
 

@@ -1,5 +1,6 @@
 """What the tools share: where the book is, and the error that its reader mends."""
 
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,5 +17,5 @@ def run_tool(main: Callable[[], int]) -> NoReturn:
     """Run a tool and exit with its status, or with one line after what its user can mend."""
     try:
         sys.exit(main())
-    except (UserError, OSError) as error:
+    except (UserError, OSError, subprocess.CalledProcessError) as error:
         sys.exit(f"attention book: {error}")

@@ -1,7 +1,8 @@
 """How long a chapter takes, counted from what it holds: on the short road, and beyond it.
 
-`tools/run.py` writes the line into the chapter's first box. SECONDS is what a first-time reader
-needs for each kind of thing; with it chapters 1 to 3 take the time that such a reader reported.
+`tools/run.py` writes the line into the chapter's first box. The seconds are what a first-time
+reader needs for each kind of thing; with them chapters 1 to 3 take the time that such a reader
+reported.
 """
 
 import re
@@ -10,17 +11,15 @@ from nbformat import NotebookNode
 
 from tools import words
 
-SECONDS = {
-    "word": 60 / 130,
-    "line of code": 7.0,
-    "line of output": 2.0,
-    "formula in a line": 5.0,
-    "formula of its own": 25.0,
-    "picture": 45.0,
-    "prediction": 40.0,
+TEXT = {  # the seconds for each match; what is counted, or not read, is no word any more
+    r"\$\$.*?\$\$": 25.0,  # a formula of its own
+    r"\$[^$\n]+\$": 5.0,  # a formula in a line
+    r"<[^>]+>|\]\([^)]*\)": 0.0,  # tags and addresses
+    re.escape(words.PREDICT): 42.0,
+    r"[\u4e00-\u9fff]|(?:[^\W\u4e00-\u9fff]|['’])+": 60 / 130,  # a Chinese character, or a word
 }
+CODE_LINE, OUTPUT_LINE, PICTURE = 7.0, 2.0, 45.0
 STEP = 5  # minutes are rounded to this many
-WORD = r"[\w'’]+?(?=[\u4e00-\u9fff])|[\u4e00-\u9fff]|[\w'’]+"  # a Chinese character counts as one
 
 
 def time_line(notebook: NotebookNode, exercise_minutes: list[int]) -> str:
@@ -43,7 +42,7 @@ def roads(notebook: NotebookNode) -> tuple[float, float]:
             beyond = is_second_reading(heading[0])
         left_out = "remove-cell" in cell.metadata.get("tags", [])
         if not left_out and not re.match("(exercise-|stub-|solution-)", cell.id):
-            seconds[beyond] += sum(SECONDS[kind] * number for kind, number in count(cell).items())
+            seconds[beyond] += of_code(cell) if cell.cell_type == "code" else of_text(cell.source)
     return seconds[False], seconds[True]
 
 
@@ -52,29 +51,25 @@ def is_second_reading(heading: str) -> bool:
     return heading.endswith(f"({words.SECOND_READING})")
 
 
-def count(cell: NotebookNode) -> dict[str, int]:
-    """How many there are of each kind of thing."""
-    if cell.cell_type == "code":
-        pictures = [o for o in cell.outputs if "image/svg+xml" in o.get("data", {})]
-        texts = [
-            o.get("text", o.get("data", {}).get("text/plain", ""))
-            for o in cell.outputs
-            if o not in pictures
-        ]
-        return {
-            "picture": len(pictures),
-            "line of code": lines(cell.source),
-            "line of output": sum(map(lines, texts)),
-        }
-    text, own = re.subn(r"\$\$.*?\$\$", " ", cell.source, flags=re.S)
-    text, inline = re.subn(r"\$[^$\n]+\$", " ", text)
-    text = re.sub(r"<[^>]+>|\]\([^)]*\)", " ", text)  # tags and addresses are not read
-    return {
-        "word": len(re.findall(WORD, text)),
-        "formula in a line": inline,
-        "formula of its own": own,
-        "prediction": text.count(words.PREDICT),
-    }
+def of_code(cell: NotebookNode) -> float:
+    """The seconds for a cell of code and what it shows."""
+    seconds = CODE_LINE * lines(cell.source)
+    for output in cell.outputs:
+        data = output.get("data", {})
+        if "image/svg+xml" in data:
+            seconds += PICTURE
+        else:
+            seconds += OUTPUT_LINE * lines(output.get("text", data.get("text/plain", "")))
+    return seconds
+
+
+def of_text(text: str) -> float:
+    """The seconds for a text."""
+    seconds = 0.0
+    for pattern, each in TEXT.items():
+        text, number = re.subn(pattern, " ", text, flags=re.S)
+        seconds += each * number
+    return seconds
 
 
 def lines(text: str) -> int:

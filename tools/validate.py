@@ -48,17 +48,13 @@ def main() -> int:
 
 def committed() -> str:
     """The commit that is checked out; raise `UserError` if not all of what will run is in it."""
-    if git("status", "--porcelain", "--", ".", f":!{PAGE.relative_to(ROOT).as_posix()}"):
+
+    def git(command: str) -> str:
+        return subprocess.check_output(["git", *command.split()], cwd=ROOT, text=True).strip()
+
+    if git(f"status --porcelain -- . :!{PAGE.relative_to(ROOT).as_posix()}"):
         raise UserError("commit your changes and new files first: a row names the commit")
-    return git("rev-parse", "--short=7", "HEAD")
-
-
-def git(*command: str) -> str:
-    """What a git command prints."""
-    done = subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True)
-    if done.returncode:
-        raise UserError("this is no clone of the repository, so no commit can be named")
-    return done.stdout.strip()
+    return git("rev-parse --short=7 HEAD")
 
 
 def passed_and_all(report: Path) -> list[tuple[int, int]]:

@@ -5,7 +5,5 @@ OPENING = (QUESTION, TIME, "You need", "Recap", "Goal")  # the lines of a chapte
 SECOND_READING = "second reading"  # ends the heading of a section that may be left out at first
 MINUTES = rf"(\d+) minutes(?:, (\d+) more with the {SECOND_READING}s)?"
 PREDICT = "Predict before you run."
-SHAPE = "shape"  # heads a column in a table
 CLOSING = ("Summary", "Where the sources say it")  # the last two sections
-OPEN = r"open: chapter (\d+)"  # in the appendix, a row that waits for a chapter
 FILLERS = ("simply", "obviously", "let's dive", "crucial", "powerful", "delve")

@@ -1,7 +1,4 @@
-"""The proof of the exercises: right answers pass, wrong ones are named, mutants are caught.
-
-A test reports what it counted as the property "proof"; tests/support/proof.py adds it up.
-"""
+"""The proof of the exercises: right answers pass, wrong ones are named, mutants are caught."""
 
 import functools
 import importlib
@@ -44,7 +41,7 @@ def asked_once(monkeypatch):
 
 
 @each_exercise
-def test_right_answers_pass(name, record_property):
+def test_right_answers_pass(name):
     for seed in range(DRAWS):
         assert diagnose(ALL[name], ALL[name].reference, seed).kind == "passed"
     answers = (*ALL[name].others, *RIGHT[name])
@@ -52,12 +49,10 @@ def test_right_answers_pass(name, record_property):
     for answer in answers:
         feedback = diagnose(ALL[name], answer)
         assert feedback.kind == "passed", f"{answer.__name__}: {feedback!r}"
-    record_property("proof", [name, "exercises", 1])
-    record_property("proof", [name, "other right answers", len(answers)])
 
 
 @each_exercise
-def test_every_misunderstanding_is_recognised_by_its_own_sentence(name, record_property):
+def test_every_misunderstanding_is_recognised_by_its_own_sentence(name):
     exercise = ALL[name]
     slips = list(exercise.slips.singles()) if exercise.slips else []
     assert len(exercise.mistakes) + len(slips) >= 4
@@ -72,13 +67,10 @@ def test_every_misunderstanding_is_recognised_by_its_own_sentence(name, record_p
             feedback = diagnose(exercise, mistake.wrong, seed)
             assert feedback.kind == "failed"
             assert mistake.says in feedback.says, f"{mistake.says}, draw {seed}: {feedback.says}"
-    record_property(
-        "proof", [name, f"misunderstandings named on {DRAWS} draws each", len(exercise.mistakes)]
-    )
 
 
 @pytest.mark.parametrize("name", CODE)
-def test_mutants_are_rejected(name, monkeypatch, record_property):
+def test_mutants_are_rejected(name, monkeypatch):
     monkeypatch.setattr(guard, "SECONDS", 0.5)
     argued = EQUIVALENT.get(name, {})
     passed = {
@@ -88,8 +80,6 @@ def test_mutants_are_rejected(name, monkeypatch, record_property):
     alive = [text for text, alive in passed.items() if alive and text not in argued]
     assert not alive, "\n\n".join(["passed though changed:", *alive])
     assert all(passed[text] for text in argued), "no longer equivalent"
-    record_property("proof", [name, "mutants rejected", len(passed) - len(argued)])
-    record_property("proof", [name, "mutants argued to be right", len(argued)])
 
 
 class Nan(torch.autograd.Function):
@@ -105,8 +95,8 @@ class Nan(torch.autograd.Function):
 
 
 @pytest.mark.parametrize("name", CODE)
-def test_an_answer_is_rejected_whose_gradient_is_cut_or_nan_for_one_argument(name, record_property):
-    exercise, count, drawn = ALL[name], 0, asked(name, 0)
+def test_an_answer_is_rejected_whose_gradient_is_cut_or_nan_for_one_argument(name):
+    exercise, drawn = ALL[name], asked(name, 0)
     case = next((question.case for question in drawn if question.slopes), None)
     floats = [i for i, a in enumerate(case.arguments) if is_real(a)] if case else []
     for place in floats:
@@ -121,8 +111,6 @@ def test_an_answer_is_rejected_whose_gradient_is_cut_or_nan_for_one_argument(nam
             feedback = diagnose(exercise, mutant)
             assert feedback.kind == "failed"
             assert "gradient" in feedback.says
-            count += 1
-    record_property("proof", [name, "gradients cut or nan, rejected", count])
 
 
 def is_real(x):

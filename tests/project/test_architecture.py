@@ -115,8 +115,8 @@ def test_library_and_chapters_need_no_package_but_what_is_declared() -> None:
 
 
 def test_every_module_is_short_enough_to_read() -> None:
-    trees = {path: ast.parse(path.read_text("utf-8")) for _, path in modules(ROOT)}
-    long = {path.name for path, tree in trees.items() if len(lines_of(bare(tree))) > LONGEST_MODULE}
+    lines = {path.name: lines_of(bare(path.read_text("utf-8"))) for _, path in modules(ROOT)}
+    long = {name for name in lines if len(lines[name]) > LONGEST_MODULE}
     # A chapter's exercises are a list of texts, not a module to follow.
     assert {name for name in long if not re.match(r"ch\d\d_", name)} == set()
 
@@ -126,20 +126,11 @@ def test_every_module_is_short_enough_to_read() -> None:
     [
         ("attention.py", "from attnbook.figures import plot_weights", "attention imports figures"),
         ("attention.py", "def f():\n    import attnbook.heads", "attention imports heads"),
-        ("attention.py", "from attnbook import masks", "attention imports masks"),
-        ("heads.py", "from attnbook import softmax", "heads imports softmax"),
         ("heads.py", "from .masks import causal_mask", "heads imports .masks.causal_mask: name"),
         ("heads.py", "import numpy", "heads imports numpy, and the core needs nothing but torch"),
-        ("checks.py", "from attnbook.attention import softmax", "checks imports attention"),
-        ("figures/maps.py", "from attnbook.heads import a", "figures imports heads"),
-        ("decoding.py", "from attnbook.training import train", "decoding imports training"),
         ("other.py", "", "other has no place yet"),
         ("decoding.py", "import math\nfrom attnbook.heads import SelfAttention", ""),
-        ("exercises/a.py", "from attnbook.decoding import a\nfrom attnbook.exercises import b", ""),
         ("training.py", "from tools.common import ROOT", "src/attnbook/ imports tools"),
-        ("../../tools/run.py", "from press import pdf", "tools/ imports press"),
-        ("../../press/pdf.py", "from tests.support import pages", "press/ imports tests"),
-        ("../../press/pdf.py", "import attnbook, press.fonts\nfrom tools import run", ""),
     ],
 )
 def test_an_import_that_points_the_wrong_way_is_named(

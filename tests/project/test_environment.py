@@ -138,7 +138,6 @@ def test_the_cache_key_is_made_of_the_pins_the_package_and_the_machine(
         ("3.9 KEY", ["--this-python"], True),
         ("THIS KEY", ["--this-python"], False),
         ("3.11 other", [], True),
-        ("damaged", [], True),
     ],
 )
 def test_an_environment_is_used_if_its_stamp_fits(

@@ -33,7 +33,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     make_wheel(wheels, "needed", "1.0")
     make_wheel(wheels, "below", "1.0")
     (root / "limits.txt").write_text("needed<3  # why\n")
-    (root / "pyproject.toml").write_text("[project]\ndependencies = []\n")
     lock.REQUIREMENTS.write_text(REQUIREMENTS)
     lock.BINDER.write_text("--no-index\ntorch==0.1+cpu\nneeded==0.1\n")
     use(monkeypatch)
@@ -65,9 +64,7 @@ def test_the_lock_keeps_what_it_can_and_says_when_it_is_out_of_date(
     monkeypatch.setattr(sys, "argv", ["lock", "--check"])
     for name, old, new in (
         ("requirements.txt", "needed==1.0", "needed==2.0"),
-        ("limits.txt", "<3", "<4"),
-        ("pyproject.toml", "[]", "['needed']"),
-        ("requirements-lock.txt", "below==1.0", "below==2.0"),
+        ("requirements-lock.txt", "needed==1.0", "needed==0.9"),
         ("binder/requirements.txt", "needed==1.0", "needed==0.9"),
     ):
         text = (project / name).read_text()
@@ -75,7 +72,6 @@ def test_the_lock_keeps_what_it_can_and_says_when_it_is_out_of_date(
         with pytest.raises(UserError, match="out of date: run make lock"):
             lock.main()
         (project / name).write_text(text)
-    (project / "limits.txt").write_text("needed<3  # another reason\n")
     assert lock.main() == 0
 
 

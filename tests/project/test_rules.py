@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import re
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -34,10 +33,6 @@ def prints(text: str, name: str = "stdout") -> dict[str, Any]:
 def displays(kind: str, text: str) -> dict[str, Any]:
     data = {kind: text if kind == "image/png" else [text]}
     return {"data": data, "metadata": {}, "output_type": "display_data"}
-
-
-def raises() -> dict[str, Any]:
-    return {"ename": "E", "evalue": "", "output_type": "error", "traceback": []}
 
 
 def described(alt: str) -> dict[str, Any]:
@@ -119,95 +114,56 @@ def png_alone(cells: Cells) -> None:
     cells["check"]["source"] = "2"
 
 
-def softmax_source() -> str:
-    """The library's own definition, without its docstring so that it stays short."""
-    text = inspect.getsource(attnbook.softmax)
-    return re.sub(r'    """.*?"""\n', "", text, flags=re.S)
-
-
-def renamed_copy() -> str:
-    return softmax_source().replace("def softmax", "def weigh").replace("weights", "shares")
-
-
-def loose_copy() -> str:
-    """The lines of `softmax` but the last, in no function, with comments of their own."""
-    lines = textwrap.dedent(softmax_source().partition("\n")[2]).splitlines()
-    return "\n".join(line + "  # mine" for line in lines[:-1])
-
+COPY = inspect.getsource(attnbook.softmax)
+# Its lines but the last, in no function, with comments of their own.
+BODY = textwrap.dedent(COPY.partition('"""\n')[2]).splitlines()
+LOOSE = [line + "  # mine" for line in BODY[:-1]]
 
 NO_WORDS = "needs a sentence on what it shows"
 BROKEN: dict[str, tuple[Edit, str]] = {
     # what nbval passes
-    "never run": (never_run, "has execution count None instead of 4"),
-    "run out of order": (lambda c: c["count"].update(execution_count=7), "count 7 instead of 4"),
+    "never run": (never_run, "have run as [1, 2, 3, None, 5, 6]"),
+    "run out of order": (lambda c: c["count"].update(execution_count=7), "[1, 2, 3, 7, 5, 6]"),
     "stderr": (outputs(prints("oh\n", "stderr")), "prints to stderr"),
-    "error": (outputs(raises()), "shows an error (E)"),
-    "warning": (outputs(prints("x.py:1: UserWarning: no\n")), "prints a warning"),
-    "path": (outputs(prints("in /home/ann/book\n")), "prints a path of this machine: '/home/'"),
-    "path on Windows": (outputs(prints("in C:\\Users\n")), "prints a path of this machine"),
-    "address": (outputs(prints("<X at 0x7f3a2b4c5d6e>\n")), "prints a memory address"),
-    "date": (outputs(prints("2026-01-31\n")), "prints a date"),
-    "date in a picture": (outputs(displays(SVG, "<dc:date>x"), of="picture"), "prints a date"),
-    "time of day": (outputs(prints("at 12:30:05\n")), "prints a date or a time of day"),
-    "timing": (outputs(prints("took 3.2 ms\n")), "prints a timing"),
-    "progress bar": (outputs(prints(" 50%|#####     | 1/2\n")), "prints a progress bar"),
-    "device": (outputs(prints("tensor([1.], device='cuda:0')\n")), "prints a device"),
-    "network": (outputs(displays("text/html", "<img src='https://a.b/c'>")), "to the network"),
-    "widget": (outputs(displays("application/x.widget", "{}")), "page without a kernel does not"),
     "PNG": (png_alone, "holds a PNG or JPEG"),
     "no alt text": (metadata({}, of="picture"), NO_WORDS),
     "short alt text": (metadata(described("A map."), of="picture"), NO_WORDS),
     "file name as alt text": (metadata(described("map " * 9 + "words.svg"), "picture"), NO_WORDS),
     "comparison off by comment": (source("# NBVAL_SKIP\nprint(1 + 1)"), "the comparison off"),
-    "comparison off by tag": (metadata({"tags": ["nbval-skip"]}), "off: 'nbval-skip'"),
+    "comparison off by tag": (metadata({"tags": ["nbval-skip"]}), "the comparison off"),
     # the file
     "editor's metadata": (metadata({"collapsed": False}), "is not in the form"),
     "no id": (lambda c: c["count"].pop("id"), "is not in the form"),
-    "id twice": (lambda c: c["count"].update(id="check"), "is not in the form"),
     "id of a machine": (lambda c: c["count"].update(id="bf8d14db"), "was made by a machine"),
     # the cell that installs the package, imports, and cells
     "nothing installs": (lambda c: c.pop("install"), "is not in the form"),
-    "installs too late": (lambda c: c.update(imports=c.pop("imports")), "is not in the form"),
-    "installed just now": (outputs(prints("done\n"), of="install"), "installs the package and"),
     "no import cell": (source("x = 1", of="imports"), "the second code cell has to be the import"),
-    "more than imports": (source("import math\nx = 1", of="imports"), "has to be the import cell"),
-    "second import cell": (source("import math"), "cell count imports"),
-    "import of the system": (source("import sys", of="imports"), "imports sys"),
-    "import of another package": (source("from pandas import x", of="imports"), "imports pandas"),
+    "second import cell": (source("import math"), "a later cell, 'import math'"),
     "search path": (source("s.sys.path.append('..')"), "sets up the machine"),
-    "installs": (source("%pip install x"), "sets up the machine or asks the network"),
-    "shell": (source("1\n!ls"), "sets up the machine or asks the network"),
-    "download": (source("torch.hub.load('a', 'b')"), "asks the network"),
+    "installs": (source("%pip install x"), "'%pip install x' is no plain Python"),
     "long cell": (source("\n".join(f"x = {n}" for n in range(16))), "has 16 lines"),
-    "empty cell": (source(" "), "is empty"),
     # copies of the library
-    "copied function": (source(softmax_source()), "just as the library defines softmax"),
-    "renamed copy": (source(renamed_copy()), "defines weigh just as the library defines softmax"),
-    "copied lines": (source(loose_copy()), "lines of attnbook/attention.py"),
+    "copied function": (source(COPY), "copies attention.py"),
+    "short copy": (source(inspect.getsource(attnbook.merge_heads)), "copies heads.py"),
+    "renamed copy": (source(COPY.replace("def softmax", "def weigh")), "copies attention.py"),
+    "copied lines": (source("\n".join(LOOSE)), "copies attention.py"),
     # the form of a chapter
-    "no title": (replaced("# 3. A", "# A", of="title"), "has to begin with its title"),
     "title of another chapter": (replaced("# 3.", "# 4.", of="title"), "begin with its title"),
-    "no question": (replaced("**Question:** why?", "", of="title"), "a line '**Question:** ...'"),
     "no time": (replaced("**Time:** 5 minutes.", "", of="title"), "needs a line '**Time:** ...'"),
     "vague time": (replaced("5 minutes", "not long", of="title"), "not in the form in which"),
     "wrong section number": (replaced("3.2", "3.3", of="predict"), "has to be number 3.2"),
     "no summary": (replaced("Summary", "Wrap-up", of="summary"), "has to close with"),
     "four lines of summary": (replaced("\n5. Five", "", of="summary"), "five numbered lines"),
-    "no sources": (lambda c: c.pop("sources"), "has to close with"),
-    "no shape table": (replaced("shape |", "size |", of="shapes"), "a table of the shapes"),
-    "no prediction": (replaced("**Predict before you run.** ", "", of="predict"), "a question"),
     "library not shown": (source("2", of="library"), "never calls show_source()"),
     "nothing checked": (source("2", of="check"), "never calls assert_close()"),
     # references
     "no such section": (replaced("[3.1]", "[3.99]", of="title"), "names section 3.99, which 03_"),
     "no such chapter": (replaced("(03_s", "(30_s", of="title"), "names section 3.1, which 30_s"),
-    "a row that waited": (source("| a | open: chapter 1 |", of="predict"), "row 'a' waits for"),
     # what only a built page understands
     "directive": (source(":::{note} Look\nText\n:::", of="predict"), "a directive, ':::'"),
     "fence": (source("```{figure} a.svg\n```", of="predict"), "a directive, '```{'"),
     "option": (source("> Text\n\n:class: tip\n", of="predict"), "a directive, ':class: '"),
     "role": (source("See {numref}`fig-1`.", of="predict"), "has a role, '{numref}`'"),
-    "citation": (source("As {cite:t}`someone2017`.", of="predict"), "has a role, '{cite:t}`'"),
     "label": (source("(here)=\n\nText", of="predict"), "has a label, '(here)='"),
     # the voice
     "filler": (replaced("In none.", "This is simply so.", of="sources"), "says 'simply'"),
@@ -233,35 +189,24 @@ def test_a_picture_in_pixels_is_fine_beside_a_cell_that_asserts(tmp_path: Path) 
 
 def test_a_loose_step_of_the_library_is_no_copy(tmp_path: Path) -> None:
     cells = good_chapter()
-    cells["count"]["source"] = "\n".join(loose_copy().splitlines()[-4:])
+    cells["count"]["source"] = "\n".join(LOOSE[:3])
     assert list(complaints(write(tmp_path, cells))) == []
 
 
-def test_a_page_without_code_keeps_the_voice_and_may_wait_for_a_chapter(tmp_path: Path) -> None:
+def test_a_page_without_code_keeps_the_voice(tmp_path: Path) -> None:
     page = tmp_path / "index.md"
-    page.write_text("# A book\n\nThis is simply so.\n\n| a | b | open: chapter 99 |\n")
+    page.write_text("# A book\n\nThis is simply so.\n")
     assert list(complaints(page)) == [f"{page}: says 'simply'"]
 
 
-@pytest.mark.parametrize(
-    ("listed", "complaint"),
-    [
-        ("01_one 02_two notes", ""),
-        ("01_one 02_two", "notes.md: is not in _toc.yml"),
-        ("01_one notes", "02_two.ipynb: is not in _toc.yml"),
-        ("02_two notes 01_one", "in this order, not [2, 1]"),
-    ],
-)
-def test_the_contents_name_every_page_and_the_chapters_in_order(
-    listed: str, complaint: str, tmp_path: Path
-) -> None:
+def test_a_page_that_the_contents_do_not_name_is_named(tmp_path: Path) -> None:
     (tmp_path / "book").mkdir()
     for name in ("01_one.ipynb", "02_two.ipynb", "notes.md"):
         (tmp_path / "book" / name).touch()
-    files = [{"file": f"book/{name}"} for name in listed.split()]
-    (tmp_path / "_toc.yml").write_text(json.dumps({"parts": [{"chapters": files}]}))
-    found = list(contents_rules(tmp_path))
-    assert (complaint in found[0]) if complaint else found == []
+    files = [{"file": "book/02_two"}, {"file": "book/notes"}]
+    (tmp_path / "_toc.yml").write_text(json.dumps({"chapters": files}))
+    (line,) = contents_rules(tmp_path)
+    assert line.endswith("01_one.ipynb: is not in _toc.yml")
 
 
 def test_an_appendix_needs_no_opening_and_no_summary(tmp_path: Path) -> None:
@@ -280,4 +225,4 @@ def test_the_command_prints_the_complaints_and_fails(tmp_path: Path, capsys: Any
     assert main([str(write(tmp_path, cells))]) == 1
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "1 pages, 0 complaints"
-    assert printed[1].startswith(f"{path}: cell 7 (count): has execution count None")
+    assert printed[1].startswith(f"{path}: its cells have run as [1, 2, 3, None")

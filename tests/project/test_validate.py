@@ -14,20 +14,6 @@ from tools.common import ROOT, UserError
 
 PAGE = f"# Title\n\n{validate.START}{validate.END}\nText.\n"
 ROW = ["CPU, x", "3.11.7", "2.13.0", "9 of 9", "5 of 5", "abc1234"]
-REPORT = """<testsuites><testsuite>
-<testcase file="tests/library/test_heads.py"/>
-<testcase file="tests/library/test_heads.py"><failure message="no"/></testcase>
-<testcase file="tests/library/test_heads.py"><error message="no"/></testcase>
-<testcase file="tests/library/test_heads.py"><skipped message="no"/></testcase>
-<testcase file="book/01_library.ipynb"/>
-<testcase file="book/01_library.ipynb"/>
-<testcase file="book/01_library.ipynb"><failure message="no"/></testcase>
-</testsuite></testsuites>"""
-
-
-def test_what_failed_is_counted_and_what_was_skipped_is_not(tmp_path: Path) -> None:
-    (tmp_path / "report.xml").write_text(REPORT)
-    assert validate.passed_and_all(tmp_path / "report.xml") == [(1, 3), (2, 3)]
 
 
 def test_a_row_takes_the_place_of_an_older_one() -> None:
