@@ -119,7 +119,7 @@ def test_the_end_of_the_page(page: Page, anchors: list[str]) -> None:
     expect_marked(page, None)
 
 
-@pytest.mark.parametrize("i", [5, -1])
+@pytest.mark.parametrize("i", [5, -2])
 def test_a_link_from_another_page_and_a_reload(page: Page, anchors: list[str], i: int) -> None:
     page.goto((HTML / "book" / "index.html").as_uri())
     page.evaluate(

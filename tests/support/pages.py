@@ -45,11 +45,15 @@ SHOW_ALL = """async () => {
     await document.fonts.ready;
 }"""
 
-# What axe-core has no use for, and would take most of its time for
+# Most of a page, and of axe-core's time: drawn formulas, which it cannot judge, and coloured pieces
+# of code, of which it gets one of each kind
 STRIP = """() => {
     for (const drawn of document.querySelectorAll(".katex-html")) drawn.replaceChildren();
+    const kinds = new Set();
     for (const piece of document.querySelectorAll("pre span")) {
-        piece.replaceWith(...piece.childNodes);
+        const kind = piece.className + piece.style.cssText;
+        if (kinds.has(kind)) piece.replaceWith(...piece.childNodes);
+        kinds.add(kind);
     }
 }"""
 
@@ -106,11 +110,7 @@ class Opened:
         self.settle()
 
     def violations(self, rules: tuple[str, ...] = ()) -> list[tuple[str, str]]:
-        """What axe-core finds, by some rules or by all of them.
-
-        It gets no drawn half of a formula, which it cannot judge, and no coloured pieces of code:
-        they are most of a page, and tests/press/test_pages.py computes their colours' contrast.
-        """
+        """What axe-core finds in a page that has been stripped, by some rules or by all of them."""
         self.page.evaluate(STRIP)
         self.page.evaluate(AXE.read_text("utf8"))
         options = {"preload": False, "resultTypes": ["violations"]}
