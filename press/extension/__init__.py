@@ -7,7 +7,7 @@ cards       an exercise's hints and solution, folded, from the library
 practice    an exercise's questions, answered on the page with the checker's sentences
 register    the table of all chapters
 widgets     the scripts of interactive figures, on the pages that hold one
-markup      visitors and transforms: pictures that know their size, questions, second readings
+markup      visitors, and classes: pictures that know their size, questions, second readings
 search      an index that also finds Chinese, and the texts around what it finds
 safety      a policy in each page: only the book's own files, and nothing sent anywhere
 styles      one style sheet: what the pages use of the theme's, the book's own, the colours

@@ -1,29 +1,37 @@
 """`:::{solution} 03.scores`: an exercise's hints and its solution, folded, from the library."""
 
 import inspect
+from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from attnbook.exercises.catalogue import Unknown, find
+from attnbook.exercises.exercise import Exercise
 
 
-class Solution(SphinxDirective):
-    """Fold three hints and the reference under a summary each.
-
-    The text inside the directive is for JupyterLab, which shows it as it stands, and is left out.
-    """
+class OfExercise(SphinxDirective):
+    """A directive that takes the id of an exercise."""
 
     required_arguments = 1
-    has_content = True
 
-    def run(self) -> list[nodes.Node]:
+    def exercise(self, *uses: Any) -> Exercise:
+        """The exercise; the page is read again when it, or what the page uses, has changed."""
         try:
             exercise = find(self.arguments[0])
         except Unknown as error:
             raise self.error(str(error)) from None
-        self.env.note_dependency(inspect.getsourcefile(exercise.reference) or "")
+        for used in (exercise.reference, *uses):
+            self.env.note_dependency(inspect.getsourcefile(used) or "")
+        return exercise
+
+
+class Solution(OfExercise):
+    """Fold three hints and the reference under a summary each."""
+
+    def run(self) -> list[nodes.Node]:
+        exercise = self.exercise()
         code = exercise.solution()
         answer = nodes.literal_block(code, code, language="python")
         found: list[nodes.Node] = []

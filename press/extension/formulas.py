@@ -20,7 +20,6 @@ from docutils import nodes
 from py_mini_racer import JSEvalException, MiniRacer
 from sphinx.application import Sphinx
 from sphinx.util import logging
-from sphinx.util.math import get_node_equation_number
 from sphinx.writers.html5 import HTML5Translator
 
 from attnbook.colours import ROLES
@@ -121,13 +120,9 @@ def visit_inline(self: HTML5Translator, node: nodes.math) -> None:
 
 
 def visit_display(self: HTML5Translator, node: nodes.math_block) -> None:
-    """Write a formula on its own line, with its number if it has a label."""
+    """Write a formula on its own line. No page refers to one, so there are no numbers."""
     self.body.append(self.starttag(node, "div", CLASS="math notranslate nohighlight"))
     self.body.append(_render_node(node, display=True))
-    if node["number"]:
-        self.body.append(f'<span class="eqno">({get_node_equation_number(self, node)})')
-        self.add_permalink_ref(node, "Link to this equation")
-        self.body.append("</span>")
     self.body.append("</div>\n")
     raise nodes.SkipNode
 

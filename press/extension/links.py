@@ -36,16 +36,15 @@ LAUNCH_BRANCH = "launch"  # .github/workflows/book.yml pushes that folder as thi
 SOURCE = re.compile(r"^SOURCE = .*$", re.M)  # the line of tools/run.INSTALL to fill in
 PAGE = re.compile(r"(?<=\]\()(\w+)\.md\b")  # a link to a page that is no notebook
 
-FORMS = {  # of each variable: the form of its value, without what may trail it, and that in words
+FORMS = {  # of each variable: the form of its value, without what may trail it, and an example
     "ATTNBOOK_REPOSITORY": (  # Colab and Binder know GitHub's
         r"(https://github\.com/[\w.-]+/[\w.-]+?)(?:\.git)?/*",
-        "the address of a repository such as https://github.com/owner/name, or unset for a book "
-        "without links to one",
+        "https://github.com/owner/name",
     ),
-    "ATTNBOOK_BRANCH": (r"(\w[\w./+-]*)", "a branch or a tag"),
+    "ATTNBOOK_BRANCH": (r"(\w[\w./+-]*)", "main"),
     "ATTNBOOK_SITE": (
         r"(https://[\w.-]+(?::\d+)?(?:/[\w.~%-]+)*)/*",
-        "the address of the published pages, such as https://owner.github.io/name, or unset",
+        "https://owner.github.io/name",
     ),
 }
 
@@ -55,11 +54,11 @@ def setting(name: str) -> str:
 
     Raises:  ValueError if it has another form
     """
-    form, words = FORMS[name]
+    form, example = FORMS[name]
     value = os.environ.get(name, "").strip()
     match = re.fullmatch(form, value)
     if value and not match:
-        raise ValueError(f"{name} is {value!r}; it has to be {words}")
+        raise ValueError(f"{name} is {value!r}; it has to be such as {example}, or unset")
     return match[1] if match else ""
 
 
@@ -87,7 +86,7 @@ def read_environment(app: Sphinx, config: Config) -> None:
 
 
 class LaunchRow(nodes.General, nodes.Element):
-    """Under the title of a notebook: the links that open it elsewhere."""
+    """Under the title of a notebook: the links that open it elsewhere. The search sees no text."""
 
 
 def insert_row(app: Sphinx, doctree: nodes.document, docname: str) -> None:

@@ -1,69 +1,51 @@
 """HTML that Sphinx and docutils would write otherwise, by visitors in the place of theirs.
 
-And two transforms, by the words of tools/words.py: a paragraph that opens with the bold words of a
-question to the reader gets the class "predict", and the words at the end of a heading that say that
-a section may be left out at first get the class "second-reading".
+And two classes, by the words of tools/words.py: a paragraph that opens with the bold words of a
+question to the reader gets "predict", and the words at the end of a heading that say that a section
+may be left out at first get "second-reading".
 """
 
 import posixpath
 import re
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.transforms import SphinxTransform
 from sphinx.writers.html5 import HTML5Translator
 
 from tools import words
 
 from . import private
 
-PIXELS_PER_UNIT = {"pt": 96 / 72, "px": 1.0, "": 1.0, "in": 96.0}
+SIDE = r"([\d.]+)(?:(pt)|px)?"  # of a picture
 
 
-class Questions(SphinxTransform):
-    """Mark the questions to the reader."""
+def mark(app: Sphinx, doctree: nodes.document) -> None:
+    """Mark the questions to the reader, and at the end of a heading the words of a second reading.
 
-    default_priority = 500
-
-    def apply(self, **kwargs: Any) -> None:
-        """Look at how each paragraph begins."""
-        for paragraph in self.document.findall(nodes.paragraph):
-            first = next((child for child in paragraph if child.astext()), None)
-            if isinstance(first, nodes.strong) and first.astext().startswith(words.PREDICT):
-                paragraph["classes"].append("predict")
-
-
-class SecondReadings(SphinxTransform):
-    """Set the words apart that end the heading of a second reading, there and in the contents."""
-
-    default_priority = 500
-
-    def apply(self, **kwargs: Any) -> None:
-        """Look at how each heading ends."""
-        mark = f"({words.SECOND_READING})"
-        for title in self.document.findall(nodes.title):
-            last = title[-1]
-            if isinstance(last, nodes.Text) and last.endswith(mark):
-                title[-1:] = [
-                    nodes.Text(last.removesuffix(mark)),
-                    nodes.inline("", words.SECOND_READING, classes=["second-reading"]),
-                ]
+    So they are set apart in the contents too.
+    """
+    for paragraph in doctree.findall(nodes.paragraph):
+        first = next((child for child in paragraph if child.astext()), None)
+        if isinstance(first, nodes.strong) and first.astext().startswith(words.PREDICT):
+            paragraph["classes"].append("predict")
+    for title in doctree.findall(nodes.title):
+        last, ends = title[-1], f"({words.SECOND_READING})"
+        if isinstance(last, nodes.Text) and last.endswith(ends):
+            title[-1:] = [
+                nodes.Text(last.removesuffix(ends)),
+                nodes.inline("", words.SECOND_READING, classes=["second-reading"]),
+            ]
 
 
 def svg_size(path: Path) -> tuple[int, int] | None:
     """Width and height in pixels that an SVG file gives itself, or None if it gives none."""
     attributes = next(iter(ElementTree.iterparse(path, ["start"])))[1].attrib
-    sizes = []
-    for name in ("width", "height"):
-        match = re.fullmatch(r"([\d.]+)(\D*)", attributes.get(name, ""))
-        if not match or match[2] not in PIXELS_PER_UNIT:
-            return None
-        sizes.append(round(float(match[1]) * PIXELS_PER_UNIT[match[2]]))
-    return sizes[0], sizes[1]
+    sides = [re.fullmatch(SIDE, attributes.get(name, "")) for name in ("width", "height")]
+    width, height = (round(float(s[1]) * (96 / 72 if s[2] else 1)) if s else 0 for s in sides)
+    return (width, height) if width and height else None
 
 
 def size_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -106,8 +88,7 @@ def visit_entry(self: HTML5Translator, node: nodes.entry) -> None:
 
 def setup(app: Sphinx) -> None:
     """Put the visitors in their places; what follows a node is left to the translator's own."""
-    app.add_transform(Questions)
-    app.add_transform(SecondReadings)
+    app.connect("doctree-read", mark, priority=400)  # before Sphinx takes the headings
     app.connect("doctree-resolved", size_pictures)
     for visit in (visit_image, visit_entry):
         node = getattr(nodes, visit.__name__.removeprefix("visit_"))

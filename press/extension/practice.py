@@ -16,13 +16,12 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
 from torch import Generator
 
 from attnbook.exercises import choice, feedback
-from attnbook.exercises.catalogue import Unknown, find
 from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.exercise import Exercise
+from press.extension.cards import OfExercise
 
 RUN = "You answer this one in code: [here is how to run the chapter](how_to_use.md#run)."
 WORDS = {
@@ -36,18 +35,11 @@ NOBODYS = 987654321  # a number that is no one's answer
 Function = Callable[..., Any]
 
 
-class Practice(SphinxDirective):
+class Practice(OfExercise):
     """The element that asks, whose script press/extension/widgets.py loads; or a line."""
 
-    required_arguments = 1
-
     def run(self) -> list[nodes.Node]:
-        try:
-            exercise = find(self.arguments[0])
-        except Unknown as error:
-            raise self.error(str(error)) from None
-        for source in (exercise.reference, choice, feedback):
-            self.env.note_dependency(inspect.getsourcefile(source) or "")
+        exercise = self.exercise(choice, feedback)
         if not is_answered_on_a_page(exercise):
             (line,) = self.parse_text_to_nodes(RUN)
             assert isinstance(line, nodes.paragraph)

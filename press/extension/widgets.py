@@ -5,39 +5,28 @@ text hold one: it is taken out here, and the page loads the files of the element
 """
 
 import re
-from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.transforms import SphinxTransform
-
-SCRIPTS = Path(__file__).parents[2] / "src" / "attnbook" / "widgets" / "scripts"
 
 
-class TakeScriptsOut(SphinxTransform):
+def take_scripts_out(app: Sphinx, doctree: nodes.document) -> None:
     """Leave of a printed element what stands before its script: the numbers and the table."""
-
-    default_priority = 500
-
-    def apply(self, **kwargs: Any) -> None:
-        """Look at each piece of HTML that a cell printed."""
-        for raw in list(self.document.findall(nodes.raw)):
-            if raw.astext().startswith("<attn-"):
-                element = raw.astext().partition("\n<script>")[0]
-                raw.replace_self(nodes.raw("", element, format="html"))
+    for raw in list(doctree.findall(nodes.raw)):
+        if raw.astext().startswith("<attn-"):
+            element = raw.astext().partition("\n<script>")[0]
+            raw.replace_self(nodes.raw("", element, format="html"))
 
 
 def load_scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """Add the script of each element that the page holds, and before them what all are made of."""
     elements = sorted(set(re.findall(r"<(attn-[a-z-]+)[ >]", context.get("body", ""))))
     for name in ["base", *elements] if elements else []:
-        if not (SCRIPTS / f"{name}.js").is_file():
-            raise FileNotFoundError(f"{page} holds <{name}>, and {SCRIPTS} has no {name}.js")
         app.add_js_file(f"{name}.js")
 
 
 def setup(app: Sphinx) -> None:
     """Look at each page when it is read, and before its scripts are written."""
-    app.add_transform(TakeScriptsOut)
+    app.connect("doctree-read", take_scripts_out)
     app.connect("html-page-context", load_scripts)

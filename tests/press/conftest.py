@@ -1,20 +1,27 @@
-"""Where the tests of the pages open the book: from its folder, or from a server."""
+"""Where the tests of the pages open the book that is not opened from its folder."""
 
+import threading
 from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.support.pages import FOLDER, QUIET, serving
+from tests.support.pages import HTML
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files and prints nothing."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Print nothing."""
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
     """The address of a web server over the built book."""
-    with serving(QUIET) as address:
-        yield address
-
-
-@pytest.fixture(scope="session", params=["folder", "server"])
-def base(request: pytest.FixtureRequest, server: str) -> str:
-    """Where the book is opened."""
-    return FOLDER if request.param == "folder" else server
+    handler = partial(Quiet, directory=str(HTML))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()

@@ -73,20 +73,15 @@ def scroll_into(page: Page, anchor: str, by: int = 30) -> None:
     )
 
 
-def test_before_the_first_section_nothing_is_marked(page: Page, anchors: list[str]) -> None:
-    expect_marked(page, None)
-    scroll_into(page, anchors[0])
-    expect_marked(page, anchors[0])
-    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
-    expect_marked(page, None)
-
-
 def test_a_fast_scroll_downwards_and_upwards(page: Page, anchors: list[str]) -> None:
+    expect_marked(page, None)  # before the first section
     for i in (1, 7, 4, 5, 0, 9, 8):
         scroll_into(page, anchors[i])
         expect_marked(page, anchors[i])
     scroll_into(page, anchors[8], by=-30)
     expect_marked(page, anchors[7])
+    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+    expect_marked(page, None)
 
 
 def test_a_wheel_passes_each_short_section_at_the_end(page: Page, anchors: list[str]) -> None:
@@ -103,22 +98,17 @@ def test_a_wheel_passes_each_short_section_at_the_end(page: Page, anchors: list[
         assert list(dict.fromkeys(seen)) == to
 
 
-def test_a_link_in_the_list(page: Page, anchors: list[str]) -> None:
-    for i in range(1, 7 * len(anchors), 7):  # each, far from the last; some share the last screen
-        page.locator(LINKS).nth(i % len(anchors)).click()
-        expect_marked(page, anchors[i % len(anchors)])
-
-
-@pytest.mark.parametrize("chapter", ["01_library", "03_single_head", "10_efficient_attention"])
+@pytest.mark.parametrize("chapter", ["01_library", "10_efficient_attention"])
 def test_a_link_leads_to_its_section(page: Page, chapter: str) -> None:
     address = (HTML / "book" / f"{chapter}.html").as_uri()
     page.goto(address)
-    for i in range(page.locator(LINKS).count()):
+    for link in page.locator(LINKS).all():
         page.goto("about:blank")
         page.goto(address)  # nothing far away is laid out
-        page.locator(LINKS).nth(i).click()
+        link.click()
         page.evaluate(AT_REST)
         assert page.evaluate(OFF) < 3
+        expect_marked(page, link.get_attribute("href"))
 
 
 def test_the_end_of_the_page(page: Page, anchors: list[str]) -> None:
@@ -129,7 +119,7 @@ def test_the_end_of_the_page(page: Page, anchors: list[str]) -> None:
     expect_marked(page, None)
 
 
-@pytest.mark.parametrize("i", [5, -2, -1])
+@pytest.mark.parametrize("i", [5, -2])
 def test_a_link_from_another_page_and_a_reload(page: Page, anchors: list[str], i: int) -> None:
     page.goto((HTML / "book" / "index.html").as_uri())
     page.evaluate(
@@ -162,7 +152,7 @@ def test_an_anchor_inside_a_section(page: Page, anchors: list[str]) -> None:
     expect_marked(page, section)
 
 
-@pytest.mark.parametrize("i", [2, 4, 6, 12])
+@pytest.mark.parametrize("i", [4, 12])
 def test_reload_and_back_lead_to_where_the_page_was_left(page: Page, i: int) -> None:
     link = page.locator(LINKS).nth(i)
     link.click()

@@ -68,7 +68,7 @@ DONE = f"""() => {{ {CELLS}
 OUTPUTS = f"() => {{ {CELLS} return cells.map(w => [w.model.id, w.model.outputs.toJSON()]); }}"
 SELECT = f"""([id, source]) => {{ {FOUND}
     content.activeCellIndex = place;
-    if (source !== null) content.activeCell.model.sharedModel.setSource(source);
+    content.activeCell.model.sharedModel.setSource(source);
     return content.activeCell.model.executionCount; }}"""
 RAN = f"""([id, before]) => {{ {FOUND}
     const count = content.widgets[place].model.executionCount;
@@ -76,11 +76,6 @@ RAN = f"""([id, before]) => {{ {FOUND}
 CARD = f"""async (id) => {{ {FOUND}
     await content.scrollToItem(place);
     return content.widgets[place].node.querySelector('.jp-OutputArea').innerText; }}"""
-RESTARTED = f"""() => {{ {PANEL} window.restarted = new Promise(tell => {{
-    let restarting = false;
-    panel.sessionContext.statusChanged.connect((_, status) => {{
-        restarting ||= status.endsWith('restarting');
-        if (restarting && status === 'idle') tell(); }}); }}); }}"""
 COLOURS = """() => [...new Set([...document.querySelectorAll('mjx-container [style*="color:"]')]
     .map(part => getComputedStyle(part).color))]"""
 DARK = (
@@ -203,18 +198,6 @@ def test_a_student_works_through_a_chapter(lab: str, page: Page) -> None:
     assert first_hint in run(page, solution, f'hint("{EXERCISE}")')
     assert run(page, stub, right).startswith("✓")
 
-    # After a restart, a name is missing; she does what the line above the exercises says.
-    page.evaluate(RESTARTED)
-    choose(page, "Kernel", "Restart Kernel…")
-    page.locator(".jp-Dialog .jp-mod-accept").click()
-    page.evaluate("() => window.restarted")
-    assert "NameError" in run(page, stub)
-    page.evaluate(SELECT, [stub, None])
-    choose(page, "Run", "Run All Above Selected Cell")
-    above = [c["id"] for c in book[: ids.index(stub)] if c["cell_type"] == "code"]
-    page.wait_for_function(RAN, arg=[above[-1], None], timeout=1000 * RUN)
-    assert run(page, stub).startswith("✓")
-
     # She saves, and all this time nobody was asked for news or updates.
     choose(page, "File", "Save Notebook")
     page.wait_for_function(SAVED)
@@ -229,8 +212,8 @@ def choose(page: Page, menu: str, entry: str) -> None:
     page.get_by_text(entry, exact=True).click()
 
 
-def run(page: Page, cell: str, source: str | None = None) -> str:
-    """Type something into a cell, or nothing, run it, and read what stands below."""
+def run(page: Page, cell: str, source: str) -> str:
+    """Type something into a cell, run it, and read what stands below."""
     before = page.evaluate(SELECT, [cell, source])
     choose(page, "Run", "Run Selected Cell")
     page.wait_for_function(RAN, arg=[cell, before])

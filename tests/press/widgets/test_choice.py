@@ -15,7 +15,7 @@ from attnbook.exercises.catalogue import ALL
 from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.exercise import Exercise
 from attnbook.exercises.trial import questions
-from tests.support.pages import AXE, FOLDER, HTML, THEMES, parsed, window
+from tests.support.pages import AXE, FOLDER, HTML, STRIP, THEMES, parsed, window
 from tools.chapters import chapters
 
 pytestmark = pytest.mark.usefixtures("book")
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("book")
 Answers = dict[str, Any]  # by the question; None where it is left open
 PAGE = {f"{chapter.number:02}": f"book/{chapter.path.stem}.html" for chapter in chapters()}
 UNLISTED = 77, -0.25  # numbers that no mistake gives
-USED = ["01.winner", "02.gradient", "04.shapes", "05.roles", "08.moves", "10.hops", "11.fate"]
+USED = ["01.winner", "02.gradient", "04.shapes"]  # answered by words, numbers, shapes
 
 
 def data_of(exercise: Exercise) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def test_by_keys(page: Page) -> None:
     assert element.locator(".right, .wrong").count() == marked - 1
 
 
-@pytest.mark.parametrize("id", ["02.gradient", "09.rows", "10.hops"])
+@pytest.mark.parametrize("id", ["02.gradient", "10.hops"])
 def test_numbers_are_judged_as_the_checker_does(page: Page, id: str) -> None:
     element, data = opened(page, id), data_of(ALL[id])
     asked = [question["asks"] for question in data["questions"]]
@@ -231,13 +231,14 @@ def test_elsewhere_the_card_is_as_it_was(browser: Browser, scripts: bool) -> Non
         assert not element.is_visible()
 
 
-@pytest.mark.parametrize("theme", THEMES)
-def test_axe_finds_nothing_in_what_is_said(browser: Browser, theme: str) -> None:
-    with window(browser, color_scheme=theme) as context:
-        page = context.new_page()
-        for id, right in (("02.gradient", False), ("02.order", False), ("02.order", True)):
-            element = opened(page, id)
-            choose(element, picked(data_of(ALL[id]), right=right))
-            page.evaluate(AXE.read_text("utf8"))
+def test_axe_finds_nothing_in_what_is_said(page: Page) -> None:
+    for id, right in (("02.gradient", False), ("02.order", False), ("02.order", True)):
+        element = opened(page, id)
+        choose(element, picked(data_of(ALL[id]), right=right))
+        page.evaluate(STRIP)
+        page.evaluate(AXE.read_text("utf8"))
+        for theme in THEMES:
+            page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
+            page.locator(f"attn-choice[data-theme={theme}]").first.wait_for(state="attached")
             run = "axe.run('attn-choice', {preload: false}).then(f => f.violations)"
             assert page.evaluate(run) == []
