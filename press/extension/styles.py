@@ -76,11 +76,10 @@ def colours() -> str:
     shades = {f"--role-{name}": (role.light, role.dark) for name, role in ROLES.items()}
     shades |= {f"--state-{name}": state for name, state in STATES.items()}
     shades |= {f"--box-{name}": box for name, box in BOXES.items()}
-    light = "".join(f"{name}:{shade[0]};" for name, shade in shades.items())
-    dark = "".join(f"{name}:{shade[1]};" for name, shade in shades.items())
+    themes = "".join(f"{name}:light-dark({','.join(shade)});" for name, shade in shades.items())
     fills = "".join(f"--role-{name}-fill:{role.fill};" for name, role in ROLES.items())
     classes = "".join(f".role-{name}{{color:var(--role-{name})}}" for name in ROLES)
-    return f':root{{{light}{fills}}}html[data-theme="dark"]{{{dark}}}{classes}'
+    return f":root{{{themes}{fills}}}{classes}"
 
 
 def join(app: Sphinx, exception: Exception | None) -> None:

@@ -36,7 +36,6 @@ STATES: dict[str, tuple[str, str]] = {
 BOXES: dict[str, tuple[str, str]] = {
     "note": ("#5A5F66", "#B4BAC1"),
     "warning": ("#7D6000", "#DDB94F"),
-    "tip": ("#4A7A16", "#9CC76A"),
     "exercise": ("#00707F", "#5FC3D3"),
     "predict": ("#6D4BB0", "#BBA6F0"),
 }

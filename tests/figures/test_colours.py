@@ -12,9 +12,9 @@ from tests.support.contrast import contrast, linear
 from tools.common import ROOT
 
 CSS = "".join(path.read_text("utf8") for path in (ROOT / "press" / "static").rglob("*.css"))
-LIGHT, DARK = re.findall(r"--book-page: (#\w{6})", CSS)[:2]
-GROUNDS = list(zip(*(re.findall(rf"--book-{name}: (#\w{{6}})", CSS)[:2]
-                     for name in ("page", "surface")), strict=True))  # fmt: skip
+PAGE, SURFACE = re.findall(r"--book-(?:page|surface): light-dark\((#\w{6}), (#\w{6})\)", CSS)
+LIGHT, DARK = PAGE
+GROUNDS = list(zip(PAGE, SURFACE, strict=True))
 FILTER = re.search(r"invert\((.*?)\) hue-rotate\(180deg\) saturate\((.*?)\)", CSS)
 INVERT, SATURATE = map(float, FILTER.groups())
 HUE_180 = [[-0.574, 1.43, 0.144], [0.426, 0.43, 0.144], [0.426, 1.43, -0.856]]  # Filter Effects 1
