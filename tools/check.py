@@ -11,7 +11,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tools.common import ROOT, run_tool
+from tools.common import ROOT, UserError, run_tool
 
 WORKFLOWS = [str(path) for path in (ROOT / ".github" / "workflows").glob("*.yml")]
 SCHEMA = ["check-jsonschema", "--quiet", "--builtin-schema"]
@@ -29,14 +29,17 @@ COMMANDS = [
 
 
 def main() -> int:
-    """Run every check at once, and print what each says in their order; 1 if any failed."""
-    status = 0
+    """Run every check at once, and print what each says in their order, at last which failed."""
+    failed = []
     with ThreadPoolExecutor(len(COMMANDS)) as pool:
-        for done in pool.map(run, COMMANDS):
+        for command, done in zip(COMMANDS, pool.map(run, COMMANDS), strict=True):
             sys.stdout.buffer.write(done.stdout)
             sys.stdout.flush()
-            status |= done.returncode != 0
-    return status
+            if done.returncode:
+                failed.append(" ".join(command[:3]))
+    if failed:
+        raise UserError(f"refused by {', '.join(failed)}: see above")
+    return 0
 
 
 def run(command: list[str]) -> subprocess.CompletedProcess[bytes]:

@@ -195,7 +195,7 @@ def chapter_rules(path: Path, cells: list[dict[str, Any]]) -> Iterator[str]:
         yield "its summary has to be five numbered lines"
     for call in ("show_source(", "assert_close("):
         if call not in code:
-            yield f"never calls {call}): the library's function is shown, and checked"
+            yield f"never calls {call}): show the library's function, and compare what is built"
 
 
 def prose_rules(source: str) -> Iterator[str]:

@@ -15,6 +15,7 @@ from attnbook.exercises.trial import questions
 from tests.exercises import right_answers
 from tests.support.chapters import BOOK, Chapter
 from tests.support.mutants import mutants
+from tools.chapters import number_of, pages
 from tools.minutes import is_second_reading
 
 DRAWS = 8
@@ -157,10 +158,12 @@ def test_every_exercise_has_an_id_of_its_own_and_its_right_answers():
     assert set(EQUIVALENT) <= set(CODE)
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
-def test_a_chapter_has_five_exercises_of_more_than_one_kind_and_level(chapter):
-    levels = [exercise.level for exercise in CHAPTERS[chapter]]
-    assert len(levels) >= 5
+@pytest.mark.parametrize("number", [f"{n:02}" for n in map(number_of, pages()) if n])
+def test_a_chapter_has_five_exercises_of_more_than_one_kind_and_level(number):
+    exercises = [exercise for name, exercise in ALL.items() if name.startswith(f"{number}.")]
+    levels = [exercise.level for exercise in exercises]
+    assert len(levels) >= 5, f"chapter {number} has {len(levels)} exercises of five"
     assert len(set(levels)) >= 2
-    assert levels == sorted(levels)
-    assert {exercise.code for exercise in CHAPTERS[chapter]} == {True, False}
+    assert levels == sorted(levels), "they stand in the order of their levels"
+    kinds = {exercise.code for exercise in exercises}
+    assert kinds == {True, False}, "some are answered in code, some by a choice"
