@@ -9,6 +9,11 @@ from tests.support.chapters import Chapter
 chapter = Chapter("03_single_head.ipynb")
 
 
+def test_a_float32_exponential_ends_between_88_and_89():
+    assert torch.tensor(88.7).exp().isfinite()
+    assert torch.tensor(89.0).exp().isinf()
+
+
 def test_sums_of_rows_explain_scores_for_any_draw_of_torch_rand():
     _, x = life_is_short()
     totals = x.sum(dim=-1)
