@@ -58,3 +58,20 @@ def test_a_head_switched_off(page: Page) -> None:
         force=True
     )
     assert "looks most at" in said.inner_text()
+
+
+@pytest.mark.parametrize(
+    ("chapter", "off", "changed"),
+    [
+        ("09_translation", "head 2", 0),
+        ("09_translation", "all", 6),
+        ("08_transformer", "head 0", 12),
+    ],
+)
+def test_the_chapters_answers_can_be_seen(page: Page, chapter: str, off: str, changed: int) -> None:
+    page.goto(f"{FOLDER}book/{chapter}.html")
+    figure = page.locator("attn-look")
+    figure.get_by_role("group", name="switched off").get_by_role("radio", name=off).check(
+        force=True
+    )
+    assert figure.locator(".left .word .changed").count() == changed
