@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -235,6 +236,38 @@ def test_the_theme_keeps_the_rules_that_pages_use_and_loses_the_rest() -> None:
     assert '#here { x: "}" }' in text
     assert '.icon { font: "Font Awesome 6" }' in text
     assert "Free" not in text
+
+
+def test_the_sheets_become_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The theme's, in a folder of its own, and the book's; a class made in a script stays."""
+    (tmp_path / "_static" / "part").mkdir(parents=True)
+    theme = """/*! by someone */ .used, .gone { --a: url(x.woff2); --b: url("../y.png") }
+        p { background: url("data:image/svg+xml,%3Csvg/%3E") } @font-face { src: url('z.woff2') }"""
+    book = ".cell-1 { /* why */ &:hover { color: red } } p { src: url(own.png) }"
+    sheets = {"basic.css": "", "part/theme.css": theme, "book.css": book, "pygments.css": ".gone{}"}
+    for name, css in sheets.items():
+        (tmp_path / "_static" / name).write_text(css, "utf8")
+    (tmp_path / "_static" / "book.js").write_text('element.classList.add("used", "cell-" + i);')
+    files = [SimpleNamespace(filename=f"_static/{name}") for name in sheets]
+    config = SimpleNamespace(html_css_files=[("book.css", {"priority": 800})])
+    builder = SimpleNamespace(globalcontext={"css_files": files[1:]})
+    monkeypatch.setattr(styles, "FIRST", ["_static/basic.css"])
+    styles.join(SimpleNamespace(outdir=tmp_path, config=config, builder=builder), None)  # type: ignore[arg-type]
+    left = {path.name for path in (tmp_path / "_static").rglob("*.css")}
+    assert left == {"pygments.css", "site.css"}
+    site_css = (tmp_path / "_static" / "site.css").read_text("utf8")
+    layer, own = site_css.split("}.cell-1", 1)
+    assert "gone" not in site_css
+    assert layer.startswith("/*! by someone */@layer theme {")
+    assert "&:hover { color: red }" in own
+    assert "why" not in own
+    assert re.findall(r"url\((.*?)\)", site_css) == [  # they still lead to their files
+        "part/x.woff2",
+        '"part/../y.png"',
+        '"data:image/svg+xml,%3Csvg/%3E"',
+        '"part/z.woff2"',
+        "./own.png",
+    ]
 
 
 @pytest.mark.parametrize(
