@@ -16,16 +16,16 @@ def turns(
     rounds = 0
     while rounds < least or time.perf_counter() < end:
         for name, function in functions.items():
-            synchronise()
+            synchronize()
             start = time.perf_counter()
             function()
-            synchronise()
+            synchronize()
             found[name].append(time.perf_counter() - start)
         rounds += 1
     return {name: runs[1:] for name, runs in found.items()}
 
 
-def synchronise() -> None:
+def synchronize() -> None:
     """Wait for the GPU where there is one: its work goes on after a call returns."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()

@@ -23,7 +23,7 @@ from attnbook.figures.canvas import FAMILY
 from tools.common import ROOT
 
 NOTO = "/usr/share/fonts/opentype/noto"
-PRINT = {  # the licence reserves the name Source for Adobe's own files
+PRINT = {  # the license reserves the name Source for Adobe's own files
     "Book Serif Regular": "SourceSerif4-Regular",
     "Book Serif Italic": "SourceSerif4-It",
     "Book Serif Semibold": "SourceSerif4-Semibold",

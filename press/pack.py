@@ -21,7 +21,7 @@ ZIP = ROOT / "_build" / "attention-book-html.zip"
 FOLDER = "attention-book"
 PAGES = "pages"
 
-LICENCES = ("licences.txt", "LICENSE", "OFL.txt")  # in _static; nothing links to them
+LICENSES = ("licenses.txt", "LICENSE", "OFL.txt")  # in _static; nothing links to them
 READ_ME = """\
 Attention, from the library up
 
@@ -34,8 +34,8 @@ The book needs no network and sends nothing anywhere; its search works, too.
 To move the book, move this whole folder.
 
 The text and the figures are under CC BY 4.0 (LICENSE-TEXT.txt), the code is
-under the MIT licence (LICENSE.txt). The licences of what the pages use of
-others: pages/_static/licences.txt, and the files beside the fonts.
+under the MIT license (LICENSE.txt). The licenses of what the pages use of
+others: pages/_static/licenses.txt, and the files beside the fonts.
 """
 
 
@@ -59,7 +59,7 @@ def contents(html: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def reached(html: Path) -> list[Path]:
-    """The first page, what a reader can come to from there, and the licences.
+    """The first page, what a reader can come to from there, and the licenses.
 
     What an earlier build has left in the folder is not among them.
     """
@@ -76,7 +76,7 @@ def reached(html: Path) -> list[Path]:
         for address in map(urlsplit, addresses(path)):
             if address.path and not address.scheme and not address.netloc:
                 waiting.append(Path(os.path.normpath(path.parent / unquote(address.path))))
-    return [*found, *(path for name in LICENCES for path in (html / "_static").rglob(name))]
+    return [*found, *(path for name in LICENSES for path in (html / "_static").rglob(name))]
 
 
 def addresses(path: Path) -> list[str]:

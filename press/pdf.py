@@ -31,7 +31,7 @@ PDF = ROOT / "_build" / "attention-book.pdf"
 TEMPLATE = ROOT / "press" / "print" / "book.html"
 
 NOT_PRINTED = "a.headerlink, .toctree-wrapper, nav, button, script, noscript, .katex-mathml"
-UNCOLOURED = ".highlight :is(.n, .o, .p, .w, .nn)"  # tags that would be half of the file
+UNCOLORED = ".highlight :is(.n, .o, .p, .w, .nn)"  # tags that would be half of the file
 NUMBER = re.compile(r"^\w+\.\w* ")  # of a chapter or a section
 FILL_IN = "(links, pages) => links.forEach(link => link.textContent = pages[link.hash.slice(1)])"
 
@@ -104,7 +104,7 @@ def built_page(name: str, addresses: list[str]) -> BeautifulSoup:
         del drawn["aria-hidden"]
     for tag in page.select(NOT_PRINTED):
         tag.decompose()
-    for tag in page.select(UNCOLOURED):
+    for tag in page.select(UNCOLORED):
         tag.unwrap()
     for tag in page.select("[id]"):
         tag["id"] = f"{here}#{tag['id']}"

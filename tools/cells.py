@@ -34,7 +34,7 @@ def exercises_of(path: Path) -> "list[Exercise]":
     """The exercises of the chapter in this file, which has their number; of no other notebook."""
     if path.resolve().parent != ROOT / "book" or not re.match(r"\d\d_", path.name):
         return []
-    from attnbook.exercises.catalogue import ALL  # which needs PyTorch: not for other notebooks
+    from attnbook.exercises.catalog import ALL  # which needs PyTorch: not for other notebooks
 
     return [exercise for exercise in ALL.values() if exercise.id[:2] == path.name[:2]]
 

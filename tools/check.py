@@ -1,7 +1,7 @@
 """Check all files without running the book: `make check`.
 
 Lint, of scripts too, format and types; the rules for pages; whether the lock fits its requirements;
-and what runs on GitHub, where check-jsonschema finds a misspelt key and zizmor what is unsafe.
+and what runs on GitHub, where check-jsonschema finds a misspelled key and zizmor what is unsafe.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Open the first chapter that is not done, in your own copies: `make lab`.
 
 JupyterLab would ask whether it may fetch news, show the source of a linked page instead of its
-text, and set the colours of formulas too dark for a dark theme. Here it does not: these settings
+text, and set the colors of formulas too dark for a dark theme. Here it does not: these settings
 lie in my/ and are in force for this server alone. What you have set yourself goes before.
 """
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from jupyterlab.labapp import main as jupyterlab
 
-from attnbook.colours import ROLES
+from attnbook.colors import ROLES
 from attnbook.exercises import log
 from tools.cells import exercises_of
 from tools.chapters import chapters
@@ -55,7 +55,7 @@ def to_do() -> str:
 
 
 def style() -> str:
-    """The colours of the roles in formulas, on the ground of a dark theme."""
+    """The colors of the roles in formulas, on the ground of a dark theme."""
     rules = ""
     for role in ROLES.values():
         red, green, blue = bytes.fromhex(role.light[1:])

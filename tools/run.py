@@ -144,7 +144,7 @@ def read(path: Path) -> NotebookNode:
     Raises:  UserError if it is no notebook, or has no place for exercises
     """
     try:
-        notebook = normalised(nbformat.v4.reads_json(path.read_text("utf-8")))
+        notebook = normalized(nbformat.v4.reads_json(path.read_text("utf-8")))
     except (ValueError, KeyError, AttributeError) as error:
         raise UserError(f"is not a notebook that can be read ({error})") from None
     write_exercises(notebook, exercises_of(path))
@@ -152,7 +152,7 @@ def read(path: Path) -> NotebookNode:
     return notebook
 
 
-def normalised(notebook: NotebookNode) -> NotebookNode:
+def normalized(notebook: NotebookNode) -> NotebookNode:
     """The notebook with fixed metadata, an id for every cell, and the cell that installs."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nbformat.warnings.MissingIDFieldWarning)
@@ -222,7 +222,7 @@ def run(path: Path, notebook: NotebookNode, environment: Mapping[str, str]) -> N
         raise UserError(f"a cell failed, so the file is left as it was\n{error}") from None
     except (CellTimeoutError, DeadKernelError) as error:
         raise UserError(f"was not run to its end and is left as it was: {error}") from None
-    notebook = normalised(notebook)
+    notebook = normalized(notebook)
     write_minutes(notebook, path)
     return notebook
 

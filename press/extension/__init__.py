@@ -10,8 +10,8 @@ widgets     the scripts of interactive figures, on the pages that hold one
 markup      visitors, and classes: pictures that know their size, questions, second readings
 search      an index that also finds Chinese, and the texts around what it finds
 safety      a policy in each page: only the book's own files, and nothing sent anywhere
-styles      one style sheet: what the pages use of the theme's, the book's own, the colours
-licences    of those who wrote the theme and the extensions
+styles      one style sheet: what the pages use of the theme's, the book's own, the colors
+licenses    of those who wrote the theme and the extensions
 unused      files that no page asks for are deleted
 private     whatever of the above is not promised by Sphinx, its theme or its extensions
 
@@ -24,7 +24,7 @@ from . import (
     cards,
     dress,
     formulas,
-    licences,
+    licenses,
     links,
     markup,
     practice,
@@ -38,7 +38,7 @@ from . import (
 
 PARTS = (
     links, dress, formulas, cards, practice, markup, register,
-    widgets, search, safety, unused, styles, licences,
+    widgets, search, safety, unused, styles, licenses,
 )  # fmt: skip
 ENVIRONMENT = 4  # raise it where a change of this folder has to read every page anew
 

@@ -7,7 +7,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from attnbook.exercises.catalogue import Unknown, find
+from attnbook.exercises.catalog import Unknown, find
 from attnbook.exercises.exercise import Exercise
 
 

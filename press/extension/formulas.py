@@ -4,9 +4,9 @@ KaTeX runs in V8 (mini-racer), so neither Node nor a script in the reader's brow
 HTML is what is seen, the MathML beside it what a screen reader speaks. A formula that KaTeX
 cannot read is a warning with its place, which `-W` turns into an error.
 
-The authors colour a role with `\textcolor{#0072B2}{Q}`, which JupyterLab and GitHub understand.
-Here the four colours become the classes role-query, role-key, role-value and role-weights, which
-have one colour on light pages and another on dark ones. Any other colour is a warning, since it
+The authors color a role with `\textcolor{#0072B2}{Q}`, which JupyterLab and GitHub understand.
+Here the four colors become the classes role-query, role-key, role-value and role-weights, which
+have one color on light pages and another on dark ones. Any other color is a warning, since it
 would be unreadable in one of the themes.
 """
 
@@ -22,10 +22,10 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
-from attnbook.colours import ROLES
+from attnbook.colors import ROLES
 
 KATEX = Path(__file__).parents[1] / "static" / "katex" / "katex.min.js"
-CLASS_OF_COLOUR = {role.light.upper(): f"role-{name}" for name, role in ROLES.items()}
+CLASS_OF_COLOR = {role.light.upper(): f"role-{name}" for name, role in ROLES.items()}
 
 # What LaTeX would refuse is an error, and so is the line break that it would ignore in silence.
 # \htmlClass is our own.
@@ -65,18 +65,18 @@ def _engine() -> MiniRacer:
 
 
 def _role_class(match: re.Match[str]) -> str:
-    colour = match[1].upper()
-    if colour not in CLASS_OF_COLOUR:
-        known = ", ".join(CLASS_OF_COLOUR)
-        raise FormulaError(f"{match[1]} is not the colour of a role ({known})")
-    return rf"\htmlClass{{{CLASS_OF_COLOUR[colour]}}}"
+    color = match[1].upper()
+    if color not in CLASS_OF_COLOR:
+        known = ", ".join(CLASS_OF_COLOR)
+        raise FormulaError(f"{match[1]} is not the color of a role ({known})")
+    return rf"\htmlClass{{{CLASS_OF_COLOR[color]}}}"
 
 
 @functools.cache
 def render(tex: str, display: bool = False) -> str:
     """The HTML of one formula.
 
-    Raises:  FormulaError if KaTeX cannot read it or it has a colour that is not a role's
+    Raises:  FormulaError if KaTeX cannot read it or it has a color that is not a role's
     """
     tex = re.sub(r"\\(?:textcolor|color)\s*\{([^}]*)\}", _role_class, tex)
     try:

@@ -2,7 +2,7 @@
 
 Chinese is written without spaces. A dictionary would have to know where its words end, and a word
 it does not know would never be found; so the index holds every character and every two
-neighbours, and a query of more than one character asks for all its pairs. It is the standard way
+neighbors, and a query of more than one character asks for all its pairs. It is the standard way
 to find any term, known or not, and it needs nothing but these few lines on either side.
 
 A result shows the text around the words found. Sphinx's script would fetch each page for that,

@@ -19,9 +19,9 @@ from sphinx.config import Config
 from tinycss2 import parse_component_value_list, parse_rule_list, parse_stylesheet, serialize
 from tinycss2.ast import Node
 
-from attnbook.colours import BOXES, ROLES, STATES
+from attnbook.colors import BOXES, ROLES, STATES
 
-# The theme links these in a block that our template leaves out. book.css has the colours of code.
+# The theme links these in a block that our template leaves out. book.css has the colors of code.
 FIRST = [
     "_static/basic.css",
     "_static/styles/pydata-sphinx-theme.css",
@@ -71,7 +71,7 @@ def names_in(outdir: Path) -> set[str]:
     return names
 
 
-def colours() -> str:
+def colors() -> str:
     """CSS: --role-NAME, --state-NAME, --box-NAME in the theme at hand; --role-NAME-fill."""
     shades = {f"--role-{name}": (role.light, role.dark) for name, role in ROLES.items()}
     shades |= {f"--state-{name}": state for name, state in STATES.items()}
@@ -100,12 +100,12 @@ def join(app: Sphinx, exception: Exception | None) -> None:
     notices = "".join(re.findall(r"/\*!.*?\*/", theirs, re.DOTALL))  # of those who wrote them
     rules = prune(parse_stylesheet(theirs, skip_comments=True), names_in(Path(app.outdir)))
     book = serialize(parse_component_value_list(ours, skip_comments=True))
-    css = f"{notices}@layer theme {{{serialize(rules)}}}{book}{colours()}"
+    css = f"{notices}@layer theme {{{serialize(rules)}}}{book}{colors()}"
     Path(app.outdir, "_static", "site.css").write_text(css, encoding="utf8")
 
 
 def digest(app: Sphinx, config: Config) -> None:
-    """Tell Sphinx of a change of press/static, this extension or a colour: it looks at texts alone.
+    """Tell Sphinx of a change of press/static, this extension or a color: it looks at texts alone.
 
     As a value for the templates, `site_digest` makes it write the pages again.
     """
@@ -113,7 +113,7 @@ def digest(app: Sphinx, config: Config) -> None:
     folders.append(Path(__file__).parent)
     files = sorted(file for folder in folders for file in folder.rglob("*.*") if file.is_file())
     contents = b"".join(file.read_bytes() for file in files if file.suffix != ".pyc")
-    name = hashlib.sha256(contents + colours().encode()).hexdigest()[:8]
+    name = hashlib.sha256(contents + colors().encode()).hexdigest()[:8]
     config.html_context["site_digest"] = name
 
 

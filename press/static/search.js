@@ -8,7 +8,7 @@ const BEFORE = 60; // of them at most before the first word found
 const stemmer = new Stemmer();
 
 // Where the terms of a search stand in a text, as the index counts them: words by their stem, or
-// by a part of it if no word is the term itself; Chinese by neighbouring characters.
+// by a part of it if no word is the term itself; Chinese by neighboring characters.
 function places(text, terms) {
   const { terms: words, titleterms } = Search._index;
   const whole = (term) => Object.hasOwn(words, term) || Object.hasOwn(titleterms, term);
@@ -58,7 +58,7 @@ function excerpt(text, found) {
       const mark = document.createElement("mark");
       mark.textContent = text.slice(place.start, place.end);
       nodes.push(text.slice(at, place.start), mark);
-    } else { // two neighbours of three Chinese characters
+    } else { // two neighbors of three Chinese characters
       nodes.at(-1).textContent += text.slice(at, place.end);
     }
     at = Math.max(at, place.end);

@@ -16,7 +16,7 @@ from attnbook.checks import check_attention, check_causal, check_size, leading
 
 
 def pieces(length: int, size: int) -> Iterator[slice]:
-    """Cut 0 … length − 1 into neighbours of `size`, the last maybe shorter; at least one piece."""
+    """Cut 0 … length − 1 into neighbors of `size`, the last maybe shorter; at least one piece."""
     return (slice(at, min(at + size, length)) for at in range(0, max(length, 1), size))
 
 

@@ -36,7 +36,7 @@ def fused_attention(
     """`scaled_dot_product_attention` by PyTorch's kernel, which does all in one go.
 
     `causal=True` is the causal mask without its table: the kernel skips what lies above the
-    diagonal. A mask that is that triangle is recognised. A query that may look at nothing gets
+    diagonal. A mask that is that triangle is recognized. A query that may look at nothing gets
     zeros, whatever the kernel of the day makes of it.
 
     Shapes:  as in `scaled_dot_product_attention`

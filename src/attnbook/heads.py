@@ -47,7 +47,7 @@ class SelfAttention(nn.Module):
 
 
 def split_heads(x: Tensor, n_heads: int) -> Tensor:
-    """Cut each row into n_heads neighbouring pieces, and give each head a sequence of its own.
+    """Cut each row into n_heads neighboring pieces, and give each head a sequence of its own.
 
     Shapes:  x (..., L, D) -> (..., H, L, D / H); head h gets the columns h·D/H … (h+1)·D/H − 1
     Raises:  TypeError, ValueError if x has no rows or D is not divisible by n_heads

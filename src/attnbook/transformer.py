@@ -40,7 +40,7 @@ class FeedForward(nn.Module):
 class EncoderLayer(nn.Module):
     """Self-attention, then the feed-forward network; each is added to what went in.
 
-    norm_first=False normalises each sum, as in the paper; True normalises what each part reads.
+    norm_first=False normalizes each sum, as in the paper; True normalizes what each part reads.
     Dropout falls on what each part adds and inside the feed-forward network. (PyTorch's layer drops
     attention weights too; the paper does not name that.)
 
@@ -176,7 +176,7 @@ class DecoderLayer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """N encoder layers, one after the other; where they normalise first, a last norm.
+    """N encoder layers, one after the other; where they normalize first, a last norm.
 
     Shapes:  x (B, L, d_model), mask as in MultiHeadAttention
     Returns: z (B, L, d_model), the weights of each layer, N times (B, H, L, L)
@@ -203,7 +203,7 @@ class Encoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """N decoder layers, each of which sees the same z; where they normalise first, a last norm.
+    """N decoder layers, each of which sees the same z; where they normalize first, a last norm.
 
     Shapes:  x (B, Lt, d_model)   z (B, Ls, d_model)   masks as in MultiHeadAttention
     Returns: x (B, Lt, d_model), N times weights (B, H, Lt, Lt), N times those to z (B, H, Lt, Ls)

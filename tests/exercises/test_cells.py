@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from attnbook.exercises.catalogue import ALL
+from attnbook.exercises.catalog import ALL
 from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.source import shown
 from tests.support.chapters import BOOK, Chapter

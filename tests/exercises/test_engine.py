@@ -19,7 +19,7 @@ from torch import nn
 
 from attnbook.exercises import check, guard, hint, log, solution, trial
 from attnbook.exercises.answers import kind_error, matches
-from attnbook.exercises.catalogue import ALL, find
+from attnbook.exercises.catalog import ALL, find
 from attnbook.exercises.choice import form_error
 from attnbook.exercises.compare import beside
 from attnbook.exercises.diagnose import diagnose
@@ -502,7 +502,7 @@ def test_in_another_thread_it_works_and_stops_an_endless_loop(monkeypatch):
         assert pool.submit(told, compare).result().startswith("✓ 99.try")
 
 
-def test_what_it_changed_outlives_no_check_and_changes_no_judgement():
+def test_what_it_changed_outlives_no_check_and_changes_no_judgment():
     def states():
         numpys = np.random.get_state()  # noqa: NPY002
         drawn = (torch.get_rng_state().tolist(), random.getstate(), numpys)

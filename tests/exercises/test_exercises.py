@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from attnbook.exercises import guard
-from attnbook.exercises.catalogue import ALL, CHAPTERS
+from attnbook.exercises.catalog import ALL, CHAPTERS
 from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.trial import questions
 from tests.exercises import right_answers
@@ -53,7 +53,7 @@ def test_right_answers_pass(name):
 
 
 @each_exercise
-def test_every_misunderstanding_is_recognised_by_its_own_sentence(name):
+def test_every_misunderstanding_is_recognized_by_its_own_sentence(name):
     exercise = ALL[name]
     slips = list(exercise.slips.singles()) if exercise.slips else []
     assert len(exercise.mistakes) + len(slips) >= 4

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from attnbook.exercises import check, hint, log, progress, solution
-from attnbook.exercises.catalogue import ALL
+from attnbook.exercises.catalog import ALL
 
 NAME = "03.scores"
 RIGHT = ALL[NAME].reference

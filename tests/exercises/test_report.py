@@ -7,7 +7,7 @@ import json
 import pytest
 
 from attnbook.exercises import report
-from attnbook.exercises.catalogue import ALL
+from attnbook.exercises.catalog import ALL
 from attnbook.exercises.terminal import main
 
 

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 
 from attnbook import exercises
 from attnbook.exercises import check, desk, log, runner, text, watch
-from attnbook.exercises.catalogue import ALL
+from attnbook.exercises.catalog import ALL
 from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.feedback import Feedback
 from attnbook.exercises.runner import Result, Runner
@@ -113,16 +113,16 @@ def test_a_stream_that_cannot_show_a_sign_gets_another(encoding, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("settings", "coloured"),
+    ("settings", "colored"),
     [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)],
 )
-def test_colours_are_for_terminals_that_want_them(settings, coloured, capsys, monkeypatch):
+def test_colors_are_for_terminals_that_want_them(settings, colored, capsys, monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
     check(lambda query, key: query @ key.mT, NAME)
-    assert bool(re.search(r"\x1b\[[\d;]*3\d", capsys.readouterr().out)) == coloured
+    assert bool(re.search(r"\x1b\[[\d;]*3\d", capsys.readouterr().out)) == colored
     assert "\x1b" not in repr(Feedback("passed", "head"))
 
 

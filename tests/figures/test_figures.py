@@ -15,7 +15,7 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
 from attnbook import apply_rotary, causal_mask, figures, rotation_matrix, sinusoidal_encoding
-from attnbook.colours import CURVES, INK, MARKED, PAPER, PLAIN, ROLES, SHADE
+from attnbook.colors import CURVES, INK, MARKED, PAPER, PLAIN, ROLES, SHADE
 from attnbook.figures import canvas
 from attnbook.figures.maps import SIGNED, WEIGHTS
 
@@ -43,7 +43,7 @@ LABELS = {"titles": ["a", "b", "c"], "topics": ["t", "u"], "contents": ["x", "y"
 Q, K = ("Q", 6, 24, "query"), ("Kᵀ", 24, 6, "key")
 
 
-# What is drawn, the numbers that move it, and the roles whose colours it wears.
+# What is drawn, the numbers that move it, and the roles whose colors it wears.
 NONE, MATCH, MAPS, ALL = set(), {"query", "key"}, {"query", "key", "weights"}, set(ROLES)
 N = torch.tensor(7.05)
 EXAMPLES = {
@@ -104,7 +104,7 @@ def test_every_figure_has_an_example():
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_what_every_figure_promises(name, drawn):
-    """A number moves it, noise does not, nothing is cut off, and role colours mean roles."""
+    """A number moves it, noise does not, nothing is cut off, and role colors mean roles."""
     draw, x, roles = EXAMPLES[name]
     moved = x.clone()
     moved.view(-1)[0] -= 0.1
@@ -120,7 +120,7 @@ def test_what_every_figure_promises(name, drawn):
         for part in ("color", "facecolor", "edgecolor"):
             found = getattr(artist, f"get_{part}", list)()
             found = [found] if isinstance(found, str | tuple) else found
-            worn |= {to_hex(colour).upper() for colour in found}
+            worn |= {to_hex(color).upper() for color in found}
     assert {name for name, role in ROLES.items() if worn & {role.fill, role.light}} == roles
 
 
@@ -159,7 +159,7 @@ def arrows(axes):
     return [(text.xyann, text.xy) for text in axes.texts if getattr(text, "arrow_patch", None)]
 
 
-def test_each_weight_stands_in_its_cell_and_colours_it(drawn):
+def test_each_weight_stands_in_its_cell_and_colors_it(drawn):
     figures.plot_weights(MAP.clone().requires_grad_(), WORDS, KEYS)
     (axes,) = drawn[0].axes
     assert axes.get_ylim() == (3, 0)  # row 0 on top
@@ -194,12 +194,12 @@ def test_signed_numbers_have_a_sign_unless_they_are_zero(drawn):
     assert written(other) == {}
 
 
-def test_each_cell_of_an_encoding_has_the_colour_of_its_number(drawn):
+def test_each_cell_of_an_encoding_has_the_color_of_its_number(drawn):
     x = torch.tensor([[-1.0, 0.5, 0.0, 1.0, 0.5], [-1.0, -0.5, 1.0, 0.0, 0.5], [0.3, 0.5, 0, 0, 1]])
     figures.plot_positions(x)
     (axes,) = drawn[0].axes
     assert axes.get_ylim() == (3, 0)
-    assert len(axes.patches) == len(x.unique())  # a shape for each colour
+    assert len(axes.patches) == len(x.unique())  # a shape for each color
     for (t, i), value in np.ndenumerate(x.double().round(decimals=1)):
         inside = [p for p in axes.patches if p.get_path().contains_point((i + 0.5, t + 0.5))]
         assert [to_hex(p.get_facecolor()) for p in inside] == [to_hex(SIGNED((value + 1) / 2))]
@@ -208,7 +208,7 @@ def test_each_cell_of_an_encoding_has_the_colour_of_its_number(drawn):
     assert drawn[1].axes[0].get_yticks()[1] == 8.5
 
 
-def test_curves_differ_in_colour_dashes_and_marker(drawn):
+def test_curves_differ_in_color_dashes_and_marker(drawn):
     figures.plot_lines([1, 2, 4, 8, 16], FIVE, "x", "y", log="xy")
     (axes,) = drawn[0].axes
     for line, y in zip(axes.lines, FIVE.values(), strict=True):
@@ -325,10 +325,10 @@ def hands(axes, dashed=False):
 def test_each_hand_points_at_its_sine_and_cosine(drawn):
     figures.plot_clocks(PLACES, WORDS)
     (axes,) = drawn[0].axes
-    angles, centres = zip(*hands(axes), strict=True)
+    angles, centers = zip(*hands(axes), strict=True)
     expected = [math.atan2(s, c) for s, c in PLACES.view(-1, 2).tolist()]
     assert angles == pytest.approx(expected, abs=1e-4)
-    assert list(centres) == [(t, pair) for t in range(3) for pair in range(4)]
+    assert list(centers) == [(t, pair) for t in range(3) for pair in range(4)]
 
 
 def test_a_turn_goes_from_the_dashed_hand_to_the_solid_one(drawn):
@@ -357,7 +357,7 @@ def test_query_and_key_are_turned_by_their_places(drawn):
 
 
 def looks(axes):
-    """Colour and hatch of each cell of a grid, row by row."""
+    """Color and hatch of each cell of a grid, row by row."""
     found = sorted(axes.patches, key=lambda cell: (cell.get_y(), cell.get_x()))
     return [(to_hex(cell.get_facecolor()).upper(), cell.get_hatch()) for cell in found]
 
@@ -392,11 +392,11 @@ def test_a_leak_is_dark_and_carries_a_sign(drawn):
     assert drawn[0].legends[0].get_texts()[0].get_text() == "moved, and must not ×"
 
 
-def test_patches_have_their_colours_and_weights_their_tenths(drawn):
+def test_patches_have_their_colors_and_weights_their_tenths(drawn):
     figures.plot_patches(PICTURE | {"looks": LOOKS})
     picture, weights = drawn[0].axes
     drawn[0].draw_without_rendering()
-    fills = [to_hex(colour) for colour in picture.collections[0].get_facecolors()]
+    fills = [to_hex(color) for color in picture.collections[0].get_facecolors()]
     assert fills == ["#ff0000", "#00ff00", "#0000ff", "#ffffff"]
     assert torch.allclose(cells(weights), LOOKS)
     assert (texts(picture), texts(weights)) == ([], [".3", "", ".2", "1"])

@@ -93,7 +93,7 @@ def test_merge_undoes_split(sizes):
     assert merge_heads(pieces).equal(x)
 
 
-def test_each_head_gets_neighbouring_columns_of_every_token():
+def test_each_head_gets_neighboring_columns_of_every_token():
     tokens, channels = torch.arange(LQ, dtype=torch.float64), torch.arange(D, dtype=torch.float64)
     x = 100 * tokens[:, None] + channels  # 307 is channel 7 of token 3
     pieces = split_heads(x, H)

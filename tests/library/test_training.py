@@ -76,7 +76,7 @@ def often(monkeypatch):
     monkeypatch.setattr(training, "KEEP_EVERY", 3)
 
 
-def test_the_rate_rises_to_its_full_height_and_falls_towards_0():
+def test_the_rate_rises_to_its_full_height_and_falls_toward_0():
     shares = [share_of_rate(step, 10, 4) for step in range(10)]
     assert shares[:4] == [0.25, 0.5, 0.75, 1.0]
     assert shares[4:] == pytest.approx([1, 5 / 6, 4 / 6, 3 / 6, 2 / 6, 1 / 6])

@@ -480,7 +480,7 @@ def test_line_ends_may_be_mixed(tmp_path: Path) -> None:
     assert loaded == ([HI] * 4, ["line 4: it has no tab", "line 5: it is empty"])
 
 
-def test_a_line_of_100_mb_costs_no_memory_and_no_neighbour(tmp_path: Path) -> None:
+def test_a_line_of_100_mb_costs_no_memory_and_no_neighbor(tmp_path: Path) -> None:
     line = "Hi.\t嗨。\n".encode()
     path = written(tmp_path, line)
     with open(path, "ab") as file:

@@ -52,7 +52,7 @@ def reader():
 
 def test_pairs_of_the_exam_are_never_trained_on_and_stand_in_changing_places(reader):
     nouns = {reader["ID"][w] for w in reader["FOODS"] + reader["THINGS"]}
-    qualities = {reader["ID"][w] for w in reader["TASTES"] + reader["COLOURS"]}
+    qualities = {reader["ID"][w] for w in reader["TASTES"] + reader["COLORS"]}
     torch.manual_seed(0)
     pairs, places = {True: set(), False: set()}, set()
     for unseen in [False, True] * 300:

@@ -30,10 +30,10 @@ def test_the_exam_asks_for_the_card_two_back():
 
 
 @pytest.mark.parametrize("direction", [(1.0,) * 16, tuple(range(-5, 11))])
-def test_a_number_has_its_favourite_at_an_end_along_any_direction(direction):
-    favourites = chapter.run("favourites")["favourites"]
+def test_a_number_has_its_favorite_at_an_end_along_any_direction(direction):
+    favorites = chapter.run("favorites")["favorites"]
     places = torch.arange(12.0)[:, None] * torch.tensor(direction)
-    assert favourites(places) == [0, 11]
+    assert favorites(places) == [0, 11]
 
 
 def test_turning_the_other_way_would_move_the_curve_to_the_right():

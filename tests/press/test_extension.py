@@ -11,7 +11,7 @@ import tinycss2
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from py_mini_racer import MiniRacer
 
-from attnbook.exercises.catalogue import ALL
+from attnbook.exercises.catalog import ALL
 from press.extension import markup, private, styles
 from press.extension.formulas import KATEX, FormulaError, render
 from press.extension.search import BookSearch, texts
@@ -167,7 +167,7 @@ def test_the_script_and_the_style_sheet_of_katex_are_of_one_version() -> None:
     ("tex", "reason"),
     [
         (r"\attention(Q)", r"Undefined control sequence: \\attention"),
-        (r"\textcolor{red}{Q}", "red is not the colour of a role"),
+        (r"\textcolor{red}{Q}", "red is not the color of a role"),
         (r"a \\ b", "breaks no line here"),
     ],
 )

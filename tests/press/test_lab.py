@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from attnbook.colours import ROLES
-from attnbook.exercises.catalogue import ALL
+from attnbook.colors import ROLES
+from attnbook.exercises.catalog import ALL
 from tests.support.pages import DESK, window
 from tools.common import ROOT
 from tools.copies import copy_book
@@ -76,7 +76,7 @@ RAN = f"""([id, before]) => {{ {FOUND}
 CARD = f"""async (id) => {{ {FOUND}
     await content.scrollToItem(place);
     return content.widgets[place].node.querySelector('.jp-OutputArea').innerText; }}"""
-COLOURS = """() => [...new Set([...document.querySelectorAll('mjx-container [style*="color:"]')]
+COLORS = """() => [...new Set([...document.querySelectorAll('mjx-container [style*="color:"]')]
     .map(part => getComputedStyle(part).color))]"""
 DARK = (
     "() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
@@ -141,15 +141,15 @@ def test_a_student_works_through_a_chapter(lab: str, page: Page) -> None:
     calm = {"changed": False, "mistrusted": [], "popups": 0, "kernel": kernel}
     assert page.evaluate(STATE) == calm
 
-    # She looks: each text reads as text, in the colours of its theme, and pictures are there.
+    # She looks: each text reads as text, in the colors of its theme, and pictures are there.
     page.evaluate(DARK)
     page.wait_for_function(IS_DARK)
     texts = {c["id"]: page.evaluate(TEXT, c["id"]) for c in book if c["cell_type"] == "markdown"}
     raw = {cell: re.search(LEFT_RAW, text, re.M) for cell, text in texts.items()}
     assert {cell: match[0] for cell, match in raw.items() if match} == {}
-    colours = set(page.evaluate(COLOURS))
-    assert colours
-    assert colours <= {rgb(role.dark) for role in ROLES.values()}
+    colors = set(page.evaluate(COLORS))
+    assert colors
+    assert colors <= {rgb(role.dark) for role in ROLES.values()}
     pictures = [cell for cell, shown in outputs(page).items() if "image/svg+xml" in kinds(shown)]
     assert pictures
     assert [cell for cell in pictures if page.evaluate(HEIGHT, cell) < 20] == []
@@ -230,6 +230,6 @@ def kinds(outputs: list[dict[str, Any]]) -> set[str]:
     return {kind for o in outputs for kind in o.get("data", [o.get("name", o["output_type"])])}
 
 
-def rgb(colour: str) -> str:
-    """A colour as a browser names it."""
-    return "rgb({}, {}, {})".format(*bytes.fromhex(colour[1:]))
+def rgb(color: str) -> str:
+    """A color as a browser names it."""
+    return "rgb({}, {}, {})".format(*bytes.fromhex(color[1:]))

@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote, urldefrag
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from attnbook.colours import ROLES
+from attnbook.colors import ROLES
 from tests.support.contrast import contrast
 from tests.support.pages import (
     CHAPTERS,
@@ -162,10 +162,10 @@ def use(page: Page) -> None:
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_text_and_formulas_stand_out_in_the_colours_of_the_roles(
+def test_text_and_formulas_stand_out_in_the_colors_of_the_roles(
     screens: dict[str, BrowserContext], theme: str
 ) -> None:
-    # axe gives up on text that overlaps, as parts of a formula do; so every colour is computed
+    # axe gives up on text that overlaps, as parts of a formula do; so every color is computed
     opened = Opened(screens[theme], "book/notation.html")
     value = """name => {
         document.body.style.color = `var(${name})`;
@@ -194,8 +194,8 @@ def test_words_marked_by_a_search_are_seen_in_text_and_in_code(
     pairs = opened.page.evaluate(
         """() => {
             const paint = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
-            const seen = (colour) => {  // however the browser names it
-                paint.fillStyle = colour;
+            const seen = (color) => {  // however the browser names it
+                paint.fillStyle = color;
                 paint.fillRect(0, 0, 1, 1);
                 return [...paint.getImageData(0, 0, 1, 1).data].slice(0, 3).map(c => c / 255);
             };

@@ -17,8 +17,8 @@ from pikepdf import Dictionary, Pdf
 from playwright.sync_api import Browser
 from pypdfium2 import raw
 
-from attnbook.colours import ROLES
-from attnbook.exercises.catalogue import ALL
+from attnbook.colors import ROLES
+from attnbook.exercises.catalog import ALL
 from press import pdf as press_pdf
 from tests.support.pages import CHAPTERS, HTML
 from tools.common import ROOT, UserError
@@ -180,18 +180,18 @@ def test_chinese_is_set_in_the_books_own_font(made: Path, browser: Browser) -> N
     assert [font["familyName"] for font in fonts if not font["isCustomFont"]] == []
 
 
-def test_text_has_its_size_and_formulas_their_colours(made: Path, pdf: Pdf) -> None:
+def test_text_has_its_size_and_formulas_their_colors(made: Path, pdf: Pdf) -> None:
     page = pypdfium2.PdfDocument(made)[destinations(pdf)["book/notation.html"] - 1]
     text, matrix, rgba = page.get_textpage(), raw.FS_MATRIX(), [c_uint() for _ in range(4)]
-    sizes, colours = Counter[float](), set()
+    sizes, colors = Counter[float](), set()
     for i in range(text.count_chars()):
         raw.FPDFText_GetMatrix(text, i, matrix)
         raw.FPDFText_GetFillColor(text, i, *rgba)
         sizes[round(abs(matrix.d) * raw.FPDFText_GetFontSize(text, i), 1)] += 1
-        colours.add("#{:02X}{:02X}{:02X}".format(*(part.value for part in rgba[:3])))
+        colors.add("#{:02X}{:02X}{:02X}".format(*(part.value for part in rgba[:3])))
     # where one thing is too wide for the paper, Chromium makes the whole book smaller
     assert min(sizes[10.0], sizes[8.8]) > 100  # text and tables
-    assert {role.light.upper() for role in ROLES.values()} <= colours
+    assert {role.light.upper() for role in ROLES.values()} <= colors
 
 
 def test_pictures_are_drawn_and_formulas_can_be_heard(pdf: Pdf, sources: dict[str, Tag]) -> None:

@@ -20,7 +20,7 @@ SMALL = {
     "book/one.html": '<link href="../_static/site.css?v=1"><a href="https://example.org/">',
     "_static/site.css": "p { background: url(part/a%20b.png) }",
     "_static/part/a b.png": "a picture",
-    "_static/part/OFL.txt": "a licence",
+    "_static/part/OFL.txt": "a license",
 }
 
 
@@ -73,11 +73,11 @@ def test_one_page_to_open_and_no_litter(download: Path) -> None:
     assert {(e.date_time, e.external_attr, e.create_system) for e in entries} == {
         ((1980, 1, 1, 0, 0, 0), 0o100644 << 16, 3)
     }
-    licences = {"licences.txt", "LICENSE", "OFL.txt"}
+    licenses = {"licenses.txt", "LICENSE", "OFL.txt"}
     files = {name.split("/")[-1] for name in names}
-    assert licences <= files
+    assert licenses <= files
     unnamed = [file for file in files if not any(file in text for text in texts)]
-    assert set(unnamed) <= licences | BESIDE
+    assert set(unnamed) <= licenses | BESIDE
 
 
 def test_it_opens_without_a_network_from_any_folder(

@@ -24,7 +24,7 @@ ROOMS = {
 OURS = {"attnbook", "tools", "press", "tests", "benchmarks", "conftest"}
 
 # Imported by all, importing none of ours.
-BASE = {"checks", "colours"}
+BASE = {"checks", "colors"}
 # The core, left to right: a module imports only what stands to its left.
 CORE = (
     {"attention", "masks"},

@@ -11,7 +11,7 @@ from nbformat.sign import NotebookNotary
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from attnbook.exercises import log
-from attnbook.exercises.catalogue import ALL
+from attnbook.exercises.catalog import ALL
 from tools import lab
 from tools.common import ROOT
 from tools.copies import copy_book

@@ -26,8 +26,8 @@ def test_the_wheel_holds_the_library_whole_and_nothing_else(tmp_path: Path) -> N
     files = {path for path in PACKAGE.rglob("*") if path.is_file() and path.suffix != ".pyc"}
     wanted = {path.relative_to(PACKAGE.parent).as_posix() for path in files}
     assert {name for name in names if ".dist-info/" not in name} == wanted
-    licences = {name.partition("/licenses/")[2] for name in names if "/licenses/" in name}
-    assert licences == {"LICENSE", "src/attnbook/fonts/OFL.txt"}
+    licenses = {name.partition("/licenses/")[2] for name in names if "/licenses/" in name}
+    assert licenses == {"LICENSE", "src/attnbook/fonts/OFL.txt"}
     assert "License-Expression: MIT AND OFL-1.1" in metadata
 
 

@@ -1,16 +1,16 @@
-"""How well a colour is seen on another (WCAG 2.2)."""
+"""How well a color is seen on another (WCAG 2.2)."""
 
 from matplotlib.colors import to_rgb
 
 
-def linear(colour) -> list[float]:
-    """The parts of a colour in proportion to their light."""
-    return [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+def linear(color) -> list[float]:
+    """The parts of a color in proportion to their light."""
+    return [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)]
 
 
-def luminance(colour) -> float:
+def luminance(color) -> float:
     """How light it is, from 0 to 1."""
-    return sum(a * b for a, b in zip((0.2126, 0.7152, 0.0722), linear(colour), strict=True))
+    return sum(a * b for a, b in zip((0.2126, 0.7152, 0.0722), linear(color), strict=True))
 
 
 def contrast(one, other) -> float:

@@ -45,7 +45,7 @@ SHOW_ALL = """async () => {
     await document.fonts.ready;
 }"""
 
-# Most of a page, and of axe-core's time: drawn formulas, which it cannot judge, and coloured pieces
+# Most of a page, and of axe-core's time: drawn formulas, which it cannot judge, and colored pieces
 # of code, of which it gets one of each kind
 STRIP = """() => {
     for (const drawn of document.querySelectorAll(".katex-html")) drawn.replaceChildren();

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from attnbook.exercises import log
-from attnbook.exercises.catalogue import ALL, CHAPTERS, Unknown, find
+from attnbook.exercises.catalog import ALL, CHAPTERS, Unknown, find
 from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.feedback import SIGNS, Feedback
 from attnbook.exercises.text import say, tell

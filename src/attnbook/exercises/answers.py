@@ -51,7 +51,7 @@ def as_word(x: Any) -> str:
 
 
 def is_ordinary(x: Any) -> bool:
-    """Whether it is a tensor that one can compute with: dense, not quantised, not nested."""
+    """Whether it is a tensor that one can compute with: dense, not quantized, not nested."""
     return isinstance(x, Tensor) and not (
         x.is_nested or x.is_quantized or x.layout != torch.strided
     )
@@ -100,7 +100,7 @@ def tensor_error(got: Any, wanted: Tensor) -> str:
     if not isinstance(got, Tensor):
         return f"Your function returned a {type(got).__name__}. A torch.Tensor is asked for."
     if not is_ordinary(got):
-        return "Your tensor is of an unusual kind (sparse, nested, quantised). Return a plain one."
+        return "Your tensor is of an unusual kind (sparse, nested, quantized). Return a plain one."
     if got.device != wanted.device:
         return (
             f"Your answer is on {got.device}, the arguments are on {wanted.device}: a tensor made "

@@ -605,7 +605,7 @@ def back(corpus: Corpus) -> Pair:
     return right[::-1], left[::-1]
 
 
-def spelt(corpus: Corpus) -> Corpus:
+def spelled(corpus: Corpus) -> Corpus:
     """Count and merge pairs by what they spell."""
     counts = Counter("".join(p) for word in corpus for p in itertools.pairwise(word))
     best, merged = counts.most_common(1)[0][0], []
@@ -667,7 +667,7 @@ MERGE = Exercise(
     section="2.7 (second reading)",
     prompt="""
 Write `merge_step(corpus)`. The corpus is a list of words, each word a list of pieces, such as
-`["c", "o", "ld"]`. Count every pair of neighbours within a word; take the most frequent pair, of
+`["c", "o", "ld"]`. Count every pair of neighbors within a word; take the most frequent pair, of
 equally frequent ones the one that is met first; merge it everywhere, in each word from the left.
 Return the new corpus, a list of lists, and leave the given one as it is.
 """,
@@ -728,7 +728,7 @@ def merge_step(corpus):
             "This is the pair. It is to be merged in every word: return the new corpus.",
         ),
         Mistake(
-            spelt,
+            spelled,
             "You compared what two pieces spell together. a, bc and ab, c spell the same and are "
             "different pairs: a pair is its two pieces.",
         ),
@@ -744,7 +744,7 @@ def merge_step(corpus):
         ),
         Mistake(
             lambda corpus: [apply([word], most_common([word]))[0] for word in corpus],
-            "Each word merged its own favourite. One pair is chosen for the whole corpus.",
+            "Each word merged its own favorite. One pair is chosen for the whole corpus.",
         ),
         Mistake(
             lambda corpus: [list(word) for word in corpus],
@@ -763,7 +763,7 @@ def merge_step(corpus):
         ),
     ),
     hints=(
-        "Two passes: one counts, one merges. `itertools.pairwise(word)` gives the neighbours.",
+        "Two passes: one counts, one merges. `itertools.pairwise(word)` gives the neighbors.",
         "`Counter` keeps the order in which it met the pairs, and `most_common(1)` and `max` take "
         "the first of equals.",
         "To merge, build a new list piece by piece: if the last piece of it and the next one are "
@@ -809,7 +809,7 @@ SUMMARIES: dict[str, Summary] = {
     "the first row": lambda X: X[0],
     "the last row": lambda X: X[-1],
     "the row in the middle": lambda X: X[len(X) // 2],
-    "how far neighbours differ, added up": lambda X: (X[1:] - X[:-1]).abs().sum(0),
+    "how far neighbors differ, added up": lambda X: (X[1:] - X[:-1]).abs().sum(0),
     "each row times the next, in a circle, added up": lambda X: (X * X.roll(1, 0)).sum(0),
     "the mean, and a thousandth of the first row": lambda X: X.mean(0) + X[0] / 1000,
     "all rows, one after the other": lambda X: X.flatten(),
@@ -829,10 +829,10 @@ SEES: dict[tuple[str, bool], str] = {
     "last row, or moved it where an equal one stood.",
     ("the row in the middle", False): "This one is the row in the middle. Turn a sentence around, "
     "and the middle stays where it is: one reordering is not enough.",
-    ("how far neighbours differ, added up", False): "Read backwards, a sentence has the same "
-    "neighbours. Try other orders than that one.",
+    ("how far neighbors differ, added up", False): "Read backwards, a sentence has the same "
+    "neighbors. Try other orders than that one.",
     ("each row times the next, in a circle, added up", False): "In a circle of three everybody is "
-    "everybody's neighbour, and a larger one looks the same turned on or turned around. Take more "
+    "everybody's neighbor, and a larger one looks the same turned on or turned around. Take more "
     "rows, and mix them.",
     ("the mean, and a thousandth of the first row", False): "This one whispers: a thousandth of "
     "the first row is in it. Rounding is much smaller than that, so your tolerance can be, too.",

@@ -405,7 +405,7 @@ def split(x, n_heads):
         Mistake(
             lambda x, n_heads: x.unflatten(-1, (-1, n_heads)).movedim(-1, -3),
             "Your heads take turns: head 0 has the columns 0, H, 2H, … Each head gets "
-            "*neighbouring* columns, so when you cut the last axis the heads come first: (H, Dk).",
+            "*neighboring* columns, so when you cut the last axis the heads come first: (H, Dk).",
         ),
         Mistake(
             lambda x, n_heads: x.unflatten(-1, (n_heads, -1)),
@@ -467,7 +467,7 @@ def split(x, n_heads):
     ),
     others=(split_one_by_one,),
     comes_back="Later in this chapter GPT-2's one projection is cut in the same way.",
-    insight="No number was multiplied. A head is nothing but a few neighbouring columns.",
+    insight="No number was multiplied. A head is nothing but a few neighboring columns.",
 )
 
 # --- 04.mix: merge, and W_O ------------------------------------------------------------------
@@ -890,7 +890,7 @@ EXPERIMENT = Exercise(
     section="4.6",
     prompt="""
 Somebody wrote `cut(x, n_heads)`, which is to do what `split_heads` does: from (..., L, D), with any
-number of axes in place of the dots, to (..., H, L, Dk), each head with its neighbouring columns.
+number of axes in place of the dots, to (..., H, L, Dk), each head with its neighboring columns.
 Write the test: `is_right(cut)` calls it with inputs that you make, and returns `True` if nothing is
 wrong with it, `False` if you have found a fault. Ten cuts come, which you cannot see. Two are
 right. Some of the others are wrong for certain inputs only. You may use whatever the library has.

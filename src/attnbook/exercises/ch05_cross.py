@@ -72,7 +72,7 @@ def roles(situation):
             ("translate", ("source", "source")): "The source looking at itself is the "
             "encoder's work. Whose next word is being looked for?",
             ("paint", ("prompt", "picture")): "Turned around, each word of the prompt would "
-            "get a mixture of patches. It is the patches that need to know their colour.",
+            "get a mixture of patches. It is the patches that need to know their color.",
             ("paint", ("picture", "picture")): "Patches that look at patches see no prompt.",
             ("paint", ("prompt", "prompt")): "That is the text encoder reading the prompt. "
             "Who wants to know how to be painted?",

@@ -621,7 +621,7 @@ def verdict(experiment):
             ("C", "length"): "The test is longer than *some* deals of training. The trouble is "
             "that others were as long as the test.",
             ("D", "fair"): "New deals, but of the old length. This shows that nothing was "
-            "memorised.",
+            "memorized.",
             ("D", "order"): "The task needs the order. Compare the lengths.",
             ("D", "seen"): "The 500 deals are new, so they were not seen. But are they longer "
             "than those of training?",
@@ -740,7 +740,7 @@ def move(p, angles):
         ),
         Mistake(
             halves_turned,
-            "You paired column k with column k + D/2. Here a sine and its cosine are neighbours: "
+            "You paired column k with column k + D/2. Here a sine and its cosine are neighbors: "
             "`p[..., ::2]` and `p[..., 1::2]`. (Some models do store halves; then both the "
             "encoding and the turn must.)",
         ),

@@ -22,13 +22,13 @@ from attnbook.exercises.slips import Family, Slip
 from attnbook.masks import causal_mask
 from attnbook.transformer import Transformer
 
-# --- 08.norm: layer normalisation by hand ----------------------------------------------------
+# --- 08.norm: layer normalization by hand ----------------------------------------------------
 
 
 def my_layer_norm(x: Tensor, gain: Tensor, shift: Tensor, eps: float) -> Tensor:
-    centred = x - x.mean(dim=-1, keepdim=True)
-    variance = (centred**2).mean(dim=-1, keepdim=True)  # (..., L, 1)
-    return gain * centred / (variance + eps).sqrt() + shift
+    centered = x - x.mean(dim=-1, keepdim=True)
+    variance = (centered**2).mean(dim=-1, keepdim=True)  # (..., L, 1)
+    return gain * centered / (variance + eps).sqrt() + shift
 
 
 def by_var_and_mean(x: Tensor, gain: Tensor, shift: Tensor, eps: float) -> Tensor:
@@ -59,16 +59,16 @@ def norm_cases(generator: Generator) -> list[Case]:
 
 @dataclass(frozen=True)
 class Norm:
-    """Layer normalisation's lines, each right unless a wrong one is put in."""
+    """Layer normalization's lines, each right unless a wrong one is put in."""
 
     axis: Callable[[Tensor], tuple[int, ...]] = lambda x: (-1,)
-    centre: Callable[..., Tensor] = lambda x, axis: x - x.mean(axis, keepdim=True)
+    center: Callable[..., Tensor] = lambda x, axis: x - x.mean(axis, keepdim=True)
     spread: Callable[..., Tensor] = lambda x, axis, eps: (variance(x, axis) + eps).sqrt()
     end: Callable[..., Tensor] = lambda normed, gain, shift: gain * normed + shift
 
     def __call__(self, x: Tensor, gain: Tensor, shift: Tensor, eps: float) -> Tensor:
         axis = self.axis(x)
-        return self.end(self.centre(x, axis) / self.spread(x, axis, eps), gain, shift)
+        return self.end(self.center(x, axis) / self.spread(x, axis, eps), gain, shift)
 
 
 def variance(x: Tensor, axis: tuple[int, ...], correction: int = 0) -> Tensor:
@@ -80,7 +80,7 @@ NORM_SLIPS = (
         "axis",
         lambda x: (-2,),
         "Mean and variance ran over the words: each column of a sentence is normed, and a word's "
-        "numbers depend on its neighbours. Each word is normed by itself, along its own D numbers: "
+        "numbers depend on its neighbors. Each word is normed by itself, along its own D numbers: "
         "the last axis.",
     ),
     Slip(
@@ -98,7 +98,7 @@ NORM_SLIPS = (
     Slip(
         "axis",
         lambda x: tuple(range(x.dim() - 1)),
-        "Each column was normed, over all words of all sentences: that is batch normalisation. "
+        "Each column was normed, over all words of all sentences: that is batch normalization. "
         "Here each word is normed by itself, along its own D numbers.",
     ),
     Slip(
@@ -114,12 +114,12 @@ NORM_SLIPS = (
         "word has a mean and a variance of its own: `dim=-1, keepdim=True`.",
     ),
     Slip(
-        "centre",
+        "center",
         lambda x, axis: x,
         "The mean is not taken away: x itself is divided by the spread.",
     ),
     Slip(
-        "centre",
+        "center",
         lambda x, axis: x + x.mean(axis, keepdim=True),
         "The mean is added. It has to be taken away, so that the row's mean becomes 0.",
     ),
@@ -241,7 +241,7 @@ NORM_SLIPS = (
     Slip(
         "spread",
         lambda x, axis, eps: (x - x.mean(axis, keepdim=True)).abs().mean(axis, keepdim=True) + eps,
-        "You divided by the mean distance from the mean. The spread of layer normalisation is the "
+        "You divided by the mean distance from the mean. The spread of layer normalization is the "
         "root of the mean *square*.",
     ),
     Slip(
@@ -286,7 +286,7 @@ NORM_SLIPS = (
 
 NORM = Exercise(
     id="08.norm",
-    title="Layer normalisation by hand",
+    title="Layer normalization by hand",
     level=1,
     minutes=10,
     section="8.4",
@@ -312,7 +312,7 @@ def my_layer_norm(x, gain, shift, eps):
         Mistake(
             lambda x, gain, shift, eps: gain * x / ((x**2).mean(-1, keepdim=True) + eps).sqrt(),
             "This is RMSNorm, without a mean and without a shift, as Llama has it. Layer "
-            "normalisation takes the mean away first.",
+            "normalization takes the mean away first.",
         ),
         Mistake(
             lambda x, gain, shift, eps: (

@@ -120,7 +120,7 @@ def my_pattern(length, window, global_tokens):
             lambda length, window, tokens: (
                 my_pattern(length, window, tokens) & sliced(length, window, tokens)
             ),
-            "The first words have lost their neighbours. A slice that begins at i − window, which "
+            "The first words have lost their neighbors. A slice that begins at i − window, which "
             "is negative there, counts from the end and comes out empty: `max(i - window, 0)`.",
         ),
         Mistake(
@@ -197,7 +197,7 @@ def my_pattern(length, window, global_tokens):
         ),
         Mistake(
             drawn(join=lambda near, known: near | known),
-            "Everybody sees your global words, and they see only their neighbours: their rows are "
+            "Everybody sees your global words, and they see only their neighbors: their rows are "
             "missing. There is nothing in them worth looking up.",
         ),
         Mistake(
@@ -445,11 +445,11 @@ def layers_needed(pattern):
             "later.",
             ("c", 1): "row 8 has no `x` in column 0. It has one in column 4: what does word 4 "
             "know?",
-            ("c", 8): "there is a shorter way than from neighbour to neighbour: look at row 4 and "
+            ("c", 8): "there is a shorter way than from neighbor to neighbor: look at row 4 and "
             "column 4.",
             ("c", 3): "word 4 needs one layer to hear of word 0. How many does word 8 need to hear "
             "of word 4?",
-            ("c", 5): "word 4 need not go from neighbour to neighbour: its row is full.",
+            ("c", 5): "word 4 need not go from neighbor to neighbor: its row is full.",
             ("c", 0): "row 8 has an `x` in column 4, and row 4 has one in column 0.",
             ("d", 2): "everybody sees word 4, but what does word 4 see? Its row is an ordinary "
             "window.",
@@ -1634,17 +1634,17 @@ def what_is(attend):
             (LATE, "global"): "a word sees itself and three before it, and nobody else far away.",
             (LATE, "linear"): "a word sees itself and three before it, and has weights of exactly "
             "0 for the others.",
-            (FIRST, "softmax"): "the last word sees its neighbours and the first one, and what "
+            (FIRST, "softmax"): "the last word sees its neighbors and the first one, and what "
             "lies between is hidden. Did you change the first word only?",
             (FIRST, "window"): "all see the first word here, and it sees all. Do you look at a "
             "column, or only at one far pair?",
-            (FIRST, "linear"): "the last word sees its neighbours and the first one, and nothing "
+            (FIRST, "linear"): "the last word sees its neighbors and the first one, and nothing "
             "between: weights of exactly 0.",
-            (INNER, "softmax"): "the last word sees its neighbours and one far word, word 7, and "
+            (INNER, "softmax"): "the last word sees its neighbors and one far word, word 7, and "
             "what lies between is hidden.",
             (INNER, "window"): "one word that all see stands at place 7. If you try the first "
             "word only, you miss it.",
-            (INNER, "linear"): "the last word sees its neighbours and one far word, and nothing "
+            (INNER, "linear"): "the last word sees its neighbors and one far word, and nothing "
             "between: weights of exactly 0.",
             (ELU, "softmax"): "each word weighs all others, but not by e^score: make the queries "
             "a million times louder. Does the best match take everything?",

@@ -182,7 +182,7 @@ def kept(length, window, n_sinks):
     ),
     insight="However long the text, the list never has more than window + n_sinks words: that is "
     "why such a model can read for ever in the same memory.",
-    comes_back="In 11.experiment you recognise such a layer from outside.",
+    comes_back="In 11.experiment you recognize such a layer from outside.",
     others=(kept_in_two_parts,),
 )
 
@@ -775,7 +775,7 @@ def the_mean(x: Tensor, n: int) -> Tensor:
 
 
 def mixed_up(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """Query heads cut into H / G groups of G neighbours."""
+    """Query heads cut into H / G groups of G neighbors."""
     groups = query.unflatten(-3, (-1, key.size(-3)))  # (..., H / G, G, Lq, Dk)
     return Head()(groups, key.unsqueeze(-4), value.unsqueeze(-4)).flatten(-4, -3)
 
@@ -789,7 +789,7 @@ SHARE = Exercise(
     prompt="""
 Write `grouped(query, key, value)`: grouped-query attention. `query` has shape (..., H, Lq, Dk),
 `key` (..., G, Lk, Dk), `value` (..., G, Lk, Dv), and the output (..., H, Lq, Dv). H is G times a
-whole number. *Neighbouring* heads share: with 6 heads and 2 key heads, heads 0, 1, 2 ask key head 0
+whole number. *Neighboring* heads share: with 6 heads and 2 key heads, heads 0, 1, 2 ask key head 0
 and heads 3, 4, 5 key head 1. The dots stand for any number of leading dimensions.
 """,
     stub="""
@@ -803,7 +803,7 @@ def grouped(query, key, value):
         Mistake(
             spread(tiled, tiled),
             "Your heads take turns: heads 0, 2, 4 ask key head 0 and heads 1, 3, 5 key head 1. "
-            "`repeat` and `cat` put whole copies one behind the other, 0 1 0 1; neighbours get the "
+            "`repeat` and `cat` put whole copies one behind the other, 0 1 0 1; neighbors get the "
             "same with `repeat_interleave`, 0 0 1 1. (Cut into groups, it is G groups of H/G: "
             "`unflatten(-3, (G, -1))`.)",
         ),
@@ -891,12 +891,12 @@ def grouped(query, key, value):
         Mistake(
             spread(lambda x, n: x.repeat(n, 1, 1), lambda x, n: x.repeat(n, 1, 1)),
             "`repeat(n, 1, 1)` fits a tensor of three axes, and puts whole copies one behind the "
-            "other, 0 1 0 1. Neighbours share: `repeat_interleave(n, dim=-3)`.",
+            "other, 0 1 0 1. Neighbors share: `repeat_interleave(n, dim=-3)`.",
         ),
         Mistake(
             spread(lambda x, n: x.repeat(1, n, 1, 1), lambda x, n: x.repeat(1, n, 1, 1)),
             "`repeat(1, n, 1, 1)` fits a tensor of four axes, and puts whole copies one behind the "
-            "other, 0 1 0 1. Neighbours share: `repeat_interleave(n, dim=-3)`.",
+            "other, 0 1 0 1. Neighbors share: `repeat_interleave(n, dim=-3)`.",
         ),
     ),
     slips=Family(
@@ -1199,7 +1199,7 @@ def next_output(x, keys, values, w_q, w_k, w_v):
     others=(next_output_in_two_parts,),
 )
 
-# --- 11.pairs: halves or neighbours ----------------------------------------------------------
+# --- 11.pairs: halves or neighbors ----------------------------------------------------------
 
 
 def for_pairs(weight: Tensor, n_heads: int) -> Tensor:
@@ -1249,7 +1249,7 @@ def with_a_minus(weight: Tensor, n_heads: int) -> Tensor:
 
 PAIRS = Exercise(
     id="11.pairs",
-    title="Halves or neighbours",
+    title="Halves or neighbors",
     level=3,
     minutes=15,
     section="11.7 (second reading)",
@@ -1270,8 +1270,8 @@ def for_pairs(weight, n_heads):
     mistakes=(
         Mistake(
             reordered(lambda rows: rows.unflatten(-1, (-1, 2)).transpose(-1, -2).flatten(-2)),
-            "This is the way back, from neighbours to halves: 0, 2, 4, …, 1, 3, 5, … The way to "
-            "neighbours is 0, Dk/2, 1, Dk/2 + 1, …",
+            "This is the way back, from neighbors to halves: 0, 2, 4, …, 1, 3, 5, … The way to "
+            "neighbors is 0, Dk/2, 1, Dk/2 + 1, …",
         ),
         Mistake(
             reordered(lambda rows: half_and_half(rows.flatten()[None])),
@@ -1279,7 +1279,7 @@ def for_pairs(weight, n_heads):
         ),
         Mistake(
             reordered(lambda rows: rows.flatten().unflatten(0, (-1, 2)).transpose(0, 1)),
-            "Two things. This is the way back, from neighbours to halves; and you took all heads "
+            "Two things. This is the way back, from neighbors to halves; and you took all heads "
             "for one.",
         ),
         Mistake(
@@ -1444,7 +1444,7 @@ FOUND: dict[tuple[str, str], str] = {
     ("no positions", "rotary"): "with one word in all places all weights of a row are equal here. "
     "Rotary positions would make them differ.",
     ("no positions", "alibi"): "with one word in all places all weights of a row are equal here. "
-    "ALiBi would favour the near ones.",
+    "ALiBi would favor the near ones.",
     ("no positions", "window"): f"{SEEN}. The future is hidden: look at the last row.",
     ("no positions, rows of length 1", "added"): "it makes all rows equally long, and knows no "
     "places: one word in all places gets equal weights.",

@@ -13,7 +13,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from attnbook.exercises import log, text
-from attnbook.exercises.catalogue import ALL
+from attnbook.exercises.catalog import ALL
 from attnbook.exercises.exercise import Exercise
 
 ALWAYS = "import math\n\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn"

@@ -5,13 +5,13 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from attnbook.colours import STATES
+from attnbook.colors import STATES
 
 Kind = Literal["passed", "failed", "untouched", "info"]
 
 SIGNS: dict[Kind, str] = {"passed": "✓", "failed": "✗", "untouched": "○", "info": "·"}
-COLOURS = {kind: light for kind, (light, _) in STATES.items()}
-INFO = COLOURS["info"]  # for others
+COLORS = {kind: light for kind, (light, _) in STATES.items()}
+INFO = COLORS["info"]  # for others
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Feedback:
             f'<p style="margin:.6em 0 0;opacity:.8">{prose(self.footer)}</p>' if self.footer else ""
         )
         return (
-            f'<div role="status" style="border-left:.3em solid {COLOURS.get(self.kind, INFO)};'
+            f'<div role="status" style="border-left:.3em solid {COLORS.get(self.kind, INFO)};'
             f'padding:.6em 1em;color:inherit"><strong>{SIGNS[self.kind]} {html.escape(self.head)}'
             f"</strong>{says}{details}{others}{footer}</div>"
         )

@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.table import Table
 
 from attnbook.exercises import log
-from attnbook.exercises.catalogue import ALL
+from attnbook.exercises.catalog import ALL
 
 LARGEST = 100_000_000  # bytes: no progress file is
 COLUMNS = ("reader", "exercise", "passed", "wrong tries", "hints", "solution seen")

@@ -305,7 +305,7 @@ OUTPUT = (
 )
 
 
-def renormalised(scores: Tensor, mask: Tensor) -> Tensor:
+def renormalized(scores: Tensor, mask: Tensor) -> Tensor:
     after = scores.softmax(-1) * mask
     return after / after.sum(-1, keepdim=True)
 
@@ -338,7 +338,7 @@ MASKS = (
     ),
     Slip(
         "weights",
-        renormalised,
+        renormalized,
         "You masked after the softmax and divided each row by its sum. On paper that is right. "
         "But a loud hidden key leaves the others nothing, and then you divide 0 by 0: hide the "
         "scores before.",

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from attnbook import exercises
 from attnbook.exercises import desk, log, report, text
-from attnbook.exercises.catalogue import ALL, CHAPTERS, find
+from attnbook.exercises.catalog import ALL, CHAPTERS, find
 from attnbook.exercises.exercise import Exercise
 from attnbook.exercises.runner import Runner, passed
 from attnbook.exercises.watch import Watch

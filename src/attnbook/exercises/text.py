@@ -1,4 +1,4 @@
-"""A card as text: fitted to the width, in colour where a terminal has it, in any alphabet.
+"""A card as text: fitted to the width, in color where a terminal has it, in any alphabet.
 
 In a notebook the same card is shown as HTML; `tell` knows which.
 """
@@ -88,7 +88,7 @@ def quietly(main: Callable[[], int]) -> int:
 
 
 def plain(feedback: Feedback) -> str:
-    """A card without colours, for a screen of 80 columns."""
+    """A card without colors, for a screen of 80 columns."""
     console = Console(**SETTINGS, file=io.StringIO(), width=80, force_terminal=False)
     return rendered(console, card(feedback)).rstrip("\n")
 
@@ -139,7 +139,7 @@ def indented(what: RenderableType) -> RenderableType:
 
 
 def prose(text: str, style: str = "") -> Text:
-    """Sentences, with what stands between backticks in the colour of code."""
+    """Sentences, with what stands between backticks in the color of code."""
     if command:
         text = re.sub(r'(hint|solution)\("(.+?)"(, insist=True)?\)', as_command, text)
     found = Text(text, style)

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from attnbook import exercises
 from attnbook.exercises import desk, text
-from attnbook.exercises.catalogue import ALL
+from attnbook.exercises.catalog import ALL
 from attnbook.exercises.exercise import Exercise
 from attnbook.exercises.runner import Runner, passed
 

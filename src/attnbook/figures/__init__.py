@@ -1,4 +1,4 @@
-"""The book's figures: one line in a chapter draws one, in the colours of the roles.
+"""The book's figures: one line in a chapter draws one, in the colors of the roles.
 
 Each module's `__all__` names its figures; a new one needs no line here.
 """

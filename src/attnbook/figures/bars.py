@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from attnbook.colours import GRID, RULE, SOFT
+from attnbook.colors import GRID, RULE, SOFT
 from attnbook.figures.canvas import (
     canvas,
-    fill_colour,
+    fill_color,
     numbers,
     readable_on,
     side_by_side,
-    text_colour,
+    text_color,
     write,
 )
 from attnbook.figures.maps import WEIGHTS, signed
@@ -37,7 +37,7 @@ def plot_softmax_row(scores: Tensor, weights: Tensor, labels: Sequence[str]) -> 
         bars = (("scores", s, None), ("weights = softmax(scores)", w, "weights"))
         for axes, (name, x, role) in zip(side_by_side(figure, 2), bars, strict=True):
             _draw_panel(axes, x, labels, role, ".2f")
-            axes.set_title(name, color=text_colour(role))
+            axes.set_title(name, color=text_color(role))
             axes.axvline(0, color=SOFT, linewidth=0.8)
             axes.margins(x=0.22)
 
@@ -59,7 +59,7 @@ def plot_softmax_steps(scores: Tensor, labels: Sequence[str]) -> None:
         )
         for axes, (name, x, role, form) in zip(side_by_side(figure, 3), bars, strict=True):
             _draw_panel(axes, x, labels, role, form)
-            axes.set_title(name, color=text_colour(role), fontsize=9.5)
+            axes.set_title(name, color=text_color(role), fontsize=9.5)
             axes.margins(x=0.32)
 
 
@@ -98,7 +98,7 @@ def plot_temperatures(weights: Tensor, titles: Sequence[str], multipliers: Seque
             axes.set_title(f"scores × {times:.2g}", fontsize=9)
             axes.set_xlim(0, 1)
             axes.set_xticks([0, 0.5, 1], ["0", "½", "1"], fontsize=8)
-            axes.set_xlabel("weight", fontsize=8.5, color=text_colour("weights"))
+            axes.set_xlabel("weight", fontsize=8.5, color=text_color("weights"))
             axes.axvline(0, color=SOFT, linewidth=0.8)
             axes.grid(axis="x", color=GRID, linewidth=0.6)
             axes.set_axisbelow(True)
@@ -130,21 +130,21 @@ def plot_shares(shares: Mapping[str, Tensor], ticks: Sequence[str], xlabel: str)
             axes.spines[:].set_visible(False)
             axes.set_xlabel(xlabel)
         sheet[0].set_yticks([0, 0.5, 1], ["0", "½", "1"])
-        sheet[0].set_ylabel("weights, the winner's lowest", color=text_colour("weights"))
+        sheet[0].set_ylabel("weights, the winner's lowest", color=text_color("weights"))
 
 
 def draw_bars(
     axes: Axes, lengths: Sequence[float], role: str | None, texts: Sequence[str], left: float = 0
 ) -> None:
-    """Draw one bar per row of the colour of a role, each with its text behind it."""
+    """Draw one bar per row of the color of a role, each with its text behind it."""
     middles = [i + 0.5 for i in range(len(lengths))]
-    bars = axes.barh(middles, lengths, left=left, height=0.66, color=fill_colour(role))
+    bars = axes.barh(middles, lengths, left=left, height=0.66, color=fill_color(role))
     if texts:
-        axes.bar_label(bars, texts, padding=3, fontsize=8.5, color=text_colour(role))
+        axes.bar_label(bars, texts, padding=3, fontsize=8.5, color=text_color(role))
 
 
 def _draw_panel(axes: Axes, x: Tensor, labels: Sequence[str], role: str | None, form: str) -> None:
-    """One labelled bar per number, the number written behind it in this form."""
+    """One labeled bar per number, the number written behind it in this form."""
     draw_bars(axes, x.tolist(), role, [signed(value, form) for value in x.tolist()])
     axes.set_xticks([])
     _label_rows(axes, labels)

@@ -6,8 +6,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from attnbook.colours import INK, SOFT
-from attnbook.figures.canvas import Point, arrow, drawing, fill_colour, rounded, write
+from attnbook.colors import INK, SOFT
+from attnbook.figures.canvas import Point, arrow, drawing, fill_color, rounded, write
 
 __all__ = ["plot_head", "plot_many_heads", "plot_shapes", "plot_split", "plot_steps"]
 
@@ -98,24 +98,24 @@ def plot_many_heads(length: int, d_model: int, n_heads: int, d_k: int, d_v: int)
         _named_box(axes, "X", (0, middle - half), (length, d_model), None)
         _named_box(axes, "output", (at_output, middle - half), (length, d_model), None)
         for h in range(n_heads):
-            top, centre = h * step, h * step + lane / 2
-            asked, between = centre - pitch, centre - pitch / 2  # the middle of Q; of Q and K
-            arrow(axes, (d_model + 1, middle), (at_heads - 1, centre))
+            top, center = h * step, h * step + lane / 2
+            asked, between = center - pitch, center - pitch / 2  # the middle of Q; of Q and K
+            arrow(axes, (d_model + 1, middle), (at_heads - 1, center))
             for name, y, wide, role in (
                 (f"query {h}", asked, d_k, "query"),
-                (f"key {h}", centre, d_k, "key"),
-                (f"value {h}", centre + pitch, d_v, "value"),
+                (f"key {h}", center, d_k, "key"),
+                (f"value {h}", center + pitch, d_v, "value"),
             ):
                 _named_box(axes, name, (at_heads, y - half), (length, wide), role)
             _named_box(axes, "A", (at_weights, between - half), (length, length), "weights")
-            _named_box(axes, f"context {h}", (at_contexts, centre - half), (length, d_v), None)
+            _named_box(axes, f"context {h}", (at_contexts, center - half), (length, d_v), None)
             _named_box(axes, f"block {h}", (at_w_o, top), (lane, d_model), None)
-            for y in (asked, centre):
+            for y in (asked, center):
                 arrow(axes, (at_heads + d_k + 1, y), (at_weights - 1, between))
-            arrow(axes, (at_weights + length + 1, between), (at_contexts - 1, centre - 1))
-            arrow(axes, (at_heads + d_v + 1, centre + pitch), (at_contexts - 1, centre + 1))
-            arrow(axes, (at_contexts + d_v + 1, centre), (at_w_o - 1, centre))
-            arrow(axes, (at_w_o + d_model + 1, centre), (at_output - 1, middle))
+            arrow(axes, (at_weights + length + 1, between), (at_contexts - 1, center - 1))
+            arrow(axes, (at_heads + d_v + 1, center + pitch), (at_contexts - 1, center + 1))
+            arrow(axes, (at_contexts + d_v + 1, center), (at_w_o - 1, center))
+            arrow(axes, (at_w_o + d_model + 1, center), (at_output - 1, middle))
         projected = f"({n_heads}, {length}, {d_k})\nvalue ({n_heads}, {length}, {d_v})"
         for name, shape, x, wide in (
             ("input", f"({length}, {d_model})", 0, d_model),
@@ -173,7 +173,7 @@ def draw_block(
 
     With both, the row is full, and the cell where they meet black.
     """
-    (left, top), (n_rows, n_columns), full = corner, shape, (fill_colour(role), 0.7)
+    (left, top), (n_rows, n_columns), full = corner, shape, (fill_color(role), 0.7)
     axes.add_patch(Rectangle(corner, n_columns, n_rows, **_pale(role)))
     if row is not None:
         axes.add_patch(Rectangle((left, top + row), n_columns, 1, facecolor=full))
@@ -196,4 +196,4 @@ def _named_box(
 
 
 def _pale(role: str | None) -> dict[str, Any]:
-    return {"facecolor": (fill_colour(role), 0.25), "edgecolor": fill_colour(role)}
+    return {"facecolor": (fill_color(role), 0.25), "edgecolor": fill_color(role)}

@@ -1,4 +1,4 @@
-"""The sheet every figure is drawn on: the book's type and colours, and SVG that never changes.
+"""The sheet every figure is drawn on: the book's type and colors, and SVG that never changes.
 
 A figure is emitted as SVG, because nbval compares SVG (and ignores PNG). To be the same on every
 machine it carries no date and no random id, and its coordinates are rounded to a tenth of a point.
@@ -25,7 +25,7 @@ from matplotlib.font_manager import fontManager
 from matplotlib.patches import FancyBboxPatch
 from torch import Tensor
 
-from attnbook.colours import INK, PAPER, PLAIN, ROLES, SOFT
+from attnbook.colors import INK, PAPER, PLAIN, ROLES, SOFT
 
 FAMILY = "attention book"  # our font, under a name that no font of a system has
 for _path in sorted((Path(__file__).parent.parent / "fonts").glob("*.otf")):
@@ -137,19 +137,19 @@ def side_by_side(figure: Figure, count: int) -> Sequence[Axes]:
     return axes
 
 
-def text_colour(role: str | None) -> str:
-    """The text colour of a role on the light page, or ink."""
+def text_color(role: str | None) -> str:
+    """The text color of a role on the light page, or ink."""
     return ROLES[role].light if role else INK
 
 
-def fill_colour(role: str | None) -> str:
-    """The fill of a role, or a pale grey."""
+def fill_color(role: str | None) -> str:
+    """The fill of a role, or a pale gray."""
     return ROLES[role].fill if role else PLAIN
 
 
-def readable_on(colour: Any) -> str:
-    """Ink or white, whichever reads better on the colour laid on white."""
-    red, green, blue, opacity = to_rgba(colour)
+def readable_on(color: Any) -> str:
+    """Ink or white, whichever reads better on the color laid on white."""
+    red, green, blue, opacity = to_rgba(color)
     luminance = 1 - opacity * (1 - (0.2126 * red + 0.7152 * green + 0.0722 * blue))
     return INK if luminance > 0.45 else PAPER
 
@@ -166,7 +166,7 @@ def write(
     *, lift: Point | None = None, **font: Any,
 ) -> None:  # fmt: skip
     """Write a text around a point, or `lift` away from it, in points of type."""
-    font = {"ha": "center", "va": "center", "color": text_colour(role)} | font
+    font = {"ha": "center", "va": "center", "color": text_color(role)} | font
     if lift is None:
         axes.text(x, y, text, **font)
     else:

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 from torch import Tensor
 
-from attnbook.colours import CURVES, INK, PAPER, SOFT
-from attnbook.figures.canvas import Point, arrow, drawing, fill_colour, numbers, write
+from attnbook.colors import CURVES, INK, PAPER, SOFT
+from attnbook.figures.canvas import Point, arrow, drawing, fill_color, numbers, write
 from attnbook.figures.maps import signed
 
 __all__ = ["plot_clocks", "plot_rotary", "plot_turns"]
@@ -68,10 +68,10 @@ def plot_rotary(query: Tensor, key: Tensor, places: Sequence[tuple[int, int]]) -
             ends = []
             for (role, (a, b)), t, line in zip(rows.items(), at, (0.5, 0.66), strict=True):
                 a, b = float(a), float(b)
-                _arrow_from(axes, n, (a, b), color=fill_colour(role), ls=(0, (2, 2)), lw=1)
+                _arrow_from(axes, n, (a, b), color=fill_color(role), ls=(0, (2, 2)), lw=1)
                 sin, cos = math.sin(t), math.cos(t)
                 ends.append((a * cos - b * sin, a * sin + b * cos))
-                _arrow_from(axes, n, ends[-1], color=fill_colour(role), lw=2)
+                _arrow_from(axes, n, ends[-1], color=fill_color(role), lw=2)
                 write(axes, n, line, f"{role} at {t}", role, va="baseline")
             score = ends[0][0] * ends[1][0] + ends[0][1] * ends[1][1]
             write(axes, n, -0.5, f"score {signed(score, '.2f')}", va="baseline")

@@ -1,4 +1,4 @@
-"""Curves. Each is told from the others by colour and by dashes, and carries its name."""
+"""Curves. Each is told from the others by color and by dashes, and carries its name."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
-from attnbook.colours import CURVES, GRID, RULE, SHADE
+from attnbook.colors import CURVES, GRID, RULE, SHADE
 from attnbook.figures.canvas import canvas, numbers, write
 
 __all__ = ["plot_by_distance", "plot_by_position", "plot_lines", "plot_reach", "plot_times"]
@@ -92,9 +92,9 @@ def _curves(
     with canvas(*SIZE, measured=measured) as figure:
         axes = figure.subplots()
         looks = zip(CURVES, DASHES, markers or [""] * len(CURVES), strict=True)
-        for (name, y), (colour, dashes, marker) in zip(series.items(), looks, strict=False):
+        for (name, y), (color, dashes, marker) in zip(series.items(), looks, strict=False):
             heights = numbers(f"curve {name!r}", y, len(x), digits=15).tolist()
-            look = {"color": colour, "linestyle": dashes, "marker": marker}
+            look = {"color": color, "linestyle": dashes, "marker": marker}
             axes.plot(x, heights, **look, label=name, linewidth=1.8, markersize=4)
         axes.xaxis.set_major_locator(MaxNLocator(11, steps=[1, 2, 5, 10], integer=True))
         axes.set(xlabel=xlabel, ylabel=ylabel)
@@ -134,5 +134,5 @@ def _name_ends(axes: Axes) -> None:
     for x, y, line in sorted(ends, key=lambda end: -end[1]):
         height = min(y, ceiling.get(x, 2.0))
         ceiling[x] = height / 4
-        name, colour = f"  {line.get_label()}", line.get_color()
-        write(axes, x, height, name, ha="left", fontsize=9, color=colour)
+        name, color = f"  {line.get_label()}", line.get_color()
+        write(axes, x, height, name, ha="left", fontsize=9, color=color)

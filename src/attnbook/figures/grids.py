@@ -10,14 +10,14 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 from torch import Tensor
 
-from attnbook.colours import INK, MARKED, PAPER, RULE, SHADE, SOFT
+from attnbook.colors import INK, MARKED, PAPER, RULE, SHADE, SOFT
 from attnbook.figures.canvas import (
     Point,
     bare,
     canvas,
     numbers,
     side_by_side,
-    text_colour,
+    text_color,
     write,
 )
 from attnbook.figures.maps import WEIGHTS, check_range, draw_cells, fit, label_cells, short
@@ -65,7 +65,7 @@ def plot_leaks(moved: Mapping[str, Tensor], allowed: Tensor, words: Sequence[str
 def plot_patches(panels: Mapping[str, Tensor]) -> None:
     """Draw grids of patches side by side, each under its name.
 
-    A colour picture is drawn as it is. A map of weights is drawn from white, 0, to dark, 1, with
+    A color picture is drawn as it is. A map of weights is drawn from white, 0, to dark, 1, with
     the tenths written in: .4 for 0.4, and nothing for 0.
 
     Shapes:  each (rows, columns, 3) for red, green, blue, or (rows, columns) for weights; 0 to 1
@@ -127,6 +127,6 @@ def _draw(
             label_cells(axes, words, words)
             axes.set_title(title)
             axes.xaxis.set_label_position("bottom")
-            axes.set_xlabel(xlabel, color=text_colour(columns_are))
-        panels[0].set_ylabel(ylabel, color=text_colour(rows_are))
+            axes.set_xlabel(xlabel, color=text_color(columns_are))
+        panels[0].set_ylabel(ylabel, color=text_color(rows_are))
         draw_legend(figure, kinds, loc="outside lower center", ncols=len(kinds))

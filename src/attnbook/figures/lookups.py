@@ -6,9 +6,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from torch import Tensor
 
-from attnbook.colours import GRID
+from attnbook.colors import GRID
 from attnbook.figures.bars import draw_bars
-from attnbook.figures.canvas import Point, arrow, drawing, fill_colour, numbers, write
+from attnbook.figures.canvas import Point, arrow, drawing, fill_color, numbers, write
 from attnbook.figures.maps import SIGNED, draw_cells, signed
 
 __all__ = ["plot_embedding", "plot_lookup"]
@@ -86,8 +86,8 @@ def plot_lookup(
 
 
 def _table(axes: Axes, x: Tensor, corner: Point, width: float, role: str | None, form: str) -> None:
-    """Numbers in cells of the colour of a role, the deeper the larger; a zero is left empty."""
-    fill, largest = fill_colour(role), float(x.abs().max()) or 1.0
+    """Numbers in cells of the color of a role, the deeper the larger; a zero is left empty."""
+    fill, largest = fill_color(role), float(x.abs().max()) or 1.0
     shades = LinearSegmentedColormap.from_list("role", [(fill, 0.65), (fill, 0.0), (fill, 0.65)])
     draw_cells(
         axes, x, shades, -largest, largest, corner=corner, width=width, edge=GRID,

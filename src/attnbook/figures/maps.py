@@ -11,22 +11,22 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from torch import Tensor
 
-from attnbook import colours
-from attnbook.colours import PAPER, RULE, SOFT
+from attnbook import colors
+from attnbook.colors import PAPER, RULE, SOFT
 from attnbook.figures.canvas import (
     Point,
     canvas,
     numbers,
     readable_on,
     side_by_side,
-    text_colour,
+    text_color,
     write,
 )
 
 __all__ = ["plot_heads", "plot_maps", "plot_matrix", "plot_positions", "plot_weights"]
 
-WEIGHTS = LinearSegmentedColormap.from_list("weights", colours.WEIGHTS)
-SIGNED = LinearSegmentedColormap.from_list("signed", colours.SIGNED)
+WEIGHTS = LinearSegmentedColormap.from_list("weights", colors.WEIGHTS)
+SIGNED = LinearSegmentedColormap.from_list("signed", colors.SIGNED)
 MOST = 4  # maps side by side
 NARROW = 0.4  # inches of a cell that holds .25, but not 0.25
 LONG = 5  # letters of a label that is slanted
@@ -68,8 +68,8 @@ def plot_maps(
             label_cells(axes, queries, [_stacked(key) for key in keys] if narrow else keys)
             axes.spines[:].set(visible=narrow, color=RULE)  # many of its cells may be empty
             axes.set_title(title)
-        panels[0].set_ylabel("query: who looks", color=text_colour("query"))
-        figure.supxlabel("key: what is looked at", fontsize=10, color=text_colour("key"))
+        panels[0].set_ylabel("query: who looks", color=text_color("query"))
+        figure.supxlabel("key: what is looked at", fontsize=10, color=text_color("key"))
 
 
 def plot_heads(
@@ -145,7 +145,7 @@ def draw_cells(
     fontsize: float = 8.0,
     form: Callable[[float], str] | None = None,
 ) -> None:
-    """Draw one coloured cell per number, row 0 on top, with what `form` makes of it inside.
+    """Draw one colored cell per number, row 0 on top, with what `form` makes of it inside.
 
     Shapes:  x (rows, columns), or (rows, columns, 3) for red, green and blue
     """
@@ -205,7 +205,7 @@ def short(value: float, digits: int = 2) -> str:
 
 
 def check_range(name: str, x: Tensor, low: int, high: int) -> None:
-    """Demand numbers of the range that a colour stands for."""
+    """Demand numbers of the range that a color stands for."""
     if not low <= x.min() <= x.max() <= high:
         seen = f"{x.min():.4g} and {x.max():.4g}"
         raise ValueError(f"{name} lies between {seen}: it must be between {low} and {high}")
@@ -217,7 +217,7 @@ def _stacked(label: str) -> str:
 
 
 def _paint(axes: Axes, x: Tensor) -> None:
-    """Fill very many cells: one shape per colour, equal neighbours in a column as one piece."""
+    """Fill very many cells: one shape per color, equal neighbors in a column as one piece."""
     pieces: dict[float, list[Path]] = defaultdict(list)
     for i, column in enumerate(x.T.tolist()):
         top = 0
@@ -228,5 +228,5 @@ def _paint(axes: Axes, x: Tensor) -> None:
             top = bottom
     for value in sorted(pieces):
         shape = Path.make_compound_path(*pieces[value])
-        colour = SIGNED((value + 1) / 2)
-        axes.add_patch(PathPatch(shape, facecolor=colour, edgecolor=colour, linewidth=0.2))
+        color = SIGNED((value + 1) / 2)
+        axes.add_patch(PathPatch(shape, facecolor=color, edgecolor=color, linewidth=0.2))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from attnbook.colours import INK, PAPER, PLAIN, RULE, SHADE, SOFT
+from attnbook.colors import INK, PAPER, PLAIN, RULE, SHADE, SOFT
 from attnbook.figures.canvas import (
     Point,
     arrow,

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from torch import Tensor
 
-from attnbook.colours import CURVES, INK, RULE, SOFT
-from attnbook.figures.canvas import arrow, canvas, fill_colour, numbers, write
+from attnbook.colors import CURVES, INK, RULE, SOFT
+from attnbook.figures.canvas import arrow, canvas, fill_color, numbers, write
 
 __all__ = ["plot_arrows", "plot_points"]
 
@@ -30,10 +30,10 @@ def plot_arrows(query: Tensor, keys: Tensor, names: Sequence[str]) -> None:
             (x, y), (foot_x, foot_y) = key.tolist(), (key @ along * along).tolist()
             axes.plot([foot_x, x], [foot_y, y], color=SOFT, linewidth=1, linestyle=(0, (2, 2)))
             axes.plot(foot_x, foot_y, marker="o", color=SOFT, markersize=4)
-            arrow(axes, (0, 0), (x, y), color=fill_colour("key"), lw=2)
+            arrow(axes, (0, 0), (x, y), color=fill_color("key"), lw=2)
             write(axes, x, y, name, "key", lift=(0, 12))
         x, y = q.tolist()
-        arrow(axes, (0, 0), (x, y), color=fill_colour("query"), lw=2.4)
+        arrow(axes, (0, 0), (x, y), color=fill_color("query"), lw=2.4)
         write(axes, x, y, "query", "query", lift=(22, -3))
         across, up = zip(*k.tolist(), q.tolist(), (0.0, 0.0), strict=True)
         axes.set_xlim(min(across) - 0.7, max(across) + 0.9)
@@ -45,7 +45,7 @@ def plot_arrows(query: Tensor, keys: Tensor, names: Sequence[str]) -> None:
 def plot_points(
     panels: Mapping[str, Tensor], groups: Mapping[str, Sequence[int]], marked: Mapping[int, str]
 ) -> None:
-    """Draw the same points side by side, one panel each; a group has its marker and colour.
+    """Draw the same points side by side, one panel each; a group has its marker and color.
 
     Shapes:  each panel (N, 2); groups: up to six names, with the rows of each; marked: row to word
     Raises:  ValueError if a panel is not (N, 2) or there are too many groups
@@ -56,11 +56,11 @@ def plot_points(
         drawn_on = figure.subplots(1, len(panels), squeeze=False)[0]
         for axes, (title, panel) in zip(drawn_on, panels.items(), strict=True):
             places = numbers(f"panel {title!r}", panel, len(panel), 2)
-            for (name, rows), marker, colour in zip(
+            for (name, rows), marker, color in zip(
                 groups.items(), MARKERS, (*CURVES, INK), strict=False
             ):
                 x, y = places[list(rows)].T.tolist()
-                axes.plot(x, y, marker, color=colour, markersize=7, alpha=0.75, label=name)
+                axes.plot(x, y, marker, color=color, markersize=7, alpha=0.75, label=name)
             for row, word in marked.items():
                 axes.annotate(f" {word}", places[row].tolist(), (5, 5), textcoords="offset points")
             axes.axhline(0, color=RULE, linewidth=0.8, zorder=0)

@@ -6,8 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 from torch import Tensor
 
-from attnbook.colours import INK, PAPER, SHADE, SOFT
-from attnbook.figures.canvas import Point, arrow, drawing, rounded, text_colour, write
+from attnbook.colors import INK, PAPER, SHADE, SOFT
+from attnbook.figures.canvas import Point, arrow, drawing, rounded, text_color, write
 from attnbook.figures.grids import MASK, draw_kinds, draw_legend, yes_no
 
 __all__ = ["plot_transformer", "plot_which_mask"]
@@ -43,7 +43,7 @@ def plot_which_mask(
         heading = "decoder: cross-attention"
         _grid(axes, cross, (RIGHT, BETWEEN), target, source, heading, queries_right=True)
         turn, middle = BETWEEN + tall + BELOW - 0.02, RIGHT + wide / 2
-        key, query = text_colour("key"), text_colour("query")
+        key, query = text_color("key"), text_color("query")
         up, across = LEFT + wide / 2, [LEFT + wide / 2, middle]
         axes.plot([up, up], [lower - BETWEEN + 0.1, turn], color=key)
         axes.plot(across, [turn, turn], color=key)
@@ -79,7 +79,7 @@ def plot_transformer(
         times = f"{n_layers} ×"
         top = _tower(axes, 1.55, f"source\n({n_source})", read, encoder, times, -1)
         end = _tower(axes, 4.1, f"target so far\n({n_target})", written, decoder, times, 1)
-        key, cross = text_colour("key"), TOWER + STEP
+        key, cross = text_color("key"), TOWER + STEP
         axes.plot([1.55, 1.55, 2.8, 2.8], [top, top + 0.3, top + 0.3, cross - 0.16], color=key)
         arrow(axes, (2.8, cross - 0.16), (4.1 - HALF, cross - 0.16), color=key)
         given = f"Z {read}: keys and values\nof every layer"

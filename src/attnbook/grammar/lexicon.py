@@ -68,7 +68,7 @@ class Adjective:
     more: Words
     kinds: Kinds
     traits: Kinds = frozenset()
-    colour: bool = False
+    color: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,9 @@ def read_verbs(table: str) -> list[Verb]:
     ]
 
 
-def read_adjectives(table: str, colour: bool) -> list[Adjective]:
+def read_adjectives(table: str, color: bool) -> list[Adjective]:
     return [
-        Adjective(zh, en, split(more), kinds(of), kinds(traits), colour)
+        Adjective(zh, en, split(more), kinds(of), kinds(traits), color)
         for zh, _, en, more, of, traits in rows(table)
     ]
 
@@ -115,8 +115,8 @@ nouns = [
     for zh, _, measure, one, many, of in rows(words.NOUNS)
 ]
 verbs, animal_verbs = read_verbs(words.VERBS), read_verbs(words.ANIMAL_VERBS)
-colours = read_adjectives(words.COLOURS, colour=True)
-adjectives = read_adjectives(words.ADJECTIVES, colour=False) + colours
+colors = read_adjectives(words.COLORS, color=True)
+adjectives = read_adjectives(words.ADJECTIVES, color=False) + colors
 feelings = [
     Adjective(zh, en, (), frozenset(), kinds(traits)) for zh, _, en, traits in rows(words.FEELINGS)
 ]
@@ -138,7 +138,7 @@ def read_dictionary() -> dict[str, tuple[str, Words]]:
     for zh, pinyin, _, one, many, _ in rows(words.NOUNS):
         entries.setdefault(zh, (pinyin, split(one) or split(many)))
     for table in (
-        words.VERBS, words.ADJECTIVES, words.COLOURS, words.FEELINGS, words.PRONOUNS, words.OTHERS,
+        words.VERBS, words.ADJECTIVES, words.COLORS, words.FEELINGS, words.PRONOUNS, words.OTHERS,
     ):  # fmt: skip
         for zh, pinyin, meaning, *_ in rows(table):
             entries.setdefault(zh, (pinyin, split(meaning)))

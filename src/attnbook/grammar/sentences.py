@@ -8,7 +8,7 @@ from attnbook.grammar.doings import animal_event, call, give, go, have, like
 from attnbook.grammar.lexicon import (
     Words,
     cities,
-    colours,
+    colors,
     nouns,
 )
 from attnbook.grammar.phrases import (
@@ -62,7 +62,7 @@ def two_clauses(draw: Draw) -> Sentence | None:
     subject = someone(draw, 0.8)
     noun = draw.one([noun for noun in nouns if describing(noun)])
     adjective = draw.one(describing(noun))
-    so: Words = ("是", adjective.zh, "的") if adjective in colours else ("很", adjective.zh)
+    so: Words = ("是", adjective.zh, "的") if adjective in colors else ("很", adjective.zh)
     made = subject.combinations | {(adjective.zh, noun.zh)}
     if draw.chance(0.5):
         if noun.kinds & {"kin", "opening"} or noun.zh in subject.zh:

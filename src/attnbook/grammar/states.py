@@ -54,13 +54,13 @@ def describe(draw: Draw) -> Sentence | None:
 
 
 def quality(form: str, subject: Phrase, adjective: Adjective) -> Sentence | None:
-    """Say in one of several ways that something is so; colours take 是 … 的 in place of 很."""
+    """Say in one of several ways that something is so; colors take 是 … 的 in place of 很."""
     if form == "yes_no" and subject.zh[0] in ("我", "我们"):
         return None
     if form in ("deny", "yes_no"):
-        zh: Words = ("是", adjective.zh, "的") if adjective.colour else (adjective.zh,)
+        zh: Words = ("是", adjective.zh, "的") if adjective.color else (adjective.zh,)
         return be(form, subject, zh, (adjective.en,))
-    if adjective.colour:
+    if adjective.color:
         return be("tell", subject, ("是", adjective.zh, "的"), (adjective.en,))
     if form == "太" and "too" not in adjective.traits:
         return None

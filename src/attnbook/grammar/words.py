@@ -185,7 +185,7 @@ FEELINGS = """
 忙      máng      busy    too
 """
 # These take no 很: 毛衣 是 红 的.
-COLOURS = """
+COLORS = """
 红      hóng       red         -                | clothes,hat,vehicle,flower  | plain
 黑      hēi        black       -                | clothes,hat,animal,vehicle  | plain
 白      bái        white       -                | clothes,hat,animal,flower   | plain

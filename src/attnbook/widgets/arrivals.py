@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from attnbook.colours import ROLES
+from attnbook.colors import ROLES
 from attnbook.modern import KVCache
 from attnbook.widgets.element import one_row, show_element
 
@@ -89,7 +89,7 @@ def write_words(
         "width": d_model,
         "head": d_model // n_heads,
         "key_heads": list(key_heads),
-        "colours": [ROLES[role].fill for role in ("query", "key", "value")],
+        "colors": [ROLES[role].fill for role in ("query", "key", "value")],
         "words": {
             "name": "What is computed for the newest word, and what is read",
             "newest": "newest word",

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from torch import Tensor
 
 from attnbook.attention import scaled_dot_product_attention
-from attnbook.colours import ROLES
+from attnbook.colors import ROLES
 from attnbook.widgets.element import check_shape, show_element
 
 __all__ = ["follow_steps"]
 
-WEARS = {  # the colour of each role
+WEARS = {  # the color of each role
     "query": ("W_Q", "Q"),
     "key": ("W_K", "K", "Kᵀ"),
     "value": ("W_V", "V", "output"),
@@ -41,7 +41,7 @@ def follow_steps(
         "matrices": [_packed(matrix) for matrix in matrices],
         "start": start,
         "columns": columns,
-        "colours": {name: list(ROLES[role]) for role, names in WEARS.items() for name in names},
+        "colors": {name: list(ROLES[role]) for role, names in WEARS.items() for name in names},
         "words": {
             "name": "A head, cell by cell",
             "sentences": "sentence",

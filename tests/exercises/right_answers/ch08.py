@@ -23,8 +23,8 @@ def norm_module(x, gain, shift, eps):
 def norm_loop(x, gain, shift, eps):
     rows = []
     for row in x.reshape(-1, x.size(-1)):
-        centred = row - row.sum() / len(row)
-        rows.append(gain * centred / (centred @ centred / len(row) + eps) ** 0.5 + shift)
+        centered = row - row.sum() / len(row)
+        rows.append(gain * centered / (centered @ centered / len(row) + eps) ** 0.5 + shift)
     return torch.stack(rows).reshape(x.shape)
 
 

@@ -142,8 +142,8 @@ def chunked_two_passes(query, key, value, chunk):
     return output / total
 
 
-def chunked_normalised(query, key, value, chunk):
-    """Keep the output normalised, and merge each chunk into it."""
+def chunked_normalized(query, key, value, chunk):
+    """Keep the output normalized, and merge each chunk into it."""
     output, lse = None, None
     for k, v in zip(key.split(chunk, -2), value.split(chunk, -2), strict=True):
         scores = query @ k.mT / query.size(-1) ** 0.5
@@ -199,7 +199,7 @@ RIGHT = {
     "10.hops": (layers_measured, layers_walked, layers_tensor),
     "10.merge": (merge_by_logaddexp, merge_by_hand, merge_as_attention),
     "10.running": (running_sums, running_words, running_log),
-    "10.repair": (chunked_at_once, chunked_fused, chunked_two_passes, chunked_normalised),
+    "10.repair": (chunked_at_once, chunked_fused, chunked_two_passes, chunked_normalized),
     "10.experiment": (what_is_by_rank, what_is_one_value, what_is_by_gradients),
 }
 

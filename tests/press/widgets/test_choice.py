@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from attnbook.exercises.catalogue import ALL
+from attnbook.exercises.catalog import ALL
 from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.exercise import Exercise
 from attnbook.exercises.trial import questions

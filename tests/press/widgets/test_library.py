@@ -120,9 +120,9 @@ def facts(plane: Locator, key: int) -> list[float]:
 def held(plane: Locator, arrow: int) -> list[float]:
     """Where the disc of an arrow is, and where all arrows begin."""
     box = "e => { const { x, y, width, height } = e.getBoundingClientRect(); "
-    centre = box + "return [x + width / 2, y + height / 2]; }"
+    center = box + "return [x + width / 2, y + height / 2]; }"
     found = [plane.locator(".disc").nth(arrow), plane.locator(".ring").first]
-    return [x for locator in found for x in locator.evaluate(centre)]
+    return [x for locator in found for x in locator.evaluate(center)]
 
 
 def test_a_drag_lengthens_and_turns(plane: Locator, page: Page) -> None:

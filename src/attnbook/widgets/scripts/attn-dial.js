@@ -53,7 +53,7 @@
       for (let t = 0; t < length; t++) {
         encoding(t, width).forEach((x, column) => {
           pen.globalAlpha = Math.abs(x);
-          pen.fillStyle = this.data.colours[x < 0 ? 0 : 1];
+          pen.fillStyle = this.data.colors[x < 0 ? 0 : 1];
           pen.fillRect(column, t, 1, 1);
         });
       }

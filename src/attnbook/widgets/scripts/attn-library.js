@@ -61,10 +61,10 @@
         .said { min-height: 5.9em; } }`;
 
     build() {
-      const { topics, titles, contents, amounts, wishes, colours } = this.data;
+      const { topics, titles, contents, amounts, wishes, colors } = this.data;
       const { words } = this;
-      for (const [role, colour] of Object.entries(colours)) {
-        this.style.setProperty(`--${role}`, colour);
+      for (const [role, color] of Object.entries(colors)) {
+        this.style.setProperty(`--${role}`, color);
       }
       this.query = [...wishes[0].query];
       const { weights } = look(this.query, this.data.keys, this.data.values);

@@ -18,7 +18,7 @@
         transition: background-color 0.15s; }
       td small { display: block; font-size: 0.66rem; }
       td.corner { height: 0; cursor: default; }
-      td.open { background: color-mix(in srgb, var(--colour)
+      td.open { background: color-mix(in srgb, var(--color)
         calc((8 + 92 * var(--weight)) * var(--depth)), var(--ground)); }
       td.leak { box-shadow: inset 0 0 0 2.5px var(--failed); }
       td.leak::after { content: "!"; position: absolute; top: 0.05rem; right: 0.3rem;
@@ -29,7 +29,7 @@
     build() {
       const { labels, masks } = this.data;
       const { words } = this;
-      this.style.setProperty("--colour", this.data.colour);
+      this.style.setProperty("--color", this.data.color);
       this.mask = this.cut(masks[0].rows);
       this.at = [0, 0];
       const start = this.options(words.start, masks.map((mask) => mask.name), 0,

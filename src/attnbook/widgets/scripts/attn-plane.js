@@ -63,10 +63,10 @@
         svg { max-width: 23rem; margin: auto; } .said { min-height: 4.4em; } }`;
 
     build() {
-      const { query, keys, names, reach, colours } = this.data;
+      const { query, keys, names, reach, colors } = this.data;
       const { words } = this;
-      for (const [role, colour] of Object.entries(colours)) {
-        this.style.setProperty(`--${role}`, colour);
+      for (const [role, color] of Object.entries(colors)) {
+        this.style.setProperty(`--${role}`, color);
       }
       this.vectors = [query, ...keys].map((vector) => [...vector]);
       this.at = 1;

@@ -20,7 +20,7 @@
         gap: 0.4rem; padding-inline: 0.2rem; } }`;
 
     build() {
-      const { labels, sets, factors, colour } = this.data;
+      const { labels, sets, factors, color } = this.data;
       this.set = this.data.set;
       this.factor = this.data.factor;
       const { scores } = sets[this.set];
@@ -28,7 +28,7 @@
       const words = this.words;
       this.rows = labels.map((label) => {
         const bar = make("div", { class: "bar" });
-        bar.style.background = colour;
+        bar.style.background = color;
         return make("div", { class: "row" }, make("span", { class: "title" }, label),
           make("span", { class: "number score" }), make("div", { class: "track" }, bar),
           make("span", { class: "number weight" }));

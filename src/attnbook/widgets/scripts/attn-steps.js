@@ -164,9 +164,9 @@
         make("div", { class: "row", role: made ? "row" : "none" }, ...row)));
     }
 
-    /** Give an element the colours of a matrix's role, if it has one. */
+    /** Give an element the colors of a matrix's role, if it has one. */
     paint(element, name) {
-      const [area, light, dark] = this.data.colours[name] ?? [];
+      const [area, light, dark] = this.data.colors[name] ?? [];
       element.style.setProperty("--fill", area ?? "initial");
       element.style.setProperty("--text", light ? `light-dark(${light}, ${dark})` : "initial");
       return element;

@@ -49,7 +49,7 @@
         padding: 0 3px 0 0.4rem; text-align: center; }
       .row :first-child { text-align: left; }
       .cell { margin-block: 3px; line-height: 2.9rem; border-radius: 0.3rem;
-        background: color-mix(in srgb, var(--colour) calc((8 + 92 * var(--weight)) * var(--depth)),
+        background: color-mix(in srgb, var(--color) calc((8 + 92 * var(--weight)) * var(--depth)),
         var(--ground)); transition: background-color 0.3s; }
       .head { color: var(--soft); }
       @media (width < 30rem) { :host { --first: 4.6rem; } .row { font-size: 0.8rem; }
@@ -158,8 +158,8 @@
 
     /** The map: a row for each query, one of them picked. */
     map() {
-      const { labels, colour } = this.data;
-      this.style.setProperty("--colour", colour);
+      const { labels, color } = this.data;
+      this.style.setProperty("--color", color);
       this.style.setProperty("--count", labels.length);
       this.rows = labels.map((label) =>
         div("row", span("", label), ...labels.map(() => span("cell number"))));

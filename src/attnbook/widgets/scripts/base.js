@@ -106,9 +106,9 @@ globalThis.attnbook ??= (() => {
     return true;
   }
 
-  /** Whether a colour is dark; undefined if it is seen through. @param {string} colour */
-  function isDark(colour) {
-    const [red, green, blue, alpha = 1] = (colour.match(/[\d.]+/g) ?? []).map(Number);
+  /** Whether a color is dark; undefined if it is seen through. @param {string} color */
+  function isDark(color) {
+    const [red, green, blue, alpha = 1] = (color.match(/[\d.]+/g) ?? []).map(Number);
     return alpha > 0.5 ? 0.3 * red + 0.59 * green + 0.11 * blue < 128 : undefined;
   }
 

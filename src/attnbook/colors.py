@@ -1,11 +1,11 @@
-"""Every colour of the book: figures, formulas, diagrams, feedback and pages take theirs from here.
+"""Every color of the book: figures, formulas, diagrams, feedback and pages take theirs from here.
 
-A role has one colour, and nothing without that role wears it: curves, states and boxes have hues
-that lie between those of the roles. Colours of text have a contrast of at least 4.5 against the
+A role has one color, and nothing without that role wears it: curves, states and boxes have hues
+that lie between those of the roles. Colors of text have a contrast of at least 4.5 against the
 page, light or dark (WCAG 2.2, 1.4.3), curves one of 3 (1.4.11). A label always stands beside a
-colour.
+color.
 
-Source:  the roles' fills are Okabe and Ito 2008, "Color Universal Design", which colour-blind
+Source:  the roles' fills are Okabe and Ito 2008, "Color Universal Design", which color-blind
          readers can tell apart
 """
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class Role(NamedTuple):
-    """The three colours of a role: `fill` for areas, `light` and `dark` for text on such a page."""
+    """The three colors of a role: `fill` for areas, `light` and `dark` for text on such a page."""
 
     fill: str
     light: str

@@ -1,4 +1,4 @@
-"""_static/licences.txt: what the authors of the theme and the extensions ask to have passed on."""
+"""_static/licenses.txt: what the authors of the theme and the extensions ask to have passed on."""
 
 import importlib.metadata
 from pathlib import Path
@@ -12,7 +12,7 @@ PACKAGES = (
 
 
 def write(app: Sphinx, exception: Exception | None) -> None:
-    """Put the licences of the packages beside the style sheet."""
+    """Put the licenses of the packages beside the style sheet."""
     if exception or app.builder.format != "html":
         return
     texts = []
@@ -20,7 +20,7 @@ def write(app: Sphinx, exception: Exception | None) -> None:
         files = importlib.metadata.files(package) or []
         file = next(f for f in files if ".dist-info/" in f.as_posix() and "LICENSE" in f.name)
         texts.append(f"{package}\n\n{file.read_text('utf8').strip()}\n")
-    path = Path(app.outdir, "_static", "licences.txt")
+    path = Path(app.outdir, "_static", "licenses.txt")
     path.write_text(f"\n{'-' * 80}\n".join(texts), encoding="utf8")
 
 

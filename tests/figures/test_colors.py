@@ -1,4 +1,4 @@
-"""Colours: all in one file, readable on both pages, and none of a role on what has no role."""
+"""Colors: all in one file, readable on both pages, and none of a role on what has no role."""
 
 import ast
 import itertools
@@ -7,7 +7,7 @@ import re
 
 from matplotlib.colors import is_color_like, to_rgb
 
-from attnbook.colours import BOXES, CURVES, ROLES, STATES
+from attnbook.colors import BOXES, CURVES, ROLES, STATES
 from tests.support.contrast import contrast, linear
 from tools.common import ROOT
 
@@ -18,7 +18,7 @@ GROUNDS = list(zip(PAGE, SURFACE, strict=True))
 FILTER = re.search(r"invert\((.*?)\) hue-rotate\(180deg\) saturate\((.*?)\)", CSS)
 INVERT, SATURATE = map(float, FILTER.groups())
 HUE_180 = [[-0.574, 1.43, 0.144], [0.426, 0.43, 0.144], [0.426, 1.43, -0.856]]  # Filter Effects 1
-GREY = [0.213, 0.715, 0.072]
+GRAY = [0.213, 0.715, 0.072]
 TO_LMS = [[0.41222, 0.53633, 0.05145], [0.2119, 0.6807, 0.1074], [0.0883, 0.28172, 0.62998]]
 TO_LAB = [[0.21045, 0.79362, -0.00407], [1.978, -2.42859, 0.45059], [0.0259, 0.78277, -0.80868]]
 SIGHTS = {  # Machado, Oliveira and Fernandes 2009
@@ -28,30 +28,30 @@ SIGHTS = {  # Machado, Oliveira and Fernandes 2009
 }
 
 
-def times(matrix, colour):
-    return [sum(a * b for a, b in zip(row, colour, strict=True)) for row in matrix]
+def times(matrix, color):
+    return [sum(a * b for a, b in zip(row, color, strict=True)) for row in matrix]
 
 
-def oklab(colour, sight="all cones"):
-    seen = [max(c, 0.0) for c in times(SIGHTS[sight], linear(colour))]
+def oklab(color, sight="all cones"):
+    seen = [max(c, 0.0) for c in times(SIGHTS[sight], linear(color))]
     return times(TO_LAB, [c ** (1 / 3) for c in times(TO_LMS, seen)])
 
 
-def turned(colour):
-    """A figure's colour on a dark page: what the style sheet's filter makes of it."""
-    inverted = [INVERT + (1 - 2 * INVERT) * c for c in to_rgb(colour)]
+def turned(color):
+    """A figure's color on a dark page: what the style sheet's filter makes of it."""
+    inverted = [INVERT + (1 - 2 * INVERT) * c for c in to_rgb(color)]
     rotated = [min(max(c, 0), 1) for c in times(HUE_180, inverted)]
-    grey = sum(a * b for a, b in zip(GREY, rotated, strict=True))
-    return [min(max(grey + SATURATE * (c - grey), 0), 1) for c in rotated]
+    gray = sum(a * b for a, b in zip(GRAY, rotated, strict=True))
+    return [min(max(gray + SATURATE * (c - gray), 0), 1) for c in rotated]
 
 
-def test_colours_are_seen_on_both_pages():
+def test_colors_are_seen_on_both_pages():
     roles = ((role.light, role.dark) for role in ROLES.values())
     for light, dark in (*roles, *STATES.values(), *BOXES.values()):
-        for colour, grounds in zip((light, dark), GROUNDS, strict=True):
-            assert min(contrast(colour, ground) for ground in grounds) >= 4.5, colour
-    for colour in CURVES:
-        assert min(contrast(colour, LIGHT), contrast(turned(colour), DARK)) >= 3, colour
+        for color, grounds in zip((light, dark), GROUNDS, strict=True):
+            assert min(contrast(color, ground) for ground in grounds) >= 4.5, color
+    for color in CURVES:
+        assert min(contrast(color, LIGHT), contrast(turned(color), DARK)) >= 3, color
 
 
 def test_curves_are_told_apart_with_any_eyes_and_boxes_with_most():
@@ -62,19 +62,19 @@ def test_curves_are_told_apart_with_any_eyes_and_boxes_with_most():
             assert math.dist(oklab(one, sight), oklab(other, sight)) > 0.07, (one, other)
 
 
-def test_no_neutral_colour_has_the_hue_of_a_role():
+def test_no_neutral_color_has_the_hue_of_a_role():
     hues = [math.atan2(b, a) for role in ROLES.values() for _, a, b in map(oklab, role)]
     pairs = [*STATES.values(), *BOXES.values()]
-    for colour in [*CURVES, *itertools.chain(*pairs)]:
-        _, a, b = oklab(colour)
+    for color in [*CURVES, *itertools.chain(*pairs)]:
+        _, a, b = oklab(color)
         turns = [abs(math.remainder(math.atan2(b, a) - hue, 2 * math.pi)) for hue in hues]
-        assert math.hypot(a, b) < 0.03 or min(turns) > math.radians(20), colour
+        assert math.hypot(a, b) < 0.03 or min(turns) > math.radians(20), color
 
 
-def test_colours_stand_in_one_file():
+def test_colors_stand_in_one_file():
     package = ROOT / "src" / "attnbook"
     for path in package.rglob("*.py"):
-        if path != package / "colours.py":
+        if path != package / "colors.py":
             assert not re.findall(r"#(?:[0-9A-Fa-f]{3}){1,2}\b", path.read_text("utf8")), path
     for path in (package / "figures").glob("*.py"):
         texts = [node.value for node in ast.walk(ast.parse(path.read_text("utf8")))
