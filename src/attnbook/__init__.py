@@ -1,11 +1,16 @@
 """The attention book's library: one definition per idea, from the dot product upwards."""
 
+from attnbook.alibi import alibi_bias
 from attnbook.attention import scaled_dot_product_attention, softmax
 from attnbook.blocked import blocked_attention
+from attnbook.cache import KVCache
 from attnbook.chunked import chunked_attention
 from attnbook.decoding import beam_search, greedy_decode
-from attnbook.efficient import fused_attention, linear_attention, window_attention
-from attnbook.heads import MultiHeadAttention, SelfAttention, merge_heads, split_heads
+from attnbook.efficient import fused_attention, window_attention
+from attnbook.grouped_query import GroupedQueryAttention
+from attnbook.heads import SelfAttention, merge_heads, split_heads
+from attnbook.layers import DecoderLayer, EncoderLayer, FeedForward
+from attnbook.linear import linear_attention
 from attnbook.masks import (
     bigbird_mask,
     block_mask,
@@ -13,26 +18,20 @@ from attnbook.masks import (
     combine_masks,
     longformer_mask,
     padding_mask,
+    sink_mask,
     sliding_window_mask,
 )
-from attnbook.modern import GroupedQueryAttention, KVCache, alibi_bias, apply_rotary, sink_mask
+from attnbook.multi_head import MultiHeadAttention
 from attnbook.positions import (
     LearnedPositions,
-    ShawAttention,
     SinusoidalPositions,
-    TransformerXLAttention,
     rotation_matrix,
     sinusoidal_encoding,
 )
+from attnbook.relative import ShawAttention, TransformerXLAttention
+from attnbook.rotary import Rotary, RotaryScaling, apply_rotary
 from attnbook.show import device, show, show_source
-from attnbook.transformer import (
-    Decoder,
-    DecoderLayer,
-    Encoder,
-    EncoderLayer,
-    FeedForward,
-    Transformer,
-)
+from attnbook.transformer import Decoder, Encoder, Transformer
 
 __all__ = [
     "Decoder",
@@ -44,6 +43,8 @@ __all__ = [
     "KVCache",
     "LearnedPositions",
     "MultiHeadAttention",
+    "Rotary",
+    "RotaryScaling",
     "SelfAttention",
     "ShawAttention",
     "SinusoidalPositions",

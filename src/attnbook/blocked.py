@@ -1,4 +1,4 @@
-"""Exact attention that returns its weights and still goes piece by piece, for speed."""
+"""Exact attention that returns its weights and still computes them block by block, for speed."""
 
 import math
 from collections.abc import Iterator
@@ -6,13 +6,11 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 
-from attnbook.attention import softmax
-from attnbook.checks import check_attention, leading
-from attnbook.chunked import part, pieces
+from attnbook.checks import check_attention, check_first_derivative, leading
+from attnbook.chunked import chunks, slice_table
 
-TABLE = 2**20  # scores at hand at once, 4 MB: with fewer, the cores wait for one another
+BLOCK = 2**20  # scores in a block, 4 MB: with fewer, the cores wait for one another
 
 
 def blocked_attention(
@@ -24,16 +22,17 @@ def blocked_attention(
 ) -> tuple[Tensor, Tensor]:
     """`scaled_dot_product_attention`, some rows of a head at a time; it returns the weights.
 
-    Scores become weights in their place, and there is no second table, backward neither. Of the
-    keys behind the last that a mask shows to any of the rows nothing is computed: that is up to
-    half of a causal table. Only first derivatives.
+    The weights replace the scores in memory, so there is no second table, nor one in the backward
+    pass. Nothing is computed for the keys after the last one that a mask allows to any of the rows,
+    which saves up to half of a causal table. Half precision is computed in float32. It has first
+    derivatives only, and torch.func does not transform it.
 
     Shapes:  as in `scaled_dot_product_attention`, and so are returns and errors
     """
     check_attention(query, key, value, mask, bias)
     lead = leading(query=query, key=key, value=value)
     whole = (math.prod(lead), query.size(-2), key.size(-2))
-    places = list(_places(*whole, mask))
+    blocks = list(_blocks(*whole, mask))
 
     def flat(x: Tensor) -> Tensor:
         x = torch.atleast_2d(x)
@@ -42,24 +41,24 @@ def blocked_attention(
     tables = (None if x is None else flat(x).expand(whole) for x in (mask, bias))
     wide = torch.promote_types(query.dtype, torch.float32)
     q, k, v = (flat(x.to(wide)) for x in (query, key, value))
-    output, weights = _Blocked.apply(places, q, k, v, *tables)
+    output, weights = _Blocked.apply(blocks, q, k, v, *tables)
     return output.view(*lead, *output.shape[1:]).to(query), weights.view(*lead, *whole[1:]).to(
         query
     )
 
 
-def _places(
+def _blocks(
     count: int, lq: int, lk: int, mask: Tensor | None
 ) -> Iterator[tuple[slice, slice, slice]]:
     """Some heads, some of their queries, and the keys up to the last that one of these may see."""
-    n_rows = max(min(lq, TABLE // max(lk, 1)), 1)
-    n_heads = max(TABLE // max(n_rows * lk, 1), 1)
-    for i in pieces(lq, n_rows):
+    n_rows = max(min(lq, BLOCK // max(lk, 1)), 1)
+    n_heads = max(BLOCK // max(n_rows * lk, 1), 1)
+    for i in chunks(lq, n_rows):
         end = lk
         if mask is not None:
-            shown = part(mask, i, slice(None)).flatten(0, -2).any(0).expand(lk).nonzero()
+            shown = slice_table(mask, i, slice(None)).flatten(0, -2).any(0).expand(lk).nonzero()
             end = int(shown[-1]) + 1 if len(shown) else 0
-        for n in pieces(count, n_heads):
+        for n in chunks(count, n_heads):
             yield n, i, slice(end)
 
 
@@ -67,10 +66,10 @@ class _Blocked(Function):
     """Queries (N, Lq, Dk), one for each head of each sequence."""
 
     @staticmethod
-    def forward(ctx, places, query, key, value, mask, bias):  # type: ignore[no-untyped-def]
+    def forward(ctx, blocks, query, key, value, mask, bias):  # type: ignore[no-untyped-def]
         output = query.new_empty(*query.shape[:-1], value.size(-1))
         weights = query.new_empty(*query.shape[:-1], key.size(-2))
-        for n, i, j in places:
+        for n, i, j in blocks:
             weights[n, i, j.stop :] = 0.0
             scores = weights[n, i, j]
             torch.matmul(query[n, i] / math.sqrt(query.size(-1)), key[n, j].mT, out=scores)
@@ -78,20 +77,20 @@ class _Blocked(Function):
                 scores += bias[n, i, j]
             if mask is not None:
                 scores.masked_fill_(~mask[n, i, j], -math.inf)
-            w = softmax(scores, out=scores)
+            w = _softmax_in_place(scores)
             torch.matmul(w, value[n, j], out=output[n, i])
-        ctx.places = places
+        ctx.blocks = blocks
         ctx.save_for_backward(query, key, value, weights)
         ctx.set_materialize_grads(False)
         return output, weights
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, d_output, d_weights):  # type: ignore[no-untyped-def]
+        check_first_derivative("blocked_attention")
         query, key, value, weights = ctx.saved_tensors
         d_query, d_key, d_value = (torch.zeros_like(x) for x in (query, key, value))
         d_bias = torch.zeros_like(weights) if ctx.needs_input_grad[5] else None
-        for n, i, j in ctx.places:
+        for n, i, j in ctx.blocks:
             w, dw = weights[n, i, j], 0.0
             if d_output is not None:
                 d_value[n, j] += w.mT @ d_output[n, i]
@@ -104,3 +103,12 @@ class _Blocked(Function):
             if d_bias is not None:
                 d_bias[n, i, j] = d_scores
         return None, d_query, d_key, d_value, None, d_bias
+
+
+def _softmax_in_place(scores: Tensor) -> Tensor:
+    """Replace scores by weights. A row of -inf begins with one, so look at one column first."""
+    empty = scores[..., :1] == -math.inf
+    if empty.any():
+        empty = scores.amax(-1, keepdim=True) == -math.inf
+    torch.softmax(scores, -1, out=scores)
+    return scores.masked_fill_(empty, 0.0) if empty.any() else scores

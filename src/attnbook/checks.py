@@ -1,8 +1,9 @@
 """The errors of the library: each names the numbers it met and the rule they break.
 
-Arguments are checked before any arithmetic, so that a reader meets a sentence about queries and
+Arguments are checked before any arithmetic, so that a reader sees a sentence about queries and
 keys, not a message from inside a matrix product. What is no tensor is a TypeError; a tensor that
-does not fit is a ValueError.
+does not fit is a ValueError. (The module is longer than the others because all checks are here: the
+modules that are shown in chapters hold the mathematics alone.)
 """
 
 from collections.abc import Sequence
@@ -22,6 +23,12 @@ def check_float_tensor(name: str, x: Tensor) -> None:
     check_tensor(name, x)
     if not x.is_floating_point():
         raise ValueError(f"{name} has dtype {x.dtype}: it must be floating point")
+
+
+def check_dim(name: str, x: Tensor, dim: int) -> None:
+    """Demand that the tensor has this dimension, counted from either end."""
+    if not -x.dim() <= dim < x.dim():
+        raise ValueError(f"dim={dim} is out of range for {name} with {x.dim()} dimensions")
 
 
 def check_size(name: str, size: int, *, at_least: int = 1) -> None:
@@ -48,11 +55,22 @@ def check_heads(d_model: int, n_heads: int) -> None:
         raise ValueError(f"d_model={d_model} is not divisible by n_heads={n_heads}")
 
 
+def check_groups(n_heads: int, n_kv_heads: int) -> None:
+    """Demand numbers of heads of which the second divides the first."""
+    check_size("n_heads", n_heads)
+    check_size("n_kv_heads", n_kv_heads)
+    if n_heads % n_kv_heads:
+        raise ValueError(
+            f"n_heads={n_heads} is not divisible by n_kv_heads={n_kv_heads}: "
+            "each key head serves equally many queries"
+        )
+
+
 def check_even(name: str, size: int) -> None:
     """Demand a size that splits into pairs."""
     check_size(name, size)
     if size % 2:
-        raise ValueError(f"{name}={size} is odd: each clock hand takes a sine and a cosine")
+        raise ValueError(f"{name}={size} is odd: its columns are taken in pairs")
 
 
 def check_rows(name: str, x: Tensor) -> None:
@@ -78,7 +96,7 @@ def check_attention(
     """Demand what `scaled_dot_product_attention` documents, before any arithmetic."""
     for name, x in (("query", query), ("key", key), ("value", value)):
         check_rows(name, x)
-    check_alike(query=query, key=key, value=value)
+    check_dtype_and_device(query=query, key=key, value=value)
     if query.size(-1) == 0:
         raise ValueError("query has width 0: a dot product needs at least one number per row")
     if query.size(-1) != key.size(-1):
@@ -86,10 +104,7 @@ def check_attention(
             f"query has width {query.size(-1)} but key has width {key.size(-1)}: "
             "a dot product needs rows of equal width"
         )
-    if key.size(-2) != value.size(-2):
-        raise ValueError(
-            f"key has {rows(key.size(-2))} but value has {value.size(-2)}: each key needs one value"
-        )
+    check_values(key, value)
     leading(query=query, key=key, value=value)
     scores = (*leading(query=query, key=key), query.size(-2), key.size(-2))
     if mask is not None:
@@ -98,6 +113,14 @@ def check_attention(
     if bias is not None:
         check_float_tensor("bias", bias)
         check_fits("bias", bias, scores, query)
+
+
+def check_values(key: Tensor, value: Tensor) -> None:
+    """Demand as many values as keys."""
+    if key.size(-2) != value.size(-2):
+        raise ValueError(
+            f"key has {rows(key.size(-2))} but value has {value.size(-2)}: each key needs one value"
+        )
 
 
 def check_one_sequence(query: Tensor, key: Tensor, rule: str) -> None:
@@ -135,13 +158,32 @@ def check_sequences(**tensors: Tensor) -> None:
     leading(**tensors)
 
 
-def check_alike(**tensors: Tensor) -> None:
+def check_dtype_and_device(**tensors: Tensor) -> None:
     """Demand one dtype and one device of all."""
-    for what in ("dtype", "device"):
-        found = {name: str(getattr(x, what)) for name, x in tensors.items()}
-        if len(set(found.values())) > 1:
-            listed = ", ".join(f"{name}: {kind}" for name, kind in found.items())
-            raise ValueError(f"the tensors must share one {what}, got {listed}")
+    for attribute in ("dtype", "device"):
+        values = {name: str(getattr(x, attribute)) for name, x in tensors.items()}
+        if len(set(values.values())) > 1:
+            listed = ", ".join(f"{name}: {value}" for name, value in values.items())
+            raise ValueError(f"the tensors must share one {attribute}, got {listed}")
+
+
+def check_ids(name: str, ids: Tensor, vocabulary_size: int) -> None:
+    """Demand a batch of sentences as ids of a vocabulary: whole numbers (B, L)."""
+    check_tensor(name, ids)
+    if ids.dtype not in (torch.int64, torch.int32):
+        raise ValueError(
+            f"{name} has dtype {ids.dtype}: ids are whole numbers, such as torch.int64"
+        )
+    if ids.dim() != 2:
+        raise ValueError(
+            f"{name} has shape {shape(ids)}: it must be (B, L), a batch of sentences. "
+            f"Make a batch of one sentence with {name}[None]"
+        )
+    if ids.numel() and not 0 <= ids.min() <= ids.max() < vocabulary_size:
+        raise ValueError(
+            f"{name} has ids from {ids.min()} to {ids.max()}: "
+            f"the vocabulary has ids from 0 to {vocabulary_size - 1}"
+        )
 
 
 def check_fits(name: str, x: Tensor, scores: tuple[int, ...], query: Tensor) -> None:
@@ -151,6 +193,15 @@ def check_fits(name: str, x: Tensor, scores: tuple[int, ...], query: Tensor) -> 
     if not fits(shape(x), scores):
         raise ValueError(
             f"{name} of shape {shape(x)} does not broadcast to the scores (..., Lq, Lk) = {scores}"
+        )
+
+
+def check_first_derivative(name: str) -> None:
+    """Refuse, in the backward pass of a Function, a graph for second derivatives."""
+    if torch.is_grad_enabled():
+        raise RuntimeError(
+            f"{name} has first derivatives only, and create_graph=True asks for more: "
+            "use scaled_dot_product_attention"
         )
 
 

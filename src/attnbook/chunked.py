@@ -1,7 +1,7 @@
-"""Exact attention chunk by chunk: the table of scores is never there, forward or backward.
+"""Exact attention chunk by chunk: the whole table of scores never exists, forward or backward.
 
-A softmax can be made of keys that come one after the other, if each query keeps the largest score
-so far, the sum of the exponentials below it, and their mixture of values.
+A softmax can be computed from keys that come one after the other, if each query keeps the largest
+score so far, the sum of the exponentials relative to it, and the values mixed with them.
 """
 
 import math
@@ -10,18 +10,23 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 
-from attnbook.checks import check_attention, check_causal, check_size, leading
+from attnbook.checks import (
+    check_attention,
+    check_causal,
+    check_first_derivative,
+    check_size,
+    leading,
+)
 
 
-def pieces(length: int, size: int) -> Iterator[slice]:
-    """Cut 0 … length − 1 into neighbors of `size`, the last maybe shorter; at least one piece."""
+def chunks(length: int, size: int) -> Iterator[slice]:
+    """Slices of `size` positions that cover 0 … length − 1; the last may be shorter."""
     return (slice(at, min(at + size, length)) for at in range(0, max(length, 1), size))
 
 
-def part(table: Tensor, rows: slice, keys: slice) -> Tensor:
-    """A piece of a mask or bias (..., Lq or 1, Lk or 1); an axis of length 1 serves all pieces."""
+def slice_table(table: Tensor, rows: slice, keys: slice) -> Tensor:
+    """A chunk of a mask or bias (..., Lq or 1, Lk or 1); an axis of length 1 serves all chunks."""
     table = torch.atleast_2d(table)
     table = table[..., rows, :] if table.size(-2) > 1 else table
     return table[..., keys] if table.size(-1) > 1 else table
@@ -39,9 +44,10 @@ def chunked_attention(
 ) -> tuple[Tensor, None]:
     """`scaled_dot_product_attention` by online softmax, `chunk` queries and keys at a time.
 
-    Where a larger score comes, sum and mixture shrink by the same factor. The backward pass
-    computes the scores again, so memory grows with Lq + Lk, there too. Chunks that a mask hides as
-    a whole are skipped; `causal=True` is the causal mask without its table. Only first derivatives.
+    When a larger score comes, sum and mixture shrink by the same factor. The backward pass
+    computes the scores again, so memory grows with Lq + Lk there too. Chunks that a mask hides
+    completely are skipped; `causal=True` is the causal mask without its table. It has first
+    derivatives only.
 
     Shapes:  as in `scaled_dot_product_attention`
     Returns: output (..., Lq, Dv), None
@@ -58,17 +64,17 @@ def chunked_attention(
 
 
 class OnlineSoftmax(Function):
-    """What is kept for the backward pass is the output, and for each query one number."""
+    """For the backward pass it keeps the output, and for each query the logsumexp of its scores."""
 
     @staticmethod
     def forward(ctx, query, key, value, mask, bias, chunk, causal):  # type: ignore[no-untyped-def]
         output = query.new_empty(*query.shape[:-1], value.size(-1))
-        level = query.new_empty(*query.shape[:-1], 1)
-        for i in pieces(query.size(-2), chunk):
+        lse = query.new_empty(*query.shape[:-1], 1)
+        for i in chunks(query.size(-2), chunk):
             q = query[..., i, :] / math.sqrt(query.size(-1))
-            largest = torch.full_like(level[..., i, :], torch.finfo(query.dtype).min)
+            largest = torch.full_like(lse[..., i, :], torch.finfo(query.dtype).min)
             total, mixed = torch.zeros_like(largest), torch.zeros_like(output[..., i, :])
-            for j in pieces(key.size(-2), chunk):
+            for j in chunks(key.size(-2), chunk):
                 scores = _scores(q, key, mask, bias, causal, i, j)
                 if scores is None:
                     continue
@@ -79,30 +85,30 @@ class OnlineSoftmax(Function):
                 mixed = mixed * shrink + powers @ value[..., j, :]
             total = total.clamp(min=1.0)  # the largest adds 1; without any score, 0 / 1
             output[..., i, :] = mixed / total
-            level[..., i, :] = largest + total.log()
-        ctx.save_for_backward(query, key, value, mask, bias, output, level)
+            lse[..., i, :] = largest + total.log()
+        ctx.save_for_backward(query, key, value, mask, bias, output, lse)
         ctx.chunk, ctx.causal = chunk, causal
         return output
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, d_output):  # type: ignore[no-untyped-def]
-        query, key, value, mask, bias, output, level = ctx.saved_tensors
+        check_first_derivative("chunked_attention")
+        query, key, value, mask, bias, output, lse = ctx.saved_tensors
         d_query, d_key, d_value = (torch.zeros_like(x) for x in (query, key, value))
         d_bias = torch.zeros_like(torch.atleast_2d(bias)) if ctx.needs_input_grad[4] else None
-        for i in pieces(query.size(-2), ctx.chunk):
+        for i in chunks(query.size(-2), ctx.chunk):
             q = query[..., i, :] / math.sqrt(query.size(-1))
             d_out = d_output[..., i, :]
             mean = (d_out * output[..., i, :]).sum(-1, keepdim=True)
-            for j in pieces(key.size(-2), ctx.chunk):
+            for j in chunks(key.size(-2), ctx.chunk):
                 scores = _scores(q, key, mask, bias, ctx.causal, i, j)
                 if scores is None:
                     continue
-                w = scores.sub_(level[..., i, :]).exp_()  # the weights, computed again
+                w = scores.sub_(lse[..., i, :]).exp_()  # the weights, computed again
                 d_scores = (d_out @ value[..., j, :].mT).sub_(mean).mul_(w)
                 if d_bias is not None:
-                    piece = part(d_bias, i, j)
-                    piece += d_scores.sum_to_size(piece.shape)
+                    d_chunk = slice_table(d_bias, i, j)
+                    d_chunk += d_scores.sum_to_size(d_chunk.shape)
                 d_value[..., j, :] += w.mT @ d_out
                 d_query[..., i, :] += d_scores @ key[..., j, :] / math.sqrt(query.size(-1))
                 d_key[..., j, :] += d_scores.mT @ q
@@ -113,8 +119,8 @@ class OnlineSoftmax(Function):
 def _scores(  # type: ignore[no-untyped-def]
     q, key, mask, bias, causal, i, j
 ) -> Tensor | None:
-    """The scores of the queries of piece i, q, and the keys of piece j; None if all are hidden."""
-    allowed = None if mask is None else part(mask, i, j)
+    """The scores of q, the queries of chunk i, and the keys of chunk j; None if all are hidden."""
+    allowed = None if mask is None else slice_table(mask, i, j)
     if causal:
         position = torch.arange(key.size(-2), device=key.device)
         allowed = position[i, None] >= position[j]
@@ -124,5 +130,5 @@ def _scores(  # type: ignore[no-untyped-def]
         allowed = None
     scores = q @ key[..., j, :].mT
     if bias is not None:
-        scores += part(bias, i, j).to(scores.dtype)
+        scores += slice_table(bias, i, j)
     return scores if allowed is None else scores.masked_fill_(~allowed, -math.inf)

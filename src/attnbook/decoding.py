@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from attnbook.checks import check_size
-from attnbook.transformer import Cache, Transformer
+from attnbook.transformer import DecoderCache, Transformer
 
 
 @torch.no_grad()
@@ -108,15 +108,19 @@ def beam_search(
         done = done.gather(1, parent) | (token == end)
         kept = tokens.gather(1, parent[..., None].expand_as(tokens))
         tokens = torch.cat((kept, token[..., None]), dim=2)
-        for pair in cache:
-            for one in pair:
-                one.select((first + parent).flatten())
+        for layer_caches in cache:
+            for layer_cache in layer_caches:
+                layer_cache.reorder((first + parent).flatten())
         steps.append((parent, token, score))
     return Beams(tokens[..., 1:], total, score, steps)
 
 
 def log_probabilities(
-    model: Transformer, tokens: Tensor, z: Tensor, source_mask: Tensor | None, cache: Cache | None
+    model: Transformer,
+    tokens: Tensor,
+    z: Tensor,
+    source_mask: Tensor | None,
+    cache: DecoderCache | None,
 ) -> Tensor:
     """Of each word to come next: (B, V). With a cache, from the last word alone."""
     new = tokens if cache is None else tokens[:, -1:]

@@ -1,7 +1,7 @@
-"""Attention that costs less: a kernel that keeps no table, a window, and a sum without a softmax.
+"""Attention that costs less: a kernel that keeps no table of scores, and a sliding window.
 
-Every function has the call of `scaled_dot_product_attention` and fits `attend=`; the weights are
-None, since they never exist as a whole. See also `chunked` and `blocked`.
+Both have the call of `scaled_dot_product_attention` and fit `attend=`; the weights are None, since
+they never exist as a whole. See also `chunked`, `blocked` and `linear`.
 """
 
 import math
@@ -16,12 +16,10 @@ from attnbook.checks import (
     check_causal,
     check_one_sequence,
     check_size,
-    shape,
+    leading,
 )
-from attnbook.chunked import part, pieces
+from attnbook.chunked import chunks, slice_table
 from attnbook.masks import causal_mask
-
-STEP = 64  # the queries that causal linear attention takes at once
 
 
 def fused_attention(
@@ -33,11 +31,12 @@ def fused_attention(
     *,
     causal: bool = False,
 ) -> tuple[Tensor, None]:
-    """`scaled_dot_product_attention` by PyTorch's kernel, which does all in one go.
+    """`scaled_dot_product_attention` by PyTorch's kernel, which computes all of it in one call.
 
     `causal=True` is the causal mask without its table: the kernel skips what lies above the
-    diagonal. A mask that is that triangle is recognized. A query that may look at nothing gets
-    zeros, whatever the kernel of the day makes of it.
+    diagonal. A mask that equals that triangle is recognized. With any other mask PyTorch makes a
+    table of the scores' shape, and with a bias it makes several: `chunked_attention` makes none.
+    A query that may look at nothing gets zeros.
 
     Shapes:  as in `scaled_dot_product_attention`
     Returns: output (..., Lq, Dv), None
@@ -46,17 +45,41 @@ def fused_attention(
     """
     check_attention(query, key, value, mask, bias)
     check_causal(causal, query, key, mask)
-    causal = causal or _is_triangle(mask, query.size(-2), key.size(-2))
-    if bias is None and (causal or mask is None):
-        return F.scaled_dot_product_attention(query, key, value, is_causal=causal), None
-    if causal:
+    if causal or _is_triangle(mask, query.size(-2), key.size(-2)):
+        if bias is None:
+            return _kernel(query, key, value, causal=True), None
         mask = causal_mask(query.size(-2)).to(query.device)
-    added = query.new_zeros(1, 1) if bias is None else torch.atleast_2d(bias.to(query.dtype))
-    if mask is not None:
-        added = added.masked_fill(~mask, -math.inf)
-    nothing = (added == -math.inf).all(-1, keepdim=True)  # (..., Lq, 1)
-    output = F.scaled_dot_product_attention(query, key, value, added.masked_fill(nothing, 0.0))
-    return output.masked_fill(nothing, 0.0), None
+    if bias is None and mask is None:
+        return _kernel(query, key, value), None
+    if bias is None:
+        table = torch.atleast_2d(mask)
+        empty = ~table.any(-1, keepdim=True)  # (..., Lq or 1, 1)
+        table = table | empty
+    else:
+        table = torch.atleast_2d(bias.to(query.dtype))
+        table = table if mask is None else table.masked_fill(~mask, -math.inf)
+        empty = (table == -math.inf).all(-1, keepdim=True)
+        table = table.masked_fill(empty, 0.0)
+    return _kernel(query, key, value, table).masked_fill(empty, 0.0), None
+
+
+def _kernel(
+    query: Tensor, key: Tensor, value: Tensor, table: Tensor | None = None, causal: bool = False
+) -> Tensor:
+    """PyTorch's kernel. It needs no table only for (B, H, L, D) with Dk = Dv: bring all to that."""
+    lead, dv = leading(query=query, key=key, value=value), value.size(-1)
+    width = max(query.size(-1), dv)
+
+    def four(x: Tensor) -> Tensor:
+        x = x.expand(*lead, *x.shape[-2:])
+        return x[(None,) * (4 - x.dim())] if x.dim() < 4 else x.flatten(0, -4)
+
+    q, k, v = (four(F.pad(x, (0, width - x.size(-1)))) for x in (query, key, value))
+    if table is not None:
+        table = four(table)
+    scale = 1 / math.sqrt(query.size(-1))
+    output = F.scaled_dot_product_attention(q, k, v, table, is_causal=causal, scale=scale)
+    return output[..., :dv].reshape(*lead, query.size(-2), dv)
 
 
 def _is_triangle(mask: Tensor | None, lq: int, lk: int) -> bool:
@@ -76,8 +99,8 @@ def window_attention(
 ) -> tuple[Tensor, None]:
     """Attention under `sliding_window_mask(L, window)` that computes the band and nothing else.
 
-    A piece of queries meets the keys from `window` places before it to `window` places behind it,
-    so time grows with L · window, and so does what is kept for a gradient.
+    A chunk of queries meets the keys from `window` positions before it to `window` positions after
+    it, so time grows with L · window, and so does the memory for a gradient.
 
     Shapes:  as in `scaled_dot_product_attention`, Lq = Lk = L; mask and bias come on top
     Returns: output (..., L, Dv), None
@@ -89,65 +112,12 @@ def window_attention(
     check_one_sequence(query, key, "a window")
     position = torch.arange(query.size(-2), device=query.device)
     outputs = []
-    for rows in pieces(len(position), max(window, 64)):
+    for rows in chunks(len(position), max(window, 64)):
         keys = slice(max(rows.start - window, 0), rows.stop + window)
         allowed = (position[rows, None] - position[keys]).abs() <= window
         if mask is not None:
-            allowed = allowed & part(mask, rows, keys)
-        added = None if bias is None else part(bias, rows, keys)
+            allowed = allowed & slice_table(mask, rows, keys)
+        added = None if bias is None else slice_table(bias, rows, keys)
         q, k, v = query[..., rows, :], key[..., keys, :], value[..., keys, :]
         outputs.append(scaled_dot_product_attention(q, k, v, allowed, added)[0])
     return torch.cat(outputs, dim=-2), None
-
-
-def linear_attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None = None,
-    bias: Tensor | None = None,
-    *,
-    causal: bool = False,
-) -> tuple[Tensor, None]:
-    """Weights φ(q)·φ(k) over their sum, with φ(x) = elu(x) + 1 > 0, in the cheap order.
-
-    No softmax stands between the two products, so φ(K)ᵀV can come first: Dk × Dv numbers, however
-    long the sequence. With `causal=True` these are a running sum, and each query meets the sum of
-    the keys so far. (A column of ones behind the values gives the sums to divide by.)
-
-    Shapes:  query (..., Lq, Dk)   key (..., Lk, Dk)   value (..., Lk, Dv)
-             mask  (..., 1, Lk), one for all queries, boolean, True = may look; no bias
-    Returns: output (..., Lq, Dv), None; zeros where no key may be looked at
-    Raises:  as `scaled_dot_product_attention`; ValueError for a bias or a mask that differs from
-             query to query, or if causal and Lq != Lk
-    Source:  Katharopoulos et al. 2020; S3 §6
-    """
-    check_attention(query, key, value, mask, bias)
-    check_causal(causal, query, key, None)
-    if bias is not None:
-        raise ValueError("bias was given: linear attention has no scores to add it to")
-    if mask is not None and mask.dim() > 1 and mask.size(-2) > 1:
-        raise ValueError(
-            f"mask of shape {shape(mask)} differs from query to query: linear attention sums the "
-            "keys once for all, so it takes (..., 1, Lk); for a causal mask say causal=True"
-        )
-    dtype = query.dtype
-    wide = torch.promote_types(dtype, torch.float32)
-    query, key, value = query.to(wide), key.to(wide), value.to(wide)
-    query, key = F.elu(query) + 1, F.elu(key) + 1
-    if mask is not None:
-        key = key * torch.atleast_2d(mask).mT  # a key that is 0 adds nothing to a sum
-    value = F.pad(value, (0, 1), value=1.0)  # (..., Lk, Dv + 1)
-    mixed = _running(query, key, value) if causal else query @ (key.mT @ value)
-    output, total = mixed[..., :-1], mixed[..., -1:]
-    return (output / total.masked_fill(total == 0, 1.0)).to(dtype), None
-
-
-def _running(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """Σ (q_i · k_j) v_j over j <= i: a state of all keys before, a triangle among those at hand."""
-    state = query.new_zeros(query.size(-1), value.size(-1))  # (Dk, Dv), later (..., Dk, Dv)
-    mixed = []
-    for q, k, v in zip(*(x.split(STEP, -2) for x in (query, key, value)), strict=True):
-        mixed.append(q @ state + (q @ k.mT).tril() @ v)
-        state = state + k.mT @ v
-    return torch.cat(mixed, -2)

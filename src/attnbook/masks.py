@@ -1,4 +1,4 @@
-"""Who may look at whom. A mask is boolean, and True means "may look".
+"""Masks: which query may look at which key. A mask is boolean, and True means "may look".
 
 `torch.nn.functional.scaled_dot_product_attention` reads boolean masks the same way;
 `torch.nn.MultiheadAttention` means the opposite, so a mask for it is `~mask`.
@@ -35,9 +35,7 @@ def padding_mask(lengths: Tensor | Sequence[int], max_length: int) -> Tensor:
     check_size("max_length", max_length, at_least=0)
     counts = torch.as_tensor(lengths)
     if counts.dim() != 1:
-        raise ValueError(
-            f"lengths has shape {tuple(counts.shape)}: it must be (B,), one a sequence"
-        )
+        raise ValueError(f"lengths has shape {tuple(counts.shape)}: it must be (B,)")
     floating = counts.is_floating_point() or counts.is_complex()
     if counts.numel() and (floating or counts.dtype == torch.bool):
         raise ValueError(f"lengths has dtype {counts.dtype}: it must hold whole numbers")
@@ -50,7 +48,7 @@ def padding_mask(lengths: Tensor | Sequence[int], max_length: int) -> Tensor:
 
 
 def combine_masks(*masks: Tensor | None) -> Tensor | None:
-    """Allow a look only where every mask allows it; None allows everything.
+    """Let a query look only where every mask lets it; None allows everything.
 
     Shapes:  masks broadcastable to one another, boolean
     Returns: their logical and, or None if there is none
@@ -64,10 +62,7 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
     shapes = [tuple(mask.shape) for mask in given]
     listed = " and ".join(map(str, shapes))
     if {3, 4} <= {mask.dim() for mask in given}:
-        raise ValueError(
-            f"masks of shapes {listed}: one has no axis for the heads. "
-            "Give it one with mask[:, None]"
-        )
+        raise ValueError(f"masks of shapes {listed}: one has no head axis. Add it: mask[:, None]")
     if len({mask.device for mask in given}) > 1:
         devices = ", ".join(str(mask.device) for mask in given)
         raise ValueError(f"the masks must share one device, got {devices}")
@@ -105,7 +100,7 @@ def block_mask(length: int, block: int) -> Tensor:
 
 
 def longformer_mask(length: int, window: int, global_tokens: Sequence[int]) -> Tensor:
-    """A sliding window, and some positions that look at all and at which all look.
+    """A sliding window, and global tokens: they look at all positions, and all look at them.
 
     Returns: (length, length) boolean
     Raises:  TypeError, ValueError if a size does not fit or a global token lies outside
@@ -120,9 +115,9 @@ def longformer_mask(length: int, window: int, global_tokens: Sequence[int]) -> T
 
 
 def bigbird_mask(length: int, window: int, n_global: int, n_random: int, seed: int) -> Tensor:
-    """A sliding window, the first n_global positions global, and n_random looks by lot per row.
+    """A sliding window, the first n_global positions global, and n_random random keys per row.
 
-    The lots may fall on what is permitted already, so a row gains at most n_random looks.
+    A random key may be allowed already, so a row gains at most n_random keys.
 
     Returns: (length, length) boolean; the same seed gives the same mask on every machine
     Raises:  TypeError, ValueError if a size is no int of at least 0, or too large for the length
@@ -133,6 +128,21 @@ def bigbird_mask(length: int, window: int, n_global: int, n_random: int, seed: i
         if count > length:
             raise ValueError(f"{name}={count}, but there are only {length} positions")
     mask = longformer_mask(length, window, range(n_global))
-    lots = torch.rand(length, length, generator=torch.Generator().manual_seed(seed))
-    chosen = lots.argsort(dim=-1, stable=True)[:, :n_random]  # (length, n_random)
+    random = torch.rand(length, length, generator=torch.Generator().manual_seed(seed))
+    chosen = random.argsort(dim=-1, stable=True)[:, :n_random]  # (length, n_random)
     return mask.scatter(-1, chosen, value=True)
+
+
+def sink_mask(length: int, window: int, n_sinks: int) -> Tensor:
+    """Let position i look at the last `window` positions, its own included, and at the first ones.
+
+    Returns: (length, length) boolean, causal
+    Raises:  TypeError, ValueError if a size is too small
+    Source:  Xiao et al. 2024, §3
+    """
+    check_size("length", length, at_least=0)
+    check_size("window", window)
+    check_size("n_sinks", n_sinks, at_least=0)
+    keys = torch.arange(length)
+    ago = keys[:, None] - keys  # (L, L), i - j
+    return (ago >= 0) & ((ago < window) | (keys < n_sinks))

@@ -64,7 +64,7 @@ def some_bias(*shape: int) -> torch.Tensor:
 @pytest.fixture(autouse=True)
 def small_tables(monkeypatch):
     """Let the row blocks be as small as the tensors here: eight rows of one head."""
-    monkeypatch.setattr(blocked_module, "TABLE", 8 * LK)
+    monkeypatch.setattr(blocked_module, "BLOCK", 8 * LK)
 
 
 # --- the exact ones, against the plain one ---------------------------------------------------

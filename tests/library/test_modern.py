@@ -23,7 +23,7 @@ from attnbook import (
     sink_mask,
     split_heads,
 )
-from attnbook.modern import alibi_slopes
+from attnbook.alibi import alibi_slopes
 
 B, H, L, DK, DV = 2, 3, 5, 4, 7
 

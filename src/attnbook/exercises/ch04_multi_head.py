@@ -7,7 +7,8 @@ from torch import Generator, Tensor
 
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw
 from attnbook.exercises.slips import OUTPUT, SCORES, WEIGHTS, Family, Head, root_of
-from attnbook.heads import MultiHeadAttention, merge_heads, split_heads
+from attnbook.heads import merge_heads, split_heads
+from attnbook.multi_head import MultiHeadAttention
 
 # --- 04.shapes: predict the shapes -----------------------------------------------------------
 

@@ -9,8 +9,9 @@ from torch import Generator, Tensor
 from attnbook.attention import scaled_dot_product_attention
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw, some_sizes
 from attnbook.exercises.slips import OUTPUT, SCORES, WEIGHTS, Family, Head
-from attnbook.modern import apply_rotary, sink_mask
+from attnbook.masks import sink_mask
 from attnbook.positions import sinusoids
+from attnbook.rotary import apply_rotary
 
 # --- 11.kept: what a window with sinks keeps -------------------------------------------------
 

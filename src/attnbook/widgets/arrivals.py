@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from attnbook.cache import KVCache
 from attnbook.colors import ROLES
-from attnbook.modern import KVCache
 from attnbook.widgets.element import one_row, show_element
 
 __all__ = ["gather_online", "write_words"]

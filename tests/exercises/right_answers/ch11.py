@@ -5,9 +5,8 @@ import math
 import torch
 import torch.nn.functional as F
 
-from attnbook import scaled_dot_product_attention
+from attnbook import alibi_bias, apply_rotary, scaled_dot_product_attention, sink_mask
 from attnbook.exercises.ch11_modern import for_pairs, grouped, my_alibi, next_output
-from attnbook.modern import alibi_bias, apply_rotary, sink_mask
 from tests.support.mutants import changed
 
 

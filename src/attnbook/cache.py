@@ -1,0 +1,74 @@
+"""The key-value cache: keys and values of earlier positions, so that none is computed twice."""
+
+import torch
+from torch import Tensor
+
+from attnbook.checks import check_dtype_and_device, check_rows, check_size, check_values
+
+
+class KVCache:
+    """The keys and values of all positions so far.
+
+    A row's key and value depend on that row alone. When rows come one at a time, as in decoding,
+    the old keys and values stay as they are, and only those of the new row have to be computed.
+
+    With a window the cache forgets: it keeps the first n_sinks positions, and of the others those
+    that the next position may still attend to. Then add several positions at once only to an empty
+    cache, together with their sink_mask.
+
+    Shapes:  key (..., L, Dk), value (..., L, Dv), mostly (B, H, L, Dk); None while it is empty
+    Raises:  TypeError, ValueError if a size is too small
+    Source:  with a window and sinks: Xiao et al. 2024, §3.2
+    """
+
+    def __init__(self, window: int | None = None, n_sinks: int = 0) -> None:
+        if window is not None:
+            check_size("window", window)
+        check_size("n_sinks", n_sinks, at_least=0)
+        self.window, self.n_sinks = window, n_sinks
+        self.key: Tensor | None = None
+        self.value: Tensor | None = None
+        self.length = 0  # positions so far, forgotten ones included: the number of the next one
+
+    @property
+    def n_kept(self) -> int:
+        """How many positions the cache holds."""
+        return 0 if self.key is None else self.key.size(-2)
+
+    def update(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Append the keys and values of new positions, and return all of them.
+
+        Shapes:  key (..., new, Dk), value (..., new, Dv) -> (..., L, Dk), (..., L, Dv)
+        Raises:  ValueError if they do not continue what the cache holds
+        """
+        check_rows("key", key)
+        check_rows("value", value)
+        check_values(key, value)
+        all_keys, all_values = _append("key", self.key, key), _append("value", self.value, value)
+        self.key, self.value = self._forget(all_keys), self._forget(all_values)
+        self.length += key.size(-2)
+        return all_keys, all_values
+
+    def _forget(self, x: Tensor) -> Tensor:
+        """Keep the sinks, and the window less one place for the position to come."""
+        if self.window is None or x.size(-2) < self.n_sinks + self.window:
+            return x
+        first_kept = x.size(-2) - self.window + 1
+        return torch.cat((x[..., : self.n_sinks, :], x[..., first_kept:, :]), dim=-2)
+
+    def reorder(self, rows: Tensor) -> None:
+        """Keep these rows of the batch, in this order; a beam may keep one of them twice."""
+        if self.key is not None and self.value is not None:
+            self.key, self.value = self.key[rows], self.value[rows]
+
+
+def _append(name: str, old: Tensor | None, new: Tensor) -> Tensor:
+    if old is None:
+        return new
+    check_dtype_and_device(**{name: new, "the cache": old})
+    if (new.shape[:-2], new.shape[-1]) != (old.shape[:-2], old.shape[-1]):
+        raise ValueError(
+            f"{name} has shape {tuple(new.shape)} but the cache has {tuple(old.shape)}: "
+            "all but the length must be the same"
+        )
+    return torch.cat((old, new), dim=-2)

@@ -1,0 +1,124 @@
+"""Grouped-query attention: several query heads share a key head, as in today's models."""
+
+import torch
+from torch import Tensor, nn
+
+from attnbook.attention import scaled_dot_product_attention
+from attnbook.cache import KVCache
+from attnbook.checks import (
+    check_even,
+    check_groups,
+    check_heads,
+    check_sequences,
+    check_size,
+    check_width,
+)
+from attnbook.heads import insert_head_axis, merge_heads, split_heads
+from attnbook.multi_head import Attend
+from attnbook.rotary import Rotary, apply_rotary
+
+
+class GroupedQueryAttention(nn.Module):
+    """Self-attention in which groups of heads share a key head: fewer keys and values to cache.
+
+    With n_kv_heads = n_heads it is MultiHeadAttention; with 1, multi-query attention. Query head h
+    uses key head h // (n_heads / n_kv_heads).
+
+    Shapes:  w_q (d_model -> n_heads · Dk)   w_k, w_v (d_model -> n_kv_heads · Dk)
+             w_o (n_heads · Dk -> d_model)   Dk = d_k, or d_model / n_heads unless it is given
+             bias      gives w_q, w_k and w_v one each (Qwen2)
+             qk_norm   normalizes each query and key by its root mean square (Qwen3)
+             rotary    turns queries and keys; then Dk is even
+    Raises:  ValueError if n_heads does not divide d_model, or n_kv_heads not n_heads
+    Source:  Shazeer 2019; Ainslie et al. 2023, §2.2; Touvron et al. 2023
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        n_kv_heads: int,
+        *,
+        d_k: int | None = None,
+        bias: bool = False,
+        qk_norm: bool = False,
+        rotary: Rotary | None = None,
+        attend: Attend = scaled_dot_product_attention,
+    ) -> None:
+        super().__init__()
+        if d_k is None:
+            check_heads(d_model, n_heads)
+            d_k = d_model // n_heads
+        check_groups(n_heads, n_kv_heads)
+        check_size("d_k", d_k)
+        if rotary:
+            check_even("the width of a head", d_k)
+        self.d_model, self.n_heads, self.n_kv_heads = d_model, n_heads, n_kv_heads
+        self.rotary, self.attend = rotary, attend
+        self.w_q = nn.Linear(d_model, n_heads * d_k, bias=bias)
+        self.w_k = nn.Linear(d_model, n_kv_heads * d_k, bias=bias)
+        self.w_v = nn.Linear(d_model, n_kv_heads * d_k, bias=bias)
+        self.w_o = nn.Linear(n_heads * d_k, d_model, bias=False)
+        self.q_norm = nn.RMSNorm(d_k, eps=1e-6) if qk_norm else nn.Identity()
+        self.k_norm = nn.RMSNorm(d_k, eps=1e-6) if qk_norm else nn.Identity()
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor | None = None,
+        bias: Tensor | None = None,
+        cache: KVCache | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Attend from the rows of x to themselves and to the cached rows before them.
+
+        Shapes:  x (B, L, d_model)   B may be missing; Lk = rows in the cache + L
+                 mask (L, Lk), or (B, 1 or L, Lk), or (B, 1 or H, L, Lk); True = may look
+                 bias broadcastable to (B, H, L, Lk)
+        Returns: output (B, L, d_model), weights (B, H, L, Lk); x's keys and values are in the cache
+        """
+        check_width("x", x, self.d_model, "d_model")
+        check_sequences(x=x)
+        start, n_cached = (cache.length, cache.n_kept) if cache else (0, 0)
+        mask = insert_head_axis(mask, x, x, self.n_heads, n_cached)
+        q = self.q_norm(split_heads(self.w_q(x), self.n_heads))  # (B, H, L, Dk)
+        k = self.k_norm(split_heads(self.w_k(x), self.n_kv_heads))  # (B, Hkv, L, Dk)
+        v = split_heads(self.w_v(x), self.n_kv_heads)  # (B, Hkv, L, Dk)
+        if self.rotary:
+            positions = torch.arange(start, start + x.size(-2), device=x.device)
+            q = apply_rotary(q, positions, self.rotary.base, self.rotary.scaling)
+            k = apply_rotary(k, positions, self.rotary.base, self.rotary.scaling)
+        if cache is not None:
+            k, v = cache.update(k, v)  # (B, Hkv, Lk, Dk)
+        output, weights = attend_in_groups(self.attend, q, k, v, mask, bias)
+        return self.w_o(merge_heads(output)), weights  # (B, L, d_model), (B, H, L, Lk)
+
+
+def attend_in_groups(
+    attend: Attend,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    bias: Tensor | None,
+) -> tuple[Tensor, Tensor]:
+    """Attend with several query heads per key head, and copy no key: a group is one long query.
+
+    Shapes:  query (..., H, L, Dk)   key (..., Hkv, Lk, Dk)   value (..., Hkv, Lk, Dv)
+             mask, bias broadcastable to (..., H, L, Lk)
+    Returns: output (..., H, L, Dv), weights (..., H, L, Lk)
+    """
+    n_heads, length, n_kv_heads = query.size(-3), query.size(-2), key.size(-3)
+    if n_heads == n_kv_heads:
+        return attend(query, key, value, mask, bias)
+
+    def fold(x: Tensor) -> Tensor:  # (..., H, L, width) -> (..., Hkv, H / Hkv · L, width)
+        return x.unflatten(-3, (n_kv_heads, -1)).flatten(-3, -2)
+
+    def unfold(x: Tensor) -> Tensor:
+        return x.unflatten(-2, (-1, length)).flatten(-4, -3)
+
+    def table(x: Tensor | None) -> Tensor | None:
+        return None if x is None else fold(x.expand(*x.shape[:-3], n_heads, length, key.size(-2)))
+
+    output, weights = attend(fold(query), key, value, table(mask), table(bias))
+    return unfold(output), None if weights is None else unfold(weights)

@@ -1,0 +1,79 @@
+"""Rotary positions: queries and keys are turned, and a score depends on the distance alone."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from attnbook.checks import check_even, check_rows, check_tensor, fits
+from attnbook.positions import frequencies
+
+
+@dataclass(frozen=True)
+class RotaryScaling:
+    """Llama 3.1's rescaling of the frequencies, for texts longer than those of the pre-training.
+
+    A hand that turns at least `high_frequency_factor` times in `original_length` positions keeps
+    its frequency; one that turns at most `low_frequency_factor` times is slowed by `factor`; in
+    between the two are mixed. The defaults are those of Llama 3.1.
+
+    Source:  `rope_scaling` in the configuration of Llama 3.1, and the code published with it
+    """
+
+    factor: float = 8.0
+    low_frequency_factor: float = 1.0
+    high_frequency_factor: float = 4.0
+    original_length: int = 8192
+
+    def rescale(self, frequency: Tensor) -> Tensor:
+        """Shapes: frequency (Dk / 2,), in radians per position -> the same."""
+        turns = self.original_length * frequency / (2 * math.pi)
+        low, high = self.low_frequency_factor, self.high_frequency_factor
+        kept = ((turns - low) / (high - low)).clamp(0.0, 1.0)  # 1: as it is, 0: slowed
+        return frequency * (kept + (1.0 - kept) / self.factor)
+
+
+@dataclass(frozen=True)
+class Rotary:
+    """What a layer turns its queries and keys by: the base of the frequencies, and a rescaling.
+
+    The base is 10,000 in Llama 1 and 2, and 500,000 in Llama 3: the larger, the slower the hands.
+    """
+
+    base: float = 10000.0
+    scaling: RotaryScaling | None = None
+
+
+def apply_rotary(
+    x: Tensor, positions: Tensor, base: float = 10000.0, scaling: RotaryScaling | None = None
+) -> Tensor:
+    """Turn each row of queries or keys by an angle that grows with its position.
+
+    Columns 2k and 2k + 1 are one arrow, and it turns by position · ω_k, as hand k of the sinusoids
+    does: row t becomes x_t @ rotation_matrix(t, Dk), with two products per number instead of Dk. A
+    rotation keeps every length, and the dot product of two rotated rows depends on the difference
+    of their positions alone. (Meta's Llama pairs neighbors in the same way; Hugging Face's version
+    of it pairs column k with column k + Dk / 2: the same, with the columns in another order.)
+
+    Shapes:  x (..., L, Dk)   positions (L,), or broadcastable to (..., L); any real numbers
+             base  of the frequencies ω_k = base^(−2k / Dk)   scaling  slows some of them
+    Returns: (..., L, Dk), in the dtype of x; the angles are computed in float64
+    Raises:  TypeError, ValueError if Dk is odd, positions do not fit or base is not above 1
+    Source:  Su et al. 2021, eqs. 14-16 and 34
+    """
+    check_rows("x", x)
+    check_even("the width of x", x.size(-1))
+    check_tensor("positions", positions)
+    rows = tuple(x.shape[:-1])
+    if not fits(tuple(positions.shape), rows):
+        raise ValueError(
+            f"positions of shape {tuple(positions.shape)} do not broadcast to the rows of x, {rows}"
+        )
+    frequency = frequencies(x.size(-1), base)  # (Dk / 2,)
+    if scaling is not None:
+        frequency = scaling.rescale(frequency)
+    angle = positions.double()[..., None] * frequency.to(positions.device)  # (..., L, Dk / 2)
+    sin, cos = angle.sin().to(x), angle.cos().to(x)
+    a, b = x.unflatten(-1, (-1, 2)).unbind(-1)
+    return torch.stack((a * cos - b * sin, a * sin + b * cos), dim=-1).flatten(-2)
