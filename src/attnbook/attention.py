@@ -51,4 +51,5 @@ def scaled_dot_product_attention(
     if mask is not None:
         scores = torch.where(mask, scores, -math.inf)
     weights = softmax(scores)  # (..., Lq, Lk)
-    return weights @ value, weights  # (..., Lq, Dv), (..., Lq, Lk)
+    output = weights @ value  # (..., Lq, Dv)
+    return output, weights

@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.func import hessian, jvp, vjp, vmap
 from torch.testing import assert_close
 
 from attnbook import scaled_dot_product_attention as attention
@@ -46,20 +47,6 @@ def test_softmax_of_nothing_to_choose_from_is_zero_with_zero_gradient():
     assert weights.eq(0).all()
     assert x.grad is not None
     assert x.grad.eq(0).all()
-
-
-@pytest.mark.parametrize("hidden", [(), (0, 3), (slice(None), 0), (slice(None),)])
-def test_softmax_in_place_equals_softmax_which_leaves_its_scores(hidden):
-    x = torch.randn(LQ, LK, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    x[1] = -math.inf
-    if hidden:
-        x[hidden] = -math.inf
-    before = x.clone()
-    weights = softmax(x)
-    assert x.equal(before)
-    assert softmax(x, out=x) is x
-    assert x.equal(weights)
-    assert x[1].eq(0).all()
 
 
 # --- parity with PyTorch ---------------------------------------------------------------------
@@ -117,18 +104,73 @@ def test_no_argument_is_written_to_and_strides_do_not_matter():
     assert_close(output, attention(*draw(B), *arguments[3:]))
 
 
+# --- transforms ------------------------------------------------------------------------------
+
+
+# What PyTorch's own jvp and hessian do inside.
+SCRIPT = pytest.mark.filterwarnings("ignore:.torch.jit.script. is :DeprecationWarning")
+
+
+def test_vmap_maps_over_any_argument():
+    batched = (*draw(B), some_mask(B), torch.randn(B, LQ, LK, dtype=torch.float64))
+    for mapped in range(5):
+        arguments = [x if i == mapped else x[0] for i, x in enumerate(batched)]
+        in_dims = tuple(0 if i == mapped else None for i in range(5))
+        one_by_one = [
+            attention(*(x[b] if i == mapped else x for i, x in enumerate(arguments)))
+            for b in range(B)
+        ]
+        expected = tuple(torch.stack(results) for results in zip(*one_by_one, strict=True))
+        assert_close(vmap(attention, in_dims)(*arguments), expected)
+
+
+def with_an_empty_row() -> tuple:
+    """Query, key, value, and attention to them under a mask with an empty row."""
+    mask = some_mask()
+    mask[3] = False
+    return draw(), lambda query, key, value: attention(query, key, value, mask)[0]
+
+
+@SCRIPT
+def test_jvp_and_vjp_agree_with_the_jacobian():
+    tensors, attend = with_an_empty_row()
+    tangents = draw(seed=5)
+    jacobians = torch.autograd.functional.jacobian(attend, tensors)
+    expected = sum(
+        torch.einsum("abcd,cd->ab", j, t) for j, t in zip(jacobians, tangents, strict=True)
+    )
+    output, moved = jvp(attend, tensors, tangents)
+    assert_close(moved, expected)
+    _, pull_back = vjp(attend, *tensors)
+    toward = torch.randn_like(output)
+    expected = tuple(torch.einsum("ab,abcd->cd", toward, j) for j in jacobians)
+    assert_close(pull_back(toward), expected)
+
+
+@SCRIPT
+def test_the_hessian_is_that_of_autograd():
+    tensors, attend = with_an_empty_row()
+
+    def loss(query: torch.Tensor) -> torch.Tensor:
+        return attend(query, *tensors[1:]).square().sum()
+
+    expected = torch.autograd.functional.hessian(loss, tensors[0])
+    assert_close(hessian(loss)(tensors[0]), expected)
+    assert expected[3].eq(0).all()
+
+
+def test_torch_compile_makes_one_graph_of_it():
+    tensors, attend = with_an_empty_row()
+    compiled = torch.compile(attend, fullgraph=True, backend="aot_eager")
+    assert_close(compiled(*tensors), attend(*tensors))
+    gradients = []
+    for form in (compiled, attend):
+        leaves = [x.clone().requires_grad_() for x in tensors]
+        gradients.append(torch.autograd.grad(form(*leaves).sum(), leaves))
+    assert_close(*gradients)
+
+
 # --- extremes --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_survives_dot_products_beyond_its_largest_number(dtype):
-    query, key, value = (300 * torch.randn(3, 3, 6, 64)).to(dtype)
-    assert (query.float() @ key.float().mT).abs().max() > 65504
-    output, weights = attention(query, key, value)
-    assert (output.dtype, weights.dtype) == (dtype, dtype)
-    expected = attention(query.float(), key.float(), value.float())
-    assert_close(output.float(), expected[0].to(dtype).float())
-    assert_close(weights.float(), expected[1].to(dtype).float())
 
 
 @pytest.mark.parametrize("by", ["mask", "bias"])

@@ -10,7 +10,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from attnbook import (
     MultiHeadAttention,
@@ -27,6 +26,7 @@ from attnbook import (
 )
 from attnbook import blocked as blocked_module
 from attnbook.cost import cost
+from tests.support.largest import Largest
 
 B, H, LQ, LK, DK, DV = 2, 3, 13, 17, 4, 6
 LEADINGS = [(), (B,), (B, H), (2, 1, 4, 3)]
@@ -154,13 +154,22 @@ def test_scores_beyond_exp_do_not_overflow(attend):
 
 @exact
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_is_rounded_once(attend, dtype):
-    query, key, value = (30 * x for x in draw(B, H, dtype=torch.float32))
-    query, key, value = query.to(dtype), key.to(dtype), value.to(dtype)
-    output, _ = attend(query, key, value, some_mask())
+def test_half_precision_survives_scores_beyond_its_largest_number(attend, dtype):
+    query, key, value = (300 * torch.randn(3, 3, 6, 64)).to(dtype)
+    assert (query.float() @ key.float().mT).abs().max() > 8 * 65504
+    output, _ = attend(query, key, value)
     assert output.dtype == dtype
-    expected = scaled_dot_product_attention(query, key, value, some_mask())[0]
-    assert_close(output, expected, rtol=2e-2, atol=2e-2)
+    expected, _ = scaled_dot_product_attention(query.float(), key.float(), value.float())
+    assert_close(output.float(), expected, rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize("attend", [chunked_attention, blocked_attention])
+def test_a_second_derivative_is_refused(attend):
+    """A wrong number would be worse: without the check there is one, and no error."""
+    qkv = [x.requires_grad_() for x in draw(B)]
+    output, _ = attend(*qkv)
+    with pytest.raises(RuntimeError, match=f"{attend.__name__} has first derivatives only"):
+        torch.autograd.grad(output.sum(), qkv, create_graph=True)
 
 
 @exact
@@ -311,19 +320,6 @@ def test_linear_attention_in_half_precision():
 # --- what it costs ---------------------------------------------------------------------------
 
 
-class Largest(TorchDispatchMode):
-    """The number of elements of the largest tensor that any operation returns."""
-
-    elements = 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        out = func(*args, **(kwargs or {}))
-        for x in out if isinstance(out, tuple | list) else [out]:
-            if isinstance(x, torch.Tensor):
-                self.elements = max(self.elements, x.numel())
-        return out
-
-
 @pytest.mark.parametrize(
     "attend",
     [
@@ -392,3 +388,45 @@ BAD = [
 def test_bad_calls_are_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def spent(attend, *arguments) -> float:
+    return cost(lambda: attend(*arguments)).megabytes
+
+
+@pytest.mark.parametrize(
+    ("leading", "dv", "mask"),
+    [
+        ((1, 2), 32, None),
+        ((1, 2), 32, causal_mask(512)),
+        ((1, 2), 32, sliding_window_mask(512, 9)),
+        ((2,), 32, None),
+        ((), 32, causal_mask(512)),
+        ((2, 1, 2), 32, sliding_window_mask(512, 9)),
+        ((1, 2), 24, None),
+        ((1, 2), 40, None),
+    ],
+)
+def test_fused_takes_no_more_memory_than_the_plain_form(leading, dv, mask):
+    query, key = torch.randn(2, *leading, 512, 32)
+    qkv = query, key, torch.randn(*leading, 512, dv)
+    table = query.numel() // 32 * 512 * 4 / 1e6
+    plain, fused = (spent(f, *qkv, mask) for f in (scaled_dot_product_attention, fused_attention))
+    assert fused <= plain
+    if mask is None or mask.equal(causal_mask(512)):
+        assert fused < table / 3, "PyTorch made a table of scores"
+
+
+def test_fused_makes_tables_of_a_bias_as_it_says():
+    qkv, bias = torch.randn(3, 1, 2, 512, 32), torch.randn(2, 512, 512)
+    assert spent(fused_attention, *qkv, None, bias) >= bias.numel() * 4 / 1e6
+
+
+def test_chunks_that_a_mask_hides_are_skipped():
+    qkv = torch.randn(3, 2, 512, 32)
+    mask = sliding_window_mask(512, 20)
+
+    def products(mask: torch.Tensor | None) -> int:
+        return cost(lambda: chunked_attention(*qkv, mask, chunk=64)).multiplications
+
+    assert products(mask) == products(None) * (8 + 7 + 7) / 64  # the diagonal and its neighbors

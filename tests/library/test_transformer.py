@@ -14,6 +14,7 @@ from attnbook import (
     Encoder,
     EncoderLayer,
     FeedForward,
+    KVCache,
     SinusoidalPositions,
     Transformer,
     causal_mask,
@@ -152,14 +153,25 @@ def test_from_torch_takes_other_forms_of_the_same_layer(bias, activation):
     equal(EncoderLayer.from_torch(theirs)(x)[0], theirs(x))
 
 
-def test_from_torch_copies_and_keeps_the_dropout():
-    theirs = redraw(nn.TransformerDecoderLayer(D, H, D_FF, dropout=0.3))
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (EncoderLayer, nn.TransformerEncoderLayer),
+        (DecoderLayer, nn.TransformerDecoderLayer),
+    ],
+)
+def test_from_torch_keeps_the_rate_of_dropout(ours, theirs):
+    layer = ours.from_torch(theirs(D, H, D_FF, dropout=0.3))
+    assert layer.dropout.p == layer.feed_forward.dropout.p == 0.3
+
+
+def test_from_torch_copies():
+    theirs = redraw(nn.TransformerDecoderLayer(D, H, D_FF))
     ours, x, z = DecoderLayer.from_torch(theirs).eval(), drawn(B, LT, D), drawn(B, LS, D)
     before = ours(x, z)[0]
     redraw(theirs.linear1)
     nn.init.ones_(theirs.norm1.weight)
     assert ours(x, z)[0].equal(before)
-    assert ours.dropout.p == ours.feed_forward.dropout.p == 0.3
 
 
 @pytest.mark.parametrize(
@@ -178,13 +190,48 @@ def test_from_torch_copies_and_keeps_the_dropout():
         (lambda: FeedForward(D, 0), ValueError, "d_ff=0: it must be at least 1"),
         (lambda: Encoder(D, H, 0, D_FF), ValueError, "n_layers=0: it must be at least 1"),
         (lambda: Decoder(D, H, 1.0, D_FF), TypeError, "n_layers must be an int, got float"),
-        (lambda: Transformer(0, 1, D, H, N, D_FF), ValueError, "source_size=0: it must be"),
-        (lambda: Transformer(1, 0, D, H, N, D_FF), ValueError, "target_size=0: it must be"),
+        (lambda: Transformer(0, 1, D, H, N, D_FF), ValueError, "source_vocab_size=0: it must be"),
+        (lambda: Transformer(1, 0, D, H, N, D_FF), ValueError, "target_vocab_size=0: it must be"),
     ],
 )
 def test_bad_input_is_named(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+@pytest.mark.parametrize("name", ["source", "target"])
+@pytest.mark.parametrize(
+    ("ids", "error", "message"),
+    [
+        (lambda size: [[1, 2]], TypeError, "{} must be a torch.Tensor, got list"),
+        (lambda size: torch.zeros(B, 3), ValueError, "{} has dtype torch.float32: ids are whole"),
+        (
+            lambda size: torch.zeros(3).long(),
+            ValueError,
+            r"{} has shape \(3,\): it must be \(B, L\), a batch of sentences. .* with {}\[None\]",
+        ),
+        (
+            lambda size: torch.tensor([[0, size]]),
+            ValueError,
+            "{} has ids from 0 to {size}: the vocabulary has ids from 0 to {last}",
+        ),
+        (lambda size: torch.tensor([[-1, 2]]), ValueError, "{} has ids from -1 to 2: the vocab"),
+    ],
+)
+def test_what_is_no_batch_of_ids_is_named(name, ids, error, message):
+    made, size = model(), SOURCE if name == "source" else TARGET
+    z = drawn(B, LS, D)
+    call = made.encode if name == "source" else lambda target: made.decode(target, z)
+    message = message.replace("{}", name).replace("{size}", str(size))
+    with pytest.raises(error, match=message.replace("{last}", str(size - 1))):
+        call(ids(size))
+
+
+def test_a_wrong_width_is_named_with_a_cache_too():
+    layer, x, z = DecoderLayer(8, 2, 16), torch.ones(2, 1, 9), torch.ones(2, 3, 8)
+    for cache in (None, (KVCache(), KVCache())):
+        with pytest.raises(ValueError, match="so its rows have width 9: d_model=8 is expected"):
+            layer(x, z, cache=cache)
 
 
 # --- what each part does and does not do -------------------------------------------------------
@@ -196,23 +243,32 @@ def test_the_feed_forward_network_treats_each_row_by_itself():
     other[:, 3] = 0.0
     same = torch.arange(LS) != 3
     equal(part(other)[:, same], part(x)[:, same])
-    inner = x @ part.inner.weight.T + part.inner.bias
-    equal(part(x), inner.clamp(min=0) @ part.outer.weight.T + part.outer.bias)
+    wide = x @ part.up.weight.T + part.up.bias
+    equal(part(x), wide.clamp(min=0) @ part.down.weight.T + part.down.bias)
 
 
-@pytest.mark.parametrize("part", ["outputs", "inner", "rows"])
+@pytest.mark.parametrize("part", ["outputs", "inside", "rows"])
 def test_dropout_falls_where_it_is_said_and_only_in_training(part):
     """With dropout 1 nothing of a part is left."""
     layer, x = redraw(EncoderLayer(D, H, D_FF, dropout=1.0, norm_first=True)), drawn(B, LS, D)
     if part == "outputs":
         equal(layer(x)[0], x)
-    elif part == "inner":
-        equal(layer.feed_forward(x), layer.feed_forward.outer.bias.expand_as(x))
+    elif part == "inside":
+        equal(layer.feed_forward(x), layer.feed_forward.down.bias.expand_as(x))
     else:
         whole = model(dropout=1.0, norm_first=True).train()
         z, _ = whole.encode(words(SOURCE, LS))
         equal(z, whole.encoder.norm(torch.zeros(B, LS, D).double()))
     assert not torch.allclose(layer.eval()(x)[0], x)
+
+
+def test_dropout_falls_on_all_three_parts_of_a_decoder_layer():
+    """With dropout 1 a layer that normalizes first adds nothing to its input."""
+    layer = redraw(DecoderLayer(D, H, D_FF, dropout=1.0, norm_first=True))
+    x, z = drawn(B, LT, D), drawn(B, LS, D, seed=1)
+    equal(layer(x, z)[0], x)
+    late = redraw(DecoderLayer(D, H, D_FF, dropout=1.0))
+    equal(late(x, z)[0], late.norm3(late.norm2(late.norm1(x))))
 
 
 @NORM_FIRST
@@ -235,13 +291,13 @@ def test_attend_reaches_every_attention():
     assert calls == [LS] * N + [LT] * 2 * N
 
 
-def test_words_become_rows():
+def test_words_are_embedded():
     made, source = model(), words(SOURCE, LS)
-    rows = made.source_table.weight[source] * D**0.5
+    rows = made.source_embedding.weight[source] * D**0.5
     expected, _ = made.encoder(SinusoidalPositions(D)(rows))
     equal(made.encode(source)[0], expected)
     fresh = Transformer(SOURCE, 4000, 64, H, 1, D_FF)
-    assert_close(fresh.target_table.weight.var(), torch.tensor(1 / 64), rtol=0.05, atol=0)
+    assert_close(fresh.target_embedding.weight.var(), torch.tensor(1 / 64), rtol=0.05, atol=0)
 
 
 def test_a_step_of_decoding_is_the_whole_for_its_last_row():
@@ -286,7 +342,7 @@ def test_with_a_cache_the_source_is_projected_once():
     cache = made.new_cache()
     for t in range(LT):
         made.decode(target[:, t : t + 1], z, cache=cache)
-    assert seen == [(B, LS, D)] * N
+    assert seen == [(B, LS, D)] * N + [(B, 0, D)] * (N * (LT - 1))  # then there is nothing left
 
 
 @NORM_FIRST
