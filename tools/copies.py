@@ -5,9 +5,10 @@ the newer version is put beside it, as `03_single_head (new).ipynb`, with your a
 your old copy, or give it another name, and the newer one takes its place the next time. There is
 never a third: where you have changed both, you are asked to take one away.
 
-What is the matter of readers and not of authors is done here and not in the book's own notebooks:
-the cell that installs is folded, what follows a prediction has yet to be run, pictures are trusted,
-and the kernel has the name that opening a notebook would write into it.
+The copies differ from the book's own notebooks in what only readers need: the cell that installs is
+folded, the outputs that follow a prediction are missing until the reader runs them, pictures are
+trusted, the kernel has the name that opening a notebook would write into it, and formulas have the
+colors of the roles that they name, because no program but the book's build knows those names.
 """
 
 import hashlib
@@ -22,6 +23,7 @@ from ipykernel.kernelspec import get_kernel_dict
 from nbformat import NotebookNode
 from nbformat.sign import NotebookNotary
 
+from attnbook.colors import ROLES
 from tools import words
 from tools.cells import STUB
 from tools.chapters import chapters
@@ -30,6 +32,7 @@ from tools.run import INSTALL_ID, text_of
 NOTES = ".copies.json"  # in my/: of each copy, how it was made
 BLOCK = re.compile(r"^(:::|```)\{(\w+)\} *([^\n]*)\n(.*?)^\1\n?", re.M | re.S)
 LABEL = re.compile(r"^\([\w-]+\)=\n", re.M)
+ROLE = re.compile(rf"(?<=color\{{)({'|'.join(ROLES)})(?=\}})")  # in a formula: \textcolor{query}{Q}
 
 
 class Note(TypedDict):
@@ -108,9 +111,11 @@ class Copies:
 
 
 def for_readers(notebook: NotebookNode) -> None:
-    """Fold the cell that installs, and clear the outputs that would give a prediction away."""
+    """Fold the cell that installs, clear outputs that would answer a prediction, color formulas."""
     asked = False
     for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = colored(cell.source)
         if cell.cell_type == "markdown" and "caption" not in cell.metadata.get("tags", []):
             asked = f"**{words.PREDICT}**" in cell.source
         elif cell.cell_type == "code" and asked:
@@ -128,7 +133,12 @@ def plain(page: str, contents: str) -> str:
             return contents
         return body if (name, argument) == ("only", "not repository") else ""
 
-    return LABEL.sub("", BLOCK.sub(resolved, page))
+    return colored(LABEL.sub("", BLOCK.sub(resolved, page)))
+
+
+def colored(text: str) -> str:
+    """The text with the colors of the roles that its formulas name, as MathJax needs them."""
+    return ROLE.sub(lambda name: ROLES[name[0]].light, text)
 
 
 def texts(notebook: NotebookNode) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """Open the first chapter that is not done, in your own copies: `make lab`.
 
-JupyterLab would ask whether it may fetch news, show the source of a linked page instead of its
-text, and set the colors of formulas too dark for a dark theme. Here it does not: these settings
-lie in my/ and are in force for this server alone. What you have set yourself goes before.
+By default, JupyterLab asks whether it may fetch news, shows the source of a linked page instead of
+its text, and leaves the colors of formulas too dark for a dark theme. The settings that change this
+are in my/ and apply to this server only. Your own settings take precedence.
 """
 
 import json
@@ -55,7 +55,7 @@ def to_do() -> str:
 
 
 def style() -> str:
-    """The colors of the roles in formulas, on the ground of a dark theme."""
+    """CSS for a dark theme: formulas in a role's `light` color get its `dark` one."""
     rules = ""
     for role in ROLES.values():
         red, green, blue = bytes.fromhex(role.light[1:])

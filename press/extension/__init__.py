@@ -8,6 +8,7 @@ practice    an exercise's questions, answered on the page with the checker's sen
 register    the table of all chapters
 widgets     the scripts of interactive figures, on the pages that hold one
 markup      visitors, and classes: pictures that know their size, questions, second readings
+pictures    the colors of the roles in drawings
 search      an index that also finds Chinese, and the texts around what it finds
 safety      a policy in each page: only the book's own files, and nothing sent anywhere
 styles      one style sheet: what the pages use of the theme's, the book's own, the colors
@@ -27,6 +28,7 @@ from . import (
     licenses,
     links,
     markup,
+    pictures,
     practice,
     register,
     safety,
@@ -38,9 +40,9 @@ from . import (
 
 PARTS = (
     links, dress, formulas, cards, practice, markup, register,
-    widgets, search, safety, unused, styles, licenses,
+    pictures, widgets, search, safety, unused, styles, licenses,
 )  # fmt: skip
-ENVIRONMENT = 4  # raise it where a change of this folder has to read every page anew
+ENVIRONMENT = 5  # raise it where a change of this folder has to read every page anew
 
 
 def setup(app: Sphinx) -> dict[str, bool | int]:

@@ -4,10 +4,11 @@ KaTeX runs in V8 (mini-racer), so neither Node nor a script in the reader's brow
 HTML is what is seen, the MathML beside it what a screen reader speaks. A formula that KaTeX
 cannot read is a warning with its place, which `-W` turns into an error.
 
-The authors color a role with `\textcolor{#0072B2}{Q}`, which JupyterLab and GitHub understand.
-Here the four colors become the classes role-query, role-key, role-value and role-weights, which
-have one color on light pages and another on dark ones. Any other color is a warning, since it
-would be unreadable in one of the themes.
+Authors color a part of a formula by naming its role, `\textcolor{query}{Q}`. Here the roles become
+the classes role-query, role-key, role-value and role-weights, which have one color on light pages
+and another on dark ones. Anything else is a warning, since one color would be unreadable in one of
+the themes. JupyterLab and VS Code know no color named `query`, and leave the formula in the color
+of its text. The readers' copies have colors instead of the names (tools/copies.py).
 """
 
 import functools
@@ -25,10 +26,9 @@ from sphinx.writers.html5 import HTML5Translator
 from attnbook.colors import ROLES
 
 KATEX = Path(__file__).parents[1] / "static" / "katex" / "katex.min.js"
-CLASS_OF_COLOR = {role.light.upper(): f"role-{name}" for name, role in ROLES.items()}
 
-# What LaTeX would refuse is an error, and so is the line break that it would ignore in silence.
-# \htmlClass is our own.
+# Whatever LaTeX would refuse is an error, and so is a line break that it would silently ignore.
+# \htmlClass is allowed for the classes of the roles.
 RENDER = r"""
 let ignored = false;
 const strict = (code) => {
@@ -44,7 +44,7 @@ const render = (tex, displayMode) => {
 };
 """
 
-# A browser may break the line between a formula and the comma behind it. A short formula is kept
+# A browser may break the line between a formula and the comma after it. A short formula is kept
 # together with its punctuation; a long one has to be free to break somewhere.
 BEFORE, BEHIND = re.compile(r"[(\[“]+$"), re.compile(r"^[,.;:?!)\]”’]+")
 SHORT = 20  # characters
@@ -65,18 +65,16 @@ def _engine() -> MiniRacer:
 
 
 def _role_class(match: re.Match[str]) -> str:
-    color = match[1].upper()
-    if color not in CLASS_OF_COLOR:
-        known = ", ".join(CLASS_OF_COLOR)
-        raise FormulaError(f"{match[1]} is not the color of a role ({known})")
-    return rf"\htmlClass{{{CLASS_OF_COLOR[color]}}}"
+    if match[1] not in ROLES:
+        raise FormulaError(f"the color {match[1]} is not the name of a role ({', '.join(ROLES)})")
+    return rf"\htmlClass{{role-{match[1]}}}"
 
 
 @functools.cache
 def render(tex: str, display: bool = False) -> str:
     """The HTML of one formula.
 
-    Raises:  FormulaError if KaTeX cannot read it or it has a color that is not a role's
+    Raises:  FormulaError if KaTeX cannot read it, or if it names a color that is not a role
     """
     tex = re.sub(r"\\(?:textcolor|color)\s*\{([^}]*)\}", _role_class, tex)
     try:

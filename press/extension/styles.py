@@ -1,10 +1,11 @@
 """One style sheet for the whole site: what the pages use of the theme's CSS, and all of the book's.
 
 The theme and the extensions bring half a megabyte of CSS, most of it for components that a book has
-no use for. After the pages are written, _static/site.css takes its place: a cascade layer of the
-rules whose classes and ids stand in some page or script; and after it, whole, the book's own sheets
-(`html_css_files` in _config.yml). These win over the layer however specific its selectors are, and
-a class name that a script puts together keeps its style.
+no use for. After the pages are written, _static/site.css takes its place. It begins with a cascade
+layer of the rules whose classes and ids occur in some page or script. After the layer come the
+book's own sheets (`html_css_files` in _config.yml), complete, and then the colors. The book's rules
+win over the layer however specific its selectors are, and a class name that a script puts together
+keeps its style.
 """
 
 import hashlib
@@ -19,7 +20,7 @@ from sphinx.config import Config
 from tinycss2 import parse_component_value_list, parse_rule_list, parse_stylesheet, serialize
 from tinycss2.ast import Node
 
-from attnbook.colors import BOXES, ROLES, STATES
+from attnbook.colors import ROLES, variables
 
 # The theme links these in a block that our template leaves out. book.css has the colors of code.
 FIRST = [
@@ -72,14 +73,8 @@ def names_in(outdir: Path) -> set[str]:
 
 
 def colors() -> str:
-    """CSS: --role-NAME, --state-NAME, --box-NAME in the theme at hand; --role-NAME-fill."""
-    shades = {f"--role-{name}": (role.light, role.dark) for name, role in ROLES.items()}
-    shades |= {f"--state-{name}": state for name, state in STATES.items()}
-    shades |= {f"--box-{name}": box for name, box in BOXES.items()}
-    themes = "".join(f"{name}:light-dark({','.join(shade)});" for name, shade in shades.items())
-    fills = "".join(f"--role-{name}-fill:{role.fill};" for name, role in ROLES.items())
-    classes = "".join(f".role-{name}{{color:var(--role-{name})}}" for name in ROLES)
-    return f":root{{{themes}{fills}}}{classes}"
+    """CSS: the variables of all colors, and the classes that color a formula."""
+    return variables() + "".join(f".role-{name}{{color:var(--role-{name})}}" for name in ROLES)
 
 
 def join(app: Sphinx, exception: Exception | None) -> None:
@@ -105,9 +100,10 @@ def join(app: Sphinx, exception: Exception | None) -> None:
 
 
 def digest(app: Sphinx, config: Config) -> None:
-    """Tell Sphinx of a change of press/static, this extension or a color: it looks at texts alone.
+    """Tell Sphinx about a change of press/static, this extension or a color.
 
-    As a value for the templates, `site_digest` makes it write the pages again.
+    By itself it looks only at the texts. `site_digest` is a value for the templates: when it
+    changes, Sphinx writes all pages again.
     """
     folders = [Path(app.confdir, path) for path in config.html_static_path]
     folders.append(Path(__file__).parent)

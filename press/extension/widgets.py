@@ -1,7 +1,8 @@
 """The scripts of interactive figures, which come from the library: attnbook/widgets/scripts.
 
-What a cell printed brings its script along, for JupyterLab and its like. A page's policy lets no
-text hold one: it is taken out here, and the page loads the files of the elements that stand on it.
+A cell's output contains colors and a script, which JupyterLab and other programs need. A page's
+policy forbids both inside the page, so they are taken out here: the page loads the script files of
+the elements that it contains, and site.css has the colors.
 """
 
 import re
@@ -12,10 +13,10 @@ from sphinx.application import Sphinx
 
 
 def take_scripts_out(app: Sphinx, doctree: nodes.document) -> None:
-    """Leave of a printed element what stands before its script: the numbers and the table."""
+    """Keep only the first line of a printed element: its data and its table."""
     for raw in list(doctree.findall(nodes.raw)):
         if raw.astext().startswith("<attn-"):
-            element = raw.astext().partition("\n<script>")[0]
+            element = raw.astext().partition("\n<style>")[0]
             raw.replace_self(nodes.raw("", element, format="html"))
 
 

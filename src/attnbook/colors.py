@@ -1,9 +1,13 @@
-"""Every color of the book: figures, formulas, diagrams, feedback and pages take theirs from here.
+"""Every color of the book: figures, formulas, scripts, style sheets and feedback use these.
 
-A role has one color, and nothing without that role wears it: curves, states and boxes have hues
-that lie between those of the roles. Colors of text have a contrast of at least 4.5 against the
-page, light or dark (WCAG 2.2, 1.4.3), curves one of 3 (1.4.11). A label always stands beside a
-color.
+To change a color, change its line here; then `make run` draws the figures again and `make book`
+builds the pages. Formulas name a role (`\\textcolor{query}{Q}`), style sheets and scripts name a
+variable (`var(--role-query)`), and `variables()` below says what each of these is.
+
+Each role has a color of its own: curves, states and boxes have hues that lie between those of the
+roles. Colors of text have a contrast of at least 4.5 against the page, light or dark (WCAG 2.2,
+1.4.3), curves one of 3 (1.4.11). There is always a label next to a color, so that nobody has to
+know a role by its color alone.
 
 Source:  the roles' fills are Okabe and Ito 2008, "Color Universal Design", which color-blind
          readers can tell apart
@@ -13,7 +17,7 @@ from typing import NamedTuple
 
 
 class Role(NamedTuple):
-    """The three colors of a role: `fill` for areas, `light` and `dark` for text on such a page."""
+    """The colors of a role: `fill` for areas, `light` and `dark` for text on such a page."""
 
     fill: str
     light: str
@@ -27,7 +31,8 @@ ROLES: dict[str, Role] = {
     "weights": Role(fill="#CC79A7", light="#A3467B", dark="#E39BC4"),
 }
 
-# What the reader's answer came to, and the boxes of a page: text on a (light, dark) page.
+# All of these have two colors, the first for a light page and the second for a dark one: whether
+# an answer is right, boxes, the page itself and the code on it.
 STATES: dict[str, tuple[str, str]] = {
     "passed": ("#4A7A16", "#9CC76A"),
     "failed": ("#B0203C", "#FF8B93"),
@@ -39,12 +44,45 @@ BOXES: dict[str, tuple[str, str]] = {
     "exercise": ("#00707F", "#5FC3D3"),
     "predict": ("#6D4BB0", "#BBA6F0"),
 }
+PAGE: dict[str, tuple[str, str]] = {
+    "page": ("#FDFCFA", "#15181D"),
+    "surface": ("#F5F3EE", "#1D2128"),  # behind code, boxes and interactive figures
+    "text": ("#23262D", "#DCDFE5"),
+    "muted": ("#595E69", "#A0A7B4"),
+    "line": ("#E2DED5", "#333944"),
+    "edge": ("#8F8B82", "#6F7785"),  # a line around something to press
+    "accent": ("#3D4C9C", "#A9B6F7"),  # links, buttons, keywords
+    "code": ("#2B3038", "#D5D9E0"),
+}
+CODE: dict[str, tuple[str, str]] = {
+    "string": ("#476A1F", "#B5CF86"),
+    "number": ("#8A4B08", "#E6B673"),
+    "comment": ("#62676F", "#979FAC"),
+    "definition": ("#7A3E8F", "#D7A8E8"),
+    "builtin": ("#1F6069", "#86CBD6"),
+}
 
-# Figures are drawn for a light page; the style sheet turns them for a dark one.
+# Figures are drawn for a light page; the style sheet inverts them on a dark one.
 CURVES = ("#222222", "#8A6D00", "#7048B8", "#7C7C7C", "#9B3A3A")
-INK, SOFT = "#222222", "#5A5A5A"  # words and hands, then shapes and ticks
+INK, SOFT = "#222222", "#5A5A5A"  # words and clock hands, then shapes and ticks
 RULE, GRID = "#C8C8C8", "#DDDDDD"  # lines that divide, then lines that measure
 PAPER, SHADE = "#FFFFFF", "#EFEFEF"
-PLAIN, MARKED = "#B8B8B8", "#8E9CAB"  # areas without a role, then cells that say yes
+PLAIN, MARKED = "#B8B8B8", "#8E9CAB"  # areas without a role, then cells that are True
 WEIGHTS = (PAPER, ROLES["weights"].fill, "#5E1F45")  # from 0 to 1
 SIGNED = ("#8C510A", "#D8B365", PAPER, "#7FB5B5", "#01665E")  # from below zero to above
+
+
+def variables() -> str:
+    """CSS that gives each color a name: --role-query, --state-failed, --box-note, --book-page, ...
+
+    Each of these has the color for the page's theme, light or dark. In addition, --role-query-fill
+    has a role's color for areas, and --signed-below and --signed-above those of signed numbers.
+    """
+    pairs = {f"role-{name}": (role.light, role.dark) for name, role in ROLES.items()}
+    groups = {"state": STATES, "box": BOXES, "book": PAGE, "code": CODE}
+    for group, colors in groups.items():
+        pairs |= {f"{group}-{name}": pair for name, pair in colors.items()}
+    values = {name: f"light-dark({light},{dark})" for name, (light, dark) in pairs.items()}
+    values |= {f"role-{name}-fill": role.fill for name, role in ROLES.items()}
+    values |= {"signed-below": SIGNED[0], "signed-above": SIGNED[-1]}
+    return f":root{{{''.join(f'--{name}:{value};' for name, value in values.items())}}}"

@@ -15,33 +15,33 @@ def greedy_decode(
     source: Tensor,
     source_mask: Tensor | None = None,
     *,
-    bos: int,
-    eos: int,
+    begin: int,
+    end: int,
     max_length: int,
     cached: bool = True,
 ) -> tuple[Tensor, Tensor]:
-    """Take the most probable next word again and again, until EOS. Call `model.eval()` before.
+    """Take the most probable next word again and again, until END. Call `model.eval()` before.
 
     Shapes:  source (B, Ls)   source_mask (B, 1, Ls)
-             bos, eos: the ids of the beginning and of the end of a sentence, in the target
+             begin, end: the ids of BEGIN and END in the target's vocabulary (also called BOS and EOS)
              cached=False computes every earlier word again at each step, with the same result
-    Returns: tokens (B, L) without BOS, L <= max_length, EOS from the end of a sentence on;
+    Returns: tokens (B, L) without BEGIN, L <= max_length, END from the end of a sentence on;
              log_probs (B,), the natural logarithm of each whole sentence's probability
-    Raises:  TypeError, ValueError if source is no batch of ids, or bos, eos or a size do not fit
+    Raises:  TypeError, ValueError if source is no batch of ids, or begin, end or a size do not fit
     """
-    check_decoding(model, source, bos, eos, max_length)
+    check_decoding(model, source, begin, end, max_length)
     z, _ = model.encode(source, source_mask)
     cache = model.new_cache() if cached else None
-    tokens = torch.full((source.size(0), 1), bos, device=source.device)
+    tokens = torch.full((source.size(0), 1), begin, device=source.device)
     total = z.new_zeros(source.size(0))
     done = torch.zeros_like(total, dtype=torch.bool)
     while tokens.size(1) <= max_length and not done.all():
         log_probs = log_probabilities(model, tokens, z, source_mask, cache)  # (B, V)
         best, token = log_probs.max(-1)
         total = total + best.masked_fill(done, 0.0)
-        token = token.masked_fill(done, eos)
+        token = token.masked_fill(done, end)
         tokens = torch.cat((tokens, token[:, None]), dim=1)
-        done = done | (token == eos)
+        done = done | (token == end)
     return tokens[:, 1:], total
 
 
@@ -51,7 +51,7 @@ class Beams(NamedTuple):
     tokens (B, width, L) as in greedy_decode; log_probs, scores (B, width). If there are fewer
     hypotheses than `width`, the rest have the score -inf. steps: for each step the beam after it,
     as (parents, tokens, scores), each (B, width): parents says which hypothesis of the beam before
-    was extended, tokens by what. A finished sentence is extended by EOS, at no cost.
+    was extended, tokens by what. A finished sentence is extended by END, at no cost.
     """
 
     tokens: Tensor
@@ -66,8 +66,8 @@ def beam_search(
     source: Tensor,
     source_mask: Tensor | None = None,
     *,
-    bos: int,
-    eos: int,
+    begin: int,
+    end: int,
     width: int,
     max_length: int,
     length_penalty: float = 0.0,
@@ -75,13 +75,13 @@ def beam_search(
     """Keep the `width` best hypotheses at each step instead of one. Call `model.eval()` before.
 
     The score of a hypothesis is its log-probability / ((5 + n) / 6) ** length_penalty for n words,
-    EOS included; with 0 that is the log-probability, and each word lowers it. A finished sentence
+    END included; with 0 that is the log-probability, and each word lowers it. A finished sentence
     stays in the beam as long as its score is among the best.
 
     Shapes:  as in greedy_decode, which a beam of width 1 equals
     Source:  Wu et al. 2016, §7 (its length penalty)
     """
-    check_decoding(model, source, bos, eos, max_length)
+    check_decoding(model, source, begin, end, max_length)
     check_size("width", width)
     n, device = source.size(0), source.device
     z, _ = model.encode(source, source_mask)
@@ -89,7 +89,7 @@ def beam_search(
     if source_mask is not None:
         source_mask = source_mask.expand(n, -1, -1).repeat_interleave(width, dim=0)
     cache = model.new_cache()
-    tokens = torch.full((n, width, 1), bos, device=device)
+    tokens = torch.full((n, width, 1), begin, device=device)
     total = z.new_full((n, width), -torch.inf)
     total[:, 0] = 0.0  # at first there is one hypothesis, not `width` equal ones
     length, done = torch.zeros_like(total), torch.zeros_like(total, dtype=torch.bool)
@@ -99,14 +99,14 @@ def beam_search(
         log_probs = log_probabilities(model, tokens.flatten(0, 1), z, source_mask, cache)
         log_probs = log_probs.unflatten(0, (n, width))  # (B, width, V)
         over = torch.full_like(log_probs, -torch.inf)
-        over[..., eos] = 0.0
+        over[..., end] = 0.0
         totals = total[..., None] + torch.where(done[..., None], over, log_probs)
         lengths = length + ~done
         scores = totals / ((5 + lengths[..., None]) / 6) ** length_penalty
         score, place = scores.flatten(1).topk(width)  # (B, width), the best first
         parent, token = place // scores.size(-1), place % scores.size(-1)
         total, length = totals.flatten(1).gather(1, place), lengths.gather(1, parent)
-        done = done.gather(1, parent) | (token == eos)
+        done = done.gather(1, parent) | (token == end)
         kept = tokens.gather(1, parent[..., None].expand_as(tokens))
         tokens = torch.cat((kept, token[..., None]), dim=2)
         for layer_caches in cache:
@@ -128,10 +128,12 @@ def log_probabilities(
     return model.decode(new, z, source_mask, cache)[0][:, -1].log_softmax(-1)
 
 
-def check_decoding(model: Transformer, source: Tensor, bos: int, eos: int, max_length: int) -> None:
+def check_decoding(
+    model: Transformer, source: Tensor, begin: int, end: int, max_length: int
+) -> None:
     """Demand a batch of ids, two ids of the target's vocabulary, and at least one step."""
     check_ids("source", source, model.source_embedding.num_embeddings)
-    for name, token in (("bos", bos), ("eos", eos)):
+    for name, token in (("begin", begin), ("end", end)):
         check_size(name, token, at_least=0)
         if token >= (size := model.target_embedding.num_embeddings):
             raise ValueError(

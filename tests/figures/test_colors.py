@@ -1,20 +1,22 @@
-"""Colors: all in one file, readable on both pages, and none of a role on what has no role."""
+"""Colors: all in one file, readable on light and dark pages, and roles have hues of their own."""
 
 import ast
 import itertools
+import json
 import math
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 from matplotlib.colors import is_color_like, to_rgb
 
-from attnbook.colors import BOXES, CURVES, ROLES, STATES
+from attnbook.colors import BOXES, CODE, CURVES, PAGE, ROLES, STATES, variables
 from tests.support.contrast import contrast, linear
 from tools.common import ROOT
 
 CSS = "".join(path.read_text("utf8") for path in (ROOT / "press" / "static").rglob("*.css"))
-PAGE, SURFACE = re.findall(r"--book-(?:page|surface): light-dark\((#\w{6}), (#\w{6})\)", CSS)
-LIGHT, DARK = PAGE
-GROUNDS = list(zip(PAGE, SURFACE, strict=True))
+LIGHT, DARK = PAGE["page"]
+GROUNDS = list(zip(PAGE["page"], PAGE["surface"], strict=True))
 FILTER = re.search(r"invert\((.*?)\) hue-rotate\(180deg\) saturate\((.*?)\)", CSS)
 INVERT, SATURATE = map(float, FILTER.groups())
 HUE_180 = [[-0.574, 1.43, 0.144], [0.426, 0.43, 0.144], [0.426, 1.43, -0.856]]  # Filter Effects 1
@@ -26,6 +28,14 @@ SIGHTS = {  # Machado, Oliveira and Fernandes 2009
     "no green": [[0.367, 0.861, -0.228], [0.28, 0.673, 0.047], [-0.012, 0.043, 0.969]],
     "no red": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
 }
+
+
+# These colors are in colors.py only. Outputs of notebooks have them too: running writes them.
+PAIRS = [*STATES.values(), *BOXES.values(), *PAGE.values(), *CODE.values()]
+NAMED = {color.lower() for color in itertools.chain(*ROLES.values(), *PAIRS)}
+SEARCHED = "README.md ARCHITECTURE.md CONTRIBUTING.md book press src tests tools".split()
+TEXTS = {".py", ".md", ".css", ".js", ".html", ".svg", ".ipynb", ".json", ".yml", ".toml"}
+HEX = r"#(?:[0-9A-Fa-f]{3}){1,2}\b"
 
 
 def times(matrix, color):
@@ -71,11 +81,66 @@ def test_no_neutral_color_has_the_hue_of_a_role():
         assert math.hypot(a, b) < 0.03 or min(turns) > math.radians(20), color
 
 
-def test_colors_stand_in_one_file():
+def written(path: Path) -> str:
+    """The text of a file as somebody wrote it: of a notebook, the sources of its cells."""
+    text = path.read_text("utf8")
+    if path.suffix != ".ipynb":
+        return text
+    return "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
+
+
+def repeated(root: Path) -> Iterator[str]:
+    """Each color of colors.py that is in another file, as a line."""
+    for top in SEARCHED:
+        for path in sorted(root.glob(f"{top}/**/*" if (root / top).is_dir() else top)):
+            if path.suffix in TEXTS and path.name != "colors.py":
+                found = {color.lower() for color in re.findall(HEX, written(path))}
+                yield from (f"{path.relative_to(root)}: {color}" for color in sorted(found & NAMED))
+
+
+def test_no_other_file_repeats_a_color() -> None:
+    assert list(repeated(ROOT)) == []
+
+
+def test_a_repeated_color_is_found(tmp_path: Path) -> None:
+    role = ROLES["query"]
+    formula = {"source": [f"$\\textcolor{{{role.light}}}{{Q}}$\n"]}
+    figure = {"source": ["plot()"], "outputs": [role.fill]}
+    for name, text in {
+        "book/1.ipynb": json.dumps({"cells": [figure, formula]}),
+        "book/2.ipynb": json.dumps({"cells": [figure]}),
+        "book/images/a.svg": f'<svg fill="{role.fill.lower()}"/>',
+        "src/attnbook/colors.py": role.light,
+        "src/a.js": f"color: {STATES['failed'][1]};",
+        "README.md": "#000000",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert [line.partition(":")[0] for line in repeated(tmp_path)] == [
+        "book/1.ipynb",
+        "book/images/a.svg",
+        "src/a.js",
+    ]
+
+
+def test_style_sheets_and_scripts_use_variables() -> None:
+    defined = set(re.findall(r"(--[\w-]+):", variables()))
+    groups = "|".join({name.split("-")[2] for name in defined})
+    files = [ROOT / "press" / "print" / "print.css", ROOT / "press" / "static" / "book.css"]
+    files += sorted((ROOT / "src" / "attnbook" / "widgets" / "scripts").glob("*.js"))
+    own = set(re.findall(r"(--[\w-]+):", "".join(path.read_text("utf8") for path in files)))
+    for path in files:
+        text = path.read_text("utf8")
+        assert set(re.findall(rf"(?<![\w%]){HEX}", text)) <= {"#000", "#fff"}, path
+        used = set(re.findall(rf"--(?:{groups})-[\w-]*\w\b(?!-\$)", text))
+        assert used - defined - own == set(), path
+
+
+def test_the_library_names_no_color_outside_of_colors() -> None:
     package = ROOT / "src" / "attnbook"
     for path in package.rglob("*.py"):
         if path != package / "colors.py":
-            assert not re.findall(r"#(?:[0-9A-Fa-f]{3}){1,2}\b", path.read_text("utf8")), path
+            assert not re.findall(HEX, path.read_text("utf8")), path
     for path in (package / "figures").glob("*.py"):
         texts = [node.value for node in ast.walk(ast.parse(path.read_text("utf8")))
                  if isinstance(node, ast.Constant) and isinstance(node.value, str)]  # fmt: skip

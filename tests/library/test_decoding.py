@@ -10,10 +10,10 @@ from torch.testing import assert_close
 from attnbook import Transformer, beam_search, greedy_decode, padding_mask
 from tests.support.largest import Largest
 
-B, LS, SOURCE, TARGET, BOS, EOS, LONGEST = 4, 6, 11, 5, 3, 1, 4
+B, LS, SOURCE, TARGET, BEGIN, END, LONGEST = 4, 6, 11, 5, 3, 1, 4
 LENGTHS = (6, 2, 5, 1)
 FEW = 3  # words of a sentence, where every sentence is tried
-WAYS = {"bos": BOS, "eos": EOS, "max_length": LONGEST}
+WAYS = {"begin": BEGIN, "end": END, "max_length": LONGEST}
 
 
 def model(seed: int = 0) -> Transformer:
@@ -40,19 +40,19 @@ def equal(ours: Tensor, theirs: Tensor) -> None:
 
 
 def log_prob(made: Transformer, words: Tensor, mask: Tensor, sentence: list[int]) -> float:
-    """The log-probability of a sentence up to its EOS, all at once, by teacher forcing."""
-    if EOS in sentence:
-        sentence = sentence[: sentence.index(EOS) + 1]
-    given = torch.tensor([[BOS, *sentence[:-1]]])
+    """The log-probability of a sentence up to its END, all at once, by teacher forcing."""
+    if END in sentence:
+        sentence = sentence[: sentence.index(END) + 1]
+    given = torch.tensor([[BEGIN, *sentence[:-1]]])
     chances = made(words[None], given, mask[None]).log_softmax(-1)[0]
     return sum(chances[t, word].item() for t, word in enumerate(sentence))
 
 
 def everything(made: Transformer, words: Tensor, mask: Tensor, penalty: float) -> dict:
-    """The score of every sentence of up to FEW words: up to EOS, or of FEW words without one."""
-    others = [word for word in range(TARGET) if word != EOS]
+    """The score of every sentence of up to FEW words: up to END, or of FEW words without one."""
+    others = [word for word in range(TARGET) if word != END]
     starts = [s for n in range(FEW) for s in itertools.product(others, repeat=n)]
-    over = [(*start, EOS) for start in starts]
+    over = [(*start, END) for start in starts]
     cut = list(itertools.product(others, repeat=FEW))
     return {
         s: log_prob(made, words, mask, list(s)) / ((5 + len(s)) / 6) ** penalty for s in over + cut
@@ -60,9 +60,9 @@ def everything(made: Transformer, words: Tensor, mask: Tensor, penalty: float) -
 
 
 def sentence(tokens: Tensor) -> tuple[int, ...]:
-    """A row up to its EOS."""
+    """A row up to its END."""
     row = tokens.tolist()
-    return tuple(row[: row.index(EOS) + 1] if EOS in row else row)
+    return tuple(row[: row.index(END) + 1] if END in row else row)
 
 
 # --- greedy ------------------------------------------------------------------------------------
@@ -75,8 +75,8 @@ def test_greedy_takes_the_likeliest_word_each_time(seed, cached):
     tokens, log_probs = greedy_decode(made, words, mask, cached=cached, **WAYS)
     for b in range(B):
         expected = []
-        while len(expected) < LONGEST and EOS not in expected:
-            given = torch.tensor([[BOS, *expected]])
+        while len(expected) < LONGEST and END not in expected:
+            given = torch.tensor([[BEGIN, *expected]])
             logits = made(words[b : b + 1], given, mask[b : b + 1])
             expected.append(logits[0, -1].argmax().item())
         assert sentence(tokens[b]) == tuple(expected)
@@ -87,7 +87,7 @@ def test_greedy_takes_the_likeliest_word_each_time(seed, cached):
 
 def test_the_models_here_end_early_late_and_never():
     lengths = {
-        len(sentence(row)) - (EOS not in row.tolist()) / 2
+        len(sentence(row)) - (END not in row.tolist()) / 2
         for seed in range(8)
         for row in greedy_decode(model(seed), *source(seed), **WAYS)[0]
     }
@@ -111,12 +111,12 @@ def test_a_batch_is_its_sentences_one_by_one():
 def test_it_stops_when_every_sentence_is_over():
     made, (words, mask) = model(), source()
     with torch.no_grad():
-        made.to_logits.bias[EOS] = 100.0
+        made.to_logits.bias[END] = 100.0
     tokens, log_probs = greedy_decode(made, words, mask, **WAYS)
-    assert tokens.equal(torch.full((B, 1), EOS))
+    assert tokens.equal(torch.full((B, 1), END))
     equal(log_probs, torch.zeros(B).double())
     beams = beam_search(made, words, mask, width=1, **WAYS)
-    assert beams.tokens.equal(torch.full((B, 1, 1), EOS))
+    assert beams.tokens.equal(torch.full((B, 1, 1), END))
 
 
 # --- beam --------------------------------------------------------------------------------------
@@ -197,8 +197,8 @@ def test_bad_sizes_are_named():
         ({"source": torch.ones(LS).long()}, r"source has shape \(6,\): it must be \(B, L\)"),
         ({"source": torch.ones(B, LS)}, "source has dtype torch.float32: ids are whole numbers"),
         ({"source": torch.full((B, LS), SOURCE)}, "source has ids from 11 to 11: the vocabulary"),
-        ({"bos": TARGET}, "bos=5: the target's vocabulary has ids from 0 to 4"),
-        ({"eos": -1}, "eos=-1: it must be at least 0"),
+        ({"begin": TARGET}, "begin=5: the target's vocabulary has ids from 0 to 4"),
+        ({"end": -1}, "end=-1: it must be at least 0"),
     ],
 )
 def test_bad_input_is_named(changed, message):

@@ -11,6 +11,7 @@ import tinycss2
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from py_mini_racer import MiniRacer
 
+from attnbook.colors import ROLES
 from attnbook.exercises.catalog import ALL
 from press.extension import markup, private, styles
 from press.extension.formulas import KATEX, FormulaError, render
@@ -19,6 +20,7 @@ from tests.support.pages import build, parsed
 from tools import words
 
 SEARCH = BookSearch({})
+QUERY = ROLES["query"].light
 
 PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="72pt" height="36pt"/>'
 DRESSED = [
@@ -49,7 +51,7 @@ def plain_notebook() -> str:
 # Small books, built once: what is right, and what has to be a warning
 RIGHT = {
     "index.md": "# Title\n\n```{toctree}\ndressed\nformulas\nmarkup\nsolution\n```\n",
-    "formulas.md": "# Formulas\n\n$$\na = b\n$$\n\nSee ($d_k$).\n",
+    "formulas.md": "# Formulas\n\n$$\na = b\n$$\n\nOf $\\textcolor{key}{K}$ see ($d_k$).\n",
     "markup.md": """# Markup
 
 **Predict before you run.** What comes?
@@ -73,12 +75,18 @@ Predict before you run, they say: **Predict before you run.**
 """,
     "solution.md": "# Solution\n\n:::{solution} 03.scores\n:::\n",
     "dressed.ipynb": plain_notebook(),
-    "square.svg": '<svg xmlns="http://www.w3.org/2000/svg" width="72pt" height="36pt"/>',
+    "square.svg": PICTURE.replace("/>", '><rect fill="var(--role-key-dark, coral)"/></svg>'),
 }
 WRONG = {
-    "index.md": "# Title\n\nText.\n\n$$\n\\frac{1}{\n$$\n\n:::{solution} 03.nothing\n:::\n",
+    "index.md": """# Title\n\nText.\n\n$$\n\\frac{1}{\n$$\n\n:::{solution} 03.nothing\n:::
+
+An $\\textcolor{ky}{K}$.
+
+![A square](square.svg)
+""",
+    "square.svg": RIGHT["square.svg"].replace("role-key", "role-ky"),
 }
-PARTS = "dress formulas cards markup safety"
+PARTS = "dress formulas cards markup pictures safety"
 SETTINGS = {"html_math_renderer": "katex"}
 
 
@@ -93,10 +101,18 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_formulas_are_drawn_and_spoken_and_keep_their_punctuation(book: Path) -> None:
     page = parsed(book / "formulas.html")
     assert page.select("div.math .katex-display .katex-html[aria-hidden=true]")
-    assert len(page.select(".katex-mathml math")) == 2
+    assert len(page.select(".katex-mathml math")) == 3
     assert not page.select("annotation")  # LaTeX once more, which nothing reads
     (together,) = page.select("span.together")
     assert (together.get_text()[0], together.get_text()[-2:]) == ("(", ").")
+
+
+def test_a_role_in_a_formula_or_a_drawing_gets_its_color(book: Path) -> None:
+    (colored,) = parsed(book / "formulas.html").select(".katex-html .role-key")
+    assert colored.get_text() == "K"
+    assert "color" not in str(colored.get("style", ""))  # the style sheet has one for each theme
+    drawing = (book / "_images" / "square.svg").read_text("utf8")
+    assert drawing.endswith(f'><rect fill="{ROLES["key"].dark}"/></svg>')
 
 
 def test_what_the_visitors_and_the_transform_write(book: Path) -> None:
@@ -148,6 +164,8 @@ def test_what_is_wrong_is_a_warning_with_its_place(tmp_path: Path) -> None:
     said = build(tmp_path, WRONG, PARTS, **SETTINGS)
     assert re.search(r"index\.md:5: WARNING: KaTeX parse error.*\\frac", said, re.DOTALL)
     assert re.search(r"index\.md:9: ERROR: there is no exercise '03.nothing'", said)
+    assert re.search(r"index\.md:12: WARNING: the color ky is not the name of a role", said)
+    assert "WARNING: square.svg: --role-ky-dark is not a color of a role" in said
 
 
 @pytest.mark.parametrize("file", private.NAMES, ids=lambda file: f"{file.parent.name}/{file.name}")
@@ -167,7 +185,8 @@ def test_the_script_and_the_style_sheet_of_katex_are_of_one_version() -> None:
     ("tex", "reason"),
     [
         (r"\attention(Q)", r"Undefined control sequence: \\attention"),
-        (r"\textcolor{red}{Q}", "red is not the color of a role"),
+        (r"\textcolor{red}{Q}", r"the color red is not the name of a role \(query, key, "),
+        (rf"\textcolor{{{QUERY}}}{{Q}}", f"{QUERY} is not the name of a role"),
         (r"a \\ b", "breaks no line here"),
     ],
 )

@@ -1,7 +1,10 @@
 """The reader's copies: what they hold, what becomes of them, and where `make lab` opens."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -10,6 +13,7 @@ from nbformat import NotebookNode
 from nbformat.sign import NotebookNotary
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from attnbook.colors import ROLES
 from attnbook.exercises import log
 from attnbook.exercises.catalog import ALL
 from tools import lab
@@ -88,6 +92,38 @@ def test_a_copy_is_trusted_folded_and_leaves_predictions_open(tmp_path: Path) ->
     assert found["install"].metadata.jupyter.source_hidden
     assert [c.id for c in copy.cells if c.get("outputs")] == ["seen", "after"]
     assert found["experiment"].execution_count is None
+
+
+def test_a_copy_has_the_colors_of_the_roles_that_its_formulas_name(tmp_path: Path) -> None:
+    named = r"$\textcolor{query}{Q} = \textcolor{other}{x}$, and `{query}` is no formula"
+    write_chapter(tmp_path, named)
+    (tmp_path / "book" / "page.md").write_text(named)
+    copy_book(tmp_path, tmp_path / "my")
+    colored = named.replace("color{query}", f"color{{{ROLES['query'].light}}}")
+    assert colored != named
+    assert cells(tmp_path / "my" / NAME)["text"].source == colored
+    assert (tmp_path / "my" / "page.md").read_text() == colored
+
+
+def test_every_formula_of_the_books_copies_has_its_colors(tmp_path: Path) -> None:
+    copy_book(ROOT, tmp_path / "my")
+    texts = [path.read_text("utf-8") for path in (tmp_path / "my").glob("[!.]*.*")]
+    used = set(re.findall(r"textcolor\{(.*?)\}", "".join(texts)))
+    assert used == {role.light for role in ROLES.values()}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Binder runs Linux")
+def test_notebooks_in_binder_are_colored_and_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_chapter(tmp_path, r"$\textcolor{value}{V}$")
+    folder = Path(sys.executable).parent
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    subprocess.run(["sh", ROOT / "binder" / "postBuild"], cwd=tmp_path, check=True)
+    notebook = nbformat.read(tmp_path / "book" / NAME, as_version=4)
+    color = ROLES["value"].light
+    assert rf"$\textcolor{{{color}}}{{V}}$" in [cell.source for cell in notebook.cells]
+    assert NotebookNotary().check_signature(notebook)
 
 
 def test_what_the_reader_changed_stays_and_a_newer_version_lies_beside_it(tmp_path: Path) -> None:

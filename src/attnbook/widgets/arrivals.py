@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from attnbook.cache import KVCache
-from attnbook.colors import ROLES
 from attnbook.widgets.element import one_row, show_element
 
 __all__ = ["gather_online", "write_words"]
@@ -89,7 +88,6 @@ def write_words(
         "width": d_model,
         "head": d_model // n_heads,
         "key_heads": list(key_heads),
-        "colors": [ROLES[role].fill for role in ("query", "key", "value")],
         "words": {
             "name": "What is computed for the newest word, and what is read",
             "newest": "newest word",

@@ -1,8 +1,9 @@
-"""What a cell prints of an interactive figure: an element with its numbers, a table, the script.
+"""What a cell prints for an interactive figure: an element with its data, the colors, the script.
 
-The table stands in the figure's place until the script runs, or where none may. The script comes
-along so that the figure works wherever the notebook is opened; the built page takes it out and
-loads it once (press/extension/widgets.py).
+Inside the element is a table, which is shown until the script runs, or where scripts are not
+allowed. Colors and script are printed too, so that the figure works wherever the notebook is
+opened. The built page takes them out: its style sheet has the colors, and it loads each script once
+(press/extension/widgets.py).
 """
 
 import html
@@ -15,14 +16,16 @@ import numpy as np
 from IPython.display import display
 from torch import Tensor
 
+from attnbook.colors import variables
+
 Numbers = Tensor | np.ndarray | Sequence[float]
 
 
 def one_row(scores: Numbers, labels: Sequence[str]) -> list[float]:
-    """The scores, one for each label, with as many digits as every machine agrees on.
+    """The scores, one for each label, rounded to the digits on which all machines agree.
 
-    Five, and none beyond the fourth behind the point: of a small score fewer are sure, since it is
-    a sum of larger terms.
+    These are five significant digits, but at most four after the decimal point: a small score is a
+    sum of larger terms, so fewer of its digits are certain.
     """
     row = scores.detach().cpu().numpy() if isinstance(scores, Tensor) else np.asarray(scores)
     check_shape("scores", row, (len(labels),))
@@ -38,7 +41,7 @@ def check_shape(name: str, array: Tensor | np.ndarray, shape: tuple[int, ...]) -
 def show_element(
     name: str, data: dict[str, Any], head: Sequence[str], rows: list[list[str]]
 ) -> None:
-    """Display an element, with a table for where no script runs, as HTML and as plain text."""
+    """Display an element, with a table in case no script can run, as HTML and as plain text."""
     packed = html.escape(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
     cells = "".join(
         "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>"
@@ -48,4 +51,5 @@ def show_element(
     script = "".join(path.read_text("utf-8") for path in scripts)
     text = "\n".join("  ".join(row) for row in [head, *rows])
     element = f'<{name} data="{packed}"><table>{cells}</table></{name}>'
-    display({"text/html": f"{element}\n<script>\n{script}</script>", "text/plain": text}, raw=True)
+    page = f"{element}\n<style>{variables()}</style>\n<script>\n{script}</script>"
+    display({"text/html": page, "text/plain": text}, raw=True)

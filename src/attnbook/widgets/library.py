@@ -6,7 +6,6 @@ import numpy as np
 from torch import from_numpy
 
 from attnbook.attention import softmax
-from attnbook.colors import ROLES
 from attnbook.widgets.element import check_shape, show_element
 
 __all__ = ["ask_library", "drag_keys"]
@@ -39,7 +38,6 @@ def ask_library(
         "values": values.tolist(),
         "amounts": sorted(offered),
         "wishes": [{"name": name, "query": wish.tolist()} for name, wish in wishes.items()],
-        "colors": {name: role.fill for name, role in ROLES.items()},
         "words": {
             "name": "A library to ask: a wish, ten books, a report",
             "start": "start from",
@@ -80,7 +78,6 @@ def drag_keys(query: np.ndarray, keys: np.ndarray, names: Sequence[str], reach: 
         "keys": keys.tolist(),
         "names": list(names),
         "reach": reach,
-        "colors": {name: role.fill for name, role in ROLES.items()},
         "words": {
             "name": "Length and angle: a query and keys to drag",
             "query": "query",

@@ -5,7 +5,6 @@ from typing import Any
 
 from torch import Tensor
 
-from attnbook.colors import ROLES
 from attnbook.widgets.element import check_shape, show_element
 
 __all__ = ["follow_looks"]
@@ -44,7 +43,6 @@ def follow_looks(
             | ({"says": list(says[name])} if name in says else {})
             for name, weights in maps.items()
         ],
-        "color": ROLES["weights"].fill,
         "words": {
             "name": "Who looks at whom",
             "maps": choose,

@@ -1,6 +1,5 @@
 """Positions: two of them, compared clock by clock."""
 
-from attnbook.colors import SIGNED
 from attnbook.positions import sinusoidal_encoding
 from attnbook.widgets.element import show_element
 
@@ -18,7 +17,6 @@ def turn_clocks(length: int, d_model: int, start: int, step: int, reach: int = 2
         "t": start,
         "step": step,
         "reach": reach,
-        "colors": [SIGNED[0], SIGNED[-1]],
         "words": {
             "name": "Two positions as clock hands",
             "position": "position t",

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from attnbook.colors import ROLES
 from attnbook.widgets.element import Numbers, check_shape, one_row, show_element
 
 __all__ = ["explore_scaling", "explore_temperature", "paint_mask"]
@@ -69,7 +68,6 @@ def paint_mask(scores: Tensor, words: Sequence[str], masks: Mapping[str, Tensor]
             {"name": name, "rows": ["".join("01"[cell] for cell in row) for row in mask.tolist()]}
             for name, mask in masks.items()
         ],
-        "color": ROLES["weights"].fill,
         "words": {
             "name": "A mask to paint: rows are queries, columns are keys",
             "start": "start from",
@@ -112,7 +110,6 @@ def _softmax(
         "factors": factors,
         "set": 0,
         "factor": factor,
-        "color": ROLES["weights"].fill,
         "words": words,
     }
     rows = [

@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from torch import Tensor
 
 from attnbook.attention import scaled_dot_product_attention
-from attnbook.colors import ROLES
 from attnbook.widgets.element import check_shape, show_element
 
 __all__ = ["follow_steps"]
 
-WEARS = {  # the color of each role
-    "query": ("W_Q", "Q"),
-    "key": ("W_K", "K", "Kᵀ"),
-    "value": ("W_V", "V", "output"),
-    "weights": ("weights",),
+ROLES = {  # of the matrices that have one
+    **dict.fromkeys(("W_Q", "Q"), "query"),
+    **dict.fromkeys(("W_K", "K", "Kᵀ"), "key"),
+    **dict.fromkeys(("W_V", "V", "output"), "value"),
+    "weights": "weights",
 }
 
 
@@ -41,7 +40,7 @@ def follow_steps(
         "matrices": [_packed(matrix) for matrix in matrices],
         "start": start,
         "columns": columns,
-        "colors": {name: list(ROLES[role]) for role, names in WEARS.items() for name in names},
+        "roles": ROLES,
         "words": {
             "name": "A head, cell by cell",
             "sentences": "sentence",

@@ -6,7 +6,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnbook.colors import ROLES
 from attnbook.widgets.element import check_shape, show_element
 
 __all__ = ["watch_rows", "watch_weights"]
@@ -72,7 +71,6 @@ def watch_weights(
     _check(losses, maps, (len(words), len(words)))
     data = {
         "maps": [[[round(w, 2) for w in row] for row in one.tolist()] for one in maps.values()],
-        "color": ROLES["weights"].fill,
         "words": {
             "name": "A training, watched: who looks at whom",
             "queries": "queries",

@@ -56,7 +56,7 @@
         .said { min-height: 4.4em; } }`;
 
     build() {
-      const { labels, modes, key_heads: heads, colors } = this.data;
+      const { labels, modes, key_heads: heads } = this.data;
       const { words } = this;
       this.at = 0;
       this.mode = 0;
@@ -83,10 +83,11 @@
       for (const [name, value] of Object.entries({ count: labels.length, heads: heads[0] })) {
         board.style.setProperty(`--${name}`, value);
       }
-      const fills = [[this.queries, colors[0]], [this.keys, colors[1]], [this.values, colors[2]],
-        [this.cells.flat(), "var(--soft)"]];
-      fills.forEach(([parts, color]) =>
-        parts.forEach((part) => part.style.setProperty("--fill", color)));
+      const fills = { "role-query-fill": this.queries, "role-key-fill": this.keys,
+        "role-value-fill": this.values, soft: this.cells.flat() };
+      for (const [name, parts] of Object.entries(fills)) {
+        parts.forEach((part) => part.style.setProperty("--fill", `var(--${name})`));
+      }
       this.board = board;
       this.legend = make("div", { class: "legend", "aria-hidden": true },
         ...Object.entries(words.legend).map(([name, text]) =>

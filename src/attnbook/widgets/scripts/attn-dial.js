@@ -50,10 +50,13 @@
 
       const canvas = make("canvas", { width, height: length });
       const pen = canvas.getContext("2d");
+      const style = getComputedStyle(document.documentElement);
+      const [below, above] = ["below", "above"].map((sign) =>
+        style.getPropertyValue(`--signed-${sign}`));
       for (let t = 0; t < length; t++) {
         encoding(t, width).forEach((x, column) => {
           pen.globalAlpha = Math.abs(x);
-          pen.fillStyle = this.data.colors[x < 0 ? 0 : 1];
+          pen.fillStyle = x < 0 ? below : above;
           pen.fillRect(column, t, 1, 1);
         });
       }

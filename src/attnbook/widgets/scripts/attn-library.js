@@ -18,9 +18,9 @@
     static look = look;
 
     static style = `
-      :host { --letters: var(--ink); --depth: 1; --glow: 0rem; --thumb: var(--query); }
+      :host { --letters: var(--ink); --depth: 1; --glow: 0rem; --thumb: var(--role-query-fill); }
       :host([data-theme=dark]) { --letters: #fff; --depth: 0.6; --glow: 1.2rem;
-        --thumb: color-mix(in srgb, var(--query) 60%, #fff); }
+        --thumb: color-mix(in srgb, var(--role-query-fill) 60%, #fff); }
       .parts { display: flex; flex-wrap: wrap; gap: 0.2rem 1.6rem; margin: 0.9rem 0 0.3rem; }
       .part { display: flex; align-items: baseline; gap: 0.45rem; color: var(--soft); }
       .part::before { content: ""; width: 0.65rem; height: 0.65rem; border-radius: 0.15rem;
@@ -31,17 +31,18 @@
       .wishes output { margin-left: auto; }
       .wishes input { accent-color: var(--thumb); }
       .offer { display: flex; gap: 0.15rem; align-items: center; }
-      .offer i { width: 0.5rem; height: 0.5rem; border-radius: 50%; background: var(--key);
-        transition: opacity 0.18s; }
+      .offer i { width: 0.5rem; height: 0.5rem; border-radius: 50%;
+        background: var(--role-key-fill); transition: opacity 0.18s; }
       .shelf { display: grid; grid-auto-flow: column; grid-auto-columns: 1fr; padding-top: 1.2rem; }
       .place { cursor: default; text-align: center; min-width: 0; }
       .book { position: relative; height: 11.2rem; margin: 0 8%; display: grid;
         place-items: center; overflow: hidden; border-radius: 0.25rem 0.25rem 0 0;
         color: var(--letters); background: var(--quiet);
-        box-shadow: 0 0 calc(var(--light) * var(--glow)) var(--weights);
+        box-shadow: 0 0 calc(var(--light) * var(--glow)) var(--role-weights-fill);
         transform: translateY(calc(var(--weight) * -1.2rem)); transition: transform 0.18s; }
-      .book::before { content: ""; position: absolute; inset: 0; background: var(--weights);
-        opacity: calc(var(--light) * var(--depth)); transition: opacity 0.18s; }
+      .book::before { content: ""; position: absolute; inset: 0;
+        background: var(--role-weights-fill); opacity: calc(var(--light) * var(--depth));
+        transition: opacity 0.18s; }
       .book span { position: relative; writing-mode: vertical-rl; white-space: nowrap; }
       [aria-selected=true] .book::after { content: ""; position: absolute; inset: 0;
         border: 2px solid var(--ink); border-radius: inherit; }
@@ -53,7 +54,7 @@
       .row .number { text-align: right; }
       .track { position: relative; height: 1.05rem; background: var(--quiet); overflow: hidden;
         border-radius: 0.15rem; }
-      .track i { position: absolute; inset: 0; background: var(--value); opacity: 0.45;
+      .track i { position: absolute; inset: 0; background: var(--role-value-fill); opacity: 0.45;
         transform-origin: left; transition: transform 0.18s, opacity 0.18s; }
       .track i.picked { opacity: 1; }
       @media (width < 30rem) { .wishes { grid-template-columns: 1fr 1fr; }
@@ -61,18 +62,15 @@
         .said { min-height: 5.9em; } }`;
 
     build() {
-      const { topics, titles, contents, amounts, wishes, colors } = this.data;
+      const { topics, titles, contents, amounts, wishes } = this.data;
       const { words } = this;
-      for (const [role, color] of Object.entries(colors)) {
-        this.style.setProperty(`--${role}`, color);
-      }
       this.query = [...wishes[0].query];
       const { weights } = look(this.query, this.data.keys, this.data.values);
       this.at = weights.indexOf(Math.max(...weights)); // the winner
       const most = Math.max(...this.data.keys.flat());
       const parts = (...named) => make("div", { class: "parts" }, ...named.map(([role, text]) => {
         const part = make("div", { class: `part ${role}` }, text);
-        part.style.setProperty("--role", `var(--${role})`);
+        part.style.setProperty("--role", `var(--role-${role}-fill)`);
         return part;
       }));
 

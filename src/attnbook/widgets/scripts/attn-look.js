@@ -20,16 +20,16 @@
       .options label { padding-inline: 0.25rem; white-space: nowrap; }
       fieldset:has(label:nth-child(6)) { flex-basis: 100%; }
       .outcome { color: var(--soft); font-variant-numeric: tabular-nums; }
-      .outcome.changed { color: var(--failed); font-weight: 700; text-decoration: underline; }
+      .outcome.changed { color: var(--state-failed); font-weight: 700; text-decoration: underline; }
       .board.off :is(line, .number) { opacity: 0 !important; }
       .right .word { position: relative; display: flex; justify-content: space-between;
         gap: 0.5rem; }
       .right .word span { position: relative; }
       .right .word::before { content: ""; position: absolute; inset: 2px auto 2px 0; width: 100%;
-        border-radius: 0.25rem; background: var(--color); transform-origin: left;
+        border-radius: 0.25rem; background: var(--role-weights-fill); transform-origin: left;
         transform: scaleX(var(--weight, 0)); opacity: 0.4; transition: transform 0.18s; }
       svg { width: 100%; overflow: visible; display: block; }
-      line { stroke: var(--color); transition: opacity 0.18s; stroke-linecap: round; }
+      line { stroke: var(--role-weights-fill); transition: opacity 0.18s; stroke-linecap: round; }
       .said { min-height: 4.3em; }
       @media (width < 30rem) { .board { font-size: 0.8rem;
         grid-template-columns: minmax(3rem, 6.6rem) 1fr minmax(6rem, 8.2rem); }
@@ -37,9 +37,8 @@
         .word, .head { padding-inline: 0.25rem; } }`;
 
     build() {
-      const { maps, color } = this.data;
+      const { maps } = this.data;
       const { words } = this;
-      this.style.setProperty("--color", color);
       this.map = 0;
       this.at = this.data.start;
       const names = maps.map((map) => map.name);

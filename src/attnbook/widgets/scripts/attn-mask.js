@@ -18,9 +18,9 @@
         transition: background-color 0.15s; }
       td small { display: block; font-size: 0.66rem; }
       td.corner { height: 0; cursor: default; }
-      td.open { background: color-mix(in srgb, var(--color)
+      td.open { background: color-mix(in srgb, var(--role-weights-fill)
         calc((8 + 92 * var(--weight)) * var(--depth)), var(--ground)); }
-      td.leak { box-shadow: inset 0 0 0 2.5px var(--failed); }
+      td.leak { box-shadow: inset 0 0 0 2.5px var(--state-failed); }
       td.leak::after { content: "!"; position: absolute; top: 0.05rem; right: 0.3rem;
         font-weight: 700; }
       @media (width < 30rem) { table { border-spacing: 2px; font-size: 0.78rem; }
@@ -29,7 +29,6 @@
     build() {
       const { labels, masks } = this.data;
       const { words } = this;
-      this.style.setProperty("--color", this.data.color);
       this.mask = this.cut(masks[0].rows);
       this.at = [0, 0];
       const start = this.options(words.start, masks.map((mask) => mask.name), 0,

@@ -32,10 +32,10 @@
       .tick { fill: var(--soft); font-size: 13px; }
       .line { stroke: var(--line); stroke-dasharray: 2 5; }
       .drop { stroke: var(--ink); stroke-dasharray: 2 4; stroke-width: 1.4; }
-      .shadow { stroke: var(--key); stroke-width: 9; opacity: 0.35; }
-      .arrow { cursor: grab; color: var(--key); }
+      .shadow { stroke: var(--role-key-fill); stroke-width: 9; opacity: 0.35; }
+      .arrow { cursor: grab; color: var(--role-key-fill); }
       .arrow * { touch-action: none; }
-      .arrow.query { color: var(--query); }
+      .arrow.query { color: var(--role-query-fill); }
       .arrow:active { cursor: grabbing; }
       .arrow line { stroke: currentColor; stroke-width: 3; }
       .arrow polygon { fill: currentColor; }
@@ -58,16 +58,13 @@
       .bars .number { text-align: right; }
       .track { height: 0.8rem; background: var(--quiet); border-radius: 0.15rem;
         overflow: hidden; }
-      .bar { height: 100%; background: var(--weights); transform-origin: left; }
+      .bar { height: 100%; background: var(--role-weights-fill); transform-origin: left; }
       @media (width < 44rem) { .parts { grid-template-columns: 1fr; gap: 0.6rem; }
         svg { max-width: 23rem; margin: auto; } .said { min-height: 4.4em; } }`;
 
     build() {
-      const { query, keys, names, reach, colors } = this.data;
+      const { query, keys, names, reach } = this.data;
       const { words } = this;
-      for (const [role, color] of Object.entries(colors)) {
-        this.style.setProperty(`--${role}`, color);
-      }
       this.vectors = [query, ...keys].map((vector) => [...vector]);
       this.at = 1;
       this.unit = SIZE / reach;

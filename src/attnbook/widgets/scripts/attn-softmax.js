@@ -15,12 +15,13 @@
       .head .number { color: inherit; }
       .track { height: 1.05rem; background: var(--quiet); border-radius: 0.15rem;
         overflow: hidden; }
-      .bar { height: 100%; width: 100%; transform-origin: left; transition: transform 0.18s; }
+      .bar { height: 100%; width: 100%; background: var(--role-weights-fill);
+        transform-origin: left; transition: transform 0.18s; }
       @media (width < 30rem) { .row { grid-template-columns: minmax(3rem, 7.5rem) 3.2rem 1fr 2.9rem;
         gap: 0.4rem; padding-inline: 0.2rem; } }`;
 
     build() {
-      const { labels, sets, factors, color } = this.data;
+      const { labels, sets, factors } = this.data;
       this.set = this.data.set;
       this.factor = this.data.factor;
       const { scores } = sets[this.set];
@@ -28,7 +29,6 @@
       const words = this.words;
       this.rows = labels.map((label) => {
         const bar = make("div", { class: "bar" });
-        bar.style.background = color;
         return make("div", { class: "row" }, make("span", { class: "title" }, label),
           make("span", { class: "number score" }), make("div", { class: "track" }, bar),
           make("span", { class: "number weight" }));

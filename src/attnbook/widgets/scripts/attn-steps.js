@@ -166,9 +166,9 @@
 
     /** Give an element the colors of a matrix's role, if it has one. */
     paint(element, name) {
-      const [area, light, dark] = this.data.colors[name] ?? [];
-      element.style.setProperty("--fill", area ?? "initial");
-      element.style.setProperty("--text", light ? `light-dark(${light}, ${dark})` : "initial");
+      const role = this.data.roles[name];
+      element.style.setProperty("--fill", role ? `var(--role-${role}-fill)` : "initial");
+      element.style.setProperty("--text", role ? `var(--role-${role})` : "initial");
       return element;
     }
 

@@ -49,8 +49,8 @@
         padding: 0 3px 0 0.4rem; text-align: center; }
       .row :first-child { text-align: left; }
       .cell { margin-block: 3px; line-height: 2.9rem; border-radius: 0.3rem;
-        background: color-mix(in srgb, var(--color) calc((8 + 92 * var(--weight)) * var(--depth)),
-        var(--ground)); transition: background-color 0.3s; }
+        background: color-mix(in srgb, var(--role-weights-fill)
+        calc((8 + 92 * var(--weight)) * var(--depth)), var(--ground)); transition: background-color 0.3s; }
       .head { color: var(--soft); }
       @media (width < 30rem) { :host { --first: 4.6rem; } .row { font-size: 0.8rem; }
         .said { min-height: 5.8em; } }
@@ -158,8 +158,7 @@
 
     /** The map: a row for each query, one of them picked. */
     map() {
-      const { labels, color } = this.data;
-      this.style.setProperty("--color", color);
+      const { labels } = this.data;
       this.style.setProperty("--count", labels.length);
       this.rows = labels.map((label) =>
         div("row", span("", label), ...labels.map(() => span("cell number"))));

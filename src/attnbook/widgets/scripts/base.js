@@ -1,15 +1,14 @@
-// What every interactive figure is made of: once on a page, and with each output of a notebook,
-// where the first one stays.
+// The parts that all interactive figures share. A page loads this file once; in a notebook each
+// output brings it along, and the first one is used. The colors are those of attnbook.colors, as
+// CSS variables: of the page's style sheet, or of the one that comes with an output.
 "use strict";
 globalThis.attnbook ??= (() => {
   const STYLE = `
     :host { display: block; margin-block: 1rem; font: 0.875rem/1.45 var(--book-sans, system-ui),
-      sans-serif; color: var(--ink); --ink: #23262d; --soft: #595e69; --line: #8f8b82;
-      --quiet: #e2ded5; --ground: #f5f3ee; --accent: #3d4c9c; --failed: #b0203c;
-      color-scheme: light; }
-    :host([data-theme=dark]) { --ink: #dcdfe5; --soft: #a0a7b4; --line: #6f7785; --quiet: #333944;
-      --ground: #1d2128; --accent: #a9b6f7; --failed: #ff8b93;
-      color-scheme: dark; }
+      sans-serif; color: var(--ink); color-scheme: light;
+      --ink: var(--book-text); --soft: var(--book-muted); --line: var(--book-edge);
+      --quiet: var(--book-line); --ground: var(--book-surface); --accent: var(--book-accent); }
+    :host([data-theme=dark]) { color-scheme: dark; }
     .figure { max-width: 45rem; box-sizing: border-box; padding: 0.9rem 1.1rem 1rem;
       border-radius: 0.6rem; background: var(--ground); }
     .controls { display: flex; flex-wrap: wrap; gap: 0.6rem 1.6rem; margin-bottom: 0.9rem; }
