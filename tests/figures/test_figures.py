@@ -17,7 +17,7 @@ from matplotlib.patches import Rectangle
 from attnbook import apply_rotary, causal_mask, figures, rotation_matrix, sinusoidal_encoding
 from attnbook.colors import CURVES, INK, MARKED, PAPER, PLAIN, ROLES, SHADE
 from attnbook.figures import canvas
-from attnbook.figures.maps import SIGNED, WEIGHTS
+from attnbook.figures.heatmaps import SIGNED, WEIGHTS
 
 SVG = canvas.svg
 WORDS, KEYS, LONG = ["Life", "is", "short"], ["苹果", "很", "甜", "的"], ["dessert"] * 6
