@@ -1,8 +1,8 @@
-"""What a cell prints of an interactive figure: an element with its numbers, a table, the script.
+"""Print an interactive figure: an HTML element with its data, a table, and the script.
 
-The table stands in the figure's place until the script runs, or where none may. The script comes
-along so that the figure works wherever the notebook is opened; the built page takes it out and
-loads it once (press/extension/widgets.py).
+The table is shown until the script runs, and where scripts are not allowed. The script is part of
+the output so that the figure works wherever the notebook is opened; the built page removes it and
+loads it once, as a file (press/extension/widgets.py).
 """
 
 import html
@@ -19,10 +19,10 @@ Numbers = Tensor | np.ndarray | Sequence[float]
 
 
 def one_row(scores: Numbers, labels: Sequence[str]) -> list[float]:
-    """The scores, one for each label, with as many digits as every machine agrees on.
+    """The scores, one for each label, rounded to digits that are the same on every machine.
 
-    Five, and none beyond the fourth behind the point: of a small score fewer are sure, since it is
-    a sum of larger terms.
+    These are five digits, and at most four decimals: a small score has fewer exact digits, because
+    it is a sum of larger terms.
     """
     row = scores.detach().cpu().numpy() if isinstance(scores, Tensor) else np.asarray(scores)
     check_shape("scores", row, (len(labels),))
@@ -30,7 +30,7 @@ def one_row(scores: Numbers, labels: Sequence[str]) -> list[float]:
 
 
 def check_shape(name: str, array: Tensor | np.ndarray, shape: tuple[int, ...]) -> None:
-    """Refuse numbers that do not fit the labels they are shown with."""
+    """Raise ValueError if an array does not have this shape."""
     if array.shape != shape:
         raise ValueError(f"{name} has shape {tuple(array.shape)}: it must be {shape}")
 
@@ -38,7 +38,7 @@ def check_shape(name: str, array: Tensor | np.ndarray, shape: tuple[int, ...]) -
 def show_element(
     name: str, data: dict[str, Any], head: Sequence[str], rows: list[list[str]]
 ) -> None:
-    """Display an element, with a table for where no script runs, as HTML and as plain text."""
+    """Display an element as HTML and as plain text, with a table for where no script runs."""
     packed = html.escape(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
     cells = "".join(
         "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>"

@@ -1,4 +1,4 @@
-"""The steps of a head, from the rows of a sentence to its output."""
+"""The steps of an attention head, from the vectors of a sentence to the output."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from attnbook.widgets.element import check_shape, show_element
 
 __all__ = ["follow_steps"]
 
-WEARS = {  # the color of each role
+MATRICES_OF_ROLE = {  # whose color they are drawn in
     "query": ("W_Q", "Q"),
     "key": ("W_K", "K", "Kᵀ"),
     "value": ("W_V", "V", "output"),
@@ -25,11 +25,11 @@ def follow_steps(
     start: tuple[int, int],
     columns: tuple[Sequence[str], Sequence[str], Sequence[str]] | None = None,
 ) -> None:
-    """Let the reader go through a head step by step, and see what each number is made of.
+    """Let the reader go through a head step by step, and see how each number is computed.
 
+    start: the query and the key that are chosen at first
+    columns: the names of the columns of x, of queries and keys, and of values, if they have any
     Shapes:  sentences: by name its L words and x (L, D); matrices: (D, Dk), (D, Dk), (D, Dv)
-             start: the query and the key looked at first; columns: what those of x, of queries
-             and keys, and of values are called, if they have a meaning
     Raises:  ValueError if a shape does not fit, or a number does not fit into 16 bits
     """
     w_q, w_k, w_v = matrices
@@ -41,7 +41,9 @@ def follow_steps(
         "matrices": [_packed(matrix) for matrix in matrices],
         "start": start,
         "columns": columns,
-        "colors": {name: list(ROLES[role]) for role, names in WEARS.items() for name in names},
+        "colors": {
+            name: list(ROLES[role]) for role, names in MATRICES_OF_ROLE.items() for name in names
+        },
         "words": {
             "name": "A head, cell by cell",
             "sentences": "sentence",
@@ -78,8 +80,8 @@ def follow_steps(
 
 
 def _packed(matrix: Tensor) -> list[int | str]:
-    """A matrix's width, and its numbers as 16 bits each, in ten thousandths."""
+    """The width of a matrix, and its numbers in ten-thousandths, as 16 bits each, in base 64."""
     if matrix.abs().max() >= 2**15 / 1e4:
         raise ValueError(f"{matrix.abs().max():.4g} does not fit: 16 bits hold less than 3.2768")
-    whole = (matrix.detach().double().cpu() * 1e4).round().numpy().astype("<i2")
-    return [matrix.size(1), base64.b64encode(whole.tobytes()).decode()]
+    integers = (matrix.detach().double().cpu() * 1e4).round().numpy().astype("<i2")
+    return [matrix.size(1), base64.b64encode(integers.tobytes()).decode()]
