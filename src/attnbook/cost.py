@@ -1,4 +1,4 @@
-"""What a computation costs: counted, which is the same on every machine, or timed on this one."""
+"""The cost of a computation: multiplications and memory, counted, and the time on this machine."""
 
 import time
 from collections.abc import Callable
@@ -11,71 +11,71 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 PRODUCTS = {"mm", "bmm", "addmm", "baddbmm"}
-FUSED = "_scaled_dot_product"  # PyTorch's kernels begin with this, one for each sort of machine
+FUSED = "_scaled_dot_product"  # the names of PyTorch's fused attention kernels begin with this
 
 
 class Cost(NamedTuple):
-    """What was counted."""
+    """The multiplications and the peak memory of a computation."""
 
     multiplications: int  # in matrix products
-    megabytes: float  # of the tensors that were made, at the moment when most were there
+    megabytes: float  # of the new tensors, at the moment when they take the most
 
 
 def cost(compute: Callable[[], object]) -> Cost:
-    """Run it, and count the multiplications of its matrix products and the memory it needs.
+    """Call `compute()`, and count the multiplications of its matrix products and its peak memory.
 
-    Memory is that of every tensor made on the way, results and what is kept for a backward pass
-    included; tensors that were there before are not counted, nor what a kernel uses inside.
+    Memory counts every tensor that the call creates, including results and what is saved for a
+    backward pass. It counts neither earlier tensors nor what a kernel allocates internally.
 
-    Returns: multiplications, and millions of bytes at the highest moment
+    Returns: multiplications, and the peak memory in millions of bytes
     """
     with _Counter() as counter:
         compute()
-    return Cost(counter.multiplications, counter.highest / 1e6)
+    return Cost(counter.multiplications, counter.peak / 1e6)
 
 
 def seconds(compute: Callable[[], object], runs: int = 3) -> float:
-    """The time of the fastest of some runs on this machine. No two machines agree on it."""
-    found = []
+    """The time of the fastest of some runs, in seconds, which differs from machine to machine."""
+    times = []
     for _ in range(runs):
         start = time.perf_counter()
         compute()
         if torch.cuda.is_available():
             torch.cuda.synchronize()  # a GPU goes on working after the call returns
-        found.append(time.perf_counter() - start)
-    return min(found)
+        times.append(time.perf_counter() - start)
+    return min(times)
 
 
 class _Counter(TorchDispatchMode):
-    """Sees every operation on tensors, also those of a backward pass."""
+    """Counts at every operation on tensors, including those of a backward pass."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.multiplications = self.highest = 0
+        self.multiplications = self.peak = 0
         self.alive: dict[int, tuple[StorageWeakRef, int]] = {}
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
     ) -> Any:
-        given = [x for x in tree_leaves(args) if isinstance(x, Tensor)]
-        self._note(given, ours=False)
+        inputs = [x for x in tree_leaves(args) if isinstance(x, Tensor)]
+        self._track(inputs, new=False)
         out = func(*args, **(kwargs or {}))
         name = func.overloadpacket.__name__
         if name in PRODUCTS:
-            left, right = given[-2:]
+            left, right = inputs[-2:]
             self.multiplications += left.numel() * right.size(-1)
         elif name.startswith(FUSED) and not name.endswith("backward"):
-            query, key, value = given[:3]
+            query, key, value = inputs[:3]
             pairs = query.numel() // query.size(-1) * key.size(-2)
             self.multiplications += pairs * (query.size(-1) + value.size(-1))
-        self._note([x for x in tree_leaves(out) if isinstance(x, Tensor)], ours=True)
+        self._track([x for x in tree_leaves(out) if isinstance(x, Tensor)], new=True)
         return out
 
-    def _note(self, tensors: list[Tensor], *, ours: bool) -> None:
-        """Forget what is gone, and add what is new."""
-        self.alive = {k: held for k, held in self.alive.items() if not held[0].expired()}
+    def _track(self, tensors: list[Tensor], *, new: bool) -> None:
+        """Drop freed storages and add those of these tensors; only those of new ones count."""
+        self.alive = {k: entry for k, entry in self.alive.items() if not entry[0].expired()}
         for x in tensors:
             storage = x.untyped_storage()
-            size = storage.nbytes() if ours else 0
+            size = storage.nbytes() if new else 0
             self.alive.setdefault(storage._cdata, (StorageWeakRef(storage), size))
-        self.highest = max(self.highest, sum(size for _, size in self.alive.values()))
+        self.peak = max(self.peak, sum(size for _, size in self.alive.values()))

@@ -23,7 +23,7 @@ def greedy_decode(
     """Take the most probable next word again and again, until END. Call `model.eval()` before.
 
     Shapes:  source (B, Ls)   source_mask (B, 1, Ls)
-             begin, end: the ids of BEGIN and END in the target's vocabulary (also called BOS and EOS)
+             begin, end: the ids of BEGIN and END (BOS and EOS) in the target vocabulary
              cached=False computes every earlier word again at each step, with the same result
     Returns: tokens (B, L) without BEGIN, L <= max_length, END from the end of a sentence on;
              log_probs (B,), the natural logarithm of each whole sentence's probability

@@ -1,4 +1,4 @@
-"""What the notebooks print with: tensors without a device, the library's own source, the device."""
+"""Helpers for the notebooks: print tensors, show the library's source, choose the device."""
 
 import inspect
 import os
@@ -15,8 +15,8 @@ from attnbook.checks import check_tensor
 def device() -> torch.device:
     """The device the notebooks compute on: a GPU where there is one, else the CPU.
 
-    The environment variable ATTNBOOK_DEVICE ("cpu" or "cuda") overrides the choice. A GPU is made
-    to give what a CPU gives, as closely as it can: see `_reproducible`.
+    The environment variable ATTNBOOK_DEVICE ("cpu" or "cuda") overrides the choice. A GPU is set
+    up to give the results of a CPU, as closely as it can: see `_make_reproducible`.
 
     Raises:  ValueError if the variable is another word; RuntimeError if it asks for a GPU and
              PyTorch sees none
@@ -27,16 +27,16 @@ def device() -> torch.device:
     if name == "cuda" and not torch.cuda.is_available():
         raise RuntimeError("ATTNBOOK_DEVICE='cuda', but PyTorch sees no CUDA device here")
     if name == "cuda":
-        _reproducible()
+        _make_reproducible()
     return torch.device(name)
 
 
-def _reproducible() -> None:
-    """Let a GPU keep all bits of a float32 product, and add up in the same order in every run.
+def _make_reproducible() -> None:
+    """Make a GPU compute float32 products in full precision, and deterministically.
 
-    TF32, its short form of float32, holds three decimal digits; without an order the last digits
-    of a sum change from run to run, and a training with them. The variable is read when the first
-    product is computed.
+    TF32, the shorter float format of GPUs, keeps only three decimal digits. Without deterministic
+    algorithms the last digits of a sum change from run to run, and so do trained parameters. The
+    environment variable is read when the first product is computed.
     """
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
@@ -50,7 +50,7 @@ def show(
     columns: Sequence[str] | None = None,
     digits: int = 4,
 ) -> None:
-    """Print a tensor's shape and its numbers, one matrix row per line, never its device.
+    """Print a tensor's shape and its numbers, one matrix row per line, without its device.
 
     Shapes:  tensor (), (N,), or (..., N, M); rows and columns label a vector or a matrix
     Raises:  TypeError if it is no tensor; ValueError if there are more or fewer labels than rows
@@ -75,7 +75,7 @@ def show(
 
 
 def show_source(thing: object) -> "Source":
-    """Show the library's own source of a function or class, so that no page holds a copy.
+    """Show the source of a function or class of the library, so that no page needs a copy.
 
     Raises:  TypeError if `thing` has no Python source
     """
@@ -118,7 +118,7 @@ def _number(value: float | int | bool, digits: int) -> str:
 
 
 def _cells(text: str) -> int:
-    """Columns a text takes in a terminal, where a Chinese character takes two."""
+    """The width of a text in a terminal, where a Chinese character takes two columns."""
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 

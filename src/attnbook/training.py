@@ -1,4 +1,4 @@
-"""One plain training loop, for every model in the book; and the same for trainings of minutes."""
+"""The training loop for the models of the book, and one with checkpoints for longer trainings."""
 
 import math
 import os
@@ -13,18 +13,18 @@ from torch import Tensor, nn
 
 from attnbook.checks import check_size
 
-KEEP_EVERY = 100  # steps from one checkpoint to the next
+CHECKPOINT_EVERY = 100  # steps
 
 
 def train(
     model: nn.Module, loss: Callable[[nn.Module], Tensor], steps: int, lr: float = 0.01
 ) -> list[float]:
-    """Correct the model's parameters `steps` times, each time a little, against the gradient.
+    """Train a model for some steps of Adam with the learning rate `lr`.
 
-    `loss(model)` draws its own examples and returns one number. Adam decides how far each
-    parameter moves, about `lr` per step.
+    `loss(model)` draws its own examples and returns one number. Each parameter moves by about `lr`
+    per step.
 
-    Returns: the loss at each step, before that step's correction
+    Returns: the loss at each step, before that step's update
     Raises:  TypeError, ValueError if steps is no positive int or the loss no single number
     Source:  Kingma and Ba 2015 (Adam)
     """
@@ -32,13 +32,13 @@ def train(
     optimizer = torch.optim.Adam(model.parameters(), lr)
     losses: list[float] = []
     for _ in range(steps):
-        now = loss(model)
-        if now.numel() != 1:
-            raise ValueError(f"loss of shape {tuple(now.shape)}: it must be one number")
+        value = loss(model)
+        if value.numel() != 1:
+            raise ValueError(f"loss of shape {tuple(value.shape)}: it must be one number")
         optimizer.zero_grad()
-        now.backward()
+        value.backward()
         optimizer.step()
-        losses.append(now.item())
+        losses.append(value.item())
     return losses
 
 
@@ -50,99 +50,100 @@ def train_long(
     *,
     warm_up: int = 0,
     clip: float = math.inf,
-    grid: float = 0.0,
+    round_to: float = 0.0,
     generator: torch.Generator | None = None,
     file: Path | str | None = None,
 ) -> list[float]:
-    """Train as `train` does, but for minutes: begin gently, end gently, and be able to go on.
+    """Train as `train` does, with a learning rate schedule, gradient clipping and checkpoints.
 
-    The learning rate rises to `lr` in the first `warm_up` steps, then falls to 0, both in a
-    straight line. A gradient longer than `clip`, all parameters together, is cut to that length.
-    After each step the parameters are rounded to multiples of `grid`: in float64 two machines then
-    stay together to the last bit, although each adds up in an order of its own.
+    The learning rate rises linearly to `lr` in the first `warm_up` steps, then falls linearly to 0.
+    A gradient whose norm over all parameters exceeds `clip` is scaled down to `clip`. After each
+    step the parameters are rounded to multiples of `round_to`. In float64 two machines then have
+    the same parameters, although they add up in different orders.
 
-    In `file` everything is kept every KEEP_EVERY steps, the random numbers and the `generator` that
-    `loss` draws from included. If it is there, the same call goes on from it, and ends with the
-    same bits as without the break. Where somebody looks on, a bar moves.
+    With a `file`, everything is saved there every CHECKPOINT_EVERY steps, including the states of
+    the random number generators and of the `generator` that `loss` draws from. If the file exists,
+    the same call resumes from it, and the result is the same to the last bit. A terminal or a
+    notebook shows a progress bar.
 
-    Returns: the loss at each step, before that step's correction
+    Returns: the loss at each step, before that step's update
     Raises:  TypeError, ValueError as `train`; ValueError if `file` is of another training
     Source:  Vaswani et al. 2017, §5.3 (warm-up, and Adam's 0.98); Pascanu et al. 2013 (clipping)
     """
     check_size("steps", steps)
     check_size("warm_up", warm_up, at_least=0)
     optimizer = torch.optim.Adam(model.parameters(), lr, betas=(0.9, 0.98))
-    what: dict[str, float | str] = {"steps": steps, "lr": lr, "warm_up": warm_up}
-    what |= {"clip": clip, "grid": grid} | shapes(model)
-    checkpoint = Checkpoint(file, what, model, optimizer, generator)
-    losses = checkpoint.go_on()
-    settle(model, grid)
+    settings: dict[str, float | str] = {"steps": steps, "lr": lr, "warm_up": warm_up}
+    settings |= {"clip": clip, "round_to": round_to} | parameter_shapes(model)
+    checkpoint = Checkpoint(file, settings, model, optimizer, generator)
+    losses = checkpoint.load()
+    round_parameters(model, round_to)
     try:
-        for step in watched(range(len(losses), steps)):
-            optimizer.param_groups[0]["lr"] = lr * share_of_rate(step, steps, warm_up)
-            now = loss(model)
-            if now.numel() != 1:
-                raise ValueError(f"loss of shape {tuple(now.shape)}: it must be one number")
+        for step in with_progress(range(len(losses), steps)):
+            optimizer.param_groups[0]["lr"] = lr * lr_scale(step, steps, warm_up)
+            value = loss(model)
+            if value.numel() != 1:
+                raise ValueError(f"loss of shape {tuple(value.shape)}: it must be one number")
             optimizer.zero_grad()
-            now.backward()
+            value.backward()
             nn.utils.clip_grad_norm_(model.parameters(), clip)
             optimizer.step()
-            settle(model, grid)
-            losses.append(now.item())
-            if len(losses) % KEEP_EVERY == 0 or len(losses) == steps:
-                checkpoint.keep(losses)
+            round_parameters(model, round_to)
+            losses.append(value.item())
+            if len(losses) % CHECKPOINT_EVERY == 0 or len(losses) == steps:
+                checkpoint.save(losses)
     except KeyboardInterrupt:
-        print(f"Stopped in step {len(losses) + 1} of {steps}. {checkpoint.says()}")
+        print(f"Stopped in step {len(losses) + 1} of {steps}. {checkpoint.describe()}")
         raise
     return losses
 
 
-def share_of_rate(step: int, steps: int, warm_up: int) -> float:
-    """Which share of the learning rate a step gets: up to 1 in the warm-up, then down to 0."""
+def lr_scale(step: int, steps: int, warm_up: int) -> float:
+    """The factor on the learning rate: it rises to 1 in the warm-up, then falls toward 0."""
     if step < warm_up:
         return (step + 1) / warm_up
     return (steps - step) / (steps - warm_up)
 
 
 @torch.no_grad()
-def settle(model: nn.Module, grid: float) -> None:
-    """Round each parameter to the nearest multiple of `grid`; with 0, leave it as it is."""
-    for parameter in model.parameters() if grid else ():
-        parameter.copy_((parameter / grid).round() * grid)
+def round_parameters(model: nn.Module, round_to: float) -> None:
+    """Round each parameter to the nearest multiple of `round_to`; with 0, change nothing."""
+    for parameter in model.parameters() if round_to else ():
+        parameter.copy_((parameter / round_to).round() * round_to)
 
 
 class Checkpoint:
-    """The file from which a training can go on; there is none if its name is None."""
+    """A file from which a training can resume; without a file, it does nothing."""
 
     def __init__(
         self,
         file: Path | str | None,
-        what: dict[str, float | str],
+        settings: dict[str, float | str],
         model: nn.Module,
         optimizer: torch.optim.Optimizer,
         generator: torch.Generator | None,
     ) -> None:
-        self.file, self.what = file and Path(file), what
+        self.file, self.settings = file and Path(file), settings
         self.model, self.optimizer, self.generator = model, optimizer, generator
         self.steps = 0
 
-    def keep(self, losses: list[float]) -> None:
-        """Write beside the old file, then put it in its place: at any moment one is whole."""
+    def save(self, losses: list[float]) -> None:
+        """Write a new file, then replace the old one by it, so that one is always complete."""
         if not self.file:
             return
-        state: dict[str, Any] = {"what": self.what, "losses": losses}
+        state: dict[str, Any] = {"settings": self.settings, "losses": losses}
         state["model"], state["optimizer"] = self.model.state_dict(), self.optimizer.state_dict()
         state["random"] = [torch.get_rng_state(), *torch.cuda.get_rng_state_all()]
         state["generator"] = self.generator and self.generator.get_state()
-        beside = self.file.with_name(self.file.name + ".part")
-        torch.save(state, beside)
-        os.replace(beside, self.file)
+        partial = self.file.with_name(self.file.name + ".part")
+        torch.save(state, partial)
+        os.replace(partial, self.file)
         self.steps = len(losses)
 
-    def go_on(self) -> list[float]:
-        """Put everything where the file has it, and return the losses so far; or begin the file."""
+    def load(self) -> list[float]:
+        """Restore the state in the file and return the losses so far; create a missing file."""
         if not self.file or not self.file.exists():
-            self.keep([])  # a name that cannot be written is known now, not in minutes
+            self.save([])  # a file that cannot be written fails now, not after minutes
             return []
         state = self._read(self.file)
         self.model.load_state_dict(state["model"])
@@ -154,51 +155,55 @@ class Checkpoint:
         self.steps = len(state["losses"])
         return state["losses"]
 
-    def says(self) -> str:
-        """What is left of a training that was stopped."""
+    def describe(self) -> str:
+        """What is saved of a training that was stopped, as a sentence."""
         if not self.file:
-            return "Nothing is kept: for that, name a file."
+            return "Nothing is saved: for that, name a file."
         return f"{self.file} holds {self.steps} of them: call again to go on."
 
     def _read(self, file: Path) -> dict[str, Any]:
-        """What the file holds, if it is a checkpoint of this very training."""
+        """Read the file.
+
+        Raises:  ValueError if it is damaged, no checkpoint, or one of another training
+        """
         try:
             state = torch.load(file, map_location="cpu", weights_only=True)
-            what = state["what"]
+            saved = state["settings"]
         except (UnpicklingError, RuntimeError, EOFError, KeyError, TypeError):
             raise ValueError(f"{file} is damaged, or no checkpoint of a training") from None
-        for name in self.what | what:
-            here, there = self.what.get(name), what.get(name)
-            if here != there:
-                raise ValueError(f"{file} is of another training: {name} is {there}, here {here}")
+        for name in self.settings | saved:
+            ours, theirs = self.settings.get(name), saved.get(name)
+            if ours != theirs:
+                raise ValueError(f"{file} is of another training: {name} is {theirs}, here {ours}")
         return state
 
 
-def shapes(model: nn.Module) -> dict[str, float | str]:
-    """What each parameter of a model looks like, by its name."""
+def parameter_shapes(model: nn.Module) -> dict[str, float | str]:
+    """The dtype and the shape of each parameter and buffer, by name."""
     return {name: f"{p.dtype} {tuple(p.shape)}" for name, p in model.state_dict().items()}
 
 
-def watched(steps: range) -> Iterator[int]:
-    """The steps, and a bar that moves with them and goes at the end, where somebody looks on."""
-    draw = painter()
+def with_progress(steps: range) -> Iterator[int]:
+    """Yield the steps and show a progress bar, which is removed at the end."""
+    show_line = progress_line()
     try:
         for count, step in enumerate(steps):
             if 50 * count // len(steps) != 50 * (count - 1) // len(steps):
-                draw(f"{'█' * (50 * count // len(steps)):░<50} step {step} of {steps.stop}")
+                show_line(f"{'█' * (50 * count // len(steps)):░<50} step {step} of {steps.stop}")
             yield step
     finally:
-        draw("")
+        show_line("")
 
 
-def painter() -> Callable[[str], None]:
-    """How to show a line in the place of the last one: in a terminal, in a notebook, or not at all.
+def progress_line() -> Callable[[str], None]:
+    """A function that shows a line in place of the one before, in a terminal or a notebook.
 
-    A notebook that a program runs, as it is when the book is made, says that it has nobody to ask.
+    Elsewhere the function does nothing, also in a notebook that a program runs, as when the book is
+    made: its kernel does not allow input.
     """
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if getattr(getattr(shell, "kernel", None), "_allow_stdin", False):
-        from IPython.display import display  # later than all else, since it is slow
+        from IPython.display import display  # imported here because it is slow
 
         handle = display({"text/plain": ""}, raw=True, display_id=True)
         return lambda line: handle.update({"text/plain": line}, raw=True)

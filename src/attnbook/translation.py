@@ -1,8 +1,12 @@
 """Chinese and English side by side: pairs, vocabularies and batches, for a model that translates.
 
-The corpus comes from a grammar (`attnbook.grammar`), or from a file of the reader's. The grammar's
-Chinese is cut into words already: writing has no blanks there, and a model needs units (chapter 2).
-English is in lower case. A question ends in ？ and ?; a statement has no full stop.
+The corpus comes from a grammar (`attnbook.grammar`) or from the reader's own file
+(`attnbook.user_corpus`). The Chinese of the grammar is already split into words, because Chinese is
+written without spaces and a model needs tokens (chapter 2). English is in lower case. A question
+ends in ？ and ?; a statement has no full stop.
+
+Four special tokens come first in each vocabulary. PAD fills a batch, BEGIN and END are what the
+field calls BOS and EOS (beginning and end of sequence), and UNKNOWN is its UNK.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +24,7 @@ from attnbook.grammar.corpus import (
     word_by_word,
 )
 from attnbook.masks import padding_mask
-from attnbook.own_pairs import Loaded, characters, english_words, load_pairs
+from attnbook.user_corpus import LoadedPairs, characters, english_words, load_pairs
 
 __all__ = [
     "BEGIN",
@@ -30,7 +34,7 @@ __all__ = [
     "UNKNOWN",
     "Batch",
     "Corpus",
-    "Loaded",
+    "LoadedPairs",
     "Pair",
     "Vocabulary",
     "characters",
@@ -44,15 +48,15 @@ __all__ = [
 ]
 
 PAD, BEGIN, END, UNKNOWN = range(4)
-MARKS = ("PAD", "BEGIN", "END", "UNKNOWN")
+SPECIAL_TOKENS = ("PAD", "BEGIN", "END", "UNKNOWN")
 
 
 class Vocabulary:
-    """The different words of some sentences, numbered; 0 … 3 are PAD, BEGIN, END and UNKNOWN."""
+    """The different words of some sentences with their ids; 0 to 3 are the special tokens."""
 
     def __init__(self, sentences: Iterable[Sequence[str]]) -> None:
-        found = {word for sentence in sentences for word in sentence}
-        self.words = [*MARKS, *sorted(found.difference(MARKS))]
+        distinct = {word for sentence in sentences for word in sentence}
+        self.words = [*SPECIAL_TOKENS, *sorted(distinct.difference(SPECIAL_TOKENS))]
         self._ids = {word: i for i, word in enumerate(self.words)}
 
     def __len__(self) -> int:
@@ -62,13 +66,19 @@ class Vocabulary:
         return word in self._ids
 
     def encode(self, words: Sequence[str]) -> list[int]:
-        """The number of each word, UNKNOWN where the vocabulary lacks it."""
+        """The id of each word, UNKNOWN for a word that is not in the vocabulary.
+
+        Raises:  TypeError if `words` is one string
+        """
         if isinstance(words, str):
             raise TypeError(f"{words!r} is one string: words are wanted, such as {words.split()!r}")
         return [self._ids.get(word, UNKNOWN) for word in words]
 
     def decode(self, ids: Iterable[int] | Tensor) -> tuple[str, ...]:
-        """The words up to the first END, without PAD and BEGIN."""
+        """The words up to the first END, without PAD and BEGIN.
+
+        Raises:  ValueError if an id is out of range
+        """
         words: list[str] = []
         for i in ids.tolist() if isinstance(ids, Tensor) else ids:
             if not 0 <= i < len(self):
@@ -81,11 +91,12 @@ class Vocabulary:
 
 
 class Batch(NamedTuple):
-    """Pairs as numbers, each language padded to its longest sentence.
+    """Pairs as token ids, each language padded to its longest sentence.
+
+    `target` holds BEGIN and the English words. `labels` holds the next token at each position: the
+    English words and END.
 
     Shapes:  source (B, Ls)   source_mask (B, 1, Ls), True at words   target, labels (B, Lt)
-             target holds BEGIN and the English words; labels holds what comes next at each place:
-             the English words and END
     """
 
     source: Tensor
@@ -100,7 +111,7 @@ def make_batch(
     english: Vocabulary,
     device: torch.device | str = "cpu",
 ) -> Batch:
-    """Number the words of the pairs, pad them, and shift the English by one place.
+    """Encode pairs as token ids, pad them, and shift the English by one position for the labels.
 
     Raises:  ValueError if there is no pair
     """
@@ -116,11 +127,11 @@ def make_batch(
 
 
 def pad(rows: Sequence[Sequence[int]]) -> Tensor:
-    """Fill the rows with PAD up to the longest: (B, L)."""
-    longest = max(len(row) for row in rows)
-    return torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows])
+    """Pad the rows with PAD to the length of the longest: (B, L)."""
+    length = max(len(row) for row in rows)
+    return torch.tensor([[*row, *[PAD] * (length - len(row))] for row in rows])
 
 
 def draw_pairs(pairs: Sequence[Pair], size: int, generator: torch.Generator) -> list[Pair]:
-    """Draw pairs, each from all of them, with a generator on the CPU: alike on every device."""
+    """Draw `size` pairs with replacement; a generator on the CPU gives the same on every device."""
     return [pairs[i] for i in torch.randint(len(pairs), (size,), generator=generator).tolist()]

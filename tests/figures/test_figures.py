@@ -17,7 +17,7 @@ from matplotlib.patches import Rectangle
 from attnbook import apply_rotary, causal_mask, figures, rotation_matrix, sinusoidal_encoding
 from attnbook.colors import CURVES, INK, MARKED, PAPER, PLAIN, ROLES, SHADE
 from attnbook.figures import canvas
-from attnbook.figures.maps import SIGNED, WEIGHTS
+from attnbook.figures.heatmaps import SIGNED, WEIGHTS
 
 SVG = canvas.svg
 WORDS, KEYS, LONG = ["Life", "is", "short"], ["苹果", "很", "甜", "的"], ["dessert"] * 6
@@ -28,12 +28,12 @@ STEPS = torch.tensor([0.2, 0.9, 0.5, 0.1, 0.0])
 FIVE = {name: STEPS * (i + 1) / 5 for i, name in enumerate("abcde")}
 FOUR = dict.fromkeys(("numbers in the maps", "parameters", "operations", "width"), STEPS)
 DECAY = {"fast": 0.1 ** torch.arange(20.0), "slow": 0.9 ** torch.arange(20.0)}
-PLACES = sinusoidal_encoding(3, 8)
-PAIR, LATER = PLACES[:, 2:4], PLACES[:, 2:4] @ rotation_matrix(3, 8)[2:4, 2:4].T
+ENCODING = sinusoidal_encoding(3, 8)
+PAIR, LATER = ENCODING[:, 2:4], ENCODING[:, 2:4] @ rotation_matrix(3, 8)[2:4, 2:4].T
 MASK, ALL4 = causal_mask(3), torch.ones(4, 4, dtype=torch.bool)
 WIDE = torch.tensor([[True, False, False, True], [True, True, False, False], [False] * 4])
 PICTURE = {"a picture": torch.tensor([[[1.0, 0, 0], [0, 1, 0]], [[0, 0, 1], [1, 1, 1]]])}
-LOOKS = torch.tensor([[0.3, 0.04], [0.2, 1.0]])
+PATCHES = torch.tensor([[0.3, 0.04], [0.2, 1.0]])
 IDS, TABLE = [2, 0, 1, 1], torch.arange(12.0).reshape(3, 4) - 5
 QUERY, KEY = torch.tensor([0.8, -0.5]), torch.tensor([[2.0, 0.0], [1.0, 1.0], [0.0, 2.0]])
 VALUE, MIX = torch.arange(12.0).view(3, 4) * 3, (KEY @ QUERY).softmax(-1)
@@ -73,14 +73,14 @@ EXAMPLES = {
     "many heads": (lambda x: figures.plot_many_heads(4, 7, 2, int(x), 9), N, ALL),
     "split": (lambda x: figures.plot_split(WORDS, 3, int(x), row=1), N, {"query"}),
     "steps": (lambda x: figures.plot_steps([("mix", "D", "value")] * int(x)), N, {"value"}),
-    "clocks": (lambda x: figures.plot_clocks(x, WORDS), PLACES, NONE),
+    "clocks": (lambda x: figures.plot_clocks(x, WORDS), ENCODING, NONE),
     "turns": (lambda x: figures.plot_turns(x, LATER, WORDS), PAIR, NONE),
     "rotary": (lambda x: figures.plot_rotary(x, QUERY, [(0, 2), (3, 1)]), KEY[1] / 2, MATCH),
     "masks": (lambda x: figures.plot_masks({"a": MASK, "b": x[:, :3] > 0.15}, WORDS), MAP, MATCH),
     "leaks": (lambda x: figures.plot_leaks({"a": x[:, :3] > 0.15}, MASK, WORDS), MAP, NONE),
     "which": (lambda x: figures.plot_which_mask(ALL4, MASK, x > 0.15, KEYS, WORDS), MAP, MATCH),
     "transformer": (lambda x: figures.plot_transformer(3, 6, 16, 4, 64, int(x), 99), N, {"key"}),
-    "patches": (lambda x: figures.plot_patches(PICTURE | {"looks": x}), LOOKS, NONE),
+    "patches": (lambda x: figures.plot_patches(PICTURE | {"looks": x}), PATCHES, NONE),
     "embedding": (lambda x: figures.plot_embedding(x, IDS, WORDS), TABLE / 20, NONE),
     "look-up": (lambda x: figures.plot_lookup(**LOOKUP | {"key": x}, **LABELS), KEY, ALL),
 }
@@ -323,10 +323,10 @@ def hands(axes, dashed=False):
 
 
 def test_each_hand_points_at_its_sine_and_cosine(drawn):
-    figures.plot_clocks(PLACES, WORDS)
+    figures.plot_clocks(ENCODING, WORDS)
     (axes,) = drawn[0].axes
     angles, centers = zip(*hands(axes), strict=True)
-    expected = [math.atan2(s, c) for s, c in PLACES.view(-1, 2).tolist()]
+    expected = [math.atan2(s, c) for s, c in ENCODING.view(-1, 2).tolist()]
     assert angles == pytest.approx(expected, abs=1e-4)
     assert list(centers) == [(t, pair) for t in range(3) for pair in range(4)]
 
@@ -393,12 +393,12 @@ def test_a_leak_is_dark_and_carries_a_sign(drawn):
 
 
 def test_patches_have_their_colors_and_weights_their_tenths(drawn):
-    figures.plot_patches(PICTURE | {"looks": LOOKS})
+    figures.plot_patches(PICTURE | {"looks": PATCHES})
     picture, weights = drawn[0].axes
     drawn[0].draw_without_rendering()
     fills = [to_hex(color) for color in picture.collections[0].get_facecolors()]
     assert fills == ["#ff0000", "#00ff00", "#0000ff", "#ffffff"]
-    assert torch.allclose(cells(weights), LOOKS)
+    assert torch.allclose(cells(weights), PATCHES)
     assert (texts(picture), texts(weights)) == ([], [".3", "", ".2", "1"])
     assert weights.get_ylim() == (2.1, -0.1)
 
@@ -444,13 +444,17 @@ BAD = [
     ("arrows", (QUERY, KEY, WORDS[:2]), r"keys has shape \(3, 2\) .* ask for \(2, 2\)"),
     ("points", ({"a": MAP}, {"b": [0]}, {}), r"panel 'a' has shape \(3, 4\)"),
     ("points", ({"a": KEY}, {}, {}), "0 groups: 1 to 6 can be told apart"),
-    ("turns", (PLACES, PLACES, WORDS), r"before has shape \(3, 8\) but its labels ask for \(3, 2"),
+    (
+        "turns",
+        (ENCODING, ENCODING, WORDS),
+        r"before has shape \(3, 8\) but its labels ask for \(3, 2",
+    ),
     ("rotary", (KEY, QUERY, [(0, 1)]), r"query has shape \(3, 2\) but its labels ask for \(2,\)"),
     ("masks", ({"a": MASK.int()}, WORDS), "a has dtype torch.int32: it must be boolean"),
     ("masks", ({"a": WIDE}, WORDS), r"a has shape \(3, 4\) .* ask for \(3, 3\)"),
     ("which_mask", (ALL4, MASK, WIDE.T, KEYS, WORDS), r"cross has shape \(4, 3\)"),
     ("leaks", ({"a": MASK}, WIDE, WORDS), r"allowed has shape \(3, 4\) .* ask for \(3, 3\)"),
-    ("patches", ({"a": LOOKS - 1},), "a lies between -0.96 and 0: it must be between 0 and 1"),
+    ("patches", ({"a": PATCHES - 1},), "a lies between -0.96 and 0: it must be between 0 and 1"),
     ("embedding", (TABLE, [0], WORDS[:2]), r"table has shape \(3, 4\) .* ask for \(2, 4\)"),
 ]
 

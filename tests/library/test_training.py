@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from attnbook import training
-from attnbook.training import share_of_rate, train, train_long
+from attnbook.training import lr_scale, train, train_long
 
 X = torch.randn(20, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 TARGET = X @ torch.tensor([[1.0], [-2.0], [0.5]], dtype=torch.float64)
@@ -26,9 +26,9 @@ def loss(model: nn.Module) -> torch.Tensor:
 
 
 def test_it_takes_the_steps_of_adam():
-    ours, theirs, asked = fresh(), fresh(), []
-    losses = train(ours, lambda model: asked.append(1) or loss(model), steps=7, lr=0.05)
-    assert len(asked) == 7
+    ours, theirs, calls = fresh(), fresh(), []
+    losses = train(ours, lambda model: calls.append(1) or loss(model), steps=7, lr=0.05)
+    assert len(calls) == 7
     optimizer = torch.optim.Adam(theirs.parameters(), lr=0.05)
     expected = []
     for _ in range(7):
@@ -58,13 +58,13 @@ def noisy(model: nn.Module, generator: torch.Generator) -> torch.Tensor:
 
 
 def long(model, steps=7, interrupt=None, file=None, **settings):
-    """Train with a noisy loss; with `interrupt`, Ctrl-C comes when that loss is asked for."""
+    """Train with a noisy loss; with `interrupt`, Ctrl-C comes at the call of that number."""
     generator = torch.Generator().manual_seed(5)
-    asked = []
+    calls = []
 
     def asking(model):
-        asked.append(1)
-        if len(asked) == interrupt:
+        calls.append(1)
+        if len(calls) == interrupt:
             raise KeyboardInterrupt
         return noisy(model, generator)
 
@@ -73,14 +73,14 @@ def long(model, steps=7, interrupt=None, file=None, **settings):
 
 @pytest.fixture
 def often(monkeypatch):
-    monkeypatch.setattr(training, "KEEP_EVERY", 3)
+    monkeypatch.setattr(training, "CHECKPOINT_EVERY", 3)
 
 
 def test_the_rate_rises_to_its_full_height_and_falls_toward_0():
-    shares = [share_of_rate(step, 10, 4) for step in range(10)]
+    shares = [lr_scale(step, 10, 4) for step in range(10)]
     assert shares[:4] == [0.25, 0.5, 0.75, 1.0]
     assert shares[4:] == pytest.approx([1, 5 / 6, 4 / 6, 3 / 6, 2 / 6, 1 / 6])
-    assert share_of_rate(0, 10, 0) == 1.0
+    assert lr_scale(0, 10, 0) == 1.0
 
 
 def test_the_long_loop_takes_the_steps_of_adam_at_these_rates_with_short_gradients():
@@ -88,7 +88,7 @@ def test_the_long_loop_takes_the_steps_of_adam_at_these_rates_with_short_gradien
     losses = train_long(ours, loss, 7, 0.05, warm_up=3, clip=0.1)
     optimizer = torch.optim.Adam(theirs.parameters(), lr=0.05, betas=(0.9, 0.98))
     for step, before in enumerate(losses):
-        optimizer.param_groups[0]["lr"] = 0.05 * share_of_rate(step, 7, 3)
+        optimizer.param_groups[0]["lr"] = 0.05 * lr_scale(step, 7, 3)
         optimizer.zero_grad()
         value = loss(theirs)
         assert value.item() == pytest.approx(before, abs=1e-6)
@@ -103,15 +103,15 @@ def test_the_long_loop_takes_the_steps_of_adam_at_these_rates_with_short_gradien
     assert not torch.allclose(ours.weight, unclipped.weight, atol=1e-4)
 
 
-def test_on_a_grid_what_differs_in_the_last_digits_stays_together():
+def test_rounded_parameters_stay_equal_although_the_last_digits_differ():
     settings = {"steps": 40, "lr": 0.05, "warm_up": 4}
     loose, exact = [], []
-    for grid, weights in ((0.0, loose), (2.0**-16, exact)):
+    for round_to, weights in ((0.0, loose), (2.0**-16, exact)):
         for nudge in (0.0, 1e-15):
             model = fresh()
             with torch.no_grad():
                 model.weight += nudge
-            train_long(model, loss, grid=grid, **settings)
+            train_long(model, loss, round_to=round_to, **settings)
             weights.append(model.weight)
     assert not loose[0].equal(loose[1])
     assert exact[0].equal(exact[1])
@@ -128,8 +128,8 @@ def test_after_ctrl_c_the_same_call_goes_on_to_the_same_bits(tmp_path, often, ca
     with pytest.raises(KeyboardInterrupt):
         long(broken, interrupt=interrupt, file=file, warm_up=2)
     kept = (interrupt - 1) // 3 * 3
-    told = f"Stopped in step {interrupt} of 7. {file} holds {kept} of them"
-    assert told in capsys.readouterr().out
+    message = f"Stopped in step {interrupt} of 7. {file} holds {kept} of them"
+    assert message in capsys.readouterr().out
     torch.manual_seed(1234)
     another = nn.Linear(3, 1, bias=False).double()
     torch.randn(3)
@@ -138,10 +138,10 @@ def test_after_ctrl_c_the_same_call_goes_on_to_the_same_bits(tmp_path, often, ca
     assert long(fresh(), file=file, warm_up=2) == losses  # a finished one is read and not trained
 
 
-def test_without_a_file_ctrl_c_says_that_nothing_is_kept(capsys):
+def test_without_a_file_ctrl_c_says_that_nothing_is_saved(capsys):
     with pytest.raises(KeyboardInterrupt):
         long(fresh(), interrupt=2)
-    assert "Stopped in step 2 of 7. Nothing is kept" in capsys.readouterr().out
+    assert "Stopped in step 2 of 7. Nothing is saved" in capsys.readouterr().out
 
 
 def test_a_write_that_breaks_off_leaves_the_old_checkpoint_whole(tmp_path, often, monkeypatch):

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnbook.grammar import lexicon, words
-from attnbook.grammar.acts import verb
-from attnbook.grammar.clauses import SIGNS, Act, Sentence, inflect, tell
-from attnbook.grammar.phrases import Draw, noun_phrase, pronouns
-from attnbook.grammar.sentences import sentence
+from attnbook.grammar.clauses import TENSE_MARKERS, Sentence, VerbPhrase, inflect, verb_clause
+from attnbook.grammar.noun_phrases import Draw, noun_phrase, pronouns
+from attnbook.grammar.sentences import draw_sentence
+from attnbook.grammar.verb_phrases import make_verb
 from attnbook.sentence import APPLE_IS_SWEET
 from attnbook.translation import (
     BEGIN,
@@ -49,7 +49,7 @@ HELPERS = {"do", "does", "did", "will", "can", "cannot", "am", "is", "are", "was
 def drawn() -> list[Sentence]:
     """Many sentences of every kind, of any length."""
     draw = Draw(17)
-    return [sentence(draw) for _ in range(30_000)]
+    return [draw_sentence(draw) for _ in range(30_000)]
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +206,7 @@ class First(Draw):
     def __init__(self, always: bool) -> None:
         self.always = always
 
-    def one(self, options):
+    def choice(self, options):
         return options[0]
 
     def chance(self, probability: float) -> bool:
@@ -219,15 +219,22 @@ READ = next(v for v in lexicon.verbs if v.zh == ("看",))
 @pytest.mark.parametrize(
     ("form", "tense", "who", "always", "zh", "en"),
     [
-        ("tell", "past", "我", True, "我 昨天 在 家 看 了 它", "i read it at home yesterday"),
-        ("tell", "past", "他", False, "他 看 了 它", "he read it"),
-        ("deny", "past", "他", False, "他 没 看 它", "he did not read it"),
+        ("statement", "past", "我", True, "我 昨天 在 家 看 了 它", "i read it at home yesterday"),
+        ("statement", "past", "他", False, "他 看 了 它", "he read it"),
+        ("negative", "past", "他", False, "他 没 看 它", "he did not read it"),
         ("yes_no", "past", "他", False, "他 看 了 它 吗 ？", "did he read it ?"),
-        ("tell", "now", "她", False, "她 在 看 它", "she is reading it"),
-        ("tell", "now", "我", True, "我 现在 在 家 看 它", "i am reading it at home now"),
-        ("deny", "now", "我", False, "我 没 在 看 它", "i am not reading it"),
-        ("tell", "future", "我", True, "我 明天 会 在 家 看 它", "i will read it at home tomorrow"),
-        ("tell", "want", "她", False, "她 想 看 它", "she wants to read it"),
+        ("statement", "now", "她", False, "她 在 看 它", "she is reading it"),
+        ("statement", "now", "我", True, "我 现在 在 家 看 它", "i am reading it at home now"),
+        ("negative", "now", "我", False, "我 没 在 看 它", "i am not reading it"),
+        (
+            "statement",
+            "future",
+            "我",
+            True,
+            "我 明天 会 在 家 看 它",
+            "i will read it at home tomorrow",
+        ),
+        ("statement", "want", "她", False, "她 想 看 它", "she wants to read it"),
         (
             "why",
             "want",
@@ -236,18 +243,20 @@ READ = next(v for v in lexicon.verbs if v.zh == ("看",))
             "她 为什么 不 想 看 它 ？",
             "why does she not want to read it ?",
         ),
-        ("tell", "habit", "她", True, "她 每天 在 家 看 它", "she reads it at home every day"),
-        ("tell", "habit", "他们", False, "他们 经常 看 它", "they often read it"),
+        ("statement", "habit", "她", True, "她 每天 在 家 看 它", "she reads it at home every day"),
+        ("statement", "habit", "他们", False, "他们 经常 看 它", "they often read it"),
     ],
 )
 def test_tenses(form: str, tense: str, who: str, always: bool, zh: str, en: str) -> None:
-    made = tell(First(always), form, tense, pronouns[who], Act(READ, ("它",), ("it",)))
+    made = verb_clause(
+        First(always), form, tense, pronouns[who], VerbPhrase(READ, ("它",), ("it",))
+    )
     assert (" ".join(made.zh), " ".join(made.en)) == (zh, en)
 
 
-@pytest.mark.parametrize("tense", sorted(SIGNS))
+@pytest.mark.parametrize("tense", sorted(TENSE_MARKERS))
 def test_a_third_person_differs_only_where_english_says_so(tense: str) -> None:
-    swim = verb("游泳", "swim swims swam swimming")
+    swim = make_verb("游泳", "swim swims swam swimming")
     differs = inflect(swim, tense, "he") != inflect(swim, tense, "they")
     assert differs == (tense not in ("past", "future", "can"))
 

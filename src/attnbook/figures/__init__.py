@@ -1,6 +1,6 @@
 """The book's figures: one line in a chapter draws one, in the colors of the roles.
 
-Each module's `__all__` names its figures; a new one needs no line here.
+Each module lists its figures in `__all__`; a new figure needs no line here.
 """
 # ruff: noqa: F403
 
@@ -9,8 +9,8 @@ from attnbook.figures.blocks import *
 from attnbook.figures.clocks import *
 from attnbook.figures.curves import *
 from attnbook.figures.grids import *
+from attnbook.figures.heatmaps import *
 from attnbook.figures.lookups import *
-from attnbook.figures.maps import *
 from attnbook.figures.paths import *
 from attnbook.figures.points import *
 from attnbook.figures.wiring import *

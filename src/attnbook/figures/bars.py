@@ -1,4 +1,4 @@
-"""Bars of scores and weights: one per key, row 0 on top, or one key upon the other."""
+"""Bars of scores and weights: one per key with row 0 on top, or stacked in columns."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +15,7 @@ from attnbook.figures.canvas import (
     text_color,
     write,
 )
-from attnbook.figures.maps import WEIGHTS, signed
+from attnbook.figures.heatmaps import WEIGHTS, signed
 
 __all__ = [
     "plot_online_softmax",
@@ -43,7 +43,7 @@ def plot_softmax_row(scores: Tensor, weights: Tensor, labels: Sequence[str]) -> 
 
 
 def plot_softmax_steps(scores: Tensor, labels: Sequence[str]) -> None:
-    """Draw the softmax of one row as three pictures: the scores, e to each score, their shares.
+    """Draw the softmax of one row in three panels: scores, exponentials, and weights.
 
     Shapes:  scores (Lk,), tensor or NumPy array; labels Lk
     Raises:  ValueError if the lengths differ
@@ -64,10 +64,10 @@ def plot_softmax_steps(scores: Tensor, labels: Sequence[str]) -> None:
 
 
 def plot_online_softmax(scores: Tensor, labels: Sequence[str]) -> None:
-    """Draw a softmax that meets its keys one by one: a panel each, with the keys so far.
+    """Draw an online softmax, one panel per key, with the keys so far.
 
-    A bar is e to the score less the largest score so far. Where a new one is the largest, all
-    bars before it shrink, and so does their sum.
+    A bar is e to the power of the score minus the largest score so far. Where a new score is the
+    largest, all earlier bars shrink, and so does their sum.
 
     Shapes:  scores (Lk,), tensor or NumPy array; labels Lk
     Raises:  ValueError if the lengths differ
@@ -106,7 +106,7 @@ def plot_temperatures(weights: Tensor, titles: Sequence[str], multipliers: Seque
 
 
 def plot_shares(shares: Mapping[str, Tensor], ticks: Sequence[str], xlabel: str) -> None:
-    """Draw wholes cut into shares, one column each, dark for a large share; one panel per name.
+    """Draw rows of weights as stacked columns, dark for a large weight; one panel per name.
 
     Shapes:  each of the shares (N, Lk), rows that sum to 1, the largest first; ticks N labels
     Raises:  ValueError if the sizes do not fit
@@ -115,14 +115,14 @@ def plot_shares(shares: Mapping[str, Tensor], ticks: Sequence[str], xlabel: str)
     with canvas(6.9, 3.1) as figure:
         sheet = side_by_side(figure, len(panels))
         for axes, (name, rows) in zip(sheet, panels.items(), strict=True):
-            for place, row in enumerate(rows.tolist()):
+            for column, row in enumerate(rows.tolist()):
                 bottom = 0.0
                 for share in row:
-                    look = {"color": WEIGHTS(share), "edgecolor": RULE, "linewidth": 0.6}
-                    axes.bar(place, share, width=0.86, bottom=bottom, **look)
+                    style = {"color": WEIGHTS(share), "edgecolor": RULE, "linewidth": 0.6}
+                    axes.bar(column, share, width=0.86, bottom=bottom, **style)
                     bottom += share
                 ink = readable_on(WEIGHTS(row[0]))
-                write(axes, place, row[0] / 2, f"{row[0]:.2f}", color=ink, fontsize=8.5)
+                write(axes, column, row[0] / 2, f"{row[0]:.2f}", color=ink, fontsize=8.5)
             axes.set_title(name)
             axes.set_xticks(range(len(ticks)), ticks, fontsize=9)
             axes.set_ylim(0, 1)
@@ -136,7 +136,7 @@ def plot_shares(shares: Mapping[str, Tensor], ticks: Sequence[str], xlabel: str)
 def draw_bars(
     axes: Axes, lengths: Sequence[float], role: str | None, texts: Sequence[str], left: float = 0
 ) -> None:
-    """Draw one bar per row of the color of a role, each with its text behind it."""
+    """Draw one bar per row in the color of a role, each followed by its text."""
     middles = [i + 0.5 for i in range(len(lengths))]
     bars = axes.barh(middles, lengths, left=left, height=0.66, color=fill_color(role))
     if texts:
@@ -144,7 +144,7 @@ def draw_bars(
 
 
 def _draw_panel(axes: Axes, x: Tensor, labels: Sequence[str], role: str | None, form: str) -> None:
-    """One labeled bar per number, the number written behind it in this form."""
+    """Draw one labeled bar per number, followed by the number in this format."""
     draw_bars(axes, x.tolist(), role, [signed(value, form) for value in x.tolist()])
     axes.set_xticks([])
     _label_rows(axes, labels)

@@ -1,4 +1,4 @@
-"""Matrices as boxes drawn to scale, and the steps of a computation as boxes in a flow."""
+"""Matrices as boxes drawn to scale, and the steps of a computation as a flow chart."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -44,10 +44,10 @@ def plot_shapes(*items: Block | str) -> None:
 def plot_head(
     queries: Sequence[str], keys: Sequence[str], d_k: int, d_v: int, row: int, column: int
 ) -> None:
-    """Draw one head to scale: follow query `row` to the right, and see where key `column` enters.
+    """Draw one head to scale, with query `row` and key `column` highlighted.
 
-    The transposed keys stand above the scores and the values above the output, so that every
-    number stands where its row and its column meet.
+    The transposed keys are above the scores and the values above the output, so that every number
+    is where its row and its column meet.
     """
     n_queries, n_keys = len(queries), len(keys)
     gap, room, softmax = 2.0, 5.5, 10.0  # between two boxes, above one, and for the softmax
@@ -79,9 +79,9 @@ def plot_head(
 
 
 def plot_many_heads(length: int, d_model: int, n_heads: int, d_k: int, d_v: int) -> None:
-    """Draw the whole of multi-head attention to scale: a lane for each head, added up at the end.
+    """Draw multi-head attention to scale: one lane per head, and the sum of the lanes.
 
-    The lanes stand below each other, and so do the heads' blocks of W_O, as in the matrix.
+    The lanes are below each other, and so are the heads' blocks of W_O, as in the matrix.
     """
     gap, pitch = 13.0, length + 4.0  # between two columns, and from one query to its key
     lane = max(2 * pitch + length, d_v)
@@ -99,10 +99,10 @@ def plot_many_heads(length: int, d_model: int, n_heads: int, d_k: int, d_v: int)
         _named_box(axes, "output", (at_output, middle - half), (length, d_model), None)
         for h in range(n_heads):
             top, center = h * step, h * step + lane / 2
-            asked, between = center - pitch, center - pitch / 2  # the middle of Q; of Q and K
+            query_y, between = center - pitch, center - pitch / 2  # center of Q; of Q and K
             arrow(axes, (d_model + 1, middle), (at_heads - 1, center))
             for name, y, wide, role in (
-                (f"query {h}", asked, d_k, "query"),
+                (f"query {h}", query_y, d_k, "query"),
                 (f"key {h}", center, d_k, "key"),
                 (f"value {h}", center + pitch, d_v, "value"),
             ):
@@ -110,7 +110,7 @@ def plot_many_heads(length: int, d_model: int, n_heads: int, d_k: int, d_v: int)
             _named_box(axes, "A", (at_weights, between - half), (length, length), "weights")
             _named_box(axes, f"context {h}", (at_contexts, center - half), (length, d_v), None)
             _named_box(axes, f"block {h}", (at_w_o, top), (lane, d_model), None)
-            for y in (asked, center):
+            for y in (query_y, center):
                 arrow(axes, (at_heads + d_k + 1, y), (at_weights - 1, between))
             arrow(axes, (at_weights + length + 1, between), (at_contexts - 1, center - 1))
             arrow(axes, (at_heads + d_v + 1, center + pitch), (at_contexts - 1, center + 1))
@@ -131,7 +131,7 @@ def plot_many_heads(length: int, d_model: int, n_heads: int, d_k: int, d_v: int)
 
 
 def plot_split(words: Sequence[str], n_heads: int, d_k: int, row: int) -> None:
-    """Draw the queries of all heads and the heads they are cut into, to scale; `row` is followed.
+    """Draw the queries of all heads, and how they are split into heads, to scale; `row` is marked.
 
     Shapes:  left (L, n_heads * d_k), right (n_heads, L, d_k), L = len(words)
     """
@@ -154,12 +154,12 @@ def plot_split(words: Sequence[str], n_heads: int, d_k: int, row: int) -> None:
 
 
 def plot_steps(steps: Sequence[tuple[str, str, str | None]]) -> None:
-    """Draw a flow from top to bottom: each step is (what happens, the shape it leaves, role)."""
+    """Draw a flow chart from top to bottom; each step is (text, resulting shape, role)."""
     height = 0.62 * len(steps) + 0.2
     with drawing(5.2, height, (0, 10), (len(steps), 0), square=False) as axes:
-        for i, (what, shape, role) in enumerate(steps):
+        for i, (text, shape, role) in enumerate(steps):
             rounded(axes, (0.3, i + 0.18), 6.4, 0.6, 0.18, **_pale(role))
-            write(axes, 3.5, i + 0.48, what)
+            write(axes, 3.5, i + 0.48, text)
             write(axes, 7.1, i + 0.48, shape, role, ha="left", fontsize=9.5)
             if i + 1 < len(steps):
                 arrow(axes, (3.5, i + 0.8), (3.5, i + 1.16))
@@ -169,9 +169,9 @@ def draw_block(
     axes: Axes, name: str, corner: Point, shape: tuple[int, int], role: str | None,
     row: int | None = None, column: int | None = None,
 ) -> None:  # fmt: skip
-    """A matrix as a pale box under its name and shape, with a row or a column full.
+    """Draw a matrix as a pale box under its name and shape, with a row or a column filled.
 
-    With both, the row is full, and the cell where they meet black.
+    With both, the row is filled, and the cell where they meet is black.
     """
     (left, top), (n_rows, n_columns), full = corner, shape, (fill_color(role), 0.7)
     axes.add_patch(Rectangle(corner, n_columns, n_rows, **_pale(role)))

@@ -1,9 +1,9 @@
-"""The sheet every figure is drawn on: the book's type and colors, and SVG that never changes.
+"""The canvas of every figure: the book's fonts and colors, and SVG that is always the same bytes.
 
-A figure is emitted as SVG, because nbval compares SVG (and ignores PNG). To be the same on every
-machine it carries no date and no random id, and its coordinates are rounded to a tenth of a point.
-It stands on white paper, so that it can be read wherever a notebook is opened, also in the dark;
-the book's own page turns it, paper and all.
+A figure is displayed as SVG, because nbval compares SVG (and ignores PNG). To be the same on every
+machine, it has no date and no random id, and its coordinates are rounded to a tenth of a point.
+Its background is white, so that it is readable wherever a notebook is opened, also in dark mode;
+the pages of the book invert it, background included.
 """
 
 import base64
@@ -66,13 +66,13 @@ _IDLE = re.compile(r"<!--.*?-->|^ +|(?<=<g) id=\"\w+_\d+\"|\n(?=\n)", re.S | re.
 
 @contextmanager
 def canvas(width: float, height: float, *, measured: bool = False) -> Iterator[Figure]:
-    """Give a figure of width x height inches to draw on, and display it at the end as SVG.
+    """Yield a figure of width x height inches to draw on, and display it at the end as SVG.
 
-    What was `measured` on the reader's machine is different on each: it becomes PNG, which nbval
-    does not compare.
+    With `measured`, for times that differ from machine to machine, it is displayed as PNG, which
+    nbval does not compare.
     """
     with mpl.rc_context():
-        mpl.rcdefaults()  # whatever this machine has in its matplotlibrc
+        mpl.rcdefaults()  # ignore the matplotlibrc of this machine
         mpl.rcParams.update(STYLE)
         figure = Figure(figsize=(width, height), layout="constrained")
         yield figure
@@ -81,21 +81,21 @@ def canvas(width: float, height: float, *, measured: bool = False) -> Iterator[F
 
 
 def png(figure: Figure) -> str:
-    """The figure as PNG, in the letters in which a notebook stores it."""
+    """The figure as PNG in base 64, as a notebook stores it."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=144, metadata={"Software": None})
     return base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
 def svg(figure: Figure) -> str:
-    """The figure as SVG text: no date, coordinates rounded to a tenth, ids that follow from both.
+    """The figure as SVG text without a date, with rounded coordinates and reproducible ids.
 
-    Matplotlib derives its ids from unrounded coordinates. Ours number the parts in order, behind a
-    mark of the picture, because some notebook viewers put all pictures into one page. It names a
-    letter by its place in the font, which changes when a font gets one more; ours are named by
-    their shape.
+    Matplotlib derives its ids from unrounded coordinates. Ours are numbers in order, with a hash of
+    the picture, because some notebook viewers put all pictures into one page. Matplotlib names a
+    glyph by its index in the font, which changes when the font gets a new character; ours are named
+    by a hash of their shape.
     """
-    figure.draw_without_rendering()  # a title finds its place, before the layout makes room for it
+    figure.draw_without_rendering()  # place the title before the layout makes room for it
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
@@ -104,15 +104,15 @@ def svg(figure: Figure) -> str:
     body = "".join(p if p.startswith("scale(") else _NUMBER.sub(_tenth, p) for p in parts)
     for number, name in enumerate(dict.fromkeys(_HASHED.findall(body))):
         body = body.replace(name, f"part{number}")
-    glyphs = {name: f"glyph-{_mark(shape)}" for name, shape in _GLYPH.findall(body)}
+    glyphs = {name: f"glyph-{_hash(shape)}" for name, shape in _GLYPH.findall(body)}
     body = _NAME.sub(lambda name: glyphs.get(name[0], name[0]), body)
-    return re.sub(r"(?<=[\"#])(part\d+)\b", rf"\1-{_mark(body)}", body)
+    return re.sub(r"(?<=[\"#])(part\d+)\b", rf"\1-{_hash(body)}", body)
 
 
 def numbers(name: str, x: Tensor | Sequence[float], *shape: int, digits: int = 6) -> Tensor:
-    """The numbers of a picture, in the shape that its labels ask for, on the CPU.
+    """The numbers of a figure as float64 on the CPU, rounded to be the same on every machine.
 
-    So many digits are more than the eye can see, and few enough to be the same on every machine.
+    Raises:  ValueError if a `shape` is given and the numbers have another
     """
     y = torch.as_tensor(x, dtype=torch.float64).detach().cpu()
     if shape and tuple(y.shape) != shape:
@@ -124,7 +124,7 @@ def numbers(name: str, x: Tensor | Sequence[float], *shape: int, digits: int = 6
 def drawing(
     width: float, height: float, across: Span, down: Span, *, square: bool = True
 ) -> Iterator[Axes]:
-    """A canvas for a drawing: one pair of bare axes, with the units from these to those."""
+    """A canvas with one pair of axes without frame and ticks, with these limits."""
     with canvas(width, height) as figure:
         axes = figure.subplots()
         bare(axes, across, down, square)
@@ -132,7 +132,7 @@ def drawing(
 
 
 def side_by_side(figure: Figure, count: int) -> Sequence[Axes]:
-    """Equal panels in one row, with one vertical axis."""
+    """Equal panels in one row that share the vertical axis."""
     axes: Sequence[Axes] = figure.subplots(1, count, squeeze=False, sharey=True)[0]
     return axes
 
@@ -155,7 +155,7 @@ def readable_on(color: Any) -> str:
 
 
 def bare(axes: Axes, across: Span, down: Span, square: bool = True) -> None:
-    """Take an axes' frame and ticks away; it holds the units from these to those."""
+    """Remove the frame and the ticks of axes, and set their limits."""
     axes.set_axis_off()
     axes.set_aspect("equal" if square else "auto")
     axes.set(xlim=across, ylim=down)
@@ -165,7 +165,7 @@ def write(
     axes: Axes, x: float, y: float, text: str, role: str | None = None,
     *, lift: Point | None = None, **font: Any,
 ) -> None:  # fmt: skip
-    """Write a text around a point, or `lift` away from it, in points of type."""
+    """Write a text centered on a point, or `lift` typographic points away from it."""
     font = {"ha": "center", "va": "center", "color": text_color(role)} | font
     if lift is None:
         axes.text(x, y, text, **font)
@@ -174,20 +174,20 @@ def write(
 
 
 def rounded(
-    axes: Axes, corner: Point, wide: float, high: float, radius: float, **look: Any
+    axes: Axes, corner: Point, wide: float, high: float, radius: float, **style: Any
 ) -> None:
     """A box with round corners."""
-    style = f"round,pad=0,rounding_size={radius}"
-    axes.add_patch(FancyBboxPatch(corner, wide, high, style, **look))
+    box_style = f"round,pad=0,rounding_size={radius}"
+    axes.add_patch(FancyBboxPatch(corner, wide, high, box_style, **style))
 
 
-def arrow(axes: Axes, start: Point, end: Point, **look: Any) -> None:
+def arrow(axes: Axes, start: Point, end: Point, **style: Any) -> None:
     """An arrow from point to point."""
-    look = {"arrowstyle": "-|>", "color": SOFT, "lw": 1, "shrinkA": 0, "shrinkB": 0} | look
-    axes.annotate("", end, start, arrowprops=look)
+    style = {"arrowstyle": "-|>", "color": SOFT, "lw": 1, "shrinkA": 0, "shrinkB": 0} | style
+    axes.annotate("", end, start, arrowprops=style)
 
 
-def _mark(text: str) -> str:
+def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:6]
 
 

@@ -1,4 +1,4 @@
-"""Clock hands: what a pair of columns, a sine and a cosine, says of a position."""
+"""Clock hands: each pair of columns of a positional encoding, a sine and a cosine, as a clock."""
 
 import math
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from torch import Tensor
 
 from attnbook.colors import CURVES, INK, PAPER, SOFT
 from attnbook.figures.canvas import Point, arrow, drawing, fill_color, numbers, write
-from attnbook.figures.maps import signed
+from attnbook.figures.heatmaps import signed
 
 __all__ = ["plot_clocks", "plot_rotary", "plot_turns"]
 
-RADIUS = 0.4  # of a dial, in units of the distance between two
+RADIUS = 0.4  # of a dial; the distance between two is 1
 TURN = CURVES[1]
 
 
@@ -55,15 +55,15 @@ def plot_turns(before: Tensor, after: Tensor, labels: Sequence[str]) -> None:
             write(axes, n, 0.62, label)
 
 
-def plot_rotary(query: Tensor, key: Tensor, places: Sequence[tuple[int, int]]) -> None:
-    """Draw a query and a key turned by their places, one radian a place, and write their score.
+def plot_rotary(query: Tensor, key: Tensor, positions: Sequence[tuple[int, int]]) -> None:
+    """Draw a query and a key rotated by one radian per position, and write their score.
 
-    Shapes:  query (2,), key (2,), at most 1 long; places: (query's, key's), one dial for each
+    Shapes:  query (2,), key (2,), at most 1 long; positions: (query's, key's), one dial for each
     Raises:  ValueError if a shape does not fit
     """
     rows = {"query": numbers("query", query, 2), "key": numbers("key", key, 2)}
-    with drawing(2.1 * len(places), 2.5, (-0.5, len(places) - 0.5), (-0.55, 0.8)) as axes:
-        for n, at in enumerate(places):
+    with drawing(2.1 * len(positions), 2.5, (-0.5, len(positions) - 0.5), (-0.55, 0.8)) as axes:
+        for n, at in enumerate(positions):
             axes.add_patch(Circle((n, 0), RADIUS, facecolor=PAPER, edgecolor=SOFT, linewidth=0.8))
             ends = []
             for (role, (a, b)), t, line in zip(rows.items(), at, (0.5, 0.66), strict=True):
@@ -77,9 +77,9 @@ def plot_rotary(query: Tensor, key: Tensor, places: Sequence[tuple[int, int]]) -
             write(axes, n, -0.5, f"score {signed(score, '.2f')}", va="baseline")
 
 
-def _arrow_from(axes: Axes, x: float, end: Point, **look: Any) -> None:
+def _arrow_from(axes: Axes, x: float, end: Point, **style: Any) -> None:
     """An arrow from the middle of a dial; 1 is its radius."""
-    arrow(axes, (x, 0), (x + RADIUS * end[0], RADIUS * end[1]), **look)
+    arrow(axes, (x, 0), (x + RADIUS * end[0], RADIUS * end[1]), **style)
 
 
 def _dial(axes: Axes, x: float, y: float) -> None:
@@ -87,9 +87,9 @@ def _dial(axes: Axes, x: float, y: float) -> None:
     axes.plot([x, x], [y - RADIUS, y - 0.85 * RADIUS], color=SOFT, linewidth=0.8)  # 12 o'clock
 
 
-def _hand(axes: Axes, x: float, y: float, sin: float, cos: float, **look: Any) -> None:
+def _hand(axes: Axes, x: float, y: float, sin: float, cos: float, **style: Any) -> None:
     tip = (x + 0.8 * RADIUS * sin, y - 0.8 * RADIUS * cos)
-    axes.plot([x, tip[0]], [y, tip[1]], solid_capstyle="round", linewidth=1.8, **look)
+    axes.plot([x, tip[0]], [y, tip[1]], solid_capstyle="round", linewidth=1.8, **style)
 
 
 def _arc(axes: Axes, x: float, start: float, end: float) -> None:

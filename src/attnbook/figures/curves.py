@@ -1,4 +1,4 @@
-"""Curves. Each is told from the others by color and by dashes, and carries its name."""
+"""Curves, told apart by color, dashes and markers, each with its name."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,11 +20,11 @@ Curves = Mapping[str, Sequence[float] | Tensor]
 SIZE = (6.2, 3.2)
 MARKERS = "os^Dv"
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (8, 1.5, 1, 1.5)), (0, (10, 2)))
-FLOOR = 1e-9  # of plot_reach: less than that cannot be told from nothing
+FLOOR = 1e-9  # of plot_reach; smaller values are not drawn
 
 
 def plot_lines(x: Sequence[float], series: Curves, xlabel: str, ylabel: str, log: str = "") -> None:
-    """Draw up to five named curves over x, their points marked; `log` is "", "x", "y" or "xy".
+    """Draw up to five named curves over x with markers; `log` is "", "x", "y" or "xy".
 
     Shapes:  x (N,), each series (N,)
     Raises:  ValueError if there are too many curves or a length differs from x
@@ -34,7 +34,7 @@ def plot_lines(x: Sequence[float], series: Curves, xlabel: str, ylabel: str, log
 
 
 def plot_times(x: Sequence[float], seconds: Curves, xlabel: str, ylabel: str) -> None:
-    """Draw up to five named curves of what was timed here, both axes logarithmic, as PNG.
+    """Draw up to five named curves of measured times, both axes logarithmic, as PNG.
 
     Shapes:  x (N,), each series (N,)
     Raises:  ValueError if there are too many curves or a length differs from x
@@ -69,12 +69,12 @@ def plot_by_position(positions: Sequence[int], series: Curves, ylabel: str, seen
 def plot_reach(curves: Curves, xlabel: str, ylabel: str) -> None:
     """Draw up to five decaying curves on a logarithmic scale, down to a billionth.
 
-    Shapes:  each curve (N,): what is left at distance 0, 1, ..., N - 1
+    Shapes:  each curve (N,): the value at distance 0, 1, ..., N - 1
     Raises:  ValueError if there are too many curves, their lengths differ, or one starts too low
     """
-    seen = {name: _above(name, curve) for name, curve in curves.items()}
+    visible = {name: _above(name, curve) for name, curve in curves.items()}
     steps = range(max(map(len, curves.values())))
-    with _curves(steps, seen, xlabel, ylabel, named_above=False) as axes:
+    with _curves(steps, visible, xlabel, ylabel, named_above=False) as axes:
         _name_ends(axes)
         axes.set_yscale("log")
         axes.set_ylim(FLOOR / 3, 2)
@@ -86,16 +86,16 @@ def _curves(
     x: Sequence[float], series: Curves, xlabel: str, ylabel: str, *,
     markers: str = "", named_above: bool = True, measured: bool = False,
 ) -> Iterator[Axes]:  # fmt: skip
-    """A canvas with named curves over x, and both axes named."""
+    """A canvas with named curves over x and labels on both axes."""
     if not 1 <= len(series) <= len(CURVES):
         raise ValueError(f"{len(series)} curves: 1 to {len(CURVES)} can be told apart")
     with canvas(*SIZE, measured=measured) as figure:
         axes = figure.subplots()
-        looks = zip(CURVES, DASHES, markers or [""] * len(CURVES), strict=True)
-        for (name, y), (color, dashes, marker) in zip(series.items(), looks, strict=False):
+        styles = zip(CURVES, DASHES, markers or [""] * len(CURVES), strict=True)
+        for (name, y), (color, dashes, marker) in zip(series.items(), styles, strict=False):
             heights = numbers(f"curve {name!r}", y, len(x), digits=15).tolist()
-            look = {"color": color, "linestyle": dashes, "marker": marker}
-            axes.plot(x, heights, **look, label=name, linewidth=1.8, markersize=4)
+            style = {"color": color, "linestyle": dashes, "marker": marker}
+            axes.plot(x, heights, **style, label=name, linewidth=1.8, markersize=4)
         axes.xaxis.set_major_locator(MaxNLocator(11, steps=[1, 2, 5, 10], integer=True))
         axes.set(xlabel=xlabel, ylabel=ylabel)
         axes.grid(axis="y", color=GRID, linewidth=0.6)
@@ -116,7 +116,7 @@ def _scale(axes: Axes, x: Sequence[float], log: str) -> None:
 
 
 def _above(name: str, curve: Sequence[float] | Tensor) -> Tensor:
-    """The curve up to where it first falls below the floor, and gaps after that."""
+    """The curve up to where it first falls below FLOOR, and NaN after that."""
     y = numbers(f"curve {name!r}", curve, digits=15)
     y[(y < FLOOR).cumsum(0) > 0] = math.nan
     if y[0].isnan():
@@ -125,7 +125,7 @@ def _above(name: str, curve: Sequence[float] | Tensor) -> Tensor:
 
 
 def _name_ends(axes: Axes) -> None:
-    """Each curve's name at its end, the highest first, so that none stands on another."""
+    """Write each curve's name at its end, the highest first, so that the names do not overlap."""
     ends = []
     for line in axes.lines:
         heights = [float(y) for y in np.asarray(line.get_ydata()) if y >= FLOOR]

@@ -1,4 +1,4 @@
-"""Grids of cells that say yes or no, and small images cut into patches."""
+"""Grids of boolean cells, such as masks, and small images cut into patches."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -20,11 +20,11 @@ from attnbook.figures.canvas import (
     text_color,
     write,
 )
-from attnbook.figures.maps import WEIGHTS, check_range, draw_cells, fit, label_cells, short
+from attnbook.figures.heatmaps import WEIGHTS, check_range, draw_cells, fit, label_cells, short
 
 __all__ = ["plot_leaks", "plot_masks", "plot_patches"]
 
-Kind = tuple[str, dict[str, Any], str]  # what a cell says, its look, a sign in its middle
+Kind = tuple[str, dict[str, Any], str]  # label in the legend, style, sign in the cell
 
 MASK: Sequence[Kind] = (
     ("may not look", {"facecolor": SHADE, "hatch": "///"}, ""),
@@ -38,9 +38,9 @@ LEAK: Sequence[Kind] = (
 
 
 def plot_masks(masks: Mapping[str, Tensor], words: Sequence[str]) -> None:
-    """Draw masks side by side: full where a query may look, hatched where not.
+    """Draw masks side by side: filled where a query may attend, hatched where not.
 
-    Shapes:  each mask (L, L), boolean, True = may look; words L labels
+    Shapes:  each mask (L, L), boolean, True = may attend; words L labels
     Raises:  ValueError if a mask is not boolean or of another size
     """
     names = (("query: who looks", "query"), ("key: what is looked at", "key"))
@@ -49,7 +49,7 @@ def plot_masks(masks: Mapping[str, Tensor], words: Sequence[str]) -> None:
 
 
 def plot_leaks(moved: Mapping[str, Tensor], allowed: Tensor, words: Sequence[str]) -> None:
-    """Draw which outputs moved when a word was changed, and mark where they must not have.
+    """Draw which outputs changed when a word was changed, and mark those that must not.
 
     Shapes:  each map (L, L), boolean, True where output i moved with word j; allowed (L, L),
              boolean, True where it may; words L labels
@@ -57,7 +57,7 @@ def plot_leaks(moved: Mapping[str, Tensor], allowed: Tensor, words: Sequence[str
     """
     size = len(words), len(words)
     may = yes_no("allowed", allowed, *size)
-    kinds = {name: yes_no(name, hit, *size) * (2 - may) for name, hit in moved.items()}
+    kinds = {name: yes_no(name, x, *size) * (2 - may) for name, x in moved.items()}
     names = (("output of this word", None), ("word that was changed", None))
     _draw(kinds, words, LEAK, names)
 
@@ -65,8 +65,8 @@ def plot_leaks(moved: Mapping[str, Tensor], allowed: Tensor, words: Sequence[str
 def plot_patches(panels: Mapping[str, Tensor]) -> None:
     """Draw grids of patches side by side, each under its name.
 
-    A color picture is drawn as it is. A map of weights is drawn from white, 0, to dark, 1, with
-    the tenths written in: .4 for 0.4, and nothing for 0.
+    A color picture is drawn as it is. Attention weights are drawn from white (0) to dark (1), with
+    one decimal written in the cells: .4 for 0.4, and nothing for 0.
 
     Shapes:  each (rows, columns, 3) for red, green, blue, or (rows, columns) for weights; 0 to 1
     Raises:  ValueError if a value is not between 0 and 1
@@ -84,7 +84,10 @@ def plot_patches(panels: Mapping[str, Tensor]) -> None:
 
 
 def yes_no(name: str, x: Tensor, n_rows: int, n_columns: int) -> Tensor:
-    """A boolean grid of the size of its labels, on the CPU as 0 and 1."""
+    """A boolean grid as 0 and 1 on the CPU.
+
+    Raises:  ValueError if it is not boolean or of another size
+    """
     if x.dtype != torch.bool:
         raise ValueError(f"{name} has dtype {x.dtype}: it must be boolean")
     return numbers(name, x, n_rows, n_columns)
@@ -93,21 +96,21 @@ def yes_no(name: str, x: Tensor, n_rows: int, n_columns: int) -> Tensor:
 def draw_kinds(
     axes: Axes, grid: Tensor, kinds: Sequence[Kind], corner: Point = (0, 0), side: float = 1.0
 ) -> None:
-    """One cell for each number of a kind, with its look and its sign."""
+    """Draw one cell for each number, the index of its kind, with the style and sign of the kind."""
     for i, row in enumerate(grid.int().tolist()):
         for j, kind in enumerate(row):
-            _, look, sign = kinds[kind]
+            _, style, sign = kinds[kind]
             x, y = corner[0] + side * j, corner[1] + side * i
-            axes.add_patch(Rectangle((x, y), side, side, edgecolor=SOFT, linewidth=0.6, **look))
+            axes.add_patch(Rectangle((x, y), side, side, edgecolor=SOFT, linewidth=0.6, **style))
             write(axes, x + side / 2, y + side / 2, sign, color=PAPER)
 
 
-def draw_legend(where: Axes | Figure, kinds: Sequence[Kind], **look: Any) -> None:
-    """What the kinds of cells say."""
+def draw_legend(where: Axes | Figure, kinds: Sequence[Kind], **style: Any) -> None:
+    """Draw the legend of the kinds of cells."""
     where.legend(
         handles=[Patch(edgecolor=SOFT, linewidth=0.6, **kind[1]) for kind in reversed(kinds)],
         labels=[f"{text} {sign}".strip() for text, _, sign in reversed(kinds)],
-        fontsize=9, handlelength=1.4, **look,
+        fontsize=9, handlelength=1.4, **style,
     )  # fmt: skip
 
 
@@ -117,7 +120,7 @@ def _draw(
     kinds: Sequence[Kind],
     names: Sequence[tuple[str, str | None]],
 ) -> None:
-    """One panel for each grid of numbers of kinds, and below them what the kinds say."""
+    """Draw one panel for each grid, and the legend of the kinds below them."""
     _, width, height = fit(words, words, len(grids), most=0.36)
     (ylabel, rows_are), (xlabel, columns_are) = names
     with canvas(max(width, 4.4), height + 0.6) as figure:

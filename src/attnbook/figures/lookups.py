@@ -1,4 +1,4 @@
-"""Look-ups: rows of a table that go to their places, and a query that meets every key."""
+"""Look-ups: an embedding table and the rows that ids select, and a query against every key."""
 
 from collections.abc import Sequence
 
@@ -9,13 +9,13 @@ from torch import Tensor
 from attnbook.colors import GRID
 from attnbook.figures.bars import draw_bars
 from attnbook.figures.canvas import Point, arrow, drawing, fill_color, numbers, write
-from attnbook.figures.maps import SIGNED, draw_cells, signed
+from attnbook.figures.heatmaps import SIGNED, draw_cells, signed
 
 __all__ = ["plot_embedding", "plot_lookup"]
 
 
 def plot_embedding(table: Tensor, ids: Sequence[int], vocabulary: Sequence[str]) -> None:
-    """Draw a table, and an arrow from the row of each id to its place in the sentence.
+    """Draw an embedding table, and an arrow from the row of each id to its position in X.
 
     Shapes:  table (N, D); vocabulary N words, in the order of their ids; ids L whole numbers < N
     Raises:  ValueError if table is not (N, D), IndexError if an id has no row
@@ -32,9 +32,9 @@ def plot_embedding(table: Tensor, ids: Sequence[int], vocabulary: Sequence[str])
             write(axes, left + width / 2, -0.25, title, va="baseline", fontweight="bold")
         for i, word in enumerate(vocabulary):
             write(axes, -margin, i + 0.5, f"{word}  {i}", ha="right")
-        for place, i in enumerate(ids):
-            arrow(axes, (width + margin, i + 0.5), (width + gap - margin, place + 0.5))
-            write(axes, 2 * width + gap + margin, place + 0.5, vocabulary[i], ha="left")
+        for position, i in enumerate(ids):
+            arrow(axes, (width + margin, i + 0.5), (width + gap - margin, position + 0.5))
+            write(axes, 2 * width + gap + margin, position + 0.5, vocabulary[i], ha="left")
 
 
 def plot_lookup(
@@ -48,7 +48,7 @@ def plot_lookup(
     topics: Sequence[str],
     contents: Sequence[str],
 ) -> None:
-    """Draw one look-up: the query above the keys, scores and weights beside them, the mix below.
+    """Draw one attention look-up: the query above the keys, scores and weights, values, output.
 
     Shapes:  query (Dk,), key (Lk, Dk), scores (Lk,), weights (Lk,), value (Lk, Dv), output (Dv,),
              tensors or NumPy arrays; titles Lk, topics Dk and contents Dv labels
@@ -58,13 +58,13 @@ def plot_lookup(
     at_scores, at_weights, at_values = (n_topics + columns for columns in (0.6, 4.0, 7.7))
     across, down = (-0.2, at_values + 1.4 * n_contents + 0.4), (n_keys + 2.3, -5.0)
     with drawing(6.9, 0.25 * (n_keys + 7), across, down, square=False) as axes:
-        asked = numbers("query", query, n_topics)[None]
-        mixed = numbers("output", output, n_contents)[None]
-        paged = numbers("value", value, n_keys, n_contents)
-        _table(axes, asked, (0, -1.4), 1, "query", ".3g")
+        query_row = numbers("query", query, n_topics)[None]
+        output_row = numbers("output", output, n_contents)[None]
+        values = numbers("value", value, n_keys, n_contents)
+        _table(axes, query_row, (0, -1.4), 1, "query", ".3g")
         _table(axes, numbers("key", key, n_keys, n_topics), (0, 0), 1, "key", ".3g")
-        _table(axes, paged, (at_values, 0), 1.4, "value", ".0f")
-        _table(axes, mixed, (at_values, n_keys + 1.1), 1.4, None, ".0f")
+        _table(axes, values, (at_values, 0), 1.4, "value", ".0f")
+        _table(axes, output_row, (at_values, n_keys + 1.1), 1.4, None, ".0f")
         _bars(axes, numbers("scores", scores, n_keys), at_scores, None, ".3g")
         _bars(axes, numbers("weights", weights, n_keys), at_weights, "weights", ".3f")
         for j, name in enumerate(topics):
@@ -86,7 +86,7 @@ def plot_lookup(
 
 
 def _table(axes: Axes, x: Tensor, corner: Point, width: float, role: str | None, form: str) -> None:
-    """Numbers in cells of the color of a role, the deeper the larger; a zero is left empty."""
+    """Numbers in cells of the color of a role, darker for larger ones; a zero is left empty."""
     fill, largest = fill_color(role), float(x.abs().max()) or 1.0
     shades = LinearSegmentedColormap.from_list("role", [(fill, 0.65), (fill, 0.0), (fill, 0.65)])
     draw_cells(
@@ -96,7 +96,7 @@ def _table(axes: Axes, x: Tensor, corner: Point, width: float, role: str | None,
 
 
 def _bars(axes: Axes, x: Tensor, left: float, role: str | None, form: str) -> None:
-    """One bar per row, at most two cells long, its number behind it."""
+    """One bar per row, at most two cells long, followed by its number."""
     largest = float(x.abs().max()) or 1.0
     texts = [signed(value, form) for value in x.tolist()]
     draw_bars(axes, (2.0 * x.clamp(min=0) / largest).tolist(), role, texts, left)

@@ -1,4 +1,4 @@
-"""Ways through a network: which box gets something from which."""
+"""Paths through a network: which position receives information from which."""
 
 from collections.abc import Sequence
 
@@ -19,21 +19,21 @@ from attnbook.figures.canvas import (
 
 __all__ = ["plot_chain_and_fan", "plot_layers"]
 
-BOX = 0.36  # the height of a row of numbers; its width is twice that
-CELLS = 4  # squares that stand for the numbers of a row
+BOX = 0.36  # the height of a vector; its width is twice that
+CELLS = 4  # squares of a vector
 
 
 def plot_layers(words: Sequence[str], guess: str) -> None:
-    """Draw a model that continues a text: in attention rows meet, in the small network none do.
+    """Draw a language model: attention mixes the vectors, and the feed-forward network does not.
 
-    Every row looks back at all rows so far; the last word's looks are dark, and its row on top
-    leads to the guess.
+    Every position attends to all positions so far. The arrows of the last word are dark, and its
+    vector at the top leads to the guess.
     """
     count = len(words)
     with drawing(6.4, 4.3, (-0.6, count + 1.7), (-0.4, 6.0), square=False) as axes:
-        for level, what in ((1.45, "attention:\nrows take from rows"), (3.05, "a small network:")):
+        for level, label in ((1.45, "attention:\nrows take from rows"), (3.05, "a small network:")):
             axes.axhspan(level - 0.4, level + 0.4, color=SHADE)
-            write(axes, count - 0.3, level, what, ha="left", fontsize=9)
+            write(axes, count - 0.3, level, label, ha="left", fontsize=9)
         write(axes, count - 0.3, 2.83, "each row by itself", ha="left", fontsize=9)
         write(axes, count - 0.3, 0.7, "a row of numbers\nfor each word", ha="left", fontsize=9)
         write(axes, (count - 1) / 2, 4.45, "and again, layer upon layer")
@@ -42,8 +42,8 @@ def plot_layers(words: Sequence[str], guess: str) -> None:
             for turn, height in enumerate((0.7, 2.2, 3.85, 5.05)):
                 _row(axes, (i, height), i + turn)
             for j in range(i + 1):
-                look = {"color": INK, "lw": 1.3} if i == count - 1 else {"color": PLAIN, "lw": 0.8}
-                arrow(axes, (j, 0.7 + BOX / 2), (i, 2.2 - BOX / 2), **look)
+                style = {"color": INK, "lw": 1.3} if i == count - 1 else {"color": PLAIN, "lw": 0.8}
+                arrow(axes, (j, 0.7 + BOX / 2), (i, 2.2 - BOX / 2), **style)
             arrow(axes, (i, 2.2 + BOX / 2), (i, 3.85 - BOX / 2))
             axes.add_patch(Rectangle((i - 0.22, 2.88), 0.44, 0.34, facecolor=PAPER, edgecolor=SOFT))
             axes.plot([i, i], [4.05, 4.2], color=SOFT, linewidth=1)
@@ -54,7 +54,7 @@ def plot_layers(words: Sequence[str], guess: str) -> None:
 
 
 def plot_chain_and_fan(length: int) -> None:
-    """Draw how the first input reaches the last output: through all states, or in one step."""
+    """Draw the path from the first input to the last output, in an RNN and with attention."""
     last = length - 1
     with canvas(6.6, 2.5) as figure:
         chain, fan = side_by_side(figure, 2)
@@ -74,7 +74,7 @@ def plot_chain_and_fan(length: int) -> None:
 
 
 def _row(axes: Axes, middle: Point, turn: int) -> None:
-    """A row of numbers, as small squares in some order."""
+    """Draw a vector as small squares; `turn` varies their shades."""
     side = 2 * BOX / CELLS
     for i in range(CELLS):
         corner = (middle[0] - BOX + i * side, middle[1] - BOX / 2)

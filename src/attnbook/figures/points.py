@@ -1,4 +1,4 @@
-"""Rows of two numbers in the plane: as arrows that meet at an angle, and as points."""
+"""Vectors of two numbers in the plane: as arrows with an angle between them, and as points."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +13,7 @@ MARKERS = "os^DvP"
 
 
 def plot_arrows(query: Tensor, keys: Tensor, names: Sequence[str]) -> None:
-    """Draw a query and keys as arrows, and the shadow of each key on the query's line.
+    """Draw a query and keys as arrows, and the projection of each key onto the query.
 
     Shapes:  query (2,), keys (Lk, 2), tensors or NumPy arrays; names Lk
     Raises:  ValueError if a shape does not fit
@@ -45,24 +45,25 @@ def plot_arrows(query: Tensor, keys: Tensor, names: Sequence[str]) -> None:
 def plot_points(
     panels: Mapping[str, Tensor], groups: Mapping[str, Sequence[int]], marked: Mapping[int, str]
 ) -> None:
-    """Draw the same points side by side, one panel each; a group has its marker and color.
+    """Draw the same points in several panels side by side; each group has its marker and color.
 
-    Shapes:  each panel (N, 2); groups: up to six names, with the rows of each; marked: row to word
+    groups: up to six names, each with the rows of its points; marked: words to write, by row
+    Shapes:  each panel (N, 2)
     Raises:  ValueError if a panel is not (N, 2) or there are too many groups
     """
     if not 1 <= len(groups) <= len(MARKERS):
         raise ValueError(f"{len(groups)} groups: 1 to {len(MARKERS)} can be told apart")
     with canvas(6.6, 3.6) as figure:
-        drawn_on = figure.subplots(1, len(panels), squeeze=False)[0]
-        for axes, (title, panel) in zip(drawn_on, panels.items(), strict=True):
-            places = numbers(f"panel {title!r}", panel, len(panel), 2)
+        panel_axes = figure.subplots(1, len(panels), squeeze=False)[0]
+        for axes, (title, panel) in zip(panel_axes, panels.items(), strict=True):
+            points = numbers(f"panel {title!r}", panel, len(panel), 2)
             for (name, rows), marker, color in zip(
                 groups.items(), MARKERS, (*CURVES, INK), strict=False
             ):
-                x, y = places[list(rows)].T.tolist()
+                x, y = points[list(rows)].T.tolist()
                 axes.plot(x, y, marker, color=color, markersize=7, alpha=0.75, label=name)
             for row, word in marked.items():
-                axes.annotate(f" {word}", places[row].tolist(), (5, 5), textcoords="offset points")
+                axes.annotate(f" {word}", points[row].tolist(), (5, 5), textcoords="offset points")
             axes.axhline(0, color=RULE, linewidth=0.8, zorder=0)
             axes.axvline(0, color=RULE, linewidth=0.8, zorder=0)
             axes.set_title(title)

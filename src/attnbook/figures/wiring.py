@@ -1,4 +1,4 @@
-"""The parts of a Transformer, wired together: with their shapes, and the attentions with masks."""
+"""Diagrams of the Transformer: its parts with their shapes, and its attention masks."""
 
 from collections.abc import Sequence
 
@@ -13,19 +13,19 @@ from attnbook.figures.grids import MASK, draw_kinds, draw_legend, yes_no
 __all__ = ["plot_transformer", "plot_which_mask"]
 
 CELL = 0.27  # inches
-LEFT, RIGHT = 0.95, 4.0  # where the grids of the encoder and of the decoder begin
-BELOW, BETWEEN = 0.75, 0.62  # room for the names of the keys, and for a heading
+LEFT, RIGHT = 0.95, 4.0  # the left edges of the grids of the encoder and of the decoder
+BELOW, BETWEEN = 0.75, 0.62  # space for the names of the keys, and for a heading
 
 
 def plot_which_mask(
     encoder: Tensor, decoder: Tensor, cross: Tensor, source: Sequence[str], target: Sequence[str]
 ) -> None:
-    """Draw the three attentions of a Transformer and the mask of each: full where one may look.
+    """Draw the three attention layers of a Transformer with their masks, filled where True.
 
-    The encoder stands on the left. Its output goes to the cross-attention of the decoder as keys
+    The encoder is on the left. Its output goes to the cross-attention of the decoder as keys
     and values; the queries come from the decoder's self-attention below.
 
-    Shapes:  encoder (Ls, Ls), decoder (Lt, Lt), cross (Lt, Ls), boolean, True = may look;
+    Shapes:  encoder (Ls, Ls), decoder (Lt, Lt), cross (Lt, Ls), boolean, True = may attend;
              source Ls labels, target Lt labels
     Raises:  ValueError if a mask is not boolean or of another size
     """
@@ -48,8 +48,8 @@ def plot_which_mask(
         axes.plot([up, up], [lower - BETWEEN + 0.1, turn], color=key)
         axes.plot(across, [turn, turn], color=key)
         arrow(axes, (middle, turn), (middle, turn - 0.16), color=key)
-        low, given = turn - 0.06, "keys and values: the encoder's output"
-        write(axes, up + 0.1, low, given, "key", ha="left", va="bottom", fontsize=9)
+        low, label = turn - 0.06, "keys and values: the encoder's output"
+        write(axes, up + 0.1, low, label, "key", ha="left", va="bottom", fontsize=9)
         side = RIGHT + wide + 0.32
         arrow(axes, (side, upper - BETWEEN + 0.28), (side, BETWEEN + tall + 0.04), color=query)
         write(axes, side + 0.08, low, "queries", "query", ha="left", va="bottom", fontsize=9)
@@ -63,40 +63,40 @@ def plot_transformer(
 ) -> None:
     """Draw the whole Transformer with a shape on every arrow, for one pair of sentences.
 
-    The encoder stands on the left, the decoder on the right, both from bottom to top. Each part has
-    a way around it. The encoder's last rows are keys and values in every layer of the decoder.
+    The encoder is on the left, the decoder on the right, both from bottom to top. Each part has a
+    residual connection. The encoder output Z gives the keys and values of every decoder layer.
     """
-    read, written = f"({n_source}, {d_model})", f"({n_target}, {d_model})"
-    small = f"feed-forward\n{d_model} → {d_ff} → {d_model}"
+    source_shape, target_shape = f"({n_source}, {d_model})", f"({n_target}, {d_model})"
+    feed_forward = f"feed-forward\n{d_model} → {d_ff} → {d_model}"
 
-    def looks(what: str, queries: int, keys: int) -> str:
-        return f"{what}\nweights ({n_heads}, {queries}, {keys})"
+    def attention(name: str, queries: int, keys: int) -> str:
+        return f"{name}\nweights ({n_heads}, {queries}, {keys})"
 
     with drawing(5.9, 8.3, (0, 5.9), (0, 8.3)) as axes:
-        encoder = [looks("self-attention", n_source, n_source), small]
-        decoder = [looks("masked self-attention", n_target, n_target)]
-        decoder += [looks("cross-attention", n_target, n_source), small]
+        encoder = [attention("self-attention", n_source, n_source), feed_forward]
+        decoder = [attention("masked self-attention", n_target, n_target)]
+        decoder += [attention("cross-attention", n_target, n_source), feed_forward]
         times = f"{n_layers} ×"
-        top = _tower(axes, 1.55, f"source\n({n_source})", read, encoder, times, -1)
-        end = _tower(axes, 4.1, f"target so far\n({n_target})", written, decoder, times, 1)
-        key, cross = text_color("key"), TOWER + STEP
+        top = _stack(axes, 1.55, f"source\n({n_source})", source_shape, encoder, times, -1)
+        end = _stack(axes, 4.1, f"target so far\n({n_target})", target_shape, decoder, times, 1)
+        key, cross = text_color("key"), STACK + STEP
         axes.plot([1.55, 1.55, 2.8, 2.8], [top, top + 0.3, top + 0.3, cross - 0.16], color=key)
         arrow(axes, (2.8, cross - 0.16), (4.1 - HALF, cross - 0.16), color=key)
-        given = f"Z {read}: keys and values\nof every layer"
-        write(axes, 1.55, top + 0.36, given, "key", va="bottom", fontsize=8.5)
-        _up(axes, 4.1, end, end + 0.43, written)
+        label = f"Z {source_shape}: keys and values\nof every layer"
+        write(axes, 1.55, top + 0.36, label, "key", va="bottom", fontsize=8.5)
+        _up(axes, 4.1, end, end + 0.43, target_shape)
         _part(axes, (4.1, end + 0.65), f"linear\n{d_model} → {n_words}")
         _up(axes, 4.1, end + 0.87, end + 1.3, f"({n_target}, {n_words})")
         write(axes, 4.1, end + 1.32, "scores of the next words", va="bottom", fontsize=9)
 
 
-TOWER, STEP, HALF = 2.62, 1.5, 0.78  # where the layers begin, the height of a part, half its width
+STACK, STEP, HALF = 2.62, 1.5, 0.78  # bottom of the layers, height of a part, half its width
 
 
-def _tower(
+def _stack(
     axes: Axes, x: float, words: str, rows: str, parts: Sequence[str], times: str, side: int
 ) -> float:
-    """An encoder or decoder from its words up to its rows; where it ends."""
+    """Draw an encoder or decoder stack from its words up to its output; return its top."""
     write(axes, x, 0.2, words, fontsize=9)
     _up(axes, x, 0.42, 0.7, "")
     _part(axes, (x, 0.92), r"table, times $\sqrt{D}$")
@@ -104,12 +104,12 @@ def _tower(
     _plus(axes, (x, 1.6))
     inside, outside = ("left", "right") if side < 0 else ("right", "left")
     write(axes, x - side * 0.2, 1.6, "positions", ha=inside, fontsize=8.5)
-    low, high = TOWER - 0.72, TOWER + STEP * len(parts) - 0.47
+    low, high = STACK - 0.72, STACK + STEP * len(parts) - 0.47
     rounded(axes, (x - 1.08, low), 2.16, high - low, 0.1, fc=SHADE, ec=SOFT, lw=0.8)
     write(axes, x + side * 1.16, (low + high) / 2, times, ha=outside, fontsize=13)
     start = 1.72
     for i, part in enumerate(parts):
-        y = TOWER + STEP * i
+        y = STACK + STEP * i
         _up(axes, x, start, y - 0.24, rows, side)
         _part(axes, (x, y), part)
         _up(axes, x, y + 0.23, y + 0.42, rows, side)
@@ -123,22 +123,22 @@ def _tower(
     return start
 
 
-def _part(axes: Axes, middle: Point, what: str, high: float = 0.44) -> None:
-    """A part that computes, as a box with its name."""
+def _part(axes: Axes, middle: Point, name: str, high: float = 0.44) -> None:
+    """Draw a part of a layer as a box with its name."""
     x, y = middle
     corner = (x - HALF, y - high / 2)
     rounded(axes, corner, 2 * HALF, high, 0.06, fc=PAPER, ec=INK, lw=1)
-    write(axes, x, y, what, fontsize=9.5)
+    write(axes, x, y, name, fontsize=9.5)
 
 
 def _plus(axes: Axes, middle: Point) -> None:
-    """The place where two ways are added."""
+    """Draw the addition of a residual connection."""
     axes.add_patch(Circle(middle, 0.12, facecolor=PAPER, edgecolor=INK, linewidth=1))
     write(axes, *middle, "+")
 
 
 def _up(axes: Axes, x: float, start: float, end: float, rows: str, side: int = -1) -> None:
-    """An arrow upwards with the shape of what it carries, on the other side than the way around."""
+    """Draw an arrow upwards with a shape, on the side without the residual connection."""
     arrow(axes, (x, start), (x, end))
     inside = "left" if side < 0 else "right"
     write(axes, x - side * 0.07, (start + end) / 2, rows, ha=inside, fontsize=9, color=SOFT)
@@ -153,7 +153,7 @@ def _grid(
     heading: str,
     queries_right: bool = False,
 ) -> None:
-    """One mask with its heading above, the keys named below, the queries at one side."""
+    """Draw one mask with its heading above, the keys below, and the queries at one side."""
     left, top = corner
     bottom, right = top + CELL * len(queries), left + CELL * len(keys)
     draw_kinds(axes, mask, MASK, corner, CELL)

@@ -1,9 +1,9 @@
-"""Clauses: tense and order in English, and what Chinese says in their place."""
+"""Clauses: tense and word order in English, and the words that express them in Chinese."""
 
 from dataclasses import dataclass
 
 from attnbook.grammar.lexicon import Place, Verb, Words, places, times
-from attnbook.grammar.phrases import Combinations, Draw, Phrase, somebody_else
+from attnbook.grammar.noun_phrases import Combinations, Draw, NounPhrase, draw_other_person
 
 
 @dataclass(frozen=True)
@@ -16,12 +16,12 @@ class Sentence:
 
 
 @dataclass(frozen=True)
-class Act:
-    """A verb with its object, before anybody does it at some time and place.
+class VerbPhrase:
+    """A verb with its object, without a subject, a time or a place.
 
-    `zh` and `en` are the object. If it is `bare`, without a determiner, 了 stands behind it.
-    `before` stands before the Chinese verb, `behind` behind the English object, and `asked` opens
-    the English question.
+    `zh` and `en` are the object. If it is `bare`, without a determiner, 了 follows the object, else
+    the verb. `before` precedes the Chinese verb, `after` follows the English object, and
+    `question_words` open the English question.
     """
 
     verb: Verb
@@ -29,46 +29,55 @@ class Act:
     en: Words = ()
     bare: bool = False
     before: Words = ()
-    behind: Words = ()
-    asked: Words = ()
+    after: Words = ()
+    question_words: Words = ()
     combinations: Combinations = frozenset()
 
 
 BE = {"i": "am", "he": "is", "they": "are"}
 WAS = {"i": "was", "he": "was", "they": "were"}
-# What stands before the Chinese verb in each tense: when it is so, and when it is not.
-SIGNS: dict[str, tuple[Words, Words]] = {
+# What precedes the Chinese verb in each tense: in an affirmative clause, and in a negative one.
+TENSE_MARKERS: dict[str, tuple[Words, Words]] = {
     "habit": ((), ("不",)),
     "past": ((), ("没",)),
     "future": (("会",), ("不", "会")),
     "now": (("在",), ("没", "在")),
     "want": (("想",), ("不", "想")),
     "can": (("会",), ("不", "会")),
-    "state": ((), ("不",)),  # like, know: neither done every day nor being done
+    "state": ((), ("不",)),  # like, know: no habit, and nothing in progress
     "have": ((), ("没",)),
 }
 SOCIAL = {"eat", "drink", "watch", "sport", "swim", "sing", "study", "listen", "cook", "go"}
-# How likely a time is told; where it must be, Chinese has no other sign of the tense.
-TIMED = {"past": 0.75, "future": 1.0, "want": 0.25, "now": 0.25, "habit": 0.5}
+# How often a clause names a time: always where nothing else in Chinese shows the tense.
+TIME_PROBABILITY = {"past": 0.75, "future": 1.0, "want": 0.25, "now": 0.25, "habit": 0.5}
 
 
-def english(
-    subject: Words, helper: str, rest: Words, simple: Words, negative: bool, asked: Words | None
+def english_clause(
+    subject: Words,
+    auxiliary: str,
+    rest: Words,
+    simple: Words,
+    negative: bool,
+    question_words: Words | None,
 ) -> Words:
-    """Order an English clause; `asked` opens a question, and () asks for yes or no."""
+    """Order the words of an English clause.
+
+    `question_words` open a question, () a yes-no question; None makes a statement. `rest` follows
+    the auxiliary, and `simple` is the verb of a statement without one.
+    """
     no: Words = ("not",) if negative else ()
-    if asked is not None:
-        return (*asked, helper, *subject, *no, *rest)
-    return (*subject, helper, *no, *rest) if negative else (*subject, *simple)
+    if question_words is not None:
+        return (*question_words, auxiliary, *subject, *no, *rest)
+    return (*subject, auxiliary, *no, *rest) if negative else (*subject, *simple)
 
 
-def inflect(verb: Verb, tense: str, agree: str) -> tuple[str, Words, Words]:
-    """The verb's helper and rest, for questions and negation, and its simple form."""
-    he = agree == "he"
-    does = "does" if he else "do"
+def inflect(verb: Verb, tense: str, agreement: str) -> tuple[str, Words, Words]:
+    """The verb's auxiliary and what follows it, for questions and negation; and its simple form."""
+    third_person = agreement == "he"
+    does = "does" if third_person else "do"
     match tense:
         case "now":
-            return BE[agree], verb.ing, (BE[agree], *verb.ing)
+            return BE[agreement], verb.ing, (BE[agreement], *verb.ing)
         case "future":
             return "will", verb.base, ("will", *verb.base)
         case "can":
@@ -77,39 +86,46 @@ def inflect(verb: Verb, tense: str, agree: str) -> tuple[str, Words, Words]:
             return "did", verb.base, verb.past
         case "want":
             to = ("to", *verb.base)
-            return does, ("want", *to), ("wants" if he else "want", *to)
-    return does, verb.base, verb.third if he else verb.base
+            return does, ("want", *to), ("wants" if third_person else "want", *to)
+    return does, verb.base, verb.third if third_person else verb.base
 
 
-def be(
-    form: str, subject: Phrase, zh: Words, en: Words, day: tuple[Words, Words] = ((), ())
+def copular_clause(
+    form: str, subject: NounPhrase, zh: Words, en: Words, day: tuple[Words, Words] = ((), ())
 ) -> Sentence:
-    """Say, deny or ask that somebody or something is so; a day makes it past."""
-    helper = (WAS if day[0] else BE)[subject.agree]
-    asked: Words | None = {"yes_no": (), "where": ("where",), "who": ("who",)}.get(form)
-    said = english(subject.en, helper, en, (helper, *en), form == "deny", asked)
-    chinese = (*subject.zh, *day[0], *(("不",) if form == "deny" else ()), *zh)
-    if asked is None:
-        return Sentence(chinese, (*said, *day[1]), subject.combinations)
+    """A clause with *to be*, as a statement, negation or question; a `day` makes it past tense."""
+    auxiliary = (WAS if day[0] else BE)[subject.agreement]
+    question_words: Words | None = {"yes_no": (), "where": ("where",), "who": ("who",)}.get(form)
+    english = english_clause(
+        subject.en, auxiliary, en, (auxiliary, *en), form == "negative", question_words
+    )
+    chinese = (*subject.zh, *day[0], *(("不",) if form == "negative" else ()), *zh)
+    if question_words is None:
+        return Sentence(chinese, (*english, *day[1]), subject.combinations)
     chinese = (*chinese, *(("吗",) if form == "yes_no" else ()), "？")
-    return Sentence(chinese, (*said, *day[1], "?"), subject.combinations)
+    return Sentence(chinese, (*english, *day[1], "?"), subject.combinations)
 
 
-def tell(draw: Draw, form: str, tense: str, subject: Phrase, act: Act) -> Sentence:
-    """Say, deny or ask that somebody does something, now and then with place, time and company."""
-    negative, question = form in ("deny", "why"), form not in ("tell", "deny")
-    place = a_place(draw, form, tense, act)
-    with_zh, with_en = company(draw, tense, subject, act)
-    time_zh, time_en = a_time(draw, form, tense, act, bool(place))
+def verb_clause(
+    draw: Draw, form: str, tense: str, subject: NounPhrase, verb_phrase: VerbPhrase
+) -> Sentence:
+    """A clause with any other verb, as a statement, a negation or a question.
+
+    A place, a time and a companion are added at random where they fit.
+    """
+    negative, question = form in ("negative", "why"), form not in ("statement", "negative")
+    place = draw_place(draw, form, tense, verb_phrase)
+    with_zh, with_en = draw_companion(draw, tense, subject, verb_phrase)
+    time_zh, time_en = draw_time(draw, form, tense, verb_phrase, bool(place))
     often = tense == "habit" and not (time_zh or negative or form == "where")
     often = often and (form != "yes_no" or place is not None or draw.chance(0.3))
-    sign = SIGNS[tense][negative]
+    markers = TENSE_MARKERS[tense][negative]
     if tense == "now" and place:
-        sign = sign[:-1]  # one 在 is enough: 现在 在 家 睡觉
+        markers = markers[:-1]  # one 在 is enough: 现在 在 家 睡觉
+    verb, zh_object = verb_phrase.verb.zh, verb_phrase.zh
+    predicate = (*verb, *zh_object)
     if tense == "past" and not negative:
-        verb = (*act.verb.zh, *act.zh, "了") if act.bare else (*act.verb.zh, "了", *act.zh)
-    else:
-        verb = (*act.verb.zh, *act.zh)
+        predicate = (*predicate, "了") if verb_phrase.bare else (*verb, "了", *zh_object)
     first, second = subject.zh, time_zh
     if form != "who" and draw.chance(0.25):
         first, second = second, first
@@ -118,54 +134,66 @@ def tell(draw: Draw, form: str, tense: str, subject: Phrase, act: Act) -> Senten
         *second,
         *(("为什么",) if form == "why" else ()),
         *(("经常",) if often else ()),
-        *sign,
+        *markers,
         *with_zh,
         *(("在", *place.zh) if place else ()),
-        *act.before,
-        *verb,
+        *verb_phrase.before,
+        *predicate,
         *(("吗",) if form == "yes_no" else ()),
         *(("？",) if question else ()),
     )
-    helper, rest, simple = inflect(act.verb, tense, subject.agree)
+    auxiliary, rest, simple = inflect(verb_phrase.verb, tense, subject.agreement)
     if often:
         rest, simple = ("often", *rest), ("often", *simple)
-    asked = {"yes_no": (), "why": ("why",), "tell": None, "deny": None, "who": None}
-    said = (
-        *english(subject.en, helper, rest, simple, negative, asked.get(form, act.asked)),
-        *act.en,
-        *act.behind,
+    openings = {"yes_no": (), "why": ("why",), "statement": None, "negative": None, "who": None}
+    question_words = openings.get(form, verb_phrase.question_words)
+    english = (
+        *english_clause(subject.en, auxiliary, rest, simple, negative, question_words),
+        *verb_phrase.en,
+        *verb_phrase.after,
         *with_en,
         *(place.at if place else ()),
         *time_en,
         *(("?",) if question else ()),
     )
-    return Sentence(chinese, said, subject.combinations | act.combinations)
+    return Sentence(chinese, english, subject.combinations | verb_phrase.combinations)
 
 
-def a_place(draw: Draw, form: str, tense: str, act: Act) -> Place | None:
-    """A place that fits, sometimes."""
-    if tense == "can" or form == "where" or (tense == "habit" and form in ("deny", "why")):
+def draw_place(draw: Draw, form: str, tense: str, verb_phrase: VerbPhrase) -> Place | None:
+    """A place where people do this, or None: no place fits, or none was drawn."""
+    if tense == "can" or form == "where" or (tense == "habit" and form in ("negative", "why")):
         return None
-    fit = [place for place in places if act.verb.activity in place.activities]
-    return draw.one(fit) if fit and draw.chance(0.4) else None
+    fitting = [place for place in places if verb_phrase.verb.activity in place.activities]
+    return draw.choice(fitting) if fitting and draw.chance(0.4) else None
 
 
-def a_time(draw: Draw, form: str, tense: str, act: Act, placed: bool) -> tuple[Words, Words]:
-    """A time that fits the tense: always where nothing else would show it, else sometimes."""
-    needed = (tense == "now" and placed) or (tense == "past" and act.bare)
-    free = form == "where" or (tense == "habit" and form in ("deny", "why"))
-    if free or not (draw.chance(TIMED.get(tense, 0.0)) or needed):
+def draw_time(
+    draw: Draw, form: str, tense: str, verb_phrase: VerbPhrase, placed: bool
+) -> tuple[Words, Words]:
+    """A time that fits the tense, or two empty tuples.
+
+    Where nothing else shows the tense, there is always one.
+    """
+    needed = (tense == "now" and placed) or (tense == "past" and verb_phrase.bare)
+    unneeded = form == "where" or (tense == "habit" and form in ("negative", "why"))
+    if unneeded or not (draw.chance(TIME_PROBABILITY.get(tense, 0.0)) or needed):
         return (), ()
     wanted = "future" if tense == "want" else tense
-    fit = [t for t in times if t.tense == wanted and t.span in ("day", *act.verb.traits)]
-    time = draw.one(fit)
+    fitting = [
+        t for t in times if t.tense == wanted and t.span in ("day", *verb_phrase.verb.traits)
+    ]
+    time = draw.choice(fitting)
     return time.zh, time.en
 
 
-def company(draw: Draw, tense: str, subject: Phrase, act: Act) -> tuple[Words, Words]:
-    """Who else takes part, now and then: 和 她 一起, with her."""
-    alone = tense in ("now", "can") or "给" in act.before or act.verb.activity not in SOCIAL
-    if alone or not draw.chance(0.15):
+def draw_companion(
+    draw: Draw, tense: str, subject: NounPhrase, verb_phrase: VerbPhrase
+) -> tuple[Words, Words]:
+    """A person who takes part, or two empty tuples: 和 她 一起, with her."""
+    social = verb_phrase.verb.activity in SOCIAL and "给" not in verb_phrase.before
+    if not social or tense in ("now", "can") or not draw.chance(0.15):
         return (), ()
-    other = somebody_else(draw, subject)
-    return ((), ()) if other is None else (("和", *other.zh, "一起"), ("with", *other.as_object))
+    companion = draw_other_person(draw, subject)
+    if companion is None:
+        return (), ()
+    return ("和", *companion.zh, "一起"), ("with", *companion.object_form)

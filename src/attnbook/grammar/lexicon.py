@@ -1,4 +1,4 @@
-"""The tables of words, read: nouns, verbs, adjectives, places, times, and the dictionary."""
+"""Read the word tables: nouns, verbs, adjectives, places, times, and the dictionary."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ Kinds = frozenset[str]
 
 
 def rows(table: str) -> list[list[str]]:
-    """The entries of each line, without the bars that divide it for the eye."""
+    """The entries of each line, without the bars between its columns."""
     lines = (line.replace("|", " ").split() for line in table.splitlines())
     return [line for line in lines if line]
 
@@ -19,14 +19,14 @@ def split(entry: str) -> Words:
     return () if entry == "-" else tuple(entry.split("_"))
 
 
-def kinds(entry: str) -> Kinds:
+def parse_kinds(entry: str) -> Kinds:
     """The kinds of an entry, between commas; - for none."""
     return frozenset() if entry == "-" else frozenset(entry.split(","))
 
 
 @dataclass(frozen=True)
 class Noun:
-    """Something with its measure word and both its English numbers."""
+    """A noun with its measure word, and its English singular and plural."""
 
     zh: str
     measure: str
@@ -41,13 +41,16 @@ class Noun:
 
     @property
     def unit(self) -> Words:
-        """What English counts it in, one and several: cup, cups."""
+        """The unit that English counts it in, singular and plural: cup, cups."""
         return ("glass", "glasses") if self.zh in words.GLASSES else units[self.measure]
 
 
 @dataclass(frozen=True)
 class Verb:
-    """An action in its four English forms; what it is done to; what it is at a place."""
+    """A verb with its four English forms, the kinds of its objects, and the activity that it is.
+
+    A place lists the activities that fit it.
+    """
 
     zh: Words
     base: Words
@@ -61,11 +64,11 @@ class Verb:
 
 @dataclass(frozen=True)
 class Adjective:
-    """A quality, its comparative, and the kinds of things that have it."""
+    """An adjective, its comparative, and the kinds of nouns that it describes."""
 
     zh: str
     en: str
-    more: Words
+    comparative: Words
     kinds: Kinds
     traits: Kinds = frozenset()
     color: bool = False
@@ -73,7 +76,10 @@ class Adjective:
 
 @dataclass(frozen=True)
 class Place:
-    """Where something is, is done, or somebody goes: 图书馆, in the library."""
+    """A place with the activities that fit it and the kinds of things found there.
+
+    `at` is its English name with a preposition: 图书馆, in the library.
+    """
 
     zh: Words
     at: Words
@@ -87,7 +93,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Time:
-    """When: 昨天, yesterday. A week or a year fits only what is done rarely."""
+    """A time: 昨天, yesterday. A span of a week or a year fits only verbs with that trait."""
 
     zh: Words
     en: Words
@@ -97,46 +103,57 @@ class Time:
 
 def read_verbs(table: str) -> list[Verb]:
     return [
-        Verb(split(zh), split(a), split(b), split(c), split(d), kinds(of), activity, kinds(traits))
+        Verb(
+            split(zh),
+            split(a),
+            split(b),
+            split(c),
+            split(d),
+            parse_kinds(of),
+            activity,
+            parse_kinds(traits),
+        )
         for zh, _, a, b, c, d, of, activity, traits in rows(table)
     ]
 
 
 def read_adjectives(table: str, color: bool) -> list[Adjective]:
     return [
-        Adjective(zh, en, split(more), kinds(of), kinds(traits), color)
-        for zh, _, en, more, of, traits in rows(table)
+        Adjective(zh, en, split(comparative), parse_kinds(of), parse_kinds(traits), color)
+        for zh, _, en, comparative, of, traits in rows(table)
     ]
 
 
 units = {row[0]: (row[2], row[3]) for row in rows(words.MEASURES) if len(row) == 4}
 nouns = [
-    Noun(zh, measure, split(one), split(many), kinds(of))
-    for zh, _, measure, one, many, of in rows(words.NOUNS)
+    Noun(zh, measure, split(singular), split(plural), parse_kinds(of))
+    for zh, _, measure, singular, plural, of in rows(words.NOUNS)
 ]
 verbs, animal_verbs = read_verbs(words.VERBS), read_verbs(words.ANIMAL_VERBS)
 colors = read_adjectives(words.COLORS, color=True)
 adjectives = read_adjectives(words.ADJECTIVES, color=False) + colors
 feelings = [
-    Adjective(zh, en, (), frozenset(), kinds(traits)) for zh, _, en, traits in rows(words.FEELINGS)
+    Adjective(zh, en, (), frozenset(), parse_kinds(traits))
+    for zh, _, en, traits in rows(words.FEELINGS)
 ]
 places = [
-    Place((zh,), split(at), kinds(activities), kinds(holds))
+    Place((zh,), split(at), parse_kinds(activities), parse_kinds(holds))
     for zh, _, at, activities, holds in rows(words.PLACES)
 ]
 cities = [Place((zh,), split(at)) for zh, _, at in rows(words.CITIES)]
 spots = [
-    Place((noun, side), split(at), holds=kinds(of)) for noun, side, at, of in rows(words.SPOTS)
+    Place((noun, side), split(at), holds=parse_kinds(of))
+    for noun, side, at, of in rows(words.SPOTS)
 ]
 times = [Time(split(zh), split(en), tense, *span) for zh, en, tense, *span in rows(words.TIMES)]
-vehicles = [((ride, what), split(en), goes) for ride, what, en, goes in rows(words.VEHICLES)]
+vehicles = [((verb, noun), split(en), reach) for verb, noun, en, reach in rows(words.VEHICLES)]
 
 
 def read_dictionary() -> dict[str, tuple[str, Words]]:
     """For each Chinese word its pinyin and one English meaning: the first in the tables."""
     entries: dict[str, tuple[str, Words]] = {}
-    for zh, pinyin, _, one, many, _ in rows(words.NOUNS):
-        entries.setdefault(zh, (pinyin, split(one) or split(many)))
+    for zh, pinyin, _, singular, plural, _ in rows(words.NOUNS):
+        entries.setdefault(zh, (pinyin, split(singular) or split(plural)))
     for table in (
         words.VERBS, words.ADJECTIVES, words.COLORS, words.FEELINGS, words.PRONOUNS, words.OTHERS,
     ):  # fmt: skip

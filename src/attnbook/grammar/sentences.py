@@ -1,94 +1,115 @@
-"""Idioms, two clauses in one, and one sentence of any kind at random."""
+"""Idioms, sentences of two clauses, and a random sentence of any kind."""
 
 from dataclasses import replace
 
-from attnbook.grammar.acts import event, subject_of, verb
-from attnbook.grammar.clauses import Act, Sentence, be, english, tell
-from attnbook.grammar.doings import animal_event, call, give, go, have, like
+from attnbook.grammar.clauses import (
+    Sentence,
+    VerbPhrase,
+    copular_clause,
+    english_clause,
+    verb_clause,
+)
+from attnbook.grammar.copular_clauses import describe, identity, is_at, there_is
 from attnbook.grammar.lexicon import (
     Words,
     cities,
     colors,
     nouns,
 )
-from attnbook.grammar.phrases import (
-    NOBODYS,
+from attnbook.grammar.noun_phrases import (
+    NOT_OWNED,
     PEOPLE,
     Draw,
-    Phrase,
-    describing,
+    NounPhrase,
+    adjectives_for,
+    draw_noun_phrase,
+    draw_person,
     noun_phrase,
-    of_kinds,
-    someone,
-    thing,
+    nouns_of_kind,
 )
-from attnbook.grammar.states import describe, identity, is_at, there_is
+from attnbook.grammar.special_verbs import animal_event, call, give, go, have, like
+from attnbook.grammar.verb_phrases import draw_subject, event, make_verb
 
-FIRE = verb("炒", "fire fires fired firing")
-JOKE = verb("开", "joke jokes joked joking")
-RAIN = verb("下", "rain rains rained raining")
-SNOW = verb("下", "snow snows snowed snowing")
+FIRE = make_verb("炒", "fire fires fired firing")
+JOKE = make_verb("开", "joke jokes joked joking")
+RAIN = make_verb("下", "rain rains rained raining")
+SNOW = make_verb("下", "snow snows snowed snowing")
 
 
 def idiom(draw: Draw) -> Sentence | None:
-    """What no dictionary gives word by word: 下 雨, 炒 鱿鱼, 吃 醋, 开 玩笑."""
-    kind = draw.one(("weather", "weather", "weather", "fire", "fire", "jealous", "joke"))
-    form = draw.one(("tell", "tell", "deny", "yes_no"))
+    """An idiom, where word by word would be wrong: 下 雨, 炒 鱿鱼, 吃 醋, 开 玩笑."""
+    kind = draw.choice(("weather", "weather", "weather", "fire", "fire", "jealous", "joke"))
+    form = draw.choice(("statement", "statement", "negative", "yes_no"))
     if kind == "weather":
-        what, falls = draw.one((("雨", RAIN), ("雪", SNOW)))
-        city = draw.one((None, None, *cities))
-        it = Phrase(city.zh if city else (), ("it",), "he", (), ())
-        act = Act(falls, (what,), bare=True, behind=city.at if city else ())
-        return tell(draw, form, draw.one(("past", "future", "now")), it, act)
-    subject = subject_of(draw, form)
+        noun, verb = draw.choice((("雨", RAIN), ("雪", SNOW)))
+        city = draw.choice((None, None, *cities))
+        it = NounPhrase(city.zh if city else (), ("it",), "he", (), ())
+        verb_phrase = VerbPhrase(verb, (noun,), bare=True, after=city.at if city else ())
+        return verb_clause(draw, form, draw.choice(("past", "future", "now")), it, verb_phrase)
+    subject = draw_subject(draw, form)
     if kind == "joke":
-        return tell(
-            draw, form, draw.one(("now", "habit")), subject, Act(JOKE, ("玩笑",), bare=True)
+        return verb_clause(
+            draw,
+            form,
+            draw.choice(("now", "habit")),
+            subject,
+            VerbPhrase(JOKE, ("玩笑",), bare=True),
         )
     if kind == "jealous":
-        said = be(form, subject, ("吃", "醋", "了"), ("jealous",))
-        return replace(said, zh=(*subject.zh, "没", "吃", "醋")) if form == "deny" else said
-    other = someone(draw, 0.7)
-    owner = draw.one((subject, other))
-    several_people = owner.agree == "they" and owner.zh not in (("你",), ("你们",), ("他们",))
-    whose = "the" if several_people else draw.one(("the", "own"))
-    boss = noun_phrase(of_kinds("boss")[0], whose, owner=owner)
-    act = Act(FIRE, (*other.zh, "的", "鱿鱼"), other.as_object, combinations=other.combinations)
-    return tell(draw, form, draw.one(("past", "past", "future")), boss, act)
+        jealous = copular_clause(form, subject, ("吃", "醋", "了"), ("jealous",))
+        return (
+            replace(jealous, zh=(*subject.zh, "没", "吃", "醋")) if form == "negative" else jealous
+        )
+    fired = draw_person(draw, 0.7)
+    owner = draw.choice((subject, fired))
+    several_people = owner.agreement == "they" and owner.zh not in (("你",), ("你们",), ("他们",))
+    whose = "the" if several_people else draw.choice(("the", "own"))
+    boss = noun_phrase(nouns_of_kind("boss")[0], whose, owner=owner)
+    verb_phrase = VerbPhrase(
+        FIRE, (*fired.zh, "的", "鱿鱼"), fired.object_form, combinations=fired.combinations
+    )
+    return verb_clause(draw, form, draw.choice(("past", "past", "future")), boss, verb_phrase)
 
 
 def two_clauses(draw: Draw) -> Sentence | None:
-    """Two clauses; the second speaks of the first's thing by a pronoun: 它, it."""
-    subject = someone(draw, 0.8)
-    noun = draw.one([noun for noun in nouns if describing(noun)])
-    adjective = draw.one(describing(noun))
-    so: Words = ("是", adjective.zh, "的") if adjective in colors else ("很", adjective.zh)
-    made = subject.combinations | {(adjective.zh, noun.zh)}
+    """Two clauses; a pronoun in the second refers to a thing of the first: 它, it."""
+    subject = draw_person(draw, 0.8)
+    noun = draw.choice([noun for noun in nouns if adjectives_for(noun)])
+    adjective = draw.choice(adjectives_for(noun))
+    predicate: Words = ("是", adjective.zh, "的") if adjective in colors else ("很", adjective.zh)
+    combinations = subject.combinations | {(adjective.zh, noun.zh)}
     if draw.chance(0.5):
         if noun.kinds & {"kin", "opening"} or noun.zh in subject.zh:
             return None
-        what = thing(draw, noun, draw.one(("this", "that", "these")), 0.0)
-        thing_again = IT[what.again]
-        does, likes = ("does", "likes") if subject.agree == "he" else ("do", "like")
+        described = draw_noun_phrase(draw, noun, draw.choice(("this", "that", "these")), 0.0)
+        pronoun = IT[described.pronoun]
+        does, likes = ("does", "likes") if subject.agreement == "he" else ("do", "like")
         negative = draw.chance(0.4)
-        second = english(
-            subject.en, does, ("like", thing_again[1]), (likes, thing_again[1]), negative, None
+        second = english_clause(
+            subject.en, does, ("like", pronoun[1]), (likes, pronoun[1]), negative, None
         )
-        first = be("tell", what, so, (adjective.en,))
+        first = copular_clause("statement", described, predicate, (adjective.en,))
         link: Words = ("，", "但是") if negative else ("，",)
-        zh = (*first.zh, *link, *subject.zh, *(("不",) if negative else ()), "喜欢", what.again)
-        return Sentence(zh, (*first.en, "but" if negative else "and", *second), made)
-    if noun.kinds & (NOBODYS | PEOPLE):
+        zh = (
+            *first.zh,
+            *link,
+            *subject.zh,
+            *(("不",) if negative else ()),
+            "喜欢",
+            described.pronoun,
+        )
+        return Sentence(zh, (*first.en, "but" if negative else "and", *second), combinations)
+    if noun.kinds & (NOT_OWNED | PEOPLE):
         return None
-    what = thing(draw, noun, draw.one(("one", "one", "number")), 0.0)
-    it = Phrase((what.again,), (IT[what.again][0],), what.agree, (), ())
-    second_clause = be("tell", it, so, (adjective.en,))
-    has = "has" if subject.agree == "he" else "have"
-    zh = (*subject.zh, "有", *what.zh, "，", *second_clause.zh)
-    return Sentence(zh, (*subject.en, has, *what.en, "and", *second_clause.en), made)
+    owned = draw_noun_phrase(draw, noun, draw.choice(("one", "one", "number")), 0.0)
+    it = NounPhrase((owned.pronoun,), (IT[owned.pronoun][0],), owned.agreement, (), ())
+    second_clause = copular_clause("statement", it, predicate, (adjective.en,))
+    has = "has" if subject.agreement == "he" else "have"
+    zh = (*subject.zh, "有", *owned.zh, "，", *second_clause.zh)
+    return Sentence(zh, (*subject.en, has, *owned.en, "and", *second_clause.en), combinations)
 
 
-# The pronouns that speak of a thing again, as a subject and behind a verb.
+# The English of each Chinese pronoun, as a subject and as an object.
 IT = {
     "它": ("it", "it"),
     "它们": ("they", "them"),
@@ -105,18 +126,18 @@ KINDS = (
 )
 
 
-def sentence(draw: Draw) -> Sentence:
-    """Draw a sentence of any kind; where a draw does not fit, draw again."""
+def draw_sentence(draw: Draw) -> Sentence:
+    """Draw a sentence of any kind; where the draws do not fit together, draw again."""
     while True:
-        made = draw.one(KINDS)(draw)
-        if made is not None:
-            return replace(made, en=smooth(made.en))
+        sentence = draw.choice(KINDS)(draw)
+        if sentence is not None:
+            return replace(sentence, en=adjust_spelling(sentence.en))
 
 
-def smooth(en: Words) -> Words:
-    """Write an before a vowel, and cannot as one word."""
-    said = [
+def adjust_spelling(en: Words) -> Words:
+    """Write *an* before a vowel, and *cannot* as one word."""
+    spelled = [
         "an" if word == "a" and following[0] in "aeiou" else word
         for word, following in zip(en, (*en[1:], "."), strict=True)
     ]
-    return tuple(" ".join(said).replace("can not", "cannot").split())
+    return tuple(" ".join(spelled).replace("can not", "cannot").split())

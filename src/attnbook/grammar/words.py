@@ -1,12 +1,12 @@
 # ruff: noqa: E501
-"""The words of the parallel corpus, one on a line: Chinese, pinyin, English, and what it goes with.
+"""The word tables of the parallel corpus: Chinese, pinyin, English, and what a word goes with.
 
-To add a word, add a line. A noun names its measure word and its kind; a verb names the kinds of
-things that it is done to; an adjective the kinds that it describes; a place what is done there.
-So every sentence is one that somebody would say: nobody eats a letter, or swims in the library.
+To add a word, add a line. A noun names its measure word and its kinds, a verb the kinds of its
+objects, an adjective the kinds that it describes, and a place the activities that fit it. So the
+grammar makes only sentences that somebody would say: nobody eats a letter or swims in the library.
 
-Pinyin has the tones of the dictionary. Where speech changes them (bù before a fourth tone is said
-bú, two third tones in a row are said second and third), it writes the dictionary's.
+Pinyin has the tones of the dictionary, also where speech changes them (bù before a fourth tone is
+pronounced bú, two third tones in a row are pronounced second and third).
 """
 
 # Chinese  pinyin  measure word  singular  plural  kinds. No singular: always plural (noodles). No
@@ -103,11 +103,11 @@ MEASURES = """
 """
 GLASSES = {"水", "牛奶"}  # 杯 is a cup, but of these a glass
 
-# Chinese  pinyin  the four English forms | the kinds of its object (- for none) | what it is at a
-# place (see PLACES) | traits: habit (is done every day), now (takes 在: is doing), count (is done
-# to two or many), own (is done to one's own thing), week and year (fits "last week", "last
-# year"), skill (one can learn it), single (one thing at a time: rides a bicycle), fact (is told of
-# the past only), unasked (nobody asks "what")
+# Chinese  pinyin  the four English forms | the kinds of its object (- for none) | the activity,
+# named by the PLACES that fit it | traits: habit (fits "every day"), now (fits 在: is doing), count
+# (fits two or many objects), own (fits "my ..."), week and year (fit "last week", "last year"),
+# skill (fits "can"), single (takes one object: rides a bicycle), fact (past tense only), unasked
+# (makes no question with "what")
 VERBS = """
 吃      chī      eat      eats      ate        eating      | fruit,egg,dish,fish | eat | habit,now,count
 喝      hē       drink    drinks    drank      drinking    | drink | drink | habit,now,count
@@ -146,16 +146,16 @@ VERBS = """
 做饭    zuòfàn   cook     cooks     cooked     cooking     | - | cook | habit,now,skill
 """
 
-# What animals do, and which.
+# The verbs of animals; the last column names the kinds of animals.
 ANIMAL_VERBS = """
 吃      chī      eat      eats      ate        eating      | fish | pet | pet
 喝      hē       drink    drinks    drank      drinking    | bowl | pet | pet
 睡觉    shuìjiào sleep    sleeps    slept      sleeping    | - | animal | animal
 """
 
-# Chinese  pinyin  English  comparative (- for none) | the kinds described | plain (stands before its
-# noun without 的: 新 书), after (only after it: 树 很 高), too (can be too
-# much: 太 贵 了; of a good thing that would mean how good it is)
+# Chinese  pinyin  English  comparative (- for none) | the kinds described | plain (precedes its noun
+# without 的: 新 书), after (only follows it: 树 很 高), too (fits 太, too much: 太 贵 了; with a good
+# quality, 太 would be praise instead)
 ADJECTIVES = """
 甜      tián       sweet       sweeter          | fruit,cake | too
 好吃    hǎochī     tasty       -                | fruit,dish,fish | -
@@ -178,20 +178,20 @@ ADJECTIVES = """
 年轻    niánqīng   young       -                | grown | -
 聪明    cōngming   clever      -                | person | -
 """
-# These describe people, and only after the verb to be.
+# Adjectives for people, only after the verb to be.
 FEELINGS = """
 高兴    gāoxìng   happy   -
 累      lèi       tired   too
 忙      máng      busy    too
 """
-# These take no 很: 毛衣 是 红 的.
+# Adjectives without 很: 毛衣 是 红 的.
 COLORS = """
 红      hóng       red         -                | clothes,hat,vehicle,flower  | plain
 黑      hēi        black       -                | clothes,hat,animal,vehicle  | plain
 白      bái        white       -                | clothes,hat,animal,flower   | plain
 """
 
-# Chinese  pinyin  English place | what is done there | what stands there
+# Chinese  pinyin  English place | activities that fit | kinds of things found there
 PLACES = """
 家      jiā        at_home           | eat,drink,read,watch,write,wash,look,rest,cook,sing,listen,use,repair,pet | pet,furniture,computer
 学校    xuéxiào    at_school         | eat,read,write,study,see,sing,sport,draw,speak,wait,help     | tree,person,vehicle
@@ -211,14 +211,14 @@ CITIES = """
 北京    běijīng    in_beijing
 上海    shànghǎi   in_shanghai
 """
-# Where things lie: the noun, what follows it, the English, and the kinds of things.
+# Where things lie: the noun, the word that follows it, the English, and the kinds of things.
 SPOTS = """
 桌子 上 on_the_table    text,fruit,egg,dish,drink,sauce,gadget,photo,flower,ticket,gift,hat
 椅子 上 on_the_chair    text,clothes,hat,pet,gift
 椅子 下 under_the_chair pet
 桌子 下 under_the_table pet
 """
-# How one goes there: to a city, or to a place nearby.
+# Means of transport: to a city, or to a place nearby.
 VEHICLES = """
 坐 火车   by_train   city
 坐 飞机   by_plane   city
@@ -226,7 +226,7 @@ VEHICLES = """
 骑 自行车 by_bicycle near
 """
 
-# Chinese  English  tense; week or year if it fits only what is done rarely
+# Chinese  English  tense; week or year if it fits only verbs with that trait
 TIMES = """
 昨天       yesterday        past
 昨晚       last_night       past
@@ -254,7 +254,7 @@ PRONOUNS = """
 他们 tāmen they them their they
 """
 
-# Every other word with its pinyin and what a dictionary would give for it (- for nothing).
+# All other words with their pinyin and the meaning in a dictionary (- for none).
 OTHERS = """
 它     tā         it
 它们   tāmen      they

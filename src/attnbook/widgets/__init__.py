@@ -1,15 +1,16 @@
-"""Interactive figures: one line in a chapter prints one, and it works on a page without a kernel.
+"""Interactive figures: one line in a chapter prints one, and it works without a kernel.
 
 A figure is a script, `scripts/attn-NAME.js`, and a function here. Each module's `__all__` names its
 functions.
 """
 # ruff: noqa: F403
 
-from attnbook.widgets.arrivals import *
-from attnbook.widgets.beams import *
+from attnbook.widgets.attention_map import *
+from attnbook.widgets.attention_steps import *
+from attnbook.widgets.beam_search import *
+from attnbook.widgets.kv_cache import *
 from attnbook.widgets.library import *
-from attnbook.widgets.looks import *
-from attnbook.widgets.places import *
+from attnbook.widgets.online_softmax import *
+from attnbook.widgets.position_clocks import *
 from attnbook.widgets.scores import *
-from attnbook.widgets.steps import *
-from attnbook.widgets.trainings import *
+from attnbook.widgets.training_progress import *

@@ -22,10 +22,10 @@ Numbers = Tensor | np.ndarray | Sequence[float]
 
 
 def one_row(scores: Numbers, labels: Sequence[str]) -> list[float]:
-    """The scores, one for each label, rounded to the digits on which all machines agree.
+    """The scores, one for each label, rounded to digits that are the same on every machine.
 
-    These are five significant digits, but at most four after the decimal point: a small score is a
-    sum of larger terms, so fewer of its digits are certain.
+    These are five digits, and at most four decimals: a small score has fewer exact digits, because
+    it is a sum of larger terms.
     """
     row = scores.detach().cpu().numpy() if isinstance(scores, Tensor) else np.asarray(scores)
     check_shape("scores", row, (len(labels),))
@@ -33,7 +33,7 @@ def one_row(scores: Numbers, labels: Sequence[str]) -> list[float]:
 
 
 def check_shape(name: str, array: Tensor | np.ndarray, shape: tuple[int, ...]) -> None:
-    """Refuse numbers that do not fit the labels they are shown with."""
+    """Raise ValueError if an array does not have this shape."""
     if array.shape != shape:
         raise ValueError(f"{name} has shape {tuple(array.shape)}: it must be {shape}")
 

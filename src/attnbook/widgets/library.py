@@ -1,4 +1,4 @@
-"""The library of chapter 1: wishes for its books, and keys of two numbers to turn and lengthen."""
+"""The library of chapter 1: a query that its books answer, and keys in the plane to drag."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,9 +19,9 @@ def ask_library(
     topics: Sequence[str],
     contents: Sequence[str],
 ) -> None:
-    """Let the reader wish for topics, see which books light up, and what report they mix.
+    """Let the reader choose a query of topics, and see the weights of the books and the output.
 
-    Shapes:  wishes by name (Dk,), the first is what the figure begins with; keys (Lk, Dk),
+    Shapes:  wishes by name (Dk,), queries of which the first is shown at first; keys (Lk, Dk),
              values (Lk, Dv); titles Lk, topics Dk, contents Dv
     Raises:  ValueError if a shape does not fit
     """

@@ -1,4 +1,4 @@
-"""Rows of scores: what a multiplier, a divisor or a mask makes of the weights."""
+"""From scores to weights: the effect of a temperature, of scaling, and of a mask."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from attnbook.widgets.element import Numbers, check_shape, one_row, show_element
 
 __all__ = ["explore_scaling", "explore_temperature", "paint_mask"]
 
-SAID = (
+MESSAGE = (
     "{label}: weight {weight}. If its score rises by a little, its weight rises {slope} times as "
     "much. The choice is as even as one among {as_many} equals."
 )
@@ -21,8 +21,9 @@ def explore_temperature(
 ) -> None:
     """Let the reader multiply a row of scores before the softmax, and read weights and slopes.
 
-    Shapes:  scores (Lk,), labels Lk, multipliers in rising order, `start` among them
-    Raises:  ValueError if there are more or fewer labels than scores, or `start` is not offered
+    multipliers: the factors to choose from, in rising order; start: the one chosen at first
+    Shapes:  scores (Lk,), labels Lk
+    Raises:  ValueError if there are more or fewer labels than scores, or `start` is no multiplier
     """
     row = one_row(scores, labels)
     if start not in multipliers:
@@ -37,8 +38,8 @@ def explore_scaling(
 ) -> None:
     """Let the reader choose a row of scores, and divide it by nothing, by √d_k, or by d_k.
 
+    d_k: the width of all keys; with 0, the name of each row is its width
     Shapes:  scores: by name one row (Lk,) each, undivided; labels Lk
-             d_k: the width of them all; without it each name is the width of its row
     Raises:  ValueError if there are more or fewer labels than scores
     """
     sets = [(str(name), d_k or int(name), one_row(row, labels)) for name, row in scores.items()]
@@ -52,15 +53,15 @@ def explore_scaling(
 
 
 def paint_mask(scores: Tensor, words: Sequence[str], masks: Mapping[str, Tensor]) -> None:
-    """Let the reader paint a mask, and see the weights that it leaves and what leaks the future.
+    """Let the reader paint a mask, and see the weights under it and the cells that leak the future.
 
-    Shapes:  scores (L, L), words L, masks by name (L, L), boolean, True = may look; the first is
-             what the figure begins with
+    Shapes:  scores (L, L), words L, masks by name (L, L), boolean, True = may attend; the first
+             one is shown at first
     Raises:  ValueError if a shape does not fit
     """
     length = len(words)
-    for name, square in {"scores": scores, **masks}.items():
-        check_shape(name, square, (length, length))
+    for name, matrix in {"scores": scores, **masks}.items():
+        check_shape(name, matrix, (length, length))
     data = {
         "labels": list(words),
         "scores": [one_row(row, words) for row in scores],
@@ -97,13 +98,13 @@ def _softmax(
     factor: int,
     words: dict[str, str],
 ) -> None:
-    """Print an attn-softmax; its table has the weights that it begins with."""
+    """Print an attn-softmax element; its table shows the weights of the first set and factor."""
     _, width, row = sets[0]
     times = factors[factor].get("times", width ** -factors[factor].get("power", 0))
     scaled = np.array(row) * times
     weights = np.exp(scaled - scaled.max())
     weights /= weights.sum()
-    words |= {"score": "score", "weight": "weight", "rows": "rows", "said": SAID}
+    words |= {"score": "score", "weight": "weight", "rows": "rows", "said": MESSAGE}
     data = {
         "labels": list(labels),
         "sets": [{"name": name, "width": width, "scores": row} for name, width, row in sets],

@@ -1,4 +1,4 @@
-"""A training, watched as a reader would: by slider, pointer, finger and keys."""
+"""The figures of a training, used as a reader would: by slider, pointer, finger and keys."""
 
 import html
 import json
@@ -9,7 +9,7 @@ import pytest
 import torch
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from attnbook.widgets import element, watch_rows, watch_weights
+from attnbook.widgets import element, watch_attention, watch_embeddings
 from tests.support.pages import DESK, FOLDER, window
 
 EMBEDDINGS = FOLDER + "book/02_embeddings.html"
@@ -141,7 +141,9 @@ def printed(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_rows_are_the_tables(printed: list[Any]) -> None:
     torch.manual_seed(0)
     tables = {step: torch.randn(7, 5, dtype=torch.float64) for step in (0, 2, 3)}
-    watch_rows([3.0, 2.0, 1.5, 1.0], tables, list("abcdefg"), {"x": [0, 1], "y": [2, 3, 4, 5, 6]})
+    watch_embeddings(
+        [3.0, 2.0, 1.5, 1.0], tables, list("abcdefg"), {"x": [0, 1], "y": [2, 3, 4, 5, 6]}
+    )
     (data,) = printed
     for at, table in enumerate(tables.values()):
         places = torch.tensor(data["places"][at]).view(7, 2) / 1000 * data["reach"][at]
@@ -158,8 +160,8 @@ def test_rows_are_the_tables(printed: list[Any]) -> None:
 def test_what_does_not_fit() -> None:
     table = torch.ones(2, 3)
     with pytest.raises(ValueError, match=r"step 4 has shape \(2, 3\): it must be \(3, 3\)"):
-        watch_rows([1.0] * 9, {4: table}, ["a", "b", "c"], {"all": [0, 1, 2]})
+        watch_embeddings([1.0] * 9, {4: table}, ["a", "b", "c"], {"all": [0, 1, 2]})
     with pytest.raises(ValueError, match=r"step 4 has no loss: there are 4"):
-        watch_rows([1.0] * 4, {4: table}, ["a", "b"], {"all": [0, 1]})
+        watch_embeddings([1.0] * 4, {4: table}, ["a", "b"], {"all": [0, 1]})
     with pytest.raises(ValueError, match=r"step 0 has shape \(2, 3\): it must be \(2, 2\)"):
-        watch_weights([1.0], {0: table}, ["a", "b"])
+        watch_attention([1.0], {0: table}, ["a", "b"])

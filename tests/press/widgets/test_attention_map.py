@@ -1,4 +1,4 @@
-"""Maps of weights, used as a reader would."""
+"""The attention map, used as a reader would."""
 
 import pytest
 from playwright.sync_api import Page
@@ -8,7 +8,7 @@ from tests.support.pages import FOLDER
 pytestmark = pytest.mark.usefixtures("book")
 
 
-def test_looks(page: Page) -> None:
+def test_attention_map(page: Page) -> None:
     page.goto(FOLDER + "book/05_cross_attention.html")
     figure = page.locator("attn-look")
     queries = figure.get_by_role("option")

@@ -1,4 +1,4 @@
-"""The steps of a head, from the rows of a sentence to its output."""
+"""The steps of an attention head, from the vectors of a sentence to the output."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -24,11 +24,11 @@ def follow_steps(
     start: tuple[int, int],
     columns: tuple[Sequence[str], Sequence[str], Sequence[str]] | None = None,
 ) -> None:
-    """Let the reader go through a head step by step, and see what each number is made of.
+    """Let the reader go through a head step by step, and see how each number is computed.
 
+    start: the query and the key that are chosen at first
+    columns: the names of the columns of x, of queries and keys, and of values, if they have any
     Shapes:  sentences: by name its L words and x (L, D); matrices: (D, Dk), (D, Dk), (D, Dv)
-             start: the query and the key looked at first; columns: what those of x, of queries
-             and keys, and of values are called, if they have a meaning
     Raises:  ValueError if a shape does not fit, or a number does not fit into 16 bits
     """
     w_q, w_k, w_v = matrices
@@ -77,8 +77,8 @@ def follow_steps(
 
 
 def _packed(matrix: Tensor) -> list[int | str]:
-    """A matrix's width, and its numbers as 16 bits each, in ten thousandths."""
+    """The width of a matrix, and its numbers in ten-thousandths, as 16 bits each, in base 64."""
     if matrix.abs().max() >= 2**15 / 1e4:
         raise ValueError(f"{matrix.abs().max():.4g} does not fit: 16 bits hold less than 3.2768")
-    whole = (matrix.detach().double().cpu() * 1e4).round().numpy().astype("<i2")
-    return [matrix.size(1), base64.b64encode(whole.tobytes()).decode()]
+    integers = (matrix.detach().double().cpu() * 1e4).round().numpy().astype("<i2")
+    return [matrix.size(1), base64.b64encode(integers.tobytes()).decode()]

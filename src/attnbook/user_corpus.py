@@ -1,4 +1,4 @@
-"""The reader's own pairs: a file with a sentence and its translation in each line."""
+"""Load a parallel corpus of the reader's own: a TSV file of sentences and their translations."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -7,28 +7,28 @@ from typing import NamedTuple
 
 from attnbook.grammar.corpus import Pair
 
-LONGEST_LINE = 10_000  # characters; longer lines hold no sentence
+LONGEST_LINE = 10_000  # characters; a longer line is refused
 
 
-class Loaded(NamedTuple):
-    """What a file held: its pairs, and for each line that is none its number and the reason."""
+class LoadedPairs(NamedTuple):
+    """The pairs of a file, and a message with number and reason for each line that is no pair."""
 
     pairs: list[Pair]
     problems: list[str]
 
 
-def load_pairs(path: str | Path, cut: Callable[[str], Sequence[str]] | None = None) -> Loaded:
-    """Read a file with a sentence and its translation in each line, in UTF-8, a tab between them.
+def load_pairs(path: str | Path, cut: Callable[[str], Sequence[str]] | None = None) -> LoadedPairs:
+    """Read a TSV file in UTF-8: in each line a sentence and its translation, with a tab between.
 
-    Of the columns, the first two with letters are taken, so numbers before a sentence and notes
-    behind do no harm. Of these two, the Chinese is the one with more Chinese characters. `cut`
-    makes words of it: each character is one unless you give another function.
+    The first two columns that contain letters are taken, so numbers before a sentence and notes
+    after it do no harm. The side with more Chinese characters is the Chinese one. `cut` splits it
+    into words; by default each character is a word.
 
     Raises:  ValueError if the path is no file
     """
     if not Path(path).is_file():
         raise ValueError(f"there is no file {str(path)!r}")
-    loaded = Loaded([], [])
+    loaded = LoadedPairs([], [])
     with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
         number = 0
         while line := file.readline(LONGEST_LINE):
@@ -37,13 +37,16 @@ def load_pairs(path: str | Path, cut: Callable[[str], Sequence[str]] | None = No
                 loaded.pairs.append(read_pair(line, cut or characters))
             except ValueError as reason:
                 loaded.problems.append(f"line {number}: {reason}")
-            while line and not line.endswith("\n"):  # the rest of a line that is too long
+            while line and not line.endswith("\n"):  # skip the rest of a line that is too long
                 line = file.readline(LONGEST_LINE)
     return loaded
 
 
 def read_pair(line: str, cut: Callable[[str], Sequence[str]]) -> Pair:
-    """One line as a pair, or a ValueError that says why it is none."""
+    """Parse one line as a pair.
+
+    Raises:  ValueError with the reason if the line is no pair
+    """
     if len(line) >= LONGEST_LINE:
         raise ValueError(f"it is longer than {LONGEST_LINE} characters")
     if re.search("[\0\ud800-\udfff]", line):
@@ -62,14 +65,15 @@ def read_pair(line: str, cut: Callable[[str], Sequence[str]]) -> Pair:
 
 
 def count_chinese(text: str) -> int:
+    """The number of Chinese characters."""
     return len(re.findall("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]", text))
 
 
 def characters(chinese: str) -> list[str]:
-    """Each Chinese character and sign by itself; foreign words and numbers whole."""
+    """Split into Chinese characters and punctuation marks; Latin words and numbers stay whole."""
     return re.findall(r"[a-z0-9]+|\S", chinese.lower())
 
 
 def english_words(text: str) -> list[str]:
-    """Words in lower case, punctuation cut off; an apostrophe stays with what follows it."""
+    """Split into words in lower case and punctuation; an apostrophe stays with what follows it."""
     return re.findall(r"'?\w+|[^\w\s]", text.lower().replace("’", "'"))

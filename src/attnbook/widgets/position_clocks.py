@@ -1,4 +1,4 @@
-"""Positions: two of them, compared clock by clock."""
+"""Sinusoidal positions as clock hands: two of them, compared pair by pair."""
 
 from attnbook.positions import sinusoidal_encoding
 from attnbook.widgets.element import show_element
@@ -9,7 +9,8 @@ __all__ = ["turn_clocks"]
 def turn_clocks(length: int, d_model: int, start: int, step: int, reach: int = 20) -> None:
     """Let the reader move a position and a second one, `step` away from it, and compare the two.
 
-    d_model: how many numbers a position has, two for each clock; reach: the largest step
+    length: the number of positions; d_model: the width of an encoding, two numbers for each clock
+    start: the first position; reach: the largest step
     """
     data = {
         "length": length,
@@ -26,10 +27,12 @@ def turn_clocks(length: int, d_model: int, start: int, step: int, reach: int = 2
             "said": "From {t} to {to}: pair 0 turns by {degrees}°. p({t}) · p({to}) = {product}.",
         },
     }
-    here, there = sinusoidal_encoding(max(start, start + step) + 1, d_model)[[start, start + step]]
+    first, second = sinusoidal_encoding(max(start, start + step) + 1, d_model)[
+        [start, start + step]
+    ]
     rows = [
         [f"pair {k}", *(f"({s:.2f}, {c:.2f})" for s, c in pair)]
-        for k, pair in enumerate(zip(here.view(-1, 2), there.view(-1, 2), strict=True))
+        for k, pair in enumerate(zip(first.view(-1, 2), second.view(-1, 2), strict=True))
     ]
-    rows += [["dot product", f"{here @ there:.4f}", ""]]
+    rows += [["dot product", f"{first @ second:.4f}", ""]]
     show_element("attn-dial", data, ["", f"t = {start}", f"t = {start + step}"], rows)

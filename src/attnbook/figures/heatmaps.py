@@ -1,4 +1,4 @@
-"""Heat maps, row 0 on top: weights from white, 0, to dark, 1, and signed numbers."""
+"""Heatmaps with row 0 on top: attention weights, from white (0) to dark (1), and signed numbers."""
 
 import itertools
 from collections import defaultdict
@@ -27,15 +27,15 @@ __all__ = ["plot_heads", "plot_maps", "plot_matrix", "plot_positions", "plot_wei
 
 WEIGHTS = LinearSegmentedColormap.from_list("weights", colors.WEIGHTS)
 SIGNED = LinearSegmentedColormap.from_list("signed", colors.SIGNED)
-MOST = 4  # maps side by side
-NARROW = 0.4  # inches of a cell that holds .25, but not 0.25
-LONG = 5  # letters of a label that is slanted
+MAX_MAPS = 4  # side by side
+NARROW = 0.4  # inches; a narrower cell has room for .25, but not for 0.25
+LONG = 5  # letters; a longer label is slanted
 
 
 def plot_weights(
     weights: Tensor, queries: Sequence[str], keys: Sequence[str] | None = None
 ) -> None:
-    """Draw who looks where: one row per query, one column per key, 0 white and 1 dark.
+    """Draw an attention map: one row per query, one column per key, 0 white and 1 dark.
 
     Shapes:  weights (Lq, Lk), between 0 and 1; queries Lq labels, keys Lk labels (default queries)
     Raises:  ValueError if the sizes or the values do not fit
@@ -46,14 +46,14 @@ def plot_weights(
 def plot_maps(
     maps: Mapping[str, Tensor], queries: Sequence[str], keys: Sequence[str] | None = None
 ) -> None:
-    """Draw up to four maps of weights side by side, each under its name.
+    """Draw up to four attention maps side by side, each under its name.
 
     Shapes:  each map (Lq, Lk), between 0 and 1; queries Lq labels, keys Lk labels (default queries)
     Raises:  ValueError if there are none or too many, or sizes or values do not fit
     """
     keys = queries if keys is None else keys
-    if not 1 <= len(maps) <= MOST:
-        raise ValueError(f"{len(maps)} maps: 1 to {MOST} are drawn side by side")
+    if not 1 <= len(maps) <= MAX_MAPS:
+        raise ValueError(f"{len(maps)} maps: 1 to {MAX_MAPS} are drawn side by side")
     grids = {}
     for title, x in maps.items():
         grids[title] = numbers(title or "weights", x, len(queries), len(keys))
@@ -78,7 +78,7 @@ def plot_heads(
     keys: Sequence[str] | None = None,
     titles: Sequence[str] | None = None,
 ) -> None:
-    """Draw the maps of up to four heads side by side.
+    """Draw the attention maps of up to four heads side by side.
 
     Shapes:  weights (H, Lq, Lk), between 0 and 1; queries Lq labels, keys Lk labels (default
              queries), titles H (default "head 0", "head 1", …)
@@ -145,14 +145,14 @@ def draw_cells(
     fontsize: float = 8.0,
     form: Callable[[float], str] | None = None,
 ) -> None:
-    """Draw one colored cell per number, row 0 on top, with what `form` makes of it inside.
+    """Draw one colored cell per number, row 0 on top, with the number as `form` writes it.
 
     Shapes:  x (rows, columns), or (rows, columns, 3) for red, green and blue
     """
     across = [corner[0] + j * width for j in range(x.size(1) + 1)]
     down = [corner[1] + i for i in range(x.size(0) + 1)]
-    look: dict[str, Any] = {"cmap": shades, "vmin": low, "vmax": high, "edgecolors": edge}
-    axes.pcolormesh(across, down, x.numpy(), linewidth=0.8, **look)
+    style: dict[str, Any] = {"cmap": shades, "vmin": low, "vmax": high, "edgecolors": edge}
+    axes.pcolormesh(across, down, x.numpy(), linewidth=0.8, **style)
     if form is None:
         return
     for top, row in zip(down, x.tolist(), strict=False):
@@ -164,7 +164,7 @@ def draw_cells(
 def fit(
     rows: Sequence[str], columns: Sequence[str], count: int = 1, most: float = 0.46
 ) -> tuple[float, float, float]:
-    """The side of a cell, and the width and height of so many maps with their labels, in inches."""
+    """The side of a cell, and the width and height of `count` maps with their labels, in inches."""
     left, longest = 0.6 + 0.075 * max(map(len, rows)), max(map(len, columns))
     slanted = (0.06 * len(columns[-1]), 0.25 + 0.05 * longest)
     beside, above = slanted if longest > LONG else (0.1, 0.4)
@@ -187,42 +187,42 @@ def label_cells(axes: Axes, rows: Sequence[str], columns: Sequence[str]) -> None
     frame(axes, len(rows), len(columns))
     axes.set_aspect("equal")
     slant = 40 if max(map(len, columns), default=0) > LONG else 0
-    places = [j + 0.5 for j in range(len(columns))]
-    axes.set_xticks(places, columns, rotation=slant, ha="left" if slant else "center")
+    centers = [j + 0.5 for j in range(len(columns))]
+    axes.set_xticks(centers, columns, rotation=slant, ha="left" if slant else "center")
     axes.set_yticks([i + 0.5 for i in range(len(rows))], rows)
 
 
 def signed(value: float, pattern: str) -> str:
-    """A number with a minus sign as long as a plus, and none before a zero."""
+    """A number with a typographic minus sign (−), and none before a zero."""
     text = format(value, pattern)
     return text.lstrip("-") if float(text) == 0 else text.replace("-", "−")
 
 
 def short(value: float, digits: int = 2) -> str:
-    """.25 for 0.25, 1 for 1, and nothing for what would be .00."""
+    """A weight without its leading zero: .25 for 0.25, 1 for 1, and nothing if it rounds to 0."""
     text = f"{value:.{digits}f}"
     return {0.0: "", 1.0: "1"}.get(float(text), text[1:])
 
 
 def check_range(name: str, x: Tensor, low: int, high: int) -> None:
-    """Demand numbers of the range that a color stands for."""
+    """Raise ValueError if the numbers leave the range of the colors."""
     if not low <= x.min() <= x.max() <= high:
-        seen = f"{x.min():.4g} and {x.max():.4g}"
-        raise ValueError(f"{name} lies between {seen}: it must be between {low} and {high}")
+        limits = f"{x.min():.4g} and {x.max():.4g}"
+        raise ValueError(f"{name} lies between {limits}: it must be between {low} and {high}")
 
 
 def _stacked(label: str) -> str:
-    """A Chinese word from top to bottom, as it may be written: then narrow columns hold it."""
+    """A Chinese word written from top to bottom, so that it fits above a narrow column."""
     return "\n".join(label) if all("\u4e00" <= c <= "\u9fff" for c in label) else label
 
 
 def _paint(axes: Axes, x: Tensor) -> None:
-    """Fill very many cells: one shape per color, equal neighbors in a column as one piece."""
+    """Fill very many cells: one shape per color, with equal neighbors in a column merged."""
     pieces: dict[float, list[Path]] = defaultdict(list)
     for i, column in enumerate(x.T.tolist()):
         top = 0
-        for value, run in itertools.groupby(column):
-            bottom = top + len(list(run))
+        for value, equal in itertools.groupby(column):
+            bottom = top + len(list(equal))
             corners = [(i, top), (i + 1, top), (i + 1, bottom), (i, bottom), (i, top)]
             pieces[value].append(Path(corners, closed=True))
             top = bottom

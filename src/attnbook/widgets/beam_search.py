@@ -1,4 +1,4 @@
-"""Decoding as a tree: which beginnings a search keeps, and which it drops."""
+"""Beam search as a tree: which hypotheses each step keeps, and which it drops."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -13,17 +13,17 @@ from attnbook.widgets.element import show_element
 
 __all__ = ["follow_beams"]
 
-SHOWN = 5  # candidates of a step: those that are kept, and the best of the others
+N_CANDIDATES = 5  # per step: those that are kept, and the best of the others
 
 
 class Candidate(NamedTuple):
-    """A beginning that a step has found: `parent` is the place of what it continues by `word`."""
+    """A hypothesis of one step: the one at index `parent` of the step before, and a `word`."""
 
     score: float
     parent: int
     word: int
-    chance: float  # the word's log-probability
-    total: float
+    log_prob: float  # of the word
+    total: float  # log-probability of all words
     words: tuple[int, ...]
 
 
@@ -35,16 +35,16 @@ def follow_beams(
     searches: Mapping[str, tuple[int, float]],
     max_length: int,
 ) -> None:
-    """Let the reader step through searches for the likeliest translation of one sentence.
+    """Let the reader step through beam searches for the translation of one sentence.
 
     Shapes:  source (1, Ls)   source_mask (1, 1, Ls)
-             searches: by name the width, at most SHOWN, and the length penalty
-    Raises:  ValueError if there is more than one sentence, or a beam is wider than what is shown
+             searches: by name the beam width, at most N_CANDIDATES, and the length penalty
+    Raises:  ValueError if there is more than one sentence, or a beam is wider than N_CANDIDATES
     """
     if len(source) != 1:
         raise ValueError(f"source holds {len(source)} sentences: one tree shows one")
-    if (widest := max(width for width, _ in searches.values())) > SHOWN:
-        raise ValueError(f"a beam of {widest} is too wide: a step shows {SHOWN} candidates")
+    if (widest := max(width for width, _ in searches.values())) > N_CANDIDATES:
+        raise ValueError(f"a beam of {widest} is too wide: a step shows {N_CANDIDATES} candidates")
     trees, rows, used = [], [], {END: 0}
     for name, (width, penalty) in searches.items():
         rules = {"begin": BEGIN, "end": END, "max_length": max_length}
@@ -53,8 +53,12 @@ def follow_beams(
         )
         tree = [
             [
-                [one.parent, used.setdefault(one.word, len(used)), round(one.chance, 4)]
-                for one in step
+                [
+                    candidate.parent,
+                    used.setdefault(candidate.word, len(used)),
+                    round(candidate.log_prob, 4),
+                ]
+                for candidate in step
             ]
             for step in _candidates(model, source, source_mask, penalty, beams)
         ]
@@ -81,24 +85,26 @@ def follow_beams(
 def _candidates(
     model: Transformer, source: Tensor, source_mask: Tensor, penalty: float, beams: Beams
 ) -> list[list[Candidate]]:
-    """Of each step the best candidates by their score, those that the search has kept first."""
+    """The best candidates of each step by score, so that those the search has kept come first."""
     z, _ = model.encode(source, source_mask)
     beam = [Candidate(0.0, 0, BEGIN, 0.0, 0.0, (BEGIN,))]
     steps = []
     for parents, tokens, _ in beams.steps:
-        found = []
-        for place, begun in enumerate(beam):
-            over = begun.word == END
-            written = torch.tensor([begun.words], device=source.device)
-            chances = log_probabilities(model, written, z, source_mask, None)[0].topk(SHOWN)
-            longer = zip(*(x.tolist() for x in chances), strict=True)
-            for chance, word in [(0.0, END)] if over else longer:
-                words, total = begun.words + (word,) * (not over), begun.total + chance
+        candidates = []
+        for parent, hypothesis in enumerate(beam):
+            ended = hypothesis.word == END
+            written = torch.tensor([hypothesis.words], device=source.device)
+            log_probs = log_probabilities(model, written, z, source_mask, None)[0]
+            likeliest = log_probs.topk(N_CANDIDATES)
+            continuations = zip(*(x.tolist() for x in likeliest), strict=True)
+            for log_prob, word in [(0.0, END)] if ended else continuations:
+                words = hypothesis.words + (word,) * (not ended)
+                total = hypothesis.total + log_prob
                 score = total / ((5 + len(words) - 1) / 6) ** penalty  # BEGIN does not count
-                found.append(Candidate(score, place, word, chance, total, words))
-        best = sorted(found, reverse=True)[:SHOWN]
+                candidates.append(Candidate(score, parent, word, log_prob, total, words))
+        best = sorted(candidates, reverse=True)[:N_CANDIDATES]
         beam = best[: parents.size(1)]
         kept = list(zip(parents[0].tolist(), tokens[0].tolist(), strict=True))
-        assert [(one.parent, one.word) for one in beam] == kept, "not what beam_search has kept"
+        assert [(c.parent, c.word) for c in beam] == kept, "not what beam_search has kept"
         steps.append(best)
     return steps

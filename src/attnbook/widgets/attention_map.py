@@ -1,4 +1,4 @@
-"""Maps of weights: who looks at whom."""
+"""Attention maps: lines from a query to the keys it attends to."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,28 +7,30 @@ from torch import Tensor
 
 from attnbook.widgets.element import check_shape, show_element
 
-__all__ = ["follow_looks"]
+__all__ = ["explore_attention"]
 
 
-def follow_looks(
+def explore_attention(
     maps: Mapping[str, Tensor],
     queries: Sequence[str],
     keys: Sequence[str],
     start: int = 0,
-    says: Mapping[str, Sequence[str]] | None = None,
+    notes: Mapping[str, Sequence[str]] | None = None,
     choose: str = "map",
     cut: Mapping[str, Sequence[str]] | None = None,
     outcome: str = "",
 ) -> None:
-    """Let the reader pick a map and a query, and follow the lines to the keys it looks at.
+    """Let the reader pick an attention map and a query, and see which keys the query attends to.
 
-    Shapes:  maps by name (Lq, Lk), weights; queries Lq, keys Lk; `start`: the query picked first
-             says: by the map's name a sentence for each query, or "", to be told with it
-             cut: what each query comes to, called `outcome`, or "": first with nothing switched
-             off, then by the name of the map that is switched off
+    start: the query that is picked at first; choose: what the choice of a map is called
+    notes: by the map's name, a sentence for each query that is shown with it, or ""
+    cut: the result for each query, called `outcome`, or "": under the first name with nothing
+         switched off, then under the name of the map that is switched off
+
+    Shapes:  maps by name (Lq, Lk), weights; queries Lq, keys Lk
     Raises:  ValueError if a shape does not fit
     """
-    says, cut = says or {}, cut or {}
+    notes, cut = notes or {}, cut or {}
     for name, weights in maps.items():
         check_shape(name, weights, (len(queries), len(keys)))
     for name, outcomes in cut.items():
@@ -40,7 +42,7 @@ def follow_looks(
         "start": start,
         "maps": [
             {"name": name, "rows": [[round(w, 2) for w in row] for row in weights.tolist()]}
-            | ({"says": list(says[name])} if name in says else {})
+            | ({"says": list(notes[name])} if name in notes else {})
             for name, weights in maps.items()
         ],
         "words": {
@@ -58,7 +60,7 @@ def follow_looks(
         for query, row in zip(queries, weights.cpu(), strict=True)
     ]
     if cut:
-        data["cut"] = [{"name": name, "outcomes": list(each)} for name, each in cut.items()]
+        data["cut"] = [{"name": name, "outcomes": list(outcomes)} for name, outcomes in cut.items()]
         data["words"] |= {
             "cut": "switched off",
             "off": "{query} is told nothing from here.",
@@ -68,6 +70,6 @@ def follow_looks(
         }
         head += [outcome, "if switched off"]
         whole = next(iter(cut.values()))
-        both = ([was, now] for name in maps for was, now in zip(whole, cut[name], strict=True))
-        rows = [row + outcomes for row, outcomes in zip(rows, both, strict=True)]
+        pairs = ([was, now] for name in maps for was, now in zip(whole, cut[name], strict=True))
+        rows = [row + outcomes for row, outcomes in zip(rows, pairs, strict=True)]
     show_element("attn-look", data, head, rows)

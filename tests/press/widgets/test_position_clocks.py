@@ -1,4 +1,4 @@
-"""Positions, used as a reader would."""
+"""Positions as clock hands, used as a reader would."""
 
 import pytest
 import torch

@@ -1,0 +1,191 @@
+"""Noun phrases, in Chinese and English side by side, and the random choices of the grammar."""
+
+import functools
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from attnbook.grammar.lexicon import Adjective, Noun, Words, adjectives, nouns, rows
+from attnbook.grammar.words import PRONOUNS
+
+T = TypeVar("T")
+Combinations = frozenset[tuple[str, str]]
+
+NUMBERS = (("两", "two"), ("三", "three"), ("四", "four"), ("五", "five"))
+HOW_MANY = ("几", "many")
+WOMEN = {"妈妈", "姐姐", "奶奶"}
+PEOPLE = {"person", "kin", "boss"}
+NOT_OWNED = {"film", "song", "tree", "opening", "language", "sauce", "fish"}  # not "my ..."
+
+
+class Draw:
+    """Random choices from a seed, the same on every machine and in every version of Python.
+
+    Only `random()` of `random.Random` is used: Python promises not to change its numbers.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._next = random.Random(seed).random
+
+    def choice(self, options: Sequence[T]) -> T:
+        return options[int(self._next() * len(options))]
+
+    def chance(self, probability: float) -> bool:
+        return self._next() < probability
+
+
+@dataclass(frozen=True)
+class NounPhrase:
+    """A noun phrase or a pronoun, with the forms that English needs of it.
+
+    `agreement` names the verb forms it takes (i am, he is, they are), `object_form` is its form as
+    an object (him), `possessive` its form before a noun (his), and `pronoun` the Chinese pronoun
+    that refers to it. `combinations` holds an adjective with its noun.
+    """
+
+    zh: Words
+    en: Words
+    agreement: str
+    object_form: Words
+    possessive: Words
+    pronoun: str = "它"
+    combinations: Combinations = frozenset()
+
+
+pronouns = {
+    zh: NounPhrase((zh,), (subject,), agreement, (object_form,), (my,), zh)
+    for zh, _, subject, object_form, my, agreement in rows(PRONOUNS)
+}
+
+
+@functools.cache
+def nouns_of_kind(*names: str) -> list[Noun]:
+    """The nouns of any of these kinds."""
+    return [noun for noun in nouns if noun.kinds & set(names)]
+
+
+people = {noun.zh for noun in nouns_of_kind(*PEOPLE)}
+
+
+@functools.cache
+def adjectives_for(noun: Noun) -> list[Adjective]:
+    """The adjectives that can describe the noun."""
+    return [adjective for adjective in adjectives if noun.kinds & adjective.kinds]
+
+
+def noun_phrase(
+    noun: Noun,
+    determiner: str,
+    adjective: Adjective | None = None,
+    number: tuple[str, str] | None = None,
+    owner: NounPhrase = pronouns["我"],
+) -> NounPhrase:
+    """A noun with its determiner, its measure word and its adjective.
+
+    Determiners: the, a, any and plural, which Chinese leaves out; one; number; this, that; these
+    and those, which take a number; many; some; own (我 的).
+    """
+    quality: Words = (adjective.zh,) if adjective else ()
+    if adjective and "plain" not in adjective.traits:
+        quality = (*quality, "的")
+    described = (*quality, noun.zh)
+    count: Words = (number[0],) if number else ()
+    zh: Words = {
+        "one": ("一", noun.measure, *described),
+        "number": (*count, noun.measure, *described),
+        "this": ("这", noun.measure, *described),
+        "that": ("那", noun.measure, *described),
+        "these": ("这", *count, noun.measure, *described),
+        "those": ("那", *count, noun.measure, *described),
+        "many": ("很多", *described),
+        "some": ("一些", *described),
+        "own": (*owner.zh, "的", *described),
+    }.get(determiner, described)
+    head, plural = english_noun(noun, determiner, (adjective.en,) if adjective else ())
+    many: Words = (number[1],) if number else ()
+    en: Words = {
+        "one": ("a", *head),
+        "number": (*many, *head),
+        "these": ("these", *many, *head),
+        "those": ("those", *many, *head),
+        "plural": head,
+        "a": ("a", *head) if noun.countable else head,
+        "many": ("many", *head) if noun.countable else ("a", "lot", "of", *head),
+        "own": (*owner.possessive, *head),
+    }.get(determiner, (determiner, *head))
+    combinations = frozenset({(adjective.zh, noun.zh)}) if adjective else frozenset()
+    agreement = "they" if plural else "he"
+    return NounPhrase(zh, en, agreement, en, (*en, "'s"), pronoun_for(noun, plural), combinations)
+
+
+def english_noun(noun: Noun, determiner: str, adjective: Words) -> tuple[Words, bool]:
+    """The English noun with its number or unit and its adjective, and whether it is plural."""
+    counted = determiner in ("number", "these", "those")
+    if noun.countable:
+        plural = counted or determiner in ("any", "plural", "many", "some")
+        return (*adjective, *(noun.plural if plural else noun.singular)), plural
+    stuff = (*adjective, *(noun.singular or noun.plural))
+    if counted or determiner in ("one", "this", "that"):
+        return (noun.unit[counted], "of", *stuff), counted
+    return stuff, not noun.singular
+
+
+def pronoun_for(noun: Noun, plural: bool) -> str:
+    """The Chinese pronoun that refers to the noun."""
+    if noun.kinds & PEOPLE:
+        return "他们" if plural else "她" if noun.zh in WOMEN else "他"
+    return "它们" if plural else "它"
+
+
+def draw_noun_phrase(
+    draw: Draw, noun: Noun, determiner: str, adjective_chance: float = 0.3
+) -> NounPhrase:
+    """A noun with this determiner, a random owner or number, and sometimes an adjective."""
+    fitting = [a for a in adjectives_for(noun) if "after" not in a.traits]
+    fitting = [a for a in fitting if determiner != "own" or "plain" in a.traits]
+    adjective = draw.choice(fitting) if fitting and draw.chance(adjective_chance) else None
+    number = draw.choice(NUMBERS) if determiner in ("number", "these", "those") else None
+    return noun_phrase(noun, determiner, adjective, number, draw_owner(draw))
+
+
+def draw_owner(draw: Draw) -> NounPhrase:
+    """Whom a thing belongs to: my, the teacher's, my friend's."""
+    if draw.chance(0.8):
+        return draw.choice(list(pronouns.values()))
+    if draw.chance(0.5):
+        return noun_phrase(draw.choice(nouns_of_kind("person")), "the")
+    return draw_relative(draw)
+
+
+def draw_relative(draw: Draw, noun: Noun | None = None) -> NounPhrase:
+    """Somebody's mother, friend or classmate."""
+    owner = draw.choice(list(pronouns.values()))
+    return noun_phrase(noun or draw.choice(nouns_of_kind("kin")), "own", owner=owner)
+
+
+def draw_person(draw: Draw, pronoun_chance: float = 0.5) -> NounPhrase:
+    """A person that the hearer can identify: a pronoun, a relative, or a definite noun phrase."""
+    if draw.chance(pronoun_chance):
+        return draw.choice(list(pronouns.values()))
+    if draw.chance(0.5):
+        return draw_relative(draw)
+    noun = draw.choice(nouns_of_kind("person"))
+    if draw.chance(0.25):
+        en = ("the", *noun.plural)
+        return NounPhrase((noun.zh, "们"), en, "they", en, (*en, "'s"), "他们")
+    determiner = draw.choice(("this", "that", "these", "those", "the"))
+    return draw_noun_phrase(draw, noun, determiner, 0.0 if determiner == "the" else 0.3)
+
+
+def draw_other_person(draw: Draw, subject: NounPhrase) -> NounPhrase | None:
+    """A person other than the subject, or None if the draw gave the same one."""
+    person = draw_person(draw)
+    both_first_person = {person.en, subject.en} <= {("i",), ("we",)}
+    same_noun = people & set(person.zh) & set(subject.zh)
+    return None if both_first_person or same_noun or person.en == subject.en else person
+
+
+def is_plural(subject: NounPhrase) -> bool:
+    """Whether the subject is plural. 你 is not, although it takes the same verb form."""
+    return subject.agreement == "they" and subject.zh != ("你",)

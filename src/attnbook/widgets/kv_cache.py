@@ -1,0 +1,92 @@
+"""A KV cache that fills word by word: what is computed, and what is read from the cache."""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+
+from attnbook.cache import KVCache
+from attnbook.widgets.element import show_element
+
+__all__ = ["explore_cache"]
+
+LEGEND = {
+    "new": "computed for the first time",
+    "again": "computed again",
+    "masked": "computed, and masked",
+    "read": "read from the cache",
+    "gone": "let go",
+}
+
+
+def explore_cache(
+    labels: Sequence[str],
+    caches: Mapping[str, KVCache | None],
+    d_model: int,
+    n_heads: int,
+    key_heads: Sequence[int],
+) -> None:
+    """Let the reader generate word by word, and see what is computed and what is read from a cache.
+
+    caches: by name an empty cache, or None for generating without one; the first is shown first
+    key_heads: the numbers of key heads to choose from, the largest first
+    The counts are those of one GroupedQueryAttention layer in float32.
+    """
+    positions = [_cached_positions(cache, len(labels)) for cache in caches.values()]
+    data = {
+        "labels": list(labels),
+        "modes": [{"name": n, "read": held} for n, held in zip(caches, positions, strict=True)],
+        "width": d_model,
+        "head": d_model // n_heads,
+        "key_heads": list(key_heads),
+        "words": {
+            "name": "What is computed for the newest word, and what is read",
+            "newest": "newest word",
+            "modes": "written",
+            "heads": "key heads",
+            "keys": "keys",
+            "values": "values",
+            "legend": {name: text for name, text in LEGEND.items() if name in _states(caches)},
+            "counts": [
+                "written",
+                "rows computed",
+                "multiplications",
+                "in all so far",
+                "bytes kept",
+            ],
+            "again": "Rows computed for {word}: {rows}. Not for the first time: {before}.",
+            "cached": "Rows computed for {word}: 1. Read from the cache: {read}. "
+            + ("Let go: {gone}. " if "gone" in _states(caches) else "")
+            + "For the next word {bytes} bytes are kept.",
+        },
+    }
+    rows = [
+        [
+            label,
+            *("–" if held is None else " ".join(labels[i] for i in held[at]) for held in positions),
+        ]
+        for at, label in enumerate(labels)
+    ]
+    head = ["newest word", *(f"read from: {name}" for name in caches)]
+    show_element("attn-cache", data, head, rows)
+
+
+def _cached_positions(cache: KVCache | None, length: int) -> list[list[int]] | None:
+    """The positions that such a cache holds before each word, and after the last one."""
+    if cache is None:
+        return None
+    copy = KVCache(cache.window, cache.n_sinks)
+    held = []
+    for position in torch.arange(float(length)).view(-1, 1, 1):
+        keys, _ = copy.update(position, position)
+        held.append([int(i) for i in keys[:-1, 0]])
+    assert copy.key is not None
+    return [*held, [int(i) for i in copy.key[:, 0]]]
+
+
+def _states(caches: Mapping[str, KVCache | None]) -> set[str]:
+    """The names of the states in LEGEND that can occur with these caches."""
+    states = {"new"}
+    for cache in caches.values():
+        states |= {"again", "masked"} if cache is None else {"read"}
+        states |= {"gone"} if cache and cache.window else set()
+    return states

@@ -1,0 +1,59 @@
+"""The online softmax: keys arrive one by one, and the running sum follows them."""
+
+import math
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from attnbook.widgets.element import one_row, show_element
+
+__all__ = ["explore_online_softmax"]
+
+
+def explore_online_softmax(
+    scores: Tensor, values: Tensor, labels: Sequence[str], sizes: Sequence[int] = (1, 2, 3, 6)
+) -> None:
+    """Let the reader order the keys of one query, and compute their softmax block by block.
+
+    sizes: the block sizes to choose from
+    Shapes:  scores (Lk,), values (Lk, Dv), labels Lk
+    Raises:  ValueError if the lengths do not fit
+    """
+    row = one_row(scores, labels)
+    if len(values) != len(labels):
+        raise ValueError(f"values has {len(values)} rows: {len(labels)} labels need as many")
+    data = {
+        "labels": list(labels),
+        "scores": row,
+        "values": [[round(x, 2) for x in value] for value in values.tolist()],
+        "sizes": list(sizes),
+        "words": {
+            "name": "A softmax whose keys arrive in an order of your choice",
+            "seen": "keys so far",
+            "sizes": "keys at a time",
+            "how": "Drag a word to another place, or press it: it comes one place earlier.",
+            "rows": {
+                "words": "key",
+                "power": "e^(s − m)",
+                "score": "score s",
+                "largest": "largest m",
+                "shrink": "old times",
+                "total": "sum l",
+            },
+            "output": "mixture / sum, number by number; the marks are the softmax of the whole row",
+            "first": "{words}: the sum begins with {plus}.",
+            "larger": "{words}: a new largest score. All that was gathered is multiplied by "
+            "{shrink}, then {plus} is added: the sum is {total}.",
+            "smaller": "{words}: no larger score. {plus} is added: the sum is {total}.",
+            "so_far": "Mixture / sum is off by up to {off}.",
+            "end": "All keys have come. Times that the sum has shrunk: {shrinks}. Level m + log l: "
+            "{level}. Mixture / sum is off by {off}.",
+        },
+    }
+    rows, largest, total = [], -math.inf, 0.0
+    for label, score in zip(labels, row, strict=True):
+        previous, largest = largest, max(largest, score)
+        shrink = math.exp(previous - largest)
+        total = total * shrink + math.exp(score - largest)
+        rows.append([label, *(f"{x:.2f}" for x in (score, largest, shrink, total))])
+    show_element("attn-online", data, ["key", "score s", "largest m", "old times", "sum l"], rows)

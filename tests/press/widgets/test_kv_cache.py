@@ -1,0 +1,62 @@
+"""The figure of the KV cache, used as a reader would."""
+
+from functools import partial
+
+import pytest
+import torch
+from playwright.sync_api import Page
+
+from attnbook import GroupedQueryAttention, KVCache, causal_mask
+from attnbook.cost import cost
+from tests.support.pages import FOLDER
+
+pytestmark = pytest.mark.usefixtures("book")
+
+
+def test_a_words_cost_is_the_layers(page: Page) -> None:
+    page.goto(FOLDER + "book/11_modern_attention.html")
+    figure = page.locator("attn-cache").first
+    for d_model, heads, key_heads, length in ((24, 4, 2, 5), (64, 8, 1, 9)):
+        layer, cache = GroupedQueryAttention(d_model, heads, key_heads), KVCache()
+        rows = torch.zeros(length, d_model)
+        anew = cost(partial(layer, rows, causal_mask(length)))
+        layer(rows[:-1], causal_mask(length - 1), cache=cache)
+        quick = cost(partial(layer, rows[-1:], cache=cache))
+        kept = key_heads * d_model // heads
+        asked = (
+            f"[{length}, 1].map(rows => cache.constructor.cost(rows, {length}, {d_model}, {kept}))"
+        )
+        assert figure.evaluate(f"cache => {asked}") == [anew.multiplications, quick.multiplications]
+
+
+def test_cache(page: Page) -> None:
+    page.goto(FOLDER + "book/11_modern_attention.html")
+    figure = page.locator("attn-cache").first
+    said, slider = figure.locator(".said"), figure.locator("input[type=range]")
+
+    def counts(row: int) -> list[str]:
+        return figure.locator(".figure tbody tr").nth(row).locator("td").all_inner_texts()[1:]
+
+    def states() -> list[str]:
+        return figure.locator(".keys > div").evaluate_all("keys => keys.map(key => key.className)")
+
+    slider.focus()
+    page.keyboard.press("End")
+    assert said.inner_text() == "Rows computed for first: 6. Not for the first time: 5."
+    assert states() == ["again"] * 5 + ["new"]
+    assert counts(0)[2:] == ["355,712", "0"]  # what the chapter prints
+    assert counts(1)[2:] == ["100,992", "3,072"]
+    figure.get_by_role("radio", name="with a cache").tap(force=True)
+    assert states() == ["read"] * 5 + ["new"]
+    figure.get_by_role("radio", name="1", exact=True).check(force=True)
+    assert counts(1)[2:] == ["57,984", "384"]
+    assert "Read from the cache: 5. For the next word 384 bytes are kept." in said.inner_text()
+    figure.locator(".heard", has_text=said.inner_text()).wait_for(state="attached")
+
+    figure = page.locator("attn-cache").last
+    figure.get_by_role("radio", name="3 and 1 sink").check(force=True)
+    figure.locator("input[type=range]").press("End")
+    assert states() == ["read", *["gone"] * 6, "read", "read", "new"]
+    figure.get_by_role("radio", name="window of 4").check(force=True)
+    assert states() == [*["gone"] * 6, *["read"] * 3, "new"]
+    assert "Read from the cache: 3. Let go: 6." in figure.locator(".said").inner_text()
