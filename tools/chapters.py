@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from tools import words
+from tools import markers
 from tools.common import ROOT, UserError
 
 
@@ -77,12 +77,12 @@ def read_chapter(path: Path) -> Chapter:
     """
     text = "".join(json.loads(path.read_text("utf-8"))["cells"][0]["source"])
     title = re.match(r"# (\d+)\. (.+)", text)
-    question = line_after(text, words.QUESTION)
-    minutes = re.match(words.MINUTES, line_after(text, words.TIME))
+    question = line_after(text, markers.QUESTION)
+    minutes = re.match(markers.MINUTES, line_after(text, markers.TIME))
     if not (title and question and minutes):
         raise UserError(
-            f"{path.name} has to open with '# N. title', '**{words.QUESTION}:** ...' and "
-            f"'**{words.TIME}:** N minutes'"
+            f"{path.name} has to open with '# N. title', '**{markers.QUESTION}:** ...' and "
+            f"'**{markers.TIME}:** N minutes'"
         )
     short, second = int(minutes[1]), int(minutes[2] or 0)
     return Chapter(path, int(title[1]), title[2].strip(), question, short, second)

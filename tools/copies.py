@@ -22,7 +22,7 @@ from ipykernel.kernelspec import get_kernel_dict
 from nbformat import NotebookNode
 from nbformat.sign import NotebookNotary
 
-from tools import words
+from tools import markers
 from tools.cells import STUB
 from tools.chapters import chapters
 from tools.run import INSTALL_ID, text_of
@@ -112,7 +112,7 @@ def for_readers(notebook: NotebookNode) -> None:
     asked = False
     for cell in notebook.cells:
         if cell.cell_type == "markdown" and "caption" not in cell.metadata.get("tags", []):
-            asked = f"**{words.PREDICT}**" in cell.source
+            asked = f"**{markers.PREDICT}**" in cell.source
         elif cell.cell_type == "code" and asked:
             cell.outputs, cell.execution_count = [], None
         if cell.id == INSTALL_ID:

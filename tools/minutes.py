@@ -9,13 +9,13 @@ import re
 
 from nbformat import NotebookNode
 
-from tools import words
+from tools import markers
 
 TEXT = {  # the seconds for each match; what is counted, or not read, is no word any more
     r"\$\$.*?\$\$": 25.0,  # a formula of its own
     r"\$[^$\n]+\$": 5.0,  # a formula in a line
     r"<[^>]+>|\]\([^)]*\)": 0.0,  # tags and addresses
-    re.escape(words.PREDICT): 42.0,
+    re.escape(markers.PREDICT): 42.0,
     r"[\u4e00-\u9fff]|(?:[^\W\u4e00-\u9fff]|['’])+": 60 / 130,  # a Chinese character, or a word
 }
 CODE_LINE, OUTPUT_LINE, PICTURE = 7.0, 2.0, 45.0
@@ -27,7 +27,7 @@ def time_line(notebook: NotebookNode, exercise_minutes: list[int]) -> str:
     short, second = roads(notebook)
     parts = [f"{rounded(short)} minutes"]
     if second:
-        parts.append(f"{rounded(second)} more with the {words.SECOND_READING}s")
+        parts.append(f"{rounded(second)} more with the {markers.SECOND_READING}s")
     if exercise_minutes:
         parts.append(f"{rounded(60 * sum(exercise_minutes))} for the exercises")
     return ", ".join(parts) + "."
@@ -48,7 +48,7 @@ def roads(notebook: NotebookNode) -> tuple[float, float]:
 
 def is_second_reading(heading: str) -> bool:
     """Whether a section may be left out at first."""
-    return heading.endswith(f"({words.SECOND_READING})")
+    return heading.endswith(f"({markers.SECOND_READING})")
 
 
 def of_code(cell: NotebookNode) -> float:

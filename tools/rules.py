@@ -3,7 +3,7 @@
 nbval compares the outputs that are there. It passes a notebook without outputs, a warning, a
 picture without a description, a cell that tells it to look away. This looks for such things, and
 for what makes the chapters one book: their opening, their headings, one import cell, short cells,
-and references that lead somewhere. The English words that it looks for are in tools/words.py.
+and references that lead somewhere. The English words that it looks for are in tools/markers.py.
 
     .venv/bin/python -m tools.rules [PAGE...]      default: the whole book
 """
@@ -18,10 +18,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tools import words
-from tools.again import clashes
+from tools import markers
 from tools.chapters import line_after, number_of, pages
 from tools.common import ROOT, UserError
+from tools.rerun_sections import name_clashes
 from tools.run import INSTALL_ID, read, text_of
 
 LIBRARY = ROOT / "src" / "attnbook"
@@ -100,7 +100,7 @@ def code_rules(cells: list[dict[str, Any]], code: list[dict[str, Any]]) -> Itera
             yield "the second code cell has to be the import cell, with nothing but imports"
         if place > 0 and imports:
             yield f"imports in a later cell, {ast.unparse(imports[0])!r}: put it into the second"
-    yield from clashes(cells)
+    yield from name_clashes(cells)
 
 
 def cell_rules(cell: dict[str, Any], code: list[dict[str, Any]]) -> Iterator[str]:
@@ -182,15 +182,15 @@ def chapter_rules(path: Path, cells: list[dict[str, Any]]) -> Iterator[str]:
     if not re.match(rf"# {number}\. \S", prose):
         yield f"has to begin with its title, '# {number}. ...'"
     opening, *bodies = re.split(r"^## ", prose, flags=re.M)
-    for word in words.OPENING:
+    for word in markers.OPENING:
         if not line_after(opening, word):
             yield f"needs a line '**{word}:** ...' above its first section"
     sections = [body.partition("\n")[0] for body in bodies]
     for position, section in enumerate(sections, start=1):
         if not section.startswith(f"{number}.{position} "):
             yield f"section {section!r} has to be number {number}.{position}"
-    if [section.partition(" ")[2] for section in sections[-2:]] != list(words.CLOSING):
-        yield f"has to close with the sections {' and '.join(map(repr, words.CLOSING))}"
+    if [section.partition(" ")[2] for section in sections[-2:]] != list(markers.CLOSING):
+        yield f"has to close with the sections {' and '.join(map(repr, markers.CLOSING))}"
     elif len(re.findall(r"^\d\. ", bodies[-2], re.M)) != 5:
         yield "its summary has to be five numbered lines"
     for call in ("show_source(", "assert_close("):
@@ -209,7 +209,7 @@ def prose_rules(source: str) -> Iterator[str]:
 def text_rules(source: str) -> Iterator[str]:
     """The voice of the book, no filler and no exclamation mark; and references that are right."""
     text = re.sub(r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|<!--|!\[", " ", source, flags=re.S)
-    for word in words.FILLERS:
+    for word in markers.FILLERS:
         if re.search(rf"\b{word}", text, re.I):
             yield f"says {word!r}"
     if match := re.search(r".{0,30}!", text):

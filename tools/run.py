@@ -28,7 +28,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
-from tools import words
+from tools import markers
 from tools.cells import exercises_of, write_exercises
 from tools.common import ROOT, UserError
 from tools.minutes import time_line
@@ -186,7 +186,7 @@ def write_minutes(notebook: NotebookNode, path: Path) -> None:
     """Say in the opening how long the page takes, if it has a line for that."""
     line = time_line(notebook, [exercise.minutes for exercise in exercises_of(path)])
     for cell in notebook.cells[:1]:
-        cell.source = re.sub(rf"(?<=\*\*{words.TIME}:\*\* ).*", line, cell.source, count=1)
+        cell.source = re.sub(rf"(?<=\*\*{markers.TIME}:\*\* ).*", line, cell.source, count=1)
 
 
 def describe_pictures(notebook: NotebookNode) -> None:

@@ -16,7 +16,7 @@ from press.extension import markup, private, styles
 from press.extension.formulas import KATEX, FormulaError, render
 from press.extension.search import BookSearch, texts
 from tests.support.pages import build, parsed
-from tools import words
+from tools import markers
 
 SEARCH = BookSearch({})
 
@@ -101,7 +101,7 @@ def test_formulas_are_drawn_and_spoken_and_keep_their_punctuation(book: Path) ->
 
 def test_what_the_visitors_and_the_transform_write(book: Path) -> None:
     page = parsed(book / "markup.html")
-    assert [p.get_text() for p in page.select("p.predict")] == [f"{words.PREDICT} What comes?"]
+    assert [p.get_text() for p in page.select("p.predict")] == [f"{markers.PREDICT} What comes?"]
     (mark,) = page.select("h2 .second-reading")
     assert mark.parent
     assert mark.parent.get_text().startswith(f"A long one {mark.get_text()}")

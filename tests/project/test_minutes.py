@@ -4,10 +4,10 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from tools import words
+from tools import markers
 from tools.minutes import of_code, of_text, roads, time_line
 
-SECOND = f"## 1.2 More ({words.SECOND_READING})"
+SECOND = f"## 1.2 More ({markers.SECOND_READING})"
 WORD = of_text("word")
 
 
@@ -15,7 +15,7 @@ def test_words_and_formulas_are_counted_and_no_addresses() -> None:
     assert of_text("[Two words](a_long/address.html) <b>don't</b>") == pytest.approx(3 * WORD)
     assert of_text("苹果很甜 píngguǒ") == pytest.approx(5 * WORD)
     assert of_text("$a$ and $$b\n= c$$") == pytest.approx(5 + 25 + WORD)
-    assert of_text(f"**{words.PREDICT}** How?") == pytest.approx(42 + WORD)
+    assert of_text(f"**{markers.PREDICT}** How?") == pytest.approx(42 + WORD)
 
 
 def test_lines_and_pictures_are_counted_in_code() -> None:
