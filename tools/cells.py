@@ -19,8 +19,8 @@ from tools.common import ROOT, UserError
 if TYPE_CHECKING:
     from attnbook.exercises.exercise import Exercise
 
-STUB = "stub-"  # how the id of a cell begins in which an answer is written
-OURS = re.compile(rf"exercise-|{STUB}|solution-|restart$")
+STUB = "stub-"  # begins the id of a cell in which an answer is written
+GENERATED = re.compile(rf"exercise-|{STUB}|solution-|restart$")
 RESTART = """\
 *After a restart, or if a name is not found: choose this line, then* Run > Run All Above Selected \
 Cell. *In Colab it is* Runtime > Run before, *in VS Code* Execute Above Cells *at the cell.*"""
@@ -47,7 +47,7 @@ def write_exercises(notebook: NotebookNode, exercises: "Sequence[Exercise]") -> 
     if not exercises:
         return
     old = {cell.id: cell for cell in notebook.cells}
-    others = [cell for cell in notebook.cells if not OURS.match(cell.id)]
+    others = [cell for cell in notebook.cells if not GENERATED.match(cell.id)]
     place = next((i for i, cell in enumerate(others) if cell.id == "summary"), None)
     if place is None:
         raise UserError("has no cell with the id 'summary', before which its exercises stand")

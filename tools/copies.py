@@ -25,7 +25,7 @@ from nbformat.sign import NotebookNotary
 from tools import markers
 from tools.cells import STUB
 from tools.chapters import chapters
-from tools.run import INSTALL_ID, text_of
+from tools.normal_form import INSTALL_ID, text_of
 
 NOTES = ".copies.json"  # in my/: of each copy, how it was made
 BLOCK = re.compile(r"^(:::|```)\{(\w+)\} *([^\n]*)\n(.*?)^\1\n?", re.M | re.S)

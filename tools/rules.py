@@ -21,13 +21,14 @@ from typing import Any
 from tools import markers
 from tools.chapters import line_after, number_of, pages
 from tools.common import ROOT, UserError
+from tools.normal_form import INSTALL_ID, exercise_cells, parse, read, text_of
 from tools.rerun_sections import name_clashes
-from tools.run import INSTALL_ID, read, text_of
 
 LIBRARY = ROOT / "src" / "attnbook"
 LONGEST_CELL = 15  # lines
 LONGEST_COPY = 5  # lines in a row that may equal the library's
 SHORTEST_ALT = 40  # characters
+RUN = ".venv/bin/python -m tools.run"
 PIXELS = {"image/png", "image/jpeg"}  # pictures that nbval does not compare
 
 NETWORK = r"sys\.path|\bpip3? install|torch\.hub|download|urlretrieve|https?://"
@@ -66,7 +67,7 @@ def complaints(path: Path) -> Iterator[str]:
         cell["source"] = "".join(cell["source"])
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     try:
-        of_page = file_rules(path), code_rules(cells, code), chapter_rules(path, cells)
+        of_page = file_rules(path), code_rules(path, cells, code), chapter_rules(path, cells)
         yield from (f"{path}: {complaint}" for complaint in itertools.chain(*of_page))
     except SyntaxError as error:
         yield f"{path}: {(error.text or '').strip()!r} is no plain Python"
@@ -77,22 +78,27 @@ def complaints(path: Path) -> Iterator[str]:
 
 
 def file_rules(path: Path) -> Iterator[str]:
-    """The file is what tools/run.py would write: a diff shows only what changed."""
+    """The file is in its normal form: a diff shows only what an author has changed."""
     try:
-        if text_of(read(path)) != path.read_text("utf-8"):
-            yield "is not in the form in which tools/run.py writes it: run that"
+        notebook = read(path)
+        if text_of(notebook) != path.read_text("utf-8"):
+            same_exercises = exercise_cells(parse(path.read_bytes())) == exercise_cells(notebook)
+            option = "--form" if same_exercises else "--quick"
+            yield f"is not in its normal form: run {RUN} {option} {path}"
     except UserError as error:
         yield str(error)
 
 
-def code_rules(cells: list[dict[str, Any]], code: list[dict[str, Any]]) -> Iterator[str]:
+def code_rules(
+    path: Path, cells: list[dict[str, Any]], code: list[dict[str, Any]]
+) -> Iterator[str]:
     """The cells have names and have run in order, and the second of the code imports everything."""
     for name in (cell.get("id", "") for cell in cells):
         if re.fullmatch(r"[0-9a-f-]{8,}", name):
             yield f"the cell id {name!r} was made by a machine: give the cell a short name"
     counts = [cell.get("execution_count") for cell in code]
     if counts != [*range(1, len(code) + 1)]:  # nbval passes cells that never ran
-        yield f"its cells have run as {counts}: run it again"
+        yield f"its cells have run as {counts}: run {RUN} --quick {path}"
     trees = [ast.parse(cell["source"]) for cell in code if cell.get("id") != INSTALL_ID]
     for place, tree in enumerate(trees):
         imports = [n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom)]

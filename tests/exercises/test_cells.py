@@ -10,7 +10,7 @@ from attnbook.exercises.source import shown
 from tests.support.chapters import BOOK, Chapter
 from tools.cells import cells_of, exercises_of, write_exercises
 from tools.common import UserError
-from tools.run import read, text_of
+from tools.normal_form import read, text_of
 
 LIBRARIES = re.compile(r"\b(collections|copy|F|functools|itertools|math|nn|np|random|torch)\.\w")
 CHAPTERS = sorted(path for path in BOOK.glob("*.ipynb") if exercises_of(path))

@@ -15,8 +15,8 @@ from attnbook.exercises.catalog import ALL
 from tools import lab
 from tools.common import ROOT
 from tools.copies import copy_book
+from tools.normal_form import INSTALL, METADATA
 from tools.rules import RAW
-from tools.run import INSTALL, METADATA
 
 OPENING = "# 1. Library\n\n**Question:** Why?\n\n**Time:** 5 minutes"
 STUB = "def my_answer():\n    raise NotImplementedError\n\n\ncheck(my_answer)"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import attnbook
+from tools.normal_form import INSTALL, METADATA
 from tools.rules import complaints, contents_rules, main
-from tools.run import INSTALL, METADATA
 
 Cells = dict[str, Any]  # the cells of a notebook by id, in their order
 SVG = "image/svg+xml"
@@ -132,11 +132,11 @@ BROKEN: dict[str, tuple[Edit, str]] = {
     "comparison off by comment": (source("# NBVAL_SKIP\nprint(1 + 1)"), "the comparison off"),
     "comparison off by tag": (metadata({"tags": ["nbval-skip"]}), "the comparison off"),
     # the file
-    "editor's metadata": (metadata({"collapsed": False}), "is not in the form"),
-    "no id": (lambda c: c["count"].pop("id"), "is not in the form"),
+    "editor's metadata": (metadata({"collapsed": False}), "is not in its normal form"),
+    "no id": (lambda c: c["count"].pop("id"), "is not in its normal form"),
     "id of a machine": (lambda c: c["count"].update(id="bf8d14db"), "was made by a machine"),
     # the cell that installs the package, imports, and cells
-    "nothing installs": (lambda c: c.pop("install"), "is not in the form"),
+    "nothing installs": (lambda c: c.pop("install"), "is not in its normal form"),
     "no import cell": (source("x = 1", of="imports"), "the second code cell has to be the import"),
     "second import cell": (source("import math"), "a later cell, 'import math'"),
     "search path": (source("s.sys.path.append('..')"), "sets up the machine"),
@@ -150,7 +150,7 @@ BROKEN: dict[str, tuple[Edit, str]] = {
     # the form of a chapter
     "title of another chapter": (replaced("# 3.", "# 4.", of="title"), "begin with its title"),
     "no time": (replaced("**Time:** 5 minutes.", "", of="title"), "needs a line '**Time:** ...'"),
-    "vague time": (replaced("5 minutes", "not long", of="title"), "not in the form in which"),
+    "vague time": (replaced("5 minutes", "not long", of="title"), "not in its normal form"),
     "wrong section number": (replaced("3.2", "3.3", of="predict"), "has to be number 3.2"),
     "no summary": (replaced("Summary", "Wrap-up", of="summary"), "has to close with"),
     "four lines of summary": (replaced("\n5. Five", "", of="summary"), "five numbered lines"),

@@ -13,6 +13,7 @@ from nbval.plugin import get_sanitize_patterns
 from attnbook.figures import plot_lines
 from tools import run
 from tools.common import ROOT
+from tools.normal_form import METADATA
 
 SANITIZE = ROOT / "tests" / "support" / "nbval.cfg"
 
@@ -45,7 +46,7 @@ def test_a_second_run_changes_no_byte(tmp_path: Path) -> None:
     assert [cell.id for cell in after.cells] == ids
     assert [cell.get("execution_count") for cell in after.cells] == [None, 1, 2]
     assert after.cells[2].metadata == {"tags": ["hide-input"]}
-    assert after.metadata == run.METADATA
+    assert after.metadata == METADATA
     assert list(tmp_path.iterdir()) == [path]
 
 
