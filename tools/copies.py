@@ -24,7 +24,7 @@ from nbformat.sign import NotebookNotary
 
 from tools import markers
 from tools.cells import STUB
-from tools.chapters import chapters
+from tools.chapters import chapters, drafts
 from tools.normal_form import INSTALL_ID, text_of
 
 NOTES = ".copies.json"  # in my/: of each copy, how it was made
@@ -44,9 +44,12 @@ def copy_book(root: Path, mine: Path) -> list[str]:
     mine.mkdir(exist_ok=True)
     copies = Copies(mine)
     entries = [f"- [{c.number}. {c.title}]({c.path.name})\n" for c in chapters(root)]
+    left_out = drafts(root)
     for page in sorted((root / "book").glob("*.md")):
-        copies.put(mine / page.name, plain(page.read_text("utf-8"), "".join(entries)), {})
-    lines = [copies.put_notebook(path) for path in sorted((root / "book").glob("*.ipynb"))]
+        if page not in left_out:
+            copies.put(mine / page.name, plain(page.read_text("utf-8"), "".join(entries)), {})
+    notebooks = [path for path in sorted((root / "book").glob("*.ipynb")) if path not in left_out]
+    lines = [copies.put_notebook(path) for path in notebooks]
     copies.save()
     return [line for line in lines if line]
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from tools import markers
-from tools.chapters import line_after, number_of, pages
-from tools.common import ROOT, UserError
+from tools.chapters import drafts, line_after, number_of, pages
+from tools.common import ROOT, UserError, run_tool
 from tools.normal_form import INSTALL_ID, exercise_cells, parse, read, text_of
 from tools.rerun_sections import name_clashes
 
@@ -42,35 +42,52 @@ RAW = {  # what a program that shows notebooks would show as it stands
 def main(arguments: list[str] | None = None) -> int:
     """Print what is wrong with the pages, one complaint a line; 1 if there is any."""
     names = sys.argv[1:] if arguments is None else arguments
-    paths = [Path(name) for name in names] or pages()
-    found = [] if names else list(contents_rules(ROOT))
-    found += itertools.chain.from_iterable(complaints(path) for path in paths)
-    print(*found, f"{len(paths)} pages, {len(found)} complaints", sep="\n")
-    return 1 if found else 0
+    being_written = drafts()
+    paths = [Path(name).resolve() for name in names] or [*pages(), *being_written]
+    lines = [] if names else list(contents_rules(ROOT))
+    for path in paths:
+        lines += complaints(path, draft=path in being_written)
+    print(*lines, f"{len(paths)} pages, {len(lines)} complaints", sep="\n")
+    return 1 if lines else 0
 
 
 def contents_rules(root: Path) -> Iterator[str]:
-    """Every page is in the contents: what is not there is not built."""
+    """Every page is in the contents or a draft: any other is neither built nor checked."""
+    built, being_written = pages(root), drafts(root)
     for path in sorted({*(root / "book").glob("*.ipynb"), *(root / "book").glob("*.md")}):
-        if path not in pages(root):
-            yield f"{path}: is not in _toc.yml"
+        if path not in built + being_written:
+            yield f"{path}: is not in _toc.yml: add it to the chapters, or to meta: drafts:"
+        if path in built and path in being_written:
+            yield f"{path}: is twice in _toc.yml, as a page and as a draft"
 
 
-def complaints(path: Path) -> Iterator[str]:
-    """Everything wrong with one page, as lines that name the file and the cell."""
+def complaints(path: Path, draft: bool = False) -> Iterator[str]:
+    """Describe everything wrong with one page, in lines that name the file and the cell."""
     text = path.read_text("utf-8")
     if path.suffix == ".md":
         yield from (f"{path}: {complaint}" for complaint in text_rules(text))
+        return
+    try:
+        parse(text.encode())
+    except UserError as error:
+        yield f"{path}: {error}"
         return
     cells = json.loads(text)["cells"]
     for cell in cells:
         cell["source"] = "".join(cell["source"])
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     try:
-        of_page = file_rules(path), code_rules(path, cells, code), chapter_rules(path, cells)
-        yield from (f"{path}: {complaint}" for complaint in itertools.chain(*of_page))
+        yield from (
+            f"{path}: {complaint}"
+            for complaint in itertools.chain(
+                file_rules(path),
+                code_rules(path, cells, code),
+                chapter_rules(path, cells),
+                () if draft else form_rules(path, cells),
+            )
+        )
     except SyntaxError as error:
-        yield f"{path}: {(error.text or '').strip()!r} is no plain Python"
+        yield f"{path}: {(error.text or '').strip()!r} is not plain Python"
         return
     for cell in cells:
         found = prose_rules(cell["source"]) if cell not in code else cell_rules(cell, code)
@@ -180,28 +197,39 @@ def lines_of(tree: ast.AST) -> list[str]:
 
 
 def chapter_rules(path: Path, cells: list[dict[str, Any]]) -> Iterator[str]:
-    """A chapter opens, moves and closes as every other."""
+    """A chapter has its number in its title and in its sections, from the first draft on."""
     if not (number := number_of(path)):
-        return  # an appendix has its own form
-    kinds = ("markdown", "code")
-    prose, code = ("\n\n".join(c["source"] for c in cells if c["cell_type"] == k) for k in kinds)
-    if not re.match(rf"# {number}\. \S", prose):
+        return  # an appendix has a form of its own
+    text = text_cells(cells)
+    if not re.match(rf"# {number}\. \S", text):
         yield f"has to begin with its title, '# {number}. ...'"
-    opening, *bodies = re.split(r"^## ", prose, flags=re.M)
+    for position, section in enumerate(re.findall(r"^## (.*)", text, re.M), start=1):
+        if not section.startswith(f"{number}.{position} "):
+            yield f"section {section!r} has to be number {number}.{position}"
+
+
+def form_rules(path: Path, cells: list[dict[str, Any]]) -> Iterator[str]:
+    """A finished chapter opens, proceeds and closes like every other."""
+    if not number_of(path):
+        return
+    opening, *sections = re.split(r"^## ", text_cells(cells), flags=re.M)
     for word in markers.OPENING:
         if not line_after(opening, word):
             yield f"needs a line '**{word}:** ...' above its first section"
-    sections = [body.partition("\n")[0] for body in bodies]
-    for position, section in enumerate(sections, start=1):
-        if not section.startswith(f"{number}.{position} "):
-            yield f"section {section!r} has to be number {number}.{position}"
-    if [section.partition(" ")[2] for section in sections[-2:]] != list(markers.CLOSING):
+    titles = [section.partition("\n")[0].partition(" ")[2] for section in sections]
+    if titles[-2:] != list(markers.CLOSING):
         yield f"has to close with the sections {' and '.join(map(repr, markers.CLOSING))}"
-    elif len(re.findall(r"^\d\. ", bodies[-2], re.M)) != 5:
+    elif len(re.findall(r"^\d\. ", sections[-2], re.M)) != 5:
         yield "its summary has to be five numbered lines"
+    code = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "code")
     for call in ("show_source(", "assert_close("):
         if call not in code:
             yield f"never calls {call}): show the library's function, and compare what is built"
+
+
+def text_cells(cells: list[dict[str, Any]]) -> str:
+    """Join the text cells of a notebook."""
+    return "\n\n".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
 
 
 def prose_rules(source: str) -> Iterator[str]:
@@ -233,4 +261,4 @@ def sections_of(name: str) -> set[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_tool(main)

@@ -13,6 +13,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from attnbook.exercises import log
 from attnbook.exercises.catalog import ALL
 from tools import lab
+from tools.chapters import chapters
 from tools.common import ROOT
 from tools.copies import copy_book
 from tools.normal_form import INSTALL, METADATA
@@ -126,6 +127,17 @@ def test_what_the_reader_changed_stays_and_a_newer_version_lies_beside_it(tmp_pa
     assert cells(new)["stub-answer"].source == ANSWER + "  # better"
 
 
+def test_a_draft_is_not_copied(tmp_path: Path) -> None:
+    write_chapter(tmp_path, "one")
+    (tmp_path / "book" / "02_begun.ipynb").write_text("not a notebook yet")
+    (tmp_path / "book" / "notes.md").write_text("# Notes")
+    with (tmp_path / "_toc.yml").open("a") as contents:
+        contents.write("meta: {drafts: [{file: book/02_begun}, {file: book/notes}]}\n")
+    copy_book(tmp_path, tmp_path / "my")
+    assert names(tmp_path / "my") == [NAME]
+    assert not (tmp_path / "my" / "notes.md").exists()
+
+
 def test_the_books_own_pages_have_no_dead_link_and_nothing_raw(tmp_path: Path) -> None:
     assert copy_book(ROOT, tmp_path / "my") == []
     for path in (tmp_path / "my").glob("*.*"):
@@ -145,4 +157,4 @@ def test_the_lab_opens_the_first_chapter_with_an_exercise_to_do(tmp_path: Path) 
     assert lab.to_do().startswith("02_")
     for exercise in ALL:
         log.record(exercise, "pass")
-    assert lab.to_do() == max(p.name for p in (ROOT / "book").glob("[0-9]*.ipynb"))
+    assert lab.to_do() == chapters()[-1].path.name
