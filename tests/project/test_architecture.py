@@ -100,8 +100,10 @@ def violations(root: Path) -> Iterator[str]:
 
 
 def test_every_import_points_the_right_way() -> None:
-    assert list(violations(ROOT)) == []
-    assert list((ROOT / "book").rglob("*.py")) == []
+    lines = list(violations(ROOT))
+    assert not lines, "\n".join(["imports that point the wrong way, see ARCHITECTURE.md:", *lines])
+    modules_in_book = list((ROOT / "book").rglob("*.py"))
+    assert not modules_in_book, f"book/ holds no modules, put them into src/: {modules_in_book}"
 
 
 def test_library_and_chapters_need_no_package_but_what_is_declared() -> None:
@@ -111,14 +113,19 @@ def test_library_and_chapters_need_no_package_but_what_is_declared() -> None:
     for path in (ROOT / "book").glob("*.ipynb"):
         for cell in json.loads(path.read_text("utf-8"))["cells"]:
             used |= set(re.findall(r"(?m)^(?:from|import) (\w+)", "".join(cell["source"])))
-    assert {name.lower() for name in used - sys.stdlib_module_names - {"attnbook"}} == declared
+    needed = {name.lower() for name in used - sys.stdlib_module_names - {"attnbook"}}
+    assert needed == declared, "imports and dependencies in pyproject.toml differ"
 
 
 def test_every_module_is_short_enough_to_read() -> None:
     lines = {path.name: lines_of(bare(path.read_text("utf-8"))) for _, path in modules(ROOT)}
-    long = {name for name in lines if len(lines[name]) > LONGEST_MODULE}
-    # A chapter's exercises are a list of texts, not a module to follow.
-    assert {name for name in long if not re.match(r"ch\d\d_", name)} == set()
+    # The exercises of a chapter are a list of texts, not a module to follow.
+    long = {
+        name: len(lines[name])
+        for name in lines
+        if len(lines[name]) > LONGEST_MODULE and not re.match(r"ch\d\d_", name)
+    }
+    assert not long, f"longer than {LONGEST_MODULE} lines of code, split them: {long}"
 
 
 @pytest.mark.parametrize(
