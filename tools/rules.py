@@ -1,9 +1,10 @@
-"""The rules that a chapter keeps and nbval does not see. `make check` calls this.
+"""Check the rules for pages that nbval cannot check. `make check` calls this.
 
-nbval compares the outputs that are there. It passes a notebook without outputs, a warning, a
-picture without a description, a cell that tells it to look away. This looks for such things, and
-for what makes the chapters one book: their opening, their headings, one import cell, short cells,
-and references that lead somewhere. The English words that it looks for are in tools/markers.py.
+nbval compares the outputs that are stored. It passes a notebook without outputs, a warning, a
+picture without a description, and a cell that switches the comparison off. This module finds such
+things. It also checks what the chapters have in common: their opening, their headings, one import
+cell, short cells, and references that lead somewhere. The words that it looks for are in
+tools/markers.py.
 
     .venv/bin/python -m tools.rules [PAGE...]      default: the whole book
 """
@@ -32,7 +33,7 @@ RUN = ".venv/bin/python -m tools.run"
 PIXELS = {"image/png", "image/jpeg"}  # pictures that nbval does not compare
 
 NETWORK = r"sys\.path|\bpip3? install|torch\.hub|download|urlretrieve|https?://"
-RAW = {  # what a program that shows notebooks would show as it stands
+RAW = {  # what programs other than Sphinx would show as raw text
     "a directive": r"^(?::::|```\{|:\w+: )",
     "a role": r"\{[\w:]+\}`",
     "a label": r"^\([\w-]+\)=$",
@@ -40,7 +41,7 @@ RAW = {  # what a program that shows notebooks would show as it stands
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print what is wrong with the pages, one complaint a line; 1 if there is any."""
+    """Print what is wrong with the pages, one complaint per line; 1 if there is any."""
     names = sys.argv[1:] if arguments is None else arguments
     being_written = drafts()
     paths = [Path(name).resolve() for name in names] or [*pages(), *being_written]
@@ -90,8 +91,8 @@ def complaints(path: Path, draft: bool = False) -> Iterator[str]:
         yield f"{path}: {(error.text or '').strip()!r} is not plain Python"
         return
     for cell in cells:
-        found = prose_rules(cell["source"]) if cell not in code else cell_rules(cell, code)
-        yield from (f"{path}: cell {cell.get('id')}: {complaint}" for complaint in found)
+        lines = prose_rules(cell["source"]) if cell not in code else cell_rules(cell, code)
+        yield from (f"{path}: cell {cell.get('id')}: {complaint}" for complaint in lines)
 
 
 def file_rules(path: Path) -> Iterator[str]:
@@ -109,7 +110,7 @@ def file_rules(path: Path) -> Iterator[str]:
 def code_rules(
     path: Path, cells: list[dict[str, Any]], code: list[dict[str, Any]]
 ) -> Iterator[str]:
-    """The cells have names and have run in order, and the second of the code imports everything."""
+    """The cells have names and have run in order, and the second code cell imports everything."""
     for name in (cell.get("id", "") for cell in cells):
         if re.fullmatch(r"[0-9a-f-]{8,}", name):
             yield f"the cell id {name!r} was made by a machine: give the cell a short name"
@@ -117,17 +118,17 @@ def code_rules(
     if counts != [*range(1, len(code) + 1)]:  # nbval passes cells that never ran
         yield f"its cells have run as {counts}: run {RUN} --quick {path}"
     trees = [ast.parse(cell["source"]) for cell in code if cell.get("id") != INSTALL_ID]
-    for place, tree in enumerate(trees):
+    for position, tree in enumerate(trees):
         imports = [n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom)]
-        if place == 0 and len(imports) < len(tree.body):
+        if position == 0 and len(imports) < len(tree.body):
             yield "the second code cell has to be the import cell, with nothing but imports"
-        if place > 0 and imports:
+        if position > 0 and imports:
             yield f"imports in a later cell, {ast.unparse(imports[0])!r}: put it into the second"
     yield from name_clashes(cells)
 
 
 def cell_rules(cell: dict[str, Any], code: list[dict[str, Any]]) -> Iterator[str]:
-    """A cell has one idea, needs no machine set up for it, and hides nothing from nbval."""
+    """A cell is short, sets up nothing on the machine, and hides nothing from nbval."""
     source, tags = cell["source"], cell["metadata"].get("tags", [])
     if any(output.get("name") == "stderr" for output in cell["outputs"]):
         yield "prints to stderr"
@@ -145,13 +146,13 @@ def cell_rules(cell: dict[str, Any], code: list[dict[str, Any]]) -> Iterator[str
 
 
 def picture_rules(cell: dict[str, Any], code: list[dict[str, Any]]) -> Iterator[str]:
-    """A picture is SVG, which nbval compares, and says in words what it shows."""
+    """A picture is SVG, which nbval compares, and has a description."""
     kinds = {kind for output in cell["outputs"] for kind in output.get("data", {})}
     if not kinds & (PIXELS | {"image/svg+xml"}):
         return
-    place = code.index(cell)
-    near = code[max(place - 1, 0) : place + 2]
-    if kinds & PIXELS and not any(asserts(c["source"]) for c in near):
+    position = code.index(cell)
+    neighbors = code[max(position - 1, 0) : position + 2]
+    if kinds & PIXELS and not any(asserts(c["source"]) for c in neighbors):
         yield "holds a PNG or JPEG, which nbval ignores, and no cell beside it asserts anything"
     alt = cell["metadata"].get("mystnb", {}).get("image", {}).get("alt", "")
     if len(alt) < SHORTEST_ALT or " " not in alt or re.search(r"\.(svg|png|jpe?g)$", alt):
@@ -165,14 +166,17 @@ def asserts(source: str) -> bool:
 
 @cache
 def library() -> dict[tuple[str, ...], str]:
-    """The module of each piece of the library's code."""
+    """Map each piece of the library's code to its module."""
     files = {path: path.read_text("utf-8") for path in LIBRARY.rglob("*.py")}
     return {piece: path.name for path, text in sorted(files.items()) for piece in pieces(text)}
 
 
 def pieces(source: str) -> set[tuple[str, ...]]:
-    """What is copied code if it stands elsewhere, too: some lines in a row, and whole functions."""
-    tree = bare(source)
+    """Return the pieces of code that count as copied if they are elsewhere too.
+
+    They are whole functions, and any few lines in a row.
+    """
+    tree = without_docstrings(source)
     lines = lines_of(tree)
     size = LONGEST_COPY + 1
     in_a_row = {tuple(lines[start : start + size]) for start in range(len(lines) - LONGEST_COPY)}
@@ -181,8 +185,8 @@ def pieces(source: str) -> set[tuple[str, ...]]:
     return in_a_row | {body for body in bodies if len(body) > 1}
 
 
-def bare(source: str) -> ast.Module:
-    """The syntax tree of some code without its docstrings."""
+def without_docstrings(source: str) -> ast.Module:
+    """Parse code and drop its docstrings."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         kind = ast.FunctionDef | ast.ClassDef | ast.Module
@@ -192,7 +196,7 @@ def bare(source: str) -> ast.Module:
 
 
 def lines_of(tree: ast.AST) -> list[str]:
-    """The lines of some code as Python itself would write them, without comments and indents."""
+    """Return the lines of code as `ast.unparse` writes them, without comments and indents."""
     return [line.strip() for line in ast.unparse(tree).splitlines() if line.strip()]
 
 
@@ -233,7 +237,7 @@ def text_cells(cells: list[dict[str, Any]]) -> str:
 
 
 def prose_rules(source: str) -> Iterator[str]:
-    """A text cell of a notebook reads as text in every program; see press/extension/dress.py."""
+    """A text cell of a notebook holds plain Markdown, which every program shows."""
     yield from text_rules(source)
     for what, pattern in RAW.items():
         if match := re.search(pattern, source, re.M):
@@ -241,7 +245,7 @@ def prose_rules(source: str) -> Iterator[str]:
 
 
 def text_rules(source: str) -> Iterator[str]:
-    """The voice of the book, no filler and no exclamation mark; and references that are right."""
+    """A text has no filler and no exclamation mark, and names only sections that exist."""
     text = re.sub(r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|<!--|!\[", " ", source, flags=re.S)
     for word in markers.FILLERS:
         if re.search(rf"\b{word}", text, re.I):
@@ -255,7 +259,7 @@ def text_rules(source: str) -> Iterator[str]:
 
 @cache
 def sections_of(name: str) -> set[str]:
-    """The numbers of the sections of a notebook in book/; none if there is no such file."""
+    """Return the numbers of the sections of a notebook in book/; none if there is no such file."""
     path = ROOT / "book" / name
     return set(re.findall(r'"## (\d+\.\d+) ', path.read_text("utf-8") if path.is_file() else ""))
 
