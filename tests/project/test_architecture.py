@@ -44,7 +44,7 @@ LONGEST_MODULE = 170  # lines as Python itself would write them; about 150 is th
 
 
 def allowed() -> dict[str, set[str]]:
-    """For each module or folder of the library, which others it may import."""
+    """Map each module or folder of the library to those that it may import."""
     known = set(BASE)
     may: dict[str, set[str]] = {name: set() for name in BASE}
     for layer in CORE:
@@ -57,9 +57,9 @@ def allowed() -> dict[str, set[str]]:
 
 
 def modules(root: Path) -> Iterator[tuple[str, Path]]:
-    """The library's modules, each with the module or folder at the top that it belongs to.
+    """Yield the library's modules, each with the top-level module or folder it belongs to.
 
-    The package's own two doors are left out: what it exports, and `python -m`.
+    `__init__.py` and `__main__.py` of the package are left out.
     """
     package = root / "src" / "attnbook"
     for path in sorted(package.rglob("*.py")):
@@ -68,7 +68,7 @@ def modules(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def imports(path: Path) -> Iterator[str]:
-    """The full names of what a module imports, also inside its functions."""
+    """Yield the full names of what a module imports, also inside its functions."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -78,7 +78,7 @@ def imports(path: Path) -> Iterator[str]:
 
 
 def violations(root: Path) -> Iterator[str]:
-    """Each import that points the wrong way, as a line."""
+    """Describe each import that points the wrong way."""
     for room, may in ROOMS.items():
         for path in sorted((root / room).rglob("*.py")):
             for other in sorted({full.partition(".")[0] for full in imports(path)} & OURS - may):

@@ -1,4 +1,4 @@
-"""The reader's copies: what they hold, what becomes of them, and where `make lab` opens."""
+"""The reader's copies: what they contain, how they are updated, and what `make lab` opens."""
 
 import json
 import re
@@ -27,19 +27,19 @@ NAME = "01_library.ipynb"
 
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Signatures and progress of the tests are no reader's."""
+    """Keep the tests away from the signatures and the progress of whoever runs them."""
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("ATTNBOOK_PROGRESS", str(tmp_path / "progress"))
 
 
 def ran(id: str, source: str) -> NotebookNode:
-    """A cell that has printed something."""
+    """Make a cell that has printed something."""
     shown = new_output("stream", text=f"of {id}")
     return new_code_cell(source, id=id, execution_count=1, outputs=[shown])
 
 
 def write_chapter(root: Path, text: str) -> None:
-    """A book of one chapter with this text, and of one page."""
+    """Write a book of a chapter with this text and a page."""
     (root / "book").mkdir(exist_ok=True)
     cells = [
         new_markdown_cell(OPENING, id="opening"),
@@ -62,7 +62,7 @@ def write_chapter(root: Path, text: str) -> None:
 
 
 def cells(path: Path) -> dict[str, NotebookNode]:
-    """The cells of a notebook by their ids."""
+    """Return the cells of a notebook by their ids."""
     return {cell.id: cell for cell in nbformat.read(path, as_version=4).cells}
 
 
@@ -74,7 +74,7 @@ def answer(copy: Path, text: str) -> None:
 
 
 def names(folder: Path) -> list[str]:
-    """The notebooks in a folder."""
+    """List the notebooks in a folder."""
     return sorted(path.name for path in folder.glob("*.ipynb"))
 
 
@@ -91,7 +91,7 @@ def test_a_copy_is_trusted_folded_and_leaves_predictions_open(tmp_path: Path) ->
     assert found["experiment"].execution_count is None
 
 
-def test_what_the_reader_changed_stays_and_a_newer_version_lies_beside_it(tmp_path: Path) -> None:
+def test_a_changed_copy_stays_and_a_newer_version_is_put_beside_it(tmp_path: Path) -> None:
     mine = tmp_path / "my"
     old, new = (mine / f"01_library{mark}.ipynb" for mark in ("", " (new)"))
     write_chapter(tmp_path, "one")

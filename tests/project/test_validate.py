@@ -31,7 +31,7 @@ def test_a_row_replaces_an_older_one_of_the_same_combination() -> None:
 
 @pytest.fixture
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The page in a small checkout, committed."""
+    """Commit the page in a small checkout."""
     monkeypatch.setattr(validate, "ROOT", tmp_path)
     monkeypatch.setattr(validate, "PAGE", tmp_path / "page.md")
     (tmp_path / "page.md").write_text(PAGE)
