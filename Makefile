@@ -43,7 +43,7 @@ run: env  ## run the notebooks again and write their outputs  (NB=...)
 	@$(BIN)/python -m tools.run $(NB)
 
 nbval: env  ## run the notebooks, then each section again; compare all outputs  (DEVICE=cuda)
-	@$(BIN)/pytest -n auto --nbval $(if $(DEVICE),,--again) $(or $(NB),book)
+	@$(BIN)/pytest -n auto --nbval $(if $(DEVICE),,--rerun-sections) $(or $(NB),book)
 
 check: env  ## lint, format, types, the rules for notebooks, the lock, the workflows
 	@$(BIN)/python -m tools.check

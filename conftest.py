@@ -1,11 +1,12 @@
 """Which device the tests compute on, and how they share the cores.
 
-ATTNBOOK_DEVICE is cpu, the default, or cuda. On CUDA each notebook has one test more, after its
-last cell: that it did use the GPU. With ATTNBOOK_REHEARSAL=1 besides, the CPU plays the GPU. With
---again each section of a notebook runs once more, in the kernel that has run them all.
+ATTNBOOK_DEVICE is cpu (the default) or cuda. On CUDA each notebook gets one more test after its
+last cell, which checks that the notebook used the GPU. With ATTNBOOK_REHEARSAL=1 as well, the CPU
+plays the GPU. With --rerun-sections each section of a notebook runs a second time, in the kernel
+that has already run the whole notebook.
 
-`make test` runs a worker for each core and one more (pytest-xdist), each with one thread. A file's
-tests, and a notebook's cells, stay together.
+`make test` starts one worker per core and one more (pytest-xdist), each with one thread. The tests
+of a file stay on one worker, and so do the cells of a notebook.
 """
 
 import functools
@@ -20,24 +21,24 @@ import torch
 from jupyter_client.manager import KernelManager
 from nbval.plugin import IPyNbCell, IPyNbFile
 
-from tools.again import sections
 from tools.common import ROOT
+from tools.rerun_sections import sections
 
 REHEARSAL = (
     f"import sys; sys.path.append({str(ROOT)!r}); "
     "from tests.support import rehearsal; rehearsal.start()"
 )
 ALLOCATED = "__import__('torch').cuda.memory_stats().get('allocation.all.allocated', 0)"
-SECONDS = 120  # for a kernel to say something, on a machine that has other things to do
+SECONDS = 120  # a kernel has to answer within this time, also on a busy machine
 
 pytest.register_assert_rewrite("tests.support")  # before anything imports them
-if "PYTEST_XDIST_WORKER" in os.environ:  # the other cores are busy with the other workers
+if "PYTEST_XDIST_WORKER" in os.environ:  # the other workers use the other cores
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # for kernels and other processes
     torch.set_num_threads(1)
 os.environ["ATTNBOOK_DEVICE"] = os.environ.get("ATTNBOOK_DEVICE") or "cpu"
 on_cpu = os.environ["ATTNBOOK_DEVICE"] == "cpu"
 rehearsed = os.environ.get("ATTNBOOK_REHEARSAL") == "1"
-if os.name != "nt":  # two kernels that start at the same time may get the same port, but no socket
+if os.name != "nt":  # two kernels that start at once may get the same port, but not the same socket
     sockets = tempfile.TemporaryDirectory()
     nbval.kernel.KernelManager = functools.partial(
         KernelManager, transport="ipc", ip=f"{sockets.name}/kernel"
@@ -45,18 +46,20 @@ if os.name != "nt":  # two kernels that start at the same time may get the same 
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Whether to run each section of a notebook again: `make nbval` does."""
-    parser.addoption("--again", action="store_true", help="with --nbval: each section once more")
+    """Add the option that `make nbval` uses."""
+    parser.addoption(
+        "--rerun-sections", action="store_true", help="with --nbval: run each section a second time"
+    )
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One worker more than there are cores, since some wait for a kernel or a browser."""
+    """Start one worker more than there are cores, since some wait for a kernel or a browser."""
     return (os.cpu_count() or 1) + 1
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Stop at once where there is no such device; else let notebooks and exercises use it."""
-    config.addinivalue_line("markers", "on_cpu: it speaks of the CPU, and never runs on a GPU")
+    """Stop at once if the device is missing; otherwise let notebooks and exercises use it."""
+    config.addinivalue_line("markers", "on_cpu: the test is about the CPU and never runs on a GPU")
     if rehearsed:
         from tests.support import rehearsal
 
@@ -69,21 +72,21 @@ def pytest_configure(config: pytest.Config) -> None:
         pytest.exit(f"{error} (PyTorch {torch.__version__})", returncode=1)
 
 
-class Proof(pytest.Item):
-    """After the cells of a notebook: its kernel did put tensors on the GPU."""
+class GpuWasUsed(pytest.Item):
+    """Runs after the cells of a notebook: its kernel has put tensors on the GPU."""
 
     def runtest(self) -> None:
         """Ask the kernel, which is still running."""
-        used = ask(self.parent, ALLOCATED)
+        used = evaluate(self.parent, ALLOCATED)
         assert used, f"{self.path.name} put no tensor on the GPU: it has to use device()"
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Its name in a list of failures."""
+        """Return the name that a list of failures shows."""
         return self.path, 0, f"{self.path.name}: on the GPU"
 
 
-def ask(notebook: IPyNbFile, expression: str, code: str = "") -> int:
-    """Run a line in the kernel of a notebook, and return the value of an expression."""
+def evaluate(notebook: IPyNbFile, expression: str, code: str = "") -> int:
+    """Run code in the kernel of a notebook, then return the value of an expression."""
     reply = notebook.kernel.kc.execute_interactive(
         code, silent=True, user_expressions={"it": expression}, timeout=SECONDS
     )
@@ -94,36 +97,38 @@ def ask(notebook: IPyNbFile, expression: str, code: str = "") -> int:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector: pytest.Collector):
-    """Expect of each picture the text that a kernel gives it, and add what follows the cells.
+    """Expect for each picture the text that a kernel prints, and add the tests after the cells.
 
-    In the file its description stands there: see `describe_pictures` in tools/run.py.
+    The file has the picture's description in that place: see `describe_pictures` in
+    tools/normal_form.py.
     """
     from attnbook.figures.canvas import PICTURE
 
     report = yield
     if isinstance(collector, IPyNbFile) and report.result:
-        if collector.config.option.again:
-            report.result += list(again(collector, report.result))
+        if collector.config.option.rerun_sections:
+            report.result += list(second_runs(collector, report.result))
         for cell in report.result:
             cell.output_timeout = SECONDS
             for output in cell.cell.outputs:
                 if "image/svg+xml" in output.get("data", {}):
                     output.data["text/plain"] = PICTURE
         if not on_cpu:
-            report.result.append(Proof.from_parent(collector, name="on the GPU"))
+            report.result.append(GpuWasUsed.from_parent(collector, name="on the GPU"))
     return report
 
 
-def again(notebook: IPyNbFile, cells: list[IPyNbCell]) -> Iterator[IPyNbCell]:
-    """Each section of a notebook once more, the last one first, with the outputs that it had.
+def second_runs(notebook: IPyNbFile, cells: list[IPyNbCell]) -> Iterator[IPyNbCell]:
+    """Yield the cells of each section a second time, the last section first.
 
-    So a section finds what later ones have left behind: other values, another default type, other
-    random numbers. Whether names alone would trouble another order is a rule of `make check`.
+    They have to print what they printed the first time, although later sections have run since and
+    may have changed a value, the default type or the state of the random numbers. Names that would
+    go wrong in some other order are found by a rule of `make check`.
     """
-    first = {id(item.cell): item for item in cells}
+    first_runs = {id(item.cell): item for item in cells}
     for section in reversed(sections(notebook.nb.cells)[1:]):
         for cell in section.cells:
-            item = first[id(cell)]
+            item = first_runs[id(cell)]
             same = {"cell_num": item.cell_num, "cell": cell, "options": item.options}
             name = f"{item.name}, again with section {section.number}"
             yield IPyNbCell.from_parent(notebook, name=name, **same)
@@ -131,16 +136,16 @@ def again(notebook: IPyNbFile, cells: list[IPyNbCell]) -> Iterator[IPyNbCell]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item):
-    """In a rehearsal, let a notebook's kernel play the GPU before its first cell."""
+    """In a rehearsal, let a notebook's kernel play the GPU from before its first cell."""
     result = yield
     notebook = item.parent
     if rehearsed and isinstance(notebook, IPyNbFile) and item.name == "Cell 0":
-        ask(notebook, "1", REHEARSAL)
+        evaluate(notebook, "1", REHEARSAL)
     return result
 
 
 def pytest_report_header() -> str:
-    """The device, by name."""
+    """Name the device."""
     if on_cpu:
         return "device: CPU"
     return f"device: {torch.cuda.get_device_name()}, torch {torch.__version__}"

@@ -1,1 +1,7 @@
-"""The environment and the notebooks: what `make` calls."""
+"""Tools of the book: what `make` calls. Notebooks and pages never import them."""
+
+import sys
+
+# nbformat imports jsonschema, and that would import this package to check addresses in every
+# language, which takes two seconds and which no notebook needs. It is optional: do without it.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]

@@ -1,9 +1,9 @@
-"""The cells of a chapter that show its exercises: written from the library, never by hand.
+"""Write the cells of a chapter that hold its exercises. They are never edited by hand.
 
-Each exercise has three: its card, its stub with the check, and the place of its solution. They
-stand together, in the library's order, before the cell `summary`. Above them one line, which pages
-leave out, says what to do after a restart. `tools/run.py` writes them whenever it writes a
-notebook, and `make check` refuses a notebook in which they differ.
+Each exercise has three cells: its card, its stub with the check, and its solution. The cells of all
+exercises come before the cell `summary`, in the library's order. A line above them, which pages
+omit, says what to do after a restart. `tools/run.py` writes these cells whenever it writes a
+notebook, and `make check` rejects a notebook in which they differ from the library.
 """
 
 import re
@@ -19,8 +19,8 @@ from tools.common import ROOT, UserError
 if TYPE_CHECKING:
     from attnbook.exercises.exercise import Exercise
 
-STUB = "stub-"  # how the id of a cell begins in which an answer is written
-OURS = re.compile(rf"exercise-|{STUB}|solution-|restart$")
+STUB = "stub-"  # begins the id of a cell in which an answer is written
+GENERATED = re.compile(rf"exercise-|{STUB}|solution-|restart$")
 RESTART = """\
 *After a restart, or if a name is not found: choose this line, then* Run > Run All Above Selected \
 Cell. *In Colab it is* Runtime > Run before, *in VS Code* Execute Above Cells *at the cell.*"""
@@ -31,36 +31,36 @@ SOLUTION = """\
 
 
 def exercises_of(path: Path) -> "list[Exercise]":
-    """The exercises of the chapter in this file, which has their number; of no other notebook."""
+    """Return the exercises of a chapter, found by its number; other notebooks have none."""
     if path.resolve().parent != ROOT / "book" or not re.match(r"\d\d_", path.name):
         return []
-    from attnbook.exercises.catalog import ALL  # which needs PyTorch: not for other notebooks
+    from attnbook.exercises.catalog import ALL  # only here, because it imports PyTorch
 
     return [exercise for exercise in ALL.values() if exercise.id[:2] == path.name[:2]]
 
 
 def write_exercises(notebook: NotebookNode, exercises: "Sequence[Exercise]") -> None:
-    """Give the notebook the cells of these exercises; the outputs of old ones stay.
+    """Write the cells of these exercises into the notebook, and keep their outputs.
 
     Raises:  UserError if there is no cell `summary` to put them before
     """
     if not exercises:
         return
     old = {cell.id: cell for cell in notebook.cells}
-    others = [cell for cell in notebook.cells if not OURS.match(cell.id)]
-    place = next((i for i, cell in enumerate(others) if cell.id == "summary"), None)
-    if place is None:
+    others = [cell for cell in notebook.cells if not GENERATED.match(cell.id)]
+    position = next((i for i, cell in enumerate(others) if cell.id == "summary"), None)
+    if position is None:
         raise UserError("has no cell with the id 'summary', before which its exercises stand")
     restart = new_markdown_cell(RESTART, id="restart", metadata={"tags": ["remove-cell"]})
     new = [restart, *(cell for exercise in exercises for cell in cells_of(exercise))]
     for cell in new:
         if cell.id in old and old[cell.id].cell_type == cell.cell_type:
             cell.update(old[cell.id], source=cell.source, metadata=cell.metadata)
-    notebook.cells = others[:place] + new + others[place:]
+    notebook.cells = others[:position] + new + others[position:]
 
 
 def cells_of(exercise: "Exercise") -> tuple[NotebookNode, NotebookNode, NotebookNode]:
-    """The card, the stub with its check, and the solution of an exercise."""
+    """Make the cells of an exercise: the card, the stub with its check, and the solution."""
     name = exercise.id.partition(".")[2]
     stub = f'{exercise.stub.strip()}\n\n\ncheck({exercise.name}, "{exercise.id}")'
     return (

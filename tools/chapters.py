@@ -1,8 +1,12 @@
-"""The register: which pages and chapters the book has.
+"""The pages and chapters of the book, and its drafts.
 
-`_toc.yml` says the order. Each notebook's first cell says its number, title, question and minutes.
-The table on the first page, the rules, the tests and the tools read them here; nothing states
-them a second time.
+`_toc.yml` lists the pages in their order. The first cell of each notebook has its number, title,
+question and minutes. The table on the first page, the rules, the tests and the tools all read them
+here, so nothing has to be listed twice.
+
+A chapter that is still being written is listed under `meta: drafts:` in `_toc.yml`, and nowhere
+else. It is run, compared and checked, but it is not built, not in the table of chapters, and needs
+no exercises yet. To publish it, move its line into the contents: then all rules apply.
 """
 
 import json
@@ -13,20 +17,20 @@ from typing import Any
 
 import yaml
 
-from tools import words
+from tools import markers
 from tools.common import ROOT, UserError
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """What a chapter says of itself in its first cell."""
+    """What the first cell of a chapter says."""
 
     path: Path
     number: int
     title: str
     question: str
-    minutes: int  # on the short road
-    second_minutes: int  # more, with the second readings
+    minutes: int  # without the second readings
+    second_minutes: int  # for the second readings alone
 
     @property
     def short_title(self) -> str:
@@ -36,36 +40,56 @@ class Chapter:
 
 
 def pages(root: Path = ROOT) -> list[Path]:
-    """The pages of the book in the order of the contents."""
-    contents = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
-    return [page_at(root, name) for name in named(contents)]
+    """List the pages of the built book in the order of the contents."""
+    contents = {key: value for key, value in read_contents(root).items() if key != "meta"}
+    return [page_at(root, name) for name in page_names(contents)]
 
 
-def named(contents: Any) -> list[str]:
-    """The pages that a table of contents, or a part of it, names."""
+def drafts(root: Path = ROOT) -> list[Path]:
+    """List the pages that are being written, and are not in the built book."""
+    meta = read_contents(root).get("meta") or {}
+    return [page_at(root, name) for name in page_names(meta.get("drafts"))]
+
+
+def read_contents(root: Path) -> dict[str, Any]:
+    """Read the table of contents.
+
+    Raises:  UserError if it is not YAML of the right form
+    """
+    try:
+        contents = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
+    except yaml.YAMLError as error:
+        raise UserError(f"_toc.yml is not valid YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(contents, dict):
+        raise UserError("_toc.yml has to begin with 'format: jb-book' and 'root: book/index'")
+    return contents
+
+
+def page_names(contents: Any) -> list[str]:
+    """List the pages that a table of contents, or a part of it, names."""
     if isinstance(contents, list):
-        return [name for part in contents for name in named(part)]
+        return [name for part in contents for name in page_names(part)]
     if isinstance(contents, dict):
-        here = [str(contents[key]) for key in ("root", "file") if key in contents]
-        return here + named(list(contents.values()))
+        own = [str(contents[key]) for key in ("root", "file") if key in contents]
+        return own + page_names(list(contents.values()))
     return []
 
 
 def page_at(root: Path, name: str) -> Path:
-    """The file of a page that the contents name without its suffix."""
+    """Find the file of a page, which the contents name without its suffix."""
     for suffix in (".ipynb", ".md"):
         if (path := root / (name + suffix)).is_file():
             return path
-    raise UserError(f"_toc.yml names {name}, and there is no such page")
+    raise UserError(f"_toc.yml names {name}, but there is no {name}.ipynb and no {name}.md")
 
 
 def chapters(root: Path = ROOT) -> list[Chapter]:
-    """The chapters in the order of the contents."""
+    """List the chapters in the order of the contents."""
     return [read_chapter(path) for path in pages(root) if number_of(path)]
 
 
 def number_of(page: Path) -> int:
-    """The number of a chapter, 0 for any other page."""
+    """Return the number of a chapter, and 0 for any other page."""
     match = re.fullmatch(r"(\d\d)_\w+\.ipynb", page.name)
     return int(match[1]) if match else 0
 
@@ -73,22 +97,22 @@ def number_of(page: Path) -> int:
 def read_chapter(path: Path) -> Chapter:
     """Read the opening of a chapter.
 
-    Raises:  UserError if it lacks its title, its question or its minutes
+    Raises:  UserError if its title, its question or its minutes are missing
     """
     text = "".join(json.loads(path.read_text("utf-8"))["cells"][0]["source"])
     title = re.match(r"# (\d+)\. (.+)", text)
-    question = line_after(text, words.QUESTION)
-    minutes = re.match(words.MINUTES, line_after(text, words.TIME))
+    question = line_after(text, markers.QUESTION)
+    minutes = re.match(markers.MINUTES, line_after(text, markers.TIME))
     if not (title and question and minutes):
         raise UserError(
-            f"{path.name} has to open with '# N. title', '**{words.QUESTION}:** ...' and "
-            f"'**{words.TIME}:** N minutes'"
+            f"{path.name} has to open with '# N. title', '**{markers.QUESTION}:** ...' and "
+            f"'**{markers.TIME}:** N minutes'"
         )
     short, second = int(minutes[1]), int(minutes[2] or 0)
     return Chapter(path, int(title[1]), title[2].strip(), question, short, second)
 
 
 def line_after(text: str, word: str) -> str:
-    """What stands behind a word in an opening, or nothing."""
+    """Return what follows a bold word on its line in an opening, or ''."""
     match = re.search(rf"^(?:> )?\*\*{word}:\*\* *(\S.*)$", text, re.M)
     return match[1].strip() if match else ""

@@ -1,7 +1,8 @@
 """Check all files without running the book: `make check`.
 
-Lint, of scripts too, format and types; the rules for pages; whether the lock fits its requirements;
-and what runs on GitHub, where check-jsonschema finds a misspelled key and zizmor what is unsafe.
+It runs linters (for scripts too), the formatter and the type checker, the rules for pages, and a
+check that the lock fits its requirements. For the workflows on GitHub check-jsonschema finds a
+misspelled key, and zizmor finds what is unsafe.
 """
 
 import os
@@ -29,13 +30,13 @@ COMMANDS = [
 
 
 def main() -> int:
-    """Run every check at once, and print what each says in their order, at last which failed."""
+    """Run all checks at once, print their reports in order, and name those that failed."""
     failed = []
     with ThreadPoolExecutor(len(COMMANDS)) as pool:
-        for command, done in zip(COMMANDS, pool.map(run, COMMANDS), strict=True):
-            sys.stdout.buffer.write(done.stdout)
+        for command, result in zip(COMMANDS, pool.map(run, COMMANDS), strict=True):
+            sys.stdout.buffer.write(result.stdout)
             sys.stdout.flush()
-            if done.returncode:
+            if result.returncode:
                 failed.append(" ".join(command[:3]))
     if failed:
         raise UserError(f"refused by {', '.join(failed)}: see above")
@@ -43,7 +44,7 @@ def main() -> int:
 
 
 def run(command: list[str]) -> subprocess.CompletedProcess[bytes]:
-    """Run a program of the environment, and keep what it prints."""
+    """Run a program of the environment, and return what it prints."""
     program = shutil.which(command[0], path=Path(sys.executable).parent) or command[0]
     variables = {name: value for name, value in os.environ.items() if value}  # zizmor: no "" token
     return subprocess.run(

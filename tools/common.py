@@ -1,4 +1,4 @@
-"""What the tools share: where the book is, and the error that its reader mends."""
+"""What the tools share: where the book is, and the error that the user can fix."""
 
 import subprocess
 import sys
@@ -10,11 +10,11 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 class UserError(Exception):
-    """Something that whoever runs the command has to mend, said in one line."""
+    """An error that the user can fix; its message is one line."""
 
 
 def run_tool(main: Callable[[], int]) -> NoReturn:
-    """Run a tool and exit with its status, or with one line after what its user can mend."""
+    """Run a tool and exit with its status, or with one line if the user can fix the error."""
     try:
         sys.exit(main())
     except (UserError, OSError, subprocess.CalledProcessError) as error:

@@ -1,14 +1,14 @@
 """Copy the book into my/, where you may try and change everything. `make lab` calls this.
 
-Nothing that you changed is written to again. When a chapter has changed since its copy was made,
+A copy that you have changed is never overwritten. If the chapter changes after its copy was made,
 the newer version is put beside it, as `03_single_head (new).ipynb`, with your answers in it. Delete
-your old copy, or give it another name, and the newer one takes its place the next time. There is
-never a third: where you have changed both, you are asked to take one away.
+or rename your old copy, and the newer one replaces it the next time. There are never more than two:
+if you have changed both, you are asked to remove one.
 
 The copies differ from the book's own notebooks in what only readers need: the cell that installs is
-folded, the outputs that follow a prediction are missing until the reader runs them, pictures are
-trusted, the kernel has the name that opening a notebook would write into it, and formulas have the
-colors of the roles that they name, because no program but the book's build knows those names.
+folded, the outputs below a prediction are cleared, pictures are trusted, the kernel already has the
+name that JupyterLab would write into the file, and formulas have the colors of the roles that they
+name, because no program but the book's build knows those names.
 """
 
 import hashlib
@@ -24,38 +24,43 @@ from nbformat import NotebookNode
 from nbformat.sign import NotebookNotary
 
 from attnbook.colors import ROLES
-from tools import words
+from tools import markers
 from tools.cells import STUB
-from tools.chapters import chapters
-from tools.run import INSTALL_ID, text_of
+from tools.chapters import chapters, drafts
+from tools.normal_form import INSTALL_ID, text_of
 
-NOTES = ".copies.json"  # in my/: of each copy, how it was made
+NOTES = ".copies.json"  # in my/: how each copy was made
 BLOCK = re.compile(r"^(:::|```)\{(\w+)\} *([^\n]*)\n(.*?)^\1\n?", re.M | re.S)
 LABEL = re.compile(r"^\([\w-]+\)=\n", re.M)
 ROLE = re.compile(rf"(?<=color\{{)({'|'.join(ROLES)})(?=\}})")  # in a formula: \textcolor{query}{Q}
 
 
 class Note(TypedDict):
-    """How a copy was made: a fingerprint of its file, and the texts of the book's cells by id."""
+    """How a copy was made: a hash of its file, and the texts of the book's cells by id."""
 
     made: str
     texts: dict[str, str]
 
 
 def copy_book(root: Path, mine: Path) -> list[str]:
-    """Copy what is missing, renew what was left as it was; return a line for each newer version."""
+    """Copy what is missing, update unchanged copies; return a line for each newer version."""
     mine.mkdir(exist_ok=True)
     copies = Copies(mine)
     entries = [f"- [{c.number}. {c.title}]({c.path.name})\n" for c in chapters(root)]
+    left_out = drafts(root)
     for page in sorted((root / "book").glob("*.md")):
-        copies.put(mine / page.name, plain(page.read_text("utf-8"), "".join(entries)), {})
-    lines = [copies.put_notebook(path) for path in sorted((root / "book").glob("*.ipynb"))]
+        if page not in left_out:
+            copies.put(
+                mine / page.name, without_directives(page.read_text("utf-8"), "".join(entries)), {}
+            )
+    notebooks = [path for path in sorted((root / "book").glob("*.ipynb")) if path not in left_out]
+    lines = [copies.put_notebook(path) for path in notebooks]
     copies.save()
     return [line for line in lines if line]
 
 
 class Copies:
-    """The reader's folder, and what is noted there of the copies."""
+    """The reader's folder, with notes on how its copies were made."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -63,19 +68,19 @@ class Copies:
         self.notes: dict[str, Note] = json.loads(file.read_text("utf-8")) if file.exists() else {}
 
     def save(self) -> None:
-        """Write the notes down."""
+        """Write the notes into their file."""
         text = json.dumps(self.notes, indent=1, sort_keys=True, ensure_ascii=False)
         (self.folder / NOTES).write_text(text + "\n", encoding="utf-8", newline="\n")
 
     def put_notebook(self, source: Path) -> str:
-        """Copy a notebook, or put its newer version beside the reader's; a line about that."""
+        """Copy a notebook, or put a newer version beside the reader's; return a line about it."""
         first = self.folder / source.name
         new = first.with_stem(f"{first.stem} (new)")
         if new.exists() and new.name in self.notes and not first.exists():
             new.rename(first)
             self.notes[first.name] = self.notes.pop(new.name)
         notebook = nbformat.read(source, as_version=4)
-        current = texts(notebook)
+        current = cell_texts(notebook)
         for_readers(notebook)
         notebook.metadata.kernelspec.display_name = get_kernel_dict()["display_name"]
         notebook.metadata.language_info = nbformat.from_dict(IPythonKernel.language_info)
@@ -93,7 +98,7 @@ class Copies:
         return f"my/{first.name}: there is a newer version; take away this copy or '{new.name}'"
 
     def put(self, copy: Path, text: str, book: dict[str, str]) -> bool:
-        """Write a copy; False if the reader has changed what is there, which then stays."""
+        """Write a copy, unless the reader has changed the one that is there; then return False."""
         note = self.notes.get(copy.name)
         if copy.exists() and not (note and note["made"] == digest(copy)):
             return False
@@ -102,30 +107,30 @@ class Copies:
         return True
 
     def answers(self, copy: Path) -> dict[str, str]:
-        """What the reader has written into the cells of exercises, by their ids."""
+        """Return what the reader has written into the cells of exercises, by their ids."""
         if not (copy.exists() and copy.name in self.notes):
             return {}
         before = self.notes[copy.name]["texts"]
-        now = texts(nbformat.read(copy, as_version=4))
+        now = cell_texts(nbformat.read(copy, as_version=4))
         return {id: now[id] for id in now if id.startswith(STUB) and now[id] != before.get(id)}
 
 
 def for_readers(notebook: NotebookNode) -> None:
-    """Fold the cell that installs, clear outputs that would answer a prediction, color formulas."""
-    asked = False
+    """Fold the cell that installs, clear outputs that answer a prediction, color formulas."""
+    after_question = False
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = colored(cell.source)
         if cell.cell_type == "markdown" and "caption" not in cell.metadata.get("tags", []):
-            asked = f"**{words.PREDICT}**" in cell.source
-        elif cell.cell_type == "code" and asked:
+            after_question = f"**{markers.PREDICT}**" in cell.source
+        elif cell.cell_type == "code" and after_question:
             cell.outputs, cell.execution_count = [], None
         if cell.id == INSTALL_ID:
             cell.metadata.jupyter = {"source_hidden": True}
 
 
-def plain(page: str, contents: str) -> str:
-    """The text of a page, without what only the built page understands."""
+def without_directives(page: str, contents: str) -> str:
+    """Return the text of a page without the directives and labels of Sphinx."""
 
     def resolved(block: re.Match[str]) -> str:
         _, name, argument, body = block.groups()
@@ -141,11 +146,11 @@ def colored(text: str) -> str:
     return ROLE.sub(lambda name: ROLES[name[0]].light, text)
 
 
-def texts(notebook: NotebookNode) -> dict[str, str]:
-    """The text of each cell, by its id."""
+def cell_texts(notebook: NotebookNode) -> dict[str, str]:
+    """Return the text of each cell, by its id."""
     return {cell.id: cell.source for cell in notebook.cells}
 
 
 def digest(path: Path) -> str:
-    """A fingerprint of a file."""
+    """Return a hash of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,21 +1,21 @@
-"""How long a chapter takes, counted from what it holds: on the short road, and beyond it.
+"""Estimate how long a chapter takes from its contents, with and without the second readings.
 
-`tools/run.py` writes the line into the chapter's first box. The seconds are what a first-time
-reader needs for each kind of thing; with them chapters 1 to 3 take the time that such a reader
-reported.
+`tools/run.py` writes the result into the chapter's first box. Each word, formula, picture and line
+of code counts as many seconds as a first-time reader needs for it. They are chosen so that chapters
+1 to 3 take the time that such a reader reported.
 """
 
 import re
 
 from nbformat import NotebookNode
 
-from tools import words
+from tools import markers
 
-TEXT = {  # the seconds for each match; what is counted, or not read, is no word any more
+TEXT = {  # seconds for each match, which is then removed, so that it is counted once
     r"\$\$.*?\$\$": 25.0,  # a formula of its own
     r"\$[^$\n]+\$": 5.0,  # a formula in a line
     r"<[^>]+>|\]\([^)]*\)": 0.0,  # tags and addresses
-    re.escape(words.PREDICT): 42.0,
+    re.escape(markers.PREDICT): 42.0,
     r"[\u4e00-\u9fff]|(?:[^\W\u4e00-\u9fff]|['’])+": 60 / 130,  # a Chinese character, or a word
 }
 CODE_LINE, OUTPUT_LINE, PICTURE = 7.0, 2.0, 45.0
@@ -23,36 +23,38 @@ STEP = 5  # minutes are rounded to this many
 
 
 def time_line(notebook: NotebookNode, exercise_minutes: list[int]) -> str:
-    """What the opening says of the chapter's time."""
-    short, second = roads(notebook)
+    """Return the text after **Time:** in the opening."""
+    short, second = reading_seconds(notebook)
     parts = [f"{rounded(short)} minutes"]
     if second:
-        parts.append(f"{rounded(second)} more with the {words.SECOND_READING}s")
+        parts.append(f"{rounded(second)} more with the {markers.SECOND_READING}s")
     if exercise_minutes:
         parts.append(f"{rounded(60 * sum(exercise_minutes))} for the exercises")
     return ", ".join(parts) + "."
 
 
-def roads(notebook: NotebookNode) -> tuple[float, float]:
-    """The seconds for the sections of the short road, and for those marked as second readings."""
+def reading_seconds(notebook: NotebookNode) -> tuple[float, float]:
+    """Return the seconds for the ordinary sections, and for those marked as second readings."""
     seconds = {False: 0.0, True: 0.0}
-    beyond = False
+    second_reading = False
     for cell in notebook.cells:
         if cell.cell_type == "markdown" and (heading := re.match(r"## .*", cell.source)):
-            beyond = is_second_reading(heading[0])
-        left_out = "remove-cell" in cell.metadata.get("tags", [])
-        if not left_out and not re.match("(exercise-|stub-|solution-)", cell.id):
-            seconds[beyond] += of_code(cell) if cell.cell_type == "code" else of_text(cell.source)
+            second_reading = is_second_reading(heading[0])
+        not_shown = "remove-cell" in cell.metadata.get("tags", [])
+        if not not_shown and not re.match("(exercise-|stub-|solution-)", cell.id):
+            seconds[second_reading] += (
+                code_seconds(cell) if cell.cell_type == "code" else text_seconds(cell.source)
+            )
     return seconds[False], seconds[True]
 
 
 def is_second_reading(heading: str) -> bool:
-    """Whether a section may be left out at first."""
-    return heading.endswith(f"({words.SECOND_READING})")
+    """Whether a section can be skipped at first."""
+    return heading.endswith(f"({markers.SECOND_READING})")
 
 
-def of_code(cell: NotebookNode) -> float:
-    """The seconds for a cell of code and what it shows."""
+def code_seconds(cell: NotebookNode) -> float:
+    """Return the seconds for a code cell and its outputs."""
     seconds = CODE_LINE * lines(cell.source)
     for output in cell.outputs:
         data = output.get("data", {})
@@ -63,8 +65,8 @@ def of_code(cell: NotebookNode) -> float:
     return seconds
 
 
-def of_text(text: str) -> float:
-    """The seconds for a text."""
+def text_seconds(text: str) -> float:
+    """Return the seconds for a text."""
     seconds = 0.0
     for pattern, each in TEXT.items():
         text, number = re.subn(pattern, " ", text, flags=re.S)
@@ -73,10 +75,10 @@ def of_text(text: str) -> float:
 
 
 def lines(text: str) -> int:
-    """How many lines hold something."""
+    """Count the lines that are not blank."""
     return sum(bool(line.strip()) for line in text.splitlines())
 
 
 def rounded(seconds: float) -> int:
-    """Minutes, in steps that do not pretend to be exact, and never none."""
+    """Round to a multiple of five minutes, since the estimate is rough; five at least."""
     return max(STEP, round(seconds / 60 / STEP) * STEP)

@@ -1,9 +1,10 @@
-"""The rules that a chapter keeps and nbval does not see. `make check` calls this.
+"""Check the rules for pages that nbval cannot check. `make check` calls this.
 
-nbval compares the outputs that are there. It passes a notebook without outputs, a warning, a
-picture without a description, a cell that tells it to look away. This looks for such things, and
-for what makes the chapters one book: their opening, their headings, one import cell, short cells,
-and references that lead somewhere. The English words that it looks for are in tools/words.py.
+nbval compares the outputs that are stored. It passes a notebook without outputs, a warning, a
+picture without a description, and a cell that switches the comparison off. This module finds such
+things. It also checks what the chapters have in common: their opening, their headings, one import
+cell, short cells, and references that lead somewhere. The words that it looks for are in
+tools/markers.py.
 
     .venv/bin/python -m tools.rules [PAGE...]      default: the whole book
 """
@@ -18,20 +19,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tools import words
-from tools.again import clashes
-from tools.chapters import line_after, number_of, pages
-from tools.common import ROOT, UserError
-from tools.run import INSTALL_ID, read, text_of
+from tools import markers
+from tools.chapters import drafts, line_after, number_of, pages
+from tools.common import ROOT, UserError, run_tool
+from tools.normal_form import INSTALL_ID, exercise_cells, parse, read, text_of
+from tools.rerun_sections import name_clashes
 
 LIBRARY = ROOT / "src" / "attnbook"
 LONGEST_CELL = 15  # lines
 LONGEST_COPY = 5  # lines in a row that may equal the library's
 SHORTEST_ALT = 40  # characters
+RUN = ".venv/bin/python -m tools.run"
 PIXELS = {"image/png", "image/jpeg"}  # pictures that nbval does not compare
 
 NETWORK = r"sys\.path|\bpip3? install|torch\.hub|download|urlretrieve|https?://"
-RAW = {  # what a program that shows notebooks would show as it stands
+RAW = {  # what programs other than Sphinx would show as raw text
     "a directive": r"^(?::::|```\{|:\w+: )",
     "a role": r"\{[\w:]+\}`",
     "a label": r"^\([\w-]+\)=$",
@@ -39,72 +41,94 @@ RAW = {  # what a program that shows notebooks would show as it stands
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print what is wrong with the pages, one complaint a line; 1 if there is any."""
+    """Print what is wrong with the pages, one complaint per line; 1 if there is any."""
     names = sys.argv[1:] if arguments is None else arguments
-    paths = [Path(name) for name in names] or pages()
-    found = [] if names else list(contents_rules(ROOT))
-    found += itertools.chain.from_iterable(complaints(path) for path in paths)
-    print(*found, f"{len(paths)} pages, {len(found)} complaints", sep="\n")
-    return 1 if found else 0
+    being_written = drafts()
+    paths = [Path(name).resolve() for name in names] or [*pages(), *being_written]
+    lines = [] if names else list(contents_rules(ROOT))
+    for path in paths:
+        lines += complaints(path, draft=path in being_written)
+    print(*lines, f"{len(paths)} pages, {len(lines)} complaints", sep="\n")
+    return 1 if lines else 0
 
 
 def contents_rules(root: Path) -> Iterator[str]:
-    """Every page is in the contents: what is not there is not built."""
+    """Every page is in the contents or a draft: any other is neither built nor checked."""
+    built, being_written = pages(root), drafts(root)
     for path in sorted({*(root / "book").glob("*.ipynb"), *(root / "book").glob("*.md")}):
-        if path not in pages(root):
-            yield f"{path}: is not in _toc.yml"
+        if path not in built + being_written:
+            yield f"{path}: is not in _toc.yml: add it to the chapters, or to meta: drafts:"
+        if path in built and path in being_written:
+            yield f"{path}: is twice in _toc.yml, as a page and as a draft"
 
 
-def complaints(path: Path) -> Iterator[str]:
-    """Everything wrong with one page, as lines that name the file and the cell."""
+def complaints(path: Path, draft: bool = False) -> Iterator[str]:
+    """Describe everything wrong with one page, in lines that name the file and the cell."""
     text = path.read_text("utf-8")
     if path.suffix == ".md":
         yield from (f"{path}: {complaint}" for complaint in text_rules(text))
+        return
+    try:
+        parse(text.encode())
+    except UserError as error:
+        yield f"{path}: {error}"
         return
     cells = json.loads(text)["cells"]
     for cell in cells:
         cell["source"] = "".join(cell["source"])
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     try:
-        of_page = file_rules(path), code_rules(cells, code), chapter_rules(path, cells)
-        yield from (f"{path}: {complaint}" for complaint in itertools.chain(*of_page))
+        yield from (
+            f"{path}: {complaint}"
+            for complaint in itertools.chain(
+                file_rules(path),
+                code_rules(path, cells, code),
+                chapter_rules(path, cells),
+                () if draft else form_rules(path, cells),
+            )
+        )
     except SyntaxError as error:
-        yield f"{path}: {(error.text or '').strip()!r} is no plain Python"
+        yield f"{path}: {(error.text or '').strip()!r} is not plain Python"
         return
     for cell in cells:
-        found = prose_rules(cell["source"]) if cell not in code else cell_rules(cell, code)
-        yield from (f"{path}: cell {cell.get('id')}: {complaint}" for complaint in found)
+        lines = prose_rules(cell["source"]) if cell not in code else cell_rules(cell, code)
+        yield from (f"{path}: cell {cell.get('id')}: {complaint}" for complaint in lines)
 
 
 def file_rules(path: Path) -> Iterator[str]:
-    """The file is what tools/run.py would write: a diff shows only what changed."""
+    """The file is in its normal form: a diff shows only what an author has changed."""
     try:
-        if text_of(read(path)) != path.read_text("utf-8"):
-            yield "is not in the form in which tools/run.py writes it: run that"
+        notebook = read(path)
+        if text_of(notebook) != path.read_text("utf-8"):
+            same_exercises = exercise_cells(parse(path.read_bytes())) == exercise_cells(notebook)
+            option = "--form" if same_exercises else "--quick"
+            yield f"is not in its normal form: run {RUN} {option} {path}"
     except UserError as error:
         yield str(error)
 
 
-def code_rules(cells: list[dict[str, Any]], code: list[dict[str, Any]]) -> Iterator[str]:
-    """The cells have names and have run in order, and the second of the code imports everything."""
+def code_rules(
+    path: Path, cells: list[dict[str, Any]], code: list[dict[str, Any]]
+) -> Iterator[str]:
+    """The cells have names and have run in order, and the second code cell imports everything."""
     for name in (cell.get("id", "") for cell in cells):
         if re.fullmatch(r"[0-9a-f-]{8,}", name):
             yield f"the cell id {name!r} was made by a machine: give the cell a short name"
     counts = [cell.get("execution_count") for cell in code]
     if counts != [*range(1, len(code) + 1)]:  # nbval passes cells that never ran
-        yield f"its cells have run as {counts}: run it again"
+        yield f"its cells have run as {counts}: run {RUN} --quick {path}"
     trees = [ast.parse(cell["source"]) for cell in code if cell.get("id") != INSTALL_ID]
-    for place, tree in enumerate(trees):
+    for position, tree in enumerate(trees):
         imports = [n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom)]
-        if place == 0 and len(imports) < len(tree.body):
+        if position == 0 and len(imports) < len(tree.body):
             yield "the second code cell has to be the import cell, with nothing but imports"
-        if place > 0 and imports:
+        if position > 0 and imports:
             yield f"imports in a later cell, {ast.unparse(imports[0])!r}: put it into the second"
-    yield from clashes(cells)
+    yield from name_clashes(cells)
 
 
 def cell_rules(cell: dict[str, Any], code: list[dict[str, Any]]) -> Iterator[str]:
-    """A cell has one idea, needs no machine set up for it, and hides nothing from nbval."""
+    """A cell is short, sets up nothing on the machine, and hides nothing from nbval."""
     source, tags = cell["source"], cell["metadata"].get("tags", [])
     if any(output.get("name") == "stderr" for output in cell["outputs"]):
         yield "prints to stderr"
@@ -122,13 +146,13 @@ def cell_rules(cell: dict[str, Any], code: list[dict[str, Any]]) -> Iterator[str
 
 
 def picture_rules(cell: dict[str, Any], code: list[dict[str, Any]]) -> Iterator[str]:
-    """A picture is SVG, which nbval compares, and says in words what it shows."""
+    """A picture is SVG, which nbval compares, and has a description."""
     kinds = {kind for output in cell["outputs"] for kind in output.get("data", {})}
     if not kinds & (PIXELS | {"image/svg+xml"}):
         return
-    place = code.index(cell)
-    near = code[max(place - 1, 0) : place + 2]
-    if kinds & PIXELS and not any(asserts(c["source"]) for c in near):
+    position = code.index(cell)
+    neighbors = code[max(position - 1, 0) : position + 2]
+    if kinds & PIXELS and not any(asserts(c["source"]) for c in neighbors):
         yield "holds a PNG or JPEG, which nbval ignores, and no cell beside it asserts anything"
     alt = cell["metadata"].get("mystnb", {}).get("image", {}).get("alt", "")
     if len(alt) < SHORTEST_ALT or " " not in alt or re.search(r"\.(svg|png|jpe?g)$", alt):
@@ -142,14 +166,17 @@ def asserts(source: str) -> bool:
 
 @cache
 def library() -> dict[tuple[str, ...], str]:
-    """The module of each piece of the library's code."""
+    """Map each piece of the library's code to its module."""
     files = {path: path.read_text("utf-8") for path in LIBRARY.rglob("*.py")}
     return {piece: path.name for path, text in sorted(files.items()) for piece in pieces(text)}
 
 
 def pieces(source: str) -> set[tuple[str, ...]]:
-    """What is copied code if it stands elsewhere, too: some lines in a row, and whole functions."""
-    tree = bare(source)
+    """Return the pieces of code that count as copied if they are elsewhere too.
+
+    They are whole functions, and any few lines in a row.
+    """
+    tree = without_docstrings(source)
     lines = lines_of(tree)
     size = LONGEST_COPY + 1
     in_a_row = {tuple(lines[start : start + size]) for start in range(len(lines) - LONGEST_COPY)}
@@ -158,8 +185,8 @@ def pieces(source: str) -> set[tuple[str, ...]]:
     return in_a_row | {body for body in bodies if len(body) > 1}
 
 
-def bare(source: str) -> ast.Module:
-    """The syntax tree of some code without its docstrings."""
+def without_docstrings(source: str) -> ast.Module:
+    """Parse code and drop its docstrings."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         kind = ast.FunctionDef | ast.ClassDef | ast.Module
@@ -169,37 +196,48 @@ def bare(source: str) -> ast.Module:
 
 
 def lines_of(tree: ast.AST) -> list[str]:
-    """The lines of some code as Python itself would write them, without comments and indents."""
+    """Return the lines of code as `ast.unparse` writes them, without comments and indents."""
     return [line.strip() for line in ast.unparse(tree).splitlines() if line.strip()]
 
 
 def chapter_rules(path: Path, cells: list[dict[str, Any]]) -> Iterator[str]:
-    """A chapter opens, moves and closes as every other."""
+    """A chapter has its number in its title and in its sections, from the first draft on."""
     if not (number := number_of(path)):
-        return  # an appendix has its own form
-    kinds = ("markdown", "code")
-    prose, code = ("\n\n".join(c["source"] for c in cells if c["cell_type"] == k) for k in kinds)
-    if not re.match(rf"# {number}\. \S", prose):
+        return  # an appendix has a form of its own
+    text = text_cells(cells)
+    if not re.match(rf"# {number}\. \S", text):
         yield f"has to begin with its title, '# {number}. ...'"
-    opening, *bodies = re.split(r"^## ", prose, flags=re.M)
-    for word in words.OPENING:
-        if not line_after(opening, word):
-            yield f"needs a line '**{word}:** ...' above its first section"
-    sections = [body.partition("\n")[0] for body in bodies]
-    for position, section in enumerate(sections, start=1):
+    for position, section in enumerate(re.findall(r"^## (.*)", text, re.M), start=1):
         if not section.startswith(f"{number}.{position} "):
             yield f"section {section!r} has to be number {number}.{position}"
-    if [section.partition(" ")[2] for section in sections[-2:]] != list(words.CLOSING):
-        yield f"has to close with the sections {' and '.join(map(repr, words.CLOSING))}"
-    elif len(re.findall(r"^\d\. ", bodies[-2], re.M)) != 5:
+
+
+def form_rules(path: Path, cells: list[dict[str, Any]]) -> Iterator[str]:
+    """A finished chapter opens, proceeds and closes like every other."""
+    if not number_of(path):
+        return
+    opening, *sections = re.split(r"^## ", text_cells(cells), flags=re.M)
+    for word in markers.OPENING:
+        if not line_after(opening, word):
+            yield f"needs a line '**{word}:** ...' above its first section"
+    titles = [section.partition("\n")[0].partition(" ")[2] for section in sections]
+    if titles[-2:] != list(markers.CLOSING):
+        yield f"has to close with the sections {' and '.join(map(repr, markers.CLOSING))}"
+    elif len(re.findall(r"^\d\. ", sections[-2], re.M)) != 5:
         yield "its summary has to be five numbered lines"
+    code = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "code")
     for call in ("show_source(", "assert_close("):
         if call not in code:
             yield f"never calls {call}): show the library's function, and compare what is built"
 
 
+def text_cells(cells: list[dict[str, Any]]) -> str:
+    """Join the text cells of a notebook."""
+    return "\n\n".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
+
+
 def prose_rules(source: str) -> Iterator[str]:
-    """A text cell of a notebook reads as text in every program; see press/extension/dress.py."""
+    """A text cell of a notebook holds plain Markdown, which every program shows."""
     yield from text_rules(source)
     for what, pattern in RAW.items():
         if match := re.search(pattern, source, re.M):
@@ -207,9 +245,9 @@ def prose_rules(source: str) -> Iterator[str]:
 
 
 def text_rules(source: str) -> Iterator[str]:
-    """The voice of the book, no filler and no exclamation mark; and references that are right."""
+    """A text has no filler and no exclamation mark, and names only sections that exist."""
     text = re.sub(r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|<!--|!\[", " ", source, flags=re.S)
-    for word in words.FILLERS:
+    for word in markers.FILLERS:
         if re.search(rf"\b{word}", text, re.I):
             yield f"says {word!r}"
     if match := re.search(r".{0,30}!", text):
@@ -221,10 +259,10 @@ def text_rules(source: str) -> Iterator[str]:
 
 @cache
 def sections_of(name: str) -> set[str]:
-    """The numbers of the sections of a notebook in book/; none if there is no such file."""
+    """Return the numbers of the sections of a notebook in book/; none if there is no such file."""
     path = ROOT / "book" / name
     return set(re.findall(r'"## (\d+\.\d+) ', path.read_text("utf-8") if path.is_file() else ""))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_tool(main)

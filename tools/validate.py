@@ -1,10 +1,10 @@
-"""Run library and notebooks where we are, and write the result into book/validation.md.
+"""Run library and notebooks on this machine, and write the result into book/validation.md.
 
     make validate                    on the CPU
     make validate DEVICE=cuda        on a GPU
 
-A row says what was computed where, with which versions, at which commit, and how much of it came
-out right, failures included. A new run of the same combination takes the place of its row.
+A row names the device, the system, the versions and the commit, and says how many tests and cells
+passed. A new run of the same combination replaces its row.
 """
 
 import os
@@ -23,7 +23,7 @@ from tools.common import ROOT, UserError, run_tool
 PAGE = ROOT / "book" / "validation.md"
 START, END = "<!-- rows: make validate writes them -->\n", "<!-- end of rows -->\n"
 HEAD = ["computed on", "Python", "PyTorch", "tests", "cells", "commit"]
-KEY = 3  # so many columns say which combination a row is about
+KEY = 3  # this many columns identify the combination of a row
 
 # The rooms of the tests that compute; pages and tools are the same on every device.
 ROOMS = [f"tests/{room}" for room in ("library", "exercises", "figures", "notebooks")]
@@ -31,23 +31,23 @@ PYTEST = [sys.executable, "-m", "pytest", "--nbval", "-o", "junit_family=xunit1"
 
 
 def main() -> int:
-    """Run, write the row and show it; 1 if something failed or nothing could be run."""
+    """Run, write the row and print it; 1 if something failed or nothing was run."""
     commit = committed()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
         done = subprocess.run([*PYTEST, f"--junitxml={report}", *ROOMS, "book"], cwd=ROOT)
         if done.returncode not in (0, 1):  # all passed, some failed
-            raise UserError("pytest did not come to its end")
+            raise UserError("pytest was interrupted or crashed, so no row was written")
         counts = passed_and_all(report)
     shares = [f"{passed:,} of {total:,}" for passed, total in counts]
-    row = [place(), platform.python_version(), torch.__version__, *shares, commit]
+    row = [device_and_system(), platform.python_version(), torch.__version__, *shares, commit]
     PAGE.write_text(with_row(PAGE.read_text("utf-8"), row), encoding="utf-8")
     print(markdown(row))
     return 0 if all(passed == total > 0 for passed, total in counts) else 1
 
 
 def committed() -> str:
-    """The commit that is checked out; raise `UserError` if not all of what will run is in it."""
+    """Return the commit that is checked out; raise `UserError` if a file differs from it."""
 
     def git(command: str) -> str:
         return subprocess.check_output(["git", *command.split()], cwd=ROOT, text=True).strip()
@@ -58,7 +58,7 @@ def committed() -> str:
 
 
 def passed_and_all(report: Path) -> list[tuple[int, int]]:
-    """How many passed, and of how many, in a report of pytest: the tests, then notebooks' cells."""
+    """Count in a report of pytest how many passed of how many: tests, then cells of notebooks."""
     counts = {False: [0, 0], True: [0, 0]}
     for case in ElementTree.parse(report).iter("testcase"):
         outcomes = {child.tag for child in case}
@@ -69,8 +69,8 @@ def passed_and_all(report: Path) -> list[tuple[int, int]]:
     return [(passed, total) for passed, total in counts.values()]
 
 
-def place() -> str:
-    """The device and the system, as the first column names them."""
+def device_and_system() -> str:
+    """Name the device and the system, for the first column."""
     system = f"{platform.system()} {platform.machine()}"
     if os.environ.get("ATTNBOOK_REHEARSAL"):
         return f"rehearsal of CUDA, {system}"
@@ -80,18 +80,18 @@ def place() -> str:
 
 
 def markdown(row: list[str]) -> str:
-    """A row of the table."""
+    """Format a row of the table."""
     return f"| {' | '.join(row)} |"
 
 
 def rows(page: str) -> list[list[str]]:
-    """The rows of the table in the page."""
+    """Read the rows of the table in the page."""
     lines = page.partition(START)[2].partition(END)[0].strip().splitlines()[2:]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
 def with_row(page: str, row: list[str]) -> str:
-    """The page with a row added, or put in the place of the one about the same combination."""
+    """Add a row to the page; it replaces the row of the same combination."""
     before, start, rest = page.partition(START)
     _, end, after = rest.partition(END)
     table = {tuple(old[:KEY]): old for old in [*rows(page), row]}

@@ -29,11 +29,11 @@ from sphinx.config import Config
 from sphinx.writers.html5 import HTML5Translator
 
 from tools.copies import for_readers
-from tools.run import text_of
+from tools.normal_form import text_of
 
 NOTEBOOKS = "notebooks"  # the folder of the copies, in the built book
 LAUNCH_BRANCH = "launch"  # .github/workflows/book.yml pushes that folder as this branch
-SOURCE = re.compile(r"^SOURCE = .*$", re.M)  # the line of tools/run.INSTALL to fill in
+SOURCE = re.compile(r"^SOURCE = .*$", re.M)  # the line of tools/normal_form.INSTALL to fill in
 PAGE = re.compile(r"(?<=\]\()(\w+)\.md\b")  # a link to a page that is no notebook
 
 FORMS = {  # of each variable: the form of its value, without what may trail it, and an example

@@ -1,6 +1,6 @@
 """HTML that Sphinx and docutils would write otherwise, by visitors in the place of theirs.
 
-And two classes, by the words of tools/words.py: a paragraph that opens with the bold words of a
+And two classes, by the words of tools/markers.py: a paragraph that opens with the bold words of a
 question to the reader gets "predict", and the words at the end of a heading that say that a section
 may be left out at first get "second-reading".
 """
@@ -15,7 +15,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
-from tools import words
+from tools import markers
 
 from . import private
 
@@ -29,14 +29,14 @@ def mark(app: Sphinx, doctree: nodes.document) -> None:
     """
     for paragraph in doctree.findall(nodes.paragraph):
         first = next((child for child in paragraph if child.astext()), None)
-        if isinstance(first, nodes.strong) and first.astext().startswith(words.PREDICT):
+        if isinstance(first, nodes.strong) and first.astext().startswith(markers.PREDICT):
             paragraph["classes"].append("predict")
     for title in doctree.findall(nodes.title):
-        last, ends = title[-1], f"({words.SECOND_READING})"
+        last, ends = title[-1], f"({markers.SECOND_READING})"
         if isinstance(last, nodes.Text) and last.endswith(ends):
             title[-1:] = [
                 nodes.Text(last.removesuffix(ends)),
-                nodes.inline("", words.SECOND_READING, classes=["second-reading"]),
+                nodes.inline("", markers.SECOND_READING, classes=["second-reading"]),
             ]
 
 

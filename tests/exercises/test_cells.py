@@ -9,15 +9,20 @@ from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.source import shown
 from tests.support.chapters import BOOK, Chapter
 from tools.cells import cells_of, exercises_of, write_exercises
+from tools.chapters import number_of, pages
 from tools.common import UserError
-from tools.run import read, text_of
+from tools.normal_form import read, text_of
 
 LIBRARIES = re.compile(r"\b(collections|copy|F|functools|itertools|math|nn|np|random|torch)\.\w")
 CHAPTERS = sorted(path for path in BOOK.glob("*.ipynb") if exercises_of(path))
 
 
 def test_every_exercise_stands_in_a_chapter():
-    assert [e.id for path in CHAPTERS for e in exercises_of(path)] == list(ALL)
+    placed = {exercise.id for path in CHAPTERS for exercise in exercises_of(path)}
+    missing = [id for id in ALL if id not in placed]
+    assert not missing, (
+        f"no notebook book/NN_name.ipynb has the number of these exercises: {missing}"
+    )
 
 
 def test_cells_are_written_from_the_library_and_keep_their_outputs(tmp_path, monkeypatch):
@@ -49,7 +54,8 @@ def test_solutions_run_after_the_chapters_imports_and_what_cards_name_is_importe
         space = Chapter(path.name).run()
         told = [exercise.prompt, exercise.stub, *exercise.hints, exercise.insight]
         named = LIBRARIES.findall("\n".join([*told, *(m.says for m in exercise.mistakes)]))
-        assert set(named) <= set(space)
+        missing = set(named) - set(space)
+        assert not missing, f"{exercise.id} names {missing}: import it in {path.name}"
         exec(exercise.solution(), space)
         assert diagnose(exercise, space[exercise.name]).kind == "passed"
         for other in exercise.others:  # which are shown in the chapter, too
@@ -57,12 +63,24 @@ def test_solutions_run_after_the_chapters_imports_and_what_cards_name_is_importe
             assert diagnose(exercise, space[other.__name__]).kind == "passed"
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+NO_PREDICTION = """\
+{} has no prediction with choices. Below a question "**Predict before you run.**" add three or more
+<details class="choice" name="predict-...">, each with a <summary>, as in book/03_single_head.ipynb.
+"""
+
+
+@pytest.mark.parametrize(
+    "path", [page for page in pages() if number_of(page)], ids=lambda path: path.stem
+)
 def test_a_chapter_asks_for_predictions_with_choices(path):
-    sources = map(Chapter(path.name).source, Chapter(path.name).cells)
-    questions = [text for text in sources if '<details class="choice"' in text]
-    assert questions
-    for text in questions:
-        assert "**Predict before you run.**" in text
-        assert text.count('<details class="choice" name="predict-') >= 3
-        assert text.count("<summary>") == text.count("</details>") == text.count("<details")
+    chapter = Chapter(path.name)
+    sources = {name: chapter.source(name) for name in chapter.cells}
+    questions = {n: text for n, text in sources.items() if '<details class="choice"' in text}
+    assert questions, NO_PREDICTION.format(path.name)
+    for name, text in questions.items():
+        where = f"{path.name}, cell {name!r}"
+        assert "**Predict before you run.**" in text, f"{where}: choices need a question above them"
+        choices = text.count('<details class="choice" name="predict-')
+        assert choices >= 3, f"{where}: a prediction needs three choices or more"
+        tags = [text.count(tag) for tag in ("<details", "<summary>", "</details>")]
+        assert len(set(tags)) == 1, f"{where}: each <details> needs a <summary> and a </details>"

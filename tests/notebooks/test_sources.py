@@ -23,7 +23,7 @@ def test_every_row_is_open_or_points_to_sections(source: str) -> None:
     for row in table.splitlines():
         section, teaches, where = row.strip("| ").split(" | ")
         assert " · " in section, f"{section}: what is it in English?"
-        assert teaches
+        assert teaches, f"{section}: say what it teaches, in the second column of its row"
         assert re.fullmatch(rf"open: chapter \d+|{LINKS}(, {LINKS})*", where), section
 
 

@@ -17,7 +17,7 @@ from press.extension import markup, private, styles
 from press.extension.formulas import KATEX, FormulaError, render
 from press.extension.search import BookSearch, texts
 from tests.support.pages import build, parsed
-from tools import words
+from tools import markers
 
 SEARCH = BookSearch({})
 QUERY = ROLES["query"].light
@@ -117,7 +117,7 @@ def test_a_role_in_a_formula_or_a_drawing_gets_its_color(book: Path) -> None:
 
 def test_what_the_visitors_and_the_transform_write(book: Path) -> None:
     page = parsed(book / "markup.html")
-    assert [p.get_text() for p in page.select("p.predict")] == [f"{words.PREDICT} What comes?"]
+    assert [p.get_text() for p in page.select("p.predict")] == [f"{markers.PREDICT} What comes?"]
     (mark,) = page.select("h2 .second-reading")
     assert mark.parent
     assert mark.parent.get_text().startswith(f"A long one {mark.get_text()}")

@@ -27,7 +27,7 @@ from tests.support.pages import (
     window,
 )
 from tools.common import ROOT
-from tools.run import INSTALL
+from tools.normal_form import INSTALL
 
 REPOSITORY = "https://github.com/reader/attention.book"
 SITE = "https://reader.github.io/attention.book"

@@ -1,4 +1,4 @@
-"""What tests of this folder share."""
+"""Fixtures of the tests in this folder."""
 
 import shutil
 import tempfile
@@ -12,7 +12,7 @@ from tools.common import ROOT
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A place under the project, so that its conftest.py is in force."""
+    """Make a folder inside the project, where its conftest.py applies."""
     (ROOT / "_build").mkdir(exist_ok=True)
     path = Path(tempfile.mkdtemp(prefix="test-", dir=ROOT / "_build"))
     yield path

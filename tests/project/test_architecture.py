@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tools.common import ROOT
-from tools.rules import bare, lines_of
+from tools.rules import lines_of, without_docstrings
 
 # The rooms, each with what it may import of ours. Tests use everything; book/ holds no modules.
 ROOMS = {
@@ -44,7 +44,7 @@ LONGEST_MODULE = 170  # lines as Python itself would write them; about 150 is th
 
 
 def allowed() -> dict[str, set[str]]:
-    """For each module or folder of the library, which others it may import."""
+    """Map each module or folder of the library to those that it may import."""
     known = set(BASE)
     may: dict[str, set[str]] = {name: set() for name in BASE}
     for layer in CORE:
@@ -57,9 +57,9 @@ def allowed() -> dict[str, set[str]]:
 
 
 def modules(root: Path) -> Iterator[tuple[str, Path]]:
-    """The library's modules, each with the module or folder at the top that it belongs to.
+    """Yield the library's modules, each with the top-level module or folder it belongs to.
 
-    The package's own two doors are left out: what it exports, and `python -m`.
+    `__init__.py` and `__main__.py` of the package are left out.
     """
     package = root / "src" / "attnbook"
     for path in sorted(package.rglob("*.py")):
@@ -68,7 +68,7 @@ def modules(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def imports(path: Path) -> Iterator[str]:
-    """The full names of what a module imports, also inside its functions."""
+    """Yield the full names of what a module imports, also inside its functions."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -78,7 +78,7 @@ def imports(path: Path) -> Iterator[str]:
 
 
 def violations(root: Path) -> Iterator[str]:
-    """Each import that points the wrong way, as a line."""
+    """Describe each import that points the wrong way."""
     for room, may in ROOMS.items():
         for path in sorted((root / room).rglob("*.py")):
             for other in sorted({full.partition(".")[0] for full in imports(path)} & OURS - may):
@@ -100,8 +100,10 @@ def violations(root: Path) -> Iterator[str]:
 
 
 def test_every_import_points_the_right_way() -> None:
-    assert list(violations(ROOT)) == []
-    assert list((ROOT / "book").rglob("*.py")) == []
+    lines = list(violations(ROOT))
+    assert not lines, "\n".join(["imports that point the wrong way, see ARCHITECTURE.md:", *lines])
+    modules_in_book = list((ROOT / "book").rglob("*.py"))
+    assert not modules_in_book, f"book/ holds no modules, put them into src/: {modules_in_book}"
 
 
 def test_library_and_chapters_need_no_package_but_what_is_declared() -> None:
@@ -111,14 +113,22 @@ def test_library_and_chapters_need_no_package_but_what_is_declared() -> None:
     for path in (ROOT / "book").glob("*.ipynb"):
         for cell in json.loads(path.read_text("utf-8"))["cells"]:
             used |= set(re.findall(r"(?m)^(?:from|import) (\w+)", "".join(cell["source"])))
-    assert {name.lower() for name in used - sys.stdlib_module_names - {"attnbook"}} == declared
+    needed = {name.lower() for name in used - sys.stdlib_module_names - {"attnbook"}}
+    assert needed == declared, "imports and dependencies in pyproject.toml differ"
 
 
 def test_every_module_is_short_enough_to_read() -> None:
-    lines = {path.name: lines_of(bare(path.read_text("utf-8"))) for _, path in modules(ROOT)}
-    long = {name for name in lines if len(lines[name]) > LONGEST_MODULE}
-    # A chapter's exercises are a list of texts, not a module to follow.
-    assert {name for name in long if not re.match(r"ch\d\d_", name)} == set()
+    lines = {
+        path.name: lines_of(without_docstrings(path.read_text("utf-8")))
+        for _, path in modules(ROOT)
+    }
+    # The exercises of a chapter are a list of texts, not a module to follow.
+    long = {
+        name: len(lines[name])
+        for name in lines
+        if len(lines[name]) > LONGEST_MODULE and not re.match(r"ch\d\d_", name)
+    }
+    assert not long, f"longer than {LONGEST_MODULE} lines of code, split them: {long}"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The reader's copies: what they hold, what becomes of them, and where `make lab` opens."""
+"""The reader's copies: what they contain, how they are updated, and what `make lab` opens."""
 
 import json
 import os
@@ -17,10 +17,11 @@ from attnbook.colors import ROLES
 from attnbook.exercises import log
 from attnbook.exercises.catalog import ALL
 from tools import lab
+from tools.chapters import chapters
 from tools.common import ROOT
 from tools.copies import copy_book
+from tools.normal_form import INSTALL, METADATA
 from tools.rules import RAW
-from tools.run import INSTALL, METADATA
 
 OPENING = "# 1. Library\n\n**Question:** Why?\n\n**Time:** 5 minutes"
 STUB = "def my_answer():\n    raise NotImplementedError\n\n\ncheck(my_answer)"
@@ -30,19 +31,19 @@ NAME = "01_library.ipynb"
 
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Signatures and progress of the tests are no reader's."""
+    """Keep the tests away from the signatures and the progress of whoever runs them."""
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("ATTNBOOK_PROGRESS", str(tmp_path / "progress"))
 
 
 def ran(id: str, source: str) -> NotebookNode:
-    """A cell that has printed something."""
+    """Make a cell that has printed something."""
     shown = new_output("stream", text=f"of {id}")
     return new_code_cell(source, id=id, execution_count=1, outputs=[shown])
 
 
 def write_chapter(root: Path, text: str) -> None:
-    """A book of one chapter with this text, and of one page."""
+    """Write a book of a chapter with this text and a page."""
     (root / "book").mkdir(exist_ok=True)
     cells = [
         new_markdown_cell(OPENING, id="opening"),
@@ -65,7 +66,7 @@ def write_chapter(root: Path, text: str) -> None:
 
 
 def cells(path: Path) -> dict[str, NotebookNode]:
-    """The cells of a notebook by their ids."""
+    """Return the cells of a notebook by their ids."""
     return {cell.id: cell for cell in nbformat.read(path, as_version=4).cells}
 
 
@@ -77,7 +78,7 @@ def answer(copy: Path, text: str) -> None:
 
 
 def names(folder: Path) -> list[str]:
-    """The notebooks in a folder."""
+    """List the notebooks in a folder."""
     return sorted(path.name for path in folder.glob("*.ipynb"))
 
 
@@ -126,7 +127,7 @@ def test_notebooks_in_binder_are_colored_and_trusted(
     assert NotebookNotary().check_signature(notebook)
 
 
-def test_what_the_reader_changed_stays_and_a_newer_version_lies_beside_it(tmp_path: Path) -> None:
+def test_a_changed_copy_stays_and_a_newer_version_is_put_beside_it(tmp_path: Path) -> None:
     mine = tmp_path / "my"
     old, new = (mine / f"01_library{mark}.ipynb" for mark in ("", " (new)"))
     write_chapter(tmp_path, "one")
@@ -162,6 +163,17 @@ def test_what_the_reader_changed_stays_and_a_newer_version_lies_beside_it(tmp_pa
     assert cells(new)["stub-answer"].source == ANSWER + "  # better"
 
 
+def test_a_draft_is_not_copied(tmp_path: Path) -> None:
+    write_chapter(tmp_path, "one")
+    (tmp_path / "book" / "02_begun.ipynb").write_text("not a notebook yet")
+    (tmp_path / "book" / "notes.md").write_text("# Notes")
+    with (tmp_path / "_toc.yml").open("a") as contents:
+        contents.write("meta: {drafts: [{file: book/02_begun}, {file: book/notes}]}\n")
+    copy_book(tmp_path, tmp_path / "my")
+    assert names(tmp_path / "my") == [NAME]
+    assert not (tmp_path / "my" / "notes.md").exists()
+
+
 def test_the_books_own_pages_have_no_dead_link_and_nothing_raw(tmp_path: Path) -> None:
     assert copy_book(ROOT, tmp_path / "my") == []
     for path in (tmp_path / "my").glob("*.*"):
@@ -181,4 +193,4 @@ def test_the_lab_opens_the_first_chapter_with_an_exercise_to_do(tmp_path: Path) 
     assert lab.to_do().startswith("02_")
     for exercise in ALL:
         log.record(exercise, "pass")
-    assert lab.to_do() == max(p.name for p in (ROOT / "book").glob("[0-9]*.ipynb"))
+    assert lab.to_do() == chapters()[-1].path.name

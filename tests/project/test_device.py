@@ -1,4 +1,4 @@
-"""The switch to a GPU: refused at once where there is none, and proved where there is one.
+"""The switch to a GPU: refused at once without a GPU, and verified with one.
 
 Each case needs a process of its own, since a rehearsal changes PyTorch for good.
 """
@@ -36,23 +36,23 @@ def test_a_gpu_that_is_not_there_is_refused_in_one_line() -> None:
 
 
 def write(path: Path, code: str, printed: str) -> None:
-    """A notebook of two cells, and what the second prints."""
+    """Write a notebook of two cells, the second with its output."""
     imports = new_code_cell("import torch\nfrom attnbook import device", execution_count=1)
     output = new_output("stream", name="stdout", text=printed)
     cell = new_code_cell(code, execution_count=2, outputs=[output])
     nbformat.write(new_notebook(cells=[imports, cell]), path)
 
 
-def test_each_notebook_is_proved_to_use_the_gpu_and_counted(folder: Path) -> None:
+def test_each_notebook_has_to_use_the_gpu_and_is_counted(folder: Path) -> None:
     write(folder / "moves.ipynb", "print(torch.ones(3).to(device()).sum().item())", "3.0\n")
     write(folder / "stays.ipynb", "print(torch.ones(3).sum().item())", "3.0\n")
     skipped = "@__import__('pytest').mark.skip\ndef test_elsewhere(): pass\n"
     (folder / "test_small.py").write_text(f"def test_it(): pass\n{skipped}")
     report = folder / "report.xml"
     command = [*validate.PYTEST[1:], "-p", "no:cacheprovider", f"--junitxml={report}"]
-    said = run(*command, str(folder), device="cuda", rehearsal="1").stdout
-    assert "stays.ipynb put no tensor on the GPU: it has to use device()" in said
-    assert "1 failed, 6 passed, 1 skipped" in said
+    printed = run(*command, str(folder), device="cuda", rehearsal="1").stdout
+    assert "stays.ipynb put no tensor on the GPU: it has to use device()" in printed
+    assert "1 failed, 6 passed, 1 skipped" in printed
     assert validate.passed_and_all(report) == [(1, 1), (5, 6)]
 
 

@@ -1,6 +1,6 @@
-"""tools/bootstrap.py makes the environment, here from wheels made for the purpose.
+"""tools/bootstrap.py makes the environment, here from small wheels made for these tests.
 
-Whatever goes wrong ends in one line. The disk and the network of a reader cannot be had in a test:
+Every error ends in one line. The disk and the network of a reader cannot be had in a test:
 their errors are the real ones, written down.
 """
 
@@ -46,7 +46,7 @@ dependencies = ["torch>=0.9"]
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout that needs torch and one package more, both in a folder of wheels."""
+    """Make a checkout that needs torch and one other package, both in a folder of wheels."""
     root, wheels = tmp_path / "project", tmp_path / "wheels"
     root.mkdir()
     make_wheel(wheels, "torch", "1.0", "needed>=0.5")
@@ -67,7 +67,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def commands(project: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The commands that would be run, where PyTorch's index of CPU builds does not answer."""
+    """Record the commands instead of running them; PyTorch's index of CPU builds fails."""
     found: list[str] = []
     monkeypatch.setattr(bootstrap, "run", lambda *c: found.append(" ".join(map(str, c))))
     monkeypatch.setattr(subprocess, "call", lambda c, **_: found.append(" ".join(c)) or 1)
@@ -75,7 +75,7 @@ def commands(project: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def failure() -> str:
-    """Run it in vain; return the one line that it ends in."""
+    """Run it, expect it to fail, and return its one line."""
     with pytest.raises(SystemExit) as stopped:
         bootstrap.main()
     (line,) = str(stopped.value).splitlines()

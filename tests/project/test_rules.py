@@ -1,7 +1,10 @@
-"""Each rule for pages is seen failing on one that breaks it. `make check` reads the book's own."""
+"""Each rule for pages fails on a page that breaks it. `make check` reads the book's own pages."""
 
 import inspect
 import json
+import shutil
+import subprocess
+import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +13,10 @@ from typing import Any
 import pytest
 
 import attnbook
-from tools.rules import complaints, contents_rules, main
-from tools.run import INSTALL, METADATA
+from tools import markers
+from tools.common import ROOT
+from tools.normal_form import INSTALL, METADATA
+from tools.rules import complaints, contents_rules, file_rules, main
 
 Cells = dict[str, Any]  # the cells of a notebook by id, in their order
 SVG = "image/svg+xml"
@@ -132,15 +137,15 @@ BROKEN: dict[str, tuple[Edit, str]] = {
     "comparison off by comment": (source("# NBVAL_SKIP\nprint(1 + 1)"), "the comparison off"),
     "comparison off by tag": (metadata({"tags": ["nbval-skip"]}), "the comparison off"),
     # the file
-    "editor's metadata": (metadata({"collapsed": False}), "is not in the form"),
-    "no id": (lambda c: c["count"].pop("id"), "is not in the form"),
+    "editor's metadata": (metadata({"collapsed": False}), "is not in its normal form"),
+    "no id": (lambda c: c["count"].pop("id"), "is not in its normal form"),
     "id of a machine": (lambda c: c["count"].update(id="bf8d14db"), "was made by a machine"),
     # the cell that installs the package, imports, and cells
-    "nothing installs": (lambda c: c.pop("install"), "is not in the form"),
+    "nothing installs": (lambda c: c.pop("install"), "is not in its normal form"),
     "no import cell": (source("x = 1", of="imports"), "the second code cell has to be the import"),
     "second import cell": (source("import math"), "a later cell, 'import math'"),
     "search path": (source("s.sys.path.append('..')"), "sets up the machine"),
-    "installs": (source("%pip install x"), "'%pip install x' is no plain Python"),
+    "installs": (source("%pip install x"), "'%pip install x' is not plain Python"),
     "long cell": (source("\n".join(f"x = {n}" for n in range(16))), "has 16 lines"),
     # copies of the library
     "copied function": (source(COPY), "copies attention.py"),
@@ -150,7 +155,7 @@ BROKEN: dict[str, tuple[Edit, str]] = {
     # the form of a chapter
     "title of another chapter": (replaced("# 3.", "# 4.", of="title"), "begin with its title"),
     "no time": (replaced("**Time:** 5 minutes.", "", of="title"), "needs a line '**Time:** ...'"),
-    "vague time": (replaced("5 minutes", "not long", of="title"), "not in the form in which"),
+    "vague time": (replaced("5 minutes", "not long", of="title"), "not in its normal form"),
     "wrong section number": (replaced("3.2", "3.3", of="predict"), "has to be number 3.2"),
     "no summary": (replaced("Summary", "Wrap-up", of="summary"), "has to close with"),
     "four lines of summary": (replaced("\n5. Five", "", of="summary"), "five numbered lines"),
@@ -201,12 +206,96 @@ def test_a_page_without_code_keeps_the_voice(tmp_path: Path) -> None:
 
 def test_a_page_that_the_contents_do_not_name_is_named(tmp_path: Path) -> None:
     (tmp_path / "book").mkdir()
-    for name in ("01_one.ipynb", "02_two.ipynb", "notes.md"):
+    for name in ("01_one.ipynb", "02_two.ipynb", "03_three.ipynb", "notes.md"):
         (tmp_path / "book" / name).touch()
     files = [{"file": "book/02_two"}, {"file": "book/notes"}]
-    (tmp_path / "_toc.yml").write_text(json.dumps({"chapters": files}))
-    (line,) = contents_rules(tmp_path)
-    assert line.endswith("01_one.ipynb: is not in _toc.yml")
+    being_written = [{"file": "book/02_two"}, {"file": "book/03_three"}]
+    contents = {"chapters": files, "meta": {"drafts": being_written}}
+    (tmp_path / "_toc.yml").write_text(json.dumps(contents))
+    one, two = contents_rules(tmp_path)
+    assert one.endswith(
+        "01_one.ipynb: is not in _toc.yml: add it to the chapters, or to meta: drafts:"
+    )
+    assert two.endswith("02_two.ipynb: is twice in _toc.yml, as a page and as a draft")
+
+
+def begun(cells: Cells) -> None:
+    """Leave of a chapter what its author writes on the first day."""
+    cells["title"]["source"] = "# 3. A small chapter"
+    cells["summary"]["source"] = "## 3.3 To be continued"
+    for name in ("library", "check"):
+        cells[name]["source"] = "2"
+    del cells["sources"]
+
+
+def test_a_draft_needs_no_form_yet_and_the_other_rules_apply(tmp_path: Path) -> None:
+    cells = good_chapter()
+    begun(cells)
+    path = write(tmp_path, cells)
+    assert list(complaints(path, draft=True)) == []
+    assert len(list(complaints(path))) == len(markers.OPENING) + 3  # its close, and two calls
+    for name in ("never run", "stderr", "no alt text", "editor's metadata", "second import cell",
+                 "long cell", "copied function", "title of another chapter", "role", "filler",
+                 "wrong section number", "no such section"):  # fmt: skip
+        edit, expected = BROKEN[name]
+        cells = good_chapter()
+        edit(cells)
+        lines = list(complaints(write(tmp_path, cells), draft=True))
+        assert any(expected in line for line in lines), (name, lines)
+
+
+def test_the_command_spares_a_draft_what_it_asks_of_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cells = good_chapter()
+    begun(cells)
+    path = write(tmp_path, cells)
+    monkeypatch.setattr("tools.rules.drafts", lambda: [path])
+    monkeypatch.chdir(tmp_path)
+    assert main([path.name]) == 0
+    monkeypatch.setattr("tools.rules.drafts", list)
+    assert main([path.name]) == 1
+
+
+def test_the_message_names_the_command_that_writes_the_normal_form(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def command(source: str) -> str:
+        cells = json.loads((ROOT / "book" / "01_library.ipynb").read_text("utf-8"))["cells"]
+        by_id = {cell["id"]: cell for cell in cells}
+        by_id["exercise-lookup"]["source"] += source
+        by_id["imports"]["metadata"] = {"collapsed": True}
+        (line,) = file_rules(write(tmp_path / "book", by_id, "01_library.ipynb"))
+        return line
+
+    (tmp_path / "book").mkdir()
+    monkeypatch.setattr("tools.cells.ROOT", tmp_path)
+    end = f" {tmp_path / 'book' / '01_library.ipynb'}"
+    run = "is not in its normal form: run .venv/bin/python -m tools.run"
+    assert command("") == f"{run} --form{end}"
+    assert command("by hand") == f"{run} --quick{end}"
+
+
+@pytest.mark.parametrize(
+    ("page", "message"),
+    [
+        (None, "attention book: _toc.yml names book/01_gone, but there is no book/01_gone.ipynb"),
+        ("{", "is not a notebook that can be read (Expecting"),
+    ],
+)
+def test_a_page_that_is_missing_or_broken_is_said_without_a_traceback(
+    page: str | None, message: str, tmp_path: Path
+) -> None:
+    shutil.copytree(ROOT / "tools", tmp_path / "tools")  # which then reads the book beside it
+    (tmp_path / "book").mkdir()
+    if page:
+        (tmp_path / "book" / "01_gone.ipynb").write_text(page)
+    (tmp_path / "_toc.yml").write_text("root: book/01_gone")
+    command = [sys.executable, "-m", "tools.rules"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert message in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_an_appendix_needs_no_opening_and_no_summary(tmp_path: Path) -> None:

@@ -13,12 +13,13 @@ from nbval.plugin import get_sanitize_patterns
 from attnbook.figures import plot_lines
 from tools import run
 from tools.common import ROOT
+from tools.normal_form import METADATA
 
 SANITIZE = ROOT / "tests" / "support" / "nbval.cfg"
 
 
 def write(path: Path, *sources: str) -> Path:
-    """A notebook of these cells."""
+    """Write a notebook of these code cells."""
     nbformat.write(new_notebook(cells=[new_code_cell(source) for source in sources]), path)
     return path
 
@@ -45,7 +46,7 @@ def test_a_second_run_changes_no_byte(tmp_path: Path) -> None:
     assert [cell.id for cell in after.cells] == ids
     assert [cell.get("execution_count") for cell in after.cells] == [None, 1, 2]
     assert after.cells[2].metadata == {"tags": ["hide-input"]}
-    assert after.metadata == run.METADATA
+    assert after.metadata == METADATA
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -66,9 +67,9 @@ def test_outputs_that_depend_on_the_setting_are_refused(
     before = path.read_bytes()
     assert run.main([str(path)]) == 1
     assert path.read_bytes() == before
-    said = capsys.readouterr().err
-    assert "n.ipynb: does not give the same with 1 threads, " in said
-    assert re.search(r"FAILED .*n\.ipynb::Cell 1", said)
+    printed = capsys.readouterr().err
+    assert "n.ipynb: does not give the same with 1 threads, " in printed
+    assert re.search(r"FAILED .*n\.ipynb::Cell 1", printed)
 
 
 def test_the_settings_are_one_thread_and_two_plain_and_avx2(
@@ -100,7 +101,7 @@ def test_a_moved_point_is_seen_when_nbval_compares_but_no_flipped_tenth(
         return picture
 
     def redrawn(by: float) -> str:
-        """The picture of another machine, with the middle point some points lower."""
+        """Return the picture as another machine draws it, the middle point lower by some points."""
         return marked.replace(curve[0], f"{curve[1]}{float(curve[2]) + by:.1f}{curve[3]}")
 
     assert compared(redrawn(by=0.1)) == compared(svg)

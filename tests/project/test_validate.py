@@ -1,4 +1,4 @@
-"""The table of what was checked where says what was run."""
+"""The table in book/validation.md reports what was run."""
 
 import re
 import subprocess
@@ -16,7 +16,7 @@ PAGE = f"# Title\n\n{validate.START}{validate.END}\nText.\n"
 ROW = ["CPU, x", "3.11.7", "2.13.0", "9 of 9", "5 of 5", "abc1234"]
 
 
-def test_a_row_takes_the_place_of_an_older_one() -> None:
+def test_a_row_replaces_an_older_one_of_the_same_combination() -> None:
     once = validate.with_row(PAGE, ROW)
     assert validate.rows(once) == [ROW]
     again = validate.with_row(once, [*ROW[:3], "8 of 9", "5 of 5", "def5678"])
@@ -31,7 +31,7 @@ def test_a_row_takes_the_place_of_an_older_one() -> None:
 
 @pytest.fixture
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The page in a small checkout, committed."""
+    """Commit the page in a small checkout."""
     monkeypatch.setattr(validate, "ROOT", tmp_path)
     monkeypatch.setattr(validate, "PAGE", tmp_path / "page.md")
     (tmp_path / "page.md").write_text(PAGE)
@@ -41,7 +41,7 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "page.md"
 
 
-def test_what_is_not_committed_is_refused(page: Path) -> None:
+def test_uncommitted_changes_are_refused(page: Path) -> None:
     page.write_text("another row")  # which is no reason
     assert re.fullmatch("[0-9a-f]{7}", validate.committed())
     page.with_name("new.py").write_text("2")
@@ -52,7 +52,7 @@ def test_what_is_not_committed_is_refused(page: Path) -> None:
 @pytest.mark.parametrize(
     ("tests", "cells", "status"), [((5, 5), (9, 9), 0), ((5, 5), (0, 0), 1), ((4, 5), (9, 9), 1)]
 )
-def test_a_failure_or_a_run_of_nothing_is_no_success(
+def test_a_failure_or_an_empty_run_exits_with_1(
     tests: tuple[int, int], cells: tuple[int, int], status: int, page: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -63,9 +63,9 @@ def test_a_failure_or_a_run_of_nothing_is_no_success(
     assert row[3:5] == [f"{tests[0]} of {tests[1]}", f"{cells[0]} of {cells[1]}"]
 
 
-def test_a_run_that_was_cut_off_writes_no_row(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_run_writes_no_row(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(validate, "PYTEST", [sys.executable, "-c", "raise SystemExit(2)"])
-    with pytest.raises(UserError, match="pytest did not come to its end"):
+    with pytest.raises(UserError, match="pytest was interrupted or crashed"):
         validate.main()
     assert page.read_text() == PAGE
 

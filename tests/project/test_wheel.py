@@ -1,4 +1,4 @@
-"""The library outside its checkout: its wheel, and the cell that installs it for a chapter."""
+"""The library outside its checkout: its wheel, and the cell of a chapter that installs it."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def test_the_wheel_holds_the_library_whole_and_nothing_else(tmp_path: Path) -> N
 
 
 def test_the_first_cell_of_a_chapter_installs_the_library_from_its_clone(tmp_path: Path) -> None:
-    """The environment is new, and borrows every package at hand but the library.
+    """The environment is new, and uses every installed package except the library.
 
     The library is linked into our environment by a file that only its own Python reads.
     """
@@ -53,7 +53,7 @@ def test_the_first_cell_of_a_chapter_installs_the_library_from_its_clone(tmp_pat
 
 
 def run(python: Path, folder: Path, code: str) -> str:
-    """What an environment's Python prints, with none of the settings at hand and no index."""
+    """Run code in an environment, without our settings and without an index; return the output."""
     ours = ("PYTHON", "PYTEST", "VIRTUAL_ENV", "COVERAGE", "PIP_", "ATTNBOOK")
     variables = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     # pip's setting is the value of build isolation, whatever its name says

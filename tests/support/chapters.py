@@ -1,4 +1,4 @@
-"""A chapter as its tests see it: its cells by id, and what their code makes."""
+"""Read a chapter in a test: its cells by id, and the names that its code defines."""
 
 import json
 from typing import Any
@@ -17,20 +17,20 @@ class Chapter:
         self.code = [name for name, cell in self.cells.items() if cell["cell_type"] == "code"]
 
     def source(self, name: str) -> str:
-        """The text of a cell."""
+        """Return the text of a cell."""
         return self.cells[name]["source"]
 
     def printed(self) -> str:
-        """All that its cells print."""
+        """Return everything that its cells print."""
         outputs = [output for name in self.code for output in self.cells[name]["outputs"]]
         return "".join("".join(output.get("text", "")) for output in outputs)
 
     def until(self, name: str) -> list[str]:
-        """The code cells after the imports, up to this one."""
+        """List the code cells after the imports, up to this one."""
         return self.code[self.code.index("imports") + 1 : self.code.index(name) + 1]
 
     def run(self, *names: str, **replaced: str) -> dict[str, Any]:
-        """The names that exist after the import cell and these, the text of some replaced."""
+        """Run the import cell and these, some with another text; return the names they define."""
         space: dict[str, Any] = {}
         for name in ("imports", *names):
             exec(replaced.get(name, self.source(name)), space)

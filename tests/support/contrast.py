@@ -1,19 +1,19 @@
-"""How well a color is seen on another (WCAG 2.2)."""
+"""The contrast of two colors (WCAG 2.2)."""
 
 from matplotlib.colors import to_rgb
 
 
 def linear(color) -> list[float]:
-    """The parts of a color in proportion to their light."""
+    """Return the linear RGB components of a color."""
     return [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)]
 
 
 def luminance(color) -> float:
-    """How light it is, from 0 to 1."""
+    """Return the relative luminance of a color, from 0 to 1."""
     return sum(a * b for a, b in zip((0.2126, 0.7152, 0.0722), linear(color), strict=True))
 
 
-def contrast(one, other) -> float:
-    """From 1 to 21; text needs 4.5, a curve 3."""
-    low, high = sorted(map(luminance, (one, other)))
+def contrast(first, second) -> float:
+    """Return the contrast ratio, from 1 to 21; text needs 4.5, a curve 3."""
+    low, high = sorted(map(luminance, (first, second)))
     return (high + 0.05) / (low + 0.05)

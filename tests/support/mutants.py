@@ -1,4 +1,4 @@
-"""Machine-made mutants of a function: one small change each, as a slip of the hand would make."""
+"""Mutants of a function, each with one small change such as a typo would make."""
 
 import ast
 import inspect
@@ -34,14 +34,14 @@ NAMES = {
 
 
 def mutants(function: Callable[..., Any]) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Each mutant with the text of its one change."""
+    """Yield each mutant with its source code."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     parameters = [a.arg for a in tree.body[0].args.args]  # type: ignore[attr-defined]
     seen = {ast.unparse(tree)}
-    for place, node in enumerate(ast.walk(tree)):
+    for index, node in enumerate(ast.walk(tree)):
         for option in range(len(list(changes(node, parameters)))):
             changed = ast.parse(ast.unparse(tree))
-            target = list(ast.walk(changed))[place]
+            target = list(ast.walk(changed))[index]
             apply = list(changes(target, parameters))[option]
             apply()
             text = ast.unparse(ast.fix_missing_locations(changed))
@@ -57,14 +57,14 @@ def mutants(function: Callable[..., Any]) -> Iterator[tuple[str, Callable[..., A
 
 
 def changed(function: Callable[..., Any], old: str, new: str) -> str:
-    """The text of the mutant in which one thing is replaced by another."""
+    """Return the source code of the mutant in which one string is replaced by another."""
     text = ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(function))))
     assert text.count(old) == 1
     return text.replace(old, new)
 
 
 def changes(node: ast.AST, parameters: list[str]) -> Iterator[Callable[[], None]]:
-    """The small changes that this node allows, each as an action on it."""
+    """Yield the small changes that are possible in this node, each as an action."""
 
     def put(field: str, value: object) -> Callable[[], None]:
         return lambda: setattr(node, field, value)

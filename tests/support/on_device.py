@@ -1,4 +1,4 @@
-"""Runs tests that were written for the CPU on a GPU, with the same numbers.
+"""Run tests that were written for the CPU on a GPU, with the same numbers.
 
 What a test makes is drawn on the CPU and moved: its own tensors, the weights of its layers, the
 masks and encodings it asks the library for. What the library makes while it computes stays where
@@ -23,18 +23,18 @@ LIBRARY = {"causal_mask", "padding_mask", "sinusoidal_encoding", "rotation_matri
 
 
 def to_device(thing: Any) -> Any:
-    """A tensor of the CPU, or a layer, moved; anything else as it is."""
+    """Move a tensor of the CPU, or a layer; return anything else unchanged."""
     on_cpu = isinstance(thing, Tensor) and thing.device.type == "cpu"
     return thing.to(DEVICE) if on_cpu or isinstance(thing, nn.Module) else thing
 
 
 class OnDevice(TorchFunctionMode):
-    """Puts each new tensor on the GPU, unless the library makes it while it computes."""
+    """Put each new tensor on the GPU, unless the library makes it while it computes."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Make on the CPU, and move."""
+        """Make a tensor on the CPU, then move it."""
         kwargs = dict(kwargs or {})
         name = getattr(func, "__name__", "")
         if name in DRAWN or getattr(func, "__module__", "") == "torch.nn.init":
@@ -50,7 +50,7 @@ class OnDevice(TorchFunctionMode):
 
 
 def in_library(frame: Any) -> bool:
-    """Whether the book's library computes there; its layers are being made in `__init__`."""
+    """Whether a frame is the library computing, and not creating a layer in `__init__`."""
     return (
         frame.f_globals["__name__"].partition(".")[0] == "attnbook"
         and frame.f_code.co_name != "__init__"
@@ -58,7 +58,7 @@ def in_library(frame: Any) -> bool:
 
 
 def moved(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of the library whose results a reader moves to the device."""
+    """Wrap a function of the library so that its results are moved to the device."""
     return lambda *args, **kwargs: tree_map(to_device, function(*args, **kwargs))
 
 

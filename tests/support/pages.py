@@ -59,7 +59,7 @@ STRIP = """() => {
 
 
 def window(browser: Browser, **options: Any) -> BrowserContext:
-    """A browser window from which nothing beyond this machine can be reached."""
+    """Open a browser window that cannot reach the network."""
     context = browser.new_context(**options)
     context.set_default_timeout(PATIENCE)
     context.route(
@@ -70,7 +70,7 @@ def window(browser: Browser, **options: Any) -> BrowserContext:
 
 
 class Opened:
-    """A page in the browser, shown to its end, and what happened while it was open."""
+    """A page in the browser, loaded completely, and what happened while it was open."""
 
     def __init__(self, window: BrowserContext, address: str, base: str = FOLDER) -> None:
         self.base = base
@@ -85,7 +85,7 @@ class Opened:
         self.page.goto(base + address)
 
     def lost(self, request: Request) -> None:
-        """Keep what did not come. A data: address holds its content; it is only ever cut off."""
+        """Record a failed request, except for a data: address, which can only be interrupted."""
         if not request.url.startswith("data:"):
             self.errors.append(f"lost: {request.url}")
 
@@ -95,7 +95,7 @@ class Opened:
             self.errors.append(message.text)
 
     def settle(self) -> None:
-        """Wait for all that the page loads: before it is looked at, and before it is left."""
+        """Wait for everything that the page loads: before it is inspected or left."""
         self.page.wait_for_load_state("load")
         self.page.evaluate(SHOW_ALL)
 
@@ -121,7 +121,7 @@ class Opened:
         return [(rule["id"], node["html"][:200]) for rule in found for node in rule["nodes"]]
 
     def outside(self) -> list[str]:
-        """What it asked for that is not the book's."""
+        """List the requests that went outside the book."""
         return [url for url in self.requested if not url.startswith((self.base, "data:"))]
 
     def wide(self) -> bool:
@@ -129,7 +129,7 @@ class Opened:
         return self.page.evaluate("document.documentElement.scrollWidth > innerWidth")
 
     def close(self) -> list[str]:
-        """Close it; returns what went wrong until then."""
+        """Close the page; return the errors up to then."""
         self.settle()
         errors = list(self.errors)
         self.page.close()
@@ -147,12 +147,12 @@ def wait_until(page: Page, true: str) -> None:
 
 @cache
 def parsed(path: Path) -> BeautifulSoup:
-    """A page as a tree."""
+    """Parse a page."""
     return BeautifulSoup(path.read_bytes(), "html.parser")
 
 
 def addresses(path: Path) -> set[str]:
-    """Where a page's links lead, and what it loads."""
+    """Return the targets of a page's links, and the files that it loads."""
     return {str(e.get("href") or e.get("src")) for e in parsed(path).select("[href], [src]")}
 
 

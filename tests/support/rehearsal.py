@@ -45,7 +45,7 @@ INDEX = {aten.index.Tensor, aten.index_put_.default, aten.index_put.default}
 
 
 class OnGpu(Tensor):
-    """A tensor that says it is on a CUDA device, around one that is not."""
+    """A wrapper around a CPU tensor that claims to be on a CUDA device."""
 
     held: Tensor
 
@@ -69,7 +69,7 @@ class OnGpu(Tensor):
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
-        """Answer what is asked of the tensor itself: where it is, and for its numbers."""
+        """Answer attribute access and conversions, such as `device` and `numpy()`."""
         name, asked = getattr(func, "__name__", ""), getattr(func, "__self__", None)
         if asked is Tensor.device:
             return GPU
@@ -124,8 +124,8 @@ class OnGpu(Tensor):
 OnGpu.__name__ = "Tensor"  # in messages that name a type
 
 
-def plain(thing: Any) -> Any:
-    """The tensor inside; anything else as it is."""
+def unwrapped(thing: Any) -> Any:
+    """Return the tensor inside a wrapper, and anything else unchanged."""
     return thing.held if isinstance(thing, OnGpu) else thing
 
 
@@ -133,7 +133,7 @@ def plain(thing: Any) -> Any:
 
 
 def unpacked(thing: Any, given: list[Tensor]) -> Any:
-    """What an operation was given, without the wrappers; its tensors are noted."""
+    """Unwrap the arguments of an operation, and record their tensors."""
     kind = type(thing)
     if kind is OnGpu:
         given.append(thing)
@@ -146,7 +146,7 @@ def unpacked(thing: Any, given: list[Tensor]) -> Any:
 
 
 def packed(thing: Any, known: dict[int, OnGpu]) -> Any:
-    """What an operation returns, on the device; what it wrote to keeps its wrapper."""
+    """Wrap the results of an operation; a tensor that was written to keeps its wrapper."""
     if isinstance(thing, Tensor):
         return known[id(thing)] if id(thing) in known else OnGpu(thing)
     if isinstance(thing, list | tuple):
@@ -173,7 +173,7 @@ def deep_copy(x: OnGpu, memo: dict[int, Any]) -> Tensor:
 
 
 class ToGpu(torch.autograd.Function):
-    """A move to the device, which gradients take back."""
+    """Move a tensor to the device, and its gradient back."""
 
     @staticmethod
     def forward(ctx, x):
@@ -183,11 +183,11 @@ class ToGpu(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):
         """Bring the gradient back."""
-        return plain(gradient)
+        return unwrapped(gradient)
 
 
 class ToCpu(torch.autograd.Function):
-    """A move back."""
+    """Move a tensor from the device, and its gradient to it."""
 
     @staticmethod
     def forward(ctx, x):
@@ -212,17 +212,17 @@ def move(x: Tensor, device: Any) -> Tensor:
 
 
 def product(a: Tensor, b: Tensor) -> Tensor:
-    """a @ b, its terms added from the last to the first."""
+    """Compute a @ b, adding the terms from the last to the first."""
     return torch.matmul(a.flip(-1), b.flip(-2))
 
 
 def add_product(x, a, b, *, beta=1, alpha=1):
-    """beta x + alpha (a @ b), likewise."""
+    """Compute beta x + alpha (a @ b) in the same order."""
     return beta * x + alpha * product(a, b)
 
 
 def sum_along(x, dim, keepdim=False, *, dtype=None):
-    """The sum along some axes, likewise."""
+    """Sum along some axes in the same order."""
     along = tuple(dim) if dim else tuple(range(x.dim()))
     return x.flip(along).sum(dim, keepdim, dtype=dtype)
 
@@ -253,7 +253,7 @@ def to(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     elif args and isinstance(args[0], str | int | torch.device):
         device, args = args[0], args[1:]
     if device is not None and torch.device(device).type not in ("cpu", "cuda"):
-        return tensor_to(plain(x), device, *args, **kwargs)
+        return tensor_to(unwrapped(x), device, *args, **kwargs)
     x = x if device is None else move(x, device)
     args = tuple(a for a in args if a is not None)  # nn.Module.to says None for "as it is"
     kwargs = {k: v for k, v in kwargs.items() if v is not None}
@@ -289,7 +289,7 @@ def start() -> None:
     Tensor.to = to
     Tensor.cuda = lambda x, *_, **__: move(x, "cuda")
     Tensor.cpu = lambda x, *_, **__: move(x, "cpu")
-    Tensor.untyped_storage = lambda x: storage_of(plain(x))  # a view shares it with its tensor
+    Tensor.untyped_storage = lambda x: storage_of(unwrapped(x))  # a view shares it with its tensor
     torch.__future__.set_overwrite_module_params_on_conversion(True)  # new weights, not new data
     torch.backends.cudnn.is_acceptable = lambda *_: False
     torch.cuda.is_available = lambda: True

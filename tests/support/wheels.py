@@ -1,4 +1,4 @@
-"""Wheels made for a test, in a local folder that plays the package index."""
+"""Make wheels for a test, in a local folder that replaces the package index."""
 
 import hashlib
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def make_wheel(folder: Path, name: str, version: str, *needs: str) -> str:
-    """Write a package of one module, which knows its version; return its line in a lock."""
+    """Write a package of one module with its VERSION; return its line in a lock."""
     info = f"{name}-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     files = {
@@ -26,7 +26,7 @@ def make_wheel(folder: Path, name: str, version: str, *needs: str) -> str:
 
 
 def only_wheels(monkeypatch, folder: Path) -> None:
-    """Let pip and uv, and what they are called by, find these wheels and nothing else."""
+    """Let pip and uv, also in child processes, find only these wheels."""
     for name in os.environ:
         if name.startswith(("PIP_", "UV_", "ATTNBOOK_TORCH")):
             monkeypatch.delenv(name)

@@ -31,7 +31,7 @@ FAMILY = "attention book"  # our font, under a name that no font of a system has
 for _path in sorted((Path(__file__).parent.parent / "fonts").glob("*.otf")):
     fontManager.addfont(_path)
 
-PICTURE = "a picture"  # in a stored chapter its description; see tools/run.py
+PICTURE = "a picture"  # in a stored chapter its description; see tools/normal_form.py
 STYLE: Any = {
     "font.family": [FAMILY, "DejaVu Sans"],
     "font.size": 10,

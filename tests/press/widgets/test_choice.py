@@ -22,6 +22,7 @@ pytestmark = pytest.mark.usefixtures("book")
 
 Answers = dict[str, Any]  # by the question; None where it is left open
 PAGE = {f"{chapter.number:02}": f"book/{chapter.path.stem}.html" for chapter in chapters()}
+BUILT = {id: exercise for id, exercise in ALL.items() if id[:2] in PAGE}  # no drafts
 UNLISTED = 77, -0.25  # numbers that no mistake gives
 USED = ["01.winner", "02.gradient", "04.shapes"]  # answered by words, numbers, shapes
 
@@ -62,7 +63,7 @@ def from_the_checker(exercise: Exercise, answers: Answers) -> str:
     return diagnose(exercise, answered).says
 
 
-@pytest.mark.parametrize("exercise", ALL.values(), ids=ALL)
+@pytest.mark.parametrize("exercise", BUILT.values(), ids=BUILT)
 def test_each_answer_is_told_what_the_checker_says(exercise: Exercise) -> None:
     data = data_of(exercise)
     if not data:  # it is answered in code, and the page says how

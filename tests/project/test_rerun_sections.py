@@ -1,4 +1,4 @@
-"""Sections that cannot be run again are found: by their names, and by running them."""
+"""Sections that cannot be run a second time are found by their names and by running them."""
 
 import subprocess
 import sys
@@ -8,14 +8,14 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from tools.again import clashes
 from tools.common import ROOT
+from tools.rerun_sections import name_clashes
 
 TOP = "import math"
 
 
 def chapter(*sections: str) -> nbformat.NotebookNode:
-    """A chapter with an import cell and these sections, each a cell that prints nothing or '1'."""
+    """Make a chapter of an import cell and sections of one cell, which print nothing or '1'."""
     cells = [new_code_cell(TOP, execution_count=1)]
     for number, code in enumerate(sections, start=1):
         printed = [new_output("stream", text="1\n")] if "print" in code else []
@@ -25,7 +25,7 @@ def chapter(*sections: str) -> nbformat.NotebookNode:
 
 
 CLASHES = {
-    "a name of two things": ("x = 1", "y = x", "x = 2"),
+    "one name for two things": ("x = 1", "y = x", "x = 2"),
     "an exercise's stub": ("def f(): return 1", "f()", "def f(): pass"),
     "a loop's variable": ("for x in [1]: pass", "y = x", "for x in [2]: pass"),
     "inside a function": ("x = 1", "def f(): return [x for _ in 'ab']", "x = 2"),
@@ -33,29 +33,30 @@ CLASHES = {
 NO_CLASHES = {
     "set where it is used": ("x = 1; y = x", "x = 2; z = x"),
     "set once": ("x = 1", "y = x", "z = math.pi"),
-    "a function's own": ("x = 1", "x = 2", "def f(x): return [x for x in x]\nf([2])"),
+    "a local name of a function": ("x = 1", "x = 2", "def f(x): return [x for x in x]\nf([2])"),
 }
 
 
 @pytest.mark.parametrize("name", CLASHES)
 def test_a_name_that_another_section_sets_too_is_a_clash(name: str) -> None:
-    (line,) = clashes(chapter(*CLASHES[name]).cells)
+    (line,) = name_clashes(chapter(*CLASHES[name]).cells)
     assert line.endswith("from elsewhere, but 1.1 and 1.3 set it")
 
 
 @pytest.mark.parametrize("name", NO_CLASHES)
-def test_a_name_of_one_thing_is_none(name: str) -> None:
-    assert list(clashes(chapter(*NO_CLASHES[name]).cells)) == []
+def test_a_name_that_one_section_sets_or_that_stays_inside_is_no_clash(name: str) -> None:
+    assert list(name_clashes(chapter(*NO_CLASHES[name]).cells)) == []
 
 
-def test_a_section_that_finds_another_state_fails_when_it_is_run_again(folder: Path) -> None:
+def test_a_section_that_prints_something_else_the_second_time_fails(folder: Path) -> None:
     good = chapter("x = [1]", "print(*x)", "y = x")
-    grown = chapter("x = [1]", "print(len(x))", "x.append(2)")  # no name is set twice
+    changed = chapter("x = [1]", "print(len(x))", "x.append(2)")  # no name is set twice
     nbformat.write(good, folder / "good.ipynb")
-    nbformat.write(grown, folder / "grown.ipynb")
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--nbval", "--again"]
-    said = subprocess.run([*command, folder], cwd=ROOT, capture_output=True, text=True).stdout
-    failed = [line for line in said.splitlines() if line.startswith("FAILED")]
-    assert len(failed) == 1, said
-    assert "grown.ipynb::Cell 2, again with section 1.2" in failed[0]
-    assert "1 failed, 13 passed" in said
+    nbformat.write(changed, folder / "changed.ipynb")
+    pytest_command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
+    command = [*pytest_command, "--nbval", "--rerun-sections"]
+    printed = subprocess.run([*command, folder], cwd=ROOT, capture_output=True, text=True).stdout
+    failed = [line for line in printed.splitlines() if line.startswith("FAILED")]
+    assert len(failed) == 1, printed
+    assert "changed.ipynb::Cell 2, again with section 1.2" in failed[0]
+    assert "1 failed, 13 passed" in printed
