@@ -25,7 +25,7 @@ from attnbook.exercises.compare import beside
 from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw
 from attnbook.exercises.feedback import Feedback
-from attnbook.exercises.relation import relation
+from attnbook.exercises.relation import Relation, relation
 from attnbook.exercises.slips import OUTPUT, SCORES, Family, Head
 from attnbook.exercises.source import without_annotations
 
@@ -318,14 +318,22 @@ ROWS = torch.tensor([[1.0, 2.0, 4.0], [8.0, 16.0, 33.0], [64.0, 5.0, 7.0]])
         (ROWS.masked_fill(ROWS > 40, torch.nan), "1 of your 9 numbers are nan. The rest is right."),
         (ROWS + 0.0004, "Every number is the wanted one plus 0.0004"),
         (ROWS * (1 + ROWS / 1e5), "Nearly: no number is off by more than 0.04."),
-        (ROWS > 4, ""),
+        (ROWS > 4, "8 of 9 numbers differ."),
         (torch.stack((9 * ROWS, ROWS)), "Each matrix is right, and they stand in another order."),
     ],
 )
 def test_the_relation_between_yours_and_wanted_is_told(got, says):
     wanted = ROWS if got.dtype == torch.float else ROWS <= 5
     wanted = torch.stack((ROWS, 9 * ROWS)) if got.dim() == 3 else wanted
-    assert relation(got, wanted, {"Lq": 4, "Dk": 9}).startswith(says)
+    assert relation(got, wanted, {"Lq": 4, "Dk": 9}).message.startswith(says)
+
+
+def test_a_relation_has_a_kind_and_numbers_or_is_none():
+    values = {"factor": 3.0, "meaning": " (√Dk in this case)"}
+    assert relation(3 * ROWS, ROWS, {"Dk": 9}) == Relation("factor", values)
+    assert relation(ROWS + 2, ROWS, {}) == Relation("offset", {"offset": 2.0})
+    assert relation(ROWS, ROWS[:2], {}) is None
+    assert relation("B", "A", {}) is None
 
 
 @pytest.mark.parametrize(

@@ -196,8 +196,9 @@ def comparison(attempt: Attempt) -> str:
     lines = [f"case     {case.note}"] if case.note else []
     lines.append(beside(outcome.answer, wanted, both=attempt.exercise.code))
     if not attempt.mistake:
-        told = [relation(t.outcome.answer, t.wanted, t.case.sizes) for t in attempt.trials]
-        factors = {s.partition(" times ")[0] for s in told if " times the wanted " in s}
+        relations = [relation(t.outcome.answer, t.wanted, t.case.sizes) for t in attempt.trials]
+        factors = {f"{r.values['factor']:.4g}" for r in relations if r and r.kind == "factor"}
         more = " In other cases it is another factor." if len(factors) > 1 else ""
-        lines.append(relation(outcome.answer, wanted, case.sizes) + more)
+        failed_relation = relation(outcome.answer, wanted, case.sizes)
+        lines.append((failed_relation.message if failed_relation else "") + more)
     return "\n".join(filter(None, lines))
