@@ -332,6 +332,7 @@ def test_a_relation_has_a_kind_and_numbers_or_is_none():
     values = {"factor": 3.0, "meaning": " (√Dk in this case)"}
     assert relation(3 * ROWS, ROWS, {"Dk": 9}) == Relation("factor", values)
     assert relation(ROWS + 2, ROWS, {}) == Relation("offset", {"offset": 2.0})
+    assert relation(3 * ROWS, ROWS, {"offset": 0}) == Relation("factor", values | {"meaning": ""})
     assert relation(ROWS, ROWS[:2], {}) is None
     assert relation("B", "A", {}) is None
 

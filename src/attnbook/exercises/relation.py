@@ -102,16 +102,18 @@ def numeric_relation(got: Tensor, wanted: Tensor, sizes: Mapping[str, int]) -> R
 def factor_in_sizes(factor: float, sizes: Mapping[str, int]) -> str:
     """Express a factor by the case's sizes, such as " (√Dk in this case)", or return ""."""
     for name, size in sizes.items():
+        if size < 2:  # 1 is no factor, and 0 has no reciprocal
+            continue
         for text, value in (
             (f"√{name}", size**0.5),
             (f"1/√{name}", size**-0.5),
             (name, size),
             (f"1/{name}", 1 / size),
         ):
-            if size > 1 and math.isclose(factor, value, rel_tol=1e-6):
+            if math.isclose(factor, value, rel_tol=1e-6):
                 return f" ({text} in this case)"
         for n in range(2, 65):  # a constant in the code where the width belongs
-            if size > 1 and math.isclose(factor * n, size**0.5, rel_tol=1e-9):
+            if math.isclose(factor * n, size**0.5, rel_tol=1e-9):
                 return f" (√{name} / {n} in this case)"
     return ""
 
