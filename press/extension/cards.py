@@ -7,7 +7,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from attnbook.exercises.catalog import Unknown, find
+from attnbook.exercises.catalog import UsageError, find
 from attnbook.exercises.exercise import Exercise
 
 
@@ -20,7 +20,7 @@ class OfExercise(SphinxDirective):
         """The exercise; the page is read again when it, or what the page uses, has changed."""
         try:
             exercise = find(self.arguments[0])
-        except Unknown as error:
+        except UsageError as error:
             raise self.error(str(error)) from None
         for used in (exercise.reference, *uses):
             self.env.note_dependency(inspect.getsourcefile(used) or "")

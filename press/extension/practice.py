@@ -90,8 +90,8 @@ def exported(exercise: Exercise) -> dict[str, Any]:
         ],
         "open": told(exercise, blank[-1]),
         "says": [
-            *(diagnose(exercise, function).says.partition("\n")[0] for function in blank),
-            diagnose(exercise, exercise.reference).says,
+            *(diagnose(exercise, function).message.partition("\n")[0] for function in blank),
+            diagnose(exercise, exercise.reference).message,
         ],
         "words": {"name": f"Your answers to {exercise.id}", **WORDS},
     }
@@ -133,7 +133,7 @@ def judged(
 def told(exercise: Exercise, function: Function) -> str:
     """What the checker says of the one question that a function answers wrongly, or ""."""
     found = diagnose(exercise, function)
-    _, _, line = found.says.partition("\n")
+    _, _, line = found.message.partition("\n")
     return "" if found.kind == "passed" else line.partition(": ")[2]
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from attnbook.exercises.answers import matches
-from attnbook.exercises.compare import differing
+from attnbook.exercises.side_by_side import difference_mask
 
 # What the reader is told about each kind of relation; braces hold the relation's values.
 MESSAGES = {
@@ -129,7 +129,7 @@ def positional_relation(got: Tensor, wanted: Tensor) -> Relation | None:
             return Relation("flipped", {"name": name})
     if got.dim() > 2 and has_reordered_matrices(got.flatten(0, -3), wanted.flatten(0, -3)):
         return Relation("matrices reordered")
-    different = differing(got, wanted)
+    different = difference_mask(got, wanted)
     if got.dim() >= 2:
         for axis, name in ((-1, "row"), (-2, "column")):
             wrong = different.any(axis)
