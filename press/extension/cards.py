@@ -1,4 +1,4 @@
-"""`:::{solution} 03.scores`: an exercise's hints and its solution, folded, from the library."""
+"""`:::{solution} 03.scores`: the folded hints and solution of an exercise, from the library."""
 
 import inspect
 from typing import Any
@@ -7,45 +7,50 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from attnbook.exercises.catalog import Unknown, find
+from attnbook.exercises.catalog import UsageError, find
 from attnbook.exercises.exercise import Exercise
 
 
-class OfExercise(SphinxDirective):
-    """A directive that takes the id of an exercise."""
+class ExerciseDirective(SphinxDirective):
+    """A directive whose argument is the id of an exercise."""
 
     required_arguments = 1
 
-    def exercise(self, *uses: Any) -> Exercise:
-        """The exercise; the page is read again when it, or what the page uses, has changed."""
+    def exercise(self, *dependencies: Any) -> Exercise:
+        """Return the exercise.
+
+        Sphinx reads the page again when the source of the exercise or of a dependency has changed.
+
+        Raises:  a Sphinx error if there is no such exercise
+        """
         try:
             exercise = find(self.arguments[0])
-        except Unknown as error:
+        except UsageError as error:
             raise self.error(str(error)) from None
-        for used in (exercise.reference, *uses):
-            self.env.note_dependency(inspect.getsourcefile(used) or "")
+        for source in (exercise.reference, *dependencies):
+            self.env.note_dependency(inspect.getsourcefile(source) or "")
         return exercise
 
 
-class Solution(OfExercise):
-    """Fold three hints and the reference under a summary each."""
+class Solution(ExerciseDirective):
+    """Insert the hints and the reference, each folded under a summary."""
 
     def run(self) -> list[nodes.Node]:
         exercise = self.exercise()
         code = exercise.solution()
-        answer = nodes.literal_block(code, code, language="python")
-        found: list[nodes.Node] = []
+        block = nodes.literal_block(code, code, language="python")
+        hints: list[nodes.Node] = []
         for number, hint in enumerate(exercise.hints, 1):
-            found += folded(f"Hint {number}", f"hint-{number}", self.parse_text_to_nodes(hint))
+            hints += folded(f"Hint {number}", f"hint-{number}", self.parse_text_to_nodes(hint))
         insight = self.parse_text_to_nodes(exercise.insight)
-        return found + folded("Solution", "solution", [answer, *insight])
+        return hints + folded("Solution", "solution", [block, *insight])
 
 
-def folded(summary: str, kind: str, inside: list[nodes.Node]) -> list[nodes.Node]:
-    """Nodes inside a fold, which the reader opens."""
+def folded(summary: str, kind: str, content: list[nodes.Node]) -> list[nodes.Node]:
+    """Return nodes folded under a summary, which the reader opens."""
     opening = f'<details class="answer {kind}"><summary>{summary}</summary>'
     closing = nodes.raw("", "</details>", format="html")
-    return [nodes.raw("", opening, format="html"), *inside, closing]
+    return [nodes.raw("", opening, format="html"), *content, closing]
 
 
 def setup(app: Sphinx) -> None:

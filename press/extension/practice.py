@@ -1,11 +1,12 @@
 """`:::{practice} 01.winner`: an exercise's questions, answered on the page.
 
-What is said of an answer are the checker's own sentences: while the book is built, the checker is
-given every wrong answer that an exercise names, and what it says goes to the page with the answer.
-It judges each question by itself, so a page needs no combinations. An exercise that is answered in
-code gets a line on how to run it.
+The page judges each answer with the checker's own messages. While the book is built, each answer
+that an exercise names is given to the checker, and its message goes to the page with the answer.
+Each question is judged by itself, so a page needs no combinations of answers. For an exercise that
+is answered in code the page has a line on how to run it.
 """
 
+import functools
 import html
 import inspect
 import json
@@ -21,22 +22,24 @@ from torch import Generator
 from attnbook.exercises import choice, feedback
 from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.exercise import Exercise
-from press.extension.cards import OfExercise
+from attnbook.exercises.trial import run_trials, solve_cases
+from press.extension.cards import ExerciseDirective
 
 RUN = "You answer this one in code: [here is how to run the chapter](how_to_use.md#run)."
-WORDS = {
+LABELS = {
     "check": "Check",
     "forget": "Forget that it is solved",
     "solved": "Solved.",
     **{kind: feedback.SIGNS[kind] for kind in ("passed", "failed", "untouched")},
 }
-NOBODYS = 987654321  # a number that is no one's answer
-
-Function = Callable[..., Any]
+Answer = Callable[..., Any]  # of the sizes, where an exercise has any
 
 
-class Practice(OfExercise):
-    """The element that asks, whose script press/extension/widgets.py loads; or a line."""
+class Practice(ExerciseDirective):
+    """Insert the element that asks the questions, or a line for an exercise in code.
+
+    press/extension/widgets.py loads the element's script.
+    """
 
     def run(self) -> list[nodes.Node]:
         exercise = self.exercise(choice, feedback)
@@ -45,14 +48,14 @@ class Practice(OfExercise):
             assert isinstance(line, nodes.paragraph)
             line["classes"].append("to-run")
             return [line]
-        packed = json.dumps(exported(exercise), ensure_ascii=False, separators=(",", ":"))
-        element = f'<attn-choice data="{html.escape(packed)}"></attn-choice>'
+        data = json.dumps(page_data(exercise), ensure_ascii=False, separators=(",", ":"))
+        element = f'<attn-choice data="{html.escape(data)}"></attn-choice>'
         return [nodes.raw("", element, format="html")]
 
 
 @dataclass(frozen=True)
 class Size:
-    """A size by its letter, so that a shape is written in letters: (B, L, H · Dv)."""
+    """A size by its letter, so that an answer is computed in letters: (B, L, H · Dv)."""
 
     letter: str
 
@@ -63,94 +66,110 @@ class Size:
         return self.letter
 
 
+class UnlistedNumber(float):
+    """A number that is the answer of no mistake. In a message it is a placeholder, "{got}"."""
+
+    def __repr__(self) -> str:
+        return "{got}"
+
+
+UNLISTED = UnlistedNumber(987654321)
+
+
 def questions(exercise: Exercise) -> list[Any]:
-    """The first argument of each case: it tells the questions apart."""
+    """Return the first argument of each case, which identifies the question."""
     return [case.arguments[0] for case in exercise.cases(Generator().manual_seed(0))]
 
 
 def is_answered_on_a_page(exercise: Exercise) -> bool:
-    """Whether each question is a word on the card; others hand over a program to experiment on."""
-    return not exercise.code and all(isinstance(asked, str) for asked in questions(exercise))
+    """Return whether each question is a word on the card.
 
-
-def exported(exercise: Exercise) -> dict[str, Any]:
-    """The questions, what is said of each answer, and what is said of all of them together.
-
-    `says` has a text for each number of right answers.
+    In other exercises without code, a question is a program to experiment with.
     """
-    asked = questions(exercise)
-    answers = {question: answers_to(question, exercise) for question in asked}
-    numbers = {n for found in answers.values() for n in found if isinstance(n, (int, float))}
-    blank = [giving(None, asked[n:], exercise) for n in range(len(asked))]
+    return not exercise.code and all(isinstance(question, str) for question in questions(exercise))
+
+
+def page_data(exercise: Exercise) -> dict[str, Any]:
+    """Return what the page needs: the questions, and the messages for each of their answers.
+
+    `says` has a text for each number of right answers, `open` the one for a blank answer.
+    """
+    answers = {question: known_answers(question, exercise) for question in questions(exercise)}
+    numbers = {a for group in answers.values() for a in group if isinstance(a, (int, float))}
     return {
         "id": exercise.id,
         "questions": [
-            {"asks": question, **judged(question, answers[question], sorted(numbers), exercise)}
-            for question in asked
+            {"asks": question, **judged_answers(question, group, sorted(numbers), exercise)}
+            for question, group in answers.items()
         ],
-        "open": told(exercise, blank[-1]),
+        "open": message_for(next(iter(answers)), lambda *sizes: None, exercise),
         "says": [
-            *(diagnose(exercise, function).says.partition("\n")[0] for function in blank),
-            diagnose(exercise, exercise.reference).says,
+            *(choice.score(n_right, len(answers)) for n_right in range(len(answers))),
+            diagnose(exercise, exercise.reference).message,
         ],
-        "words": {"name": f"Your answers to {exercise.id}", **WORDS},
+        "words": {"name": f"Your answers to {exercise.id}", **LABELS},
     }
 
 
-def answers_to(question: str, exercise: Exercise) -> dict[Any, Function]:
-    """The answers to a question, the right one and those of mistakes: who gives which."""
+def known_answers(question: str, exercise: Exercise) -> dict[Any, Answer]:
+    """Return the right answer to a question and those of mistakes, each with how to compute it."""
     _, *names = inspect.signature(exercise.reference).parameters
-    found: dict[Any, Function] = {}
+    letters = tuple(map(Size, names))
+    answers: dict[Any, Answer] = {}
     for function in (exercise.reference, *(mistake.wrong for mistake in exercise.mistakes)):
-        found.setdefault(function(question, *map(Size, names)), function)
-    return found
+        answers.setdefault(function(question, *letters), functools.partial(function, question))
+    return answers
 
 
-def giving(answer: Any, asked: list[str], exercise: Exercise) -> Function:
-    """A function that gives this answer to these questions, and the right ones to all others."""
-    return lambda one, *sizes: answer if one in asked else exercise.reference(one, *sizes)
-
-
-def judged(
-    question: str, answers: dict[Any, Function], numbers: list[float], exercise: Exercise
+def judged_answers(
+    question: str, answers: dict[Any, Answer], numbers: list[float], exercise: Exercise
 ) -> dict[str, Any]:
-    """What is said of each answer to a question, of the right one nothing.
+    """Return the message for each answer to a question; the right answer's is "".
 
-    Where a number is asked for, `other` is what is said of numbers that are not listed.
+    Where the answer is a number, `other` is the message for numbers that are not listed.
     """
     if not numbers:
-        says = {written(a): told(exercise, function) for a, function in answers.items()}
-        return {"answers": sorted(says.items(), key=lambda found: place(found[0], exercise))}
-    other = told(exercise, giving(NOBODYS, [question], exercise)).replace(str(NOBODYS), "{got}")
+        messages = {
+            format_answer(a): message_for(question, answer, exercise)
+            for a, answer in answers.items()
+        }
+        return {"answers": sorted(messages.items(), key=lambda x: card_order(x[0], exercise))}
+    other = message_for(question, lambda *sizes: UNLISTED, exercise)
     listed = {}
     for number in map(as_typed, numbers):
-        said = told(exercise, giving(number, [question], exercise))
-        if said != other.replace("{got}", str(number)):
-            listed[number] = said
+        message = message_for(question, lambda *sizes, number=number: number, exercise)
+        if message != other.replace("{got}", str(number)):
+            listed[number] = message
     return {"answers": list(listed.items()), "other": other}
 
 
-def told(exercise: Exercise, function: Function) -> str:
-    """What the checker says of the one question that a function answers wrongly, or ""."""
-    found = diagnose(exercise, function)
-    _, _, line = found.says.partition("\n")
-    return "" if found.kind == "passed" else line.partition(": ")[2]
+def message_for(question: str, answer: Answer, exercise: Exercise) -> str:
+    """Return the checker's message for an answer to one question, or "" if it is right.
+
+    `answer` gets the sizes, if the exercise has any, and returns the answer.
+    """
+
+    def function(asked: str, *sizes: int) -> Any:
+        return answer(*sizes) if asked == question else exercise.reference(asked, *sizes)
+
+    trials = run_trials(exercise, function, solve_cases(exercise, seed=0))
+    return choice.question_messages(exercise, trials)[question]
 
 
-def written(answer: Any) -> str:
-    """An answer as the reader sees it: short, (B, L, D)."""
+def format_answer(answer: Any) -> str:
+    """Return an answer as the reader sees it: short, (B, L, D)."""
     return f"({', '.join(map(str, answer))})" if isinstance(answer, tuple) else str(answer)
 
 
 def as_typed(number: float) -> float:
-    """A number as a reader writes it: 2 for 2.0."""
+    """Return a number as a reader types it: 2 for 2.0."""
     return int(number) if number == int(number) else number
 
 
-def place(answer: str, exercise: Exercise) -> tuple[int, str]:
-    """Where an answer stands among others: words as on the card, what is not there by letters."""
-    found = re.search(rf"\b{re.escape(answer)}\b", exercise.prompt)
-    return (found.start() if found else 0, answer)
+def card_order(answer: str, exercise: Exercise) -> tuple[int, str]:
+    """Return the key to sort an answer by: where the card names it (0 if nowhere), then itself."""
+    match = re.search(rf"\b{re.escape(answer)}\b", exercise.prompt)
+    return (match.start() if match else 0, answer)
 
 
 def setup(app: Sphinx) -> None:

@@ -2,8 +2,8 @@
 
 import sys
 
-from attnbook.exercises import text
+from attnbook.exercises import console
 from attnbook.exercises.terminal import main
 
 if __name__ == "__main__":
-    sys.exit(text.quietly(main))
+    sys.exit(console.ignore_broken_pipe(main))

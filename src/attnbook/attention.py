@@ -50,6 +50,7 @@ def scaled_dot_product_attention(
         scores = scores + bias
     if mask is not None:
         scores = torch.where(mask, scores, -math.inf)
-    weights = softmax(scores)  # (..., Lq, Lk)
+    no_row_is_empty = mask is None and bias is None
+    weights = torch.softmax(scores, -1) if no_row_is_empty else softmax(scores)  # (..., Lq, Lk)
     output = weights @ value  # (..., Lq, Dv)
     return output, weights

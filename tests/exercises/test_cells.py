@@ -6,7 +6,7 @@ import pytest
 
 from attnbook.exercises.catalog import ALL
 from attnbook.exercises.diagnose import diagnose
-from attnbook.exercises.source import shown
+from attnbook.exercises.source import reader_source
 from tests.support.chapters import BOOK, Chapter
 from tools.cells import cells_of, exercises_of, write_exercises
 from tools.chapters import number_of, pages
@@ -53,13 +53,13 @@ def test_solutions_run_after_the_chapters_imports_and_what_cards_name_is_importe
     for exercise in exercises_of(path):
         space = Chapter(path.name).run()
         told = [exercise.prompt, exercise.stub, *exercise.hints, exercise.insight]
-        named = LIBRARIES.findall("\n".join([*told, *(m.says for m in exercise.mistakes)]))
+        named = LIBRARIES.findall("\n".join([*told, *(m.message for m in exercise.mistakes)]))
         missing = set(named) - set(space)
         assert not missing, f"{exercise.id} names {missing}: import it in {path.name}"
         exec(exercise.solution(), space)
         assert diagnose(exercise, space[exercise.name]).kind == "passed"
         for other in exercise.others:  # which are shown in the chapter, too
-            exec(shown(other), space)
+            exec(reader_source(other), space)
             assert diagnose(exercise, space[other.__name__]).kind == "passed"
 
 

@@ -1,4 +1,4 @@
-"""What the checker says of every kind of wrong answer, and what it keeps of the reader's."""
+"""The checker's message for every kind of wrong answer, and its care for the reader's program."""
 
 import contextlib
 import math
@@ -18,15 +18,15 @@ import torch
 from torch import nn
 
 from attnbook.exercises import check, guard, hint, log, solution, trial
-from attnbook.exercises.answers import kind_error, matches
+from attnbook.exercises.answers import matches, type_error
 from attnbook.exercises.catalog import ALL, find
 from attnbook.exercises.choice import form_error
-from attnbook.exercises.compare import beside
+from attnbook.exercises.common_mistakes import OUTPUT_MISTAKES, SCORE_MISTAKES, Head, MistakeSet
 from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw
 from attnbook.exercises.feedback import Feedback
-from attnbook.exercises.relation import relation
-from attnbook.exercises.slips import OUTPUT, SCORES, Family, Head
+from attnbook.exercises.relation import Relation, relation
+from attnbook.exercises.side_by_side import side_by_side
 from attnbook.exercises.source import without_annotations
 
 
@@ -79,14 +79,14 @@ def workplace(tmp_path, monkeypatch):
         monkeypatch.setitem(ALL, exercise.id, exercise)
 
 
-def told(function, exercise=TRY) -> str:
-    """The card as text, each paragraph on one line."""
+def card_of(function, exercise=TRY) -> str:
+    """Return the card as text, each paragraph on one line."""
     text = repr(diagnose(exercise, function)).replace("\n  ", " ")
     assert not re.search(r"\w\.\.(?!\.)", text), "two full stops"
     return text
 
 
-# --- what is said ----------------------------------------------------------------------------
+# --- messages --------------------------------------------------------------------------------
 
 
 class Model(nn.Module):
@@ -115,7 +115,7 @@ def in_a_helper(query, key):
 
 @pytest.mark.parametrize("right", [lambda q, k: (q @ k.mT).exp(), Model(), Model().forward])
 def test_functions_methods_modules_and_objects_can_be_right(right):
-    assert told(right) == "✓ 99.try A try Well compared. 4 cases passed."
+    assert card_of(right) == "✓ 99.try A try Well compared. 4 cases passed."
 
 
 @pytest.mark.parametrize(
@@ -129,9 +129,9 @@ def test_functions_methods_modules_and_objects_can_be_right(right):
     ],
 )
 def test_an_exception_is_shown_in_the_readers_own_line_with_its_shapes(wrong, line):
-    assert "Your function raised RuntimeError: " in told(wrong)
-    assert "in your line   " in told(wrong)
-    assert line in told(wrong)
+    assert "Your function raised RuntimeError: " in card_of(wrong)
+    assert "in your line   " in card_of(wrong)
+    assert line in card_of(wrong)
 
 
 def write_to_query(query, key):
@@ -149,7 +149,7 @@ def unsupported(query, key):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "says"),
+    ("wrong", "message"),
     [
         (lambda q: q, "takes 1 positional argument but 2 were given The card asks for `compare("),
         (endless, "calls itself without an end"),
@@ -178,39 +178,41 @@ def unsupported(query, key):
         (lambda q, k: torch.tensor(compare(q, k).tolist()).to(q), "no gradient flows"),
     ],
 )
-def test_the_first_thing_that_is_wrong_is_named(wrong, says):
-    assert told(wrong).startswith("✗ 99.try")
-    assert says in told(wrong)
+def test_the_first_thing_that_is_wrong_is_named(wrong, message):
+    assert card_of(wrong).startswith("✗ 99.try")
+    assert message in card_of(wrong)
 
 
 def test_a_misunderstanding_is_named_if_it_fits_every_case_and_else_in_this_case():
-    def small_alike(query, key):
+    def same_if_small(query, key):
         return query @ key.mT + (0 if len(query) == 2 else 1)
 
-    assert "A try You forgot exp." in told(lambda q, k: q @ k.mT)
+    assert "A try You forgot exp." in card_of(lambda q, k: q @ k.mT)
     loose = replace(TRY, properties=())
-    assert "In this case, though not in all" in told(small_alike, loose)
-    two = replace(TRY, mistakes=(Mistake(small_alike, "Other."), *TRY.mistakes))
-    assert "A try You forgot exp." in told(lambda q, k: q @ k.mT, two)
-    assert "A try Other." in told(small_alike, two)
-    half = told(lambda q, k: small_alike(q, k) * (1 if len(q) == 2 else 2), two)
+    assert "In this case, though not in all" in card_of(same_if_small, loose)
+    two = replace(TRY, mistakes=(Mistake(same_if_small, "Other."), *TRY.mistakes))
+    assert "A try You forgot exp." in card_of(lambda q, k: q @ k.mT, two)
+    assert "A try Other." in card_of(same_if_small, two)
+    half = card_of(lambda q, k: same_if_small(q, k) * (1 if len(q) == 2 else 2), two)
     assert "positive" in half  # two fit in this case
 
 
-def test_slips_are_named_wherever_they_are_made_two_at_once_too():
-    family = Family(lambda head: head, SCORES, OUTPUT, widths={"Dv": lambda q, k, v: v.size(-1)})
-    singles = list(family.singles())
-    assert len(singles) == len(SCORES) + len(OUTPUT) + 1
-    assert len(list(family)) == len(singles) + (len(SCORES) + 1) * len(OUTPUT)
+def test_a_mistake_set_has_each_wrong_line_and_each_two_in_different_lines():
+    widths = {"Dv": lambda q, k, v: v.size(-1)}
+    mistakes = MistakeSet(lambda head: head, SCORE_MISTAKES, OUTPUT_MISTAKES, widths=widths)
+    singles = list(mistakes.singles())
+    n_scores, n_outputs = len(SCORE_MISTAKES) + 1, len(OUTPUT_MISTAKES)
+    assert len(singles) == n_scores + n_outputs
+    assert len(list(mistakes)) == len(singles) + n_scores * n_outputs
     query, key, value = (torch.randn(2, *sizes) for sizes in ((3, 5), (7, 5), (7, 9)))
     right = torch.nn.functional.scaled_dot_product_attention(query, key, value)
     torch.testing.assert_close(Head()(query, key, value), right)
-    for slip in singles:
+    for mistake in singles:
         with contextlib.suppress(RuntimeError):
-            assert not matches(slip.wrong(query, key, value), right), slip.says
+            assert not matches(mistake.wrong(query, key, value), right), mistake.message
     dv = (query @ key.mT / 3).softmax(-1) @ value
     assert matches(singles[-1].wrong(query, key, value), dv)
-    assert "√Dv" in singles[-1].says
+    assert "√Dv" in singles[-1].message
 
 
 def test_a_choice_is_a_question_and_an_answer_or_what_is_computed_from_the_sizes():
@@ -220,23 +222,23 @@ def test_a_choice_is_a_question_and_an_answer_or_what_is_computed_from_the_sizes
     (mistake,) = choices(lambda what, L, H, D: (H, L), {("q", "L, H * D"): "Not so wide."})
     assert mistake.wrong("q", 2, 3, 5) == (2, 15)
     assert mistake.wrong("k", 2, 3, 5) == (3, 2)
-    assert mistake.says == "Not so wide."
+    assert mistake.message == "Not so wide."
 
 
 def test_all_questions_of_a_choice_are_told_at_once_and_the_form_before_the_content():
-    assert told(lambda q: {"a": " b.", "b": 2, "c": "Neither"}[q], CHOICE).startswith("✓")
-    text = told(lambda q: {"a": "A", "b": None, "c": "none"}[q], CHOICE)
+    assert card_of(lambda q: {"a": " b.", "b": 2, "c": "Neither"}[q], CHOICE).startswith("✓")
+    text = card_of(lambda q: {"a": "A", "b": None, "c": "none"}[q], CHOICE)
     assert "0 of 3 are right." in text
     assert "question a: A is not B." in text
     assert "question b: not answered yet." in text
     assert 'question c: one of "2", "A", "B", "neither" is asked for. You have \'none\'.' in text
-    text = told(lambda q: {"a": "neither", "b": "2", "c": "neither"}[q], CHOICE)
+    text = card_of(lambda q: {"a": "neither", "b": "2", "c": "neither"}[q], CHOICE)
     assert "2 of 3 are right. question a: 'neither' is not right." in text
-    assert "raised KeyError" in told(lambda q: {"a": "A"}[q], CHOICE)
+    assert "raised KeyError" in card_of(lambda q: {"a": "A"}[q], CHOICE)
 
 
 @pytest.mark.parametrize(
-    ("got", "allowed", "says"),
+    ("got", "allowed", "message"),
     [
         ("2", [2, 0.5], "a number is asked for."),
         (np.float32(2), [2, 0.5], ""),
@@ -252,9 +254,9 @@ def test_all_questions_of_a_choice_are_told_at_once_and_the_form_before_the_cont
         (1.0, ["0", "1"], 'one of "0", "1" is asked for.'),
     ],
 )
-def test_the_form_of_an_answer_is_derived_from_the_answers_that_there_are(got, allowed, says):
-    assert form_error(got, allowed).startswith(says)
-    assert bool(form_error(got, allowed)) == bool(says)
+def test_the_form_of_an_answer_is_derived_from_the_answers_that_there_are(got, allowed, message):
+    assert form_error(got, allowed).startswith(message)
+    assert bool(form_error(got, allowed)) == bool(message)
 
 
 def test_what_it_printed_and_was_warned_of_stands_in_the_card(capsys):
@@ -264,23 +266,23 @@ def test_what_it_printed_and_was_warned_of_stands_in_the_card(capsys):
         return compare(query, key)
 
     for function in (loud, lambda q, k: loud(q, k) + 1, lambda q, k: loud(q, k) / None):
-        assert "printed  hello from inside          UserWarning: take care" in told(function)
+        assert "printed  hello from inside          UserWarning: take care" in card_of(function)
     assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize(
-    ("line", "shown"),
+    ("line", "shortened"),
     [("a " * 50, "a " * 50), ("a " * 51, "a " * 49 + "a …"), ("a" * 101, "a" * 100 + " …")],
 )
-def test_a_long_line_is_cut_between_words(line, shown):
-    assert trial.cut(line) == shown
+def test_a_long_line_is_cut_between_words(line, shortened):
+    assert trial.shorten(line) == shortened
 
 
 def test_the_first_part_that_differs_is_shown_in_columns_with_marks_and_digits_enough():
     wanted = torch.arange(240.0).view(2, 3, 5, 8)
     got = wanted.clone()
     got[1, 1, 4, 7] += 0.00001 * 200
-    assert beside(got, wanted).splitlines() == [
+    assert side_by_side(got, wanted).splitlines() == [
         "         shape (2, 3, 5, 8), its matrix 4, rows 1 to 4, columns 2 to 7",
         "yours    170.0000  171.0000  172.0000  173.0000  174.0000  175.0000",
         "         178.0000  179.0000  180.0000  181.0000  182.0000  183.0000",
@@ -291,19 +293,19 @@ def test_the_first_part_that_differs_is_shown_in_columns_with_marks_and_digits_e
         "         186.0000  187.0000  188.0000  189.0000  190.0000  191.0000",
         "         194.0000  195.0000  196.0000  197.0000  198.0000  199.0000*",
     ]
-    near = beside(torch.tensor([1.0, -2.0]), torch.tensor([1.0, -2.000001]))
-    assert near == "yours     1.000000  −2.000000*\nwanted    1.000000  −2.000001*"
-    truths = beside(torch.tensor([True, False]), torch.tensor([True, True]))
-    assert truths == "yours     True  False*\nwanted    True   True*"
-    assert beside(wanted[:0], wanted[:0]) == "yours    empty, of shape (0, 3, 5, 8)"
-    assert beside("x" * 1000, "y", both=False) == f"yours    '{'x' * 299} …"
+    text = side_by_side(torch.tensor([1.0, -2.0]), torch.tensor([1.0, -2.000001]))
+    assert text == "yours     1.000000  −2.000000*\nwanted    1.000000  −2.000001*"
+    text = side_by_side(torch.tensor([True, False]), torch.tensor([True, True]))
+    assert text == "yours     True  False*\nwanted    True   True*"
+    assert side_by_side(wanted[:0], wanted[:0]) == "yours    empty, of shape (0, 3, 5, 8)"
+    assert side_by_side("x" * 1000, "y", show_wanted=False) == f"yours    '{'x' * 299} …"
 
 
 ROWS = torch.tensor([[1.0, 2.0, 4.0], [8.0, 16.0, 33.0], [64.0, 5.0, 7.0]])
 
 
 @pytest.mark.parametrize(
-    ("got", "says"),
+    ("got", "message"),
     [
         (3 * ROWS, "Every number is 3 times the wanted one (√Dk in this case)."),
         (-ROWS, "Every number has the opposite sign."),
@@ -318,14 +320,23 @@ ROWS = torch.tensor([[1.0, 2.0, 4.0], [8.0, 16.0, 33.0], [64.0, 5.0, 7.0]])
         (ROWS.masked_fill(ROWS > 40, torch.nan), "1 of your 9 numbers are nan. The rest is right."),
         (ROWS + 0.0004, "Every number is the wanted one plus 0.0004"),
         (ROWS * (1 + ROWS / 1e5), "Nearly: no number is off by more than 0.04."),
-        (ROWS > 4, ""),
+        (ROWS > 4, "8 of 9 numbers differ."),
         (torch.stack((9 * ROWS, ROWS)), "Each matrix is right, and they stand in another order."),
     ],
 )
-def test_the_relation_between_yours_and_wanted_is_told(got, says):
+def test_the_relation_of_an_answer_to_the_wanted_one_has_a_message(got, message):
     wanted = ROWS if got.dtype == torch.float else ROWS <= 5
     wanted = torch.stack((ROWS, 9 * ROWS)) if got.dim() == 3 else wanted
-    assert relation(got, wanted, {"Lq": 4, "Dk": 9}).startswith(says)
+    assert relation(got, wanted, {"Lq": 4, "Dk": 9}).message.startswith(message)
+
+
+def test_a_relation_has_a_kind_and_numbers_or_is_none():
+    values = {"factor": 3.0, "meaning": " (√Dk in this case)"}
+    assert relation(3 * ROWS, ROWS, {"Dk": 9}) == Relation("factor", values)
+    assert relation(ROWS + 2, ROWS, {}) == Relation("offset", {"offset": 2.0})
+    assert relation(3 * ROWS, ROWS, {"offset": 0}) == Relation("factor", values | {"meaning": ""})
+    assert relation(ROWS, ROWS[:2], {}) is None
+    assert relation("B", "A", {}) is None
 
 
 @pytest.mark.parametrize(
@@ -366,7 +377,7 @@ def test_what_counts_as_right(got, wanted, right):
 
 
 @pytest.mark.parametrize(
-    ("got", "wanted", "says"),
+    ("got", "wanted", "message"),
     [
         (144.0, 144, "144.0 is right, but it is a float."),
         ("144", 144, "returned a str. A whole number is asked for."),
@@ -378,9 +389,9 @@ def test_what_counts_as_right(got, wanted, right):
         (torch.ones(2), torch.ones(2).long(), "holds numbers (torch.float32); whole numbers are"),
     ],
 )
-def test_what_is_said_of_the_wrong_kind(got, wanted, says):
-    assert says in kind_error(got, wanted)
-    assert bool(kind_error(got, wanted)) == bool(says)
+def test_what_is_said_of_the_wrong_kind(got, wanted, message):
+    assert message in type_error(got, wanted)
+    assert bool(type_error(got, wanted)) == bool(message)
 
 
 class Cut(torch.autograd.Function):
@@ -389,8 +400,8 @@ class Cut(torch.autograd.Function):
         return x.clone()
 
     @staticmethod
-    def backward(context, slope):
-        return slope * torch.nan
+    def backward(context, gradient):
+        return gradient * torch.nan
 
 
 def with_numpy(query, key):
@@ -404,7 +415,7 @@ def undone(query, key):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "says"),
+    ("wrong", "message"),
     [
         (lambda q, k: compare(q, k).detach(), "but no gradient flows back"),
         (lambda q, k: compare(q.detach(), k), "but no gradient reaches `query`"),
@@ -415,10 +426,10 @@ def undone(query, key):
         (undone, "forbidden where gradients are wanted"),
     ],
 )
-def test_gradients_are_compared_argument_by_argument(wrong, says):
-    assert "A try The numbers are right" in told(wrong)
-    assert says in told(wrong)
-    assert told(wrong, replace(TRY, gradients=False)).startswith("✓")
+def test_gradients_are_compared_argument_by_argument(wrong, message):
+    assert "A try The numbers are right" in card_of(wrong)
+    assert message in card_of(wrong)
+    assert card_of(wrong, replace(TRY, gradients=False)).startswith("✓")
 
 
 def test_a_property_is_asked_of_an_answer_that_is_near_enough():
@@ -428,18 +439,18 @@ def test_a_property_is_asked_of_an_answer_that_is_near_enough():
         mistakes=(),
         properties=(Property("0 to the last bit.", lambda answer, case: not answer.any()),),
     )
-    assert told(lambda q, k: 0 * (q @ k.mT), rows).startswith("✓")
-    assert "A try 0 to the last bit. case" in told(lambda q, k: 1e-12 * (q @ k.mT), rows)
+    assert card_of(lambda q, k: 0 * (q @ k.mT), rows).startswith("✓")
+    assert "A try 0 to the last bit. case" in card_of(lambda q, k: 1e-12 * (q @ k.mT), rows)
     assert (
-        told(lambda q, k: 1e-12 * (q @ k.mT), replace(rows, properties=(), gradients=False))[0]
+        card_of(lambda q, k: 1e-12 * (q @ k.mT), replace(rows, properties=(), gradients=False))[0]
         == "✓"
     )
 
 
 def test_what_the_card_forbids_is_looked_for_in_helpers_too():
     forbidding = replace(TRY, without=("exp",))
-    assert "Right, and the card asks for it without `exp`." in told(calls_a_helper, forbidding)
-    assert told(lambda q, k: torch.e ** (q @ k.mT), forbidding).startswith("✓")
+    assert "Right, and the card asks for it without `exp`." in card_of(calls_a_helper, forbidding)
+    assert card_of(lambda q, k: torch.e ** (q @ k.mT), forbidding).startswith("✓")
 
 
 def calls_a_helper(query, key):
@@ -453,7 +464,7 @@ def helper(scores):
 def test_after_a_pass_other_answers_are_shown_and_where_the_idea_comes_back():
     more = replace(TRY, comes_back="In chapter 9.", others=(calls_a_helper,))
     card = diagnose(more, compare)
-    assert card.says == "Well compared.\nIn chapter 9."
+    assert card.message == "Well compared.\nIn chapter 9."
     assert card.others == ("def calls_a_helper(query, key):\n    return helper(query @ key.mT)",)
     assert "<summary>Another right answer</summary>" in card._repr_html_()
     assert "def calls_a_helper" in repr(card)
@@ -472,10 +483,10 @@ def test_an_endless_loop_is_stopped_even_behind_a_bare_except(monkeypatch):
             pass
 
     monkeypatch.setattr(guard, "SECONDS", 0.2)
-    assert "still running after" in told(stubborn)
-    assert "still running after" in told(lambda q, k: time.sleep(100))
+    assert "still running after" in card_of(stubborn)
+    assert "still running after" in card_of(lambda q, k: time.sleep(100))
     monkeypatch.setattr(guard, "SECONDS", 0.5)
-    assert "returned None" in told(lambda q, k: time.sleep(0.6))  # waits, as on a busy machine
+    assert "returned None" in card_of(lambda q, k: time.sleep(0.6))  # waits, as on a busy machine
 
 
 def test_all_cases_together_have_a_limit_too(monkeypatch):
@@ -486,8 +497,8 @@ def test_all_cases_together_have_a_limit_too(monkeypatch):
         return compare(query, key)
 
     monkeypatch.setattr(guard, "SECONDS", 1.0)
-    monkeypatch.setattr(trial, "ALL_CASES", 0.5)
-    assert "for a few small cases: that is too slow." in told(slow)
+    monkeypatch.setattr(trial, "TOTAL_LIMIT", 0.5)
+    assert "for a few small cases: that is too slow." in card_of(slow)
 
 
 def test_in_another_thread_it_works_and_stops_an_endless_loop(monkeypatch):
@@ -497,9 +508,9 @@ def test_in_another_thread_it_works_and_stops_an_endless_loop(monkeypatch):
 
     monkeypatch.setattr(guard, "SECONDS", 0.3)
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(told, compare).result().startswith("✓ 99.try")
-        assert "still running after" in pool.submit(told, endless_loop).result()
-        assert pool.submit(told, compare).result().startswith("✓ 99.try")
+        assert pool.submit(card_of, compare).result().startswith("✓ 99.try")
+        assert "still running after" in pool.submit(card_of, endless_loop).result()
+        assert pool.submit(card_of, compare).result().startswith("✓ 99.try")
 
 
 def test_what_it_changed_outlives_no_check_and_changes_no_judgment():
@@ -521,13 +532,14 @@ def test_what_it_changed_outlives_no_check_and_changes_no_judgment():
         return answer
 
     before = states()
-    assert told(changing).startswith("✗ 99.try A try The numbers are right, but no gradient")
-    assert told(lambda q, k: [changing(q, k), (q @ k.mT).exp()][1]).startswith("✗ 99.try A try You")
-    assert "raised" in told(lambda q, k: changing(q, k) / None)
+    assert card_of(changing).startswith("✗ 99.try A try The numbers are right, but no gradient")
+    text = card_of(lambda q, k: [changing(q, k), (q @ k.mT).exp()][1])
+    assert text.startswith("✗ 99.try A try You")
+    assert "raised" in card_of(lambda q, k: changing(q, k) / None)
     assert states() == before
     torch.set_default_device("meta")
     try:
-        assert told(compare).startswith("✓")
+        assert card_of(compare).startswith("✓")
         assert torch.empty(0).device == torch.device("meta")
     finally:
         torch.set_default_device(None)
@@ -541,8 +553,8 @@ def test_lists_are_compared_item_by_item():
         mistakes=(),
         properties=(),
     )
-    assert told(sorted, words).startswith("✓")
-    assert "changed what it was given (`words`)" in told(lambda w: w.sort() or w, words)
+    assert card_of(sorted, words).startswith("✓")
+    assert "changed what it was given (`words`)" in card_of(lambda w: w.sort() or w, words)
 
 
 class Odd:
@@ -582,18 +594,18 @@ def test_odd_answers_are_wrong_and_break_nothing(place):
     odd = ODD[place]
     counting = replace(TRY, reference=lambda q, k: 6, properties=(), mistakes=TRY.mistakes[:1])
     for exercise in (TRY, counting):
-        text = told(lambda q, k: odd, exercise)
+        text = card_of(lambda q, k: odd, exercise)
         assert text.startswith("✗ 99.try")
         assert len(text) < 2000
-    assert told(lambda question: odd, CHOICE).startswith("✗ 99.choice")
-    assert "raised OddError" in told(raises_odd)
+    assert card_of(lambda question: odd, CHOICE).startswith("✗ 99.choice")
+    assert "raised OddError" in card_of(raises_odd)
 
 
 # --- ids and calls ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("call", "says"),
+    ("call", "message"),
     [
         (lambda: check(compare, "03.score"), "no exercise '03.score'; did you mean 03.scores"),
         (lambda: check(compare, 3.1), "check: there is no exercise 3.1"),
@@ -608,10 +620,10 @@ def test_odd_answers_are_wrong_and_break_nothing(place):
         (lambda: solution("foo"), "solution: there is no exercise 'foo'"),
     ],
 )
-def test_a_call_that_cannot_be_meant_is_answered_in_one_line(call, says, capsys):
+def test_a_call_that_cannot_be_meant_is_answered_in_one_line(call, message, capsys):
     call()
     out = capsys.readouterr().out
-    assert says in out
+    assert message in out
     assert out.count("\n") == 1
 
 

@@ -11,7 +11,7 @@ import torch
 from attnbook.exercises import guard
 from attnbook.exercises.catalog import ALL, CHAPTERS
 from attnbook.exercises.diagnose import diagnose
-from attnbook.exercises.trial import questions
+from attnbook.exercises.trial import solve_cases
 from tests.exercises import right_answers
 from tests.support.chapters import BOOK, Chapter
 from tests.support.mutants import mutants
@@ -30,15 +30,16 @@ each_exercise = pytest.mark.parametrize("name", ALL)
 
 
 @functools.cache
-def asked(name, seed):
-    """The questions of a draw, which hundreds of answers are tried on; each call copies them."""
-    return questions(ALL[name], seed)
+def solved_cases(name, seed):
+    """Return the solved cases of a draw. Hundreds of answers are tried on copies of them."""
+    return solve_cases(ALL[name], seed)
 
 
 @pytest.fixture(autouse=True)
-def asked_once(monkeypatch):
+def solve_once(monkeypatch):
     module = importlib.import_module("attnbook.exercises.diagnose")
-    monkeypatch.setattr(module, "questions", lambda exercise, seed: asked(exercise.id, seed))
+    cached = lambda exercise, seed: solved_cases(exercise.id, seed)  # noqa: E731
+    monkeypatch.setattr(module, "solve_cases", cached)
 
 
 @each_exercise
@@ -54,21 +55,23 @@ def test_right_answers_pass(name):
 
 
 @each_exercise
-def test_every_misunderstanding_is_recognized_by_its_own_sentence(name):
+def test_every_mistake_gets_its_own_message(name):
     exercise = ALL[name]
-    slips = list(exercise.slips.singles()) if exercise.slips else []
-    assert len(exercise.mistakes) + len(slips) >= 4
-    sentences = [m.says for m in (*exercise.mistakes, *slips)]
-    for slip in slips:  # told as what it is, or in the exercise's own words
-        feedback = diagnose(exercise, slip.wrong)
+    common = list(exercise.common_mistakes.singles()) if exercise.common_mistakes else []
+    assert len(exercise.mistakes) + len(common) >= 4
+    messages = [m.message for m in (*exercise.mistakes, *common)]
+    for mistake in common:  # gets its own message, or that of one of the exercise's mistakes
+        feedback = diagnose(exercise, mistake.wrong)
         if feedback.kind == "failed":
-            assert any(says in feedback.says for says in sentences), f"{slip.says}: {feedback!r}"
-    assert len({m.says for m in exercise.mistakes}) == len(exercise.mistakes)
+            found = any(message in feedback.message for message in messages)
+            assert found, f"{mistake.message}: {feedback!r}"
+    assert len({m.message for m in exercise.mistakes}) == len(exercise.mistakes)
     for mistake in exercise.mistakes:
         for seed in range(DRAWS if exercise.code else 2):
             feedback = diagnose(exercise, mistake.wrong, seed)
             assert feedback.kind == "failed"
-            assert mistake.says in feedback.says, f"{mistake.says}, draw {seed}: {feedback.says}"
+            text = feedback.message
+            assert mistake.message in text, f"{mistake.message}, draw {seed}: {text}"
 
 
 @pytest.mark.parametrize("name", CODE)
@@ -92,27 +95,28 @@ class Nan(torch.autograd.Function):
         return x.clone()
 
     @staticmethod
-    def backward(context, slope):
-        return torch.full_like(slope, torch.nan)
+    def backward(context, gradient):
+        return torch.full_like(gradient, torch.nan)
 
 
 @pytest.mark.parametrize("name", CODE)
 def test_an_answer_is_rejected_whose_gradient_is_cut_or_nan_for_one_argument(name):
-    exercise, drawn = ALL[name], asked(name, 0)
-    case = next((question.case for question in drawn if question.slopes), None)
+    exercise, solved = ALL[name], solved_cases(name, 0)
+    case = next((s.case for s in solved if s.gradients), None)
     floats = [i for i, a in enumerate(case.arguments) if is_real(a)] if case else []
-    for place in floats:
-        if all(not q.slopes or q.slopes[floats.index(place)] is None for q in drawn):
+    for index in floats:
+        order = floats.index(index)
+        if all(not s.gradients or s.gradients[order] is None for s in solved):
             continue
         for change in (torch.Tensor.detach, lambda x: 0.5 * (x + x.detach()), Nan.apply):
 
-            def mutant(*given, place=place, change=change):
-                changed = [change(a) if i == place else a for i, a in enumerate(given)]
+            def mutant(*arguments, index=index, change=change):
+                changed = [change(a) if i == index else a for i, a in enumerate(arguments)]
                 return exercise.reference(*changed)
 
             feedback = diagnose(exercise, mutant)
             assert feedback.kind == "failed"
-            assert "gradient" in feedback.says
+            assert "gradient" in feedback.message
 
 
 def is_real(x):

@@ -69,9 +69,9 @@ def test_a_damaged_log_keeps_the_rest_and_is_left_as_found(printed):
         file.write(b'\n{"exercise": "03.\xff\xfe half a li\n7\n' + b"[" * 200_000)
     before = log.path().read_bytes()
     log.record(NAME, "pass")
-    counts, trouble = log.read()
+    counts, warning = log.read()
     assert (counts["03.map"]["pass"], counts[NAME]["pass"]) == (2, 1)
-    assert trouble.startswith("3 lines are damaged in ")
+    assert warning.startswith("3 lines are damaged in ")
     assert log.path().read_bytes().startswith(before)
     assert printed(progress).count("damaged in") == 1
 
@@ -103,10 +103,10 @@ def test_what_cannot_be_written_counts_in_this_program_and_is_said_once(
     assert "hint 2 of 3" in texts[1]
     assert "counts only" not in "".join(texts)
     assert "one right answer" in printed(solution, NAME)
-    (tmp_path / "file").unlink()  # the fault is mended
+    (tmp_path / "file").unlink()  # now it can be written again
     printed(check, RIGHT, NAME)
-    kept = [json.loads(line)["event"] for line in log.path().read_text().splitlines() if line]
-    assert kept == ["try", "hint", "hint", "solution", "pass"]
+    events = [json.loads(line)["event"] for line in log.path().read_text().splitlines() if line]
+    assert events == ["try", "hint", "hint", "solution", "pass"]
 
 
 def test_half_a_line_on_a_full_disk_is_written_again(monkeypatch):
@@ -135,7 +135,7 @@ def test_a_tilde_is_the_users_folder(monkeypatch, tmp_path):
     log.record(NAME, "try")
     assert (tmp_path / "attn" / "progress.jsonl").exists()
     assert not (tmp_path / "~").exists()
-    assert log.shown_path() == "~/attn/progress.jsonl"
+    assert log.display_path() == "~/attn/progress.jsonl"
 
 
 def test_writers_at_the_same_time_lose_nothing():

@@ -27,8 +27,8 @@ def handed_in(tmp_path):
 def printed(capsys, handed_in):
     def printed(*more: str) -> tuple[list[dict[str, str]], str, int]:
         code = main(["report", str(handed_in), *more])
-        said = capsys.readouterr()
-        return list(csv.DictReader(io.StringIO(said.out))), said.err, code
+        output = capsys.readouterr()
+        return list(csv.DictReader(io.StringIO(output.out))), output.err, code
 
     return printed
 
@@ -59,15 +59,15 @@ def test_bad_files_are_named_and_left_out(handed_in, printed, monkeypatch):
     (handed_in / "gone.jsonl").symlink_to("nowhere")
     (handed_in / "round").symlink_to(handed_in)
     (handed_in / ".DS_Store").write_text("x")
-    monkeypatch.setattr(report, "LARGEST", 300_000)
+    monkeypatch.setattr(report, "MAX_BYTES", 300_000)
     rows, err, code = printed()
     assert {row["reader"] for row in rows} == {"anna"}
     assert code == 1
-    said = err.splitlines()
+    warnings = err.splitlines()
     for name in ("photo.png", "empty.jsonl", "deep.jsonl", "other.jsonl", "large.jsonl", "gone"):
-        assert sum(f"attnbook: {name}" in line and "was left out" in line for line in said) == 1
-    assert "attnbook: anna.jsonl has 1 damaged lines, which are not counted" in said
-    assert len(said) == 7
+        assert sum(f"attnbook: {name}" in line and "was left out" in line for line in warnings) == 1
+    assert "attnbook: anna.jsonl has 1 damaged lines, which are not counted" in warnings
+    assert len(warnings) == 7
 
 
 def test_a_name_that_a_spreadsheet_would_compute_is_text(handed_in, printed):

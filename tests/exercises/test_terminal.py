@@ -13,7 +13,7 @@ import pytest
 from rich.cells import cell_len
 
 from attnbook import exercises
-from attnbook.exercises import check, desk, log, runner, text, watch
+from attnbook.exercises import answer_files, check, console, log, runner, watch
 from attnbook.exercises.catalog import ALL
 from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.feedback import Feedback
@@ -40,21 +40,22 @@ def workplace(tmp_path, monkeypatch):
 
 @pytest.fixture
 def typed(capsys):
-    """What a command line prints and says on the side, and its exit code."""
+    """Run a command line; return its standard output, its standard error and its exit code."""
 
     def typed(line: str) -> tuple[str, str, int]:
         code = main(line.split())
-        said = capsys.readouterr()
-        return said.out, said.err, code
+        output = capsys.readouterr()
+        return output.out, output.err, code
 
     return typed
 
 
 def answer(line: str) -> None:
     """Write an answer into the file of 03.scores, in the place of what its stub raises."""
-    desk.start(EXERCISE)
-    path = desk.place(EXERCISE)
-    path.write_text(RAISES.sub(line.replace("\\", r"\\"), desk.content(EXERCISE)), "utf-8")
+    answer_files.create(EXERCISE)
+    content = answer_files.file_content(EXERCISE)
+    path = answer_files.path_of(EXERCISE)
+    path.write_text(RAISES.sub(line.replace("\\", r"\\"), content), "utf-8")
 
 
 # --- cards as text ---------------------------------------------------------------------------
@@ -64,11 +65,11 @@ def answer(line: str) -> None:
 def test_every_card_fits_and_shows_no_markup(name, capsys, monkeypatch):
     exercise = ALL[name]
     cards = [diagnose(exercise, f) for f in (exercise.mistakes[0].wrong, exercise.reference)]
-    cards += [Feedback("failed", name, mistake.says) for mistake in exercise.mistakes]
+    cards += [Feedback("failed", name, mistake.message) for mistake in exercise.mistakes]
     code = {line for card in cards for other in card.others for line in other.splitlines()}
     for columns in (40, 80):
         monkeypatch.setenv("COLUMNS", str(columns))
-        text.say(desk.shown(exercise), *map(text.card, cards))
+        console.print_text(answer_files.card_text(exercise), *map(console.card, cards))
         lines = [line for line in capsys.readouterr().out.splitlines() if line not in code]
         assert [line for line in lines if cell_len(line) > columns] == []
         assert [line for line in lines if re.search(MARKUP, line)] == []
@@ -82,7 +83,7 @@ def test_details_are_said_once_whatever_else_is_empty():
 def test_columns_too_long_for_the_screen_go_on_below_where_they_began(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "24")
     numbers = "yours    0.1 0.2 0.3 0.4\n         0.5 0.6 0.7 0.8"
-    text.say(text.card(Feedback("failed", "head", details=(numbers,))))
+    console.print_text(console.card(Feedback("failed", "head", details=(numbers,))))
     assert capsys.readouterr().out.splitlines()[1:] == [
         "  yours    0.1 0.2 0.3",
         "           0.4",
@@ -106,10 +107,10 @@ def test_a_stream_that_cannot_show_a_sign_gets_another(encoding, monkeypatch):
     for line in ("progress", "list", "card 04.jobs", "hint 03.scores"):
         assert main(line.split()) == 0
     stream.flush()
-    said = stream.buffer.getvalue().decode(encoding)
-    assert "+ 03.scores" in said or "✓ 03.scores" in said
-    assert ("苹果" in said) == (encoding == "gbk")
-    assert (r"\u82f9" in said) == (encoding != "gbk")
+    output = stream.buffer.getvalue().decode(encoding)
+    assert "+ 03.scores" in output or "✓ 03.scores" in output
+    assert ("苹果" in output) == (encoding == "gbk")
+    assert (r"\u82f9" in output) == (encoding != "gbk")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +146,7 @@ def test_a_card_is_shown_once_as_text_in_a_terminal_and_as_html_in_a_notebook(
     check(EXERCISE.reference, NAME)
     assert capsys.readouterr().out.count("✓ 03.scores") == as_text
     assert len(shown) == (not as_text)
-    exec(desk.content(EXERCISE), {})  # what waits is the same line everywhere
+    exec(answer_files.file_content(EXERCISE), {})  # a stub's output is the same line everywhere
     assert capsys.readouterr().out == "○ 03.scores not attempted\n"
 
 
@@ -156,13 +157,13 @@ def test_a_card_is_shown_once_as_text_in_a_terminal_and_as_html_in_a_notebook(
 def test_a_started_file_holds_all_that_the_solution_needs(name, capsys):
     exercise = ALL[name]
     stub, solution = exercise.stub.strip(), exercise.solution()
-    before = desk.content(exercise)
-    for content, says in (
+    before = answer_files.file_content(exercise)
+    for content, output in (
         (before, f"○ {name} not attempted\n"),
         (before.replace(stub, solution), f"✓ {name} "),
     ):
         exec(compile(content, FILE, "exec"), {})
-        assert capsys.readouterr().out.startswith(says)
+        assert capsys.readouterr().out.startswith(output)
     assert len(re.findall("^# .*", before, re.MULTILINE)) >= 3
 
 
@@ -181,8 +182,8 @@ def test_without_an_id_the_file_saved_last_is_meant_else_the_next_exercise(typed
     first = next(iter(ALL))
     assert first in typed("card")[0]
     for seconds, name in enumerate(("03.scores", "03.map"), 100):
-        desk.start(ALL[name])
-        os.utime(desk.place(ALL[name]), (seconds, seconds))
+        answer_files.create(ALL[name])
+        os.utime(answer_files.path_of(ALL[name]), (seconds, seconds))
     assert "03.map hint 1" in typed("hint")[0]
     assert f"Your file: {Path('01_lookup.py').resolve()}" in typed("start")[0]
 
@@ -191,7 +192,7 @@ def test_without_an_id_the_file_saved_last_is_meant_else_the_next_exercise(typed
 
 
 @pytest.mark.parametrize(
-    ("line", "says"),
+    ("line", "message"),
     [
         ("", "usage: python -m attnbook"),
         ("list", "03.scores"),
@@ -204,14 +205,14 @@ def test_without_an_id_the_file_saved_last_is_meant_else_the_next_exercise(typed
         ("solution 03.scores --insist", "def "),
     ],
 )
-def test_in_a_terminal(line, says, typed):
+def test_in_a_terminal(line, message, typed):
     out, err, code = typed(line)
-    assert says in re.sub(r"\n +", " ", out)
+    assert message in re.sub(r"\n +", " ", out)
     assert (err, code) == ("", 0)
 
 
 @pytest.mark.parametrize(
-    ("line", "says"),
+    ("line", "message"),
     [
         ("chek", "invalid choice: 'chek'"),
         ("hint 03.scroes", "did you mean 03.scores"),
@@ -222,13 +223,13 @@ def test_in_a_terminal(line, says, typed):
         ("start 03.map", "03_map.py: "),
     ],
 )
-def test_an_error_is_one_line(line, says, typed, monkeypatch, tmp_path):
+def test_an_error_is_one_line(line, message, typed, monkeypatch, tmp_path):
     if line.startswith("start"):
-        monkeypatch.setattr(desk, "place", lambda exercise: Path("nowhere/03_map.py"))
+        monkeypatch.setattr(answer_files, "path_of", lambda exercise: Path("nowhere/03_map.py"))
     out, err, code = typed(line)
     assert (out, code) == ("" if "start" not in line else out, 2)
     assert err.count("\n") == 1
-    assert says in err
+    assert message in err
 
 
 def test_nobody_reads_on():
@@ -236,7 +237,7 @@ def test_nobody_reads_on():
     os.close(reading)
     with open(writing, "w") as stream, pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdout", stream)
-        assert text.quietly(lambda: main(["list"])) == 1
+        assert console.ignore_broken_pipe(lambda: main(["list"])) == 1
 
 
 def test_damaged_progress_is_told_by_next_and_list(typed):
@@ -253,31 +254,31 @@ def test_damaged_progress_is_told_by_next_and_list(typed):
 def test_check_runs_the_file_in_a_process_of_its_own(capfd):
     answer(WRONG)
     assert main(["check"]) == 1
-    said = capfd.readouterr().out
-    assert "✗ 03.scores" in said
-    assert "`python -m attnbook hint 03.scores`" in said.replace("\n  ", " ")
+    output = capfd.readouterr().out
+    assert "✗ 03.scores" in output
+    assert "`python -m attnbook hint 03.scores`" in output.replace("\n  ", " ")
     answer(RIGHT)
     assert main(["check", FILE]) == 0
-    said = capfd.readouterr().out
-    assert "✓ 03.scores" in said
-    assert "The next one: python -m attnbook start 03.map" in said
+    output = capfd.readouterr().out
+    assert "✓ 03.scores" in output
+    assert "The next one: python -m attnbook start 03.map" in output
     assert log.read()[0][NAME] == {"try": 1, "pass": 1}
 
 
 @pytest.mark.parametrize(
-    ("line", "says"),
+    ("line", "message"),
     [
         ("    import os; os._exit(0)\n", "03_scores.py ended Python (exit code 0)"),
         ("    return sum(range(10**13))\n", "return sum(range(10**13))"),
     ],
 )
-def test_an_answer_that_takes_python_down_or_never_ends_is_told(line, says, capfd, monkeypatch):
-    monkeypatch.setattr(runner, "CHECKING", 5.0)
+def test_an_answer_that_takes_python_down_or_never_ends_is_told(line, message, capfd, monkeypatch):
+    monkeypatch.setattr(runner, "CHECK_SECONDS", 5.0)
     answer(line)
-    assert not runner.passed(Runner().run(Path(FILE)))
-    said = capfd.readouterr()
-    assert says in said.out
-    assert said.err == ""
+    assert not runner.all_passed(Runner().run(Path(FILE)))
+    output = capfd.readouterr()
+    assert message in output.out
+    assert output.err == ""
 
 
 @pytest.fixture
@@ -302,7 +303,7 @@ def test_a_check_has_a_time_of_its_own(as_main, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("source", "says"),
+    ("source", "parts"),
     [
         ("def f(:\n", ("is no Python yet", "SyntaxError", "line 1   def f(:")),
         ("\nx = np.ones(3)", ("stopped before its end", "name 'np' is", "line 2   x = np.ones(3)")),
@@ -312,11 +313,11 @@ def test_a_check_has_a_time_of_its_own(as_main, monkeypatch, tmp_path):
         ("\x00", ("is no Python yet", "null byte")),
     ],
 )
-def test_what_keeps_a_file_from_its_check_is_shown_in_its_own_line(source, says, as_main):
+def test_the_line_at_which_a_file_stops_before_its_check_is_shown(source, parts, as_main):
     Path("helper.py").write_text("1 +")
     Path(FILE).write_text(source)
-    card = repr(runner.complaint_about(Path(FILE).resolve()))
-    assert [part for part in says if part not in card] == []
+    card = repr(runner.run_file(Path(FILE).resolve()))
+    assert [part for part in parts if part not in card] == []
 
 
 # --- at each save ----------------------------------------------------------------------------
@@ -329,64 +330,64 @@ class Quick:
 
     def run(self, path: Path) -> list[Result]:
         Quick.ran.append(path.read_text())
-        name = desk.named(path.name)
+        name = answer_files.exercise_id(path.name)
         return [Result(name, "passed" if "right" in path.read_text() else "failed")]
 
     def close(self) -> None: ...
 
 
 @pytest.fixture
-def watching(monkeypatch):
+def watcher(monkeypatch):
     monkeypatch.setattr(watch, "Runner", Quick)
     Quick.ran = []
-    watching = watch.Watch(EXERCISE)
-    watching.turn_to(EXERCISE)
-    yield watching
-    text.command = ""
+    watcher = watch.Watcher(EXERCISE)
+    watcher.open_exercise(EXERCISE)
+    yield watcher
+    console.command_template = ""
 
 
-def looks(watching: watch.Watch, times: int = 2) -> None:
+def poll(watcher: watch.Watcher, times: int = 2) -> None:
     for _ in range(times):
-        watching.look()
+        watcher.check_saved_file()
 
 
-def test_a_file_is_checked_once_it_is_saved_and_whole(watching):
-    looks(watching)
+def test_a_file_is_checked_once_it_is_saved_and_whole(watcher):
+    poll(watcher)
     assert Quick.ran == []
     Path(FILE).write_text("half")
-    looks(watching, 1)
+    poll(watcher, 1)
     Path(FILE).write_text("half and half")
-    looks(watching, 1)
+    poll(watcher, 1)
     assert Quick.ran == []
-    looks(watching, 4)
+    poll(watcher, 4)
     assert Quick.ran == ["half and half"]
 
 
-def test_behind_a_pass_comes_the_next_exercise_that_is_open(watching, capsys, monkeypatch):
+def test_behind_a_pass_comes_the_next_exercise_that_is_open(watcher, capsys, monkeypatch):
     log.record("03.map", "pass")
     capsys.readouterr()
     Path(FILE).write_text("right")
-    looks(watching)
-    assert watching.exercise is ALL["03.weights"]
+    poll(watcher)
+    assert watcher.exercise is ALL["03.weights"]
     assert Path("03_weights.py").exists()
     assert "Exercise 03.weights" in capsys.readouterr().out
-    monkeypatch.setattr(watching, "passed", set(ALL) - {"03.weights", "01.winner"})
+    monkeypatch.setattr(watcher, "passed", set(ALL) - {"03.weights", "01.winner"})
     for name, following in (("03.weights", ALL["01.winner"]), ("01.winner", None)):
-        desk.place(ALL[name]).write_text("right")
-        looks(watching)
-        assert watching.exercise is following
+        answer_files.path_of(ALL[name]).write_text("right")
+        poll(watcher)
+        assert watcher.exercise is following
     assert "You have passed them all." in capsys.readouterr().out
 
 
-def test_another_file_that_is_saved_becomes_the_one_at_hand(watching, capsys):
+def test_another_file_that_is_saved_becomes_the_one_at_hand(watcher, capsys):
     Path("03_map.py").write_text("wrong")
-    looks(watching)
-    watching.obey("hint")
+    poll(watcher)
+    watcher.run_command("hint")
     assert "03.map hint 1 of" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    ("word", "says"),
+    ("word", "message"),
     [
         ("h", "03.scores hint 1"),
         ("solution", "Or `solution --insist`"),
@@ -398,35 +399,35 @@ def test_another_file_that_is_saved_becomes_the_one_at_hand(watching, capsys):
         ("", ""),
     ],
 )
-def test_words_typed_while_watching(word, says, watching, capsys):
+def test_words_typed_while_watching(word, message, watcher, capsys):
     capsys.readouterr()
-    watching.obey(word)
-    said = capsys.readouterr().out
-    assert (says in said) if says else not said
-    watching.obey("q")
-    assert watching.exercise is None
+    watcher.run_command(word)
+    output = capsys.readouterr().out
+    assert (message in output) if message else not output
+    watcher.run_command("q")
+    assert watcher.exercise is None
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is no signal there")
 def test_watch_from_the_first_save_to_ctrl_c(tmp_path):
     command = [sys.executable, "-m", "attnbook", "watch", NAME]
-    with (tmp_path / "said").open("w") as said:
+    with (tmp_path / "output").open("w") as output:
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
-            stdout=said,
-            stderr=said,
+            stdout=output,
+            stderr=output,
             # what runs in the background of a shell ignores Ctrl-C, and so would this
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
     def wait_for(words: str) -> None:
         for _ in range(3000):
-            if words in (tmp_path / "said").read_text("utf-8"):
+            if words in (tmp_path / "output").read_text("utf-8"):
                 return
             assert process.poll() is None
             time.sleep(0.1)
-        pytest.fail(f"no {words!r} in {(tmp_path / 'said').read_text('utf-8')}")
+        pytest.fail(f"no {words!r} in {(tmp_path / 'output').read_text('utf-8')}")
 
     try:
         wait_for("Save it")
@@ -442,6 +443,6 @@ def test_watch_from_the_first_save_to_ctrl_c(tmp_path):
     finally:
         process.kill()
         process.communicate()
-    text = (tmp_path / "said").read_text("utf-8")
+    text = (tmp_path / "output").read_text("utf-8")
     assert "✓ 03.scores" in text
     assert "Traceback" not in text

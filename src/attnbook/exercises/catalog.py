@@ -1,4 +1,4 @@
-"""All exercises, in the order of the book: each module chNN_topic.py here holds a chapter's."""
+"""All exercises, in the order of the book. Each module chNN_topic.py holds those of a chapter."""
 
 import difflib
 import re
@@ -15,24 +15,25 @@ CHAPTERS: dict[str, tuple[Exercise, ...]] = {m.CHAPTER: m.EXERCISES for m in MOD
 ALL: dict[str, Exercise] = {e.id: e for exercises in CHAPTERS.values() for e in exercises}
 
 
-class Unknown(LookupError):
-    """What was given names no exercise. The message is one line, for the reader."""
+class UsageError(LookupError):
+    """A call or command that makes no sense, such as an unknown id. The message is one line."""
 
 
 def find(exercise: object) -> Exercise:
-    """The exercise with this id; capitals, blanks and the leading zero do not count.
+    """Return the exercise with this id, ignoring case, surrounding blanks and the leading zero.
 
-    Raises:  Unknown, which names the ids that were probably meant
+    Raises:  UsageError, with similar ids in its message
     """
     if callable(exercise):
-        own = [f'"{e.id}"' for e in ALL.values() if e.name == getattr(exercise, "__name__", "")]
-        raise Unknown(f"an id is asked for, in quotes: {' or '.join(own) or 'see the card'}")
+        ids = [f'"{e.id}"' for e in ALL.values() if e.name == getattr(exercise, "__name__", "")]
+        raise UsageError(f"an id is asked for, in quotes: {' or '.join(ids) or 'see the card'}")
     if exercise is None:
-        raise Unknown(f'the id that stands on the card is missing, such as "{next(iter(ALL))}"')
+        example = next(iter(ALL))
+        raise UsageError(f'the id that stands on the card is missing, such as "{example}"')
     wanted = re.sub(r"^(\d\.)", r"0\1", str(exercise).strip().lower())
     if wanted in ALL:
         return ALL[wanted]
-    by_name = [id for id in ALL if id.partition(".")[2] == wanted.rpartition(".")[2]]
-    near = by_name or difflib.get_close_matches(wanted, ALL, n=3, cutoff=0.6)
-    did_you_mean = f"; did you mean {' or '.join(near)}?" if near else ""
-    raise Unknown(f"there is no exercise {exercise!r}{did_you_mean}")
+    with_same_name = [id for id in ALL if id.partition(".")[2] == wanted.rpartition(".")[2]]
+    similar = with_same_name or difflib.get_close_matches(wanted, ALL, n=3, cutoff=0.6)
+    did_you_mean = f"; did you mean {' or '.join(similar)}?" if similar else ""
+    raise UsageError(f"there is no exercise {exercise!r}{did_you_mean}")

@@ -8,8 +8,14 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
+from attnbook.exercises.common_mistakes import (
+    OUTPUT_MISTAKES,
+    SCORE_MISTAKES,
+    WEIGHT_MISTAKES,
+    Head,
+    MistakeSet,
+)
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw, some_sizes
-from attnbook.exercises.slips import OUTPUT, SCORES, WEIGHTS, Family, Head
 
 # --- 01.lookup: one question to the library --------------------------------------------------
 
@@ -107,10 +113,10 @@ def lookup(query, keys, values):
             "along the topics and add up, then focus.",
         ),
     ),
-    slips=Family(
+    common_mistakes=MistakeSet(
         lambda head: lambda query, keys, values: head(query[None], keys, values)[0],
-        WEIGHTS,
-        OUTPUT,
+        WEIGHT_MISTAKES,
+        OUTPUT_MISTAKES,
         right=Head(scores=lambda query, keys: query @ keys.mT),
     ),
     properties=(MIXTURE,),
@@ -642,11 +648,11 @@ def lookups(queries, keys, values):
             "own: a row.",
         ),
     ),
-    slips=Family(
+    common_mistakes=MistakeSet(
         lambda head: lambda queries, keys, values: head(queries, keys, values),
-        SCORES,
-        WEIGHTS,
-        OUTPUT,
+        SCORE_MISTAKES,
+        WEIGHT_MISTAKES,
+        OUTPUT_MISTAKES,
         widths={"Dv": lambda queries, keys, values: values.size(-1)},
     ),
     properties=(MIXTURE,),

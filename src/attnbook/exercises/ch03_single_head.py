@@ -7,6 +7,12 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
+from attnbook.exercises.common_mistakes import (
+    OUTPUT_MISTAKES,
+    SCORE_MISTAKES,
+    WEIGHT_MISTAKES,
+    MistakeSet,
+)
 from attnbook.exercises.exercise import (
     Case,
     Exercise,
@@ -16,9 +22,6 @@ from attnbook.exercises.exercise import (
     draw,
     some_sizes,
 )
-from attnbook.exercises.slips import OUTPUT, Family
-from attnbook.exercises.slips import SCORES as SCORE_SLIPS
-from attnbook.exercises.slips import WEIGHTS as WEIGHT_SLIPS
 
 # --- 03.scores: compare every query with every key -------------------------------------------
 
@@ -95,7 +98,7 @@ def my_scores(query, key):
             "axis.",
         ),
     ),
-    slips=Family(lambda head: head.scores, SCORE_SLIPS),
+    common_mistakes=MistakeSet(lambda head: head.scores, SCORE_MISTAKES),
     hints=(
         "One matrix product gives all dot products at once, if the keys lie in the columns.",
         "`key.mT` swaps the last two axes and leaves batch and heads alone.",
@@ -228,7 +231,7 @@ def my_weights(scores):
             "each row needs its own, `amax(dim=-1, keepdim=True)`.",
         ),
     ),
-    slips=Family(lambda head: head.weights, WEIGHT_SLIPS),
+    common_mistakes=MistakeSet(lambda head: head.weights, WEIGHT_MISTAKES),
     properties=(
         Property("Each row of weights has to sum to 1, and yours do not.", rows_sum_to_one),
     ),
@@ -481,11 +484,11 @@ def attend(query, key, value):
             "softmax: divide before it.",
         ),
     ),
-    slips=Family(
+    common_mistakes=MistakeSet(
         lambda head: head,
-        SCORE_SLIPS,
-        WEIGHT_SLIPS,
-        OUTPUT,
+        SCORE_MISTAKES,
+        WEIGHT_MISTAKES,
+        OUTPUT_MISTAKES,
         widths={"Dv": lambda query, key, value: value.size(-1)},
     ),
     hints=(

@@ -5,8 +5,15 @@ from collections.abc import Callable
 import torch
 from torch import Generator, Tensor
 
+from attnbook.exercises.common_mistakes import (
+    OUTPUT_MISTAKES,
+    SCORE_MISTAKES,
+    WEIGHT_MISTAKES,
+    Head,
+    MistakeSet,
+    scaled_scores,
+)
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw
-from attnbook.exercises.slips import OUTPUT, SCORES, WEIGHTS, Family, Head, root_of
 from attnbook.heads import merge_heads, split_heads
 from attnbook.multi_head import MultiHeadAttention
 
@@ -662,7 +669,7 @@ def cut_by_view(x: Tensor, n_heads: int) -> Tensor:
     return x.view(x.size(0), n_heads, x.size(1), -1)
 
 
-BY_D = Head(scores=lambda query, key: root_of(query.size(-1) * query.size(-3), query, key))
+BY_D = Head(scores=lambda query, key: scaled_scores(query.size(-1) * query.size(-3), query, key))
 
 
 def layer(
@@ -793,11 +800,11 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
             "The first line was right. A `view` cuts the sentence, not the columns.",
         ),
     ),
-    slips=Family(
+    common_mistakes=MistakeSet(
         layer,
-        SCORES,
-        WEIGHTS,
-        OUTPUT,
+        SCORE_MISTAKES,
+        WEIGHT_MISTAKES,
+        OUTPUT_MISTAKES,
         widths={"H": lambda x, w_q, w_k, w_v, w_o, n_heads: n_heads},
     ),
     others=(multi_head_by_hand,),

@@ -9,8 +9,13 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
+from attnbook.exercises.common_mistakes import (
+    OUTPUT_MISTAKES,
+    SCORE_MISTAKES,
+    WEIGHT_MISTAKES,
+    MistakeSet,
+)
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw, some_sizes
-from attnbook.exercises.slips import OUTPUT, SCORES, WEIGHTS, Family
 
 # --- 05.roles: who asks, who is asked --------------------------------------------------------
 
@@ -242,11 +247,11 @@ def my_cross(x, context, w_q, w_k, w_v):
             "context through W_K.",
         ),
     ),
-    slips=Family(
+    common_mistakes=MistakeSet(
         lambda head: lambda x, context, w_q, w_k, w_v: head(x @ w_q, context @ w_k, context @ w_v),
-        SCORES,
-        WEIGHTS,
-        OUTPUT,
+        SCORE_MISTAKES,
+        WEIGHT_MISTAKES,
+        OUTPUT_MISTAKES,
         widths={
             "D": lambda x, context, w_q, w_k, w_v: x.size(-1),
             "Dv": lambda x, context, w_q, w_k, w_v: w_v.size(-1),

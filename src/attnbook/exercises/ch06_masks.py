@@ -6,6 +6,7 @@ import torch
 from torch import Generator, Tensor
 
 from attnbook.attention import scaled_dot_product_attention
+from attnbook.exercises.common_mistakes import MASK_MISTAKES, WEIGHT_MISTAKES, MistakeSet
 from attnbook.exercises.exercise import (
     Case,
     Exercise,
@@ -15,8 +16,6 @@ from attnbook.exercises.exercise import (
     draw,
     some_sizes,
 )
-from attnbook.exercises.slips import MASKS, Family
-from attnbook.exercises.slips import WEIGHTS as WEIGHT_SLIPS
 from attnbook.masks import causal_mask
 
 # --- 06.causal: a triangle for the newest words ----------------------------------------------
@@ -351,7 +350,7 @@ def my_weights(scores, mask):
             "at means no weight anywhere: zeros.",
         ),
     ),
-    slips=Family(lambda head: head.weights, MASKS, WEIGHT_SLIPS),
+    common_mistakes=MistakeSet(lambda head: head.weights, MASK_MISTAKES, WEIGHT_MISTAKES),
     properties=(
         Property(
             "A row has to sum to 1, or to 0 if its query may look at nothing. Yours does not.",

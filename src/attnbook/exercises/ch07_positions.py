@@ -6,8 +6,8 @@ from collections.abc import Callable
 import torch
 from torch import Generator, Tensor
 
+from attnbook.exercises.common_mistakes import SCORE_MISTAKES, Head, MistakeSet, scaled_scores
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw
-from attnbook.exercises.slips import SCORES, Family, Head, root_of
 from attnbook.positions import sinusoids
 
 # --- 07.order: what a shuffle does -----------------------------------------------------------
@@ -430,7 +430,7 @@ def faulty(
     def scores(x: Tensor, table: Tensor, w_q: Tensor, w_k: Tensor) -> Tensor:
         rows = place(x, table)
         query, key = rows @ w_q, key_of(x, rows) @ w_k
-        return root_of(x.size(-1), query, key) if by_d else head.scores(query, key)
+        return scaled_scores(x.size(-1), query, key) if by_d else head.scores(query, key)
 
     return scores
 
@@ -554,9 +554,9 @@ def placed_scores(x, table, w_q, w_k):
         "they meet.",
         "`x.size(-2)`, `rows @ w_k`, `query.size(-1)`.",
     ),
-    slips=Family(
+    common_mistakes=MistakeSet(
         lambda head: faulty(head=head),
-        SCORES,
+        SCORE_MISTAKES,
         widths={"N": lambda x, table, w_q, w_k: len(table)},
     ),
     others=(placed_scores_in_four_terms,),

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from attnbook.attention import scaled_dot_product_attention
+from attnbook.exercises.common_mistakes import MistakeSet, WrongLine
 from attnbook.exercises.exercise import (
     Case,
     Exercise,
@@ -18,7 +19,6 @@ from attnbook.exercises.exercise import (
     draw,
     some_sizes,
 )
-from attnbook.exercises.slips import Family, Slip
 from attnbook.masks import causal_mask
 from attnbook.transformer import Transformer
 
@@ -75,103 +75,103 @@ def variance(x: Tensor, axis: tuple[int, ...], correction: int = 0) -> Tensor:
     return x.var(axis, correction=correction, keepdim=True)
 
 
-NORM_SLIPS = (
-    Slip(
+NORM_MISTAKES = (
+    WrongLine(
         "axis",
         lambda x: (-2,),
         "Mean and variance ran over the words: each column of a sentence is normed, and a word's "
         "numbers depend on its neighbors. Each word is normed by itself, along its own D numbers: "
         "the last axis.",
     ),
-    Slip(
+    WrongLine(
         "axis",
         lambda x: (0,),
         "Mean and variance ran along axis 0. That is the batch as soon as there is one, and "
         "sentences would change each other. Count from the end: `dim=-1`.",
     ),
-    Slip(
+    WrongLine(
         "axis",
         lambda x: (1,),
         "Mean and variance ran along axis 1. With a batch in front those are the words: count "
         "from the end, `dim=-1`.",
     ),
-    Slip(
+    WrongLine(
         "axis",
         lambda x: tuple(range(x.dim() - 1)),
         "Each column was normed, over all words of all sentences: that is batch normalization. "
         "Here each word is normed by itself, along its own D numbers.",
     ),
-    Slip(
+    WrongLine(
         "axis",
         lambda x: (-2, -1),
         "One mean and one variance for all words of a sentence. Each word has its own, from its "
         "own D numbers.",
     ),
-    Slip(
+    WrongLine(
         "axis",
         lambda x: tuple(range(x.dim())),
         "`mean()` and `var()` without `dim` take all numbers there are, of the whole batch. Each "
         "word has a mean and a variance of its own: `dim=-1, keepdim=True`.",
     ),
-    Slip(
+    WrongLine(
         "center",
         lambda x, axis: x,
         "The mean is not taken away: x itself is divided by the spread.",
     ),
-    Slip(
+    WrongLine(
         "center",
         lambda x, axis: x + x.mean(axis, keepdim=True),
         "The mean is added. It has to be taken away, so that the row's mean becomes 0.",
     ),
-    Slip(
+    WrongLine(
         "spread",
         lambda x, axis, eps: (variance(x, axis, 1) + eps).sqrt(),
         "The sum of squares is divided by D − 1, as `var` and `std` do unless they are told "
         "otherwise. That estimates the variance of what a sample came from. Here the row is all "
         "there is: divide by D (`correction=0`).",
     ),
-    Slip(
+    WrongLine(
         "spread",
         lambda x, axis, eps: variance(x, axis).sqrt() + eps,
         "Your eps is added to the root. It belongs inside, beside the variance: there it also "
         "keeps the slope of the root finite where a row is all equal.",
     ),
-    Slip(
+    WrongLine(
         "spread",
         lambda x, axis, eps: variance(x, axis).sqrt() + eps**0.5,
         "You took two roots, of the variance and of eps, and added them. The sum comes first, then "
         "one root of it.",
     ),
-    Slip(
+    WrongLine(
         "spread",
         lambda x, axis, eps: variance(x, axis, 1).sqrt() + eps,
         "Two things about the spread: eps stands outside the root, and `std` divides by D − 1 "
         "unless it is told otherwise. The Annotated Transformer has it so, and is for this reason "
         "not PyTorch's LayerNorm.",
     ),
-    Slip(
+    WrongLine(
         "spread",
         lambda x, axis, eps: variance(x, axis).sqrt(),
         "eps is missing. In a row of equal numbers the variance is 0, and 0/0 is nan.",
     ),
-    Slip(
+    WrongLine(
         "spread",
         lambda x, axis, eps: variance(x, axis, 1).sqrt(),
         "eps is missing beside the variance, and `std` divides by D − 1 unless it is told "
         "`correction=0`.",
     ),
-    Slip(
+    WrongLine(
         "spread",
         lambda x, axis, eps: variance(x, axis) + eps,
         "You divided by the variance. It is in squared units: take its root.",
     ),
-    Slip(
+    WrongLine(
         "spread",
         lambda x, axis, eps: variance(x, axis, 1) + eps,
         "You divided by the variance, and by one that `var` makes with D − 1. Take the root, of "
         "the mean square (`correction=0`).",
     ),
-    Slip(
+    WrongLine(
         "spread",
         lambda x, axis, eps: (
             ((x - x.mean(axis, keepdim=True)) ** 2).sum(axis, keepdim=True) + eps
@@ -179,7 +179,7 @@ NORM_SLIPS = (
         "You divided by the row's length: by the root of the *sum* of squares. The variance is "
         "their mean, so that the numbers keep about the size 1 whatever D is.",
     ),
-    Slip(
+    WrongLine(
         "spread",
         lambda x, axis, eps: (
             ((x - x.mean(axis, keepdim=True)) ** 2).sum(axis, keepdim=True).sqrt().clamp_min(1e-12)
@@ -187,40 +187,40 @@ NORM_SLIPS = (
         "You divided by the row's length, as `F.normalize` does, and without eps. Divide by the "
         "root of the *mean* of the squares plus eps: then the numbers keep about the size 1.",
     ),
-    Slip(
+    WrongLine(
         "spread",
         lambda x, axis, eps: (variance(x, axis) + 1e-5).sqrt(),
         "`eps` has no influence: a small number of its own, 1e-5, stands in its place, as in "
         "PyTorch's norm unless it is told `eps`.",
     ),
-    Slip(
+    WrongLine(
         "spread",
         lambda x, axis, eps: (variance(x, axis).sqrt() + eps).sqrt(),
         "You took the root twice: `std` is a root already.",
     ),
-    Slip(
+    WrongLine(
         "spread",
         lambda x, axis, eps: (x - x.mean(axis, keepdim=True)).abs().amax(axis, keepdim=True) + eps,
         "You divided by the largest number of the row. The spread is the root of the mean square.",
     ),
-    Slip(
+    WrongLine(
         "spread",
         lambda x, axis, eps: (variance(x, axis) + eps**2).sqrt(),
         "Your eps is squared. It is added to the variance as it is.",
     ),
-    Slip(
+    WrongLine(
         "spread",
         lambda x, axis, eps: 2 * (variance(x, axis) + eps),
         "You divided by twice the variance. `a / b ** 1/2` means a / b / 2: write `b ** 0.5`, or "
         "`b.sqrt()`.",
     ),
-    Slip(
+    WrongLine(
         "spread",
         lambda x, axis, eps: ((x**2).mean(axis, keepdim=True) + eps).sqrt(),
         "Your variance is the mean square of x itself. It is the mean square of what is left once "
         "the mean is gone.",
     ),
-    Slip(
+    WrongLine(
         "spread",
         lambda x, axis, eps: (
             (x**2).mean(axis, keepdim=True) - x.mean(axis, keepdim=True) + eps
@@ -228,55 +228,57 @@ NORM_SLIPS = (
         "From the mean of the squares the *square* of the mean is to be taken. (Then it is the "
         "variance.)",
     ),
-    Slip(
+    WrongLine(
         "spread",
         lambda x, axis, eps: variance(x, axis).clamp_min(eps).sqrt(),
         "You took eps for the least that a variance may be. It is added to it, always.",
     ),
-    Slip(
+    WrongLine(
         "spread",
         lambda x, axis, eps: 1 / (variance(x, axis) + eps).sqrt(),
         "You multiplied by the spread. Dividing makes large rows and small ones alike.",
     ),
-    Slip(
+    WrongLine(
         "spread",
         lambda x, axis, eps: (x - x.mean(axis, keepdim=True)).abs().mean(axis, keepdim=True) + eps,
         "You divided by the mean distance from the mean. The spread of layer normalization is the "
         "root of the mean *square*.",
     ),
-    Slip(
+    WrongLine(
         "spread",
         lambda x, axis, eps: torch.ones_like(x),
         "Nothing divides the numbers: the mean is gone, and large rows are still large.",
     ),
-    Slip("end", lambda normed, gain, shift: normed, "`gain` and `shift` are not used yet."),
-    Slip("end", lambda normed, gain, shift: gain * normed, "`shift` is not used yet: add it last."),
-    Slip(
+    WrongLine("end", lambda normed, gain, shift: normed, "`gain` and `shift` are not used yet."),
+    WrongLine(
+        "end", lambda normed, gain, shift: gain * normed, "`shift` is not used yet: add it last."
+    ),
+    WrongLine(
         "end",
         lambda normed, gain, shift: normed + shift,
         "`gain` is not used yet: it multiplies the normed numbers, column by column.",
     ),
-    Slip(
+    WrongLine(
         "end",
         lambda normed, gain, shift: gain * (normed + shift),
         "You shifted before you multiplied, so the shift is multiplied too. The gain comes first.",
     ),
-    Slip(
+    WrongLine(
         "end",
         lambda normed, gain, shift: shift * normed + gain,
         "`gain` and `shift` have changed places: the gain multiplies, the shift is added.",
     ),
-    Slip(
+    WrongLine(
         "end",
         lambda normed, gain, shift: normed / gain + shift,
         "You divided by the gain. It multiplies.",
     ),
-    Slip(
+    WrongLine(
         "end",
         lambda normed, gain, shift: gain * normed - shift,
         "The shift is subtracted. It is added.",
     ),
-    Slip(
+    WrongLine(
         "end",
         lambda normed, gain, shift: (1 + gain) * normed + shift,
         "You multiplied by 1 + gain. Some models store a gain that way; this one is the factor "
@@ -330,7 +332,7 @@ def my_layer_norm(x, gain, shift, eps):
             "You added x itself. The sum around a norm belongs to the layer, not to the norm.",
         ),
     ),
-    slips=Family(lambda norm: norm, NORM_SLIPS, right=Norm()),
+    common_mistakes=MistakeSet(lambda norm: norm, NORM_MISTAKES, right=Norm()),
     properties=(
         Property(
             "Take gain and shift away again, and each word should have mean 0. Yours have not.",
@@ -409,99 +411,99 @@ def all_numbers(gradients: list[Tensor]) -> Tensor:
     return torch.cat([g.flatten() for g in gradients])
 
 
-CLIP_SLIPS = (
-    Slip(
+CLIP_MISTAKES = (
+    WrongLine(
         "length",
         lambda gs: list(lengths(gs)),
         "Each gradient was shortened by its own length. Then those of different layers shrink by "
         "different factors, and the step points elsewhere: one length, of all of them together.",
     ),
-    Slip(
+    WrongLine(
         "length",
         lambda gs: [lengths(gs).sum()] * len(gs),
         "You added the lengths of the gradients. Side by side they are one long row, and its "
         "length is the root of the sum of all *squares*.",
     ),
-    Slip(
+    WrongLine(
         "length",
         lambda gs: [lengths(gs).max()] * len(gs),
         "You took the longest gradient for all. Their common length is the root of the sum of all "
         "squares.",
     ),
-    Slip(
+    WrongLine(
         "length",
         lambda gs: [lengths(gs).mean()] * len(gs),
         "You took the mean of the lengths. Their common length is the root of the sum of all "
         "squares.",
     ),
-    Slip(
+    WrongLine(
         "length",
         lambda gs: [lengths(gs).norm() ** 2] * len(gs),
         "You compared the sum of squares with the limit. A length is its root.",
     ),
-    Slip(
+    WrongLine(
         "length",
         lambda gs: [(lengths(gs) ** 2).mean().sqrt()] * len(gs),
         "You took the root of the *mean* of the gradients' squared lengths. It is the sum.",
     ),
-    Slip(
+    WrongLine(
         "length",
         lambda gs: [all_numbers(gs).abs().sum()] * len(gs),
         "You added the sizes of all numbers. The length is the root of the sum of their squares.",
     ),
-    Slip(
+    WrongLine(
         "length",
         lambda gs: [all_numbers(gs).sum()] * len(gs),
         "You added all numbers, where those below 0 take away from the others. The length is the "
         "root of the sum of their squares.",
     ),
-    Slip(
+    WrongLine(
         "length",
         lambda gs: [all_numbers(gs).abs().max()] * len(gs),
         "You compared the largest number with the limit. It is the length of all of them together "
         "that counts.",
     ),
-    Slip(
+    WrongLine(
         "length",
         lambda gs: [(all_numbers(gs) ** 2).mean().sqrt()] * len(gs),
         "You took the root of the *mean* square of all numbers. A length is the root of their sum.",
     ),
-    Slip(
+    WrongLine(
         "factor",
         lambda length, limit: limit / length,
         "The gradients were always brought to the limit: short ones became longer, and none at all "
         "became 0/0. What is within the limit stays as it is.",
     ),
-    Slip(
+    WrongLine(
         "factor",
         lambda length, limit: (length > limit) / length.clamp_min(1e-30) + (length <= limit),
         "What was too long has length 1 now. It keeps as much as the limit allows: limit / length.",
     ),
-    Slip(
+    WrongLine(
         "factor",
         lambda length, limit: (length / limit).clamp(max=1),
         "Your factor is length / limit, or 1 if that is more. So the long ones stay long, and the "
         "short ones become shorter: limit / length.",
     ),
-    Slip(
+    WrongLine(
         "factor",
         lambda length, limit: (limit / length).clamp(min=1),
         "You took the larger of 1 and limit / length: the long ones stay, and the short ones "
         "become longer. The smaller of the two is the factor.",
     ),
-    Slip(
+    WrongLine(
         "factor",
         lambda length, limit: (length <= limit).to(length),
         "What was too long is 0 now. It only has to become shorter: its direction is still the "
         "best that is known.",
     ),
-    Slip(
+    WrongLine(
         "factor",
         lambda length, limit: (length > limit) * limit + (length <= limit),
         "What was too long was multiplied by the limit. It has to end at the limit: divide by the "
         "length as well.",
     ),
-    Slip(
+    WrongLine(
         "factor",
         lambda length, limit: torch.ones_like(length),
         "Nothing was shortened: these are the gradients as they came.",
@@ -559,7 +561,7 @@ def my_clip(gradients, limit):
             "factor is limit / length.",
         ),
     ),
-    slips=Family(lambda clip: clip, CLIP_SLIPS, right=Clip()),
+    common_mistakes=MistakeSet(lambda clip: clip, CLIP_MISTAKES, right=Clip()),
     properties=(
         Property(
             "You return another number of gradients than you were given: each comes back, those "
@@ -787,201 +789,203 @@ class Parts:
         return stack + self.tables(s, t, d) + self.to_words(s, t, d)
 
 
-COUNT_SLIPS = (
-    Slip(
+COUNT_MISTAKES = (
+    WrongLine(
         "attention",
         lambda d: 3 * (d * d + d),
         "An attention has a fourth matrix, with its bias: W_O.",
     ),
-    Slip(
+    WrongLine(
         "attention",
         lambda d: 4 * d * d,
         "The biases of the attention are missing: each of its four linear layers has one.",
     ),
-    Slip(
+    WrongLine(
         "attention",
         lambda d: 4 * d * d + d,
         "You counted one bias in an attention. Each of its four linear layers has one.",
     ),
-    Slip(
+    WrongLine(
         "attention",
         lambda d: 4 * d * d + 3 * d,
         "You counted three biases in an attention. W_O has one as well.",
     ),
-    Slip(
+    WrongLine(
         "attention",
         lambda d: 4 * (d * d + 1),
         "A bias is no single number: it has one for each column of its matrix, d_model here.",
     ),
-    Slip(
+    WrongLine(
         "attention",
         lambda d: 3 * d * d,
         "An attention has a fourth matrix, W_O, and each of the four has a bias.",
     ),
-    Slip(
+    WrongLine(
         "attentions",
         lambda: 2,
         "A decoder layer has two attentions: one looks back at the target, the other across to "
         "the source.",
     ),
-    Slip(
+    WrongLine(
         "attentions",
         lambda: 4,
         "You counted an attention too many: an encoder layer has one, a decoder layer two.",
     ),
-    Slip(
+    WrongLine(
         "network",
         lambda d, f: 2 * d * f,
         "The biases of the feed-forward network are missing: d_ff of them after the first matrix, "
         "d_model after the second.",
     ),
-    Slip(
+    WrongLine(
         "network",
         lambda d, f: 2 * d * f + f,
         "The second bias of the feed-forward network is missing: its output is d_model wide.",
     ),
-    Slip(
+    WrongLine(
         "network",
         lambda d, f: 2 * d * f + d,
         "The first bias of the feed-forward network is missing: its inner rows are d_ff wide.",
     ),
-    Slip(
+    WrongLine(
         "network",
         lambda d, f: 2 * d * f + 2 * d,
         "You gave both biases of the feed-forward network the width d_model. A bias is as wide as "
         "what comes out of its matrix, and the first brings out d_ff.",
     ),
-    Slip(
+    WrongLine(
         "network",
         lambda d, f: 2 * d * f + 2 * f,
         "You gave both biases of the feed-forward network the width d_ff. A bias is as wide as "
         "what comes out of its matrix, and the second leads back to d_model.",
     ),
-    Slip(
+    WrongLine(
         "network",
         lambda d, f: d * f + f,
         "The feed-forward network has two matrices: one widens the rows to d_ff, the other leads "
         "them back to d_model.",
     ),
-    Slip(
+    WrongLine(
         "network",
         lambda d, f: d * f,
         "The feed-forward network has two matrices, there and back, and a bias after each.",
     ),
-    Slip(
+    WrongLine(
         "networks",
         lambda: 1,
         "You counted one feed-forward network in a pair of layers. Both kinds of layer have one.",
     ),
-    Slip(
+    WrongLine(
         "networks",
         lambda: 3,
         "You counted three feed-forward networks in a pair of layers. A decoder layer has two "
         "attentions and one network.",
     ),
-    Slip("networks", lambda: 0, "The feed-forward networks are missing."),
-    Slip(
+    WrongLine("networks", lambda: 0, "The feed-forward networks are missing."),
+    WrongLine(
         "norms",
         lambda d, first: 0,
         "The norms of the layers are missing. Each learns a gain and a shift for every column.",
     ),
-    Slip(
+    WrongLine(
         "norms",
         lambda d, first: 2 * 2 * d,
         "You counted one norm a layer. There is one for each part: two in an encoder layer, three "
         "in a decoder layer.",
     ),
-    Slip(
+    WrongLine(
         "norms",
         lambda d, first: 5 * d,
         "You counted one number per column and norm. A norm has two: gain and shift.",
     ),
-    Slip(
+    WrongLine(
         "norms",
         lambda d, first: 5 * 2,
         "You counted two numbers a norm. Gain and shift are rows: two numbers for each column.",
     ),
-    Slip(
+    WrongLine(
         "norms", lambda d, first: 4 * 2 * d, "A decoder layer has three parts, and so three norms."
     ),
-    Slip(
+    WrongLine(
         "norms",
         lambda d, first: 6 * 2 * d,
         "You counted six norms in a pair of layers: two parts and three parts make five.",
     ),
-    Slip(
+    WrongLine(
         "norms",
         lambda d, first: 5 * 2 * d if first else 0,
         "You counted the norms of the layers in one order only. They are there in both: "
         "`norm_first` says on which side of the sum they stand.",
     ),
-    Slip(
+    WrongLine(
         "layers",
         lambda n: 1,
         "You counted one layer of each kind. There are n_layers, each with parameters of its own.",
     ),
-    Slip(
+    WrongLine(
         "layers",
         lambda n: 2 * n,
         "You counted twice as many layers: each tower has n_layers.",
     ),
-    Slip(
+    WrongLine(
         "last",
         lambda d, first: 0,
         "With `norm_first` nothing norms the last sum of a tower, so one more norm stands on top "
         "of each.",
     ),
-    Slip(
+    WrongLine(
         "last",
         lambda d, first: 4 * d,
         "You counted a last norm on each tower in both orders. Where each sum is normed, the last "
         "one is, too.",
     ),
-    Slip(
+    WrongLine(
         "last",
         lambda d, first: 2 * d if first else 0,
         "You counted one last norm. Both towers have one.",
     ),
-    Slip(
+    WrongLine(
         "last",
         lambda d, first: 0 if first else 4 * d,
         "The last norms stand in the other order: where the parts read normed rows, nothing norms "
         "the last sum.",
     ),
-    Slip("tables", lambda s, t, d: 0, "The two tables are missing: a row for each word."),
-    Slip(
+    WrongLine("tables", lambda s, t, d: 0, "The two tables are missing: a row for each word."),
+    WrongLine(
         "tables",
         lambda s, t, d: s * d,
         "The target's words come twice: in a table, from which the decoder reads them, and in the "
         "last matrix. You counted one of the two.",
     ),
-    Slip(
+    WrongLine(
         "tables",
         lambda s, t, d: t * d,
         "The source has a table too: the encoder reads other words than the decoder.",
     ),
-    Slip(
+    WrongLine(
         "tables",
         lambda s, t, d: s + t,
         "You counted one number for a word. In a table each has a row, d_model wide.",
     ),
-    Slip(
+    WrongLine(
         "to_words",
         lambda s, t, d: 0,
         "The last matrix is missing: from d_model numbers to a score for each target word.",
     ),
-    Slip("to_words", lambda s, t, d: d * t, "The last matrix has a bias: a number for each word."),
-    Slip(
+    WrongLine(
+        "to_words", lambda s, t, d: d * t, "The last matrix has a bias: a number for each word."
+    ),
+    WrongLine(
         "to_words",
         lambda s, t, d: d * t + d,
         "A bias is as wide as what comes out of its matrix: here a score for each target word.",
     ),
-    Slip(
+    WrongLine(
         "to_words",
         lambda s, t, d: d * s + s,
         "The last matrix leads to the words of the source. It is the target that is written.",
     ),
-    Slip(
+    WrongLine(
         "to_words",
         lambda s, t, d: (d + 1) * (s + t),
         "The last matrix gives scores to the words of both languages. Only the target is written.",
@@ -1079,7 +1083,7 @@ def my_count(source_size, target_size, d_model, n_layers, d_ff, norm_first):
             "learned too.",
         ),
     ),
-    slips=Family(lambda parts: parts, COUNT_SLIPS, right=Parts()),
+    common_mistakes=MistakeSet(lambda parts: parts, COUNT_MISTAKES, right=Parts()),
     hints=(
         "Section 8.9 counts a layer of each kind. What stands below the layers, what above them, "
         "and what does `norm_first` add?",
@@ -1226,158 +1230,158 @@ def everywhere(form: Rows) -> Layer:
     return Layer(form, across(form), last(form))
 
 
-LAYER_SLIPS = (
-    Slip(
+LAYER_MISTAKES = (
+    WrongLine(
         "first",
         alone,
         "In the first line nothing is added: what the words were before they looked back is lost.",
     ),
-    Slip("first", bare, "The norm of the first line is missing."),
-    Slip(
+    WrongLine("first", bare, "The norm of the first line is missing."),
+    WrongLine(
         "first",
         pre,
         "Your first line norms before the look back, as pre-norm does. This layer is post-norm: "
         "first the sum, then the norm.",
     ),
-    Slip(
+    WrongLine(
         "first",
         over_the_part,
         "In your first line only what the attention found is normed, and y is added afterwards. "
         "The norm comes over the sum.",
     ),
-    Slip(
+    WrongLine(
         "first",
         over_the_input,
         "In your first line the norm goes over y alone. It comes over the sum.",
     ),
-    Slip(
+    WrongLine(
         "first",
         twice,
         "Your first line norms twice: once too often, before the look back.",
     ),
-    Slip(
+    WrongLine(
         "second",
         around_too_much,
         "In the second line y itself is added: so the sum goes around two parts, and what the "
         "look back found is gone unless the second attention brings it along. Each part adds to "
         "its own input.",
     ),
-    Slip(
+    WrongLine(
         "second",
         across(alone),
         "In the second line nothing is added: only what was found in the source goes on.",
     ),
-    Slip("second", across(bare), "The norm of the second line is missing."),
-    Slip(
+    WrongLine("second", across(bare), "The norm of the second line is missing."),
+    WrongLine(
         "second",
         across(pre),
         "Your second line norms before the look across, as pre-norm does. This layer is "
         "post-norm: first the sum, then the norm.",
     ),
-    Slip(
+    WrongLine(
         "second",
         across(over_the_part),
         "In your second line only what the attention found is normed. The norm comes over the sum.",
     ),
-    Slip(
+    WrongLine(
         "second",
         across(over_the_input),
         "In your second line the norm goes over a alone. It comes over the sum.",
     ),
-    Slip(
+    WrongLine(
         "second",
         across(twice),
         "Your second line norms twice: once too often, before the look across.",
     ),
-    Slip(
+    WrongLine(
         "second",
         lambda y, a, z, part, norm: norm(a + part(y, z)),
         "Your second attention asks with y, the rows before they looked back. Its queries are the "
         "rows of the first line.",
     ),
-    Slip(
+    WrongLine(
         "second",
         lambda y, a, z, part, norm: norm(y + part(y, z)),
         "Your second line begins with y again, so that the first line has no influence.",
     ),
-    Slip(
+    WrongLine(
         "second",
         lambda y, a, z, part, norm: norm(a + part(a, a)),
         "Your second attention looks at the target once more. Its keys and values are the source: "
         "z.",
     ),
-    Slip(
+    WrongLine(
         "second",
         lambda y, a, z, part, norm: norm(y + a + part(a, z)),
         "In the second line y is added once more. It is inside a already.",
     ),
-    Slip(
+    WrongLine(
         "third",
         last(alone),
         "In the last line nothing is added: what goes on is the feed-forward network's output "
         "alone. So it stands in the copy of S4 that the book has.",
     ),
-    Slip("third", last(bare), "The norm of the last line is missing."),
-    Slip(
+    WrongLine("third", last(bare), "The norm of the last line is missing."),
+    WrongLine(
         "third",
         last(pre),
         "The last line norms before the feed-forward network, as pre-norm does. This layer is "
         "post-norm, and its last step is a norm.",
     ),
-    Slip(
+    WrongLine(
         "third",
         last(over_the_part),
         "In your last line only what the feed-forward network brings is normed. The norm comes "
         "over the sum.",
     ),
-    Slip(
+    WrongLine(
         "third",
         last(over_the_input),
         "In your last line the norm goes over b alone. It comes over the sum.",
     ),
-    Slip(
+    WrongLine(
         "third",
         last(twice),
         "Your last line norms twice: once too often, before the feed-forward network.",
     ),
-    Slip(
+    WrongLine(
         "third",
         last(of_the_normed),
         "Your last line norms before the sum. It comes over the sum: the norm is the last step.",
     ),
-    Slip(
+    WrongLine(
         "third",
         lambda y, a, b, part, norm: norm(y + part(b)),
         "In the last line y is added: so the sum goes around all three parts. Each adds to its own "
         "input, which is b here.",
     ),
-    Slip(
+    WrongLine(
         "third",
         lambda y, a, b, part, norm: norm(a + part(b)),
         "In the last line a is added: so the sum goes around two parts. The feed-forward network "
         "adds to its own input, b.",
     ),
-    Slip(
+    WrongLine(
         "third",
         lambda y, a, b, part, norm: norm(a + part(a)),
         "Your last line goes on from a, so that the look across has no influence.",
     ),
-    Slip(
+    WrongLine(
         "third",
         lambda y, a, b, part, norm: norm(y + b + part(b)),
         "In the last line y is added once more. It is inside b already.",
     ),
-    Slip(
+    WrongLine(
         "third",
         lambda y, a, b, part, norm: norm(a + b + part(b)),
         "In the last line a is added once more. It is inside b already.",
     ),
-    Slip(
+    WrongLine(
         "third",
         lambda y, a, b, part, norm: norm(y + a + b + part(b)),
         "In the last line y and a are added once more. They are inside b already.",
     ),
-    Slip(
+    WrongLine(
         "third",
         lambda y, a, b, part, norm: y + norm(b + part(b)),
         "At the end y is added once more, over the last norm. The layer ends in a norm.",
@@ -1489,7 +1493,7 @@ def my_decoder_layer(y, z, look_back, look_across, feed_forward, norms):
             "of the target find there is added to those rows: there need not even be as many.",
         ),
     ),
-    slips=Family(lambda layer: layer, LAYER_SLIPS, right=Layer()),
+    common_mistakes=MistakeSet(lambda layer: layer, LAYER_MISTAKES, right=Layer()),
     hints=(
         "All three lines have the same form: norm(input + part(input)). Compare each with it.",
         "In the first line something is missing, in the second the wrong rows are added, in the "

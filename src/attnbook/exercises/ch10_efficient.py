@@ -9,6 +9,13 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from attnbook.attention import scaled_dot_product_attention
+from attnbook.exercises.common_mistakes import (
+    OUTPUT_MISTAKES,
+    SCORE_MISTAKES,
+    Head,
+    MistakeSet,
+    scaled_scores,
+)
 from attnbook.exercises.exercise import (
     Case,
     Exercise,
@@ -18,7 +25,6 @@ from attnbook.exercises.exercise import (
     draw,
     some_sizes,
 )
-from attnbook.exercises.slips import OUTPUT, SCORES, Family, Head, root_of
 
 # --- 10.pattern: near words, and a few that everybody knows ----------------------------------
 
@@ -1267,7 +1273,7 @@ def grown_by(add: Callable[[Any, Tensor, Tensor], Tensor]) -> Callable[..., Tens
         total: Any = 0
         output: Any = 0
         for keys, values in zip(key.split(chunk, dim=-2), value.split(chunk, dim=-2), strict=True):
-            scores = root_of(query.size(-1), query, keys)
+            scores = scaled_scores(query.size(-1), query, keys)
             new = torch.maximum(largest, scores.amax(-1, keepdim=True))
             old, powers = (largest - new).exp(), (scores - new).exp()
             total = add(total, powers.sum(-1, keepdim=True), old)
@@ -1487,7 +1493,7 @@ def my_chunked(query, key, value, chunk):
             "Your loop ends one chunk too early: the last one is missing, full or not.",
         ),
     ),
-    slips=Family(lambda head: piecewise(head=head), SCORES, OUTPUT),
+    common_mistakes=MistakeSet(lambda head: piecewise(head=head), SCORE_MISTAKES, OUTPUT_MISTAKES),
     hints=(
         "Count the rounds of the loop for 6 and for 7 keys and a chunk of 3. Then take two chunks, "
         "the second louder, and follow `total` by hand.",

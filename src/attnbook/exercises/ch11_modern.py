@@ -7,8 +7,14 @@ import torch
 from torch import Generator, Tensor
 
 from attnbook.attention import scaled_dot_product_attention
+from attnbook.exercises.common_mistakes import (
+    OUTPUT_MISTAKES,
+    SCORE_MISTAKES,
+    WEIGHT_MISTAKES,
+    Head,
+    MistakeSet,
+)
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw, some_sizes
-from attnbook.exercises.slips import OUTPUT, SCORES, WEIGHTS, Family, Head
 from attnbook.masks import sink_mask
 from attnbook.positions import sinusoids
 from attnbook.rotary import apply_rotary
@@ -900,11 +906,11 @@ def grouped(query, key, value):
             "other, 0 1 0 1. Neighbors share: `repeat_interleave(n, dim=-3)`.",
         ),
     ),
-    slips=Family(
+    common_mistakes=MistakeSet(
         lambda head: spread(head=head),
-        SCORES,
-        WEIGHTS,
-        OUTPUT,
+        SCORE_MISTAKES,
+        WEIGHT_MISTAKES,
+        OUTPUT_MISTAKES,
         widths={
             "Dv": lambda query, key, value: value.size(-1),
             "H": lambda query, key, value: query.size(-3),
@@ -1181,10 +1187,10 @@ def next_output(x, keys, values, w_q, w_k, w_v):
             "the new words to one another only. Old words first, and `tril(old)`.",
         ),
     ),
-    slips=Family(
+    common_mistakes=MistakeSet(
         lambda head: step(head=head),
-        SCORES,
-        OUTPUT,
+        SCORE_MISTAKES,
+        OUTPUT_MISTAKES,
         widths={"D": lambda x, keys, values, w_q, w_k, w_v: x.size(-1)},
     ),
     hints=(

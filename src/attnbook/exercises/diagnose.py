@@ -1,4 +1,4 @@
-"""From a wrong answer to the sentence that helps. FINDERS is the order of what is looked for."""
+"""Turn a wrong answer into the message that helps. FINDERS says what is looked for, in order."""
 
 import inspect
 import itertools
@@ -10,23 +10,23 @@ from typing import Any
 import torch
 
 from attnbook.exercises import choice, guard
-from attnbook.exercises.answers import kind_error, shape_error
-from attnbook.exercises.compare import beside
+from attnbook.exercises.answers import shape_error, type_error
 from attnbook.exercises.exercise import Exercise, Mistake
 from attnbook.exercises.feedback import Feedback
-from attnbook.exercises.gradient import gradient_error, slopes
-from attnbook.exercises.keep import kept
-from attnbook.exercises.limit import TooLong
+from attnbook.exercises.gradients import argument_gradients, gradient_error
+from attnbook.exercises.limit import TimeLimitExceeded
 from attnbook.exercises.relation import relation
-from attnbook.exercises.source import is_filled_in, names_used, own_line, shown
+from attnbook.exercises.restore_state import preserved_state
+from attnbook.exercises.side_by_side import side_by_side
+from attnbook.exercises.source import failing_line, is_filled_in, names_used, reader_source
 from attnbook.exercises.trial import (
     Trial,
-    broken,
-    computes,
+    has_same_outcome,
     is_untouched,
-    questions,
+    printed_details,
+    property_error,
     run_trials,
-    what_it_printed,
+    solve_cases,
 )
 
 STILL_RAISES = ": its line `raise NotImplementedError` still stops it; delete that line."
@@ -35,7 +35,7 @@ IN_THIS_CASE = "In this case, though not in all, it comes to the same as another
 
 @dataclass(frozen=True)
 class Attempt:
-    """A wrong answer to an exercise: its trials, as far as they got, and the first that failed."""
+    """A wrong answer to an exercise: the trials that were run, and the first that failed."""
 
     exercise: Exercise
     function: Callable[..., Any]
@@ -44,38 +44,41 @@ class Attempt:
 
     @cached_property
     def mistake(self) -> str:
-        """What is said of the slip that computes the same in every case."""
-        if found := next(filter(self.agrees_always, self.exercise.mistakes), None):
-            return found.says
+        """The message of the mistake that has the same outcome in every case, or ""."""
+        known = next(filter(self.always_agrees, self.exercise.mistakes), None)
+        if known:
+            return known.message
+        common = self.exercise.common_mistakes
         if not self.failed.outcome.error:
-            return next((m.says for m in self.exercise.slips if self.agrees_always(m)), "")
-        singles = (m for m in self.exercise.slips if m.single)  # an exception has many causes
-        fitting = list(itertools.islice(filter(self.agrees_always, singles), 2))
-        return fitting[0].says if len(fitting) == 1 else ""
+            return next((m.message for m in common if self.always_agrees(m)), "")
+        # An exception has many possible causes: only an unambiguous one is named.
+        singles = (m for m in common if m.single)
+        fitting = list(itertools.islice(filter(self.always_agrees, singles), 2))
+        return fitting[0].message if len(fitting) == 1 else ""
 
     @cached_property
-    def guess(self) -> str:
-        """What is said of the only slip that computes the same in the case that failed."""
-        known = itertools.chain(self.exercise.mistakes, self.exercise.slips)
-        fits = [m.says for m in known if m.single and self.agrees(m, self.failed)]
-        return IN_THIS_CASE + fits[0] if len(fits) == 1 else ""
+    def possible_mistake(self) -> str:
+        """The message of the only mistake with the same outcome in the failed case, or ""."""
+        known = itertools.chain(self.exercise.mistakes, self.exercise.common_mistakes)
+        fitting = [m.message for m in known if m.single and self.agrees(m, self.failed)]
+        return IN_THIS_CASE + fitting[0] if len(fitting) == 1 else ""
 
     def agrees(self, mistake: Mistake, trial: Trial) -> bool:
-        return computes(self.exercise, mistake, trial)
+        return has_same_outcome(self.exercise, mistake, trial)
 
-    def agrees_always(self, mistake: Mistake) -> bool:
+    def always_agrees(self, mistake: Mistake) -> bool:
         return all(self.agrees(mistake, trial) for trial in (self.failed, *self.trials))
 
 
-@kept()
+@preserved_state()
 def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) -> Feedback:
-    """Try the function on every case and tell the first thing that is wrong, or that none is."""
+    """Try a function on all cases, and return a card that names the first problem or praises it."""
     torch.set_default_device(None)
-    asked = questions(exercise, seed)  # before the function runs: it may change what it can reach
-    trials = run_trials(exercise, function, asked)
+    solved_cases = solve_cases(exercise, seed)  # before the function runs, which may patch PyTorch
+    trials = run_trials(exercise, function, solved_cases)
     if is_untouched(trials[-1].outcome):
-        why = STILL_RAISES if is_filled_in(exercise.stub, function) else ""
-        return Feedback("untouched", f"{exercise.id} not attempted{why}")
+        reason = STILL_RAISES if is_filled_in(exercise.stub, function) else ""
+        return Feedback("untouched", f"{exercise.id} not attempted{reason}")
     failed = next((t for t in trials if not t.right), None)
     if failed and not exercise.code:
         failed = next((t for t in trials if t.outcome.error), None)
@@ -84,32 +87,31 @@ def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) ->
     if failed:
         return explain(Attempt(exercise, function, trials, failed))
     head = f"{exercise.id} {exercise.title}"
-    said = what_it_printed(trials[0])
+    printed = printed_details(trials[0])
     footer = f'hint("{exercise.id}") gives a hint.'
     for name in set(exercise.without) & names_used(function):
-        says = f"Right, and the card asks for it without `{name}`."
-        return Feedback("failed", head, says, said, footer)
-    for question in asked:
-        if question.slopes:
-            outcome = slopes(function, question.case)
-            reference = exercise.reference
-            if says := gradient_error(reference, question.case, outcome, question.slopes):
-                line = own_line(function, outcome.error)
-                case = f"case     {question.case.note}" if question.case.note and not line else ""
-                details = tuple(filter(None, (line, case, *said)))
-                return Feedback("failed", head, says, details, footer)
-    says = "\n".join(filter(None, (exercise.insight, exercise.comes_back)))
-    others = tuple(map(shown, exercise.others))
-    return Feedback("passed", head, says, said, f"{len(trials)} cases passed.", others)
+        message = f"Right, and the card asks for it without `{name}`."
+        return Feedback("failed", head, message, printed, footer)
+    for case, _, gradients in solved_cases:
+        if gradients:
+            outcome = argument_gradients(function, case)
+            if message := gradient_error(exercise.reference, case, outcome, gradients):
+                line = failing_line(function, outcome.error)
+                note = f"case     {case.note}" if case.note and not line else ""
+                details = tuple(filter(None, (line, note, *printed)))
+                return Feedback("failed", head, message, details, footer)
+    message = "\n".join(filter(None, (exercise.insight, exercise.comes_back)))
+    others = tuple(map(reader_source, exercise.others))
+    return Feedback("passed", head, message, printed, f"{len(trials)} cases passed.", others)
 
 
-# --- what is looked for: each finder returns the sentence for it, or nothing -----------------
+# --- finders: each returns the message for one kind of problem, or "" ------------------------
 
 
-def raised(attempt: Attempt) -> str:
-    """An exception, or a call that was stopped."""
+def exception(attempt: Attempt) -> str:
+    """The function raised an exception, or was stopped by the time limit."""
     error = attempt.failed.outcome.error
-    if isinstance(error, TooLong):
+    if isinstance(error, TimeLimitExceeded):
         limit = f"{guard.SECONDS:.0f} seconds"
         if len(attempt.trials) > 1:
             return f"Your function needs more than {limit} for a few small cases: that is too slow."
@@ -118,86 +120,90 @@ def raised(attempt: Attempt) -> str:
         return "Your function calls itself without an end."
     if error is None:
         return ""
-    says = f"Your function raised {guard.told(error)}"
-    if isinstance(error, TypeError) and not own_line(attempt.function, error):
-        says += f"\nThe card asks for `{attempt.exercise.call}`."
-    return says
+    message = f"Your function raised {guard.format_error(error)}"
+    if isinstance(error, TypeError) and not failing_line(attempt.function, error):
+        message += f"\nThe card asks for `{attempt.exercise.call}`."
+    return message
 
 
-def wrote_to_arguments(attempt: Attempt) -> str:
-    """An argument that is not as it was."""
+def modified_argument(attempt: Attempt) -> str:
+    """The function wrote to one of its arguments."""
     names = list(inspect.signature(attempt.exercise.reference).parameters)
-    which = ", ".join(f"`{names[i]}`" for i in attempt.failed.outcome.written)
-    return which and (
-        f"Your function changed what it was given ({which}). The caller still needs it: work on a "
-        "new one, without `x[...] =`, `+=` or methods that change their object, such as `sort()` "
+    modified = ", ".join(f"`{names[i]}`" for i in attempt.failed.outcome.modified)
+    return modified and (
+        f"Your function changed what it was given ({modified}). The caller still needs it: work on "
+        "a new one, without `x[...] =`, `+=` or methods that change their object, such as `sort()` "
         "and those that end in `_`."
     )
 
 
-def wrong_kind(attempt: Attempt) -> str:
-    """None, NumPy, another dtype or device."""
-    return kind_error(attempt.failed.outcome.answer, attempt.failed.wanted)
+def wrong_type(attempt: Attempt) -> str:
+    """The answer is None or NumPy, or has the wrong dtype or device."""
+    return type_error(attempt.failed.outcome.answer, attempt.failed.wanted)
 
 
 def wrong_shape(attempt: Attempt) -> str:
-    """A wrong shape, by axis."""
+    """The answer has the wrong shape."""
     case, wanted, outcome, _ = attempt.failed
     return shape_error(outcome.answer, wanted, attempt.exercise.axes, case.sizes)
 
 
-def named_misunderstanding(attempt: Attempt) -> str:
-    """What learners are known to get wrong."""
+def known_mistake(attempt: Attempt) -> str:
+    """A known mistake has the same outcome in every case."""
     return attempt.mistake
 
 
 def broken_property(attempt: Attempt) -> str:
-    """Something that every right answer has, and this one has not."""
+    """The answer lacks a property that every right answer has."""
     case, _, outcome, _ = attempt.failed
-    return broken(attempt.exercise, case, outcome.answer)
+    return property_error(attempt.exercise, case, outcome.answer)
 
 
-def named_in_this_case(attempt: Attempt) -> str:
-    """A slip that fits the case, and not all: a guess, so it comes late."""
-    return attempt.guess
+def possible_mistake(attempt: Attempt) -> str:
+    """A known mistake has the same outcome in the failed case: a guess, so it comes late."""
+    return attempt.possible_mistake
 
 
-def smallest_case(attempt: Attempt) -> str:
-    """At last, that it is wrong."""
+def unexplained(attempt: Attempt) -> str:
+    """Nothing else was found."""
     return "The answer is not right yet."
 
 
-FORM = (raised, wrote_to_arguments, wrong_kind, wrong_shape)
-CONTENT = (named_misunderstanding, broken_property, named_in_this_case, smallest_case)
+FORM = (exception, modified_argument, wrong_type, wrong_shape)
+CONTENT = (known_mistake, broken_property, possible_mistake, unexplained)
 FINDERS = (*FORM, *CONTENT)
 
 
 def explain(attempt: Attempt) -> Feedback:
-    """The first finding; behind an error of form also the misunderstanding, if there is one."""
+    """Return a card with the first finder's message.
+
+    After a problem of form it also names the known mistake, if there is one.
+    """
     exercise, failed = attempt.exercise, attempt.failed
-    find, says = next((f, found) for f in FINDERS if (found := f(attempt)))
-    if find in FORM and attempt.mistake:
-        says = f"{says}\n{attempt.mistake}"
+    finder, message = next((f, text) for f in FINDERS if (text := f(attempt)))
+    if finder in FORM and attempt.mistake:
+        message = f"{message}\n{attempt.mistake}"
     details = (
-        own_line(attempt.function, failed.outcome.error),
-        comparison(attempt) if find in CONTENT else "",
-        *what_it_printed(failed),
+        failing_line(attempt.function, failed.outcome.error),
+        comparison(attempt) if finder in CONTENT else "",
+        *printed_details(failed),
     )
     footer = f'hint("{exercise.id}") gives a hint.'
-    if (right := sum(t.right for t in attempt.trials)) and exercise.code:
-        footer = f"Right in {right} of {len(attempt.trials)} cases. {footer}"
+    if (n_right := sum(t.right for t in attempt.trials)) and exercise.code:
+        footer = f"Right in {n_right} of {len(attempt.trials)} cases. {footer}"
     head = f"{exercise.id} {exercise.title}"
-    return Feedback("failed", head, says, tuple(filter(None, details)), footer)
+    return Feedback("failed", head, message, tuple(filter(None, details)), footer)
 
 
 def comparison(attempt: Attempt) -> str:
-    """The case, the answer, and beside it the right one, and what relation they have."""
+    """Format the failed case, its answer beside the wanted one, and their relation."""
     case, wanted, outcome, _ = attempt.failed
     lines = [f"case     {case.note}"] if case.note else []
-    lines.append(beside(outcome.answer, wanted, both=attempt.exercise.code))
+    lines.append(side_by_side(outcome.answer, wanted, show_wanted=attempt.exercise.code))
     if not attempt.mistake:
-        told = [relation(t.outcome.answer, t.wanted, t.case.sizes) for t in attempt.trials]
-        factors = {s.partition(" times ")[0] for s in told if " times the wanted " in s}
+        relations = [relation(t.outcome.answer, t.wanted, t.case.sizes) for t in attempt.trials]
+        factors = {f"{r.values['factor']:.4g}" for r in relations if r and r.kind == "factor"}
         more = " In other cases it is another factor." if len(factors) > 1 else ""
-        lines.append(relation(outcome.answer, wanted, case.sizes) + more)
+        failed_relation = relation(outcome.answer, wanted, case.sizes)
+        lines.append((failed_relation.message if failed_relation else "") + more)
     return "\n".join(filter(None, lines))

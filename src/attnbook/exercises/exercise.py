@@ -1,4 +1,4 @@
-"""What an exercise is: a card, a reference, cases, mistakes that learners make, and hints."""
+"""The parts of an exercise: a card, a reference, cases, mistakes that learners make, hints."""
 
 import functools
 import inspect
@@ -15,9 +15,9 @@ from attnbook.exercises import source
 
 @dataclass(frozen=True)
 class Case:
-    """Arguments to call a function with, the sizes in them by name, and what is special about it.
+    """Arguments for a function, their sizes by name, and a note on what is special about them.
 
-    All sizes differ, so that an axis can be told by its length.
+    All sizes differ, so that each axis can be recognized by its length.
     """
 
     arguments: tuple[Any, ...]
@@ -27,34 +27,38 @@ class Case:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A misunderstanding: what it computes, and what to tell who has it.
+    """A misunderstanding: a function that computes it, and the message for readers who have it.
 
-    It may be two at once.
+    `single` is false where it combines two mistakes.
     """
 
     wrong: Callable[..., Any]
-    says: str
+    message: str
     single: bool = True
 
 
 @dataclass(frozen=True)
 class Property:
-    """Something that a right answer has, to the last bit if it says so: `holds(answer, case)`."""
+    """A property of every right answer, and the message for an answer that does not have it.
 
-    says: str
+    `holds(answer, case)` may ask for more than nearly equal numbers, such as an exact 0.
+    """
+
+    message: str
     holds: Callable[[Any, Case], bool]
 
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise. `reference` is the one place where its solution lives.
+    """One exercise.
 
-    `axes` names the axes of the answer, "B H Lq Dv"; a case with fewer has the last of them.
-    `cases` draws cases, the smallest first. `stub` is what the reader starts from. `slips` are
-    those of attention's family that this function can have, and `without` the names that its card
-    forbids. Who has solved it is told `insight`, where the idea `comes_back`, and `others`: one or
-    two right answers that look different. Where `gradients` is true, those of an answer are
-    compared too. Where `code` is false, each case is a question, and the answer one of several.
+    `reference` is the solution. `stub` is what the reader starts from. `cases` draws cases, the
+    smallest first. `axes` names the axes of the answer, such as "B H Lq Dv"; an answer with fewer
+    axes has the last of them. `common_mistakes` are mistakes of a MistakeSet that this function
+    can contain. `without` holds names that the card forbids. A reader who solves the exercise is
+    shown `insight`, the later use of the idea in `comes_back`, and `others`: one or two right
+    answers that look different. `gradients` is false where the gradients of an answer are not
+    compared. Where `code` is false, each case is a question, and the answer one of several.
     """
 
     id: str
@@ -73,23 +77,23 @@ class Exercise:
     others: tuple[Callable[..., Any], ...] = ()
     axes: str = ""
     properties: tuple[Property, ...] = ()
-    slips: Iterable[Mistake] = ()
+    common_mistakes: Iterable[Mistake] = ()
     without: tuple[str, ...] = ()
     gradients: bool = True
     code: bool = True
 
     @property
     def name(self) -> str:
-        """What the reader's function is called."""
+        """The name of the reader's function."""
         return self.reference.__name__
 
     @property
     def call(self) -> str:
-        """How the card asks for it to be called: "my_scores(query, key)"."""
+        """The call that the card asks for, such as "my_scores(query, key)"."""
         return f"{self.name}({', '.join(inspect.signature(self.reference).parameters)})"
 
     def card(self) -> str:
-        """The exercise as the chapter prints it, above its stub."""
+        """Return the card in Markdown, which the chapter shows above the stub."""
         stars = "★" * self.level + "☆" * (3 - self.level)
         facts = f"{stars} · {self.minutes} minutes · needs section {self.section}"
         quoted = textwrap.indent(f"{facts}\n\n{self.prompt.strip()}", "> ", lambda _: True)
@@ -97,38 +101,38 @@ class Exercise:
         return f"### Exercise {self.id}: {self.title}\n\n" + "\n".join(lines)
 
     def solution(self) -> str:
-        """The reference as readers are shown it: it runs in the chapter."""
-        return source.shown(self.reference)
+        """Return the reference's source as readers see it. It runs in the chapter."""
+        return source.reader_source(self.reference)
 
 
 def choices(
-    reference: Callable[..., Any], sentences: Mapping[tuple[Hashable, Any], str]
+    reference: Callable[..., Any], messages: Mapping[tuple[Hashable, Any], str]
 ) -> tuple[Mistake, ...]:
-    """A mistake for each wrong answer to a question: `{("a", "eat"): "what to tell"}`.
+    """Return a mistake for each wrong answer to a question: `{("a", "eat"): "message"}`.
 
-    The question is the reference's first argument; on the card its case's note stands before the
-    sentence. Where the reference takes more, the answer is written in their names: `("query",
-    "B, L, H * Dk")`.
+    The question is the reference's first argument. On the card, the case's note is shown before
+    the message. Where the reference has more arguments, the answer is an expression in their
+    names: `("query", "B, L, H * Dk")`.
     """
     _, *names = inspect.signature(reference).parameters
-    right = functools.cache(reference)  # each mistake is asked every question
+    right = functools.cache(reference)  # since each mistake answers every question
 
-    def instead(question: Hashable, answer: Any) -> Callable[..., Any]:
-        def wrong(asked: Hashable, *sizes: int) -> Any:
-            if asked != question:
-                return right(asked, *sizes)
+    def wrong_function(question: Hashable, answer: Any) -> Callable[..., Any]:
+        def wrong(current: Hashable, *sizes: int) -> Any:
+            if current != question:
+                return right(current, *sizes)
             return eval(answer, {}, dict(zip(names, sizes, strict=True))) if names else answer
 
         return wrong
 
-    return tuple(Mistake(instead(q, a), says) for (q, a), says in sentences.items())
+    return tuple(Mistake(wrong_function(q, a), message) for (q, a), message in messages.items())
 
 
 def draw(generator: Generator, *shape: int) -> Tensor:
-    """Normal float64 numbers, drawn on the CPU so that they are the same everywhere."""
+    """Draw normal float64 numbers, on the CPU so that they are the same on every machine."""
     return torch.randn(shape, generator=generator, dtype=torch.float64)
 
 
 def some_sizes(generator: Generator, n: int) -> list[int]:
-    """Different sizes without an accident: none is another's half, square or logarithm."""
+    """Draw n different sizes, none of which is half, the square or the logarithm of another."""
     return [(3, 5, 7, 11, 13)[i] for i in torch.randperm(5, generator=generator)[:n].tolist()]

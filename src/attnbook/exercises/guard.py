@@ -1,4 +1,4 @@
-"""Call a reader's function so that nothing it does can hurt: no endless loop, no side effect."""
+"""Call a reader's function safely: with a time limit and without side effects on the program."""
 
 import contextlib
 import copy
@@ -13,20 +13,24 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnbook.exercises.keep import kept
 from attnbook.exercises.limit import time_limit
+from attnbook.exercises.restore_state import preserved_state
 
 SECONDS = 3.0
+LONGEST_ERROR = 400  # characters of an exception's own text
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call gave: an answer or an error, what it printed, and which arguments it wrote to."""
+    """The result of a call: an answer or an exception, and what it printed.
+
+    `modified` holds the indices of the arguments that it wrote to.
+    """
 
     answer: Any = None
     error: BaseException | None = None
     printed: str = ""
-    written: tuple[int, ...] = ()
+    modified: tuple[int, ...] = ()
 
 
 def call(
@@ -35,32 +39,37 @@ def call(
     grad: bool = False,
     seconds: float | None = None,
 ) -> Outcome:
-    """Call the function on copies of the arguments and tell what happened."""
-    given = tuple(copied(a, grad) for a in arguments)
-    printed = io.StringIO()
-    with kept(), warnings.catch_warnings(record=True) as warned:
+    """Call a reader's function on copies of the arguments, for at most `seconds` (else SECONDS).
+
+    With `grad`, the copies of floating-point tensors require gradients. What the function raises
+    is in the outcome; only KeyboardInterrupt and GeneratorExit are raised.
+    """
+    copies = tuple(copy_argument(a, grad) for a in arguments)
+    stream = io.StringIO()
+    with preserved_state(), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        warnings.simplefilter("ignore", DeprecationWarning)  # which is for the libraries' authors
+        warnings.simplefilter("ignore", DeprecationWarning)  # meant for the libraries' authors
         try:
             with (
-                contextlib.redirect_stdout(printed),
-                displays(printed),
+                contextlib.redirect_stdout(stream),
+                capture_displays(stream),
                 torch.set_grad_enabled(True),
                 time_limit(SECONDS if seconds is None else seconds),
             ):
-                answer = function(*given)
+                answer = function(*copies)
         except (KeyboardInterrupt, GeneratorExit):
             raise
-        except BaseException as error:  # the reader's code may raise anything, SystemExit too
-            return Outcome(error=error, printed=all_printed(printed, warned))
+        except BaseException as error:  # the reader's code may raise anything, even SystemExit
+            return Outcome(error=error, printed=output_and_warnings(stream, warned))
     if inspect.iscoroutine(answer):
         answer.close()
-    return Outcome(answer, None, all_printed(printed, warned), changed(arguments, given))
+    printed = output_and_warnings(stream, warned)
+    return Outcome(answer, None, printed, modified_arguments(arguments, copies))
 
 
 @contextlib.contextmanager
-def displays(printed: io.StringIO) -> Iterator[None]:
-    """In a notebook, take what is displayed as text, too: else it would appear for each case."""
+def capture_displays(stream: io.StringIO) -> Iterator[None]:
+    """In a notebook, write what is displayed to the stream instead of showing it for each case."""
     if "ipykernel" not in sys.modules:
         yield
         return
@@ -68,59 +77,62 @@ def displays(printed: io.StringIO) -> Iterator[None]:
 
     captured = capture_output(stdout=False, stderr=False)
     try:
-        with captured as shown:
+        with captured as displayed:
             yield
     finally:
-        for output in shown.outputs:
-            print(output.data.get("text/plain", ""), file=printed)
+        for output in displayed.outputs:
+            print(output.data.get("text/plain", ""), file=stream)
 
 
-def all_printed(printed: io.StringIO, warned: list[warnings.WarningMessage]) -> str:
-    """What it printed, and of what it was warned."""
-    said = dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in warned)
-    return "\n".join(filter(None, [printed.getvalue().rstrip(), *said]))
+def output_and_warnings(stream: io.StringIO, warned: list[warnings.WarningMessage]) -> str:
+    """Return what a call printed, then each different warning on a line."""
+    messages = dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in warned)
+    return "\n".join(filter(None, [stream.getvalue().rstrip(), *messages]))
 
 
-def plain_call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Outcome:
-    """Call a function of our own on copies of the arguments."""
-    given = tuple(copied(a, grad=False) for a in arguments)
+def call_trusted(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Outcome:
+    """Call a function of an exercise's author on copies of the arguments, without any protection.
+
+    An Exception that it raises is in the outcome.
+    """
+    copies = tuple(copy_argument(a, grad=False) for a in arguments)
     try:
-        answer = function(*given)
+        answer = function(*copies)
     except Exception as error:
         return Outcome(error=error)
-    return Outcome(answer, written=changed(arguments, given))
+    return Outcome(answer, modified=modified_arguments(arguments, copies))
 
 
-def told(error: BaseException) -> str:
-    """An exception in words, without the full stop that it may end in."""
+def format_error(error: BaseException) -> str:
+    """Format an exception as "Type: text", shortened and without a final full stop."""
     try:
         text = str(error).strip().rstrip(".")
-    except Exception:  # a class of the reader's own
+    except Exception:  # an exception of the reader's own class
         text = ""
-    short = text if len(text) < 400 else f"{text[:400]} …"
+    short = text if len(text) < LONGEST_ERROR else f"{text[:LONGEST_ERROR]} …"
     return f"{type(error).__name__}: {short}".rstrip(": ")
 
 
-def copied(x: Any, grad: bool) -> Any:
+def copy_argument(x: Any, grad: bool) -> Any:
     if isinstance(x, Tensor):
         return x.detach().clone().requires_grad_(grad and x.is_floating_point())
     if isinstance(x, (list, tuple)):
-        return type(x)(copied(item, grad) for item in x)
+        return type(x)(copy_argument(item, grad) for item in x)
     return copy.deepcopy(x) if isinstance(x, (dict, set)) else x
 
 
-def changed(arguments: tuple[Any, ...], given: tuple[Any, ...]) -> tuple[int, ...]:
-    """The places of the arguments that were written to."""
-    pairs = enumerate(zip(arguments, given, strict=True))
-    return tuple(i for i, (old, new) in pairs if not unchanged(old, new))
+def modified_arguments(arguments: tuple[Any, ...], copies: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return the indices of the arguments whose copies a call wrote to."""
+    pairs = enumerate(zip(arguments, copies, strict=True))
+    return tuple(i for i, (old, new) in pairs if not is_unmodified(old, new))
 
 
-def unchanged(old: Any, new: Any) -> bool:
-    """Whether an argument is as it was, in every item."""
+def is_unmodified(old: Any, new: Any) -> bool:
+    """Return whether a copied argument still equals the original in every item."""
     if isinstance(old, Tensor):
         if old.shape != new.shape or old.dtype != new.dtype:
             return False
         return bool(((old == new) | ((old != old) & (new != new))).all())
     if isinstance(old, (list, tuple)):
-        return len(old) == len(new) and all(map(unchanged, old, new))
+        return len(old) == len(new) and all(map(is_unmodified, old, new))
     return bool(old == new)

@@ -1,7 +1,7 @@
-"""Where the reader stands: a log in the user's own data folder. Nothing is sent anywhere.
+"""The reader's progress: a log in the user's own data folder. Nothing is sent anywhere.
 
-A line is added for each try, pass, hint and solution, and no line is ever changed, so that two
-notebooks can write at once and a damaged line costs no other: each begins with the line's end.
+Each try, pass, hint and solution adds a line, and no line is ever changed. So two notebooks can
+write at the same time. Each entry begins with a line break, so a damaged line spoils no other.
 """
 
 import json
@@ -14,36 +14,42 @@ from typing import Literal
 import platformdirs
 
 Event = Literal["try", "pass", "hint", "solution"]
-Counts = defaultdict[str, Counter[str]]  # of each exercise, how often each event happened
+Counts = defaultdict[str, Counter[str]]  # for each exercise, how often each event happened
 
-_unkept: defaultdict[Path, bytes] = defaultdict(bytes)  # what could not be written yet
+_unwritten: defaultdict[Path, bytes] = defaultdict(bytes)  # entries that could not be written yet
 
 
 def path() -> Path:
-    """The log: in ATTNBOOK_PROGRESS if that is set, else in the user's data folder."""
+    """Return the log's path: in the folder ATTNBOOK_PROGRESS, or in the user's data folder."""
     folder = os.environ.get("ATTNBOOK_PROGRESS") or platformdirs.user_data_dir("attnbook", False)
     return Path(os.path.expanduser(folder)) / "progress.jsonl"
 
 
-def shown_path() -> str:
-    """The log, as its owner would write it."""
+def display_path() -> str:
+    """Return the log's path with ~ for the user's home folder."""
     home = os.path.expanduser("~")
     return re.sub(f"^{re.escape(home)}(?=[/\\\\])", "~", str(path()))
 
 
 def record(exercise: str, event: Event) -> str:
-    """Add a line. Returns "" or, if it is the first that could not be kept, why, in one line."""
+    """Add a line to the log.
+
+    If it cannot be written, it still counts in this program and is written with the next entry.
+    Returns a one-line warning for the first entry that cannot be written, else "".
+    """
     log = path()
-    news = _unkept[log] + ("\n" + json.dumps({"exercise": exercise, "event": event})).encode()
+    entry = ("\n" + json.dumps({"exercise": exercise, "event": event})).encode()
+    entries = _unwritten[log] + entry
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab", buffering=0) as file:
-            written = file.write(news)  # one write: lines of two writers do not mix
-        reason = "" if written == len(news) else "the disk is full"
+            n_bytes = file.write(entries)  # one write, so that lines of two programs do not mix
+        reason = "" if n_bytes == len(entries) else "the disk is full"
     except OSError as error:
         reason = str(error.strerror or error)
-    first, _unkept[log] = not _unkept[log], news if reason else b""
-    if not reason or not first:
+    is_first = not _unwritten[log]
+    _unwritten[log] = entries if reason else b""
+    if not reason or not is_first:
         return ""
     return (
         f"Your progress counts only until this program ends, since {log} cannot be written: "
@@ -52,38 +58,43 @@ def record(exercise: str, event: Event) -> str:
 
 
 def read() -> tuple[Counts, str]:
-    """How often each event happened to each exercise, and "" or one line on what was unreadable."""
-    log, trouble = path(), ""
+    """Return how often each event happened for each exercise, and a one-line warning or "".
+
+    The warning says that the log cannot be read, or that lines of it are damaged.
+    """
+    log, warning = path(), ""
     try:
-        kept = log.read_bytes()
+        content = log.read_bytes()
     except FileNotFoundError:
-        kept = b""
+        content = b""
     except OSError as error:
-        kept, trouble = b"", f"Your progress cannot be read: {log}: {error.strerror or error}."
-    counts, damaged = parse(kept + b"\n" + _unkept[log])
-    if damaged:
-        what = "1 line is" if damaged == 1 else f"{damaged} lines are"
-        trouble = f"{what} damaged in {log} and left as found; the rest counts."
-    return counts, trouble
+        content = b""
+        warning = f"Your progress cannot be read: {log}: {error.strerror or error}."
+    counts, n_damaged = parse(content + b"\n" + _unwritten[log])
+    if n_damaged:
+        lines = "1 line is" if n_damaged == 1 else f"{n_damaged} lines are"
+        warning = f"{lines} damaged in {log} and left as found; the rest counts."
+    return counts, warning
 
 
 def parse(content: bytes) -> tuple[Counts, int]:
-    """What a log says, and how many of its lines are damaged."""
+    """Count the events in a log's content, and its damaged lines."""
     counts: Counts = defaultdict(Counter)
-    damaged = 0
-    for line, times in Counter(content.splitlines()).items():  # few differ, however many there are
+    n_damaged = 0
+    # A long log has few different lines, so each is parsed only once.
+    for line, times in Counter(content.splitlines()).items():
         if not line.strip():
             continue
         try:
             entry = json.loads(line)
             exercise, event = entry["exercise"], entry["event"]
         except (ValueError, KeyError, TypeError, RecursionError):
-            damaged += times
+            n_damaged += times
             continue
         counts[str(exercise)][str(event)] += times
-    return counts, damaged
+    return counts, n_damaged
 
 
-def sign(events: Counter[str]) -> str:
-    """How an exercise stands: passed, tried, or not attempted."""
+def status_sign(events: Counter[str]) -> str:
+    """Return the sign for an exercise that is passed, tried, or not attempted."""
     return "●" if events["pass"] else "◐" if events["try"] else "○"

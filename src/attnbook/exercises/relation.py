@@ -1,116 +1,156 @@
-"""What relation an answer has to the wanted one: a factor, a turn, some rows that are right."""
+"""Find a simple relation between a wrong answer and the wanted one, such as a constant factor."""
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from attnbook.exercises.answers import matches
-from attnbook.exercises.compare import differing
+from attnbook.exercises.side_by_side import difference_mask
+
+# What the reader is told about each kind of relation; braces hold the relation's values.
+MESSAGES = {
+    "negated": "Yours is the exact opposite: True where False is wanted.",
+    "all nan": "All your numbers are nan.",
+    "some nan": "{count} of your {total} numbers are nan.",
+    "some nan, rest right": "{count} of your {total} numbers are nan. The rest is right.",
+    "opposite sign": "Every number has the opposite sign.",
+    "factor": "Every number is {factor:.4g} times the wanted one{meaning}.",
+    "offset": "Every number is the wanted one plus {offset:.4g}.",
+    "missing function": "What is missing is {name}: of your numbers it gives the wanted ones.",
+    "nearly right": "Nearly: no number is off by more than {largest:.1g}. Is something rounded, or "
+    "a small number added?",
+    "transposed": "Rows and columns are exchanged: transposed it would be right.",
+    "flipped": "The {name} stand in the opposite order.",
+    "matrices reordered": "Each matrix is right, and they stand in another order.",
+    "one part right": "Of {total} {name}s, {name} {indices} is right.",
+    "some parts right": "Of {total} {name}s, {name}s {indices} are right.",
+    "reordered": "The numbers are the wanted ones, in other places.",
+    "some differ": "{count} of {total} numbers differ.",
+}
+FUNCTIONS = {
+    "a softmax over the last axis": lambda x: x.softmax(-1),
+    "`exp`": torch.exp,
+    "a square root": torch.sqrt,
+}
 
 
-def relation(got: Any, wanted: Any, sizes: Mapping[str, int]) -> str:
-    """What one could do to the answer to make it right, or which part of it is; else ""."""
+@dataclass(frozen=True)
+class Relation:
+    """How an answer is related to the wanted one: a kind, one of MESSAGES, and its values."""
+
+    kind: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def message(self) -> str:
+        """What the reader is told."""
+        return MESSAGES[self.kind].format(**self.values)
+
+
+def relation(got: Any, wanted: Any, sizes: Mapping[str, int]) -> Relation | None:
+    """Find what would make the answer right, or which part of it is right.
+
+    `sizes` are the case's, so that a factor can be named by them. Returns None if there is no such
+    relation, or if the two are not tensors of the same shape.
+    """
     if not isinstance(got, Tensor) or not isinstance(wanted, Tensor) or got.shape != wanted.shape:
-        return ""
+        return None
     if not got.numel():
-        return ""
+        return None
     if got.dtype == torch.bool:
         if matches(~got, wanted):
-            return "Yours is the exact opposite: True where False is wanted."
+            return Relation("negated")
     elif got.is_floating_point() and wanted.is_floating_point():
-        here, there = got.detach().double(), wanted.detach().double()
-        says = in_numbers(here, there, sizes)
-        if says:
-            return says
-    return in_places(got, wanted)
+        found = numeric_relation(got.detach().double(), wanted.detach().double(), sizes)
+        if found:
+            return found
+    return positional_relation(got, wanted)
 
 
-def in_numbers(here: Tensor, there: Tensor, sizes: Mapping[str, int]) -> str:
-    """A relation that holds for all numbers: a factor, something added, a function forgotten."""
-    nan = here.isnan() & ~there.isnan()
+def numeric_relation(got: Tensor, wanted: Tensor, sizes: Mapping[str, int]) -> Relation | None:
+    """Find a relation that holds for every number: a factor, an offset, a missing function."""
+    nan = got.isnan() & ~wanted.isnan()
     if nan.any():
         if nan.all():
-            return "All your numbers are nan."
-        rest = "The rest is right." if matches(here[~nan], there[~nan]) else ""
-        return f"{int(nan.sum())} of your {nan.numel()} numbers are nan. {rest}".strip()
-    usable = (there.abs() > 1e-6) & here.isfinite() & there.isfinite()
-    if there.numel() < 2 or not usable.any():
-        return ""
-    factor = (here[usable] / there[usable]).median().item()
-    if factor and factor != 1 and matches(here, factor * there):
+            return Relation("all nan")
+        rest_is_right = matches(got[~nan], wanted[~nan])
+        kind = "some nan, rest right" if rest_is_right else "some nan"
+        return Relation(kind, {"count": int(nan.sum()), "total": nan.numel()})
+    usable = (wanted.abs() > 1e-6) & got.isfinite() & wanted.isfinite()
+    if wanted.numel() < 2 or not usable.any():
+        return None
+    factor = (got[usable] / wanted[usable]).median().item()
+    if factor and factor != 1 and matches(got, factor * wanted):
         if math.isclose(factor, -1, rel_tol=1e-6):
-            return "Every number has the opposite sign."
-        return f"Every number is {factor:.4g} times the wanted one{named(factor, sizes)}."
-    added = (here - there)[here.isfinite()].median().item()
-    if abs(added) > 1e-6 and matches(here, there + added):
-        return f"Every number is the wanted one plus {added:.4g}."
-    for name, function in (
-        ("a softmax over the last axis", lambda x: x.softmax(-1)),
-        ("`exp`", torch.exp),
-        ("a square root", torch.sqrt),
-    ):
-        if matches(function(here), there):
-            return f"What is missing is {name}: of your numbers it gives the wanted ones."
-    if torch.allclose(here, there, rtol=1e-2, atol=1e-3):
-        return (
-            f"Nearly: no number is off by more than {(here - there).abs().max():.1g}. Is something "
-            "rounded, or a small number added?"
-        )
-    return ""
+            return Relation("opposite sign")
+        return Relation("factor", {"factor": factor, "meaning": factor_in_sizes(factor, sizes)})
+    offset = (got - wanted)[got.isfinite()].median().item()
+    if abs(offset) > 1e-6 and matches(got, wanted + offset):
+        return Relation("offset", {"offset": offset})
+    for name, function in FUNCTIONS.items():
+        if matches(function(got), wanted):
+            return Relation("missing function", {"name": name})
+    if torch.allclose(got, wanted, rtol=1e-2, atol=1e-3):
+        return Relation("nearly right", {"largest": (got - wanted).abs().max().item()})
+    return None
 
 
-def named(factor: float, sizes: Mapping[str, int]) -> str:
-    """A factor in the letters of the sizes, if it is one."""
+def factor_in_sizes(factor: float, sizes: Mapping[str, int]) -> str:
+    """Express a factor by the case's sizes, such as " (√Dk in this case)", or return ""."""
     for name, size in sizes.items():
+        if size < 2:  # 1 is no factor, and 0 has no reciprocal
+            continue
         for text, value in (
             (f"√{name}", size**0.5),
             (f"1/√{name}", size**-0.5),
             (name, size),
             (f"1/{name}", 1 / size),
         ):
-            if size > 1 and math.isclose(factor, value, rel_tol=1e-6):
+            if math.isclose(factor, value, rel_tol=1e-6):
                 return f" ({text} in this case)"
-        for n in range(2, 65):  # a number that was typed where the width belongs
-            if size > 1 and math.isclose(factor * n, size**0.5, rel_tol=1e-9):
+        for n in range(2, 65):  # a constant in the code where the width belongs
+            if math.isclose(factor * n, size**0.5, rel_tol=1e-9):
                 return f" (√{name} / {n} in this case)"
     return ""
 
 
-def in_places(got: Tensor, wanted: Tensor) -> str:
-    """A relation between places: turned, flipped, some rows or columns right, or moved about."""
+def positional_relation(got: Tensor, wanted: Tensor) -> Relation | None:
+    """Find a relation between positions: transposed, flipped, reordered, or right in some rows."""
     if got.dim() < 1 or wanted.numel() < 2:
-        return ""
+        return None
     if got.dim() >= 2 and matches(got.mT, wanted):
-        return "Rows and columns are exchanged: transposed it would be right."
+        return Relation("transposed")
     for axis, name in ((-1, "columns"), (-2, "rows")):
         if got.dim() >= -axis and matches(got.flip(axis), wanted):
-            return f"The {name} stand in the opposite order."
-    if got.dim() > 2 and is_reordered(got.flatten(0, -3), wanted.flatten(0, -3)):
-        return "Each matrix is right, and they stand in another order."
-    wrong = differing(got, wanted)
+            return Relation("flipped", {"name": name})
+    if got.dim() > 2 and has_reordered_matrices(got.flatten(0, -3), wanted.flatten(0, -3)):
+        return Relation("matrices reordered")
+    different = difference_mask(got, wanted)
     if got.dim() >= 2:
         for axis, name in ((-1, "row"), (-2, "column")):
-            parts = wrong.any(axis).flatten(0, -2).any(0) if got.dim() > 2 else wrong.any(axis)
-            right = (~parts).nonzero().flatten().tolist()
-            if right and len(parts) > 1:
-                which = ", ".join(map(str, right))
-                s = "s" if len(right) > 1 else ""
-                return f"Of {len(parts)} {name}s, {name}{s} {which} {'are' if s else 'is'} right."
+            wrong = different.any(axis)
+            wrong = wrong.flatten(0, -2).any(0) if got.dim() > 2 else wrong
+            right = (~wrong).nonzero().flatten().tolist()
+            if right and len(wrong) > 1:
+                kind = "one part right" if len(right) == 1 else "some parts right"
+                indices = ", ".join(map(str, right))
+                return Relation(kind, {"total": len(wrong), "name": name, "indices": indices})
     if torch.equal(got.flatten().sort().values, wanted.flatten().sort().values):
-        return "The numbers are the wanted ones, in other places."
-    n = int(wrong.sum())
-    return f"{n} of {wrong.numel()} numbers differ." if n < wrong.numel() else ""
+        return Relation("reordered")
+    count, total = int(different.sum()), different.numel()
+    return Relation("some differ", {"count": count, "total": total}) if count < total else None
 
 
-def is_reordered(got: Tensor, wanted: Tensor) -> bool:
-    """Whether the matrices of one are those of the other, in another order."""
-    left = list(wanted)
+def has_reordered_matrices(got: Tensor, wanted: Tensor) -> bool:
+    """Return whether the matrices of both tensors are the same, in any order."""
+    unmatched = list(wanted)
     for matrix in got:
-        place = next((i for i, other in enumerate(left) if matches(matrix, other)), None)
-        if place is None:
+        index = next((i for i, other in enumerate(unmatched) if matches(matrix, other)), None)
+        if index is None:
             return False
-        del left[place]
+        del unmatched[index]
     return True

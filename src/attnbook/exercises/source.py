@@ -1,4 +1,4 @@
-"""Functions as text: the reference as a reader is shown it, and a reader's own lines."""
+"""The source of functions: references as readers see them, and the failing line of an answer."""
 
 import ast
 import functools
@@ -14,63 +14,66 @@ from typing import Any
 from torch import Tensor
 
 
-def shown(function: Callable[..., Any]) -> str:
-    """A function's source without its annotations, whose names no chapter imports."""
+def reader_source(function: Callable[..., Any]) -> str:
+    """Return a function's source without annotations, whose names no chapter imports."""
     return without_annotations(textwrap.dedent(inspect.getsource(function)).strip())
 
 
 def without_annotations(code: str) -> str:
-    """The same code, otherwise as it was laid out."""
-    text = code.encode()  # ast counts bytes
+    """Remove the annotations from Python code and leave its layout unchanged."""
+    text = code.encode()  # ast counts columns in bytes
     lines = text.splitlines(keepends=True)
 
-    def place(line: int, column: int) -> int:
+    def offset(line: int, column: int) -> int:
         return sum(map(len, lines[: line - 1])) + column
 
     cuts = []
     for node in ast.walk(ast.parse(code)):
         for mark, field_name in (b":", "annotation"), (b"->", "returns"):
-            if found := getattr(node, field_name, None):
-                start = text.rindex(mark, 0, place(found.lineno, found.col_offset))
-                end = place(found.end_lineno, found.end_col_offset)
-                cuts.append((len(text[:start].rstrip()), end))
-    for start, end in sorted(cuts, reverse=True):
-        text = text[:start] + text[end:]
+            if annotation := getattr(node, field_name, None):
+                begin = offset(annotation.lineno, annotation.col_offset)
+                end = offset(annotation.end_lineno, annotation.end_col_offset)
+                cuts.append((len(text[: text.rindex(mark, 0, begin)].rstrip()), end))
+    for begin, end in sorted(cuts, reverse=True):
+        text = text[:begin] + text[end:]
     return text.decode()
 
 
 def is_filled_in(stub: str, function: Callable[..., Any]) -> bool:
-    """Whether the function says more than the stub, as far as its source can be read."""
+    """Return whether the function's body differs from the stub's, if its source can be read."""
     try:
-        return statements(inspect.getsource(function)) != statements(stub)
+        return body_statements(inspect.getsource(function)) != body_statements(stub)
     except (OSError, TypeError, SyntaxError):
         return False
 
 
-def statements(code: str) -> list[str]:
-    """What stands in the body of a function, however it is laid out and commented."""
+def body_statements(code: str) -> list[str]:
+    """Return the statements of a function's body in a form without layout and comments."""
     function = ast.parse(textwrap.dedent(code)).body[0]
     return [ast.dump(statement) for statement in getattr(function, "body", [])]
 
 
-def own_line(function: Callable[..., Any], error: BaseException | None) -> str:
-    """The reader's own line in which the error arose, and the shapes of what stands in it."""
+def failing_line(function: Callable[..., Any], error: BaseException | None) -> str:
+    """Return the last line of the reader's file that the error passed, and the shapes in it.
+
+    The result is "" if there is no error, or none of its frames is in the function's file.
+    """
     code = code_of(function)
     frames = traceback.walk_tb(error.__traceback__ if error else None)
-    own = [f for f in frames if code and f[0].f_code.co_filename == code.co_filename]
-    if not own:
+    own_frames = [f for f in frames if code and f[0].f_code.co_filename == code.co_filename]
+    if not own_frames:
         return ""
-    frame, number = own[-1]
+    frame, number = own_frames[-1]
     line = linecache.getline(frame.f_code.co_filename, number).strip()
     names = dict.fromkeys(re.findall(r"(?<![\w.])[^\W\d]\w*", line))
-    found = {name: meaning(name, frame) for name in names}
-    met = [f"{n} {tuple(x.shape)}" for n, x in found.items() if isinstance(x, Tensor)]
-    where = f"\nwhere          {', '.join(met)}" if met else ""
-    return line and f"in your line   {line}{where}"
+    values = {name: value_of(name, frame) for name in names}
+    shapes = [f"{n} {tuple(x.shape)}" for n, x in values.items() if isinstance(x, Tensor)]
+    second_line = f"\nwhere          {', '.join(shapes)}" if shapes else ""
+    return line and f"in your line   {line}{second_line}"
 
 
-def meaning(name: str, frame: FrameType) -> Any:
-    """What a name stands for in a function: a global only if the function has none of its own."""
+def value_of(name: str, frame: FrameType) -> Any:
+    """Return a name's value in a frame: a global's only if the function has no such local name."""
     code = frame.f_code
     if name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
         return frame.f_locals.get(name)
@@ -78,7 +81,7 @@ def meaning(name: str, frame: FrameType) -> Any:
 
 
 def code_of(function: Callable[..., Any]) -> CodeType | None:
-    """The code of a function, a method, a module's forward, or an object that can be called."""
+    """Return the code object of a function, method, module's forward, or callable object."""
     while isinstance(function, functools.partial):
         function = function.func
     for candidate in (function, getattr(function, "forward", None), type(function).__call__):
@@ -89,18 +92,20 @@ def code_of(function: Callable[..., Any]) -> CodeType | None:
 
 
 def names_used(function: Callable[..., Any]) -> set[str]:
-    """The names that a function calls or reads, and those that its own helpers do."""
-    code, known = code_of(function), getattr(function, "__globals__", {})
-    found = set() if code else {getattr(function, "__name__", "")}
-    waiting, seen = [code] if code else [], set()
-    while waiting:
-        code = waiting.pop()
+    """Return the names that a function reads or calls, including those in the reader's helpers."""
+    code, namespace = code_of(function), getattr(function, "__globals__", {})
+    names = set() if code else {getattr(function, "__name__", "")}
+    queue, seen = [code] if code else [], set()
+    while queue:
+        code = queue.pop()
         seen.add(code)
-        helpers = {
-            name: code_of(known[name]) for name in code.co_names if callable(known.get(name))
+        callables = {
+            name: code_of(namespace[name])
+            for name in code.co_names
+            if callable(namespace.get(name))
         }
-        own = {n: c for n, c in helpers.items() if c and c.co_filename == code.co_filename}
-        found.update(set(code.co_names) - own.keys())
-        inner = [c for c in code.co_consts if isinstance(c, CodeType)]
-        waiting += [c for c in (*inner, *own.values()) if c not in seen]
-    return found
+        helpers = {n: c for n, c in callables.items() if c and c.co_filename == code.co_filename}
+        names.update(set(code.co_names) - helpers.keys())
+        nested = [c for c in code.co_consts if isinstance(c, CodeType)]
+        queue += [c for c in (*nested, *helpers.values()) if c not in seen]
+    return names

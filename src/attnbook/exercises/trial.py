@@ -1,4 +1,4 @@
-"""A function tried on the cases of an exercise."""
+"""Run a reader's function on the cases of an exercise."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -8,26 +8,27 @@ from typing import Any, NamedTuple
 from torch import Generator, Tensor
 
 from attnbook.exercises import guard
-from attnbook.exercises.answers import kind_error, matches
+from attnbook.exercises.answers import matches, type_error
 from attnbook.exercises.exercise import Case, Exercise, Mistake
-from attnbook.exercises.gradient import slopes
-from attnbook.exercises.limit import TooLong
+from attnbook.exercises.gradients import argument_gradients
+from attnbook.exercises.limit import TimeLimitExceeded
 from attnbook.show import device
 
 DRAWS = 2
-ALL_CASES = 4  # times the limit of one call
+TOTAL_LIMIT = 4  # how long all cases together may take, in units of one call's limit
+PRINTED_LINES, PRINTED_WIDTH = 6, 100
 
 
-class Question(NamedTuple):
-    """A case, what is wanted of it, and the gradients that are wanted."""
+class SolvedCase(NamedTuple):
+    """A case, the reference's answer to it, and the gradients of that answer."""
 
     case: Case
     wanted: Any
-    slopes: list[Tensor | None]
+    gradients: list[Tensor | None]
 
 
 class Trial(NamedTuple):
-    """One case: what is wanted, and what the function made of it."""
+    """A case, the wanted answer, and the outcome of the reader's function."""
 
     case: Case
     wanted: Any
@@ -35,82 +36,93 @@ class Trial(NamedTuple):
     right: bool
 
 
-def questions(exercise: Exercise, seed: int) -> list[Question]:
-    """Two draws of the cases, on the device, each with what is wanted."""
+def solve_cases(exercise: Exercise, seed: int) -> list[SolvedCase]:
+    """Draw the cases twice, move them to the device, and solve each with the reference.
+
+    The gradients are empty where the exercise compares none.
+    """
     generator = Generator().manual_seed(seed)
-    found = []
+    solved_cases = []
     for case in chain.from_iterable(exercise.cases(generator) for _ in range(DRAWS)):
         moved = tuple(a.to(device()) if isinstance(a, Tensor) else a for a in case.arguments)
         case = Case(moved, case.sizes, case.note)
         wanted = exercise.reference(*moved)
-        real = isinstance(wanted, Tensor) and wanted.is_floating_point()
-        wants_slopes = exercise.code and exercise.gradients and real
-        back = slopes(exercise.reference, case).answer if wants_slopes else []
-        found.append(Question(case, wanted, back if any(g is not None for g in back) else []))
-    return found
+        is_real = isinstance(wanted, Tensor) and wanted.is_floating_point()
+        gradients = []
+        if exercise.code and exercise.gradients and is_real:
+            gradients = argument_gradients(exercise.reference, case).answer
+        if all(gradient is None for gradient in gradients):
+            gradients = []
+        solved_cases.append(SolvedCase(case, wanted, gradients))
+    return solved_cases
 
 
 def run_trials(
-    exercise: Exercise, function: Callable[..., Any], asked: Sequence[Question]
+    exercise: Exercise, function: Callable[..., Any], solved_cases: Sequence[SolvedCase]
 ) -> list[Trial]:
-    """Each case with its outcome, until the stub's own line or the time limit stops it."""
+    """Run the function on each case, and stop after a stub's exception or a time limit."""
     trials: list[Trial] = []
-    left = ALL_CASES * guard.SECONDS
-    for case, wanted, _ in asked:
-        begun = time.process_time()
-        outcome = guard.call(function, case.arguments, seconds=min(left, guard.SECONDS))
-        left = max(left - (time.process_time() - begun), 0.1)
+    seconds_left = TOTAL_LIMIT * guard.SECONDS
+    for case, wanted, _ in solved_cases:
+        started = time.process_time()
+        seconds = min(seconds_left, guard.SECONDS)
+        outcome = guard.call(function, case.arguments, seconds=seconds)
+        seconds_left = max(seconds_left - (time.process_time() - started), 0.1)
         trials.append(Trial(case, wanted, outcome, is_right(exercise, case, outcome, wanted)))
-        if is_untouched(outcome) or isinstance(outcome.error, TooLong):
+        if is_untouched(outcome) or isinstance(outcome.error, TimeLimitExceeded):
             break
     return trials
 
 
 def is_untouched(outcome: guard.Outcome) -> bool:
-    """Whether the stub raised this: PyTorch's own errors of that kind say what is missing."""
+    """Return whether the stub raised this exception. PyTorch's own have arguments."""
     return isinstance(outcome.error, NotImplementedError) and not outcome.error.args
 
 
 def is_right(exercise: Exercise, case: Case, outcome: guard.Outcome, wanted: Any) -> bool:
-    """Whether it raised nothing, wrote to no argument, and is what is wanted, as is wanted."""
-    if outcome.error is not None or outcome.written or not matches(outcome.answer, wanted):
+    """Return whether a call raised nothing, modified no argument, and gave the wanted answer."""
+    if outcome.error is not None or outcome.modified or not matches(outcome.answer, wanted):
         return False
-    if exercise.code and kind_error(outcome.answer, wanted):
+    if exercise.code and type_error(outcome.answer, wanted):
         return False
-    return not broken(exercise, case, outcome.answer)
+    return not property_error(exercise, case, outcome.answer)
 
 
-def computes(exercise: Exercise, mistake: Mistake, trial: Trial) -> bool:
-    """Whether the mistake gives what the function gave, and is as right or wrong."""
-    one, other = guard.plain_call(mistake.wrong, trial.case.arguments), trial.outcome
-    if one.error is not None or other.error is not None:
-        return type(one.error) is type(other.error) and str(one.error) == str(other.error)
-    same = one.written == other.written and matches(other.answer, one.answer)
-    return same and is_right(exercise, trial.case, one, trial.wanted) == trial.right
+def has_same_outcome(exercise: Exercise, mistake: Mistake, trial: Trial) -> bool:
+    """Return whether the mistake's function gives or raises what the reader's function did."""
+    expected = guard.call_trusted(mistake.wrong, trial.case.arguments)
+    outcome = trial.outcome
+    if expected.error is not None or outcome.error is not None:
+        same_type = type(expected.error) is type(outcome.error)
+        return same_type and str(expected.error) == str(outcome.error)
+    if expected.modified != outcome.modified or not matches(outcome.answer, expected.answer):
+        return False
+    return is_right(exercise, trial.case, expected, trial.wanted) == trial.right
 
 
-def broken(exercise: Exercise, case: Case, answer: Any) -> str:
-    """What is said of the first property that this answer has not; else ""."""
+def property_error(exercise: Exercise, case: Case, answer: Any) -> str:
+    """Return the message of the first property that this answer does not have, or ""."""
     for wanted in exercise.properties:
         try:
             if wanted.holds(answer, case):
                 continue
-        except Exception:  # of an answer of another kind nothing can be asked
+        except Exception:  # the property cannot be computed for an answer of another type
             pass
-        return wanted.says
+        return wanted.message
     return ""
 
 
-def what_it_printed(trial: Trial) -> tuple[str, ...]:
-    """The first lines of what the function printed in a case."""
+def printed_details(trial: Trial) -> tuple[str, ...]:
+    """Return a detail for the card with the first lines that the function printed, if any."""
     lines = trial.outcome.printed.splitlines()
-    more = [f"… and {len(lines) - 6} lines more"] if len(lines) > 6 else []
-    text = "\n         ".join([*map(cut, lines[:6]), *more])
+    n_more = len(lines) - PRINTED_LINES
+    more = [f"… and {n_more} lines more"] if n_more > 0 else []
+    text = "\n         ".join([*map(shorten, lines[:PRINTED_LINES]), *more])
     return (f"printed  {text}",) if text else ()
 
 
-def cut(line: str, width: int = 100) -> str:
-    """A line, or as many of its words as fit."""
-    if len(line) <= width:
+def shorten(line: str) -> str:
+    """Cut a line to PRINTED_WIDTH characters, between two words if possible."""
+    if len(line) <= PRINTED_WIDTH:
         return line
-    return (line[:width].rpartition(" ")[0] or line[:width]) + " …"
+    return (line[:PRINTED_WIDTH].rpartition(" ")[0] or line[:PRINTED_WIDTH]) + " …"

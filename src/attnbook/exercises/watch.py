@@ -1,7 +1,7 @@
 """Check the answers in a folder whenever one is saved.
 
-Their times are asked for four times a second: forty small questions, which work on every system,
-for every editor, and on a network's drive, where a system's own notices do not arrive.
+The files' times are read four times a second. That works on every system, for every editor, and on
+network drives, where the operating system's own notifications do not arrive.
 """
 
 import contextlib
@@ -12,104 +12,112 @@ from queue import Empty, Queue
 from rich.text import Text
 
 from attnbook import exercises
-from attnbook.exercises import desk, text
+from attnbook.exercises import answer_files, console
 from attnbook.exercises.catalog import ALL
 from attnbook.exercises.exercise import Exercise
-from attnbook.exercises.runner import Runner, passed
+from attnbook.exercises.runner import Runner, all_passed
 
-PAUSE = 0.25  # seconds
-WORDS = ("hint", "solution", "card", "progress", "next", "quit")
+INTERVAL = 0.25  # seconds
+COMMANDS = ("hint", "solution", "card", "progress", "next", "quit")
 
 
-class Watch:
-    """What a reader is at: an exercise, the files as they were last seen, and what was passed."""
+class Watcher:
+    """The loop of `watch`: the current exercise, the files as last seen, and what was passed."""
 
     def __init__(self, exercise: Exercise) -> None:
-        text.command = "{name}"  # what is typed here
+        console.command_template = "{name}"  # the reader types only the command's name here
         self.exercise: Exercise | None = exercise
         self.passed: set[str] = set()
-        self.seen = self.checked = desk.saved()
-        self.words: Queue[str] = Queue()
+        self.seen_files = self.checked_files = answer_files.saved_files()
+        self.commands: Queue[str] = Queue()
         self.runner = Runner()
 
     def run(self) -> None:
-        """Go on until the reader ends it, or has passed everything."""
-        threading.Thread(target=listen, args=(self.words,), daemon=True).start()
+        """Check files and run commands until the reader quits or has passed everything."""
+        threading.Thread(target=read_commands, args=(self.commands,), daemon=True).start()
         try:
-            self.turn_to(self.exercise)
+            self.open_exercise(self.exercise)
             while self.exercise:
                 try:
-                    self.obey(self.words.get(timeout=PAUSE))
+                    self.run_command(self.commands.get(timeout=INTERVAL))
                 except Empty:
-                    self.look()
+                    self.check_saved_file()
         except KeyboardInterrupt:
-            text.say("")
+            console.print_text("")
         finally:
             self.runner.close()
 
-    def turn_to(self, exercise: Exercise | None) -> None:
-        """Show an exercise, and make its file if there is none."""
+    def open_exercise(self, exercise: Exercise | None) -> None:
+        """Show an exercise's card and create its file, or check the file if it exists."""
         self.exercise = exercise
         if not exercise:
-            text.say("You have passed them all.")
+            console.print_text("You have passed them all.")
             return
-        new = desk.start(exercise)
-        place = desk.place(exercise)
-        text.say(desk.shown(exercise), f"\nYour file: {place.resolve()}")
+        is_new = answer_files.create(exercise)
+        path = answer_files.path_of(exercise).resolve()
+        card = answer_files.card_text(exercise)
+        console.print_text(card, f"\nYour file: {path}")
         keys = "Save it, and it is checked. Or type hint, solution, card, progress, next or quit."
-        text.say(Text(keys, "dim"))
-        self.seen = self.checked = desk.saved()
-        if not new:
+        console.print_text(Text(keys, "dim"))
+        self.seen_files = self.checked_files = answer_files.saved_files()
+        if not is_new:
             self.check(exercise)
 
-    def look(self) -> None:
-        """Check the file that was saved, once it is as it was a moment ago: no half of it."""
-        before, self.seen = self.seen, desk.saved()
-        changed = [e for e in self.seen if self.seen[e] != self.checked.get(e)]
-        if changed and self.seen == before:
-            self.checked = self.seen
-            self.check(ALL[changed[0]])  # the one saved last
+    def check_saved_file(self) -> None:
+        """Check the file that was saved last, once it has not changed since the previous call.
+
+        An editor may still be writing a file that has changed.
+        """
+        before, self.seen_files = self.seen_files, answer_files.saved_files()
+        changed = [e for e in self.seen_files if self.seen_files[e] != self.checked_files.get(e)]
+        if changed and self.seen_files == before:
+            self.checked_files = self.seen_files
+            self.check(ALL[changed[0]])
 
     def check(self, exercise: Exercise) -> None:
-        """Run an answer; behind a right one comes the next exercise."""
+        """Run an exercise's file, and open the next exercise if it passed."""
         self.exercise = exercise
-        place = desk.place(exercise)
-        text.say(Text(f"\n── {place} ──", "dim"))
-        results = self.runner.run(place)
+        path = answer_files.path_of(exercise)
+        console.print_text(Text(f"\n── {path} ──", "dim"))
+        results = self.runner.run(path)
         self.runner = Runner()
-        if passed(results):
+        if all_passed(results):
             self.passed |= {result.exercise for result in results}
-            text.say("")
-            self.turn_to(desk.upcoming(exercise.id, self.passed))
+            console.print_text("")
+            self.open_exercise(answer_files.next_exercise(exercise.id, self.passed))
 
-    def obey(self, typed: str) -> None:
-        """Do what was typed: a word, or its beginning."""
-        word, *more = typed.split() or [""]
-        found = next((w for w in WORDS if word and w.startswith(word)), "")
+    def run_command(self, line: str) -> None:
+        """Run the command that the reader typed, or whose first letters they typed."""
+        word, *options = line.split() or [""]
+        command = next((c for c in COMMANDS if word and c.startswith(word)), "")
         assert self.exercise
-        if found == "hint":
+        if command == "hint":
             exercises.hint(self.exercise.id)
-        elif found == "solution":
-            exercises.solution(self.exercise.id, insist=bool(more))
-        elif found == "card":
-            text.say(desk.shown(self.exercise))
-        elif found == "progress":
+        elif command == "solution":
+            exercises.solution(self.exercise.id, insist=bool(options))
+        elif command == "card":
+            console.print_text(answer_files.card_text(self.exercise))
+        elif command == "progress":
             exercises.progress()
-        elif found == "next":
-            self.turn_to(desk.upcoming(self.exercise.id, self.passed))
-        elif found == "quit":
+        elif command == "next":
+            self.open_exercise(answer_files.next_exercise(self.exercise.id, self.passed))
+        elif command == "quit":
             self.exercise = None
         elif word:
-            text.say(f"There is no {word!r}: type {', '.join(WORDS)}.")
+            console.print_text(f"There is no {word!r}: type {', '.join(COMMANDS)}.")
 
 
-def listen(words: "Queue[str]") -> None:
-    """Hand on each line that is typed, until there are no more."""
-    half = b""
-    with contextlib.suppress(OSError):  # such as where there is no keyboard at all
-        while typed := os.read(0, 1024):  # a thread that waits in sys.stdin would hold up the end
-            *lines, half = (half + typed).split(b"\n")
+def read_commands(commands: "Queue[str]") -> None:
+    """Put each line that the reader types into the queue, and "quit" at the end of the input.
+
+    Where the input is no terminal, its end is ignored.
+    """
+    partial_line = b""
+    with contextlib.suppress(OSError):  # such as where there is no keyboard
+        # os.read, because a thread that waits in sys.stdin would delay the program's exit
+        while data := os.read(0, 1024):
+            *lines, partial_line = (partial_line + data).split(b"\n")
             for line in lines:
-                words.put(line.decode(errors="replace"))
+                commands.put(line.decode(errors="replace"))
         if os.isatty(0):
-            words.put("quit")  # Ctrl-D
+            commands.put("quit")  # Ctrl-D

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from attnbook.exercises.catalog import ALL
 from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.exercise import Exercise
-from attnbook.exercises.trial import questions
+from attnbook.exercises.trial import solve_cases
 from tests.support.pages import AXE, FOLDER, HTML, STRIP, THEMES, parsed, window
 from tools.chapters import chapters
 
@@ -38,7 +38,7 @@ def data_of(exercise: Exercise) -> dict[str, Any]:
 
 def on_the_page(data: dict[str, Any], exercise: Exercise, answers: Answers) -> str:
     """What the page has to say of these answers, in the form of the checker."""
-    notes = {q.case.arguments[0]: q.case.note for q in reversed(questions(exercise, 0))}
+    notes = {q.case.arguments[0]: q.case.note for q in reversed(solve_cases(exercise, 0))}
     lines = []
     for question in data["questions"]:
         answer, known = answers[question["asks"]], dict(question["answers"])
@@ -60,14 +60,14 @@ def from_the_checker(exercise: Exercise, answers: Answers) -> str:
         known = dict(zip(names, sizes, strict=True))
         return tuple(eval(item, {}, known) if known else item for item in items)
 
-    return diagnose(exercise, answered).says
+    return diagnose(exercise, answered).message
 
 
 @pytest.mark.parametrize("exercise", BUILT.values(), ids=BUILT)
 def test_each_answer_is_told_what_the_checker_says(exercise: Exercise) -> None:
     data = data_of(exercise)
     if not data:  # it is answered in code, and the page says how
-        assert exercise.code or callable(questions(exercise, 0)[0].case.arguments[0])
+        assert exercise.code or callable(solve_cases(exercise, 0)[0].case.arguments[0])
         card = parsed(HTML / PAGE[exercise.id[:2]]).select(
             f'.exercise:-soup-contains("{exercise.id}:")'
         )

@@ -1,4 +1,4 @@
-"""Put back what a program may have changed: settings, random states, functions of PyTorch."""
+"""Restore what a program may have changed: settings, random states, functions of PyTorch."""
 
 import builtins
 import contextlib
@@ -14,33 +14,38 @@ import numpy as np
 import torch
 from torch import nn
 
-PRINTING = torch._tensor_str.PRINT_OPTS
+PRINT_OPTIONS = torch._tensor_str.PRINT_OPTS
 PATCHABLE = (torch.Tensor, torch, nn.functional, torch.linalg, nn, math, np, random, builtins)
 
 
-def set_printing(options: Any) -> None:
-    vars(PRINTING).update(vars(options))
+def set_print_options(options: Any) -> None:
+    vars(PRINT_OPTIONS).update(vars(options))
 
 
 def default_device() -> torch.device | None:
-    found = torch.empty(0).device  # PyTorch 2.6 cannot tell by its own function once None was set
-    return None if found == torch.device("cpu") else found
+    """Return the device of new tensors, or None for the CPU.
+
+    PyTorch 2.6 cannot return it by its own function once it was set to None.
+    """
+    current = torch.empty(0).device
+    return None if current == torch.device("cpu") else current
 
 
-def set_device(device: torch.device | None) -> None:
-    if device != default_device():  # to set it enters and leaves a context
+def set_default_device(device: torch.device | None) -> None:
+    """Set the device of new tensors if it differs: setting it enters and leaves a context."""
+    if device != default_device():
         torch.set_default_device(device)
 
 
-# What is put back, as pairs of who reads it and who writes it.
+# What is restored, as pairs of a function that reads it and one that writes it.
 SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (torch.get_default_dtype, torch.set_default_dtype),
-    (default_device, set_device),
+    (default_device, set_default_device),
     (torch.is_grad_enabled, torch.set_grad_enabled),
     (torch.get_rng_state, torch.set_rng_state),
     (random.getstate, random.setstate),
     (np.random.get_state, np.random.set_state),
-    (lambda: copy.copy(PRINTING), set_printing),
+    (lambda: copy.copy(PRINT_OPTIONS), set_print_options),
     (np.get_printoptions, lambda options: np.set_printoptions(**options)),
     (np.geterr, lambda options: np.seterr(**options)),
     (sys.getrecursionlimit, sys.setrecursionlimit),
@@ -48,27 +53,27 @@ SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
 
 
 @contextlib.contextmanager
-def kept() -> Iterator[None]:
-    """Run something, and leave no trace of it."""
+def preserved_state() -> Iterator[None]:
+    """Run the block, then restore all settings and all functions that it may have replaced."""
     settings = [(write, read()) for read, write in SETTINGS]
-    functions = [(owner, dict(vars(owner))) for owner in PATCHABLE]
+    attributes = [(owner, dict(vars(owner))) for owner in PATCHABLE]
     try:
         yield
     finally:
-        for owner, before in functions:
-            put_back(owner, before)
+        for owner, before in attributes:
+            restore_attributes(owner, before)
         for write, value in settings:
             write(value)
 
 
-def put_back(owner: Any, before: dict[str, Any]) -> None:
-    """Give a module or class the functions back that were replaced."""
+def restore_attributes(owner: Any, before: dict[str, Any]) -> None:
+    """Restore those attributes of a module or class that were replaced, added or removed."""
     now = dict(vars(owner))
     if len(now) == len(before) and all(map(operator.is_, now.values(), before.values())):
         return
     for name, value in now.items():
         if name not in before and isinstance(owner, type):
-            delattr(owner, name)  # it hid a function of the class above
+            delattr(owner, name)  # it hid an attribute of the parent class
         elif name in before and before[name] is not value:
             setattr(owner, name, before[name])
     for name in before.keys() - now.keys():

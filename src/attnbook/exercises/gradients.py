@@ -1,4 +1,4 @@
-"""The gradients of an answer, beside the right ones, argument by argument."""
+"""Compare the gradients of an answer with those of the reference, argument by argument."""
 
 import inspect
 from collections.abc import Callable
@@ -24,26 +24,30 @@ IN_PLACE = (
 )
 
 
-def slopes(function: Callable[..., Any], case: Case) -> guard.Outcome:
-    """The gradient of a sum, weighted at random, of the answer for each argument that has one."""
+def argument_gradients(function: Callable[..., Any], case: Case) -> guard.Outcome:
+    """Call the function on a case and backpropagate a randomly weighted sum of its answer.
 
-    def back(*given: Any) -> list[Tensor | None]:
-        answer = function(*given)
-        leaves = [x for x in given if isinstance(x, Tensor) and x.requires_grad]
+    The outcome's answer is a list with the gradient of each floating-point argument, or None where
+    no gradient arrives.
+    """
+
+    def backward(*arguments: Any) -> list[Tensor | None]:
+        answer = function(*arguments)
+        leaves = [x for x in arguments if isinstance(x, Tensor) and x.requires_grad]
         if not (isinstance(answer, Tensor) and answer.requires_grad):
             return [None for _ in leaves]
-        shares = draw(torch.Generator().manual_seed(0), *answer.shape).to(answer)
-        return list(torch.autograd.grad(answer, leaves, shares, allow_unused=True))
+        weights = draw(torch.Generator().manual_seed(0), *answer.shape).to(answer)
+        return list(torch.autograd.grad(answer, leaves, weights, allow_unused=True))
 
-    return guard.call(back, case.arguments, grad=True)
+    return guard.call(backward, case.arguments, grad=True)
 
 
 def gradient_error(
     reference: Callable[..., Any], case: Case, outcome: guard.Outcome, wanted: list[Tensor | None]
 ) -> str:
-    """What is said where gradients stop, are nan, or differ from the right ones; else ""."""
+    """Return the message for gradients that stop, are nan, or differ from the right ones, or ""."""
     if outcome.error is not None:
-        return error_with_gradients(outcome.error)
+        return exception_message(outcome.error)
     if all(got is None for got in outcome.answer) and any(w is not None for w in wanted):
         return f"{RIGHT}, but no gradient flows back: {CUT}"
     named = zip(inspect.signature(reference).parameters, case.arguments, strict=False)
@@ -53,11 +57,11 @@ def gradient_error(
             continue
         if got is None:
             return f"{RIGHT}, but no gradient reaches `{name}`: {CUT}"
-        nan = int((got.isnan() & ~right.isnan()).sum())
-        if nan:
+        n_nan = int((got.isnan() & ~right.isnan()).sum())
+        if n_nan:
             return (
-                f"{RIGHT}, but {nan} of the {got.numel()} numbers in the gradient of `{name}` are "
-                "nan: on the way back something is 0 · ∞ or 0/0, though it is hidden in the "
+                f"{RIGHT}, but {n_nan} of the {got.numel()} numbers in the gradient of `{name}` "
+                "are nan: on the way back something is 0 · ∞ or 0/0, though it is hidden in the "
                 "answer. Keep it out before, not only afterwards."
             )
         if not torch.allclose(got.double(), right.double(), 1e-4, 1e-7, equal_nan=True):
@@ -68,11 +72,11 @@ def gradient_error(
     return ""
 
 
-def error_with_gradients(error: BaseException) -> str:
-    """What is said where only arguments that want gradients make it raise."""
+def exception_message(error: BaseException) -> str:
+    """Return the message for an exception that occurs only when arguments require gradients."""
     text = str(error)
     if "numpy" in text and "grad" in text:
         return NUMPY
     if "in-place" in text:
         return IN_PLACE
-    return f"{RIGHT}, but with arguments that want gradients it raised {guard.told(error)}"
+    return f"{RIGHT}, but with arguments that want gradients it raised {guard.format_error(error)}"

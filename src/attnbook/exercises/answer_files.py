@@ -1,0 +1,99 @@
+"""The files in which a reader answers outside of notebooks, and which exercise comes next."""
+
+import ast
+import contextlib
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Set
+from pathlib import Path
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from attnbook.exercises import console, log
+from attnbook.exercises.catalog import ALL
+from attnbook.exercises.exercise import Exercise
+
+BASE_IMPORTS = "import math\n\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn"
+# Modules that the author of an exercise needs, but not its answer.
+AUTHORING_MODULES = re.compile(r"typing|collections\.abc|attnbook\.exercises\b")
+
+
+def path_of(exercise: Exercise) -> Path:
+    """Return the file of an exercise in the current folder, such as 03_scores.py."""
+    return Path(f"{exercise.id.replace('.', '_')}.py")
+
+
+def exercise_id(name: str) -> str:
+    """Turn the name of an answer file into the exercise's id; return any other text unchanged."""
+    return re.sub(r"^(\d\d)_(\w+?)(\.py)?$", r"\1.\2", name)
+
+
+def saved_files() -> dict[str, tuple[int, int]]:
+    """Return when each answer file in the current folder was saved, and its size, latest first."""
+    files = {}
+    for exercise in ALL.values():
+        with contextlib.suppress(OSError):  # there is no such file
+            status = path_of(exercise).stat()
+            files[exercise.id] = (status.st_mtime_ns, status.st_size)
+    return dict(sorted(files.items(), key=lambda item: item[1], reverse=True))
+
+
+def next_exercise(after: str = "", passed: Set[str] = frozenset()) -> Exercise | None:
+    """Return the first exercise after this one that is not passed, or None if all are passed.
+
+    After the last exercise the search goes on with the first. `passed` names exercises that count
+    as passed whatever the progress file says.
+    """
+    counts = log.read()[0]
+    ids = list(ALL)
+    begin = ids.index(after) + 1 if after else 0
+    open_ids = (i for i in ids[begin:] + ids[:begin] if not counts[i]["pass"] and i not in passed)
+    return ALL[first] if (first := next(open_ids, "")) else None
+
+
+def create(exercise: Exercise) -> bool:
+    """Write the exercise's file unless it exists. Returns whether it was written.
+
+    Raises:  OSError if the file cannot be written
+    """
+    try:
+        with path_of(exercise).open("x", encoding="utf-8") as file:
+            file.write(file_content(exercise))
+    except FileExistsError:
+        return False
+    return True
+
+
+def file_content(exercise: Exercise) -> str:
+    """Return a new file's content: the task as a comment, the imports, the stub, the check."""
+    card = textwrap.indent("\n\n".join(title_and_task(exercise)), "# ", lambda line: True)
+    task = re.sub(" +$", "", card, flags=re.MULTILINE)
+    check = f'check({exercise.name}, "{exercise.id}")'
+    return f"{task}\n\n{import_lines(exercise)}\n\n\n{exercise.stub.strip()}\n\n\n{check}\n"
+
+
+def card_text(exercise: Exercise) -> RenderableType:
+    """Return the exercise's card as text for a terminal."""
+    title, task = title_and_task(exercise)
+    return Group(Text(title, "bold"), console.format_task(task))
+
+
+def title_and_task(exercise: Exercise) -> tuple[str, str]:
+    """Return the card's title and its text, without the Markdown signs of heading and quote."""
+    title, _, quoted = exercise.card().partition("\n\n")
+    return title.lstrip("# "), re.sub(r"^> ?", "", quoted, flags=re.MULTILINE)
+
+
+def import_lines(exercise: Exercise) -> str:
+    """Return the imports that an answer may need: BASE_IMPORTS and those of the chapter file."""
+    tree = ast.parse(inspect.getsource(sys.modules[exercise.reference.__module__]))
+    nodes = [n for n in tree.body if isinstance(n, ast.Import | ast.ImportFrom)]
+    lines = [ast.unparse(n) for n in nodes if not AUTHORING_MODULES.match(getattr(n, "module", ""))]
+    more = [x for x in lines if x not in BASE_IMPORTS and not x.startswith("from torch import")]
+    from_book = [x for x in more if "attnbook" in x]
+    from_others = [x for x in more if x not in from_book]
+    check_import = "from attnbook.exercises import check"
+    return "\n".join([*from_others, BASE_IMPORTS, "", check_import, *from_book])

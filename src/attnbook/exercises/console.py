@@ -1,0 +1,191 @@
+"""Show cards as text: wrapped to the width, colored where a terminal can, in any encoding.
+
+In a notebook the same card is shown as HTML; `show_card` chooses.
+"""
+
+import io
+import os
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Console, Group, RenderableType
+from rich.markdown import Markdown
+from rich.padding import Padding
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+from rich.theme import Theme
+
+from attnbook.exercises.feedback import SIGNS, Feedback
+
+MAX_WIDTH = 100  # longer lines are hard to read
+STYLES = {"passed": "green", "failed": "red", "untouched": "yellow", "info": "blue"}
+THEME = Theme(
+    {"markdown.code": "cyan", "markdown.table.header": "bold", "markdown.table.border": "none"}
+)
+# Replacements for a stream whose encoding lacks a sign; other letters become \u82f9 and the like.
+ASCII = str.maketrans(
+    {"✓": "+", "✗": "x", "○": "o", "◐": "~", "●": "#", "★": "*", "☆": ".", "·": "-", "•": "-"}
+    | {"−": "-", "×": "x", "√": "sqrt ", "≤": "<=", "≥": ">=", "→": "->", "±": "+-", "…": "..."}
+    | {"─": "-", "━": "-", "²": "^2", "ᵀ": "^T", "∞": "inf", "≠": "!=", "\N{NO-BREAK SPACE}": " "}
+    | {"“": '"', "”": '"', "’": "'", "–": "-", "—": "-"}
+)
+
+# How the reader types hint("03.scores") here, with {name} and {exercise}; "" where it is Python.
+command_template = ""
+
+
+def show_card(feedback: Feedback, warning: str = "") -> None:
+    """Show a card, as HTML in a notebook and as text elsewhere; then a warning, if any."""
+    if is_text_only():
+        print_text(card(feedback))
+    else:
+        from IPython.display import display  # only when needed, since the import is slow
+
+        display(feedback)
+    if warning:
+        print_text(warning)
+
+
+def is_text_only() -> bool:
+    """Return whether only text can be shown: in a script, a terminal, or IPython in a terminal."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython and ipython.get_ipython()
+    return not shell or "Terminal" in type(shell).__name__
+
+
+def print_text(*renderables: RenderableType) -> None:
+    """Print cards wrapped to the width of the screen, and strings without wrapping."""
+    write(render(Console(**SETTINGS, file=sys.stdout), *renderables))
+
+
+def width() -> int:
+    """Return the number of columns of a line."""
+    return min(Console(**SETTINGS).width, MAX_WIDTH)
+
+
+def write(text: str) -> None:
+    """Write text to stdout, with replacements for what its encoding lacks."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        text = text.translate(ASCII).encode(encoding, "backslashreplace").decode(encoding)
+    print(text, end="", flush=True)
+
+
+def ignore_broken_pipe(main: Callable[[], int]) -> int:
+    """Run a program, and return 1 without a traceback if its output is closed, as by `| head`."""
+    try:
+        return main()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def card_as_text(feedback: Feedback) -> str:
+    """Return a card as a string without colors, wrapped at 80 columns."""
+    console = Console(**SETTINGS, file=io.StringIO(), width=80, force_terminal=False)
+    return render(console, card(feedback)).rstrip("\n")
+
+
+SETTINGS: dict[str, Any] = {
+    "theme": THEME,
+    "highlight": False,
+    "markup": False,
+    "emoji": False,
+    "force_jupyter": False,
+}
+
+
+def render(console: Console, *renderables: RenderableType) -> str:
+    """Render to a string without trailing blanks and without two empty lines in a row."""
+    console.width = min(console.width, MAX_WIDTH)
+    with console.capture() as captured:
+        parts = (unwrapped(Text(x)) if isinstance(x, str) else x for x in renderables)
+        console.print(Group(*parts), crop=False)
+    text = re.sub(r" +((?:\x1b\[[\d;]*m)*)$", r"\1", captured.get(), flags=re.MULTILINE)
+    return re.sub(r"\n{3,}", "\n\n", text)
+
+
+def unwrapped(text: Text) -> Text:
+    """Keep rich from breaking the lines of a text, so that they can be copied whole."""
+    text.no_wrap, text.overflow = True, "ignore"
+    return text
+
+
+def card(feedback: Feedback) -> RenderableType:
+    """Return a card: heading, message, details, footer, other right answers."""
+    style = f"bold {STYLES[feedback.kind]}"
+    head = Table.grid(padding=(0, 1, 0, 0))
+    head.add_row(Text(SIGNS[feedback.kind], style), Text(feedback.head, style))
+    parts: list[RenderableType] = [head]
+    if feedback.message:
+        parts.append(indented(format_prose(feedback.message)))
+    for detail in feedback.details:
+        parts.append(format_code(detail) if is_code(detail) else indented(AlignedLines(detail)))
+    if feedback.footer:
+        parts.append(indented(format_prose(feedback.footer, "dim")))
+    for code in feedback.others:
+        parts += ["", indented(Text("Another right answer:", "dim")), format_code(code)]
+    return Group(*parts)
+
+
+def indented(renderable: RenderableType) -> RenderableType:
+    return Padding(renderable, (0, 0, 0, 2))
+
+
+def format_prose(text: str, style: str = "") -> Text:
+    """Return text with what is between backticks in the color of code.
+
+    In a terminal, calls of hint and solution are replaced by the commands.
+    """
+    if command_template:
+        text = re.sub(r'(hint|solution)\("(.+?)"(, insist=True)?\)', to_command, text)
+    prose = Text(text, style)
+    prose.highlight_regex("`[^`]+`", "cyan")
+    return prose
+
+
+def to_command(call: re.Match[str]) -> str:
+    command = command_template.format(name=call[1], exercise=call[2]).strip()
+    return f"`{command} --insist`" if call[3] else f"`{command}`"
+
+
+def format_task(markdown: str) -> RenderableType:
+    """Return an exercise's task: paragraphs, lists and tables. Code keeps its backticks."""
+    return indented(Markdown(re.sub("`([^`\n]+)`", r"`` `\1` ``", markdown), hyperlinks=False))
+
+
+def is_code(detail: str) -> bool:
+    return bool(re.match("(def|class|import|from) ", detail))
+
+
+def format_code(source: str) -> Text:
+    """Return Python code without indentation and wrapping, so that it can be copied."""
+    text = Syntax(source, "python", theme="ansi_dark", background_color="default").highlight(source)
+    text.rstrip()
+    return unwrapped(text)
+
+
+class AlignedLines:
+    """Lines with columns, such as numbers. The rest of a long line is indented to its column."""
+
+    def __init__(self, text: str):
+        self.text = text
+
+    def __rich_console__(self, console: Console, options: Any) -> Iterator[RenderableType]:
+        max_width = options.max_width
+        for line in self.text.splitlines():
+            if cell_len(line) <= max_width:
+                yield Text(line)
+                continue
+            label = re.match(r"\s{4,}|\s*\S+(?: \S+)*\s{2,}", line)
+            indent = len(line) - len(line.lstrip(" "))
+            prefix = " " * (min(len(label[0]), max_width // 3) + 2 if label else indent)
+            lines = textwrap.wrap(line, max_width, subsequent_indent=prefix, break_on_hyphens=False)
+            yield from map(Text, lines)

@@ -1,0 +1,99 @@
+"""The reader's answer and the wanted one side by side, with a mark where they differ."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+MAX_ROWS, MAX_COLUMNS, MAX_CHARACTERS = 4, 6, 300
+
+
+def short_repr(x: Any) -> str:
+    """Return the repr of any value, cut to MAX_CHARACTERS."""
+    try:
+        text = repr(x)
+    except Exception:  # an object of the reader's own class
+        text = f"a {type(x).__name__}"
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]} …"
+
+
+def difference_mask(got: Tensor, wanted: Tensor) -> Tensor:
+    """Return True where two tensors of the same shape differ.
+
+    Nearly equal numbers count as equal, unless all of them are nearly equal.
+    """
+    got, wanted = got.detach(), wanted.detach()
+    if got.is_floating_point() and wanted.is_floating_point():
+        close = torch.isclose(got.double(), wanted.double(), 1e-5, 1e-7, equal_nan=True)
+        return ~close if not close.all() else got.double() != wanted.double()
+    return got != wanted
+
+
+def side_by_side(got: Any, wanted: Any, show_wanted: bool = True) -> str:
+    """Format an answer and the wanted one.
+
+    Of two tensors of the same shape, only a window on the first matrix that differs is shown, with
+    a * after each number that differs. `show_wanted=False` leaves out the wanted answer of any
+    other pair.
+    """
+    if not isinstance(got, Tensor) or not isinstance(wanted, Tensor) or got.shape != wanted.shape:
+        lines = [f"yours    {short_repr(got)}"]
+        return "\n".join([*lines, f"wanted   {short_repr(wanted)}"] if show_wanted else lines)
+    different = difference_mask(got, wanted).cpu()
+    tensors = [t.detach().cpu().reshape(1, *([1] * (2 - t.dim())), *t.shape) for t in (got, wanted)]
+    tensors = [t.flatten(0, -3) for t in (*tensors, different.reshape(tensors[0].shape))]
+    n_matrices, n_rows, n_columns = tensors[0].shape
+    if not tensors[0].numel():
+        return f"yours    empty, of shape {tuple(got.shape)}"
+    matrix, row, column = (tensors[2].nonzero().tolist() or [[0, 0, 0]])[0]
+    top = window_start(row, MAX_ROWS, n_rows)
+    left = window_start(column, MAX_COLUMNS, n_columns)
+    windows = [t[matrix, top : top + MAX_ROWS, left : left + MAX_COLUMNS].tolist() for t in tensors]
+    header = f"shape {tuple(got.shape)}, its matrix {matrix}" if n_matrices > 1 else ""
+    if n_rows > MAX_ROWS or n_columns > MAX_COLUMNS:
+        bottom, right = min(top + MAX_ROWS, n_rows) - 1, min(left + MAX_COLUMNS, n_columns) - 1
+        header += ", " if header else ""
+        header += f"rows {top} to {bottom}, columns {left} to {right}"
+    lines = [f"         {header}"] if header else []
+    for label, block in zip(("yours", "wanted"), format_grids(*windows), strict=True):
+        lines += [f"{label if not i else '':9}{line}".rstrip() for i, line in enumerate(block)]
+    return "\n".join(lines)
+
+
+def window_start(index: int, window: int, n: int) -> int:
+    """Return where a window on n items starts: at 0 if it then contains the index, else later."""
+    return 0 if index < window else min(index, n - window)
+
+
+Grid = Sequence[Sequence[Any]]
+
+
+def format_grids(got: Grid, wanted: Grid, different: Grid) -> tuple[list[str], list[str]]:
+    """Format two grids in columns of the same width, with enough digits to show each difference."""
+    marks = [["*" if differs else " " for differs in row] for row in different]
+    if all(mark == "*" for row in marks for mark in row):
+        marks = [[" " for _ in row] for row in marks]  # where everything differs no mark helps
+    for template in ("{:.4f}", "{:.6f}", "{:.9f}", "{:.3e}", "{:.15g}"):
+        texts = [[[format_number(x, template) for x in row] for row in g] for g in (got, wanted)]
+        all_distinct = all(
+            a != b
+            for got_row, wanted_row, differs_row in zip(*texts, different, strict=True)
+            for a, b, differs in zip(got_row, wanted_row, differs_row, strict=True)
+            if differs
+        )
+        longest = max(len(x) for grid in texts for row in grid for x in row)
+        if all_distinct and longest < 16:
+            break
+    got_lines, wanted_lines = (
+        [
+            " ".join(f"{x:>{longest}}{mark}" for x, mark in zip(row, row_marks, strict=True))
+            for row, row_marks in zip(grid, marks, strict=True)
+        ]
+        for grid in texts
+    )
+    return got_lines, wanted_lines
+
+
+def format_number(x: Any, template: str) -> str:
+    return template.format(x).replace("-", "−") if isinstance(x, float) else str(x)
