@@ -183,7 +183,7 @@ BAD = [
     (ValueError, lambda: bigbird_mask(5, 1, 6, 0, 0), "n_global=6, but there are only 5 positions"),
     (ValueError, lambda: bigbird_mask(5, 1, 0, 6, 0), "n_random=6, but there are only 5 positions"),
     (ValueError, lambda: bigbird_mask(5, 1, 0, -1, 0), "n_random=-1: it must be at least 0"),
-    (ValueError, lambda: sink_mask(-1, 2, 1), "length=-1: it must be at least 0"),
+    (ValueError, lambda: sink_mask(-4, 2, 1), "length=-4: it must be at least 0"),
     (ValueError, lambda: sink_mask(5, 0, 1), "window=0: it must be at least 1"),
     (ValueError, lambda: sink_mask(5, 2, -1), "n_sinks=-1: it must be at least 0"),
 ]
