@@ -23,6 +23,7 @@ def main() -> None:
     long.chunks(where)
     long.growth(where)
     long.decoding(where)
+    long.shared_heads(where)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Long sequences: memory and time of chunks, how each form grows, and a cache while decoding."""
+"""Long sequences: memory and time of chunks, how each form grows, and steps of decoding."""
 
 import math
 import statistics
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -19,6 +20,7 @@ from attnbook import (
     window_attention,
 )
 from attnbook.cost import cost
+from attnbook.grouped_query import attend_in_groups
 from benchmarks.timing import ratio, turns
 
 
@@ -115,12 +117,54 @@ def decoding(where: torch.device) -> None:
 
 def one_more(layer: GroupedQueryAttention, row: Tensor, kept: KVCache) -> None:
     """A step, and a step back, so that the next run finds the same."""
+    before = kept.key, kept.value, kept.length
     layer(row, cache=kept)
-    kept.n_kept, kept.length = kept.n_kept - 1, kept.length - 1
+    kept.key, kept.value, kept.length = before
 
 
 def written(layer: GroupedQueryAttention, rows: Tensor) -> None:
-    """All steps, the few that make more room included."""
+    """All steps of a text, from an empty cache."""
     kept = KVCache()
     for row in rows.split(1, dim=1):
         layer(row, cache=kept)
+
+
+def shared_heads(where: torch.device) -> None:
+    """A step for several numbers of key heads: the fewer there are, the less is read.
+
+    With one thread: a step is so short that on a busy machine threads mostly wait for one another.
+    """
+    counts, words = (32, 8, 4, 1), 4096
+    print(f"\nTime of a step of grouped-query attention, {words:,} cached words, 32 query heads of")
+    print(
+        "width 32, / its time with 32 key heads; one thread. First attention alone, in groups and"
+    )
+    print("with a copy of a key head for each query head, then the layer (D 1024) and its cache\n")
+    print("key heads     in groups   with copies         layer")
+    forms: dict[str, Callable[[], object]] = {}
+    query, row = torch.randn(1, 32, 1, 32).to(where), torch.randn(1, 1, 1024).to(where)
+    for count in counts:
+        layer, kept = GroupedQueryAttention(1024, 32, count).to(where), KVCache()
+        key, value = kept.update(*torch.randn(2, 1, count, words, 32).to(where))
+        attend = partial(scaled_dot_product_attention, query)
+        forms[f"groups {count}"] = partial(
+            attend_in_groups, scaled_dot_product_attention, query, key, value, None, None
+        )
+        forms[f"copies {count}"] = partial(with_copies, attend, key, value, 32 // count)
+        forms[f"layer {count}"] = partial(one_more, layer, row, kept)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with torch.no_grad():
+        found = turns(forms, least=15)
+    torch.set_num_threads(threads)
+    floors = {"groups": "groups 32", "copies": "groups 32", "layer": "layer 32"}
+    for count in counts:
+        line = [ratio(found[f"{name} {count}"], found[floor]) for name, floor in floors.items()]
+        print(f"{count:9d} ", *(f"{text:>13s}" for text in line), flush=True)
+
+
+def with_copies(attend: Callable, key: Tensor, value: Tensor, shared: int) -> object:
+    """Sharing without groups: each key head is written once more for every head that shares it."""
+    if shared == 1:
+        return attend(key, value)
+    return attend(*(x.repeat_interleave(shared, dim=-3) for x in (key, value)))

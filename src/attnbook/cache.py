@@ -64,7 +64,7 @@ class KVCache:
 
 def _append(name: str, old: Tensor | None, new: Tensor) -> Tensor:
     if old is None:
-        return new
+        return new.clone()  # a view would hold on to all that it is a view of
     check_dtype_and_device(**{name: new, "the cache": old})
     if (new.shape[:-2], new.shape[-1]) != (old.shape[:-2], old.shape[-1]):
         raise ValueError(

@@ -7,6 +7,8 @@ from attnbook.attention import scaled_dot_product_attention
 from attnbook.cache import KVCache
 from attnbook.checks import (
     check_even,
+    check_fits,
+    check_float_tensor,
     check_groups,
     check_heads,
     check_sequences,
@@ -29,7 +31,7 @@ class GroupedQueryAttention(nn.Module):
              bias      gives w_q, w_k and w_v one each (Qwen2)
              qk_norm   normalizes each query and key by its root mean square (Qwen3)
              rotary    turns queries and keys; then Dk is even
-    Raises:  ValueError if n_heads does not divide d_model, or n_kv_heads not n_heads
+    Raises:  ValueError if n_kv_heads does not divide n_heads, or n_heads not d_model without d_k
     Source:  Shazeer 2019; Ainslie et al. 2023, §2.2; Touvron et al. 2023
     """
 
@@ -46,10 +48,11 @@ class GroupedQueryAttention(nn.Module):
         attend: Attend = scaled_dot_product_attention,
     ) -> None:
         super().__init__()
+        check_size("d_model", d_model)
+        check_groups(n_heads, n_kv_heads)
         if d_k is None:
             check_heads(d_model, n_heads)
             d_k = d_model // n_heads
-        check_groups(n_heads, n_kv_heads)
         check_size("d_k", d_k)
         if rotary:
             check_even("the width of a head", d_k)
@@ -79,12 +82,16 @@ class GroupedQueryAttention(nn.Module):
         check_width("x", x, self.d_model, "d_model")
         check_sequences(x=x)
         start, n_cached = (cache.length, cache.n_kept) if cache else (0, 0)
+        length = x.size(-2)
         mask = insert_head_axis(mask, x, x, self.n_heads, n_cached)
+        if bias is not None:
+            check_float_tensor("bias", bias)
+            check_fits("bias", bias, (*x.shape[:-2], self.n_heads, length, n_cached + length), x)
         q = self.q_norm(split_heads(self.w_q(x), self.n_heads))  # (B, H, L, Dk)
         k = self.k_norm(split_heads(self.w_k(x), self.n_kv_heads))  # (B, Hkv, L, Dk)
         v = split_heads(self.w_v(x), self.n_kv_heads)  # (B, Hkv, L, Dk)
         if self.rotary:
-            positions = torch.arange(start, start + x.size(-2), device=x.device)
+            positions = torch.arange(start, start + length, device=x.device)
             q = apply_rotary(q, positions, self.rotary.base, self.rotary.scaling)
             k = apply_rotary(k, positions, self.rotary.base, self.rotary.scaling)
         if cache is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attnbook.checks import check_even, check_rows, check_tensor, fits
+from attnbook.checks import check_even, check_rows, check_size, check_tensor, fits
 from attnbook.positions import frequencies
 
 
@@ -18,6 +18,7 @@ class RotaryScaling:
     its frequency; one that turns at most `low_frequency_factor` times is slowed by `factor`; in
     between the two are mixed. The defaults are those of Llama 3.1.
 
+    Raises:  TypeError, ValueError if the factor or the length is below 1, or low is not below high
     Source:  `rope_scaling` in the configuration of Llama 3.1, and the code published with it
     """
 
@@ -25,6 +26,16 @@ class RotaryScaling:
     low_frequency_factor: float = 1.0
     high_frequency_factor: float = 4.0
     original_length: int = 8192
+
+    def __post_init__(self) -> None:
+        low, high = self.low_frequency_factor, self.high_frequency_factor
+        if not self.factor >= 1:
+            raise ValueError(f"factor={self.factor}: it must be at least 1, or hands get faster")
+        if not low < high:
+            raise ValueError(
+                f"low_frequency_factor={low} is not below high_frequency_factor={high}"
+            )
+        check_size("original_length", self.original_length)
 
     def rescale(self, frequency: Tensor) -> Tensor:
         """Shapes: frequency (Dk / 2,), in radians per position -> the same."""

@@ -14,6 +14,7 @@ from attnbook import (
     combine_masks,
     longformer_mask,
     padding_mask,
+    sink_mask,
     sliding_window_mask,
 )
 from attnbook import scaled_dot_product_attention as attention
@@ -135,6 +136,17 @@ def test_bigbirds_lots_are_so_many_and_differ_by_row_and_seed():
     assert not mask.equal(bigbird_mask(200, 0, 0, 5, seed=2))
 
 
+@pytest.mark.parametrize(
+    ("length", "window", "n_sinks"), [(9, 3, 2), (7, 1, 0), (5, 4, 9), (0, 2, 1)]
+)
+def test_a_sink_mask_shows_the_first_and_the_last(length, window, n_sinks):
+    mask = sink_mask(length, window, n_sinks)
+    assert mask.dtype == torch.bool
+    assert mask.shape == (length, length)
+    for i, j in itertools.product(range(length), repeat=2):
+        assert mask[i, j] == (j <= i and (i - j < window or j < n_sinks))
+
+
 # --- bad input -------------------------------------------------------------------------------
 
 ONES = torch.ones(L, L, dtype=torch.bool)
@@ -171,6 +183,9 @@ BAD = [
     (ValueError, lambda: bigbird_mask(5, 1, 6, 0, 0), "n_global=6, but there are only 5 positions"),
     (ValueError, lambda: bigbird_mask(5, 1, 0, 6, 0), "n_random=6, but there are only 5 positions"),
     (ValueError, lambda: bigbird_mask(5, 1, 0, -1, 0), "n_random=-1: it must be at least 0"),
+    (ValueError, lambda: sink_mask(-4, 2, 1), "length=-4: it must be at least 0"),
+    (ValueError, lambda: sink_mask(5, 0, 1), "window=0: it must be at least 1"),
+    (ValueError, lambda: sink_mask(5, 2, -1), "n_sinks=-1: it must be at least 0"),
 ]
 
 

@@ -4,29 +4,35 @@ Small models with random weights, so nothing is downloaded. They make their own 
 lengths; what enters and leaves each attention layer is caught on the way through.
 """
 
+import functools
 import json
+from dataclasses import dataclass
 
 import pytest
 import torch
 from torch import nn
 from torch.testing import assert_close
 from transformers import (
+    AutoModel,
     BertConfig,
     BertModel,
     GPT2Config,
     GPT2Model,
     LlamaConfig,
-    LlamaModel,
     MistralConfig,
-    MistralModel,
     MptConfig,
     MptModel,
+    PretrainedConfig,
+    Qwen2Config,
+    Qwen3Config,
 )
 
 from attnbook import (
     GroupedQueryAttention,
     KVCache,
     MultiHeadAttention,
+    Rotary,
+    RotaryScaling,
     alibi_bias,
     causal_mask,
     combine_masks,
@@ -200,66 +206,169 @@ def test_gpt2_matrices_left_unturned_raise_nothing_and_are_wrong(gpt2):
     assert (unturned(x, mask=causal_mask(LENGTH))[0] - output).abs().max() > 1
 
 
-# --- Llama and what came with it ----------------------------------------------------------------
+# --- Llama and what came after it ---------------------------------------------------------------
 
-H_KV, DK = 2, D // H
-
-
-def modern_sizes() -> dict:
-    sizes = {"hidden_size": D, "num_attention_heads": H, "num_key_value_heads": H_KV}
-    sizes |= {"num_hidden_layers": 2, "vocab_size": 50, "intermediate_size": 64}
-    return sizes | {"max_position_embeddings": 64, "attn_implementation": "eager"}
+H_KV, FIRST, LONG, LONG_LENGTHS = 2, 13, 37, (37, 20, 5)
+WINDOW = 5
+STRETCHED = RotaryScaling(6.0, 1.5, 3.5, 128)  # at head width 12 it has all three bands
 
 
-@pytest.fixture
-def llama():
-    return random_model(LlamaModel(LlamaConfig(**modern_sizes())))
+@dataclass(frozen=True)
+class Modern:
+    """A model: what its configuration adds to Llama's, and what our layer takes for it.
+
+    `without` lists options of ours, each of which takes one thing away that the model has.
+    """
+
+    config: type[PretrainedConfig]
+    theirs: dict
+    ours: dict
+    without: tuple[dict, ...]
+    window: int | None = None
+
+
+def turned(base: float, **scaling: object) -> dict:
+    """Hugging Face's name for the base of the frequencies, and for their rescaling."""
+    return {"rope_parameters": {"rope_type": "default", "rope_theta": base, **scaling}}
+
+
+LLAMA_3 = Rotary(500_000.0)
+MISTRAL = Rotary(1_000_000.0)
+MODELS = {
+    "Llama 2": Modern(LlamaConfig, turned(10_000.0), {"rotary": Rotary()}, ({"rotary": None},)),
+    "Llama 3": Modern(LlamaConfig, turned(500_000.0), {"rotary": LLAMA_3}, ({"rotary": Rotary()},)),
+    "Llama 3.1": Modern(
+        LlamaConfig,
+        turned(
+            500_000.0,
+            rope_type="llama3",
+            factor=STRETCHED.factor,
+            low_freq_factor=STRETCHED.low_frequency_factor,
+            high_freq_factor=STRETCHED.high_frequency_factor,
+            original_max_position_embeddings=STRETCHED.original_length,
+        ),
+        {"rotary": Rotary(500_000.0, STRETCHED)},
+        ({"rotary": LLAMA_3},),
+    ),
+    "Mistral": Modern(
+        MistralConfig,
+        turned(1_000_000.0) | {"sliding_window": WINDOW},
+        {"rotary": MISTRAL},
+        ({"rotary": Rotary()},),
+        WINDOW,
+    ),
+    "Qwen2": Modern(
+        Qwen2Config,
+        turned(1_000_000.0),
+        {"rotary": MISTRAL, "bias": True},
+        ({"bias": False},),
+    ),
+    "Qwen3": Modern(
+        Qwen3Config,
+        turned(1_000_000.0) | {"head_dim": 10},
+        {"rotary": MISTRAL, "d_k": 10, "qk_norm": True},
+        ({"qk_norm": False},),
+    ),
+}
 
 
 def in_pairs(d_k: int) -> torch.Tensor:
-    """Where our columns stand in Llama: it turns column k with column k + Dk / 2, ours are side
-    by side."""
+    """Where our columns are in Hugging Face's models: they pair column k with column k + Dk / 2,
+    ours are side by side."""
     return torch.arange(d_k).view(2, -1).T.flatten()
 
 
-def from_llama(attention: nn.Module, *, reorder: bool = True) -> GroupedQueryAttention:
-    """Copy the four matrices; the rows that make queries and keys in the order of our pairs."""
-    made = GroupedQueryAttention(D, H, H_KV, rotary=True)
-    order = in_pairs(DK) if reorder else torch.arange(DK)
-    with torch.no_grad():
-        for mine, theirs in ((made.w_q, attention.q_proj), (made.w_k, attention.k_proj)):
-            mine.weight.copy_(theirs.weight.unflatten(0, (-1, DK))[:, order].flatten(0, 1))
-        made.w_v.load_state_dict(attention.v_proj.state_dict())
-        made.w_o.load_state_dict(attention.o_proj.state_dict())
-    return made
+NAMES = {"w_q": "q_proj", "w_k": "k_proj", "w_v": "v_proj", "w_o": "o_proj"}
 
 
-@pytest.mark.parametrize("layer", [0, 1])
+def from_hugging_face(
+    attention: nn.Module, *, reorder: bool = True, **options
+) -> GroupedQueryAttention:
+    """Copy all parameters that ours has; what makes queries and keys in the order of our pairs."""
+    d_k = attention.head_dim
+    ours = GroupedQueryAttention(D, H, H_KV, **options)
+    order = in_pairs(d_k) if reorder else torch.arange(d_k)
+    theirs, state = attention.state_dict(), {}
+    for name in ours.state_dict():
+        part, kind = name.split(".")
+        state[name] = theirs[f"{NAMES.get(part, part)}.{kind}"]
+        if part in ("w_q", "w_k", "q_norm", "k_norm"):
+            state[name] = state[name].unflatten(0, (-1, d_k))[:, order].flatten(0, 1)
+    ours.load_state_dict(state)
+    return ours
+
+
+@functools.cache
+def modern(name: str, padded: bool) -> tuple[nn.Module, torch.Tensor, tuple]:
+    """The second attention layer of a model; what entered it; its output and weights."""
+    model = MODELS[name]
+    sizes = {"hidden_size": D, "num_attention_heads": H, "num_key_value_heads": H_KV}
+    sizes |= {"num_hidden_layers": 2, "vocab_size": 50, "intermediate_size": 64}
+    config = model.config(**sizes | model.theirs, attn_implementation="eager")
+    whole = random_model(AutoModel.from_config(config))
+    attention = whole.layers[1].self_attn
+    inputs = {"attention_mask": padding_mask(LONG_LENGTHS, LONG)[:, 0].long()} if padded else {}
+    generator = torch.Generator().manual_seed(1)
+    text = torch.randint(0, 50, (len(LONG_LENGTHS), LONG), generator=generator)
+    entered, *left = caught(whole, attention, attention, input_ids=text, **inputs)
+    return attention, entered["hidden_states"], tuple(left)
+
+
+def modern_mask(window: int | None, padded: bool = False) -> torch.Tensor:
+    back = causal_mask(LONG) if window is None else sink_mask(LONG, window, 0)
+    return combine_masks(back, padding_mask(LONG_LENGTHS, LONG) if padded else None)
+
+
+@torch.no_grad()
 @pytest.mark.parametrize("padded", [False, True])
-def test_llama(llama, layer, padded):
-    attention = llama.layers[layer].self_attn
-    inputs = {"attention_mask": right_padded()} if padded else {}
-    entered, output, weights = caught(llama, attention, attention, input_ids=ids(), **inputs)
-    x = entered["hidden_states"]
-    assert weights.amax(-1).median() > 0.4
-    mask = combine_masks(causal_mask(LENGTH), padding_mask(LENGTHS, LENGTH) if padded else None)
-    assert_same(from_llama(attention)(x, mask=mask), (output, weights))
-    as_it_stands = from_llama(attention, reorder=False)(x, mask=mask)[0]
-    assert not torch.allclose(as_it_stands, output, atol=0.1)
+@pytest.mark.parametrize("name", MODELS)
+def test_a_modern_model(name, padded):
+    attention, x, expected = modern(name, padded)
+    assert expected[1].amax(-1).median() > 0.15  # spread evenly, it would be 0.05
+    ours = from_hugging_face(attention, **MODELS[name].ours)
+    real = padding_mask(LONG_LENGTHS if padded else [LONG] * len(x), LONG)[:, 0]
+    found = ours(x, mask=modern_mask(MODELS[name].window, padded))
+    assert_same(found, expected, rows=real)
 
 
-@pytest.mark.parametrize("window", [1, 4])
-def test_the_window_of_mistral(window):
-    model = random_model(MistralModel(MistralConfig(**modern_sizes(), sliding_window=window)))
-    attention = model.layers[1].self_attn
-    entered, output, weights = caught(model, attention, attention, input_ids=ids())
-    ours = from_llama(attention)
-    x = entered["hidden_states"]
-    assert_same(ours(x, mask=sink_mask(LENGTH, window, 0)), (output, weights))
-    cache = KVCache(window)
-    for t in range(LENGTH):
-        row, _ = ours(x[:, t : t + 1], cache=cache)
-        assert_close(row, output[:, t : t + 1], rtol=0, atol=TOLERANCE)
+@torch.no_grad()
+@pytest.mark.parametrize("name", MODELS)
+def test_a_modern_model_step_by_step(name):
+    attention, x, (output, _) = modern(name, False)
+    window = MODELS[name].window
+    ours, cache = from_hugging_face(attention, **MODELS[name].ours), KVCache(window)
+    mask = modern_mask(window)[:FIRST, :FIRST]
+    rows = [ours(x[:, :FIRST], mask=mask, cache=cache)[0]]
+    rows += [ours(row, cache=cache)[0] for row in x[:, FIRST:].split(1, dim=1)]
+    assert_close(torch.cat(rows, dim=1), output, rtol=0, atol=TOLERANCE)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    ("name", "missing"),
+    [
+        (name, each)
+        for name, model in MODELS.items()
+        for each in (*model.without, {"reorder": False})
+    ],
+)
+def test_without_one_of_its_parts_a_modern_model_is_clearly_another(name, missing):
+    attention, x, (output, _) = modern(name, False)
+    ours = from_hugging_face(attention, **MODELS[name].ours | missing)
+    assert off(ours(x, mask=modern_mask(MODELS[name].window))[0], output) > 0.05
+
+
+@torch.no_grad()
+def test_without_its_window_mistral_is_clearly_another():
+    attention, x, (output, _) = modern("Mistral", False)
+    ours = from_hugging_face(attention, **MODELS["Mistral"].ours)
+    for window in (None, WINDOW - 1, WINDOW + 1):
+        assert off(ours(x, mask=modern_mask(window))[0], output) > 0.05
+
+
+def off(found: torch.Tensor, expected: torch.Tensor) -> float:
+    """How large the mean error is, compared with the outputs themselves."""
+    return ((found - expected).norm() / expected.norm()).item()
 
 
 @pytest.mark.parametrize("n_heads", [4, 6])

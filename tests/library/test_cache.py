@@ -1,0 +1,172 @@
+"""The cache: what it keeps, gives back, and forgets, and multi-head attention that uses one."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.testing import assert_close
+
+from attnbook import GroupedQueryAttention, KVCache, MultiHeadAttention, causal_mask, sink_mask
+
+B, H, L, DK, DV = 2, 3, 5, 4, 7
+D = H * DK
+
+
+def drawn(*size: int, seed: int = 0) -> Tensor:
+    return torch.randn(*size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+# --- what it keeps -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("leading", [(), (B,), (B, H)])
+def test_a_cache_gives_back_all_in_the_order_in_which_it_came(leading):
+    key, value, cache = drawn(*leading, L, DK), drawn(*leading, L, DV), KVCache()
+    assert (cache.length, cache.n_kept) == (0, 0)
+    for start, end in ((0, 2), (2, 2), (2, 3), (3, L)):
+        keys, values = cache.update(key[..., start:end, :], value[..., start:end, :])
+        assert keys.equal(key[..., :end, :])
+        assert values.equal(value[..., :end, :])
+        assert (cache.length, cache.n_kept) == (end, end)
+
+
+@pytest.mark.parametrize(("window", "n_sinks"), [(4, 2), (1, 0), (3, 1), (20, 1), (1, 12)])
+def test_with_a_window_it_keeps_the_first_and_the_last(window, n_sinks):
+    cache, key = KVCache(window, n_sinks), drawn(B, 12, DK)
+    for t in range(12):
+        keys, values = cache.update(key[:, t : t + 1], 2 * key[:, t : t + 1])
+        visible = sink_mask(12, window, n_sinks)[t]
+        assert keys.equal(key[:, visible])
+        assert values.equal(2 * keys)
+    assert cache.length == 12
+    assert cache.n_kept == min(12, n_sinks + window - 1)
+
+
+@pytest.mark.parametrize(("window", "n_sinks"), [(None, 0), (3, 1)])
+def test_it_holds_the_bytes_of_what_it_keeps_and_no_more(window, n_sinks):
+    """A view would hold on to all that it is a view of: here to the keys of other positions."""
+    cache, rows = KVCache(window, n_sinks), drawn(B, H, 9, DK + DV)
+
+    def held() -> tuple[int, ...]:
+        kept = (cache.key, cache.value)
+        return tuple(x.untyped_storage().nbytes() for x in kept if x is not None)
+
+    for start, end in ((0, 2), (2, 3), (3, 8), (8, 9)):
+        cache.update(*rows[:, :, start:end].split((DK, DV), dim=-1))
+        places = B * H * cache.n_kept * rows.element_size()
+        assert held() == (places * DK, places * DV)
+    cache.reorder(torch.tensor([1]))
+    assert held() == (places * DK // B, places * DV // B)
+
+
+def test_what_was_put_in_may_be_overwritten():
+    key, cache = drawn(B, 1, DK), KVCache()
+    cache.update(key, key)
+    expected = key.clone()
+    key.zero_()
+    assert cache.key is not None
+    assert cache.key.equal(expected)
+
+
+def test_reorder_keeps_drops_and_doubles_sequences():
+    key, value, cache = drawn(3, H, L, DK), drawn(3, H, L, DV), KVCache()
+    cache.reorder(torch.tensor([0]))  # nothing is there yet
+    cache.update(key, value)
+    cache.reorder(torch.tensor([2, 0, 2]))
+    keys, values = cache.update(key[:, :, :0], value[:, :, :0])
+    assert keys.equal(key[[2, 0, 2]])
+    assert values.equal(value[[2, 0, 2]])
+
+
+def test_gradients_come_back_through_every_step():
+    x = drawn(B, L, D).requires_grad_()
+    layer, cache = GroupedQueryAttention(D, H, 1).double(), KVCache()
+    expected = torch.autograd.grad(layer(x, mask=causal_mask(L))[0].square().sum(), x)[0]
+    steps = [layer(x[:, t : t + 1], cache=cache)[0] for t in range(L)]
+    found = torch.autograd.grad(torch.cat(steps, dim=1).square().sum(), x)[0]
+    assert_close(found, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        (drawn(B, 3, DK), drawn(B, 2, DV), "key has 3 rows but value has 2: each key needs one"),
+        (drawn(B, 1, 9), drawn(B, 1, DV), r"key has shape \(2, 1, 9\) but the cache has \(2, 1, 4"),
+        (drawn(B, 1, DK), drawn(1, 1, DV), r"value has shape \(1, 1, 7\) but the cache has \(2,"),
+        (drawn(B, 1, DK).float(), drawn(B, 1, DV), "key: torch.float32, the cache: torch.float64"),
+        (drawn(DK), drawn(DV), r"key has shape \(4,\): it needs at least"),
+    ],
+)
+def test_what_does_not_continue_a_cache_is_named_and_changes_nothing(key, value, message):
+    cache = KVCache(window=2)
+    cache.update(drawn(B, 1, DK), drawn(B, 1, DV))
+    before = dict(vars(cache))
+    with pytest.raises(ValueError, match=message):
+        cache.update(key, value)
+    assert vars(cache) == before  # the very same tensors
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [((0, 1), "window=0: it must be at least 1"), ((2, -1), "n_sinks=-1: it must be at least 0")],
+)
+def test_sizes_of_a_cache_that_do_not_fit_are_named(sizes, message):
+    with pytest.raises(ValueError, match=message):
+        KVCache(*sizes)
+
+
+# --- multi-head attention with a cache ---------------------------------------------------------
+
+
+def redraw(module: nn.Module) -> nn.Module:
+    """Give every parameter a random number, biases included."""
+    module.double()
+    with torch.no_grad():
+        for i, parameter in enumerate(module.parameters()):
+            parameter.copy_(drawn(*parameter.shape, seed=i) / 2)
+    return module
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("leading", [(), (B,)])
+@pytest.mark.parametrize("pieces", [[1] * 9, [4, 1, 3, 1]])
+def test_self_attention_by_steps_is_causal_self_attention(leading, pieces):
+    layer, x, bias = redraw(MultiHeadAttention(D, H)), drawn(*leading, 9, D), drawn(H, 9, 9)
+    whole, weights = layer(x, mask=causal_mask(9), bias=bias)
+    cache, end = KVCache(), 0
+    for n in pieces:
+        start, end = end, end + n
+        rows = {"mask": causal_mask(end)[start:], "bias": bias[:, start:end, :end]}
+        output, looks = layer(x[..., start:end, :], cache=cache, **rows)
+        assert_close(output, whole[..., start:end, :], rtol=0, atol=1e-12)
+        assert_close(looks, weights[..., start:end, :end], rtol=0, atol=1e-12)
+
+
+@torch.no_grad()
+def test_cross_attention_finds_the_context_in_the_cache():
+    layer, cache = redraw(MultiHeadAttention(D, H, d_context=DV)), KVCache()
+    query, context = drawn(B, L, D), drawn(B, 9, DV, seed=1)
+    whole, _ = layer(query, context)
+    for t in range(L):
+        rows = layer(query[:, t : t + 1], context[:, cache.length :], cache=cache)[0]
+        assert_close(rows, whole[:, t : t + 1], rtol=0, atol=1e-12)
+    assert cache.n_kept == 9
+
+
+YES = torch.ones(1, 1, dtype=torch.bool)
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "message"),
+    [
+        (drawn(B, 1, D - 1), {}, "so its rows have width 11: d_model=12 is expected"),
+        (drawn(B, 1, D), {"mask": YES.expand(1, 3)}, r"mask of shape \(1, 3\) does not .* 1, 2\)"),
+        (drawn(B, 1, D), {"mask": YES.double()}, "it must be boolean"),
+    ],
+)
+def test_a_step_that_does_not_fit_is_named_and_changes_nothing(rows, options, message):
+    layer, cache = redraw(MultiHeadAttention(D, H)), KVCache()
+    layer(drawn(B, 1, D), cache=cache)
+    before = dict(vars(cache))
+    with pytest.raises(ValueError, match=message):
+        layer(rows, cache=cache, **options)
+    assert vars(cache) == before

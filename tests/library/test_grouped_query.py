@@ -1,0 +1,217 @@
+"""Fewer key heads: the same as with copied key heads, without copying any."""
+
+import pytest
+import torch
+from torch import Tensor
+from torch.testing import assert_close
+
+from attnbook import (
+    GroupedQueryAttention,
+    KVCache,
+    Rotary,
+    RotaryScaling,
+    alibi_bias,
+    causal_mask,
+    merge_heads,
+    scaled_dot_product_attention,
+    sink_mask,
+    split_heads,
+)
+from attnbook.cost import cost
+
+B, H, L, DK = 7, 6, 5, 4
+D = H * DK
+KV = [1, 2, 3, H]
+LLAMA_3_1 = Rotary(500_000.0, RotaryScaling(original_length=8))
+
+
+def drawn(*size: int, seed: int = 0) -> Tensor:
+    return torch.randn(*size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def some_mask(*size: int) -> Tensor:
+    return torch.rand(*size, generator=torch.Generator().manual_seed(1)) < 0.6
+
+
+def grouped(n_kv_heads: int = 2, **options) -> GroupedQueryAttention:
+    torch.manual_seed(0)
+    return GroupedQueryAttention(D, H, n_kv_heads, **options).double()
+
+
+# --- the same as with copies -------------------------------------------------------------------
+
+
+def with_copies(
+    layer: GroupedQueryAttention, x: Tensor, mask: Tensor | None, bias: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """What groups of heads mean: each key head and each value head once for every query head."""
+    query = split_heads(layer.w_q(x), layer.n_heads)
+    key, value = (
+        split_heads(w(x), layer.n_kv_heads).repeat_interleave(H // layer.n_kv_heads, dim=-3)
+        for w in (layer.w_k, layer.w_v)
+    )
+    if mask is not None and mask.dim() == 3:
+        mask = mask[:, None]  # a mask for each sequence, for all heads
+    output, weights = scaled_dot_product_attention(query, key, value, mask, bias)
+    return layer.w_o(merge_heads(output)), weights
+
+
+MASKS = {
+    "none": None,
+    "(L, Lk)": some_mask(L, L),
+    "(B, 1, Lk)": some_mask(B, 1, L),
+    "(B, L, Lk)": some_mask(B, L, L),
+    "(B, 1, L, Lk)": some_mask(B, 1, L, L),
+    "(B, H, L, Lk)": some_mask(B, H, L, L),
+    "(1, H, L, Lk)": some_mask(1, H, L, L),
+    "(B, 1, 1, Lk)": some_mask(B, 1, 1, L),
+}
+BIASES = {
+    "none": None,
+    "(L, Lk)": drawn(L, L),
+    "(H, L, Lk)": drawn(H, L, L),
+    "(H, 1, 1)": drawn(H, 1, 1),
+    "(B, H, L, Lk)": drawn(B, H, L, L),
+}
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("n_kv_heads", KV)
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
+@pytest.mark.parametrize("bias", BIASES.values(), ids=BIASES)
+def test_groups_are_attention_with_copied_key_heads(n_kv_heads, mask, bias):
+    layer, x = grouped(n_kv_heads), drawn(B, L, D)
+    expected = with_copies(layer, x, mask, bias)
+    assert_close(layer(x, mask, bias), expected, rtol=0, atol=1e-12)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("mask", [some_mask(H, 1, L), some_mask(H, L, L), some_mask(H, H, L, L)])
+def test_with_as_many_sequences_as_heads_a_mask_still_is_for_a_sequence(mask):
+    layer, x = grouped(), drawn(H, L, D)
+    assert_close(layer(x, mask), with_copies(layer, x, mask, None), rtol=0, atol=1e-12)
+
+
+@torch.no_grad()
+def test_one_sequence_needs_no_batch_axis():
+    layer, x, mask, bias = grouped(), drawn(L, D), some_mask(L, L), drawn(H, L, L)
+    output, weights = layer(x[None], mask, bias)
+    assert_close(layer(x, mask, bias), (output[0], weights[0]), rtol=0, atol=1e-12)
+
+
+# --- without copies ----------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def test_a_step_makes_the_new_cache_and_no_copies_of_its_keys():
+    """With copies a step would make three times as many keys and values again."""
+    layer, cache = GroupedQueryAttention(D, 8, 2, d_k=128), KVCache()
+    cache.update(*torch.randn(2, 1, 2, 2000, 128))
+    step = cost(lambda: layer(torch.randn(1, 1, D), cache=cache))
+    assert cache.key is not None
+    keys = cache.key.nbytes / 1e6
+    assert cache.key.shape == (1, 2, 2001, 128)
+    assert 2 * keys < step.megabytes < 2.2 * keys
+
+
+# --- step by step ------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("rotary", [None, LLAMA_3_1])
+@pytest.mark.parametrize("pieces", [[1] * 9, [4, 1, 1, 3]])
+def test_with_a_cache_rows_get_what_they_get_together(rotary, pieces):
+    layer, x, cache = grouped(3, rotary=rotary, qk_norm=True), drawn(B, 9, D), KVCache()
+    whole, weights = layer(x, mask=causal_mask(9))
+    end = 0
+    for n in pieces:
+        start, end = end, end + n
+        part, looks = layer(x[:, start:end], mask=causal_mask(end)[start:], cache=cache)
+        assert_close(part, whole[:, start:end], rtol=0, atol=1e-12)
+        assert_close(looks, weights[:, :, start:end, :end], rtol=0, atol=1e-12)
+    assert cache.key is not None
+    assert cache.key.shape == (B, 3, 9, DK)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("rotary", [None, LLAMA_3_1])
+def test_with_a_window_and_sinks_rows_get_what_their_mask_gives(rotary):
+    layer, x, cache = grouped(2, rotary=rotary), drawn(B, 12, D), KVCache(window=4, n_sinks=2)
+    mask = sink_mask(12, 4, 2)
+    whole, _ = layer(x, mask=mask)
+    assert_close(layer(x[:, :7], mask=mask[:7, :7], cache=cache)[0], whole[:, :7])
+    for t in range(7, 12):
+        row, weights = layer(x[:, t : t + 1], cache=cache)
+        assert_close(row, whole[:, t : t + 1], rtol=0, atol=1e-12)
+        assert weights.size(-1) == 6
+
+
+@torch.no_grad()
+def test_a_bias_and_a_mask_for_each_head_reach_the_scores_of_a_step():
+    layer, x, cache = grouped(), drawn(B, 9, D), KVCache()
+    bias = alibi_bias(H, 9, 9).double()
+    mask = causal_mask(9) & some_mask(B, H, 9, 9)
+    whole, weights = layer(x, mask=mask, bias=bias)
+    assert weights[~mask].eq(0).all()
+    for t in range(9):
+        now = {"mask": mask[:, :, t : t + 1, : t + 1], "bias": bias[:, t : t + 1, : t + 1]}
+        row = layer(x[:, t : t + 1], cache=cache, **now)[0]
+        assert_close(row, whole[:, t : t + 1], rtol=0, atol=1e-12)
+
+
+# --- the layer ---------------------------------------------------------------------------------
+
+
+def test_gradients_reach_every_parameter_and_a_function_of_ones_own_gets_groups():
+    calls = []
+
+    def attend(*arguments):
+        calls.append([x.shape for x in arguments[:3]])
+        return scaled_dot_product_attention(*arguments)[0], None
+
+    layer = grouped(2, d_k=8, bias=True, qk_norm=True, rotary=Rotary(), attend=attend)
+    output, weights = layer(drawn(B, L, D))
+    output.square().sum().backward()
+    assert calls == [[(B, 2, 3 * L, 8), (B, 2, L, 8), (B, 2, L, 8)]]
+    assert weights is None
+    for name, parameter in layer.named_parameters():
+        assert parameter.grad is not None, name
+        if name != "w_k.bias":  # without rotary positions it would change no weight at all
+            assert parameter.grad.abs().max() > 1e-3, name
+
+
+@pytest.mark.parametrize(
+    ("sizes", "options", "message"),
+    [
+        ((10, 3, 1), {}, "d_model=10 is not divisible by n_heads=3"),
+        ((0, 3, 1), {"d_k": 2}, "d_model=0: it must be at least 1"),
+        ((24, 6, 4), {}, "n_heads=6 is not divisible by n_kv_heads=4: each key head"),
+        ((24, 6, 0), {}, "n_kv_heads=0: it must be at least 1"),
+        ((24, 6, 2), {"d_k": 0}, "d_k=0: it must be at least 1"),
+        ((15, 3, 1), {"rotary": Rotary()}, "the width of a head=5 is odd: its columns are taken"),
+        ((24, 6, 2), {"d_k": 3, "rotary": Rotary()}, "the width of a head=3 is odd"),
+    ],
+)
+def test_sizes_of_a_layer_that_do_not_fit_are_named(sizes, options, message):
+    with pytest.raises(ValueError, match=message):
+        GroupedQueryAttention(*sizes, **options)
+
+
+@pytest.mark.parametrize(
+    ("x", "options", "message"),
+    [
+        (drawn(B, L, D - 1), {}, "so its rows have width 23: d_model=24 is expected"),
+        (drawn(1, B, L, D), {}, r"x has shape \(1, 7, 5, 24\): it must be \(L, D\) or"),
+        (drawn(B, L, D), {"mask": some_mask(L, 5)}, r"mask of shape \(5, 5\) does not .* 5, 6\)"),
+        (drawn(B, L, D), {"bias": drawn(2, L, 6)}, r"bias of shape \(2, 5, 6\) does not .* 5, 6\)"),
+        (drawn(B, L, D), {"bias": some_mask(L, 6)}, "bias has dtype torch.bool: it must be float"),
+        (drawn(1, L, D), {}, r"key has shape \(1, 2, 5, 4\) but the cache has \(7, 2, 1, 4\)"),
+    ],
+)
+def test_what_does_not_fit_is_named_and_the_cache_stays_as_it_was(x, options, message):
+    layer, cache = grouped(), KVCache()
+    layer(drawn(B, 1, D), cache=cache)
+    before = dict(vars(cache))
+    with pytest.raises(ValueError, match=message):
+        layer(x, cache=cache, **options)
+    assert vars(cache) == before  # the very same tensors
