@@ -5,25 +5,26 @@ import math
 import torch
 from torch import Tensor
 
-from attnbook.checks import check_attention, check_dim, check_float_tensor
+from attnbook.checks import check_attention, check_softmax
 
 
-def softmax(x: Tensor, dim: int = -1) -> Tensor:
+def softmax(x: Tensor, dim: int = -1, where: Tensor | None = None) -> Tensor:
     """Turn scores into positive weights that sum to 1 along `dim`, without overflow.
 
     PyTorch subtracts the largest score before it takes exponentials, which changes no weight. Where
-    every score is -inf it would divide 0 by 0; here those weights are 0, and so is their gradient.
+    no score counts it would divide 0 by 0; here those weights are 0, and so is their gradient.
 
-    Shapes:  x any shape with at least one score along `dim`, floating point
-    Returns: the same shape; sums to 1 along `dim`, or to 0 where every score is -inf
-    Raises:  TypeError if x is no tensor; ValueError if it is not floating point or lacks `dim`
+    Shapes:  x any shape, floating point
+             where  broadcastable to x, boolean: the scores that count, by default all but -inf
+    Returns: the same shape; sums to 1 along `dim`, or to 0 where no score counts
+    Raises:  TypeError for what is no tensor; ValueError if x is not floating point or lacks `dim`,
+             or where is not boolean or does not fit
     Source:  S0, S3 §4.2; Goodfellow et al. 2016, §4.1
     """
-    check_float_tensor("x", x)
-    check_dim("x", x, dim)
-    empty = (x == -math.inf).all(dim, keepdim=True)
-    weights = torch.softmax(torch.where(empty, 0.0, x), dim)
-    return torch.where(empty, 0.0, weights)
+    check_softmax(x, dim, where)
+    where = x != -math.inf if where is None else where
+    weights = torch.softmax(torch.where(where, x, torch.finfo(x.dtype).min), dim)
+    return weights * where
 
 
 def scaled_dot_product_attention(
@@ -48,9 +49,7 @@ def scaled_dot_product_attention(
     scores = query / math.sqrt(query.size(-1)) @ key.mT  # (..., Lq, Lk)
     if bias is not None:
         scores = scores + bias
-    if mask is not None:
-        scores = torch.where(mask, scores, -math.inf)
-    no_row_is_empty = mask is None and bias is None
-    weights = torch.softmax(scores, -1) if no_row_is_empty else softmax(scores)  # (..., Lq, Lk)
+        mask = bias != -math.inf if mask is None else mask & (bias != -math.inf)
+    weights = torch.softmax(scores, -1) if mask is None else softmax(scores, where=mask)
     output = weights @ value  # (..., Lq, Dv)
     return output, weights

@@ -25,12 +25,6 @@ def check_float_tensor(name: str, x: Tensor) -> None:
         raise ValueError(f"{name} has dtype {x.dtype}: it must be floating point")
 
 
-def check_dim(name: str, x: Tensor, dim: int) -> None:
-    """Demand that the tensor has this dimension, counted from either end."""
-    if not -x.dim() <= dim < x.dim():
-        raise ValueError(f"dim={dim} is out of range for {name} with {x.dim()} dimensions")
-
-
 def check_size(name: str, size: int, *, at_least: int = 1) -> None:
     """Demand a whole number that is not too small."""
     if isinstance(size, bool) or not isinstance(size, int):
@@ -90,6 +84,20 @@ def check_width(name: str, x: Tensor, width: int, width_name: str) -> None:
         )
 
 
+def check_softmax(x: Tensor, dim: int, where: Tensor | None) -> None:
+    """Demand what `softmax` documents."""
+    check_float_tensor("x", x)
+    if not -x.dim() <= dim < x.dim():
+        raise ValueError(f"dim={dim} is out of range for x with {x.dim()} dimensions")
+    if where is not None:
+        check_mask(where, "where")
+        if where.device != x.device or not fits(shape(where), shape(x)):
+            raise ValueError(
+                f"where has shape {shape(where)} on {where.device}: it must broadcast to x of "
+                f"shape {shape(x)} on {x.device}"
+            )
+
+
 def check_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: Tensor | None
 ) -> None:
@@ -140,12 +148,12 @@ def check_causal(causal: bool, query: Tensor, key: Tensor, mask: Tensor | None) 
         raise ValueError("causal=True and a mask were given: combine_masks makes one of them")
 
 
-def check_mask(mask: Tensor) -> None:
+def check_mask(mask: Tensor, name: str = "mask") -> None:
     """Demand a boolean tensor."""
-    check_tensor("mask", mask)
+    check_tensor(name, mask)
     if mask.dtype != torch.bool:
         raise ValueError(
-            f"mask has dtype {mask.dtype}: it must be boolean, True where a query may look. "
+            f"{name} has dtype {mask.dtype}: it must be boolean, True where a query may look. "
             "For numbers to be added to the scores use bias="
         )
 
