@@ -74,7 +74,10 @@ def _kernel(
         x = x.expand(*lead, *x.shape[-2:])
         return x[(None,) * (4 - x.dim())] if x.dim() < 4 else x.flatten(0, -4)
 
-    q, k, v = (four(F.pad(x, (0, width - x.size(-1)))) for x in (query, key, value))
+    def padded(x: Tensor) -> Tensor:
+        return x if x.size(-1) == width else F.pad(x, (0, width - x.size(-1)))
+
+    q, k, v = (four(padded(x)) for x in (query, key, value))
     if table is not None:
         table = four(table)
     scale = 1 / math.sqrt(query.size(-1))

@@ -27,12 +27,11 @@ OURS = {"attnbook", "tools", "press", "tests", "benchmarks", "conftest"}
 BASE = {"checks", "colors"}
 # The core, left to right: a module imports only what stands to its left.
 CORE = (
-    {"attention", "masks"},
+    {"attention", "masks", "cache", "loading"},
     {"heads", "chunked"},
-    {"efficient", "blocked"},
-    {"positions"},
-    {"modern"},
-    {"transformer"},
+    {"efficient", "blocked", "linear", "multi_head", "positions", "alibi"},
+    {"relative", "rotary", "layers"},
+    {"grouped_query", "transformer"},
     {"decoding"},
 )
 # They take plain tensors and know nothing of attention.
@@ -115,6 +114,13 @@ def test_library_and_chapters_need_no_package_but_what_is_declared() -> None:
             used |= set(re.findall(r"(?m)^(?:from|import) (\w+)", "".join(cell["source"])))
     needed = {name.lower() for name in used - sys.stdlib_module_names - {"attnbook"}}
     assert needed == declared, "imports and dependencies in pyproject.toml differ"
+
+
+def test_a_module_of_the_core_has_150_lines_or_says_why_not() -> None:
+    for name in BASE.union(*CORE) - {"colors"}:
+        text = (ROOT / "src" / "attnbook" / f"{name}.py").read_text("utf-8")
+        first_words = ast.get_docstring(ast.parse(text))
+        assert len(text.splitlines()) <= 150 or "longer than" in first_words, f"{name} is too long"
 
 
 def test_every_module_is_short_enough_to_read() -> None:
