@@ -41,7 +41,7 @@ def test_with_a_window_it_keeps_the_first_and_the_last(window, n_sinks):
     assert cache.n_kept == min(12, n_sinks + window - 1)
 
 
-@pytest.mark.parametrize(("window", "n_sinks"), [(None, 0), (3, 1)])
+@pytest.mark.parametrize(("window", "n_sinks"), [(None, 0), (3, 0), (3, 1)])
 def test_it_holds_the_bytes_of_what_it_keeps_and_no_more(window, n_sinks):
     """A view would hold on to all that it is a view of: here to the keys of other positions."""
     cache, rows = KVCache(window, n_sinks), drawn(B, H, 9, DK + DV)
