@@ -158,6 +158,16 @@ def check_mask(mask: Tensor, name: str = "mask") -> None:
         )
 
 
+def check_bias(
+    bias: Tensor | None, query: Tensor, key: Tensor, n_heads: int, n_cached: int
+) -> None:
+    """Demand a bias that broadcasts to (..., H, Lq, Lk), where Lk counts cached keys too."""
+    if bias is not None:
+        check_float_tensor("bias", bias)
+        batch, n_keys = leading(query=query, key=key), n_cached + key.size(-2)
+        check_fits("bias", bias, (*batch, n_heads, query.size(-2), n_keys), query)
+
+
 def check_sequences(**tensors: Tensor) -> None:
     """Demand one sequence or a batch of them, (L, D) or (B, L, D), that go together."""
     for name, x in tensors.items():

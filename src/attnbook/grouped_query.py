@@ -6,9 +6,8 @@ from torch import Tensor, nn
 from attnbook.attention import scaled_dot_product_attention
 from attnbook.cache import KVCache
 from attnbook.checks import (
+    check_bias,
     check_even,
-    check_fits,
-    check_float_tensor,
     check_groups,
     check_heads,
     check_sequences,
@@ -54,8 +53,10 @@ class GroupedQueryAttention(nn.Module):
             check_heads(d_model, n_heads)
             d_k = d_model // n_heads
         check_size("d_k", d_k)
-        if rotary:
+        if rotary is not None:
             check_even("the width of a head", d_k)
+            if not isinstance(rotary, Rotary):
+                raise TypeError(f"rotary must be a Rotary, such as Rotary(), got {rotary!r}")
         self.d_model, self.n_heads, self.n_kv_heads = d_model, n_heads, n_kv_heads
         self.rotary, self.attend = rotary, attend
         self.w_q = nn.Linear(d_model, n_heads * d_k, bias=bias)
@@ -82,16 +83,13 @@ class GroupedQueryAttention(nn.Module):
         check_width("x", x, self.d_model, "d_model")
         check_sequences(x=x)
         start, n_cached = (cache.length, cache.n_kept) if cache else (0, 0)
-        length = x.size(-2)
         mask = insert_head_axis(mask, x, x, self.n_heads, n_cached)
-        if bias is not None:
-            check_float_tensor("bias", bias)
-            check_fits("bias", bias, (*x.shape[:-2], self.n_heads, length, n_cached + length), x)
+        check_bias(bias, x, x, self.n_heads, n_cached)
         q = self.q_norm(split_heads(self.w_q(x), self.n_heads))  # (B, H, L, Dk)
         k = self.k_norm(split_heads(self.w_k(x), self.n_kv_heads))  # (B, Hkv, L, Dk)
         v = split_heads(self.w_v(x), self.n_kv_heads)  # (B, Hkv, L, Dk)
-        if self.rotary:
-            positions = torch.arange(start, start + length, device=x.device)
+        if self.rotary is not None:
+            positions = torch.arange(start, start + x.size(-2), device=x.device)
             q = apply_rotary(q, positions, self.rotary.base, self.rotary.scaling)
             k = apply_rotary(k, positions, self.rotary.base, self.rotary.scaling)
         if cache is not None:
@@ -108,24 +106,31 @@ def attend_in_groups(
     mask: Tensor | None,
     bias: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
-    """Attend with several query heads per key head, and copy no key: a group is one long query.
+    """Attend with several query heads per key head.
+
+    A step with a cache has one row. There the queries of a group are rows of one query, and no key
+    is copied. For a whole text copies of L rows are small beside L × L scores.
 
     Shapes:  query (..., H, L, Dk)   key (..., Hkv, Lk, Dk)   value (..., Hkv, Lk, Dv)
              mask, bias broadcastable to (..., H, L, Lk)
     Returns: output (..., H, L, Dv), weights (..., H, L, Lk)
     """
     n_heads, length, n_kv_heads = query.size(-3), query.size(-2), key.size(-3)
-    if n_heads == n_kv_heads:
+    group = n_heads // n_kv_heads
+    if length != 1 or group == 1:
+        if group > 1:
+            key, value = (x.repeat_interleave(group, dim=-3) for x in (key, value))
         return attend(query, key, value, mask, bias)
 
-    def fold(x: Tensor) -> Tensor:  # (..., H, L, width) -> (..., Hkv, H / Hkv · L, width)
-        return x.unflatten(-3, (n_kv_heads, -1)).flatten(-3, -2)
+    def fold(x: Tensor | None) -> Tensor | None:  # (..., H or 1, 1, W) -> (..., Hkv, group, W)
+        if x is None:
+            return None
+        return (
+            x.expand(*x.shape[:-3], n_heads, 1, x.size(-1)).unflatten(-3, (-1, group)).squeeze(-2)
+        )
 
     def unfold(x: Tensor) -> Tensor:
-        return x.unflatten(-2, (-1, length)).flatten(-4, -3)
+        return x.flatten(-3, -2).unsqueeze(-2)
 
-    def table(x: Tensor | None) -> Tensor | None:
-        return None if x is None else fold(x.expand(*x.shape[:-3], n_heads, length, key.size(-2)))
-
-    output, weights = attend(fold(query), key, value, table(mask), table(bias))
+    output, weights = attend(fold(query), key, value, fold(mask), fold(bias))
     return unfold(output), None if weights is None else unfold(weights)

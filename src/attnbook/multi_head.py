@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from attnbook.attention import scaled_dot_product_attention
 from attnbook.cache import KVCache
-from attnbook.checks import check_heads, check_sequences, check_size, check_width
+from attnbook.checks import check_bias, check_heads, check_sequences, check_size, check_width
 from attnbook.heads import insert_head_axis, merge_heads, split_heads
 from attnbook.loading import Projection, copy_parameters, projections
 
@@ -61,7 +61,7 @@ class MultiHeadAttention(nn.Module):
         Returns: output (B, Lq, d_model), weights (B, H, Lq, Lk); a query that may look at nothing
                  gets zero weights, and an output that is w_o's bias alone
         """
-        query, key, value, mask = self._complete(query, key, value, mask, cache)
+        query, key, value, mask = self._complete(query, key, value, mask, bias, cache)
         q = split_heads(self.w_q(query), self.n_heads)  # (B, H, Lq, Dk)
         k = split_heads(self.w_k(key), self.n_heads)  # (B, H, L, Dk)
         v = split_heads(self.w_v(value), self.n_heads)  # (B, H, L, Dv)
@@ -76,6 +76,7 @@ class MultiHeadAttention(nn.Module):
         key: Tensor | None,
         value: Tensor | None,
         mask: Tensor | None,
+        bias: Tensor | None,
         cache: KVCache | None,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
         """Fill in a missing key and value, check all, and give the mask its axis for the heads."""
@@ -88,6 +89,7 @@ class MultiHeadAttention(nn.Module):
         check_width("value", value, self.d_context, "d_context")
         check_sequences(query=query, key=key, value=value)
         n_cached = 0 if cache is None else cache.n_kept
+        check_bias(bias, query, key, self.n_heads, n_cached)
         return query, key, value, insert_head_axis(mask, query, key, self.n_heads, n_cached)
 
     @classmethod

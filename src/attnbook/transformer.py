@@ -11,11 +11,12 @@ from attnbook.checks import check_ids, check_size
 from attnbook.layers import DecoderLayer, EncoderLayer
 from attnbook.positions import SinusoidalPositions
 
+Weights = list[Tensor]  # one tensor for each layer
 DecoderCache = list[tuple[KVCache, KVCache]]  # for each layer: of the target so far, of the source
 
 
 class Encoder(nn.Module):
-    """N encoder layers, one after the other; a last norm if they normalize first.
+    """N encoder layers, with options as in EncoderLayer; with norm_first a last norm follows.
 
     Shapes:  x (B, L, d_model), mask as in MultiHeadAttention
     Returns: z (B, L, d_model), the weights of each layer, N times (B, H, L, L)
@@ -24,7 +25,6 @@ class Encoder(nn.Module):
     def __init__(
         self, d_model: int, n_heads: int, n_layers: int, d_ff: int, **options: Any
     ) -> None:
-        """Options: dropout, norm_first, attend, as in EncoderLayer."""
         super().__init__()
         check_size("n_layers", n_layers)
         self.layers = nn.ModuleList(
@@ -32,8 +32,7 @@ class Encoder(nn.Module):
         )
         self.norm = nn.LayerNorm(d_model) if options.get("norm_first") else nn.Identity()
 
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> tuple[Tensor, list[Tensor]]:
-        """Pass the rows through every layer."""
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Weights]:
         all_weights = []
         for layer in self.layers:
             x, weights = layer(x, mask)
@@ -42,7 +41,7 @@ class Encoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """N decoder layers, each of which attends to the same z; a last norm if they normalize first.
+    """N decoder layers that all attend to the same z; options and last norm as in Encoder.
 
     Shapes:  x (B, Lt, d_model)   z (B, Ls, d_model)   masks as in MultiHeadAttention
     Returns: x (B, Lt, d_model), N times weights (B, H, Lt, Lt), N times those to z (B, H, Lt, Ls)
@@ -51,7 +50,6 @@ class Decoder(nn.Module):
     def __init__(
         self, d_model: int, n_heads: int, n_layers: int, d_ff: int, **options: Any
     ) -> None:
-        """Options: dropout, norm_first, attend, as in DecoderLayer."""
         super().__init__()
         check_size("n_layers", n_layers)
         self.layers = nn.ModuleList(
@@ -66,8 +64,7 @@ class Decoder(nn.Module):
         mask: Tensor | None = None,
         z_mask: Tensor | None = None,
         cache: DecoderCache | None = None,
-    ) -> tuple[Tensor, list[Tensor], list[Tensor]]:
-        """Pass the rows through every layer, z beside them."""
+    ) -> tuple[Tensor, Weights, Weights]:
         all_weights, all_z_weights = [], []
         for i, layer in enumerate(self.layers):
             x, weights, z_weights = layer(x, z, mask, z_mask, cache[i] if cache else None)
@@ -115,9 +112,7 @@ class Transformer(nn.Module):
         self.decoder = Decoder(d_model, n_heads, n_layers, d_ff, dropout=dropout, **options)
         self.to_logits = nn.Linear(d_model, target_vocab_size)
 
-    def encode(
-        self, source: Tensor, source_mask: Tensor | None = None
-    ) -> tuple[Tensor, list[Tensor]]:
+    def encode(self, source: Tensor, source_mask: Tensor | None = None) -> tuple[Tensor, Weights]:
         """Returns: z (B, Ls, d_model), the weights of each layer."""
         check_ids("source", source, self.source_embedding.num_embeddings)
         return self.encoder(self._embed(self.source_embedding, source), source_mask)
@@ -128,19 +123,18 @@ class Transformer(nn.Module):
         z: Tensor,
         source_mask: Tensor | None = None,
         cache: DecoderCache | None = None,
-    ) -> tuple[Tensor, list[Tensor], list[Tensor]]:
+    ) -> tuple[Tensor, Weights, Weights]:
         """Score the word after each word of the target, none of which sees a later one.
 
-        With a cache, target (B, new) holds only the words that came since the last call.
-
+        With a cache, target (B, new) holds only the words since the last call.
         Returns: logits (B, Lt, target_vocab_size), each layer's weights, each layer's weights to z
         """
         check_ids("target", target, self.target_embedding.num_embeddings)
         start = cache[0][0].length if cache else 0
         positions = torch.arange(start + target.size(-1), device=z.device)
         mask = positions[start:, None] >= positions  # (new, Lt), the last rows of the causal mask
-        rows = self._embed(self.target_embedding, target, start)
-        x, weights, z_weights = self.decoder(rows, z, mask, source_mask, cache)
+        x = self._embed(self.target_embedding, target, start)
+        x, weights, z_weights = self.decoder(x, z, mask, source_mask, cache)
         return self.to_logits(x), weights, z_weights
 
     def forward(self, source: Tensor, target: Tensor, source_mask: Tensor | None = None) -> Tensor:

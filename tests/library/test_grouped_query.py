@@ -1,5 +1,7 @@
 """Fewer key heads: the same as with copied key heads, without copying any."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch import Tensor
@@ -12,6 +14,8 @@ from attnbook import (
     RotaryScaling,
     alibi_bias,
     causal_mask,
+    chunked_attention,
+    fused_attention,
     merge_heads,
     scaled_dot_product_attention,
     sink_mask,
@@ -162,7 +166,7 @@ def test_a_bias_and_a_mask_for_each_head_reach_the_scores_of_a_step():
 # --- the layer ---------------------------------------------------------------------------------
 
 
-def test_gradients_reach_every_parameter_and_a_function_of_ones_own_gets_groups():
+def test_gradients_reach_every_parameter_and_a_step_attends_in_groups():
     calls = []
 
     def attend(*arguments):
@@ -172,8 +176,11 @@ def test_gradients_reach_every_parameter_and_a_function_of_ones_own_gets_groups(
     layer = grouped(2, d_k=8, bias=True, qk_norm=True, rotary=Rotary(), attend=attend)
     output, weights = layer(drawn(B, L, D))
     output.square().sum().backward()
-    assert calls == [[(B, 2, 3 * L, 8), (B, 2, L, 8), (B, 2, L, 8)]]
-    assert weights is None
+    step, step_weights = layer(drawn(B, 1, D))
+    whole = [(B, 6, L, 8)] * 3
+    assert calls == [whole, [(B, 2, 3, 8), (B, 2, 1, 8), (B, 2, 1, 8)]]
+    assert step.shape == (B, 1, D)
+    assert weights is step_weights is None
     for name, parameter in layer.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.abs().max() > 1e-3, name
@@ -214,3 +221,16 @@ def test_what_does_not_fit_is_named_and_the_cache_stays_as_it_was(x, options, me
     with pytest.raises(ValueError, match=message):
         layer(x, cache=cache, **options)
     assert vars(cache) == before  # the very same tensors
+
+
+@pytest.mark.parametrize("attend", [fused_attention, partial(chunked_attention, chunk=4)])
+def test_forms_that_know_the_causal_mask_serve_groups(attend):
+    layer, x = grouped(2, attend=partial(attend, causal=True)), drawn(B, L, D)
+    output, _ = layer(x)
+    layer.attend = scaled_dot_product_attention
+    assert_close(output, layer(x, causal_mask(L))[0])
+
+
+def test_rotary_has_to_be_a_rotary():
+    with pytest.raises(TypeError, match=r"rotary must be a Rotary, such as Rotary\(\), got True"):
+        GroupedQueryAttention(24, 6, 2, rotary=True)

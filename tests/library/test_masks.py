@@ -169,7 +169,7 @@ BAD = [
     (
         ValueError,
         lambda: combine_masks(ONES[None], ONES[None, None]),
-        "no axis for the heads. Give",
+        "no head axis. Add",
     ),
     (ValueError, lambda: combine_masks(ONES, ONES.to("meta")), "share one device, got .+, meta"),
     (TypeError, lambda: sliding_window_mask(5.0, 1), "length must be an int, got float"),
