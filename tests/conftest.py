@@ -22,9 +22,9 @@ from press.browser import launch
 from tests.support.on_device import OnDevice, move_test
 from tools.common import ROOT, UserError
 
-# What a test's room meets where the tests run on a GPU. The tests of the library are put there with
-# what they make; those of exercises and notebooks call device(), as a reader does; the rest, on
-# figures, pages, tools and processes, stays on the CPU.
+# What each folder of tests does in a run on a GPU. Tests of the library are moved there with what
+# they make; those of exercises and notebooks call device(), as a reader does; the rest, on figures,
+# pages, tools and processes, stay on the CPU.
 MOVED, AS_READERS, ON_CPU = {"library"}, {"exercises", "notebooks"}, {"figures", "press", "project"}
 
 settings.register_profile("book", deadline=None, derandomize=True)
@@ -40,11 +40,13 @@ def seeded():
 @pytest.fixture(autouse=True)
 def on_the_device(request, monkeypatch):
     """Where the tests are to run on a GPU, put there what they make."""
-    room = request.path.relative_to(ROOT / "tests").parts[0]
-    assert room in MOVED | AS_READERS | ON_CPU, f"tests/{room}/ is no room of tests/conftest.py"
-    if os.environ["ATTNBOOK_DEVICE"] == "cpu" or room in AS_READERS:
+    folder = request.path.relative_to(ROOT / "tests").parts[0]
+    assert folder in MOVED | AS_READERS | ON_CPU, (
+        f"tests/{folder}/ has no place in tests/conftest.py"
+    )
+    if os.environ["ATTNBOOK_DEVICE"] == "cpu" or folder in AS_READERS:
         yield
-    elif room in MOVED and not request.node.get_closest_marker("on_cpu"):
+    elif folder in MOVED and not request.node.get_closest_marker("on_cpu"):
         attnbook.device()  # which sets how a GPU computes
         move_test(request.node, monkeypatch)
         with OnDevice():

@@ -25,8 +25,8 @@ START, END = "<!-- rows: make validate writes them -->\n", "<!-- end of rows -->
 HEAD = ["computed on", "Python", "PyTorch", "tests", "cells", "commit"]
 KEY = 3  # this many columns identify the combination of a row
 
-# The rooms of the tests that compute; pages and tools are the same on every device.
-ROOMS = [f"tests/{room}" for room in ("library", "exercises", "figures", "notebooks")]
+# The tests that compute; pages and tools are the same on every device.
+TESTS = [f"tests/{folder}" for folder in ("library", "exercises", "figures", "notebooks")]
 PYTEST = [sys.executable, "-m", "pytest", "--nbval", "-o", "junit_family=xunit1"]
 
 
@@ -35,7 +35,7 @@ def main() -> int:
     commit = committed()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
-        done = subprocess.run([*PYTEST, f"--junitxml={report}", *ROOMS, "book"], cwd=ROOT)
+        done = subprocess.run([*PYTEST, f"--junitxml={report}", *TESTS, "book"], cwd=ROOT)
         if done.returncode not in (0, 1):  # all passed, some failed
             raise UserError("pytest was interrupted or crashed, so no row was written")
         counts = passed_and_all(report)

@@ -1,20 +1,20 @@
 """What the HTML edition needs beyond Jupyter Book, in small parts.
 
-links       to the repository, to Colab and Binder, as the environment says at build time
-formulas    KaTeX at build time, so that no page needs a script to show a formula
-dress       a notebook's plain Markdown gets the directives of a page
-cards       an exercise's hints and solution, folded, from the library
-practice    an exercise's questions, answered on the page with the checker's sentences
-register    the table of all chapters
-widgets     the scripts of interactive figures, on the pages that hold one
-markup      visitors, and classes: pictures that know their size, questions, second readings
-pictures    the colors of the roles in drawings
-search      an index that also finds Chinese, and the texts around what it finds
-safety      a policy in each page: only the book's own files, and nothing sent anywhere
-styles      one style sheet: what the pages use of the theme's, the book's own, the colors
-licenses    of those who wrote the theme and the extensions
-unused      files that no page asks for are deleted
-private     whatever of the above is not promised by Sphinx, its theme or its extensions
+links           to the repository, to Colab and Binder, as the environment says at build time
+formulas        KaTeX at build time, so that no page needs a script to show a formula
+to_directives   the plain Markdown of a notebook becomes the directives of a page
+cards           an exercise's hints and solution, folded, from the library
+practice        an exercise's questions, answered on the page with the checker's sentences
+chapters_table  the table of all chapters
+widgets         the scripts of interactive figures, on the pages that hold one
+markup          visitors, and classes: pictures that know their size, questions, second readings
+pictures        the colors of the roles in drawings
+search          an index that also finds Chinese, and the texts around what it finds
+safety          a policy in each page: only the book's own files, and nothing sent anywhere
+styles          one style sheet: what the pages use of the theme's, the book's own, the colors
+licenses        of those who wrote the theme and the extensions
+unused          files that no page asks for are deleted
+private         whatever of the above is not promised by Sphinx, its theme or its extensions
 
 Templates that replace some of the theme's are in press/templates, style and script in press/static.
 """
@@ -23,23 +23,23 @@ from sphinx.application import Sphinx
 
 from . import (
     cards,
-    dress,
+    chapters_table,
     formulas,
     licenses,
     links,
     markup,
     pictures,
     practice,
-    register,
     safety,
     search,
     styles,
+    to_directives,
     unused,
     widgets,
 )
 
 PARTS = (
-    links, dress, formulas, cards, practice, markup, register,
+    links, to_directives, formulas, cards, practice, markup, chapters_table,
     pictures, widgets, search, safety, unused, styles, licenses,
 )  # fmt: skip
 ENVIRONMENT = 5  # raise it where a change of this folder has to read every page anew

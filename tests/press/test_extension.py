@@ -86,7 +86,7 @@ An $\\textcolor{ky}{K}$.
 """,
     "square.svg": RIGHT["square.svg"].replace("role-key", "role-ky"),
 }
-PARTS = "dress formulas cards markup pictures safety"
+PARTS = "to_directives formulas cards markup pictures safety"
 SETTINGS = {"html_math_renderer": "katex"}
 
 

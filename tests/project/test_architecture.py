@@ -1,4 +1,4 @@
-"""The arrows between rooms and modules point one way. ARCHITECTURE.md draws them."""
+"""Folders and modules import in one direction only, as ARCHITECTURE.md says."""
 
 import ast
 import json
@@ -14,8 +14,8 @@ import pytest
 from tools.common import ROOT
 from tools.rules import lines_of, without_docstrings
 
-# The rooms, each with what it may import of ours. Tests use everything; book/ holds no modules.
-ROOMS = {
+# The folders, each with what it may import of ours. Tests use everything; book/ holds no modules.
+FOLDERS = {
     "src/attnbook": {"attnbook"},
     "benchmarks": {"attnbook", "benchmarks"},
     "tools": {"attnbook", "tools"},
@@ -78,10 +78,10 @@ def imports(path: Path) -> Iterator[str]:
 
 def violations(root: Path) -> Iterator[str]:
     """Describe each import that points the wrong way."""
-    for room, may in ROOMS.items():
-        for path in sorted((root / room).rglob("*.py")):
+    for folder, may in FOLDERS.items():
+        for path in sorted((root / folder).rglob("*.py")):
             for other in sorted({full.partition(".")[0] for full in imports(path)} & OURS - may):
-                yield f"{room}/ imports {other}"
+                yield f"{folder}/ imports {other}"
     may_import, core = allowed(), BASE.union(*CORE)
     for name, path in modules(root):
         if name not in may_import:

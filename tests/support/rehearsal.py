@@ -163,13 +163,13 @@ def traits(func: Any) -> tuple[bool, bool]:
 
 def deep_copy(x: OnGpu, memo: dict[int, Any]) -> Tensor:
     """A copy of a leaf, with its gradient."""
-    twin = OnGpu(x.held.clone()).requires_grad_(x.requires_grad)
+    copied = OnGpu(x.held.clone()).requires_grad_(x.requires_grad)
     if getattr(x, "_is_param", False):
-        twin._is_param = True
+        copied._is_param = True
     if x.grad is not None:
-        twin.grad = copy.deepcopy(x.grad, memo)
-    memo[id(x)] = twin
-    return twin
+        copied.grad = copy.deepcopy(x.grad, memo)
+    memo[id(x)] = copied
+    return copied
 
 
 class ToGpu(torch.autograd.Function):

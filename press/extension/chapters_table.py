@@ -1,4 +1,4 @@
-"""`:::{chapters}`: the table of all chapters, from the register."""
+"""`:::{chapters}`: the table of all chapters, from _toc.yml and their first cells."""
 
 from docutils import nodes
 from docutils.statemachine import StringList
@@ -12,7 +12,7 @@ HEAD = ("", "chapter", "short road", "all of it", "the question it answers")
 
 
 class Chapters(SphinxDirective):
-    """List each chapter with its number, its question and the minutes of both roads."""
+    """List each chapter: number, question, minutes of the short road and of all of it."""
 
     def run(self) -> list[nodes.Node]:
         self.env.note_dependency(str(ROOT / "_toc.yml"))
@@ -31,13 +31,13 @@ class Chapters(SphinxDirective):
 def row_of(chapter: Chapter) -> str:
     """A chapter's row of the table."""
     link = f"[{chapter.short_title}]({chapter.path.name})"
-    roads = chapter.minutes, chapter.minutes + chapter.second_minutes
-    times = (f"{minutes}\xa0min" for minutes in roads)
+    minutes = chapter.minutes, chapter.minutes + chapter.second_minutes
+    times = (f"{count}\xa0min" for count in minutes)
     return row(str(chapter.number), link, *times, chapter.question)
 
 
 def sum_of(found: list[Chapter]) -> str:
-    """The last row: both roads in hours, without the exercises."""
+    """The last row: both sums in hours, without the exercises."""
     short = sum(chapter.minutes for chapter in found)
     all_of_it = short + sum(chapter.second_minutes for chapter in found)
     return row("", "", f"{short / 60:.1f}\xa0h", f"{all_of_it / 60:.1f}\xa0h", "")

@@ -25,17 +25,17 @@ ASKED = re.compile(r"(\d\d\.\w+): ")
 Cell = dict[str, Any]
 
 
-def dress(app: Sphinx, docname: str, source: list[str]) -> None:
+def write_directives(app: Sphinx, docname: str, source: list[str]) -> None:
     """Write the directives into a notebook that Sphinx has just read."""
     if app.env.doc2path(docname).endswith(".ipynb"):
         notebook = json.loads(source[0])
         cells: list[Cell] = []
         for cell in notebook["cells"]:
-            dress_cell(cell, cells, docname.rpartition("/")[2])
+            write_cell(cell, cells, docname.rpartition("/")[2])
         source[0] = json.dumps(notebook | {"cells": cells})
 
 
-def dress_cell(cell: Cell, before: list[Cell], page: str) -> None:
+def write_cell(cell: Cell, before: list[Cell], page: str) -> None:
     """Put a cell behind those before it, in the form that it has on this page."""
     text, tags = "".join(cell["source"]), set(cell["metadata"].get("tags", []))
     picture = before[-1] if before else cell
@@ -65,4 +65,4 @@ def box(match: re.Match[str], kind: str) -> str:
 
 def setup(app: Sphinx) -> None:
     """Look at every notebook before it is parsed."""
-    app.connect("source-read", dress)
+    app.connect("source-read", write_directives)
