@@ -34,9 +34,9 @@ def fused_attention(
     """`scaled_dot_product_attention` by PyTorch's kernel, which computes all of it in one call.
 
     `causal=True` is the causal mask without its table: the kernel skips what lies above the
-    diagonal. A mask that equals that triangle is recognized. With any other mask PyTorch makes a
-    table of the scores' shape, and with a bias it makes several: `chunked_attention` makes none.
-    A query that may look at nothing gets zeros.
+    diagonal. A mask that equals that triangle is recognized; comparing takes a boolean table. Any
+    other mask of Lq × Lk makes a table of numbers, and such a bias makes several:
+    `chunked_attention` makes none. A query that may look at nothing gets zeros.
 
     Shapes:  as in `scaled_dot_product_attention`
     Returns: output (..., Lq, Dv), None

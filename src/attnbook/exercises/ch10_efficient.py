@@ -576,8 +576,9 @@ MERGE = Exercise(
     prompt="""
 The keys were cut into two chunks, and each query has attended to either alone. Of chunk a came its
 `output_a` (..., Lq, Dv), as if there were no other keys, and `lse_a` (..., Lq): for each query its
-level, the logarithm of the sum of e^score over this chunk's keys. Of chunk b the same. Write
-`my_merge(output_a, lse_a, output_b, lse_b)`: the output of attention over all keys, (..., Lq, Dv).
+log-sum-exp (LSE), the logarithm of the sum of e^score over this chunk's keys. Chunk b gives the
+same two. Write `my_merge(output_a, lse_a, output_b, lse_b)`: the output of attention over all keys,
+(..., Lq, Dv).
 The scores themselves are gone, and they may have been in the hundreds. A query that could look at
 nothing in a chunk has an `lse` of −∞ there and an output of zeros; in one of the two it had
 something to look at.
