@@ -9,8 +9,8 @@ from attnbook.checks import check_size
 def alibi_slopes(n_heads: int) -> Tensor:
     """What each head subtracts per step of distance: a geometric series that ends at 1/256.
 
-    If the number of heads is no power of two, the series of the next lower power comes first, then
-    every second slope of the next higher one, as in the authors' code.
+    If the number of heads is not a power of two, the series of the next lower power comes first,
+    then every second slope of the next higher one, as in the authors' code.
 
     Returns: (n_heads,)
     Source:  Press et al. 2022, §3

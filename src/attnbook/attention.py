@@ -11,20 +11,20 @@ from attnbook.checks import check_attention, check_softmax
 def softmax(x: Tensor, dim: int = -1, where: Tensor | None = None) -> Tensor:
     """Turn scores into positive weights that sum to 1 along `dim`, without overflow.
 
-    PyTorch subtracts the largest score before it takes exponentials, which changes no weight. Where
-    no score counts it would divide 0 by 0; here those weights are 0, and so is their gradient.
+    PyTorch subtracts the largest score before it takes exponentials, which changes no weight. In a
+    row in which no score counts it divides 0 by 0; here its weights are 0, and so is its gradient.
 
     Shapes:  x any shape, floating point
              where  broadcastable to x, boolean: the scores that count, by default all but -inf
     Returns: the same shape; sums to 1 along `dim`, or to 0 where no score counts
-    Raises:  TypeError for what is no tensor; ValueError if x is not floating point or lacks `dim`,
-             or where is not boolean or does not fit
+    Raises:  TypeError if an argument is not a tensor; ValueError if x is not floating point or
+             lacks `dim`, or where is not boolean or does not fit
     Source:  S0, S3 §4.2; Goodfellow et al. 2016, §4.1
     """
     check_softmax(x, dim, where)
     where = x != -math.inf if where is None else where
-    weights = torch.softmax(torch.where(where, x, torch.finfo(x.dtype).min), dim)
-    return weights * where
+    weights = torch.softmax(torch.where(where, x, -math.inf), dim)
+    return torch.where(where, weights, 0.0)
 
 
 def scaled_dot_product_attention(
@@ -41,14 +41,14 @@ def scaled_dot_product_attention(
              bias  broadcastable to (..., Lq, Lk), floating point, added to the scores
     Returns: output (..., Lq, Dv), weights (..., Lq, Lk) whose rows sum to 1,
              or to 0 where a query may look at nothing
-    Raises:  TypeError for what is no tensor; ValueError if widths, lengths, leading dimensions,
-             dtypes or devices do not fit, or the mask is not boolean
+    Raises:  TypeError if an argument is not a tensor; ValueError if widths, lengths, leading
+             dimensions, dtypes or devices do not fit, or the mask is not boolean
     Source:  Vaswani et al. 2017, eq. 1; S0, S1, S2 steps 2-4, S3 §2.1
     """
     check_attention(query, key, value, mask, bias)
     scores = query / math.sqrt(query.size(-1)) @ key.mT  # (..., Lq, Lk)
     if bias is not None:
-        scores = scores + bias
+        scores = scores + bias.to(scores.dtype)
         mask = bias != -math.inf if mask is None else mask & (bias != -math.inf)
     weights = torch.softmax(scores, -1) if mask is None else softmax(scores, where=mask)
     output = weights @ value  # (..., Lq, Dv)

@@ -24,8 +24,9 @@ def blocked_attention(
 
     The weights replace the scores in memory, so there is no second table, nor one in the backward
     pass. Nothing is computed for the keys after the last one that a mask allows to any of the rows,
-    which saves up to half of a causal table. Half precision is computed in float32. It has first
-    derivatives only, and torch.func does not transform it.
+    which saves up to half of a causal table. (A bias per head, or a learned one, takes a table.)
+    Half precision is computed in float32. It has first derivatives only, and torch.func does not
+    transform it.
 
     Shapes:  as in `scaled_dot_product_attention`, and so are returns and errors
     """

@@ -13,7 +13,7 @@ class KVCache:
     the old keys and values stay as they are, and only those of the new row have to be computed.
 
     With a window the cache forgets: it keeps the first n_sinks positions, and of the others those
-    that the next position may still attend to. Then add several positions at once only to an empty
+    that the next position may still attend to. Several positions at once fit only into an empty
     cache, together with their sink_mask.
 
     Shapes:  key (..., L, Dk), value (..., L, Dv), mostly (B, H, L, Dk); None while it is empty
@@ -25,6 +25,8 @@ class KVCache:
         if window is not None:
             check_size("window", window)
         check_size("n_sinks", n_sinks, at_least=0)
+        if n_sinks and window is None:
+            raise ValueError(f"n_sinks={n_sinks} needs a window: without one the cache keeps all")
         self.window, self.n_sinks = window, n_sinks
         self.key: Tensor | None = None
         self.value: Tensor | None = None
@@ -44,6 +46,11 @@ class KVCache:
         check_rows("key", key)
         check_rows("value", value)
         check_values(key, value)
+        if self.window is not None and self.n_kept and key.size(-2) > 1:
+            raise ValueError(
+                f"key has {key.size(-2)} rows: a cache with a window takes one at a time, "
+                "unless it is empty"
+            )
         all_keys, all_values = _append("key", self.key, key), _append("value", self.value, value)
         self.key, self.value = self._forget(all_keys), self._forget(all_values)
         self.length += key.size(-2)
@@ -57,7 +64,7 @@ class KVCache:
         return torch.cat((x[..., : self.n_sinks, :], x[..., first_kept:, :]), dim=-2)
 
     def reorder(self, rows: Tensor) -> None:
-        """Keep these rows of the batch, in this order; a beam may keep one of them twice."""
+        """Keep these sequences of the batch, in this order; a beam may keep one of them twice."""
         if self.key is not None and self.value is not None:
             self.key, self.value = self.key[rows], self.value[rows]
 

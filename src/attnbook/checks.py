@@ -1,8 +1,8 @@
 """The errors of the library: each names the numbers it met and the rule they break.
 
 Arguments are checked before any arithmetic, so that a reader sees a sentence about queries and
-keys, not a message from inside a matrix product. What is no tensor is a TypeError; a tensor that
-does not fit is a ValueError. (The module is longer than the others because all checks are here: the
+keys, not a message from inside a matrix product. A non-tensor is a TypeError; a tensor that does
+not fit is a ValueError. (The module is longer than the others because all checks are here: the
 modules that are shown in chapters hold the mathematics alone.)
 """
 
@@ -13,20 +13,20 @@ from torch import Tensor
 
 
 def check_tensor(name: str, x: Tensor) -> None:
-    """Demand a tensor, whatever its dtype."""
+    """Require a tensor, whatever its dtype."""
     if not isinstance(x, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor, got {type(x).__name__}")
 
 
 def check_float_tensor(name: str, x: Tensor) -> None:
-    """Demand a floating-point tensor."""
+    """Require a floating-point tensor."""
     check_tensor(name, x)
     if not x.is_floating_point():
         raise ValueError(f"{name} has dtype {x.dtype}: it must be floating point")
 
 
 def check_size(name: str, size: int, *, at_least: int = 1) -> None:
-    """Demand a whole number that is not too small."""
+    """Require a whole number that is not too small."""
     if isinstance(size, bool) or not isinstance(size, int):
         raise TypeError(f"{name} must be an int, got {type(size).__name__}")
     if size < at_least:
@@ -34,7 +34,7 @@ def check_size(name: str, size: int, *, at_least: int = 1) -> None:
 
 
 def check_positions(name: str, positions: Sequence[int], length: int) -> None:
-    """Demand whole numbers from 0 to length − 1."""
+    """Require whole numbers from 0 to length − 1."""
     for position in positions:
         check_size(f"one of {name}", position, at_least=0)
         if position >= length:
@@ -42,7 +42,7 @@ def check_positions(name: str, positions: Sequence[int], length: int) -> None:
 
 
 def check_heads(d_model: int, n_heads: int) -> None:
-    """Demand sizes of which the second divides the first."""
+    """Require sizes of which the second divides the first."""
     check_size("d_model", d_model)
     check_size("n_heads", n_heads)
     if d_model % n_heads:
@@ -50,32 +50,32 @@ def check_heads(d_model: int, n_heads: int) -> None:
 
 
 def check_groups(n_heads: int, n_kv_heads: int) -> None:
-    """Demand numbers of heads of which the second divides the first."""
+    """Require numbers of heads of which the second divides the first."""
     check_size("n_heads", n_heads)
     check_size("n_kv_heads", n_kv_heads)
     if n_heads % n_kv_heads:
         raise ValueError(
             f"n_heads={n_heads} is not divisible by n_kv_heads={n_kv_heads}: "
-            "each key head serves equally many queries"
+            "each key head serves the same number of query heads"
         )
 
 
 def check_even(name: str, size: int) -> None:
-    """Demand a size that splits into pairs."""
+    """Require a size that splits into pairs."""
     check_size(name, size)
     if size % 2:
         raise ValueError(f"{name}={size} is odd: its columns are taken in pairs")
 
 
 def check_rows(name: str, x: Tensor) -> None:
-    """Demand a floating-point tensor (..., length, width)."""
+    """Require a floating-point tensor (..., length, width)."""
     check_float_tensor(name, x)
     if x.dim() < 2:
         raise ValueError(f"{name} has shape {shape(x)}: it needs at least (length, width)")
 
 
 def check_width(name: str, x: Tensor, width: int, width_name: str) -> None:
-    """Demand rows of a width: a floating-point tensor (..., L, width)."""
+    """Require rows of a width: a floating-point tensor (..., L, width)."""
     check_rows(name, x)
     if x.size(-1) != width:
         raise ValueError(
@@ -85,7 +85,7 @@ def check_width(name: str, x: Tensor, width: int, width_name: str) -> None:
 
 
 def check_softmax(x: Tensor, dim: int, where: Tensor | None) -> None:
-    """Demand what `softmax` documents."""
+    """Require what `softmax` documents."""
     check_float_tensor("x", x)
     if not -x.dim() <= dim < x.dim():
         raise ValueError(f"dim={dim} is out of range for x with {x.dim()} dimensions")
@@ -101,7 +101,7 @@ def check_softmax(x: Tensor, dim: int, where: Tensor | None) -> None:
 def check_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: Tensor | None
 ) -> None:
-    """Demand what `scaled_dot_product_attention` documents, before any arithmetic."""
+    """Require what `scaled_dot_product_attention` documents, before any arithmetic."""
     for name, x in (("query", query), ("key", key), ("value", value)):
         check_rows(name, x)
     check_dtype_and_device(query=query, key=key, value=value)
@@ -124,15 +124,23 @@ def check_attention(
 
 
 def check_values(key: Tensor, value: Tensor) -> None:
-    """Demand as many values as keys."""
+    """Require as many values as keys."""
     if key.size(-2) != value.size(-2):
         raise ValueError(
             f"key has {rows(key.size(-2))} but value has {value.size(-2)}: each key needs one value"
         )
 
 
+def check_source_length(z: Tensor, n_cached: int) -> None:
+    """Require the source that the cache of a cross-attention was filled with, or an empty cache."""
+    if n_cached not in (0, z.size(-2)):
+        raise ValueError(
+            f"z has {rows(z.size(-2))} but the cache has {n_cached}: a cache serves one source"
+        )
+
+
 def check_one_sequence(query: Tensor, key: Tensor, rule: str) -> None:
-    """Demand as many queries as keys where the rule compares their positions."""
+    """Require as many queries as keys where the rule compares their positions."""
     if query.size(-2) != key.size(-2):
         raise ValueError(
             f"query has {rows(query.size(-2))} and key has {key.size(-2)}: "
@@ -141,15 +149,17 @@ def check_one_sequence(query: Tensor, key: Tensor, rule: str) -> None:
 
 
 def check_causal(causal: bool, query: Tensor, key: Tensor, mask: Tensor | None) -> None:
-    """Demand one sequence, and no mask besides, where position i may look at 0 … i."""
+    """Require one sequence, and no mask besides, where position i may look at 0 … i."""
     if causal:
         check_one_sequence(query, key, "causal=True")
     if causal and mask is not None:
-        raise ValueError("causal=True and a mask were given: combine_masks makes one of them")
+        raise ValueError(
+            "causal=True and a mask were given: combine_masks(mask, causal_mask(L)) makes one mask"
+        )
 
 
 def check_mask(mask: Tensor, name: str = "mask") -> None:
-    """Demand a boolean tensor."""
+    """Require a boolean tensor."""
     check_tensor(name, mask)
     if mask.dtype != torch.bool:
         raise ValueError(
@@ -161,7 +171,7 @@ def check_mask(mask: Tensor, name: str = "mask") -> None:
 def check_bias(
     bias: Tensor | None, query: Tensor, key: Tensor, n_heads: int, n_cached: int
 ) -> None:
-    """Demand a bias that broadcasts to (..., H, Lq, Lk), where Lk counts cached keys too."""
+    """Require a bias that broadcasts to (..., H, Lq, Lk), where Lk counts cached keys too."""
     if bias is not None:
         check_float_tensor("bias", bias)
         batch, n_keys = leading(query=query, key=key), n_cached + key.size(-2)
@@ -169,7 +179,7 @@ def check_bias(
 
 
 def check_sequences(**tensors: Tensor) -> None:
-    """Demand one sequence or a batch of them, (L, D) or (B, L, D), that go together."""
+    """Require one sequence or a batch of them, (L, D) or (B, L, D), that go together."""
     for name, x in tensors.items():
         if x.dim() > 3:
             raise ValueError(f"{name} has shape {shape(x)}: it must be (L, D) or (B, L, D)")
@@ -177,7 +187,7 @@ def check_sequences(**tensors: Tensor) -> None:
 
 
 def check_dtype_and_device(**tensors: Tensor) -> None:
-    """Demand one dtype and one device of all."""
+    """Require one dtype and one device of all."""
     for attribute in ("dtype", "device"):
         values = {name: str(getattr(x, attribute)) for name, x in tensors.items()}
         if len(set(values.values())) > 1:
@@ -186,7 +196,7 @@ def check_dtype_and_device(**tensors: Tensor) -> None:
 
 
 def check_ids(name: str, ids: Tensor, vocabulary_size: int) -> None:
-    """Demand a batch of sentences as ids of a vocabulary: whole numbers (B, L)."""
+    """Require a batch of sentences as ids of a vocabulary: whole numbers (B, L)."""
     check_tensor(name, ids)
     if ids.dtype not in (torch.int64, torch.int32):
         raise ValueError(
@@ -205,7 +215,7 @@ def check_ids(name: str, ids: Tensor, vocabulary_size: int) -> None:
 
 
 def check_fits(name: str, x: Tensor, scores: tuple[int, ...], query: Tensor) -> None:
-    """Demand that x broadcasts to the scores without enlarging them, on the same device."""
+    """Require that x broadcasts to the scores without enlarging them, on the same device."""
     if x.device != query.device:
         raise ValueError(f"{name} is on {x.device} but query is on {query.device}")
     if not fits(shape(x), scores):

@@ -47,7 +47,7 @@ def chunked_attention(
     When a larger score comes, sum and mixture shrink by the same factor. The backward pass
     computes the scores again, so memory grows with Lq + Lk there too. Chunks that a mask hides
     completely are skipped; `causal=True` is the causal mask without its table. It has first
-    derivatives only.
+    derivatives only, and torch.func does not transform it.
 
     Shapes:  as in `scaled_dot_product_attention`
     Returns: output (..., Lq, Dv), None

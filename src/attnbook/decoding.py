@@ -20,14 +20,14 @@ def greedy_decode(
     max_length: int,
     cached: bool = True,
 ) -> tuple[Tensor, Tensor]:
-    """Take the most probable next word again and again, until END. Call `model.eval()` before.
+    """Take the most probable next word again and again, until END. Call `model.eval()` first.
 
     Shapes:  source (B, Ls)   source_mask (B, 1, Ls)
              begin, end: the ids of BEGIN and END (BOS and EOS) in the target vocabulary
              cached=False computes every earlier word again at each step, with the same result
     Returns: tokens (B, L) without BEGIN, L <= max_length, END from the end of a sentence on;
-             log_probs (B,), the natural logarithm of each whole sentence's probability
-    Raises:  TypeError, ValueError if source is no batch of ids, or begin, end or a size do not fit
+             log_probs (B,), the natural logarithm of the probability of what was written
+    Raises:  TypeError, ValueError if source is not a batch of ids, or begin, end or a size is wrong
     """
     check_decoding(model, source, begin, end, max_length)
     z, _ = model.encode(source, source_mask)
@@ -72,7 +72,7 @@ def beam_search(
     max_length: int,
     length_penalty: float = 0.0,
 ) -> Beams:
-    """Keep the `width` best hypotheses at each step instead of one. Call `model.eval()` before.
+    """Keep the `width` best hypotheses at each step instead of one. Call `model.eval()` first.
 
     The score of a hypothesis is its log-probability / ((5 + n) / 6) ** length_penalty for n words,
     END included; with 0 that is the log-probability, and each word lowers it. A finished sentence
@@ -87,14 +87,14 @@ def beam_search(
     z, _ = model.encode(source, source_mask)
     z = z.repeat_interleave(width, dim=0)  # (B * width, Ls, d_model)
     if source_mask is not None:
-        source_mask = source_mask.expand(n, -1, -1).repeat_interleave(width, dim=0)
+        source_mask = source_mask.expand(n, *source_mask.shape[1:]).repeat_interleave(width, dim=0)
     cache = model.new_cache()
     tokens = torch.full((n, width, 1), begin, device=device)
     total = z.new_full((n, width), -torch.inf)
     total[:, 0] = 0.0  # at first there is one hypothesis, not `width` equal ones
     length, done = torch.zeros_like(total), torch.zeros_like(total, dtype=torch.bool)
     first = torch.arange(n, device=device)[:, None] * width  # of each sentence, in B * width
-    steps = []
+    score, steps = total, []
     while tokens.size(2) <= max_length and not done.all():
         log_probs = log_probabilities(model, tokens.flatten(0, 1), z, source_mask, cache)
         log_probs = log_probs.unflatten(0, (n, width))  # (B, width, V)

@@ -34,9 +34,10 @@ def fused_attention(
     """`scaled_dot_product_attention` by PyTorch's kernel, which computes all of it in one call.
 
     `causal=True` is the causal mask without its table: the kernel skips what lies above the
-    diagonal. A mask that equals that triangle is recognized; comparing takes a boolean table. Any
-    other mask of Lq × Lk makes a table of numbers, and such a bias makes several:
-    `chunked_attention` makes none. A query that may look at nothing gets zeros.
+    diagonal. An (L, L) mask that equals that triangle is recognized; comparing takes a boolean
+    table. A padding mask needs no table. Any other mask makes a table of numbers, and a bias of
+    Lq × Lk makes several: `chunked_attention` makes none. A query that may look at nothing gets
+    zeros. PyTorch's kernel has first derivatives only on a CPU.
 
     Shapes:  as in `scaled_dot_product_attention`
     Returns: output (..., Lq, Dv), None

@@ -1,5 +1,7 @@
 """Grouped-query attention: several query heads share a key head, as in today's models."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -105,7 +107,7 @@ def attend_in_groups(
     value: Tensor,
     mask: Tensor | None,
     bias: Tensor | None,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Any]:
     """Attend with several query heads per key head.
 
     A step with a cache has one row. There the queries of a group are rows of one query, and no key
@@ -125,9 +127,9 @@ def attend_in_groups(
     def fold(x: Tensor | None) -> Tensor | None:  # (..., H or 1, 1, W) -> (..., Hkv, group, W)
         if x is None:
             return None
-        return (
-            x.expand(*x.shape[:-3], n_heads, 1, x.size(-1)).unflatten(-3, (-1, group)).squeeze(-2)
-        )
+        x = torch.atleast_2d(x)
+        x = x.expand(*x.shape[:-3], n_heads, 1, x.size(-1))
+        return x.unflatten(-3, (-1, group)).squeeze(-2)
 
     def unfold(x: Tensor) -> Tensor:
         return x.flatten(-3, -2).unsqueeze(-2)

@@ -15,7 +15,7 @@ from attnbook.checks import (
 
 
 class SelfAttention(nn.Module):
-    """One head: every row of x asks, labels itself and answers, through three matrices.
+    """One head: each row of x is projected to a query, a key and a value, by three matrices.
 
     Shapes:  w_q, w_k: (d_model -> d_k)   w_v: (d_model -> d_v)   no bias, as in S1 and S2
     Raises:  ValueError if a size is not positive or x is not (..., L, d_model)
@@ -69,7 +69,7 @@ def insert_head_axis(
 
     Shapes:  query (B, Lq, D)   key (B, L, D)   B may be missing; Lk = n_cached + L
              mask (B, 1 or Lq, Lk) -> (B, 1, 1 or Lq, Lk); (Lq, Lk) and (B, 1 or H, Lq, Lk) stay
-    Raises:  TypeError, ValueError if it is no boolean tensor of one of these shapes
+    Raises:  TypeError, ValueError if it is not a boolean tensor of one of these shapes
     """
     if mask is None:
         return None

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from attnbook.attention import scaled_dot_product_attention
 from attnbook.cache import KVCache
-from attnbook.checks import check_size
+from attnbook.checks import check_size, check_source_length
 from attnbook.loading import copy_feed_forward_and_norms, layer_sizes
 from attnbook.multi_head import Attend, MultiHeadAttention
 
@@ -73,7 +73,7 @@ class EncoderLayer(nn.Module):
 
     @classmethod
     def from_torch(cls, other: nn.TransformerEncoderLayer) -> Self:
-        """Build a layer with the parameters of PyTorch's, copied. Ours is batch first, always.
+        """Build a layer with the parameters of PyTorch's, copied. Ours always has the batch first.
 
         Raises:  TypeError if it is another class; ValueError if its activation is not ReLU
         """
@@ -123,6 +123,7 @@ class DecoderLayer(nn.Module):
         """Attend to the target, then to the source, then transform each row by itself."""
         own_cache, z_cache = cache or (None, None)
         if z_cache is not None:
+            check_source_length(z, z_cache.length)
             z = z[..., z_cache.length :, :]  # at every step but the first all of z is cached
         if self.norm_first:
             seen, weights = self.attention(self.norm1(x), mask=mask, cache=own_cache)

@@ -19,9 +19,13 @@ def projections(other: nn.MultiheadAttention) -> list[Projection]:
     """
     check_class(other, nn.MultiheadAttention)
     if other.kdim != other.vdim:
-        raise ValueError(f"kdim={other.kdim} and vdim={other.vdim}: ours needs one context width")
+        raise ValueError(
+            f"kdim={other.kdim} and vdim={other.vdim}: MultiHeadAttention needs kdim == vdim"
+        )
     if other.bias_k is not None or other.add_zero_attn:
-        raise ValueError("add_bias_kv and add_zero_attn add keys that ours does not have")
+        raise ValueError(
+            "add_bias_kv and add_zero_attn add keys that MultiHeadAttention does not have"
+        )
     if other.in_proj_weight is not None:
         weights = other.in_proj_weight.chunk(3)
     else:
@@ -41,7 +45,9 @@ def copy_parameters(name: str, linear: nn.Linear, pair: Projection) -> None:
         if given is None:
             continue
         if own.shape != given.shape:
-            raise ValueError(f"{what} has shape {tuple(given.shape)}: {tuple(own.shape)} fits")
+            raise ValueError(
+                f"{what} has shape {tuple(given.shape)}: {tuple(own.shape)} is expected"
+            )
         own.copy_(given)
 
 
@@ -52,7 +58,9 @@ def layer_sizes(other: TorchLayer, kind: type[nn.Module]) -> tuple[int, int, int
     """
     check_class(other, kind)
     if other.activation is not F.relu and not isinstance(other.activation, nn.ReLU):
-        raise ValueError(f"the activation is {other.activation}: ours is ReLU")
+        raise ValueError(
+            f"the activation is {other.activation}: the layers of this library use ReLU"
+        )
     return other.linear1.in_features, other.self_attn.num_heads, other.linear1.out_features
 
 

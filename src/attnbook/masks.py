@@ -17,7 +17,7 @@ def causal_mask(length: int) -> Tensor:
     """Let position i look at positions 0 … i, and at nothing that comes later.
 
     Returns: (length, length) boolean, True on and below the diagonal
-    Raises:  TypeError, ValueError if length is no int of at least 0
+    Raises:  TypeError, ValueError if length is not an int, or negative
     Source:  Vaswani et al. 2017, §3.2.3; S3 §3.2, S4 (whose columns are our rows)
     """
     check_size("length", length, at_least=0)
@@ -29,7 +29,7 @@ def padding_mask(lengths: Tensor | Sequence[int], max_length: int) -> Tensor:
 
     Shapes:  lengths (B,), whole numbers between 0 and max_length
     Returns: (B, 1, max_length) boolean; the 1 stands for "every query"
-    Raises:  TypeError if max_length is no int; ValueError if lengths is not (B,), not whole
+    Raises:  TypeError if max_length is not an int; ValueError if lengths is not (B,), not whole
              numbers, or out of range
     """
     check_size("max_length", max_length, at_least=0)
@@ -52,8 +52,8 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
 
     Shapes:  masks broadcastable to one another, boolean
     Returns: their logical and, or None if there is none
-    Raises:  TypeError if one is no tensor; ValueError if one is not boolean, they do not broadcast
-             or lie on different devices, or one is (B, Lq, Lk) and another (B, H, Lq, Lk):
+    Raises:  TypeError if one is not a tensor; ValueError if one is not boolean, they do not
+             broadcast or are on different devices, or one is (B, Lq, Lk), another (B, H, Lq, Lk):
              broadcasting would take the sentences of the first for the heads of the second
     """
     given = [mask for mask in masks if mask is not None]
@@ -77,7 +77,7 @@ def sliding_window_mask(length: int, window: int) -> Tensor:
     """Let each position look at itself and at most `window` places to the left and to the right.
 
     Returns: (length, length) boolean, True where |i - j| <= window
-    Raises:  TypeError, ValueError if a size is no int of at least 0
+    Raises:  TypeError, ValueError if a size is not an int, or negative
     Source:  Beltagy et al. 2020 (Longformer), §3.1; S3 §4.1
     """
     check_size("length", length, at_least=0)
@@ -90,7 +90,7 @@ def block_mask(length: int, block: int) -> Tensor:
     """Cut the sequence into blocks, and let each position look at its own block only.
 
     Returns: (length, length) boolean, True where i and j lie in one block of `block` positions
-    Raises:  TypeError, ValueError if length is no int of at least 0, or block of at least 1
+    Raises:  TypeError, ValueError if length or block is not an int, or too small
     Source:  S3 §4.1
     """
     check_size("length", length, at_least=0)
@@ -120,7 +120,7 @@ def bigbird_mask(length: int, window: int, n_global: int, n_random: int, seed: i
     A random key may be allowed already, so a row gains at most n_random keys.
 
     Returns: (length, length) boolean; the same seed gives the same mask on every machine
-    Raises:  TypeError, ValueError if a size is no int of at least 0, or too large for the length
+    Raises:  TypeError, ValueError if a size is not an int, negative or too large for the length
     Source:  Zaheer et al. 2020 (BigBird), §2; S3 §4.1
     """
     for name, count in (("n_global", n_global), ("n_random", n_random)):

@@ -1,7 +1,7 @@
 """Multi-head attention: several heads on slices of one projection."""
 
 from collections.abc import Callable
-from typing import Self
+from typing import Any, Self
 
 from torch import Tensor, nn
 
@@ -11,7 +11,7 @@ from attnbook.checks import check_bias, check_heads, check_sequences, check_size
 from attnbook.heads import insert_head_axis, merge_heads, split_heads
 from attnbook.loading import Projection, copy_parameters, projections
 
-Attend = Callable[..., tuple[Tensor, Tensor]]
+Attend = Callable[..., tuple[Tensor, Any]]  # output, weights or None
 
 
 class MultiHeadAttention(nn.Module):
@@ -52,7 +52,7 @@ class MultiHeadAttention(nn.Module):
         bias: Tensor | None = None,
         cache: KVCache | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Attend from query to key and value; to itself without a key, to the key without a value.
+        """Attend from query to key and value; key defaults to query, and value to key.
 
         Shapes:  query (B, Lq, d_model)   key, value (B, L, d_context)   B may be missing
                  Lk = L, with a cache L more than it holds: those of key and value are appended
@@ -113,7 +113,7 @@ class MultiHeadAttention(nn.Module):
 
     @classmethod
     def from_torch(cls, other: nn.MultiheadAttention) -> Self:
-        """Build a layer with the weights of PyTorch's, copied. Ours is batch first, always.
+        """Build a layer with the weights of PyTorch's, copied. Ours always has the batch first.
 
         PyTorch's own drops weights at random while training if it was built with dropout; ours
         does not, so the two agree after `other.eval()`.

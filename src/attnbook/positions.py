@@ -18,7 +18,7 @@ def frequencies(d_model: int, base: float = 10000.0) -> Tensor:
     """
     check_even("d_model", d_model)
     if not base > 1:
-        raise ValueError(f"base={base}: it must be above 1, or the hands do not get slower")
+        raise ValueError(f"base={base}: it must be above 1, so that the frequencies fall")
     return base ** (-torch.arange(0, d_model, 2).double() / d_model)
 
 
@@ -60,7 +60,7 @@ def rotation_matrix(offset: float, d_model: int) -> Tensor:
 
 
 class SinusoidalPositions(nn.Module):
-    """Add p_t to row t, or p_{start + t}. Nothing to learn, no longest length.
+    """Add p_t to row t, or p_{start + t}. There is nothing to learn, and no maximum length.
 
     Shapes:  x (..., L, d_model) -> the same
     """

@@ -99,7 +99,7 @@ class TransformerXLAttention(nn.Module):
         r = self.w_r(sinusoids(torch.arange(-n_queries, n_keys), self.d_model).to(x))
         r = r.unflatten(-1, (self.n_heads, -1))[distance + n_queries]  # (L, M + L, H, Dk)
         bias = torch.einsum("...hid,ijhd->...hij", q + self.v, r) / math.sqrt(q.size(-1))
-        output, weights = scaled_dot_product_attention(q + self.u, k, v, mask, bias)
+        output, weights = scaled_dot_product_attention((q + self.u).to(k), k, v, mask, bias)
         return self.w_o(merge_heads(output)), weights
 
     def _remember(self, memory: Tensor, x: Tensor) -> Tensor:

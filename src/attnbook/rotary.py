@@ -30,7 +30,9 @@ class RotaryScaling:
     def __post_init__(self) -> None:
         low, high = self.low_frequency_factor, self.high_frequency_factor
         if not self.factor >= 1:
-            raise ValueError(f"factor={self.factor}: it must be at least 1, or hands get faster")
+            raise ValueError(
+                f"factor={self.factor}: it must be at least 1, or frequencies would rise"
+            )
         if not low < high:
             raise ValueError(
                 f"low_frequency_factor={low} is not below high_frequency_factor={high}"
@@ -47,9 +49,10 @@ class RotaryScaling:
 
 @dataclass(frozen=True)
 class Rotary:
-    """What a layer turns its queries and keys by: the base of the frequencies, and a rescaling.
+    """The rotary settings of a layer: the base of the frequencies, and an optional rescaling.
 
-    The base is 10,000 in Llama 1 and 2, and 500,000 in Llama 3: the larger, the slower the hands.
+    The base is 10,000 in Llama 1 and 2, and 500,000 in Llama 3. A larger base makes the
+    hands slower.
     """
 
     base: float = 10000.0

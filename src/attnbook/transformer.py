@@ -81,7 +81,7 @@ class Transformer(nn.Module):
     The last matrix gives each word of the target's vocabulary a score (a logit).
 
     Shapes:  source (B, Ls), target (B, Lt): ids of words   source_mask (B, 1, Ls)
-    Raises:  TypeError, ValueError if source or target is no batch of ids of its vocabulary
+    Raises:  TypeError, ValueError if source or target is not a batch of ids of its vocabulary
     Source:  Vaswani et al. 2017; S4
     """
 

@@ -71,6 +71,24 @@ def test_it_equals_pytorch(leading, table):
         assert weights.masked_select(~mask).eq(0).all()
 
 
+@pytest.mark.parametrize("lowest", [torch.finfo(torch.float64).min, -1e300])
+def test_a_hidden_score_takes_no_weight_from_the_lowest_that_counts(lowest):
+    """Some programs hide keys by a bias of the lowest number."""
+    query, key, value = draw()
+    mask, bias = some_mask(), torch.full((LQ, LK), lowest, dtype=torch.float64)
+    _, weights = attention(query, key, value, mask, bias)
+    assert_close(weights.sum(-1), torch.ones(LQ, dtype=torch.float64))
+    assert weights.masked_select(~mask).eq(0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_a_bias_of_another_precision_is_cast(dtype):
+    query, key, value = draw(dtype=dtype)
+    bias = torch.randn(LQ, LK, dtype=torch.float64)
+    output, _ = attention(query, key, value, bias=bias)
+    assert output.equal(attention(query, key, value, bias=bias.to(dtype))[0])
+
+
 def test_leading_dimensions_broadcast():
     query, key, value = draw(B, H)
     output, weights = attention(query, key[:, :1], value[:, :1])

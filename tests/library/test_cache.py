@@ -50,12 +50,22 @@ def test_it_holds_the_bytes_of_what_it_keeps_and_no_more(window, n_sinks):
         kept = (cache.key, cache.value)
         return tuple(x.untyped_storage().nbytes() for x in kept if x is not None)
 
-    for start, end in ((0, 2), (2, 3), (3, 8), (8, 9)):
+    for start, end in ((0, 5), (5, 6), (6, 7), (7, 8), (8, 9)):
         cache.update(*rows[:, :, start:end].split((DK, DV), dim=-1))
         places = B * H * cache.n_kept * rows.element_size()
         assert held() == (places * DK, places * DV)
     cache.reorder(torch.tensor([1]))
     assert held() == (places * DK // B, places * DV // B)
+
+
+def test_a_window_takes_one_position_at_a_time_and_sinks_need_one():
+    rows, cache = drawn(B, H, 9, DK), KVCache(window=3, n_sinks=1)
+    cache.update(rows[:, :, :5], rows[:, :, :5])
+    with pytest.raises(ValueError, match="key has 2 rows: a cache with a window takes one at a"):
+        cache.update(rows[:, :, 5:7], rows[:, :, 5:7])
+    assert cache.length == 5
+    with pytest.raises(ValueError, match="n_sinks=2 needs a window"):
+        KVCache(n_sinks=2)
 
 
 def test_what_was_put_in_may_be_overwritten():

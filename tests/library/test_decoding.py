@@ -161,6 +161,12 @@ def test_scores_are_those_of_the_sentences():
             assert beams.scores[b, w].item() == pytest.approx(score, abs=1e-10)
 
 
+def test_a_batch_of_no_sentence_has_no_translation():
+    none = torch.empty(0, LS).long()
+    assert greedy_decode(model(), none, **WAYS)[0].shape == (0, 0)
+    assert beam_search(model(), none, width=2, **WAYS).tokens.shape == (0, 2, 0)
+
+
 def test_a_wider_beam_than_there_are_sentences_says_so():
     made, (words, mask) = model(), source()
     ways = WAYS | {"max_length": 1}

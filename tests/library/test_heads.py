@@ -216,8 +216,11 @@ def test_weights_are_copied_not_shared():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kdim": 8, "vdim": 9}, "kdim=8 and vdim=9: ours needs one context width"),
-        ({"add_bias_kv": True}, "add_bias_kv and add_zero_attn add keys that ours does not have"),
+        ({"kdim": 8, "vdim": 9}, "kdim=8 and vdim=9: MultiHeadAttention needs kdim == vdim"),
+        (
+            {"add_bias_kv": True},
+            "add_bias_kv and add_zero_attn add keys that MultiHeadAttention does not have",
+        ),
         ({"add_zero_attn": True}, "add_bias_kv and add_zero_attn"),
     ],
 )
@@ -232,12 +235,12 @@ def test_from_torch_refuses_what_ours_does_not_have(options, message):
     ("position", "pair", "message"),
     [
         (1, (drawn(D, DC), None), "only w_q, w_v, w_o have a bias: all four need one, or none"),
-        (2, (drawn(DC, D), drawn(D)), r"w_v has shape \(10, 12\): \(12, 10\) fits"),
-        (0, (drawn(DC, D), drawn(D)), r"w_q has shape \(10, 12\): \(12, 12\) fits"),
-        (3, (drawn(D, DC), drawn(D)), r"w_o has shape \(12, 10\): \(12, 12\) fits"),
+        (2, (drawn(DC, D), drawn(D)), r"w_v has shape \(10, 12\): \(12, 10\) is expected"),
+        (0, (drawn(DC, D), drawn(D)), r"w_q has shape \(10, 12\): \(12, 12\) is expected"),
+        (3, (drawn(D, DC), drawn(D)), r"w_o has shape \(12, 10\): \(12, 12\) is expected"),
         (0, (drawn(D, D + 1), drawn(D)), "d_model=13 is not divisible by n_heads=3"),
-        (3, (drawn(D, D), drawn(DC)), r"the bias of w_o has shape \(10,\): \(12,\) fits"),
-        (3, (drawn(D, D), drawn(1)), r"the bias of w_o has shape \(1,\): \(12,\) fits"),
+        (3, (drawn(D, D), drawn(DC)), r"the bias of w_o has shape \(10,\): \(12,\) is expected"),
+        (3, (drawn(D, D), drawn(1)), r"the bias of w_o has shape \(1,\): \(12,\) is expected"),
     ],
 )
 def test_from_weights_names_what_does_not_fit(position, pair, message):

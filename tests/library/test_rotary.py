@@ -121,7 +121,11 @@ ROWS, HERE = torch.ones(L, 6), torch.arange(L)
         ((ROWS, range(L)), TypeError, "positions must be a torch.Tensor, got range"),
         ((torch.ones(B, L, 6), HERE[:4]), ValueError, r"\(4,\) do not .* rows of x, \(2, 5\)"),
         ((ROWS, torch.ones(B, L)), ValueError, r"\(2, 5\) do not broadcast to the rows"),
-        ((ROWS, HERE, 1.0), ValueError, "base=1.0: it must be above 1, or the hands do not get"),
+        (
+            (ROWS, HERE, 1.0),
+            ValueError,
+            "base=1.0: it must be above 1, so that the frequencies fall",
+        ),
     ],
 )
 def test_what_cannot_be_turned_is_named(arguments, error, message):

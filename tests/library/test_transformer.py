@@ -180,7 +180,7 @@ def test_from_torch_copies():
         (
             lambda: EncoderLayer.from_torch(nn.TransformerEncoderLayer(D, H, activation=F.gelu)),
             ValueError,
-            "the activation is <.*gelu.*>: ours is ReLU",
+            "the activation is <.*gelu.*>: the layers of this library use ReLU",
         ),
         (
             lambda: EncoderLayer.from_torch(nn.TransformerDecoderLayer(D, H)),
@@ -225,6 +225,13 @@ def test_what_is_no_batch_of_ids_is_named(name, ids, error, message):
     message = message.replace("{}", name).replace("{size}", str(size))
     with pytest.raises(error, match=message.replace("{last}", str(size - 1))):
         call(ids(size))
+
+
+def test_a_cache_serves_one_source():
+    layer, x, cache = DecoderLayer(8, 2, 16), torch.ones(2, 1, 8), (KVCache(), KVCache())
+    layer(x, torch.ones(2, 3, 8), cache=cache)
+    with pytest.raises(ValueError, match="z has 5 rows but the cache has 3: a cache serves one"):
+        layer(x, torch.ones(2, 5, 8), cache=cache)
 
 
 def test_a_wrong_width_is_named_with_a_cache_too():
