@@ -191,14 +191,15 @@ def test_torch_compile_makes_one_graph_of_it():
 # --- extremes --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("by", ["mask", "bias"])
+@pytest.mark.parametrize("by", ["mask", "bias", "both"])
 def test_a_query_that_may_look_at_nothing_gets_zeros_and_finite_gradients(by):
     tensors = [x.requires_grad_() for x in draw(B)]
     mask, bias = some_mask(), None
     mask[3] = False
-    if by == "bias":
+    if by != "mask":
         bias = torch.zeros(LQ, LK, dtype=torch.float64).masked_fill(~mask, -math.inf)
-        mask, tensors = None, [*tensors, bias.requires_grad_()]
+        tensors = [*tensors, bias.requires_grad_()]
+        mask = torch.ones_like(mask) if by == "both" else None
     output, weights = attention(*tensors[:3], mask, bias)
     assert output[:, 3].eq(0).all()
     assert weights[:, 3].eq(0).all()
