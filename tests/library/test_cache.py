@@ -180,3 +180,11 @@ def test_a_step_that_does_not_fit_is_named_and_changes_nothing(rows, options, me
     with pytest.raises(ValueError, match=message):
         layer(rows, cache=cache, **options)
     assert vars(cache) == before
+
+
+def test_a_bias_that_does_not_fit_changes_no_cache_of_many_heads():
+    layer, x, cache = MultiHeadAttention(12, 3), torch.ones(2, 1, 12), KVCache()
+    layer(x, cache=cache)
+    with pytest.raises(ValueError, match=r"bias of shape \(1, 5\) does not broadcast"):
+        layer(x, bias=torch.zeros(1, 5), cache=cache)
+    assert cache.length == 1

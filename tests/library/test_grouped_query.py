@@ -234,3 +234,8 @@ def test_forms_that_know_the_causal_mask_serve_groups(attend):
 def test_rotary_has_to_be_a_rotary():
     with pytest.raises(TypeError, match=r"rotary must be a Rotary, such as Rotary\(\), got True"):
         GroupedQueryAttention(24, 6, 2, rotary=True)
+
+
+def test_a_step_takes_one_number_as_its_bias():
+    layer, x = grouped(2), drawn(B, 1, D)
+    assert_close(layer(x, bias=torch.tensor(0.5, dtype=torch.float64)), layer(x))
