@@ -220,7 +220,7 @@ def test_a_kernel_regression_mixes_the_values_by_the_weights_below_it(drawn):
     for drawing, x, y in expected:
         assert torch.allclose(torch.tensor(drawing).float(), torch.stack([x, y], -1))
     assert (flat.lines[2].get_ydata() == 0).all()
-    assert (curve.get_title(), weights.get_title()) == ("a", "weights, darkest: 0.88")
+    assert (curve.get_title(), weights.get_title()) == ("a", "weights, largest: 0.88")
     assert (weights.get_xlim(), weights.get_ylim()) == ((0, 10), (10, 0))  # asked first on top
     for (t, j), weight in np.ndenumerate(MAP):
         at = keys[j].item() + 0.1, queries[t].item() + (-0.1 if t else 0.1)

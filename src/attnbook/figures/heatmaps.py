@@ -177,13 +177,13 @@ def plot_kernel_regression(
             curve.plot(k, v, "o", color=fill_color("value"), **dots)
             curve.plot(q, x @ v, color=INK, linewidth=1.5, label="weights @ values")
             curve.set_title(title)
-            darkest = x.max().item() or 1.0
-            _paint(map_, (x / darkest).round(decimals=1), WEIGHTS, across, down)
+            largest = x.max().item() or 1.0
+            _paint(map_, (x / largest).round(decimals=1), WEIGHTS, across, down)
             map_.set(xlim=limits, ylim=limits[::-1])
             for axis in (map_.xaxis, map_.yaxis):
                 axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 3, 6, 10]))
             small = {"fontsize": 9, "fontweight": "normal", "color": text_color("weights")}
-            map_.set_title(f"weights, darkest: {darkest:.2f}", **small)
+            map_.set_title(f"weights, largest: {largest:.2f}", **small)
         figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside upper left", ncols=3)
         panels[1][0].set_ylabel(f"query: {unit} asked", color=text_color("query"))
         figure.supxlabel(f"key: {unit} measured", fontsize=10, color=text_color("key"))
