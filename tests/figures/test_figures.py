@@ -83,6 +83,7 @@ EXAMPLES = {
     "leaks": (lambda x: figures.plot_leaks({"a": x[:, :3] > 0.15}, MASK, WORDS), MAP, NONE),
     "which": (lambda x: figures.plot_which_mask(ALL4, MASK, x > 0.15, KEYS, WORDS), MAP, MATCH),
     "transformer": (lambda x: figures.plot_transformer(3, 6, 16, 4, 64, int(x), 99), N, {"key"}),
+    "stream": (lambda x: figures.plot_residual_stream(WORDS, int(x)), N, NONE),
     "patches": (lambda x: figures.plot_patches(PICTURE | {"looks": x}), PATCHES, NONE),
     "embedding": (lambda x: figures.plot_embedding(x, IDS, WORDS), TABLE / 20, NONE),
     "look-up": (lambda x: figures.plot_lookup(**LOOKUP | {"key": x}, **LABELS), KEY, ALL),
