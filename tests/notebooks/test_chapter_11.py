@@ -1,5 +1,7 @@
 """Chapter 11: what its text claims beyond what its cells print."""
 
+import itertools
+
 import pytest
 from transformers import (
     DeepseekV2Config,
@@ -67,7 +69,7 @@ def test_local_or_linear_layers_come_between_full_ones_as_the_chapters_say(
     config, kind, period, others
 ):
     full = [i for i, name in enumerate(config.layer_types) if name == kind]
-    assert {after - before for before, after in zip(full, full[1:], strict=False)} == {period}
+    assert {after - before for before, after in itertools.pairwise(full)} == {period}
     assert set(config.layer_types) == {kind, others}
 
 

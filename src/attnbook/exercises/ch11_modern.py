@@ -926,7 +926,8 @@ def grouped(query, key, value):
         "`key.repeat_interleave(query.size(-3) // key.size(-3), dim=-3)`, the same for the values.",
     ),
     insight="With G = H it is multi-head attention, with G = 1 multi-query attention. No score is "
-    "saved; what is saved is what has to be kept and, if no copies are made, read for each new word.",
+    "saved; what is saved is what has to be kept and, if no copies are made, read for each new "
+    "word.",
     comes_back="The chapter's `GroupedQueryAttention` does the same with the matrices around it.",
     others=(grouped_without_copies,),
 )
@@ -1264,8 +1265,8 @@ PAIRS = Exercise(
 In Hugging Face's edition of Llama, rotary positions turn column k of a head together with column
 k + Dk/2. Ours turn columns 2k and 2k + 1, as Meta's own code does. Both give the same scores if the
 columns of queries and keys are put in another order. Write `for_pairs(weight, n_heads)`: it gets
-the weight of Hugging Face's `q_proj` or `k_proj` as `nn.Linear` stores it, (H · Dk, D), whose *rows*
-make the columns of a query, the first Dk of them those of head 0; and returns the weight for our
+the weight of Hugging Face's `q_proj` or `k_proj` as `nn.Linear` stores it, (H · Dk, D). Its *rows*
+make the columns of a query, the first Dk of them those of head 0. Return the weight for our
 layer, its rows in the order that our `apply_rotary` needs.
 """,
     stub="""
@@ -1309,8 +1310,9 @@ def for_pairs(weight, n_heads):
         ),
         Mistake(
             lambda weight, n_heads: weight,
-            "The rows are still in Hugging Face's order. (Cut into heads and halves and put together "
-            "again, they come out as they were: in between two axes have to change places.)",
+            "The rows are still in Hugging Face's order. (Cut into heads and halves and put "
+            "together again, they come out as they were: in between two axes have to change "
+            "places.)",
         ),
         Mistake(
             reordered(lambda rows: half_and_half(rows).unflatten(-1, (-1, 2)).flip(-1)),
