@@ -4,13 +4,15 @@ A row is written once: English, the Chinese word with its pinyin, a link to the 
 introduces it, and a line. When the pages are written, this puts
 
 - the Chinese words of a section below its heading, in small type
-- both words into the search index, so that a search for one leads to that section first
+- both words into searchwords.js, so that a search for one leads to that section first (Sphinx has
+  an index for that too, and loses it where a build writes only some of the pages)
 - the rows in the order of their pinyin into a second table, `:::{by-pinyin}`
 
 The pinyin is typed. A library that knows the readings of characters guesses where one has several:
 pypinyin 0.55 took the 差 of 残差, 标准差 for *chà* and the 子 of 子空间 for *zi*.
 """
 
+import json
 import re
 import unicodedata
 from pathlib import Path
@@ -18,7 +20,6 @@ from typing import NamedTuple
 
 from docutils import nodes
 from docutils.statemachine import StringList
-from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
@@ -46,7 +47,8 @@ class Row(NamedTuple):
 
     def words(self) -> list[str]:
         """What somebody may search for."""
-        return [word for word in re.split("[,、()]", self.english + "," + self.chinese) if word]
+        typed = re.split("[,、()]", f"{self.english},{self.chinese}".lower())
+        return [word.strip() for word in typed if word.strip()]
 
 
 ROW = re.compile(
@@ -90,35 +92,46 @@ class ByPinyin(SphinxDirective):
         return box.children
 
 
-def put_words(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Put the words of each section of a page below its heading, and into the index."""
+def places(app: Sphinx) -> list[tuple[Row, str, str]]:
+    """Each row whose link names a section or has an anchor, with the page and the id."""
     numbered = sections(app.env)
-    folder, _, name = docname.rpartition("/")
-    taught: dict[str, list[Row]] = {}
+    folder = app.config.glossary_page.rpartition("/")[0]
+    found = []
     for row in glossary(app):
-        page, anchor = numbered.get(row.number, (f"{folder}/{row.page}".strip("/"), row.anchor))
-        if page == docname and row.page == name and anchor:
+        beside = f"{folder}/{row.page}".strip("/")
+        page, anchor = numbered.get(row.number, (beside, row.anchor))
+        if anchor and page == beside:
+            found.append((row, page, anchor))
+    return found
+
+
+def put_words(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Put the Chinese words of each section of a page below its heading."""
+    taught: dict[str, list[Row]] = {}
+    for row, page, anchor in places(app):
+        if page == docname and row.pinyin:
             taught.setdefault(anchor, []).append(row)
     for section in doctree.findall(nodes.section):
-        rows = [row for anchor in section["ids"] for row in taught.get(anchor, ())]
-        if rows:
-            section.insert(1, [entries(rows, section["ids"][0]), *small_line(rows)])
+        if rows := [row for anchor in section["ids"] for row in taught.get(anchor, ())]:
+            section.insert(1, small_line(rows))
 
 
-def entries(rows: list[Row], anchor: str) -> addnodes.index:
-    """The words for the index of the search; nothing of them is seen."""
-    words = [word.strip() for row in rows for word in row.words()]
-    return addnodes.index(entries=[("single", word, anchor, "main", None) for word in words])
-
-
-def small_line(rows: list[Row]) -> list[nodes.Node]:
-    """The Chinese words of the rows, each with the English; nothing if all are Latin."""
+def small_line(rows: list[Row]) -> nodes.paragraph:
+    """The Chinese words of the rows, each with the English."""
     line = nodes.paragraph(classes=["in-chinese"])
     for row in rows:
-        if row.pinyin:
-            line += [nodes.Text(" · " if len(line) else ""), *in_chinese(row.chinese)]
-            line += nodes.Text(f" {row.english}")
-    return [line] if len(line) else []
+        line += [nodes.Text(" · " if len(line) else ""), *in_chinese(row.chinese)]
+        line += nodes.Text(f" {row.english}")
+    return line
+
+
+def write_words(app: Sphinx, exception: Exception | None) -> None:
+    """Write searchwords.js, for search.html alone: of each word the page and the id."""
+    if exception or app.builder.format != "html":
+        return
+    words = {word: place for row, *place in places(app) for word in row.words()}
+    data = json.dumps(words, ensure_ascii=False, separators=(",", ":"))
+    Path(app.outdir, "searchwords.js").write_text(f"Search.words = {data};\n", "utf8")
 
 
 def rewrite(app: Sphinx, env: BuildEnvironment) -> set[str]:
@@ -137,3 +150,4 @@ def setup(app: Sphinx) -> None:
     app.add_directive("by-pinyin", ByPinyin)
     app.connect("env-updated", rewrite)
     app.connect("doctree-resolved", put_words)
+    app.connect("build-finished", write_words)

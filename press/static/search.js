@@ -83,10 +83,15 @@ function section(page, anchor, terms) {
   return most;
 }
 
+// Shows the results; first the section that introduces a word of the glossary
 Search.query = (query) => {
   const [typed, terms, ...others] = Search._parseQuery(query);
   const seen = new Set();
-  for (const [page, , anchor] of Search._performSearch(typed, terms, ...others).reverse()) {
+  const results = Search._performSearch(typed, terms, ...others).reverse();
+  const word = query.trim().toLowerCase();
+  const [taught, place] = Object.hasOwn(Search.words, word) ? Search.words[word] : [];
+  if (taught) results.unshift([taught, "", `#${place}`]);
+  for (const [page, , anchor] of results) {
     const { id, heading, text, found } = section(page, anchor, terms);
     const [[top, title]] = Search.texts[page];
     const address = page + DOCUMENTATION_OPTIONS.LINK_SUFFIX + (id === top ? "" : `#${id}`);

@@ -212,11 +212,13 @@ def test_a_section_shows_its_chinese_words_once_and_a_link_leads_to_it(bilingual
     )
 
 
-def test_the_words_are_in_the_search_index(bilingual: Path) -> None:
-    index = json.loads(
-        (bilingual / "searchindex.js").read_text("utf8")[len("Search.setIndex(") : -1]
-    )
-    assert {"mask", "掩码", "词元", "bleu"} <= set(index["indexentries"])
+def test_the_search_knows_where_a_word_is_introduced(bilingual: Path) -> None:
+    text = (bilingual / "searchwords.js").read_text("utf8")
+    words = json.loads(text.removeprefix("Search.words = ").removesuffix(";\n"))
+    assert set(words) == {"mask", "掩码", "token", "词元", "bleu"}
+    assert words["mask"] == words["掩码"] != words["bleu"]
+    page, anchor = words["掩码"]
+    assert parsed(bilingual / f"{page}.html").find(id=anchor).h2.get_text().startswith("6.1 ")
 
 
 def test_the_second_table_is_sorted_by_pinyin(bilingual: Path) -> None:

@@ -54,6 +54,16 @@ ON_EVERY_SCREEN = {
         const copy = document.querySelector('main').cloneNode(true);
         copy.querySelectorAll('pre, code, script, .katex').forEach(e => e.remove());
         return copy.textContent.match(/\\$|\\\\[a-zA-Z]+/g) ?? []; })()""",
+    "Chinese that is not marked": """(() => {
+        const texts = document.createNodeIterator(
+            document.querySelector('main'), NodeFilter.SHOW_TEXT);
+        const found = [];
+        for (let text; (text = texts.nextNode()); )
+            if (/\\p{Script=Han}/u.test(text.data) && !text.parentElement.closest(
+                '[lang|=zh], pre, .katex, #search-results, style, script') &&
+                ![...path(text)].some(e => e.localName.startsWith('attn-'))) found.push(text.data);
+        return found;
+        function* path(n) { while ((n = n.parentElement)) yield n; } })()""",
     "pictures that are missing": """[...document.querySelectorAll('article img')]
         .filter(i => !i.naturalWidth).map(i => i.src)""",
     "pictures that say nothing": """[...document.querySelectorAll('article img')]
@@ -134,7 +144,7 @@ def assert_weight(opened: Opened) -> None:
     weights = dict.fromkeys(BUDGET, 0)
     for url in {u.split("?")[0] for u in opened.requested if u.startswith(opened.base)}:
         path = HTML / unquote(urldefrag(url)[0].removeprefix(opened.base))
-        if path.name not in ("searchindex.js", "searchtexts.js"):
+        if path.name not in ("searchindex.js", "searchtexts.js", "searchwords.js"):
             kind = path.suffix[1:] if path.suffix[1:] in BUDGET else "pictures"
             packed = path.suffix in (".woff2", ".png", ".jpg")
             content = path.read_bytes()
