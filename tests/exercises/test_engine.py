@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import os
 import random
 import re
 import signal
@@ -489,6 +490,70 @@ def test_an_endless_loop_is_stopped_even_behind_a_bare_except(monkeypatch):
     assert "returned None" in card_of(lambda q, k: time.sleep(0.6))  # waits, as on a busy machine
 
 
+def catches_all(query, key):
+    while True:
+        try:
+            while True:
+                pass
+        except BaseException:
+            pass
+
+
+def calls_what_catches_all(query, key):
+    while True:
+        with contextlib.suppress(BaseException):
+            catches_all(query, key)
+
+
+@pytest.mark.parametrize("stubborn", [catches_all, calls_what_catches_all])
+def test_what_catches_every_exception_is_stopped_in_any_thread(stubborn, monkeypatch):
+    monkeypatch.setattr(guard, "SECONDS", 0.2)
+    tracing = sys.gettrace()
+    assert "still running after" in card_of(stubborn)
+    with ThreadPoolExecutor(1) as pool:
+        assert "still running after" in pool.submit(card_of, stubborn).result()
+    assert sys.gettrace() is tracing
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there memory has a limit")
+@pytest.mark.parametrize(
+    "fills",
+    [lambda q, k: torch.ones(10**9), lambda q, k: np.ones(10**9), lambda q, k: [0] * 10**9],
+    ids=["torch", "numpy", "list"],
+)
+def test_what_fills_the_memory_is_stopped_at_once(fills):
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    text = card_of(fills)
+    assert "asks for more memory than it may have (2 GB)" in text
+    assert "10**9" in text, "the line is missing"
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
+def test_an_answer_that_calls_check_is_told_so(capsys):
+    def checks_itself(query, key):
+        check(checks_itself, "99.try")
+        return compare(query, key)
+
+    check(checks_itself, "99.try")
+    text = re.sub(r"\s+", " ", capsys.readouterr().out)
+    assert text.startswith("✗ 99.try A try Your function calls `check`")
+    assert 'in your line check(checks_itself, "99.try")' in text
+    assert text.count("✗") == 1
+    assert card_of(compare).startswith("✓")
+
+
+def test_an_answer_may_close_its_output(capsys):
+    def closing(query, key):
+        print("before")
+        sys.stdout.close()
+        return compare(query, key)
+
+    assert "✓ 99.try" in card_of(closing)
+    assert "printed  before" in card_of(closing)
+
+
 def test_all_cases_together_have_a_limit_too(monkeypatch):
     def slow(query, key):
         begun = time.process_time()
@@ -518,6 +583,7 @@ def test_what_it_changed_outlives_no_check_and_changes_no_judgment():
         numpys = np.random.get_state()  # noqa: NPY002
         drawn = (torch.get_rng_state().tolist(), random.getstate(), numpys)
         settings = (torch.get_default_dtype(), torch.empty(0).device, torch.is_grad_enabled())
+        settings += (torch.get_num_threads(), os.getcwd())
         printing = (repr(torch.tensor(math.pi)), repr(np.array(math.pi)))
         return str((drawn, settings, printing, torch.Tensor.exp, math.sqrt, torch.softmax))
 
@@ -526,6 +592,7 @@ def test_what_it_changed_outlives_no_check_and_changes_no_judgment():
         torch.set_default_dtype(torch.float64), torch.set_grad_enabled(False)
         torch.set_default_device("meta")
         torch.set_printoptions(2), np.set_printoptions(2)
+        torch.set_num_threads(torch.get_num_threads() + 1), os.chdir("/")
         answer = compare(query, key)
         torch.Tensor.exp = torch.Tensor.clone
         torch.softmax = math.sqrt = None

@@ -118,6 +118,17 @@ def exception(attempt: Attempt) -> str:
         return f"Your function was still running after {limit}: does a loop never end?"
     if isinstance(error, RecursionError):
         return "Your function calls itself without an end."
+    if isinstance(error, guard.CheckInsideAnswer):
+        return (
+            "Your function calls `check`, which would call your function again, without an end. "
+            "The line belongs below the function: remove its indentation."
+        )
+    if guard.is_out_of_memory(error):
+        limit = f"{guard.GIGABYTES:g} GB"
+        return (
+            f"Your function asks for more memory than it may have ({limit}) for a small case: is a "
+            "tensor much larger than you meant, or does a list grow without an end?"
+        )
     if error is None:
         return ""
     message = f"Your function raised {guard.format_error(error)}"
