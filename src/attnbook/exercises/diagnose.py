@@ -18,7 +18,13 @@ from attnbook.exercises.limit import TimeLimitExceeded
 from attnbook.exercises.relation import relation
 from attnbook.exercises.restore_state import preserved_state
 from attnbook.exercises.side_by_side import side_by_side
-from attnbook.exercises.source import failing_line, is_filled_in, names_used, reader_source
+from attnbook.exercises.source import (
+    failing_line,
+    is_filled_in,
+    names_used,
+    reader_source,
+    similar_name,
+)
 from attnbook.exercises.trial import (
     Trial,
     has_same_outcome,
@@ -152,6 +158,8 @@ def exception(attempt: Attempt) -> str:
     if error is None:
         return ""
     message = f"Your function raised {guard.format_error(error)}"
+    if meant := similar_name(error):
+        message += f". Did you mean `{meant}`?"
     if isinstance(error, TypeError) and not failing_line(attempt.function, error):
         message += f"\nThe card asks for `{attempt.exercise.call}`."
     return message
