@@ -612,6 +612,7 @@ def test_what_catches_every_exception_is_stopped_in_any_thread(stubborn, monkeyp
     assert sys.gettrace() is tracing
 
 
+@pytest.mark.on_cpu
 @pytest.mark.skipif(sys.platform != "linux", reason="only there memory has a limit")
 @pytest.mark.parametrize(
     "fills",

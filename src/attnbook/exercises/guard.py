@@ -56,12 +56,13 @@ def call(
 ) -> Outcome:
     """Call a reader's function on copies of the arguments, for at most `seconds` (else SECONDS).
 
-    On Linux it gets at most GIGABYTES of memory. With `grad`, the copies of floating-point tensors
-    require gradients. What the function raises is in the outcome; only KeyboardInterrupt and
-    GeneratorExit are raised.
+    On Linux without a GPU it gets at most GIGABYTES of memory. With `grad`, the copies of
+    floating-point tensors require gradients. What the function raises is in the outcome; only
+    KeyboardInterrupt and GeneratorExit are raised.
     """
     copies = tuple(copy_argument(a, grad) for a in arguments)
     stream = Printed()
+    n_bytes = None if torch.cuda.is_initialized() else round(GIGABYTES * 2**30)
     with preserved_state(), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", DeprecationWarning)  # meant for the libraries' authors
@@ -71,7 +72,7 @@ def call(
                 capture_displays(stream),
                 torch.set_grad_enabled(True),
                 marked_as_running(),
-                memory_limit(round(GIGABYTES * 2**30)),
+                memory_limit(n_bytes),
                 time_limit(SECONDS if seconds is None else seconds),
             ):
                 answer = function(*copies)

@@ -2,7 +2,6 @@
 
 import contextlib
 import ctypes
-import importlib
 import signal
 import sys
 import threading
@@ -13,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 INTERVAL = 0.05  # seconds between two attempts to stop it
+MEMORY_USE = Path("/proc/self/statm")  # only Linux has it; its sixth number counts pages of data
 OWN_FILES = (__file__, contextlib.__file__)
 
 _limited_frames: dict[int, FrameType] = {}  # for each thread, the frame of its `with time_limit`
@@ -135,17 +135,17 @@ def stop_from_thread(is_over: Callable[[], bool]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def memory_limit(n_bytes: int) -> Iterator[None]:
+def memory_limit(n_bytes: int | None) -> Iterator[None]:
     """Let allocations in the block fail once the program holds `n_bytes` more than before.
 
     Only Linux counts what a program holds in a way that can be limited for a block.
     """
-    try:
-        n_pages = int(Path("/proc/self/statm").read_text().split()[5])
-    except OSError:  # not on Linux
+    if n_bytes is None or not MEMORY_USE.exists():
         yield
         return
-    resource = importlib.import_module("resource")  # there is none on Windows
+    import resource  # there is none on Windows
+
+    n_pages = int(MEMORY_USE.read_text().split()[5])
     old, hard = resource.getrlimit(resource.RLIMIT_DATA)
     allowed = n_pages * resource.getpagesize() + n_bytes
     if 0 <= old < allowed:  # an unlimited one is negative
