@@ -580,11 +580,11 @@ def test_an_endless_loop_is_stopped_even_behind_a_bare_except(monkeypatch):
         while True:
             pass
 
-    monkeypatch.setattr(guard, "SECONDS", 0.2)
+    monkeypatch.setattr(guard, "SECONDS", 0.1)
     assert "still running after" in card_of(stubborn)
     assert "still running after" in card_of(lambda q, k: time.sleep(100))
-    monkeypatch.setattr(guard, "SECONDS", 0.5)
-    assert "returned None" in card_of(lambda q, k: time.sleep(0.6))  # waits, as on a busy machine
+    monkeypatch.setattr(guard, "SECONDS", 0.3)
+    assert "returned None" in card_of(lambda q, k: time.sleep(0.4))  # waits, as on a busy machine
 
 
 def catches_all(query, key):

@@ -2,12 +2,13 @@
 
 import inspect
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from attnbook.exercises import choice, guard
 from attnbook.exercises.answers import matches, shape_error, type_error
@@ -58,17 +59,28 @@ class Attempt:
         known = next(filter(self.always_agrees, self.exercise.mistakes), None)
         if known:
             return known.message
-        common = list(self.exercise.common_mistakes)
-        singles = [m for m in common if m.single]
-        fitting = [m.message for m in singles if self.always_agrees(m)]
-        if self.failed.outcome.error:
-            # An exception has many possible causes: only an unambiguous one is named.
+        error = self.failed.outcome.error
+        # Two mistakes may give the same number or exception, but hardly the same tensor.
+        most = 1 if isinstance(self.failed.wanted, Tensor) and not error else 2
+        singles = itertools.islice(filter(self.always_agrees, self.singles()), most)
+        fitting = list(dict.fromkeys(m.message for m in singles))
+        if error:  # which has many possible causes: only an unambiguous one is named
             return fitting[0] if len(fitting) == 1 else ""
         if fitting:
-            return OR_THIS.join(dict.fromkeys(fitting[:2]))
-        pair = next((m for m in common if not m.single and self.always_agrees(m)), None)
-        alone = next((m for m in singles if pair and self.agrees(m, self.failed)), None)
-        return IN_THIS_CASE + alone.message if alone else pair.message if pair else ""
+            return OR_THIS.join(fitting)
+        pairs = (m for m in self.exercise.common_mistakes if not m.single)
+        pair = next(filter(self.always_agrees, pairs), None)
+        if pair and self.single_mistakes:
+            return IN_THIS_CASE + self.single_mistakes[0].message
+        return pair.message if pair else ""
+
+    def singles(self) -> Iterator[Mistake]:
+        return itertools.takewhile(lambda m: m.single, self.exercise.common_mistakes)
+
+    @cached_property
+    def single_mistakes(self) -> list[Mistake]:
+        """The single common mistakes with the same outcome in the failed case."""
+        return [m for m in self.singles() if self.agrees(m, self.failed)]
 
     @cached_property
     def possible_mistake(self) -> str:
@@ -76,10 +88,10 @@ class Attempt:
 
         Where other cases went wrong, too, it has to fit one of them: not a single coincidence.
         """
-        known = itertools.chain(self.exercise.mistakes, self.exercise.common_mistakes)
+        own = [m for m in self.exercise.mistakes if m.single and self.agrees(m, self.failed)]
+        fitting = [*own, *self.single_mistakes]
         wrong = [t for t in self.trials if not t.right]
         others = [t for t in wrong if not matches(t.wanted, self.failed.wanted)]
-        fitting = [m for m in known if m.single and self.agrees(m, self.failed)]
         if len(fitting) != 1 or (others and not any(self.agrees(fitting[0], t) for t in others)):
             return ""
         return IN_THIS_CASE + fitting[0].message

@@ -54,11 +54,11 @@ class Exercise:
 
     `reference` is the solution. `stub` is what the reader starts from. `cases` draws cases, the
     smallest first. `axes` names the axes of the answer, such as "B H Lq Dv"; an answer with fewer
-    axes has the last of them. `common_mistakes` are mistakes of a MistakeSet that this function
-    can contain. `without` holds names that the card forbids. A reader who solves the exercise is
-    shown `insight`, the later use of the idea in `comes_back`, and `others`: one or two right
-    answers that look different. `gradients` is false where the gradients of an answer are not
-    compared. Lost ones are told, and an answer fails without them only if the card speaks of
+    axes has the last of them. `common_mistakes` are mistakes of a MistakeSet that this function can
+    contain, the single ones first. `without` holds names that the card forbids. A reader who solves
+    the exercise is shown `insight`, the later use of the idea in `comes_back`, and `others`: one or
+    two right answers that look different. `gradients` is false where the gradients of an answer are
+    not compared. Lost ones are told, and an answer fails without them only if the card speaks of
     gradients. Where `code` is false, each case is a question, and the answer one of several.
     """
 

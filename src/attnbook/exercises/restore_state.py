@@ -90,9 +90,10 @@ def preserved_state() -> Iterator[None]:
 
 def restore_attributes(owner: Any, before: dict[str, Any]) -> None:
     """Restore those attributes of a module or class that were replaced, added or removed."""
-    now = dict(vars(owner))
+    now = vars(owner)
     if len(now) == len(before) and all(map(operator.is_, now.values(), before.values())):
         return
+    now = dict(now)  # since `vars` follows each change
     for name, value in now.items():
         if name not in before and isinstance(owner, type):
             delattr(owner, name)  # it hid an attribute of the parent class
