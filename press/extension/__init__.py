@@ -7,6 +7,9 @@ cards           an exercise's hints and solution, folded, from the library
 practice        an exercise's questions, answered on the page with the checker's sentences
 chapters_table  the table of all chapters
 widgets         the scripts of interactive figures, on the pages that hold one
+sections        links that name a section lead to it
+glossary        its Chinese words below the headings, in the search index, in a second order
+chinese         Chinese is marked as such, for screen readers
 markup          visitors, and classes: pictures that know their size, questions, second readings
 pictures        the colors of the roles in drawings
 search          an index that also finds Chinese, and the texts around what it finds
@@ -24,7 +27,9 @@ from sphinx.application import Sphinx
 from . import (
     cards,
     chapters_table,
+    chinese,
     formulas,
+    glossary,
     licenses,
     links,
     markup,
@@ -32,6 +37,7 @@ from . import (
     practice,
     safety,
     search,
+    sections,
     styles,
     to_directives,
     unused,
@@ -39,10 +45,10 @@ from . import (
 )
 
 PARTS = (
-    links, to_directives, formulas, cards, practice, markup, chapters_table,
-    pictures, widgets, search, safety, unused, styles, licenses,
+    links, to_directives, formulas, cards, practice, markup, chapters_table, sections, glossary,
+    chinese, pictures, widgets, search, safety, unused, styles, licenses,
 )  # fmt: skip
-ENVIRONMENT = 5  # raise it where a change of this folder has to read every page anew
+ENVIRONMENT = 6  # raise it where a change of this folder has to read every page anew
 
 
 def setup(app: Sphinx) -> dict[str, bool | int]:

@@ -10,6 +10,7 @@ field calls BOS and EOS (beginning and end of sequence), and UNKNOWN is its UNK.
 """
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -24,6 +25,7 @@ from attnbook.grammar.corpus import (
     word_by_word,
 )
 from attnbook.masks import padding_mask
+from attnbook.transformer import Transformer
 from attnbook.user_corpus import LoadedPairs, characters, english_words, load_pairs
 
 __all__ = [
@@ -42,6 +44,7 @@ __all__ = [
     "english_words",
     "held_out_combinations",
     "load_pairs",
+    "load_translator",
     "make_batch",
     "make_corpus",
     "word_by_word",
@@ -49,6 +52,7 @@ __all__ = [
 
 PAD, BEGIN, END, UNKNOWN = range(4)
 SPECIAL_TOKENS = ("PAD", "BEGIN", "END", "UNKNOWN")
+TRANSLATORS = Path(__file__).with_name("translators.pt")  # written by tools/translators.py
 
 
 class Vocabulary:
@@ -135,3 +139,29 @@ def pad(rows: Sequence[Sequence[int]]) -> Tensor:
 def draw_pairs(pairs: Sequence[Pair], size: int, generator: torch.Generator) -> list[Pair]:
     """Draw `size` pairs with replacement; a generator on the CPU gives the same on every device."""
     return [pairs[i] for i in torch.randint(len(pairs), (size,), generator=generator).tolist()]
+
+
+def load_translator(
+    chinese: Vocabulary, english: Vocabulary, seed: int, farthest: int = 8
+) -> Transformer:
+    """The translator of section 9.6 from another training, in float64, after `eval()`.
+
+    The book has the weights of a few trainings, rounded to float16.
+
+    Raises:  ValueError if it has no such training, or the vocabularies are not those of its corpus
+    """
+    stored = torch.load(TRANSLATORS, weights_only=True)
+    trainings = stored["trainings"]
+    if (seed, farthest) not in trainings:
+        raise ValueError(
+            f"seed={seed}, farthest={farthest}: the (seed, farthest) stored are {[*trainings]}"
+        )
+    if (chinese.words, english.words) != (stored["chinese"], stored["english"]):
+        raise ValueError(
+            f"{len(chinese)} Chinese and {len(english)} English words: the stored translators know "
+            f"the {len(stored['chinese'])} and {len(stored['english'])} of the book's corpus. For "
+            "your own pairs, train them: teach(farthest, seed) in section 9.6"
+        )
+    model = Transformer(len(chinese), len(english), 64, 4, 2, 128, norm_first=True).double()
+    model.load_state_dict(trainings[seed, farthest]["weights"])
+    return model.eval()

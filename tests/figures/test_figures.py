@@ -40,6 +40,8 @@ VALUE, MIX = torch.arange(12.0).view(3, 4) * 3, (KEY @ QUERY).softmax(-1)
 LOOKUP = {"query": QUERY, "key": KEY, "scores": KEY @ QUERY, "weights": MIX, "value": VALUE}
 LOOKUP["output"] = MIX @ VALUE
 LABELS = {"titles": ["a", "b", "c"], "topics": ["t", "u"], "contents": ["x", "y", "z", "w"]}
+HOURS = (torch.tensor([1.0, 2.0, 4.0, 9.0]), torch.tensor([3.0, 5.0, -2.0, 4.0]),
+         torch.tensor([0.0, 5.0, 10.0]), torch.tensor([3.5, 1.0, 0.5]))  # fmt: skip
 Q, K = ("Q", 6, 24, "query"), ("Kᵀ", 24, 6, "key")
 
 
@@ -53,6 +55,7 @@ EXAMPLES = {
     "stacked": (lambda x: figures.plot_heads(x, WORDS, KEYS * 2), MAP.repeat(2, 1, 2), MAPS),
     "matrix": (lambda x: figures.plot_matrix(x, WORDS, KEYS), MAP - 0.4, NONE),
     "positions": (figures.plot_positions, sinusoidal_encoding(12, 8), NONE),
+    "kernel": (lambda x: figures.plot_kernel_regression(*HOURS, {"a": x}, "hour"), MAP, ALL),
     "lines": (lambda x: figures.plot_lines(range(5), FIVE | {"b": x}, "x", "y"), STEPS, NONE),
     "four": (lambda x: figures.plot_lines(STEPS + 1, FOUR | {"a": x}, "", "", "x"), STEPS, NONE),
     "times": (lambda x: figures.plot_times(STEPS + 1, {"a": x + 1}, "x", "y"), STEPS, NONE),
@@ -80,6 +83,7 @@ EXAMPLES = {
     "leaks": (lambda x: figures.plot_leaks({"a": x[:, :3] > 0.15}, MASK, WORDS), MAP, NONE),
     "which": (lambda x: figures.plot_which_mask(ALL4, MASK, x > 0.15, KEYS, WORDS), MAP, MATCH),
     "transformer": (lambda x: figures.plot_transformer(3, 6, 16, 4, 64, int(x), 99), N, {"key"}),
+    "stream": (lambda x: figures.plot_residual_stream(WORDS, int(x)), N, NONE),
     "patches": (lambda x: figures.plot_patches(PICTURE | {"looks": x}), PATCHES, NONE),
     "embedding": (lambda x: figures.plot_embedding(x, IDS, WORDS), TABLE / 20, NONE),
     "look-up": (lambda x: figures.plot_lookup(**LOOKUP | {"key": x}, **LABELS), KEY, ALL),
@@ -206,6 +210,25 @@ def test_each_cell_of_an_encoding_has_the_color_of_its_number(drawn):
     figures.plot_positions(sinusoidal_encoding(64, 4))  # names nine positions at most
     assert names(drawn[1].axes[0]) == ([str(t) for t in range(0, 64, 8)], ["0", "1", "2", "3"])
     assert drawn[1].axes[0].get_yticks()[1] == 8.5
+
+
+def test_a_kernel_regression_mixes_the_values_by_the_weights_below_it(drawn):
+    keys, values, queries, truth = HOURS
+    figures.plot_kernel_regression(*HOURS, {"a": MAP, "b": 0 * MAP}, "hour")
+    curve, flat, weights, none = drawn[0].axes
+    clean, dots, line = (drawing.get_xydata() for drawing in curve.lines)
+    expected = (clean, queries, truth), (dots, keys, values), (line, queries, MAP @ values)
+    for drawing, x, y in expected:
+        assert torch.allclose(torch.tensor(drawing).float(), torch.stack([x, y], -1))
+    assert (flat.lines[2].get_ydata() == 0).all()
+    assert (curve.get_title(), weights.get_title()) == ("a", "weights, largest: 0.88")
+    assert (weights.get_xlim(), weights.get_ylim()) == ((0, 10), (10, 0))  # asked first on top
+    for (t, j), weight in np.ndenumerate(MAP):
+        at = keys[j].item() + 0.1, queries[t].item() + (-0.1 if t else 0.1)
+        inside = [p for p in weights.patches if p.get_path().contains_point(at)]
+        color = WEIGHTS(float(torch.tensor(weight / 0.875).double().round(decimals=1)))
+        assert [to_hex(p.get_facecolor()) for p in inside] == [to_hex(color)]
+    assert [to_hex(p.get_facecolor()).upper() for p in none.patches] == [PAPER]
 
 
 def test_curves_differ_in_color_dashes_and_marker(drawn):
@@ -436,6 +459,9 @@ BAD = [
     ("maps", ({}, WORDS), "0 maps: 1 to 4 are drawn side by side"),
     ("heads", (MAP, WORDS, KEYS), r"head 0 has shape \(4,\) but its labels ask for \(3, 4\)"),
     ("positions", (MAP * 3,), "between 0 and 2.6: it must be between -1 and 1"),
+    ("kernel_regression", (*HOURS, {}, "hour"), "0 maps: 1 to 4 are drawn side by side"),
+    ("kernel_regression", (*HOURS, {"a": MAP.T}, "h"), r"a has shape \(4, 3\) .* ask for \(3, 4\)"),
+    ("kernel_regression", (*HOURS, {"a": MAP * 2}, "h"), "a lies between 0 and 1.75"),
     ("lines", ([1, 2], {"a": [1]}, "x", "y"), r"'a' has shape \(1,\) but its labels ask for \(2"),
     ("by_distance", (range(5), FIVE | {"f": STEPS}, "y"), "6 curves: 1 to 5"),
     ("reach", ({"a": [1e-12, 1]}, "x", "y"), "curve 'a' starts below 1e-09"),

@@ -76,7 +76,7 @@ def test_there_are_far_more_than_100_000_pairs(drawn: list[Sentence]) -> None:
     long = Counter(made.zh for made in drawn if len(made.zh) >= 9)
     draws = long.total()
     alike = sum(count * (count - 1) // 2 for count in long.values())
-    assert draws * (draws - 1) / 2 / max(alike, 1) > 300_000
+    assert draws * (draws - 1) / 2 / max(alike, 1) > 200_000
 
 
 def test_every_word_is_in_the_dictionary_with_its_sound(drawn: list[Sentence]) -> None:
@@ -84,9 +84,9 @@ def test_every_word_is_in_the_dictionary_with_its_sound(drawn: list[Sentence]) -
     assert used == set(lexicon.dictionary), "a word is missing, or one is never said"
     for word in used - {"，", "？"}:
         sound, _ = lexicon.dictionary[word]
-        assert re.fullmatch("[a-zāáǎàēéěèīíǐìōóǒòūúǔùǖǘǚǜü]+", sound)
+        assert re.fullmatch("[BSHY]?['a-zāáǎàēéěèīíǐìōóǒòūúǔùǖǘǚǜü]+", sound)
         toned = re.search("[āáǎàēéěèīíǐìōóǒòūúǔùǖǘǚǜ]", sound)
-        assert bool(toned) == (word not in {"的", "了", "吗", "们"}), f"{word} {sound}"
+        assert bool(toned) == (word not in set("的了吗们上里")), f"{word} {sound}"
 
 
 def test_the_dictionary_uses_english_words_of_the_corpus(drawn: list[Sentence]) -> None:
@@ -95,7 +95,7 @@ def test_the_dictionary_uses_english_words_of_the_corpus(drawn: list[Sentence]) 
     # What is only ever said otherwise: the parts of idioms, and dictionary forms of phrases.
     assert glosses - english <= {
         *("hit", "telephone", "rain", "fry", "sit", "train", "plane", "taxi", "today", "together"),
-        *(",", "return", "beijing", "joke", "snow"),
+        *(",", "return", "beijing", "joke", "snow", "take"),
     }
 
 
@@ -189,7 +189,7 @@ def test_people_do_what_people_do(drawn: list[Sentence]) -> None:
         ("面条", "the", None, "面条", "the noodles"),
         ("鞋", "that", None, "那 双 鞋", "that pair of shoes"),
         ("孩子", "these", ("五", "five"), "这 五 个 孩子", "these five children"),
-        ("妈妈", "own", None, "我 的 妈妈", "my mother"),
+        ("妈妈", "own", None, "我 妈妈", "my mother"),
         ("苹果", "plural", None, "苹果", "apples"),
     ],
 )
@@ -277,7 +277,8 @@ def test_training_and_tests_share_no_sentence(corpus: Corpus) -> None:
 
 def test_training_has_no_held_out_combination(corpus: Corpus) -> None:
     held_out = held_out_combinations()
-    assert not [pair for pair in corpus.train if pair.combinations & held_out]
+    for first, second in held_out:
+        assert not [pair for pair in corpus.train if {first, second} <= set(pair.chinese)]
     assert all(pair.combinations & held_out for pair in corpus.new_combinations)
     assert not [pair for pair in corpus.longer if pair.combinations & held_out]
 

@@ -36,11 +36,34 @@ def test_the_two_baselines_of_the_game():
 
 
 def test_start_and_steps_both_matter_from_other_starts_too():
-    other = chapter.source("exercised").replace("manual_seed(0)", "manual_seed(1)")
-    game = chapter.run("game", "wide-head", "exercised", exercised=other)
+    game = chapter.run("game", "wide-head", "exercised")
     factors = (1 / 32, 1 / 32), (1 / 32, 1), (1, 1 / 32), (1, 1)
-    ends = [game["players"](game["exercised"](*pair)) for pair in factors]
+    ends = [game["players"](game["exercised"](*pair, seed=1)) for pair in factors]
     assert ends == [5, 0, 0, 0]
+
+
+def test_adam_leaves_the_same_share_of_a_move_at_any_width_and_coins_do_not():
+    """A move of a score is a sum of d_k products: how many agree with it, what does not cancel."""
+    names = chapter.run("game", "step-code")
+
+    def agree(d_k, rule):
+        torch.manual_seed(0)
+        before = torch.randn(2, 6, d_k).double().div(2).requires_grad_()
+        cards, answer = (x.cpu() for x in names["deal"](200))
+        weights = (cards @ before[0] @ (cards @ before[1]).mT).softmax(-1)
+        torch.nn.functional.mse_loss(weights @ cards[..., 4:], answer).backward()
+        after = before.detach() - rule(before.grad)
+        products = [(cards @ w[0])[:, :, None] * (cards @ w[1])[:, None] for w in (after, before)]
+        moves = (products[0] - products[1]).detach()  # (200, 4, 4, d_k)
+        total = moves.sum(-1)
+        left = (total.abs() / moves.abs().sum(-1)).mean().item()
+        return (moves * total[..., None] > 0).double().mean().item(), left
+
+    for d_k in (64, 1024):
+        same, left = agree(d_k, names["adam"])
+        assert same > 0.6
+        assert left == pytest.approx(0.46, abs=0.04)
+        assert agree(d_k, lambda slopes: names["adam"](torch.randn_like(slopes)))[1] < 0.15
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,11 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
 
+from attnbook import MultiHeadAttention
+from attnbook.training import train
 from tests.support.chapters import Chapter
 
 chapter = Chapter("04_multi_head.ipynb")
@@ -57,3 +61,36 @@ def test_heads_of_one_content_are_one_head_with_the_mean_of_their_maps(game):
     output, maps = layer(rows)
     expected = layer.w_o(maps.mean(dim=1) @ layer.w_v(rows))
     torch.testing.assert_close(output, expected)
+
+
+class TwoAskers(nn.Module):
+    """Words 0 and 1 are to name the two digits of word 2, each another one."""
+
+    def __init__(self, residual: bool) -> None:
+        super().__init__()
+        self.word = nn.Parameter(torch.randn(3, WIDTH))
+        self.first, self.second = nn.Embedding(10, WIDTH), nn.Embedding(10, WIDTH)
+        self.attention, self.residual = MultiHeadAttention(WIDTH, 1), residual
+        self.readout = nn.Sequential(nn.Linear(WIDTH, 64), nn.ReLU(), nn.Linear(64, 10))
+
+    def forward(self, digits: Tensor) -> Tensor:
+        rows = self.word + self.first(digits[..., 0]) + self.second(digits[..., 1])  # (n, 3, D)
+        found, _ = self.attention(rows)
+        return self.readout(found + rows if self.residual else found)[:, :2]  # (n, 2, 10)
+
+
+@pytest.mark.parametrize(("residual", "low", "high"), [(True, 0.95, 1), (False, 0.3, 0.7)])
+def test_one_head_serves_two_askers_once_their_own_rows_are_added(residual, low, high):
+    """What 4.1 says in brackets: one content for two words, and a ReLU layer behind."""
+    for seed in (0, 1):
+        torch.manual_seed(seed)
+        model = TwoAskers(residual).double()
+
+        def loss(model: nn.Module) -> Tensor:
+            digits = torch.randint(10, (64, 3, 2))
+            return F.cross_entropy(model(digits).flatten(0, 1), digits[:, 2].flatten())
+
+        train(model, loss, steps=400, lr=0.02)
+        digits = torch.randint(10, (1000, 3, 2))
+        right = (model(digits).argmax(dim=-1) == digits[:, 2]).double().mean()
+        assert low < right <= high

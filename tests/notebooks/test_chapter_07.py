@@ -50,8 +50,12 @@ def test_what_hides_places_is_the_part_of_words_in_their_directions(seed, ridge,
     fit = chapter.source("readable-run").replace("0.01", ridge)
     cell = chapter.source("readable-widths").replace("manual_seed(0)", f"manual_seed({seed})")
     capsys.readouterr()
-    chapter.run("readable-run", "readable-widths", **{"readable-run": fit, "readable-widths": cell})
-    lines = [line.split("without it") for line in capsys.readouterr().out.splitlines()]
-    found = [int(with_it.split()[-1].rstrip("%")) for with_it, _ in lines]
-    assert found[0] < found[1] - 10 < found[2] - 20
-    assert [without.count("100%") for _, without in lines] == [2, 2, 2]
+    changed = {"readable-run": fit, "readable-widths": cell}
+    chapter.run("readable-run", "readable-inside", "readable-widths", **changed)
+    lines = [line.split("|")[1].split() for line in capsys.readouterr().out.splitlines()[1:]]
+    found = [int(places.rstrip("%")) for _, places, *_ in lines]
+    narrow, wider, widest, many_places, long_step = found
+    assert narrow < wider - 10 < widest - 20
+    assert abs(many_places - widest) <= 5
+    assert narrow < long_step - 30
+    assert [[words, *without] for words, _, *without in lines] == [["100%"] * 3] * 5

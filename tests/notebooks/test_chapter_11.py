@@ -1,7 +1,22 @@
 """Chapter 11: what its text claims beyond what its cells print."""
 
+import itertools
+
 import pytest
-from transformers import FalconConfig, GPT2Config, LlamaConfig, MistralConfig
+from transformers import (
+    DeepseekV2Config,
+    FalconConfig,
+    Gemma2Config,
+    Gemma3TextConfig,
+    GPT2Config,
+    GptOssConfig,
+    KimiLinearConfig,
+    Llama4TextConfig,
+    LlamaConfig,
+    MistralConfig,
+    Qwen3NextConfig,
+    SmolLM3Config,
+)
 
 from tests.support.chapters import Chapter
 
@@ -31,3 +46,34 @@ def test_mistral_lets_go_of_all_but_its_window_and_falcon_ends_where_the_caption
     assert FalconConfig().max_position_embeddings == 2048
     assert GPT2Config().n_positions == 1024
     assert "Falcon at 2,048" in chapter.source("caption-weight-picture")
+
+
+def test_deepseek_keeps_as_many_numbers_as_the_chapter_says():
+    config = DeepseekV2Config()
+    assert f"d_c, d_rotary = 60, 128, {config.kv_lora_rank}, {config.qk_rope_head_dim}" in (
+        chapter.source("latent-size")
+    )
+
+
+@pytest.mark.parametrize(
+    ("config", "kind", "period", "others"),
+    [
+        (Gemma2Config(), "full_attention", 2, "sliding_attention"),
+        (GptOssConfig(), "full_attention", 2, "sliding_attention"),
+        (Gemma3TextConfig(), "full_attention", 6, "sliding_attention"),
+        (Qwen3NextConfig(), "full_attention", 4, "linear_attention"),
+        (KimiLinearConfig(), "full_attention", 4, "linear_attention"),
+    ],
+)
+def test_local_or_linear_layers_come_between_full_ones_as_the_chapters_say(
+    config, kind, period, others
+):
+    full = [i for i, name in enumerate(config.layer_types) if name == kind]
+    assert {after - before for before, after in itertools.pairwise(full)} == {period}
+    assert set(config.layer_types) == {kind, others}
+
+
+@pytest.mark.parametrize("config", [Llama4TextConfig(), SmolLM3Config()])
+def test_every_fourth_layer_of_llama_4_and_smollm3_has_no_positions(config):
+    turned = config.no_rope_layers  # 1: with rotary positions
+    assert turned == [int((layer + 1) % 4 != 0) for layer in range(len(turned))]

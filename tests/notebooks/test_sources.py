@@ -1,4 +1,4 @@
-"""The appendix on the sources: its tables are whole, and each mistake is shown.
+"""The appendix on the sources: its tables are whole, and what is wrong is shown.
 
 That its references are right, and that a row waits for no chapter which is there, are rules of
 tools/rules.py; that its numbers agree with the sources', its own cells assert.
@@ -8,13 +8,17 @@ import re
 
 import pytest
 
-from tests.support.chapters import Chapter
+from tests.support import quotations
+from tests.support.chapters import BOOK, Chapter
 from tools.rules import asserts
 
 appendix = Chapter("appendix_sources.ipynb")
 TEXT = "\n\n".join(c["source"] for c in appendix.cells.values() if c["cell_type"] == "markdown")
 SOURCES = ("S0", "S1", "S2", "S3", "S4")
 LINKS = r"\[\d+\.\d+\]\(\w+\.ipynb\)"
+KINDS = ("wrong", "missing", "on condition")
+HASHES = quotations.read()
+CHAPTERS = sorted({path.name for path in BOOK.glob("[01]*.ipynb")})
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -42,21 +46,54 @@ def code_under(heading: str) -> list[str]:
     return [name for name in below[: below.index(end)] if name in appendix.code]
 
 
-@pytest.mark.parametrize("source", SOURCES)
-def test_every_mistake_has_a_section_or_a_cell_that_can_fail(source: str) -> None:
+def to_read_with_care(source: str) -> list[list[str]]:
+    """The rows of a source's second table: what it says, what is so, the kind, where shown."""
     (table,) = re.findall(rf"^\| what {source} says \|.*\n\|[-:|]+\n((?:\|.*\|\n?)+)", TEXT, re.M)
+    return [row.strip("| ").split(" | ") for row in table.splitlines()]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_row_has_a_kind_and_a_section_or_a_cell_that_can_fail(source: str) -> None:
     named = set()
-    for row in table.splitlines():
-        says, _, shown = row.strip("| ").split(" | ")
-        assert re.fullmatch(rf"open: chapter \d+|({LINKS}|cell \d)(, {LINKS})*", shown), says
+    for says, _, kind, shown in to_read_with_care(source):
+        assert kind in KINDS, says
+        assert re.fullmatch(rf"({LINKS}|cell \d)(, {LINKS})*", shown), says
         named |= set(re.findall(r"cell (\d)", shown))
     code: dict[str, str] = {}  # what stands under "# cell 1", in one cell or in several
-    for name in code_under(f"^### {source}: its mistakes$"):
+    for name in code_under(f"^### {source}: to read with care$"):
         number = re.match(r"# cell (\d)", appendix.source(name))
         assert number, name
         code[number[1]] = code.get(number[1], "") + appendix.source(name) + "\n"
     assert set(code) == named
     assert [n for n in code if not asserts(code[n]) and "raise" not in code[n]] == []
+
+
+def test_fewer_than_half_of_the_rows_are_wrong_as_the_summary_says() -> None:
+    kinds = [kind for source in SOURCES for *_, kind, _ in to_read_with_care(source)]
+    assert "fewer than half are wrong" in appendix.source("summary")
+    assert 0 < kinds.count("wrong") < len(kinds) / 2
+
+
+@pytest.mark.parametrize("name", [n for n in appendix.cells if re.match(r"s\d(-mistakes)?$", n)])
+def test_the_appendix_quotes_what_its_source_says(name: str) -> None:
+    found = quotations.digests(appendix.source(name))
+    assert found
+    assert found <= HASHES[name[:2].upper()]
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_chapter_quotes_what_a_source_says(name: str) -> None:
+    """In each text that names a source, every run of four Chinese characters is one of a source."""
+    cells = Chapter(name).cells.values()
+    texts = [c["source"] for c in cells if c["cell_type"] == "markdown"]
+    naming = "\n".join(text for text in texts if re.search(r"\bS[0-4]\b", text))
+    quoted = quotations.CHINESE.findall(naming)
+    assert [q for q in quoted if not any(quotations.digests(q) <= h for h in HASHES.values())] == []
+
+
+def test_an_invented_quotation_is_found() -> None:
+    assert not quotations.digests("除以维度更好地控制方差") <= HASHES["S0"]
+    assert quotations.digests("更好地控制") <= HASHES["S0"]
 
 
 def test_every_decimal_that_s1_prints_stands_in_the_chapters() -> None:

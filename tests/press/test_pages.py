@@ -242,6 +242,34 @@ def test_search_shows_the_words_in_their_context(
     assert opened.close() == []
 
 
+@pytest.mark.parametrize(
+    ("words", "page", "number"),
+    [
+        ("掩码", "book/06_masked_attention.html", "6.3"),
+        ("残差连接", "book/08_transformer.html", "8.3"),
+        ("编码器", "book/08_transformer.html", "8.6"),
+        ("梯度裁剪", "book/08_transformer.html", "8.11"),
+        ("稀疏注意力", "book/10_efficient_attention.html", "10.8"),
+        ("residual connection", "book/08_transformer.html", "8.3"),
+    ],
+)
+def test_a_search_for_a_word_of_the_glossary_finds_its_section_first(
+    screens: dict[str, BrowserContext], words: str, page: str, number: str
+) -> None:
+    opened = Opened(screens["light"], f"search.html?q={quote(words)}")
+    results = opened.page.locator("#search-results li")
+    results.first.wait_for()
+    opened.settle()
+    assert results.locator('a[href^="book/notation.html"]').count()
+    link = results.first.locator("a").first.get_attribute("href") or ""
+    assert link.startswith(page)
+    results.first.locator("a").first.click()
+    opened.page.wait_for_url(re.compile(re.escape(FOLDER + page)))
+    section = opened.page.locator(f'[id="{unquote(urldefrag(opened.page.url)[1])}"]')
+    assert section.locator("h2").first.inner_text().startswith(f"{number} ")
+    assert opened.close() == []
+
+
 def test_search_says_what_it_does_not_find(screens: dict[str, BrowserContext]) -> None:
     opened = Opened(screens["light"], f"search.html?q={quote('力注')}")  # 注意力 read backwards
     expect(opened.page.locator("main")).to_contain_text("did not match any documents")

@@ -687,7 +687,7 @@ Five claims, three experiments for each. `experiment(claim)` gets the word in fr
 returns `"A"`, `"B"` or `"C"`: the one experiment that can show the whole claim to be wrong if it is
 wrong.
 
-`"fading"`: *as time passes, less and less of the first input is left in an RNN's state.*
+`"fading"`: *with each further input, less of the first one is left in an RNN's state.*
 - A: two sequences that differ in every input; how far apart are the last states?
 - B: two sequences that differ in the first input; how far apart are the states after each step?
 - C: one sequence; how far is each state from the first state?

@@ -263,7 +263,7 @@ def my_gradient(question):
             ("b", 1.0): "No token of the sentence was fetched from the row of *sugar*: if it "
             "changes, X does not.",
             ("b", 0.2): "The sentence does not share its gradient among all words of the "
-            "vocabulary. Who is absent learns nothing.",
+            "vocabulary. A word that is absent gets none.",
             ("c", 2.0): "The mean over the tokens divides by their number before the sum is taken.",
             ("c", 1.0): "A mean has a slope of 1/L for each token. How many tokens are *tea*?",
             ("c", 0.2): "That is what one token gets, 1/5. *tea* stands there twice.",
@@ -303,8 +303,8 @@ def my_gradient(question):
         ),
     ),
     comes_back="Section 2.10 has a word with two meanings: both pull at its one row.",
-    insight="A row learns as often as its word is read. That is why rare words have poor rows, and "
-    "why (e) shows nothing new: a look-up *is* that product.",
+    insight="A row gets a gradient only when its word is read, so a rare word is taught rarely. "
+    "And (e) shows nothing new: a look-up *is* that product.",
     code=False,
 )
 

@@ -492,12 +492,14 @@ def attend(query, key, value):
         widths={"Dv": lambda query, key, value: value.size(-1)},
     ),
     hints=(
-        "Write the shape at the end of each line. The last line raises; the first two do not.",
+        "Write the shape at the end of each line. The last line raises an error unless Lq = Lk; "
+        "the first two never do.",
         "Under the root belongs the width that the dot product adds up over.",
         "`query.size(-1)`, `dim=-1`, and no `.mT` on the weights.",
     ),
-    insight="Two of the three faults raise nothing and train badly. Only one of them you would "
-    "have met by running it.",
+    insight="Two of the three faults never raise an error, and a model may even train well with "
+    "them. In self-attention, where Lq = Lk, the third fails silently, too. Comparing numbers with "
+    "a reference finds all three, if Dk and Dv differ.",
     comes_back="04.repair and 07.repair hide a wrong root again, where it is harder to see.",
     others=(with_pytorch,),
 )

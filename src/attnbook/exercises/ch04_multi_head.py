@@ -329,9 +329,9 @@ def which_head(question):
             ("b", "neither"): "The word that stands for the apple is 它. Go along the row of "
             "苹果 in both maps.",
             ("c", "0"): "Head 0 does, with 0.80. Look at the row of 甜 in the other map too: "
-            "two heads may do the same job.",
+            "two heads may lead to the same word.",
             ("c", "1"): "Head 1 does, with 0.90. Look at the row of 甜 in the other map too: "
-            "two heads may do the same job.",
+            "two heads may lead to the same word.",
             ("c", "neither"): "It is the row of 甜 that counts, not its column.",
             ("d", "0"): "The map of head 0 stays as it was. But what it found is multiplied by "
             "0, and nothing of it arrives.",
@@ -347,8 +347,8 @@ def which_head(question):
         "In (d) only head 1 is left. How much does its row of 它 give to 苹果?",
     ),
     comes_back="Chapter 12 cuts heads out of a trained model and looks at what breaks.",
-    insight="One job can be done twice, and then cutting one head shows nothing. Where it is done "
-    "once, as in (d), the cut breaks it.",
+    insight="Two heads can lead to the same word, as in (c). Whether cutting one of them shows "
+    "depends on its block of W_O, which no map tells you: section 4.11 cuts both.",
     code=False,
 )
 

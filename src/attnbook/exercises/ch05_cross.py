@@ -524,8 +524,8 @@ def multiplications(Lq, Lk, D, Dc, Dk, Dv):
     ),
     others=(products_counted,),
     comes_back="Chapter 10 makes the term with Lq·Lk smaller, and counts again.",
-    insight="Only two of the five terms hold Lq·Lk: the bill for length. The other three are why a "
-    "short prompt is cheap to look at, however large the picture.",
+    insight="Only two of the five terms hold Lq·Lk, and where Lk is a short prompt they are small. "
+    "The total grows with the size of the picture, not with its square.",
 )
 
 # --- 05.maps: one map per word ---------------------------------------------------------------

@@ -250,8 +250,8 @@ def verdict(program):
         "Sums are channels: over what do the softmax of (c) and the mean of (f) run?",
         "Three of them leak and one is blind. Two layers that only look back can only look back.",
     ),
-    insight="Two of the three leaks have perfectly triangular weights. Only who changes the words "
-    "finds them.",
+    insight="Two of the three leaks have perfectly triangular weights, so no map shows them. "
+    "Changing a word does.",
     comes_back="In 06.experiment you change words yourself. Chapter 7 asks in the same way "
     "what a shuffle moves.",
     code=False,
@@ -638,7 +638,7 @@ Layer = Callable[[Tensor], Tensor]
 def reach(layer: Layer) -> int:
     x = torch.randn(12, 4)
     other = x.clone()
-    other[0] = -x[0]
+    other[0] = torch.randn(4)
     moved = (layer(other) != layer(x)).any(dim=-1)  # (12,), which outputs notice word 0
     return int(moved.nonzero().max())
 

@@ -384,8 +384,9 @@ def table_rows(length, max_distance):
     ),
     others=(table_rows_moved_first,),
     comes_back="Section 7.12 puts Shaw's table to the test: four times the length of training.",
-    insight="The matrix for a long sentence contains that for a short one. That is why Shaw's "
-    "model carries on beyond the lengths it was trained on.",
+    insight="The matrix for a long sentence contains that for a short one. This alone does not "
+    "make a model carry on to longer texts: the sinusoids for 48 places contain those for 12, too, "
+    "and fail in section 7.12.",
 )
 
 # --- 07.repair: three faults in three lines --------------------------------------------------
@@ -930,8 +931,9 @@ def knows(scores):
         "further along the diagonal.",
     ),
     comes_back="Chapter 11 adds a third way to know the distance: rotary positions.",
-    insight="Words of zeros would have taken Shaw's layer for blind and sinusoids for distances. "
-    "Hold still what you do not ask about, but do not take it away.",
+    insight="With words of zeros, Shaw's layer would have seemed to know nothing, and sinusoids "
+    "compared without matrices to know distances only. Hold still what you do not ask about, but "
+    "do not take it away.",
     code=False,
 )
 

@@ -1692,8 +1692,8 @@ def where_is_the_norm(layer):
         "`torch.cosine_similarity(out, x, dim=-1)` over many random rows is about 0 if nothing "
         "comes through.",
     ),
-    insight="In a pre-norm stack the input goes through to the end untouched, and so does the "
-    "gradient on its way back. In a post-norm one every norm takes its share.",
+    insight="In a pre-norm stack the input reaches the end as one term of a sum, and the gradient "
+    "has a way back with no norm on it. In a post-norm stack every norm rescales both.",
     comes_back="Chapter 12 takes trained models apart in the same way, from outside.",
     others=(by_two_sizes,),
     code=False,

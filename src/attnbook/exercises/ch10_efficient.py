@@ -491,7 +491,7 @@ def layers_needed(pattern):
     ),
     insight="A window of w words a side needs L / w layers to cross a text, a global word two, a "
     "few random looks not many more, and blocks alone never arrive.",
-    comes_back="That is why Longformer and BigBird add a few global words to their windows.",
+    comes_back="Section 10.10 sends a fact through such a global word.",
     code=False,
 )
 

@@ -245,7 +245,7 @@ BYTES = Exercise(
     prompt="""
 Write `cache_bytes(n_layers, d_model, n_heads, n_kv_heads, length, n_bytes)`: how many bytes the
 cache of a language model holds after `length` words of one text. The model has `n_layers` layers;
-in each, `n_heads` query heads share `n_kv_heads` heads of keys and values. A head is
+in each, `n_heads` query heads share `n_kv_heads` heads of keys and values. In this model a head is
 d_model / n_heads wide, and a number takes `n_bytes` bytes. Answer with a whole number.
 """,
     stub="""
@@ -266,7 +266,7 @@ def cache_bytes(n_layers, d_model, n_heads, n_kv_heads, length, n_bytes):
         ),
         Mistake(
             weighed(lambda d, h, g: g * d),
-            "You gave each key head the width of the model. A head is d_model / n_heads wide.",
+            "You gave each key head the width of the model. Here a head is d_model / n_heads wide.",
         ),
         Mistake(
             weighed(lambda d, h, g: d // h),
@@ -926,7 +926,8 @@ def grouped(query, key, value):
         "`key.repeat_interleave(query.size(-3) // key.size(-3), dim=-3)`, the same for the values.",
     ),
     insight="With G = H it is multi-head attention, with G = 1 multi-query attention. No score is "
-    "saved; what is saved is what has to be kept and read for each new word.",
+    "saved; what is saved is what has to be kept and, if no copies are made, read for each new "
+    "word.",
     comes_back="The chapter's `GroupedQueryAttention` does the same with the matrices around it.",
     others=(grouped_without_copies,),
 )
@@ -1261,11 +1262,12 @@ PAIRS = Exercise(
     minutes=15,
     section="11.7 (second reading)",
     prompt="""
-Llama's rotary positions turn column k of a head together with column k + Dk/2; ours turn columns 2k
-and 2k + 1. Both give the same scores if the columns of queries and keys are put in another order.
-Write `for_pairs(weight, n_heads)`: it gets the weight of Llama's `w_q` or `w_k` as `nn.Linear`
-stores it, (H · Dk, D), whose *rows* make the columns of a query, the first Dk of them those of head
-0; and returns the weight for our layer, its rows in the order that our `apply_rotary` needs.
+In Hugging Face's edition of Llama, rotary positions turn column k of a head together with column
+k + Dk/2. Ours turn columns 2k and 2k + 1, as Meta's own code does. Both give the same scores if the
+columns of queries and keys are put in another order. Write `for_pairs(weight, n_heads)`: it gets
+the weight of Hugging Face's `q_proj` or `k_proj` as `nn.Linear` stores it, (H · Dk, D). Its *rows*
+make the columns of a query, the first Dk of them those of head 0. Return the weight for our
+layer, its rows in the order that our `apply_rotary` needs.
 """,
     stub="""
 def for_pairs(weight, n_heads):
@@ -1308,8 +1310,9 @@ def for_pairs(weight, n_heads):
         ),
         Mistake(
             lambda weight, n_heads: weight,
-            "The rows are still in Llama's order. (Cut into heads and halves and put together "
-            "again, they come out as they were: in between two axes have to change places.)",
+            "The rows are still in Hugging Face's order. (Cut into heads and halves and put "
+            "together again, they come out as they were: in between two axes have to change "
+            "places.)",
         ),
         Mistake(
             reordered(lambda rows: half_and_half(rows).unflatten(-1, (-1, 2)).flip(-1)),
@@ -1361,15 +1364,15 @@ def for_pairs(weight, n_heads):
         ),
     ),
     hints=(
-        "For one head of width 6: our pairs are rows (0, 1), (2, 3), (4, 5). Which of Llama's rows "
-        "have to stand there?",
+        "For one head of width 6: our pairs are rows (0, 1), (2, 3), (4, 5). Which rows of Hugging "
+        "Face's weight belong there?",
         "0, 3, 1, 4, 2, 5. Two halves of three rows become three pairs: two axes change places.",
         "`weight.unflatten(0, (n_heads, 2, -1))` is (H, 2, Dk/2, D). Exchange the axes in the "
         "middle, and flatten.",
     ),
     insight="A dot product does not ask in which order its terms come, as long as queries and keys "
     "agree. So the values, and W_O, stay as they are.",
-    comes_back="At the end of section 11.7 stands what comes of it with a real layer of Llama.",
+    comes_back="Section 11.7 says at its end how closely our layer then matches Llama's.",
     others=(for_pairs_by_numbers,),
 )
 
@@ -1572,7 +1575,7 @@ def how_told(attend):
     ),
     insight="Five ways, five fingerprints, and each needs its own input: a long text, one word "
     "everywhere, silence. An input in which two ways look alike decides nothing between them.",
-    comes_back="Chapter 12 looks into heads in the same way: change one thing, see what moves.",
+    comes_back="Any head can be asked in the same way: change one thing, see what moves.",
     code=False,
 )
 

@@ -10,7 +10,7 @@ from attnbook.colors import INK, PAPER, SHADE, SOFT
 from attnbook.figures.canvas import Point, arrow, drawing, rounded, text_color, write
 from attnbook.figures.grids import MASK, draw_kinds, draw_legend, yes_no
 
-__all__ = ["plot_transformer", "plot_which_mask"]
+__all__ = ["plot_residual_stream", "plot_transformer", "plot_which_mask"]
 
 CELL = 0.27  # inches
 LEFT, RIGHT = 0.95, 4.0  # the left edges of the grids of the encoder and of the decoder
@@ -56,6 +56,61 @@ def plot_which_mask(
         arrow(axes, (middle, 0.3), (middle, 0.06), color=SOFT)
         write(axes, middle + 0.1, 0.16, "on, to the next words", ha="left", fontsize=9)
         draw_legend(axes, MASK, loc="upper left", bbox_to_anchor=(0.04, 0.97))
+
+
+def plot_residual_stream(tokens: Sequence[str], n_layers: int) -> None:
+    """Draw one residual stream per token, and in a frame a layer that reads from it and adds to it.
+
+    The layer has its norms before its parts. Attention is one box that crosses all streams; the
+    feed-forward network is a box for each token.
+    """
+    streams = [0.75 + APART * i for i in range(len(tokens))]
+    first, last = streams[0] + ASIDE, streams[-1] + ASIDE
+    width = last + NARROW + 0.62
+    with drawing(width, 5.5, (0, width), (0, 5.5)) as axes:
+        rounded(axes, (0.14, 0.85), last + NARROW, 3.75, 0.1, fc=SHADE, ec=SOFT, lw=0.8)
+        write(axes, width - 0.02, 2.72, f"{n_layers} ×", ha="right", fontsize=13)
+        _long_part(axes, first, last, ATTENTION)
+        for x, token in zip(streams, tokens, strict=True):
+            write(axes, x, 0.1, f"embedding of\n{token}", fontsize=9, va="bottom")
+            write(axes, x, 5.17, "output", fontsize=9, va="bottom")
+            if x > first:  # the stream passes in front of the attention, which goes on behind it
+                axes.plot([x - 0.22, x + 0.16], [ATTENTION] * 2, color=INK, linewidth=1)
+                arrow(axes, (x - 0.15, ATTENTION), (x - 0.3, ATTENTION), color=INK)
+                arrow(axes, (x + 0.1, ATTENTION), (x + 0.24, ATTENTION), color=INK)
+                axes.plot([x, x], [ATTENTION - 0.19, ATTENTION + 0.19], color=PAPER, linewidth=8)
+            _read_and_add(axes, x, ATTENTION, "attention")
+            _long_part(axes, x + ASIDE, x + ASIDE, FEED_FORWARD)
+            _read_and_add(axes, x, FEED_FORWARD, "feed-forward")
+            for low, high in ((0.52, 2.34), (2.58, 4.19), (4.43, 5.0)):
+                axes.plot([x, x], [low, high], color=INK, linewidth=2.5)
+            arrow(axes, (x, 4.8), (x, 5.14), color=INK, lw=2)
+        for part in (ATTENTION, FEED_FORWARD):
+            write(axes, streams[0] - 0.1, part - 0.88, "reads", ha="right", fontsize=9)
+            write(axes, streams[0] - 0.16, part + 0.46, "adds", ha="right", fontsize=9)
+
+
+APART, ASIDE, NARROW = 1.42, 0.68, 0.44  # two streams, a stream and its parts, half a part's width
+ATTENTION, FEED_FORWARD = 2.0, 3.85  # their heights
+
+
+def _long_part(axes: Axes, first: float, last: float, y: float) -> None:
+    """Draw the box of a part from the first to the last token that it works on."""
+    size = (last - first + 2 * NARROW, 0.34)
+    rounded(axes, (first - NARROW, y - 0.17), *size, 0.06, fc=PAPER, ec=INK, lw=1)
+
+
+def _read_and_add(axes: Axes, x: float, y: float, name: str) -> None:
+    """Draw the way from a stream through a norm to a part, and back to the stream's next sum."""
+    aside, low, high = x + ASIDE, y - 0.88, y + 0.46
+    axes.plot([x, aside, aside], [low, low, y - 0.66], color=SOFT, linewidth=1)
+    rounded(axes, (aside - NARROW, y - 0.66), 2 * NARROW, 0.24, 0.06, fc=PAPER, ec=INK, lw=1)
+    write(axes, aside, y - 0.54, "norm", fontsize=9)
+    arrow(axes, (aside, y - 0.42), (aside, y - 0.17))
+    write(axes, aside, y, name, fontsize=9)
+    axes.plot([aside, aside], [y + 0.17, high], color=SOFT, linewidth=1)
+    arrow(axes, (aside, high), (x + 0.12, high))
+    _plus(axes, (x, high))
 
 
 def plot_transformer(

@@ -3,7 +3,13 @@
 from dataclasses import dataclass
 
 from attnbook.grammar.lexicon import Place, Verb, Words, places, times
-from attnbook.grammar.noun_phrases import Combinations, Draw, NounPhrase, draw_other_person
+from attnbook.grammar.noun_phrases import (
+    Combinations,
+    Draw,
+    NounPhrase,
+    draw_other_person,
+    goes_to,
+)
 
 
 @dataclass(frozen=True)
@@ -21,7 +27,8 @@ class VerbPhrase:
 
     `zh` and `en` are the object. If it is `bare`, without a determiner, 了 follows the object, else
     the verb. `before` precedes the Chinese verb, `after` follows the English object, and
-    `question_words` open the English question.
+    `question_words` open the English question. `daily` asks for "every day", and `goal` is the
+    place that the subject goes to.
     """
 
     verb: Verb
@@ -32,6 +39,8 @@ class VerbPhrase:
     after: Words = ()
     question_words: Words = ()
     combinations: Combinations = frozenset()
+    daily: bool = False
+    goal: Place | None = None
 
 
 BE = {"i": "am", "he": "is", "they": "are"}
@@ -47,8 +56,9 @@ TENSE_MARKERS: dict[str, tuple[Words, Words]] = {
     "state": ((), ("不",)),  # like, know: no habit, and nothing in progress
     "have": ((), ("没",)),
 }
-SOCIAL = {"eat", "drink", "watch", "sport", "swim", "sing", "study", "listen", "cook", "go"}
-# How often a clause names a time: always where nothing else in Chinese shows the tense.
+SOCIAL = {"dine", "drink", "watch", "sport", "swim", "sing", "study", "listen", "cook", "go"}
+# How often a clause names a time: always where nothing else in Chinese shows the tense. A habit has
+# 经常 instead, since 不 吃 and 吃 吗 without either are heard as a refusal and an offer.
 TIME_PROBABILITY = {"past": 0.75, "future": 1.0, "want": 0.25, "now": 0.25, "habit": 0.5}
 
 
@@ -114,11 +124,10 @@ def verb_clause(
     A place, a time and a companion are added at random where they fit.
     """
     negative, question = form in ("negative", "why"), form not in ("statement", "negative")
-    place = draw_place(draw, form, tense, verb_phrase)
+    place = draw_place(draw, form, tense, subject, verb_phrase)
     with_zh, with_en = draw_companion(draw, tense, subject, verb_phrase)
-    time_zh, time_en = draw_time(draw, form, tense, verb_phrase, bool(place))
-    often = tense == "habit" and not (time_zh or negative or form == "where")
-    often = often and (form != "yes_no" or place is not None or draw.chance(0.3))
+    time_zh, time_en = draw_time(draw, form, tense, verb_phrase, place)
+    often = tense == "habit" and not time_zh
     markers = TENSE_MARKERS[tense][negative]
     if tense == "now" and place:
         markers = markers[:-1]  # one 在 is enough: 现在 在 家 睡觉
@@ -133,8 +142,8 @@ def verb_clause(
         *first,
         *second,
         *(("为什么",) if form == "why" else ()),
-        *(("经常",) if often else ()),
         *markers,
+        *(("经常",) if often else ()),
         *with_zh,
         *(("在", *place.zh) if place else ()),
         *verb_phrase.before,
@@ -159,30 +168,40 @@ def verb_clause(
     return Sentence(chinese, english, subject.combinations | verb_phrase.combinations)
 
 
-def draw_place(draw: Draw, form: str, tense: str, verb_phrase: VerbPhrase) -> Place | None:
-    """A place where people do this, or None: no place fits, or none was drawn."""
-    if tense == "can" or form == "where" or (tense == "habit" and form in ("negative", "why")):
+def draw_place(
+    draw: Draw, form: str, tense: str, subject: NounPhrase, verb_phrase: VerbPhrase
+) -> Place | None:
+    """A place where the subject may do this, or None: no place fits, or none was drawn."""
+    if tense == "can" or form == "where" or (tense == "now" and form == "negative"):
         return None
     fitting = [place for place in places if verb_phrase.verb.activity in place.activities]
+    fitting = [place for place in fitting if goes_to(subject, place)]
     return draw.choice(fitting) if fitting and draw.chance(0.4) else None
 
 
 def draw_time(
-    draw: Draw, form: str, tense: str, verb_phrase: VerbPhrase, placed: bool
+    draw: Draw, form: str, tense: str, verb_phrase: VerbPhrase, place: Place | None
 ) -> tuple[Words, Words]:
-    """A time that fits the tense, or two empty tuples.
+    """A time that fits the tense, the verb and the place, or two empty tuples.
 
     Where nothing else shows the tense, there is always one.
     """
-    needed = (tense == "now" and placed) or (tense == "past" and verb_phrase.bare)
-    unneeded = form == "where" or (tense == "habit" and form in ("negative", "why"))
-    if unneeded or not (draw.chance(TIME_PROBABILITY.get(tense, 0.0)) or needed):
+    verb, place = verb_phrase.verb, place or verb_phrase.goal
+    needed = (tense == "now" and place is not None) or (tense == "past" and verb_phrase.bare)
+    needed = needed or form == "where" or verb_phrase.daily
+    if tense == "want" and "ongoing" in verb.traits:
+        return (), ()
+    if tense == "habit" and (form == "negative" or "daily" not in verb.traits):
+        return (), ()
+    if not (draw.chance(TIME_PROBABILITY.get(tense, 0.0)) or needed):
         return (), ()
     wanted = "future" if tense == "want" else tense
-    fitting = [
-        t for t in times if t.tense == wanted and t.span in ("day", *verb_phrase.verb.traits)
-    ]
-    time = draw.choice(fitting)
+    spans = {"day", *(verb.traits & {"week", "year"})}
+    if "day" not in verb.traits and not (place and "day" in place.traits):
+        spans.add("evening")
+    if "night" not in verb.traits:
+        spans.add("morning")
+    time = draw.choice([time for time in times if time.tense == wanted and time.span in spans])
     return time.zh, time.en
 
 
@@ -190,10 +209,13 @@ def draw_companion(
     draw: Draw, tense: str, subject: NounPhrase, verb_phrase: VerbPhrase
 ) -> tuple[Words, Words]:
     """A person who takes part, or two empty tuples: 和 她 一起, with her."""
-    social = verb_phrase.verb.activity in SOCIAL and "给" not in verb_phrase.before
-    if not social or tense in ("now", "can") or not draw.chance(0.15):
+    verb = verb_phrase.verb
+    social = verb.activity in SOCIAL and "给" not in verb_phrase.before
+    shared = verb_phrase.bare or verb.activity not in ("dine", "drink")  # no cup is for two
+    if not (social and shared) or tense in ("now", "can") or not draw.chance(0.15):
         return (), ()
     companion = draw_other_person(draw, subject)
-    if companion is None:
+    goal = verb_phrase.goal
+    if companion is None or (goal is not None and not goes_to(companion, goal)):
         return (), ()
     return ("和", *companion.zh, "一起"), ("with", *companion.object_form)

@@ -24,13 +24,16 @@ from attnbook.grammar.noun_phrases import (
     draw_other_person,
     draw_person,
     draw_relative,
+    goes_to,
     is_plural,
     noun_phrase,
     nouns_of_kind,
     pronouns,
+    suits,
 )
 
 DEFINITE = ("the", "the", "this", "that", "these", "those", "own")
+FOUND = ("the", "the", "that", "those", "own")  # who says where *this* book is points at it
 ASKED_ABOUT = ("你", "他", "她", "你们", "他们")
 
 
@@ -82,9 +85,9 @@ def compare(draw: Draw, subject: NounPhrase, adjective: Adjective, noun: Noun) -
         other = draw_other_person(draw, subject)
     else:
         determiner = {"这": "that", "那": "this"}.get(subject.zh[0], "own")
-        owner = draw.choice(list(pronouns.values()))
+        owner = draw.choice([one for one in pronouns.values() if suits(noun, one)])
         other = noun_phrase(noun, determiner, owner=owner)
-    if other is None or other.agreement != subject.agreement or other.zh == subject.zh:
+    if other is None or other.agreement != subject.agreement or other.en == subject.en:
         return None
     return copular_clause(
         "statement",
@@ -101,14 +104,20 @@ def there_is(draw: Draw) -> Sentence | None:
     noun = draw.choice(
         [noun for noun in nouns_of_kind(*sorted(place.holds)) if noun.zh != place.zh[0]]
     )
-    if draw.chance(0.2):
+    public = "many" in place.traits
+    if draw.chance(0.2) and not public:
         how_many = noun_phrase(noun, "number", number=HOW_MANY)
         en: Words = ("how", *how_many.en, "are", "there", *place.at, "?")
         return Sentence((*where, "有", *how_many.zh, "？"), en)
     is_pet = place in spots and "pet" in noun.kinds
-    held = draw_noun_phrase(
-        draw, noun, "one" if is_pet else draw.choice(("one", "number", "number", "many", "some"))
-    )
+    counts = ["one", "number", "number"]
+    if public:
+        counts = ["many", "some"]
+    elif is_pet:
+        counts = ["one"]
+    elif noun.countable and place not in spots:
+        counts += ["many", "some"]
+    held = draw_noun_phrase(draw, noun, draw.choice(counts), plain=True)
     en = ("there", BE[held.agreement], *held.en, *place.at)
     return Sentence((*where, "有", *held.zh), en, held.combinations)
 
@@ -122,13 +131,18 @@ def is_at(draw: Draw) -> Sentence | None:
         noun = draw.choice(
             [noun for noun in nouns_of_kind(*sorted(place.holds)) if noun.zh != place.zh[0]]
         )
-        determiner = draw.choice(DEFINITE)
+        determiner = draw.choice(FOUND)
         if determiner == "own" and noun.kinds & NOT_OWNED:
             return None
-        subject = draw_noun_phrase(draw, noun, determiner)
+        described = 0.3 if determiner == "that" else 0.0
+        subject = draw_noun_phrase(draw, noun, determiner, described, plain=True)
     else:
         place, subject = draw.choice(places + cities), draw_person(draw)
-        if draw.chance(0.4):
+        if form in ("statement", "negative") and subject.zh in (("你",), ("你们",)):
+            return None
+        if not goes_to(subject, place) or (form == "where" and subject.zh[0] == "这"):
+            return None
+        if "day" not in place.traits and draw.chance(0.4):
             day = draw.choice(((("昨天",), ("yesterday",)), (("昨晚",), ("last", "night"))))
     if subject.zh in (("我",), ("我们",)) and form in ("yes_no", "where"):
         return None
@@ -148,14 +162,20 @@ def identity(draw: Draw) -> Sentence | None:
     if kind == "what":
         return Sentence((*pointer.zh, "是", "什么", "？"), ("what", "is", *pointer.en, "?"))
     if kind == "job":
-        subject = draw_person(draw)
+        subject = draw.choice((draw_relative(draw), draw.choice(list(pronouns.values()))))
         job = draw.choice([noun for noun in nouns_of_kind("person") if noun.zh != "孩子"])
-        if job.zh in subject.zh or (form == "yes_no" and subject.zh[0] in ("我", "我们")):
+        if job.zh == "学生" and subject.noun in ("妈妈", "爸爸", "奶奶", "同学"):
+            return None
+        if form == "yes_no" and subject.zh[0] in ("我", "我们"):
             return None
         job_en = job.plural if is_plural(subject) else ("a", *job.singular)
         return copular_clause(form, subject, ("是", job.zh), job_en)
     noun = draw.choice(
-        [noun for noun in nouns if noun.countable and not noun.kinds & (NOT_OWNED | PEOPLE)]
+        [
+            noun
+            for noun in nouns
+            if noun.countable and not noun.kinds & (NOT_OWNED | PEOPLE | {"letter"})
+        ]
     )
     if kind == "whose":
         en: Words = ("whose", *noun.singular, "is", *pointer.en, "?")

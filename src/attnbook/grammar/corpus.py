@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from attnbook.checks import check_size
 from attnbook.grammar.lexicon import Words, animal_verbs, dictionary, nouns, verbs
-from attnbook.grammar.noun_phrases import Combinations, Draw, adjectives_for
+from attnbook.grammar.noun_phrases import PEOPLE, Combinations, Draw, adjectives_for
 from attnbook.grammar.sentences import draw_sentence
 
 LONGEST = 11  # the most words of a training sentence, in each language
@@ -41,23 +41,31 @@ class Corpus(NamedTuple):
 
 
 def held_out_combinations() -> Combinations:
-    """The combinations that no training sentence has: 甜 with 苹果, and a tenth of the others.
+    """The pairs of words that no training sentence has both of: 甜 with 苹果, and some others.
 
     Training must still teach their words, in other combinations. So none is held out of a verb or
     an adjective with fewer than four nouns, of a noun with fewer than three verbs (or three
-    adjectives), or of what animals do. Each noun loses at most one verb and one adjective.
+    adjectives), or of what animals do. Each noun loses at most one verb and one adjective, and each
+    of these at most three nouns. People and furniture lose none: they are in many sentences as the
+    subject, or as a place.
     """
-    verb_objects = {(verb.zh[0], n.zh) for verb in verbs for n in nouns if n.kinds & verb.kinds}
+    things = [noun for noun in nouns if not noun.kinds & {*PEOPLE, "furniture"}]
+    verb_objects = {(verb.zh[0], n.zh) for verb in verbs for n in things if n.kinds & verb.kinds}
     verb_objects -= {
-        (verb.zh[0], n.zh) for verb in animal_verbs for n in nouns if n.kinds & verb.kinds
+        (verb.zh[0], n.zh) for verb in animal_verbs for n in things if n.kinds & verb.kinds
     }
-    adjective_nouns = {(adjective.zh, n.zh) for n in nouns for adjective in adjectives_for(n)}
+    adjective_nouns = {(adjective.zh, n.zh) for n in things for adjective in adjectives_for(n)}
     held_out = {BOOK_EXAMPLE}
     for pairs in verb_objects, adjective_nouns:
         firsts, seconds = (Counter(words) for words in zip(*pairs, strict=True))
-        frequent = [(a, b) for a, b in sorted(pairs) if firsts[a] >= 4 and seconds[b] >= 3]
-        each_noun_once = {b: (a, b) for a, b in frequent[4::7] if a != BOOK_EXAMPLE[0]}
-        held_out.update(each_noun_once.values())
+        taken, of_noun = Counter[str](), Counter[str]()
+        for word, noun in sorted(pairs)[1::2]:
+            left = min(firsts[word] - 3, 3) - taken[word]
+            once = seconds[noun] >= 3 and not of_noun[noun]
+            if left > 0 and once and not {word, noun} & set(BOOK_EXAMPLE):
+                held_out.add((word, noun))
+                taken[word] += 1
+                of_noun[noun] += 1
     return frozenset(held_out)
 
 
@@ -65,8 +73,9 @@ def make_corpus(n_train: int = 60_000, n_test: int = 500, seed: int = 0) -> Corp
     """Draw pairs from the grammar, no Chinese sentence twice, and split them into three sets.
 
     A pair with a held-out combination goes to `new_combinations`, a pair with more than LONGEST
-    words in both languages to `longer`, and a pair with neither to `train`; all others are dropped.
-    Every word of the two test sets also occurs in `train`.
+    words in both languages to `longer`, and a pair with neither to `train`. All others are dropped,
+    also those in which two held-out words only meet. Every word of the two test sets also occurs
+    in `train`.
 
     Raises:  TypeError, ValueError if a size is not a positive int
     """
@@ -81,17 +90,24 @@ def make_corpus(n_train: int = 60_000, n_test: int = 500, seed: int = 0) -> Corp
         short = max(len(drawn.zh), len(drawn.en)) <= LONGEST
         long = min(len(drawn.zh), len(drawn.en)) > LONGEST
         unseen = bool(drawn.combinations & held_out)
+        known = not unseen and not meet(drawn.zh, held_out)
         for (pairs, size), fits in zip(
-            wanted, (short and not unseen, short and unseen, long and not unseen), strict=True
+            wanted, (short and known, short and unseen, long and known), strict=True
         ):
             if fits and len(pairs) < size:
                 pairs[drawn.zh] = Pair(drawn.zh, drawn.en, drawn.combinations)
-    known = {word for pair in train.values() for word in (*pair.chinese, *pair.english)}
+    learned = {word for pair in train.values() for word in (*pair.chinese, *pair.english)}
     tests = (
-        [pair for pair in pairs.values() if known.issuperset((*pair.chinese, *pair.english))]
+        [pair for pair in pairs.values() if learned.issuperset((*pair.chinese, *pair.english))]
         for pairs in (new, longer)
     )
     return Corpus(list(train.values()), *(pairs[:n_test] for pairs in tests))
+
+
+def meet(chinese: Words, pairs: Combinations) -> bool:
+    """Whether the sentence has both words of one of the pairs, anywhere."""
+    found = set(chinese)
+    return any(first in found and second in found for first, second in pairs)
 
 
 def word_by_word(chinese: Iterable[str]) -> Words:

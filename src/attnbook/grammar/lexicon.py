@@ -78,13 +78,17 @@ class Adjective:
 class Place:
     """A place with the activities that fit it and the kinds of things found there.
 
-    `at` is its English name with a preposition: 图书馆, in the library.
+    `at` is its English name with a preposition: 图书馆, in the library. `strangers` are the people
+    who hardly go there. Traits: day (nobody is there in the evening), many (things are found there
+    in large numbers).
     """
 
     zh: Words
     at: Words
     activities: Kinds = frozenset()
     holds: Kinds = frozenset()
+    strangers: Kinds = frozenset()
+    traits: Kinds = frozenset()
 
     @property
     def to(self) -> Words:
@@ -93,7 +97,11 @@ class Place:
 
 @dataclass(frozen=True)
 class Time:
-    """A time: 昨天, yesterday. A span of a week or a year fits only verbs with that trait."""
+    """A time: 昨天, yesterday.
+
+    A span of a week or a year fits only verbs with that trait, an evening only places that are open
+    and verbs without the trait day, a morning only verbs without the trait night.
+    """
 
     zh: Words
     en: Words
@@ -137,8 +145,8 @@ feelings = [
     for zh, _, en, traits in rows(words.FEELINGS)
 ]
 places = [
-    Place((zh,), split(at), parse_kinds(activities), parse_kinds(holds))
-    for zh, _, at, activities, holds in rows(words.PLACES)
+    Place((zh,), split(at), *map(parse_kinds, columns))
+    for zh, _, at, *columns in rows(words.PLACES)
 ]
 cities = [Place((zh,), split(at)) for zh, _, at in rows(words.CITIES)]
 spots = [

@@ -6,17 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from attnbook.grammar.lexicon import Adjective, Noun, Words, adjectives, nouns, rows
+from attnbook.grammar.lexicon import Adjective, Noun, Place, Words, adjectives, nouns, rows
 from attnbook.grammar.words import PRONOUNS
 
 T = TypeVar("T")
 Combinations = frozenset[tuple[str, str]]
 
-NUMBERS = (("两", "two"), ("三", "three"), ("四", "four"), ("五", "five"))
+TWO, THREE = ("两", "two"), ("三", "three")
+NUMBERS = (TWO, TWO, TWO, THREE, THREE, ("四", "four"), ("五", "five"))  # the small ones more often
 HOW_MANY = ("几", "many")
-WOMEN = {"妈妈", "姐姐", "奶奶"}
+WOMEN, MEN = {"妈妈", "姐姐", "奶奶"}, {"他", "爸爸", "哥哥"}
 PEOPLE = {"person", "kin", "boss"}
-NOT_OWNED = {"film", "song", "tree", "opening", "language", "sauce", "fish"}  # not "my ..."
+NOT_OWNED = {  # not "my ..."
+    *("film", "song", "tree", "opening", "language", "sauce", "fish", "fruit", "egg", "flower"),
+}
 
 
 class Draw:
@@ -41,7 +44,7 @@ class NounPhrase:
 
     `agreement` names the verb forms it takes (i am, he is, they are), `object_form` is its form as
     an object (him), `possessive` its form before a noun (his), and `pronoun` the Chinese pronoun
-    that refers to it. `combinations` holds an adjective with its noun.
+    that refers to it. `combinations` holds an adjective with its noun, and `noun` is that noun.
     """
 
     zh: Words
@@ -51,6 +54,7 @@ class NounPhrase:
     possessive: Words
     pronoun: str = "它"
     combinations: Combinations = frozenset()
+    noun: str = ""
 
 
 pronouns = {
@@ -84,13 +88,16 @@ def noun_phrase(
     """A noun with its determiner, its measure word and its adjective.
 
     Determiners: the, a, any and plural, which Chinese leaves out; one; number; this, that; these
-    and those, which take a number; many; some; own (我 的).
+    and those, which take a number; many; some; own (我 的). Somebody's relative or boss needs no 的
+    after a pronoun: 我 妈妈 (but 我们 的 朋友).
     """
     quality: Words = (adjective.zh,) if adjective else ()
     if adjective and "plain" not in adjective.traits:
         quality = (*quality, "的")
     described = (*quality, noun.zh)
     count: Words = (number[0],) if number else ()
+    relative = noun.kinds & {"kin", "boss"} and not owner.noun  # of a pronoun
+    close = relative and not (noun.zh in ("朋友", "同学") and is_plural(owner))
     zh: Words = {
         "one": ("一", noun.measure, *described),
         "number": (*count, noun.measure, *described),
@@ -100,7 +107,7 @@ def noun_phrase(
         "those": ("那", *count, noun.measure, *described),
         "many": ("很多", *described),
         "some": ("一些", *described),
-        "own": (*owner.zh, "的", *described),
+        "own": (*owner.zh, *(() if close else ("的",)), *described),
     }.get(determiner, described)
     head, plural = english_noun(noun, determiner, (adjective.en,) if adjective else ())
     many: Words = (number[1],) if number else ()
@@ -116,7 +123,8 @@ def noun_phrase(
     }.get(determiner, (determiner, *head))
     combinations = frozenset({(adjective.zh, noun.zh)}) if adjective else frozenset()
     agreement = "they" if plural else "he"
-    return NounPhrase(zh, en, agreement, en, (*en, "'s"), pronoun_for(noun, plural), combinations)
+    pronoun = pronoun_for(noun, plural)
+    return NounPhrase(zh, en, agreement, en, (*en, "'s"), pronoun, combinations, noun.zh)
 
 
 def english_noun(noun: Noun, determiner: str, adjective: Words) -> tuple[Words, bool]:
@@ -139,18 +147,41 @@ def pronoun_for(noun: Noun, plural: bool) -> str:
 
 
 def draw_noun_phrase(
-    draw: Draw, noun: Noun, determiner: str, adjective_chance: float = 0.3
+    draw: Draw, noun: Noun, determiner: str, adjective_chance: float = 0.3, plain: bool = False
 ) -> NounPhrase:
-    """A noun with this determiner, a random owner or number, and sometimes an adjective."""
+    """A noun with this determiner, a random owner or number, and sometimes an adjective.
+
+    With `plain`, and with an owner, the adjective is one that takes no 的.
+    """
     fitting = [a for a in adjectives_for(noun) if "after" not in a.traits]
-    fitting = [a for a in fitting if determiner != "own" or "plain" in a.traits]
+    plain = plain or determiner == "own"
+    fitting = [a for a in fitting if not plain or "plain" in a.traits]
     adjective = draw.choice(fitting) if fitting and draw.chance(adjective_chance) else None
     number = draw.choice(NUMBERS) if determiner in ("number", "these", "those") else None
-    return noun_phrase(noun, determiner, adjective, number, draw_owner(draw))
+    return noun_phrase(noun, determiner, adjective, number, draw_owner(draw, noun))
 
 
-def draw_owner(draw: Draw) -> NounPhrase:
+def suits(noun: Noun, person: NounPhrase) -> bool:
+    """Whether the person can wear, get or own it: several people do not share a shirt."""
+    if noun.kinds & {"personal"} and is_plural(person):
+        return False
+    return not ("skirt" in noun.kinds and person.zh[-1] in MEN)
+
+
+def goes_to(person: NounPhrase, place: Place) -> bool:
+    """Whether the person can be met there: a driver is hardly in a classroom."""
+    return person.noun not in place.strangers
+
+
+def draw_owner(draw: Draw, noun: Noun) -> NounPhrase:
     """Whom a thing belongs to: my, the teacher's, my friend's."""
+    while True:
+        owner = draw_any_owner(draw)
+        if suits(noun, owner):
+            return owner
+
+
+def draw_any_owner(draw: Draw) -> NounPhrase:
     if draw.chance(0.8):
         return draw.choice(list(pronouns.values()))
     if draw.chance(0.5):
@@ -173,7 +204,7 @@ def draw_person(draw: Draw, pronoun_chance: float = 0.5) -> NounPhrase:
     noun = draw.choice(nouns_of_kind("person"))
     if draw.chance(0.25):
         en = ("the", *noun.plural)
-        return NounPhrase((noun.zh, "们"), en, "they", en, (*en, "'s"), "他们")
+        return NounPhrase((noun.zh, "们"), en, "they", en, (*en, "'s"), "他们", noun=noun.zh)
     determiner = draw.choice(("this", "that", "these", "those", "the"))
     return draw_noun_phrase(draw, noun, determiner, 0.0 if determiner == "the" else 0.3)
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from attnbook.grammar.clauses import (
+    BE,
     Sentence,
     VerbPhrase,
     copular_clause,
@@ -11,26 +12,29 @@ from attnbook.grammar.clauses import (
 )
 from attnbook.grammar.copular_clauses import describe, identity, is_at, there_is
 from attnbook.grammar.lexicon import (
+    Adjective,
+    Noun,
     Words,
+    adjectives,
     cities,
-    colors,
     nouns,
 )
 from attnbook.grammar.noun_phrases import (
-    NOT_OWNED,
     PEOPLE,
     Draw,
     NounPhrase,
     adjectives_for,
     draw_noun_phrase,
     draw_person,
+    is_plural,
     noun_phrase,
     nouns_of_kind,
+    suits,
 )
 from attnbook.grammar.special_verbs import animal_event, call, give, go, have, like
 from attnbook.grammar.verb_phrases import draw_subject, event, make_verb
 
-FIRE = make_verb("炒", "fire fires fired firing")
+FIRE = make_verb("炒", "fire fires fired firing", traits="week year day")
 JOKE = make_verb("开", "joke jokes joked joking")
 RAIN = make_verb("下", "rain rains rained raining")
 SNOW = make_verb("下", "snow snows snowed snowing")
@@ -47,6 +51,8 @@ def idiom(draw: Draw) -> Sentence | None:
         verb_phrase = VerbPhrase(verb, (noun,), bare=True, after=city.at if city else ())
         return verb_clause(draw, form, draw.choice(("past", "future", "now")), it, verb_phrase)
     subject = draw_subject(draw, form)
+    if subject.noun and is_plural(subject):
+        return None
     if kind == "joke":
         return verb_clause(
             draw,
@@ -60,11 +66,10 @@ def idiom(draw: Draw) -> Sentence | None:
         return (
             replace(jealous, zh=(*subject.zh, "没", "吃", "醋")) if form == "negative" else jealous
         )
-    fired = draw_person(draw, 0.7)
-    owner = draw.choice((subject, fired))
-    several_people = owner.agreement == "they" and owner.zh not in (("你",), ("你们",), ("他们",))
-    whose = "the" if several_people else draw.choice(("the", "own"))
-    boss = noun_phrase(nouns_of_kind("boss")[0], whose, owner=owner)
+    fired, employee = draw_person(draw, 0.7), draw_person(draw, 1.0)
+    if fired.noun in ("孩子", "学生", "同学", "奶奶"):
+        return None
+    boss = noun_phrase(nouns_of_kind("boss")[0], draw.choice(("the", "own")), owner=employee)
     verb_phrase = VerbPhrase(
         FIRE, (*fired.zh, "的", "鱿鱼"), fired.object_form, combinations=fired.combinations
     )
@@ -72,41 +77,91 @@ def idiom(draw: Draw) -> Sentence | None:
 
 
 def two_clauses(draw: Draw) -> Sentence | None:
-    """Two clauses; a pronoun in the second refers to a thing of the first: 它, it."""
-    subject = draw_person(draw, 0.8)
-    noun = draw.choice([noun for noun in nouns if adjectives_for(noun)])
-    adjective = draw.choice(adjectives_for(noun))
-    predicate: Words = ("是", adjective.zh, "的") if adjective in colors else ("很", adjective.zh)
-    combinations = subject.combinations | {(adjective.zh, noun.zh)}
-    if draw.chance(0.5):
-        if noun.kinds & {"kin", "opening"} or noun.zh in subject.zh:
-            return None
-        described = draw_noun_phrase(draw, noun, draw.choice(("this", "that", "these")), 0.0)
-        pronoun = IT[described.pronoun]
-        does, likes = ("does", "likes") if subject.agreement == "he" else ("do", "like")
-        negative = draw.chance(0.4)
-        second = english_clause(
-            subject.en, does, ("like", pronoun[1]), (likes, pronoun[1]), negative, None
-        )
-        first = copular_clause("statement", described, predicate, (adjective.en,))
-        link: Words = ("，", "但是") if negative else ("，",)
-        zh = (
-            *first.zh,
-            *link,
-            *subject.zh,
-            *(("不",) if negative else ()),
-            "喜欢",
-            described.pronoun,
-        )
-        return Sentence(zh, (*first.en, "but" if negative else "and", *second), combinations)
-    if noun.kinds & (NOT_OWNED | PEOPLE):
+    """Two clauses, joined by 但是 only if they contrast: 很 贵 ， 但是 我 很 喜欢.
+
+    Chinese leaves out the object or the subject of the second where English says *it*. Only of an
+    animal or a person it says 它 or 他.
+    """
+    adjective = draw.choice(adjectives)
+    noun = draw.choice([noun for noun in nouns if noun.kinds & adjective.kinds])
+    if noun.kinds & {"kin", "opening"}:
         return None
-    owned = draw_noun_phrase(draw, noun, draw.choice(("one", "one", "number")), 0.0)
-    it = NounPhrase((owned.pronoun,), (IT[owned.pronoun][0],), owned.agreement, (), ())
-    second_clause = copular_clause("statement", it, predicate, (adjective.en,))
+    return draw.choice((opinion, opinion, two_qualities, owner_of))(draw, noun, adjective)
+
+
+def opinion(draw: Draw, noun: Noun, adjective: Adjective) -> Sentence | None:
+    """What somebody thinks of a thing, for a reason or against one: 很 贵 ， 但是 我 很 喜欢."""
+    subject = draw_person(draw, 0.8)
+    good, bad = "good" in adjective.traits, "bad" in adjective.traits
+    if noun.zh == subject.noun or not (good or bad):
+        return None
+    described = draw_noun_phrase(draw, noun, draw.choice(("this", "that", "these")), 0.0)
+    verb = draw.choice(("like", "like", "buy")) if adjective.zh in ("贵", "便宜") else "like"
+    if verb == "buy" and noun.kinds & {"personal", "ticket"} and is_plural(subject):
+        return None
+    dear = adjective.zh == "贵"
+    negative = bad and draw.chance(0.5) if verb == "buy" else not dear and draw.chance(0.4)
+    contrast = negative == good
+    it = IT[described.pronoun][1]
+    third = subject.agreement == "he"
+    does = "does" if third else "do"
+    if verb == "like":
+        zh: Words = ("不", "喜欢") if negative else ("很", "喜欢")
+        simple: Words = ("likes" if third else "like", it, "very", "much")
+        rest: Words = ("like", it)
+    else:
+        zh = ("不", "想", "买") if negative else ("想", "买")
+        simple = ("wants" if third else "want", "to", "buy", it)
+        rest = ("want", "to", "buy", it)
+    if noun.kinds & (PEOPLE | {"animal"}):
+        zh = (*zh, described.pronoun)
+    first = predicate(described, adjective)
+    second = english_clause(subject.en, does, rest, simple, negative, None)
+    combinations = subject.combinations | {(adjective.zh, noun.zh)}
+    link: Words = ("，", "但是") if contrast else ("，",)
+    en = (*first.en, "but" if contrast else "and", *second)
+    return Sentence((*first.zh, *link, *subject.zh, *zh), en, combinations)
+
+
+def two_qualities(draw: Draw, noun: Noun, adjective: Adjective) -> Sentence | None:
+    """A good and a bad quality of one thing: 很 漂亮 ， 但是 很 贵."""
+    others = [other for other in adjectives_for(noun) if opposed(adjective, other)]
+    if not others:
+        return None
+    other = draw.choice(others)
+    described = draw_noun_phrase(draw, noun, draw.choice(("this", "that", "these")), 0.0)
+    first = predicate(described, adjective)
+    en = (*first.en, "but", IT[described.pronoun][0], BE[described.agreement], other.en)
+    combinations = frozenset({(adjective.zh, noun.zh), (other.zh, noun.zh)})
+    return Sentence((*first.zh, "，", "但是", "很", other.zh), en, combinations)
+
+
+def opposed(one: Adjective, other: Adjective) -> bool:
+    """Whether one is a reason for and the other against, on different scales."""
+    sides = [("good" in a.traits) - ("bad" in a.traits) for a in (one, other)]
+    return sides[0] * sides[1] < 0 and {one.zh, other.zh} != {"贵", "便宜"}
+
+
+def owner_of(draw: Draw, noun: Noun, adjective: Adjective) -> Sentence | None:
+    """Somebody has something, and it has a quality: 他 有 一 本 书 ， 很 有趣."""
+    subject, animal = draw_person(draw, 0.8), "animal" in noun.kinds
+    kept = noun.kinds & {"pet", "clothes", "vehicle", "gadget", "book", "photo"}
+    if not kept or not suits(noun, subject) or (subject.noun and is_plural(subject)):
+        return None
+    owned = draw_noun_phrase(draw, noun, draw.choice(("one", "number")) if animal else "one", 0.0)
+    name: Words = (owned.pronoun,) if animal else ()
+    it = NounPhrase(name, (IT[owned.pronoun][0],), owned.agreement, (), ())
+    second = predicate(it, adjective)
     has = "has" if subject.agreement == "he" else "have"
-    zh = (*subject.zh, "有", *owned.zh, "，", *second_clause.zh)
-    return Sentence(zh, (*subject.en, has, *owned.en, "and", *second_clause.en), combinations)
+    combinations = subject.combinations | {(adjective.zh, noun.zh)}
+    zh = (*subject.zh, "有", *owned.zh, "，", *second.zh)
+    return Sentence(zh, (*subject.en, has, *owned.en, "and", *second.en), combinations)
+
+
+def predicate(subject: NounPhrase, adjective: Adjective) -> Sentence:
+    """The subject with the adjective: 很 贵, 是 红 的."""
+    zh: Words = ("是", adjective.zh, "的") if adjective.color else ("很", adjective.zh)
+    return copular_clause("statement", subject, zh, (adjective.en,))
 
 
 # The English of each Chinese pronoun, as a subject and as an object.

@@ -14,14 +14,22 @@ from attnbook.grammar.lexicon import (
 from attnbook.grammar.noun_phrases import (
     HOW_MANY,
     NOT_OWNED,
-    PEOPLE,
+    TWO,
     Draw,
     draw_noun_phrase,
     draw_other_person,
+    goes_to,
+    is_plural,
     noun_phrase,
     nouns_of_kind,
+    suits,
 )
-from attnbook.grammar.verb_phrases import FORMS, any_or_a, bare_determiner, draw_subject, make_verb
+from attnbook.grammar.verb_phrases import (
+    FORMS,
+    draw_subject,
+    make_verb,
+    set_phrase,
+)
 
 GO = make_verb("去", "go goes went going", "go")
 GO_FAR = replace(GO, traits=frozenset({"week", "year"}))
@@ -29,16 +37,41 @@ GO_HOME = replace(GO, zh=("回",))
 HAVE = make_verb("有", "have has had having")
 LIKE = make_verb("喜欢", "like likes liked liking")
 KNOW = make_verb("认识", "know knows knew knowing")
-CALL = make_verb("打", "call calls called calling")
+CALL = make_verb("打", "call calls called calling", traits="daily")
 GIVE = make_verb("送给", "give gives gave giving")
-NEVER_HAD = (NOT_OWNED - {"sauce"}) | PEOPLE
+# What one asks for ("do you have a dictionary?"), and what one says that one has.
+HAD: dict[str, tuple[str, ...]]
+HAD = dict.fromkeys(("negative", "yes_no", "who"), ("belonging", "pet", "hat"))
+HAD |= {"count": ("clothes", "book", "pet"), "statement": ("belonging", "pet", "clothes", "book")}
+LIKED_KINDS = (  # "likes apples"
+    *("fruit", "egg", "dish", "soup", "drink", "sauce", "fish", "book", "paper", "film", "song"),
+    *("clothes", "car", "flower", "tree", "animal", "language"),
+)
+LIKED_ONES = (
+    "dish",
+    "soup",
+    "drink",
+    "book",
+    "paper",
+    "film",
+    "song",
+    "clothes",
+    "vehicle",
+    "furniture",
+    "gadget",
+    "flower",
+    "tree",
+    "animal",
+    "photo",
+    "gift",
+)  # "this song"
 
 
 def animal_event(draw: Draw) -> Sentence | None:
     """An animal does something, as a statement, a negation or a yes-no question."""
     verb = draw.choice(animal_verbs)
     form = draw.choice(("statement", "statement", "negative", "yes_no"))
-    tense = draw.choice(("past", "now"))
+    tense = draw.choice(("past", "now")) if verb.kinds else "now"
     animal = draw.choice(nouns_of_kind(*sorted(verb.traits)))
     subject = draw_noun_phrase(
         draw, animal, draw.choice(("the", "this", "that", "those", "own")), 0.2
@@ -66,22 +99,28 @@ def have(draw: Draw) -> Sentence | None:
     )
     subject = draw_subject(draw, form)
     relatives = [noun for noun in nouns if noun.zh in ("哥哥", "姐姐", "朋友", "孩子")]
-    owned = [n for n in nouns if not n.kinds & NEVER_HAD]
-    owned = [n for n in owned if n.countable or (form != "count" and draw.chance(0.15))]
-    noun = draw.choice(relatives) if draw.chance(0.3) else draw.choice(owned)
-    if noun.zh in subject.zh:
+    is_relative = draw.chance(0.3)
+    noun = draw.choice(relatives if is_relative else nouns_of_kind(*HAD[form]))
+    if noun.zh == subject.noun or (is_plural(subject) and subject.noun):
+        return None  # of several teachers, each has a book of his own
+    if noun.zh == "孩子" and subject.noun in ("学生", "同学", "奶奶", "爸爸", "妈妈"):
         return None
     if form == "count":
         object_phrase = noun_phrase(noun, "number", number=HOW_MANY)
         verb_phrase = VerbPhrase(HAVE, object_phrase.zh, question_words=("how", *object_phrase.en))
         return verb_clause(draw, form, "have", subject, verb_phrase)
     if form == "statement":
-        is_relative = noun in relatives
-        object_phrase = draw_noun_phrase(
-            draw, noun, draw.choice(("one", "one", "number", "number" if is_relative else "many"))
-        )
+        numbers = ["number", "many"] if noun.kinds & {"clothes", "book", "paper", "photo"} else []
+        shared = suits(noun, subject)
+        choices = ["one", "one", "number"] if is_relative or (shared and not numbers) else []
+        choices += numbers + ["one"] * bool(shared and numbers)
+        if not choices:
+            return None
+        determiner = draw.choice(choices)
+        plain = determiner != "one" or "clothes" not in noun.kinds
+        object_phrase = draw_noun_phrase(draw, noun, determiner, 0.3 if plain else 1.0)
     else:
-        takes_any = noun.zh in ("孩子", "朋友") or (form != "who" and any_or_a(noun) == "any")
+        takes_any = noun.zh in ("孩子", "朋友")
         object_phrase = noun_phrase(
             noun, ("plural" if form == "who" else "any") if takes_any else "a"
         )
@@ -101,6 +140,8 @@ def like(draw: Draw) -> Sentence | None:
     if kind in ("person", "know"):
         person = draw_other_person(draw, subject)
         generic = person is not None and person.en[0] == "the"
+        if person is not None and kind == "know" and person.zh[0] == subject.zh[0]:
+            return None  # everybody knows his own mother
         if person is None or generic or (kind == "know" and form in ("why", "what")):
             return None
         verb_phrase = VerbPhrase(LIKE if kind == "person" else KNOW, person.zh, person.object_form)
@@ -113,16 +154,15 @@ def like(draw: Draw) -> Sentence | None:
     elif kind == "doing":
         verb_phrase = draw_infinitive(draw)
     else:
+        pointed_at = kind == "this"
         noun = draw.choice(
-            [n for n in nouns if not n.kinds & {*PEOPLE, "opening", "letter", "ticket"}]
+            nouns_of_kind(*LIKED_ONES) if pointed_at else nouns_of_kind(*LIKED_KINDS)
         )
-        determiner = draw.choice(("this", "that", "these", "those", "own"))
-        if (
-            kind == "things"
-            or noun.measure == "-"
-            or (determiner == "own" and noun.kinds & NOT_OWNED)
-        ):
-            determiner = "plural"
+        determiner = "plural"
+        if pointed_at:
+            determiner = draw.choice(("this", "that", "these", "those", "own"))
+        if determiner == "own" and noun.kinds & NOT_OWNED:
+            return None
         object_phrase = draw_noun_phrase(draw, noun, determiner, 0.4)
         verb_phrase = VerbPhrase(
             LIKE, object_phrase.zh, object_phrase.en, combinations=object_phrase.combinations
@@ -132,17 +172,18 @@ def like(draw: Draw) -> Sentence | None:
 
 def draw_infinitive(draw: Draw) -> VerbPhrase:
     """*Like* with an infinitive: 喜欢 看 书, likes to read books."""
-    verb = draw.choice([v for v in verbs if "habit" in v.traits and v.zh[0] != "帮助"])
+    verb = draw.choice([v for v in verbs if "fun" in v.traits])
     verb_phrase = VerbPhrase(LIKE, verb.zh, ("to", *verb.base))
     if not verb.kinds:
         return verb_phrase
     noun = draw.choice(nouns_of_kind(*sorted(verb.kinds)))
-    object_phrase = noun_phrase(noun, bare_determiner(verb))
+    object_phrase = noun_phrase(noun, "plural")
+    phrase = set_phrase(VerbPhrase(verb, object_phrase.zh, object_phrase.en))
     pair = frozenset({(verb.zh[0], noun.zh)})
     return replace(
         verb_phrase,
-        zh=(*verb_phrase.zh, *object_phrase.zh),
-        en=(*verb_phrase.en, *object_phrase.en),
+        zh=(*verb_phrase.zh, *phrase.zh),
+        en=(*verb_phrase.en, *phrase.en),
         combinations=pair,
     )
 
@@ -162,12 +203,13 @@ def go(draw: Draw) -> Sentence | None:
     place = draw.choice(
         cities if far else [p for p in places if p.zh[0] not in ("厨房", "花园", "教室")]
     )
+    if not goes_to(subject, place):
+        return None
     verb = GO_FAR if far else GO_HOME if place.zh == ("家",) else GO
     fitting = [vehicle for vehicle in vehicles if vehicle[2] == ("city" if far else "near")]
     ride, by, _ = draw.choice(fitting) if draw.chance(0.35) else ((), (), "")
-    return verb_clause(
-        draw, form, tense, subject, VerbPhrase(verb, place.zh, place.to, before=ride, after=by)
-    )
+    verb_phrase = VerbPhrase(verb, place.zh, place.to, verb is GO_HOME, ride, by, goal=place)
+    return verb_clause(draw, form, tense, subject, verb_phrase)
 
 
 def call(draw: Draw) -> Sentence | None:
@@ -185,25 +227,36 @@ def call(draw: Draw) -> Sentence | None:
 
 
 def give(draw: Draw) -> Sentence | None:
-    """Somebody gives somebody something: 送给 他 一 本 书."""
-    form = draw.choice(("statement", "statement", "statement", "who", "yes_no"))
+    """Somebody gives something: 送给 他 一 本 书, but a definite thing precedes the verb.
+
+    It takes 把: 把 这 本 书 送给 他, to give this book to him.
+    """
+    form = draw.choice(("statement", "statement", "statement", "negative", "who", "yes_no"))
     subject = draw_subject(draw, form)
     recipient = draw_other_person(draw, subject)
-    if recipient is None:
-        return None
     noun = draw.choice(
-        nouns_of_kind("gift", "flower", "book", "clothes", "hat", "ticket", "pet", "photo")
+        nouns_of_kind("gift", "flower", "book", "clothes", "ticket", "pet", "photo", "tool")
     )
-    determiner = draw.choice(
-        ("this", "that") if form == "yes_no" else ("one", "one", "number", "this")
+    if recipient is None or not suits(noun, recipient):
+        return None
+    if is_plural(recipient) and not noun.kinds & {"gift", "book"}:
+        return None
+    definite = form in ("negative", "yes_no") or draw.chance(0.4)
+    fitting = ("this", "that", "own") if definite else ("one", "one", "number")
+    determiner = draw.choice([d for d in fitting if d != "own" or not noun.kinds & NOT_OWNED])
+    own = determiner == "own"
+    if own and (subject.zh == ("谁",) or not suits(noun, subject) or subject.noun):
+        return None
+    number = TWO if determiner == "number" else None
+    thing = noun_phrase(noun, determiner, number=number, owner=subject if own else recipient)
+    given = VerbPhrase(
+        GIVE,
+        (*recipient.zh, *thing.zh),
+        (*recipient.object_form, *thing.en),
+        combinations=recipient.combinations,
     )
-    object_phrase = noun_phrase(
-        noun, determiner, number=("两", "two") if determiner == "number" else None
-    )
-    verb_phrase = VerbPhrase(
-        GIVE, (*recipient.zh, *object_phrase.zh), (*recipient.object_form, *object_phrase.en)
-    )
-    verb_phrase = replace(verb_phrase, combinations=recipient.combinations)
-    return verb_clause(
-        draw, form, draw.choice(("past", "past", "future", "want")), subject, verb_phrase
-    )
+    if definite:
+        to = ("to", *recipient.object_form)
+        given = replace(given, zh=recipient.zh, en=(*thing.en, *to), before=("把", *thing.zh))
+    tense = draw.choice(("past", "past", "future", "want"))
+    return verb_clause(draw, form, tense, subject, given)

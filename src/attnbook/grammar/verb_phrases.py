@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from attnbook.grammar import words
 from attnbook.grammar.clauses import Sentence, VerbPhrase, verb_clause
 from attnbook.grammar.lexicon import (
     Noun,
@@ -22,6 +23,7 @@ from attnbook.grammar.noun_phrases import (
     noun_phrase,
     nouns_of_kind,
     people,
+    suits,
 )
 
 FORMS = (
@@ -30,9 +32,15 @@ FORMS = (
     + ("yes_no",) * 3
     + ("what", "what", "who", "count", "why")
 )
-FOOD = {"fruit", "egg", "drink", "dish"}
-WITH_ANY = {*FOOD, "fish", "sauce", "song", "letter", "film", "flower", "book"}  # did he buy any?
-ambiguous = {v.zh for v in verbs for w in verbs if v.zh == w.zh and v.base != w.base}
+FOOD = {"snack", "egg", "drink"}
+WITH_ANY = {  # did he buy any?
+    *("fruit", "egg", "drink", "dish", "soup", "fish", "sauce", "song", "letter", "film"),
+    *("flower", "tree", "animal", "book", "paper"),
+}
+# Before its noun, such an adjective fits only with some verbs: nobody washes a cheap shirt.
+FITTING = {"贵": "买", "便宜": "买", "甜": "买吃", "新鲜": "买吃", "旧": "卖看修洗用找骑开穿戴"}
+asked = [verb for verb in verbs if "unasked" not in verb.traits]
+ambiguous = {v.zh for v in asked for w in asked if v.zh == w.zh and v.base != w.base}
 
 
 def make_verb(zh: str, forms: str, activity: str = "-", traits: str = "") -> Verb:
@@ -47,7 +55,10 @@ def draw_subject(draw: Draw, form: str) -> NounPhrase:
         return NounPhrase(("谁",), ("who",), "he", (), ())
     while True:
         subject = draw_person(draw)
-        if form in ("statement", "negative") or subject.zh[0] not in ("我", "我们"):
+        stated = form in ("statement", "negative")
+        if subject.zh in (("你",), ("你们",)) and stated and draw.chance(0.7):
+            continue  # one seldom tells people what they do
+        if stated or subject.zh[0] not in ("我", "我们"):
             return subject
 
 
@@ -55,6 +66,12 @@ def tenses_of(verb: Verb) -> list[str]:
     """The tenses that fit a verb; one that occurs more than once is likelier."""
     if "fact" in verb.traits:
         return ["past"]
+    if "ongoing" in verb.traits:
+        return ["now", "now", "want"]
+    if "planned" in verb.traits:
+        return ["now", "future", "want"]
+    if "untimed" in verb.traits:
+        return ["habit", "habit", "now", "can"]
     special = (("habit", "habit"),) * 3 + (("now", "now"), ("skill", "can"))
     further = [tense for trait, tense in special if trait in verb.traits]
     return ["past", "past", "future", "want", *further]
@@ -68,19 +85,23 @@ def determiners(verb: Verb, noun: Noun, tense: str, affirmative: bool) -> list[s
     if noun.measure == "-":
         return [] if tense == "past" and affirmative else ["a"]
     if "opening" in noun.kinds:
-        if tense in ("habit", "can") or not affirmative:
-            return ["the"]
-        return ["this", "that", "one", "number"]
+        return ["this", "that"] if tense == "past" and affirmative else ["the"]
     bare = bare_determiner(verb) if tense == "habit" or noun.kinds & {"song", "fish"} else "a"
-    if tense in ("habit", "can"):
-        food = affirmative and tense == "habit" and noun.kinds & FOOD
+    if tense == "can" or (tense == "habit" and "definite" not in verb.traits):
+        food = affirmative and tense == "habit" and noun.kinds & FOOD and "daily" in verb.traits
         return [bare, bare, "one", "number"] if food else [bare]
     own = ["own"] if "own" in verb.traits and not noun.kinds & NOT_OWNED else []
+    definite = [*([] if "absent" in verb.traits else ["this"]), "that", *own]
+    several = "many" in verb.traits and tense != "now" and affirmative
+    counted = ["number", "number", "some", "many"] if several else []
+    if "definite" in verb.traits:
+        return [*definite, *counted]
+    if "indefinite" in verb.traits or (tense == "now" and not affirmative):
+        definite = []
     if not affirmative:
-        return [any_or_a(noun) if tense == "past" else bare, "this", "that", *own]
-    count = "count" in verb.traits and tense != "now"
-    counted = ["number", "number", "many", "some"] if count else []
-    return [*([] if tense == "past" else [bare]), "one", "this", "that", *own, *counted]
+        return [any_or_a(noun) if tense == "past" else bare, *definite]
+    single = [] if "sole" in verb.traits and tense == "past" else ["one"]
+    return [*([] if tense == "past" else [bare]), *single, *definite, *counted]
 
 
 def bare_determiner(verb: Verb) -> str:
@@ -97,7 +118,9 @@ def event(draw: Draw) -> Sentence | None:
     """A sentence with a verb of the table, or None if the draws do not fit together."""
     verb, form = draw.choice(verbs), draw.choice(FORMS)
     tense, subject = draw.choice(tenses_of(verb)), draw_subject(draw, form)
-    if form == "why" and tense not in ("past", "habit", "want"):
+    if form == "why" and tense not in ("past", "want"):
+        return None
+    if "grown" in verb.traits and subject.noun in ("孩子", "学生"):
         return None
     verb_phrase = draw_verb_phrase(draw, verb, form, tense, subject)
     if verb_phrase is not None and verb_phrase.question_words == ("where",):
@@ -110,7 +133,7 @@ def draw_verb_phrase(
 ) -> VerbPhrase | None:
     """The verb with an object that fits, or None if the draws do not fit together."""
     if not verb.kinds:
-        if form == "what" and tense == "habit":
+        if form == "what" and tense == "habit" and "daily" in verb.traits:
             return VerbPhrase(verb, before=("在", "哪里"), question_words=("where",))
         return None if form in ("what", "count") else VerbPhrase(verb, bare=True)
     noun = draw.choice(nouns_of_kind(*sorted(verb.kinds)))
@@ -140,25 +163,49 @@ def draw_verb_phrase(
     if not fitting:
         return None
     determiner = draw.choice(fitting)
-    if determiner == "a" and noun.kinds & {"worn", "hat", "ticket"} and is_plural(subject):
+    each_one = "single" in verb.traits or noun.kinds & {"personal", "ticket", "snack", "egg"}
+    if determiner == "a" and each_one and is_plural(subject):
         determiner = "plural"
+    worn = verb.base == ("wear",) and determiner != "plural"
+    if worn and not suits(noun, subject):
+        return None
     bare = determiner in ("a", "any", "plural", "the")
     object_phrase = draw_noun_phrase(draw, noun, determiner, 0.0 if bare else 0.4)
+    if any(verb.zh[0] not in FITTING.get(one, verb.zh) for one, _ in object_phrase.combinations):
+        return None
     verb_phrase = VerbPhrase(
         verb,
         object_phrase.zh,
         object_phrase.en,
         bare,
         combinations=pair | object_phrase.combinations,
+        daily=tense == "habit" and not bare,
     )
-    return add_recipient(draw, subject, verb_phrase)
+    if bare:
+        return add_recipient(draw, subject, set_phrase(verb_phrase))
+    one = determiner in ("one", "this", "that")
+    return add_recipient(draw, subject, verb_phrase, noun if one else None)
 
 
-def add_recipient(draw: Draw, subject: NounPhrase, verb_phrase: VerbPhrase) -> VerbPhrase:
-    """Sometimes add the recipient of a letter or a purchase: 给 他, to him or for him."""
+def set_phrase(verb_phrase: VerbPhrase) -> VerbPhrase:
+    """With the English that a set phrase has: 唱 歌 is to sing, and not to sing songs."""
+    en = words.SET_PHRASES.get((*verb_phrase.verb.zh, *verb_phrase.zh))
+    return verb_phrase if en is None else replace(verb_phrase, en=split(en))
+
+
+def add_recipient(
+    draw: Draw, subject: NounPhrase, verb_phrase: VerbPhrase, single: Noun | None = None
+) -> VerbPhrase:
+    """Sometimes add the recipient of a letter or a purchase: 给 他, to him or for him.
+
+    A `single` thing that is bought has one recipient.
+    """
     preposition = {"写": "to", "买": "for"}.get(verb_phrase.verb.zh[0])
     recipient = draw_other_person(draw, subject)
     if preposition is None or recipient is None or not draw.chance(0.3):
+        return verb_phrase
+    bought = single if preposition == "for" else None
+    if bought is not None and (is_plural(recipient) or not suits(bought, recipient)):
         return verb_phrase
     combinations = verb_phrase.combinations | recipient.combinations
     return replace(

@@ -5,8 +5,11 @@ To add a word, add a line. A noun names its measure word and its kinds, a verb t
 objects, an adjective the kinds that it describes, and a place the activities that fit it. So the
 grammar makes only sentences that somebody would say: nobody eats a letter or swims in the library.
 
-Pinyin has the tones of the dictionary, also where speech changes them (bù before a fourth tone is
-pronounced bú, two third tones in a row are pronounced second and third).
+Pinyin is written word by word with the tones of a dictionary, also where speech changes them: 不 is
+always bù (pronounced bú before a fourth tone), 一 always yī, and two third tones in a row stay. A
+syllable is without a tone where a dictionary gives none: 晚上 wǎnshang, and 上 and 里 after a noun,
+桌子 上 zhuōzi shang. A measure word keeps its tone: 这 个 zhè gè. Names of places and of languages
+begin with a capital letter: Běijīng, Hànyǔ.
 """
 
 # Chinese  pinyin  measure word  singular  plural  kinds. No singular: always plural (noodles). No
@@ -14,9 +17,9 @@ pronounced bú, two third tones in a row are pronounced second and third).
 NOUNS = """
 学生    xuésheng    个  student     students     person,grown,pupil
 老师    lǎoshī      个  teacher     teachers     person,grown,pupil
-医生    yīshēng     个  doctor      doctors      person,grown
+医生    yīshēng     个  doctor      doctors      person,grown,doctor
 孩子    háizi       个  child       children     person,pupil
-司机    sījī        个  driver      drivers      person,grown
+司机    sījī        个  driver      drivers      person,grown,driver
 朋友    péngyou     个  friend      friends      kin
 同学    tóngxué     个  classmate   classmates   kin
 妈妈    māma        个  mother      mothers      kin
@@ -25,19 +28,19 @@ NOUNS = """
 姐姐    jiějie      个  sister      sisters      kin
 奶奶    nǎinai      个  grandmother grandmothers kin
 老板    lǎobǎn      个  boss        bosses       boss
-猫      māo         只  cat         cats         animal,pet
+猫      māo         只  cat         cats         animal,pet,cat
 狗      gǒu         只  dog         dogs         animal,pet
-鸟      niǎo        只  bird        birds        animal
+鸟      niǎo        只  bird        birds        animal,bird
 马      mǎ          匹  horse       horses       animal,mount
 鱼      yú          条  fish        fish         fish
-苹果    píngguǒ     个  apple       apples       fruit
-橙子    chéngzi     个  orange      oranges      fruit
-西瓜    xīguā       个  watermelon  watermelons  fruit
-香蕉    xiāngjiāo   根  banana      bananas      fruit
+苹果    píngguǒ     个  apple       apples       fruit,snack,washed
+橙子    chéngzi     个  orange      oranges      fruit,snack
+西瓜    xīguā       个  watermelon  watermelons  fruit,melon
+香蕉    xiāngjiāo   根  banana      bananas      fruit,snack
 鸡蛋    jīdàn       个  egg         eggs         egg
 米饭    mǐfàn       碗  rice        -            dish,warm
 面条    miàntiáo    碗  -           noodles      dish,warm
-汤      tāng        碗  soup        -            dish,warm
+汤      tāng        碗  soup        -            soup,warm
 蛋糕    dàngāo      块  cake        -            dish,cake
 鱿鱼    yóuyú       盘  squid       -            dish
 茶      chá         杯  tea         -            drink,brew
@@ -48,30 +51,30 @@ NOUNS = """
 书      shū         本  book        books        text,book
 小说    xiǎoshuō    本  novel       novels       text,book,novel
 杂志    zázhì       本  magazine    magazines    text,paper
-词典    cídiǎn      本  dictionary  dictionaries text,tool
-信      xìn         封  letter      letters      text,letter
+词典    cídiǎn      本  dictionary  dictionaries text,tool,belonging
+信      xìn         封  letter      letters      letter
 电影    diànyǐng    部  film        films        film
 歌      gē          首  song        songs        song
-毛衣    máoyī       件  sweater     sweaters     clothes,worn
-衬衫    chènshān    件  shirt       shirts       clothes,worn
-裙子    qúnzi       条  skirt       skirts       clothes,worn,skirt
-鞋      xié         双  -           shoes        clothes,worn
-帽子    màozi       顶  hat         hats         clothes,hat
+毛衣    máoyī       件  sweater     sweaters     clothes,worn,personal
+衬衫    chènshān    件  shirt       shirts       clothes,worn,personal
+裙子    qúnzi       条  skirt       skirts       clothes,worn,personal,skirt
+鞋      xié         双  -           shoes        clothes,shoes,personal
+帽子    màozi       顶  hat         hats         clothes,hat,personal
 桌子    zhuōzi      张  table       tables       furniture
 椅子    yǐzi        把  chair       chairs       furniture
-车      chē         辆  car         cars         vehicle,car
-自行车  zìxíngchē   辆  bicycle     bicycles     vehicle,mount
-电脑    diànnǎo     台  computer    computers    gadget,tool,computer
-手机    shǒujī      部  phone       phones       gadget,tool
+车      chē         辆  car         cars         vehicle,car,belonging
+自行车  zìxíngchē   辆  bicycle     bicycles     vehicle,mount,belonging
+电脑    diànnǎo     台  computer    computers    gadget,tool,computer,belonging
+手机    shǒujī      部  phone       phones       gadget,tool,phone,personal,belonging
 花      huā         朵  flower      flowers      flower
 树      shù         棵  tree        trees        tree
 门      mén         扇  door        doors        opening
 窗户    chuānghu    扇  window      windows      opening
 照片    zhàopiàn    张  photo       photos       photo
-票      piào        张  ticket      tickets      ticket
+票      piào        张  ticket      tickets      ticket,belonging
 礼物    lǐwù        件  present     presents     gift
-汉语    hànyǔ       -   chinese     -            language
-英语    yīngyǔ      -   english     -            language
+汉语    Hànyǔ       -   chinese     -            language
+英语    Yīngyǔ      -   english     -            language
 """
 
 # Measure words: Chinese, pinyin, and the unit where English needs one too, in both numbers.
@@ -104,79 +107,103 @@ MEASURES = """
 GLASSES = {"水", "牛奶"}  # 杯 is a cup, but of these a glass
 
 # Chinese  pinyin  the four English forms | the kinds of its object (- for none) | the activity,
-# named by the PLACES that fit it | traits: habit (fits "every day"), now (fits 在: is doing), count
-# (fits two or many objects), own (fits "my ..."), week and year (fit "last week", "last year"),
-# skill (fits "can"), single (takes one object: rides a bicycle), fact (past tense only), unasked
-# (makes no question with "what")
+# named by the PLACES that fit it | traits:
+#   tenses     habit (fits "often"), daily ("every day", too), now (fits 在: is doing), skill ("can"),
+#              fact (past only), ongoing (only now and "want"), planned (only now, future and "want"),
+#              untimed (no past, future or "want")
+#   objects    definite (this, that or "my ..."), absent (not this one),
+#              indefinite (neither), own ("my ..." also fits), count ("how many" fits),
+#              many (several fit), single (one: rides a bicycle), sole (never "two ...")
+#   times      week and year (fit "last week", "last year"), day (not in the evening), night (not in
+#              the morning)
+#   others     grown (not done by children), fun (fits "likes to"), unasked (makes no question with
+#              "what")
 VERBS = """
-吃      chī      eat      eats      ate        eating      | fruit,egg,dish,fish | eat | habit,now,count
-喝      hē       drink    drinks    drank      drinking    | drink | drink | habit,now,count
-看      kàn      read     reads     read       reading     | book,paper,letter | read | habit,now,count,own,week
-看      kàn      watch    watches   watched    watching    | film | watch | habit,now,count,week
-写      xiě      write    writes    wrote      writing     | letter | write | habit,now,count
-买      mǎi      buy      buys      bought     buying      | fruit,egg,sauce,flower | buy | habit,count
-买      mǎi      buy      buys      bought     buying      | dish,brew | order | habit,count
-买      mǎi      buy      buys      bought     buying      | ticket | ticket | count,week
-买      mǎi      buy      buys      bought     buying      | book,clothes,hat,furniture,vehicle,gadget,tool,gift | buy | count,week,year
-卖      mài      sell     sells     sold       selling     | vehicle,furniture,gadget | - | own,week,year
-洗      xǐ       wash     washes    washed     washing     | clothes,car,fruit | wash | habit,now,count,own
-穿      chuān    wear     wears     wore       wearing     | worn | - | habit
-戴      dài      wear     wears     wore       wearing     | hat | - | -
-找      zhǎo     look_for looks_for looked_for looking_for | text,clothes,hat,gadget,ticket,pet,sauce | look | now,own
-看见    kànjiàn  see      sees      saw        seeing      | person,kin,animal,car | see | count,own,fact
+吃      chī      eat      eats      ate        eating      | snack,egg | eat | habit,daily,now,count,many,fun
+吃      chī      eat      eats      ate        eating      | dish,fish | dine | habit,daily,now,count,fun
+吃      chī      eat      eats      ate        eating      | melon | eat | habit,now,fun
+喝      hē       drink    drinks    drank      drinking    | drink | drink | habit,daily,now,count,many,fun
+喝      hē       eat      eats      ate        eating      | soup | dine | habit,now,fun,unasked
+看      kàn      read     reads     read       reading     | book,paper | read | habit,daily,now,count,own,week,fun
+看      kàn      read     reads     read       reading     | letter | mail | now,definite
+看      kàn      watch    watches   watched    watching    | film | watch | habit,now,count,week,fun,night
+写      xiě      write    writes    wrote      writing     | letter | mail | habit,now,count,many,fun
+买      mǎi      buy      buys      bought     buying      | fruit,egg,sauce,flower | buy | indefinite,habit,count,many
+买      mǎi      buy      buys      bought     buying      | dish,soup,brew | order | indefinite,habit,count
+买      mǎi      buy      buys      bought     buying      | ticket | ticket | count,many,week,grown
+买      mǎi      buy      buys      bought     buying      | book,paper,clothes,gift | buy | count,many,week
+买      mǎi      buy      buys      bought     buying      | furniture,gadget,tool | buy | week,year,grown
+买      mǎi      buy      buys      bought     buying      | vehicle | - | week,year,grown
+卖      mài      sell     sells     sold       selling     | vehicle,furniture,gadget | - | definite,week,year,grown
+洗      xǐ       wash     washes    washed     washing     | clothes | launder | definite,own,now
+洗      xǐ       wash     washes    washed     washing     | washed | rinse | now
+洗      xǐ       wash     washes    washed     washing     | car | - | definite,own,now,day
+穿      chuān    wear     wears     wore       wearing     | worn | - | habit,fun
+穿      chuān    wear     wears     wore       wearing     | shoes | - | definite
+戴      dài      wear     wears     wore       wearing     | hat | - | habit,fun,day
+找      zhǎo     look_for looks_for looked_for looking_for | text | look | absent,definite,own,ongoing
+找      zhǎo     look_for looks_for looked_for looking_for | letter,clothes,gadget,ticket | seek | absent,definite,own,ongoing
+找      zhǎo     look_for looks_for looked_for looking_for | pet | spot | absent,definite,own,ongoing
+看见    kànjiàn  see      sees      saw        seeing      | person,kin | see | fact
+看见    kànjiàn  see      sees      saw        seeing      | animal | spot | absent,definite,own,count,many,fact
+看见    kànjiàn  see      sees      saw        seeing      | car | - | absent,definite,own,fact
 帮助    bāngzhù  help     helps     helped     helping     | person,kin | help | habit,now
-等      děng     wait_for waits_for waited_for waiting_for | person,kin | wait | now
-画      huà      draw     draws     drew       drawing     | animal,flower,tree | draw | habit,now,count
-修      xiū      repair   repairs   repaired   repairing   | vehicle,gadget,furniture | repair | now,own,week
-骑      qí       ride     rides     rode       riding      | mount | ride | habit,now,skill,single,unasked
-开      kāi      drive    drives    drove      driving     | car | - | now,skill,own
+等      děng     wait_for waits_for waited_for waiting_for | person,kin | wait | planned
+画      huà      draw     draws     drew       drawing     | animal,flower,tree | draw | habit,now,count,many,day,fun
+修      xiū      repair   repairs   repaired   repairing   | vehicle,gadget,furniture | repair | definite,now,own,week,grown
+骑      qí       ride     rides     rode       riding      | mount | ride | habit,now,skill,single,unasked,day,fun
+开      kāi      drive    drives    drove      driving     | car | - | definite,now,skill,single,own,grown
 开      kāi      open     opens     opened     opening     | opening | - | now
 关      guān     close    closes    closed     closing     | opening | - | now,unasked
-唱      chàng    sing     sings     sang       singing     | song | sing | habit,now,count
-听      tīng     listen_to listens_to listened_to listening_to | song | listen | habit,now
-说      shuō     speak    speaks    spoke      speaking    | language | speak | habit,now,skill,unasked
-学习    xuéxí    study    studies   studied    studying    | language | study | habit,now
-用      yòng     use      uses      used       using       | tool | use | habit,now,own,single
-游泳    yóuyǒng  swim     swims     swam       swimming    | - | swim | habit,now,skill
-跳舞    tiàowǔ   dance    dances    danced     dancing     | - | sing | habit,now,skill
-跑步    pǎobù    run      runs      ran        running     | - | sport | habit,now
-睡觉    shuìjiào sleep    sleeps    slept      sleeping    | - | rest | now
-工作    gōngzuò  work     works     worked     working     | - | work | habit,now
+唱      chàng    sing     sings     sang       singing     | song | sing | habit,now,count,fun
+听      tīng     listen_to listens_to listened_to listening_to | song | listen | habit,daily,now,fun
+说      shuō     speak    speaks    spoke      speaking    | language | speak | habit,now,skill,unasked,fun,untimed
+学习    xuéxí    study    studies   studied    studying    | language | study | habit,daily,now,fun
+用      yòng     use      uses      used       using       | tool | use | habit,daily,now,own,single,sole
+游泳    yóuyǒng  swim     swims     swam       swimming    | - | swim | habit,daily,now,skill,fun
+跳舞    tiàowǔ   dance    dances    danced     dancing     | - | sing | habit,daily,now,skill,fun
+跑步    pǎobù    run      runs      ran        running     | - | sport | habit,daily,now,fun
+睡觉    shuìjiào sleep    sleeps    slept      sleeping    | - | sleep | ongoing,night
+工作    gōngzuò  work     works     worked     working     | - | work | habit,daily,now,grown
 休息    xiūxi    rest     rests     rested     resting     | - | rest | habit,now
-做饭    zuòfàn   cook     cooks     cooked     cooking     | - | cook | habit,now,skill
+做饭    zuòfàn   cook     cooks     cooked     cooking     | - | cook | habit,daily,now,skill,fun
 """
+# With these objects, where they have no determiner, English says something else: 唱 歌, sing.
+SET_PHRASES: dict[tuple[str, ...], str] = {("唱", "歌"): "-", ("听", "歌"): "music"}
 
 # The verbs of animals; the last column names the kinds of animals.
 ANIMAL_VERBS = """
-吃      chī      eat      eats      ate        eating      | fish | pet | pet
+吃      chī      eat      eats      ate        eating      | fish | pet | cat
 喝      hē       drink    drinks    drank      drinking    | bowl | pet | pet
 睡觉    shuìjiào sleep    sleeps    slept      sleeping    | - | animal | animal
 """
 
 # Chinese  pinyin  English  comparative (- for none) | the kinds described | plain (precedes its noun
 # without 的: 新 书), after (only follows it: 树 很 高), too (fits 太, too much: 太 贵 了; with a good
-# quality, 太 would be praise instead)
+# quality, 太 would be praise instead), good and bad (a reason to like it, or not to)
 ADJECTIVES = """
-甜      tián       sweet       sweeter          | fruit,cake | too
-好吃    hǎochī     tasty       -                | fruit,dish,fish | -
-新鲜    xīnxiān    fresh       -                | fruit,egg,fish | -
+甜      tián       sweet       sweeter          | fruit,cake | too,good
+好吃    hǎochī     tasty       -                | fruit,dish,fish | after,good
+新鲜    xīnxiān    fresh       -                | fruit,egg,fish | good
 热      rè         hot         -                | drink,warm | plain,too
 冷      lěng       cold        -                | drink | plain,too
-好喝    hǎohē      tasty       -                | drink | -
-贵      guì        expensive   more_expensive   | fruit,dish,brew,book,clothes,hat,furniture,vehicle,gadget,ticket | too
-便宜    piányi     cheap       cheaper          | fruit,dish,brew,book,clothes,hat,furniture,vehicle,gadget,ticket | -
-新      xīn        new         newer            | book,paper,clothes,hat,furniture,vehicle,gadget,film,song | plain
-旧      jiù        old         older            | book,paper,tool,clothes,hat,furniture,vehicle,gadget,photo | plain,too
-有趣    yǒuqù      interesting more_interesting | book,paper,film | -
+好喝    hǎohē      tasty       -                | drink,soup | after,good
+贵      guì        expensive   more_expensive   | fruit,dish,soup,brew | after,too,bad
+贵      guì        expensive   more_expensive   | book,clothes,furniture,vehicle,gadget,ticket | too,bad
+便宜    piányi     cheap       cheaper          | fruit,dish,soup,brew | after,good
+便宜    piányi     cheap       cheaper          | book,clothes,furniture,vehicle,gadget,ticket | good
+新      xīn        new         newer            | book,paper,clothes,furniture,vehicle,gadget,film,song | plain
+旧      jiù        old         older            | book,paper,tool,clothes,furniture,vehicle,gadget,photo | plain,too,bad
+有趣    yǒuqù      interesting more_interesting | book,paper,film | good
 长      cháng      long        longer           | letter,novel,skirt | plain,too
 大      dà         big         bigger           | animal,fruit,furniture,fish,tree | plain,too
 小      xiǎo       small       smaller          | animal,fruit,furniture,fish,gadget,opening,photo | plain,too
-漂亮    piàoliang  beautiful   more_beautiful   | clothes,hat,flower,animal,photo | -
-干净    gānjìng    clean       -                | clothes,vehicle,furniture,opening | -
-可爱    kěài       cute        -                | animal | -
+漂亮    piàoliang  beautiful   more_beautiful   | clothes,flower,animal,photo | good
+干净    gānjìng    clean       -                | clothes,vehicle,furniture,opening | after
+可爱    kě'ài      cute        -                | pet,bird | good
 高      gāo        tall        taller           | person,kin,tree | after,too
 年轻    niánqīng   young       -                | grown | -
-聪明    cōngming   clever      -                | person | -
+聪明    cōngming   clever      -                | person | good
 """
 # Adjectives for people, only after the verb to be.
 FEELINGS = """
@@ -186,35 +213,36 @@ FEELINGS = """
 """
 # Adjectives without 很: 毛衣 是 红 的.
 COLORS = """
-红      hóng       red         -                | clothes,hat,vehicle,flower  | plain
-黑      hēi        black       -                | clothes,hat,animal,vehicle  | plain
-白      bái        white       -                | clothes,hat,animal,flower   | plain
+红      hóng       red         -                | clothes,vehicle,flower  | plain
+黑      hēi        black       -                | clothes,animal,vehicle  | plain
+白      bái        white       -                | clothes,animal,flower   | plain
 """
 
-# Chinese  pinyin  English place | activities that fit | kinds of things found there
+# Chinese  pinyin  English place | activities that fit | kinds of things found there | people who
+# hardly go there | day (not in the evening), many (things are found there in large numbers)
 PLACES = """
-家      jiā        at_home           | eat,drink,read,watch,write,wash,look,rest,cook,sing,listen,use,repair,pet | pet,furniture,computer
-学校    xuéxiào    at_school         | eat,read,write,study,see,sing,sport,draw,speak,wait,help     | tree,person,vehicle
-图书馆  túshūguǎn  in_the_library    | read,write,look,study,see,work,wait,use                      | text,furniture,computer,pupil
-教室    jiàoshì    in_the_classroom  | read,write,look,study,see,draw,speak,help,wait,use           | furniture,computer,pupil
-办公室  bàngōngshì in_the_office     | write,drink,look,see,work,speak,wait,rest,use                | furniture,computer,flower
-公园    gōngyuán   in_the_park       | read,see,sport,draw,sing,rest,ride,wait,listen,animal        | tree,animal,flower,person
-花园    huāyuán    in_the_garden     | read,drink,draw,rest,see,wash,listen,animal,pet              | tree,animal,flower
-厨房    chúfáng    in_the_kitchen    | eat,drink,cook,look,pet                                           | fruit,egg,dish,drink,sauce
-商店    shāngdiàn  in_the_shop       | buy,see,work                                                 | clothes,hat,gadget,furniture
-饭馆    fànguǎn    in_the_restaurant | eat,drink,order,see,work,wait                                | furniture,person
-火车站  huǒchēzhàn at_the_station    | ticket,see,work,wait                                         | person
-海边    hǎibiān    at_the_seaside    | swim,read,eat,rest,sport,draw,see,sing,wait                  | person
-医院    yīyuàn     at_the_hospital   | see,work,wait,rest                                           | person,furniture
+家      jiā        at_home           | eat,dine,drink,read,watch,mail,write,launder,rinse,look,seek,rest,sleep,cook,sing,listen,use,repair,study,pet | pet,furniture,computer | - | -
+学校    xuéxiào    at_school         | eat,dine,read,study,see,sing,sport,draw,speak,wait,help     | tree,pupil,vehicle | 医生,司机,妈妈,爸爸,奶奶 | day,many
+图书馆  túshūguǎn  in_the_library    | read,look,study,see,work,wait,use                      | text,furniture,computer,pupil | - | many
+教室    jiàoshì    in_the_classroom  | read,look,study,see,draw,speak,help,wait,use           | furniture,computer,pupil | 医生,司机,妈妈,爸爸,奶奶 | day
+办公室  bàngōngshì in_the_office     | mail,drink,look,seek,see,work,speak,wait,rest,use                | furniture,computer,flower | 学生,孩子,同学,奶奶 | -
+公园    gōngyuán   in_the_park       | read,see,spot,sport,draw,sing,rest,ride,wait,listen          | tree,bird,flower,pupil | - | day,many
+花园    huāyuán    in_the_garden     | read,drink,draw,rest,see,spot,listen,pet                     | tree,bird,pet,flower | - | day
+厨房    chúfáng    in_the_kitchen    | eat,drink,cook,rinse,seek,pet                                     | fruit,egg,dish,soup,drink,sauce | 老师,医生,司机,学生 | -
+商店    shāngdiàn  in_the_shop       | buy,see,work                                                 | clothes,gadget,book | - | many
+饭馆    fànguǎn    in_the_restaurant | dine,drink,order,see,work,wait                                | furniture | - | many
+火车站  huǒchēzhàn at_the_station    | ticket,see,work,wait                                         | driver | - | many
+海边    hǎibiān    at_the_seaside    | swim,read,rest,sport,draw,see,sing                           | pupil | - | day,many
+医院    yīyuàn     at_the_hospital   | see,work,wait                                                | doctor | - | many
 """
 CITIES = """
-北京    běijīng    in_beijing
-上海    shànghǎi   in_shanghai
+北京    Běijīng    in_beijing
+上海    Shànghǎi   in_shanghai
 """
 # Where things lie: the noun, the word that follows it, the English, and the kinds of things.
 SPOTS = """
-桌子 上 on_the_table    text,fruit,egg,dish,drink,sauce,gadget,photo,flower,ticket,gift,hat
-椅子 上 on_the_chair    text,clothes,hat,pet,gift
+桌子 上 on_the_table    text,letter,fruit,egg,dish,soup,drink,sauce,gadget,photo,flower,ticket,gift,hat
+椅子 上 on_the_chair    text,letter,worn,hat,pet,gift
 椅子 下 under_the_chair pet
 桌子 下 under_the_table pet
 """
@@ -226,20 +254,21 @@ VEHICLES = """
 骑 自行车 by_bicycle near
 """
 
-# Chinese  English  tense; week or year if it fits only verbs with that trait
+# Chinese  English  tense; week or year if it fits only verbs with that trait; evening, morning
 TIMES = """
 昨天       yesterday        past
-昨晚       last_night       past
-今天_早上  this_morning     past
-上周       last_week        past  week
-去年       last_year        past  year
+昨晚       last_night       past   evening
+今天_早上  this_morning     past   morning
+上周       last_week        past   week
+去年       last_year        past   year
 明天       tomorrow         future
-今晚       tonight          future
-明天_早上  tomorrow_morning future
-下周       next_week        future  week
-明年       next_year        future  year
+今晚       tonight          future evening
+明天_早上  tomorrow_morning future morning
+下周       next_week        future week
+明年       next_year        future year
 每天       every_day        habit
-每天_晚上  every_evening    habit
+每天_早上  every_morning    habit  morning
+每天_晚上  every_evening    habit  evening
 现在       now              now
 """
 
@@ -280,12 +309,13 @@ OTHERS = """
 坐     zuò        sit
 给     gěi        give
 送给   sònggěi    give
+把     bǎ         take
 和     hé         and
 一起   yīqǐ       together
 经常   jīngcháng  often
-上     shàng      on
+上     shang      on
 下     xià        under
-里     lǐ         in
+里     li         in
 这     zhè        this
 那     nà         that
 一     yī         a

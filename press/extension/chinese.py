@@ -1,0 +1,56 @@
+"""Chinese is marked as such, `<span lang="zh-Hans">`, so that a screen reader speaks it right.
+
+In text, headings, tables and inline code. Not in code and its outputs, where the mark would come
+between the text and what colors or copies it, and not in an interactive figure, whose script writes
+its words.
+"""
+
+import re
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+from .search import HAN
+
+CHINESE = re.compile(rf"[{HAN}](?:[{HAN},，、。：:；;？！（）《》“”…·]*[{HAN}])?")
+LANGUAGE = "language-zh-Hans"  # docutils makes an attribute of this class
+SPAN = r'<span lang="zh-Hans">\g<0></span>'
+LEFT_OUT = (nodes.literal_block, nodes.doctest_block, nodes.math, nodes.math_block, nodes.raw)
+TAG = re.compile(r"""(<(?:[^<>"']|"[^"]*"|'[^']*')*>)""")
+
+
+def in_chinese(text: str) -> list[nodes.Node]:
+    """A text as nodes, those of its stretches of Chinese marked."""
+    found: list[nodes.Node] = []
+    end = 0
+    for match in CHINESE.finditer(text):
+        found.append(nodes.Text(text[end : match.start()]))
+        found.append(nodes.inline(match[0], match[0], classes=[LANGUAGE]))
+        end = match.end()
+    return [node for node in [*found, nodes.Text(text[end:])] if node.astext()]
+
+
+def mark(app: Sphinx, doctree: nodes.document) -> None:
+    """Mark the Chinese of a page that has been read, and of the HTML that an author wrote in it."""
+    for text in list(doctree.findall(nodes.Text)):
+        if isinstance(text.parent, nodes.raw):
+            html = text.parent
+            if html["format"] == "html" and not re.search("<(attn-|svg|style|script)", text):
+                pieces = TAG.split(text)  # every second one is a tag
+                pieces[::2] = [CHINESE.sub(SPAN, piece) for piece in pieces[::2]]
+                html.replace_self(nodes.raw("", "".join(pieces), **html.attributes))
+        elif CHINESE.search(text) and not any(isinstance(n, LEFT_OUT) for n in above(text)):
+            text.parent.replace(text, in_chinese(text))
+
+
+def above(node: nodes.Node) -> list[nodes.Node]:
+    """The nodes that a node is in."""
+    found = []
+    while node := node.parent:
+        found.append(node)
+    return found
+
+
+def setup(app: Sphinx) -> None:
+    """Mark before Sphinx takes the headings for the contents, and after the scripts are out."""
+    app.connect("doctree-read", mark, priority=450)

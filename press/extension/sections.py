@@ -1,0 +1,47 @@
+"""A link such as `[6.3](06_masked_attention.ipynb)` leads to section 6.3 and not to the page's top.
+
+JupyterLab, VS Code and GitHub make other anchors of the same heading, or none. So an author names
+the page and the number of the section, which every program shows, and a page has the anchor.
+"""
+
+import re
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+
+NUMBER = re.compile(r"(?:\d+|[A-Z])\.\d+(?= )")  # at the start of a heading
+NAMED = re.compile(r"(?:[Ss]ection )?((?:\d+|[A-Z])\.\d+)")  # the text of a link
+
+
+def sections(env: BuildEnvironment) -> dict[str, tuple[str, str]]:
+    """Of each numbered section: its page and its id."""
+    found = {}
+    for page, contents in env.tocs.items():
+        for link in contents.findall(nodes.reference):
+            if number := NUMBER.match(link.astext()):
+                found[number[0]] = page, link["anchorname"][1:]
+    return found
+
+
+def lead_to_sections(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Add the anchor of the section that a link names, if it is on the page it leads to."""
+    numbered = sections(app.env)
+    for link in doctree.findall(nodes.reference):
+        name = NAMED.fullmatch(link.astext())
+        page, anchor = numbered.get(name[1], ("", "")) if name else ("", "")
+        if page and link.get("refuri") == app.builder.get_relative_uri(docname, page):
+            link["refuri"] += f"#{anchor}"
+
+
+def rewrite(app: Sphinx, env: BuildEnvironment) -> set[str]:
+    """Write all pages again when a section has got another number or id: others lead to it."""
+    before, now = getattr(env, "numbered_sections", None), sections(env)
+    env.numbered_sections = now  # type: ignore[attr-defined]
+    return set(env.found_docs) if now != before else set()
+
+
+def setup(app: Sphinx) -> None:
+    """Change the links when pages are written."""
+    app.connect("env-updated", rewrite)
+    app.connect("doctree-resolved", lead_to_sections)

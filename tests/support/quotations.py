@@ -1,0 +1,45 @@
+"""What the five source texts say, as hashes, so that a test can check quotations without the texts.
+
+The texts are other people's and not part of the book. `quotations.json` has a hash of every four
+Chinese characters that follow each other in them. Hashes of 24 bits do not give a text away, and an
+invented quotation passes them with a probability below 1 in 1,000 for each four characters.
+
+To write it again, with the five texts in a folder, named in the order S0 to S4:
+
+    .venv/bin/python -m tests.support.quotations FOLDER
+"""
+
+import hashlib
+import json
+import re
+import sys
+from pathlib import Path
+
+HASHES = Path(__file__).with_name("quotations.json")
+LENGTH = 4
+CHINESE = re.compile(rf"[\u4e00-\u9fff]{{{LENGTH},}}")
+
+
+def digests(text: str) -> set[str]:
+    """The hashes of every four Chinese characters that follow each other."""
+    runs = CHINESE.findall(text)
+    fours = {run[i : i + LENGTH] for run in runs for i in range(len(run) - LENGTH + 1)}
+    return {hashlib.sha256(four.encode()).hexdigest()[:6] for four in fours}
+
+
+def write(folder: Path) -> None:
+    """Write the hashes of the texts in a folder."""
+    files = sorted(folder.glob("*.txt"))
+    if len(files) != 5:
+        sys.exit(f"{folder}: {len(files)} texts, where S0 to S4 are five")
+    hashes = {f"S{i}": "".join(sorted(digests(f.read_text("utf8")))) for i, f in enumerate(files)}
+    HASHES.write_text(json.dumps(hashes, indent=0) + "\n", "utf8")
+
+
+def read() -> dict[str, set[str]]:
+    """The hashes of each text."""
+    return {s: set(re.findall("......", h)) for s, h in json.loads(HASHES.read_text()).items()}
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))
