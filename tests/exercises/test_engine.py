@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import os
 import random
 import re
 import signal
@@ -174,8 +175,7 @@ def unsupported(query, key):
         (lambda q, k: compare(q, k) * len(q), "(Lq in this case). In other cases it is another"),
         (lambda q, k: compare(q, k) * (1 + (len(q) == 5)), "Right in 2 of 4 cases."),
         (lambda q, k: compare(q, k) * torch.ones(3 + 4 * (len(q) > 2)).cumsum(0), "column 0 is"),
-        (lambda q, k: compare(q, k).detach(), "no gradient flows back"),
-        (lambda q, k: torch.tensor(compare(q, k).tolist()).to(q), "no gradient flows"),
+        (lambda q, k: q < k, "where          q (2, 5), k (3, 5) case           small"),
     ],
 )
 def test_the_first_thing_that_is_wrong_is_named(wrong, message):
@@ -189,7 +189,9 @@ def test_a_misunderstanding_is_named_if_it_fits_every_case_and_else_in_this_case
 
     assert "A try You forgot exp." in card_of(lambda q, k: q @ k.mT)
     loose = replace(TRY, properties=())
-    assert "In this case, though not in all" in card_of(same_if_small, loose)
+    assert "In this case, though not in all, it looks like this: You forgot exp." in card_of(
+        same_if_small, loose
+    )
     two = replace(TRY, mistakes=(Mistake(same_if_small, "Other."), *TRY.mistakes))
     assert "A try You forgot exp." in card_of(lambda q, k: q @ k.mT, two)
     assert "A try Other." in card_of(same_if_small, two)
@@ -251,7 +253,9 @@ def test_all_questions_of_a_choice_are_told_at_once_and_the_form_before_the_cont
         ("a b", [("a", "b")], 'a tuple of length 2, each item one of "a", "b", is asked for.'),
         (["A", "b"], [("a", "b")], ""),
         (1, ["0", "1"], ""),
-        (1.0, ["0", "1"], 'one of "0", "1" is asked for.'),
+        (1.0, ["0", "1"], ""),
+        (0.5, ["0", "1"], 'one of "0", "1" is asked for.'),
+        (["A", 1.0], [("a", "1")], ""),
     ],
 )
 def test_the_form_of_an_answer_is_derived_from_the_answers_that_there_are(got, allowed, message):
@@ -379,12 +383,17 @@ def test_what_counts_as_right(got, wanted, right):
 @pytest.mark.parametrize(
     ("got", "wanted", "message"),
     [
-        (144.0, 144, "144.0 is right, but it is a float."),
+        (144.0, 144, ""),
         ("144", 144, "returned a str. A whole number is asked for."),
         (np.int64(144), 144, ""),
         (torch.tensor(144), 144, ""),
         ((1, 2), [1, 2], ""),
+        (torch.tensor([1, 2]), [1, 2], ""),
         (3, [1, 2], "returned a int. A list is asked for."),
+        ([[1], [2]], [1, 2], "Item 0 of your answer is a list; a number is asked for."),
+        (["a", None], ["a", "b"], "Item 1 of your answer is a NoneType; text is asked for."),
+        ([[1.0]], (torch.ones(1),), "Item 0 of your answer is a list; a tensor is asked for."),
+        (torch.ones(1, 1), [torch.ones(1)], "returned a Tensor. A list is asked for."),
         (torch.ones(2).int(), torch.ones(2).long(), ""),
         (torch.ones(2), torch.ones(2).long(), "holds numbers (torch.float32); whole numbers are"),
     ],
@@ -418,18 +427,107 @@ def undone(query, key):
     ("wrong", "message"),
     [
         (lambda q, k: compare(q, k).detach(), "but no gradient flows back"),
+        (lambda q, k: torch.tensor(compare(q, k).tolist()).to(q), "no gradient flows back"),
         (lambda q, k: compare(q.detach(), k), "but no gradient reaches `query`"),
         (lambda q, k: compare(q, k.detach()), "but no gradient reaches `key`"),
         (lambda q, k: compare(0.5 * (q + q.detach()), k), "but the gradient of `query` is not"),
+        (with_numpy, "NumPy has none, and raises an error where gradients are wanted"),
+    ],
+)
+def test_lost_gradients_are_told_and_fail_only_where_the_card_speaks_of_them(wrong, message):
+    passes = "The card does not ask for gradients, so this passes."
+    card = card_of(wrong)
+    assert card.startswith("✓ 99.try A try The numbers are right, ")
+    assert message in card
+    assert card.index(message) < card.index(passes) < card.index("Well compared.")
+    card = card_of(wrong, replace(TRY, prompt="Compare. The gradients have to reach both."))
+    assert card.startswith("✗ 99.try A try The numbers are right, ")
+    assert message in card
+    assert passes not in card
+    assert card_of(wrong, replace(TRY, gradients=False)).startswith("✓ 99.try A try Well compared.")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
         (lambda q, k: compare(q, Cut.apply(k)), "numbers in the gradient of `key` are nan"),
-        (with_numpy, "NumPy has none. Compute with PyTorch's own functions"),
+        (lambda q, k: compare(q.detach(), Cut.apply(k)), "in the gradient of `key` are nan"),
         (undone, "forbidden where gradients are wanted"),
     ],
 )
-def test_gradients_are_compared_argument_by_argument(wrong, message):
-    assert "A try The numbers are right" in card_of(wrong)
+def test_gradients_that_are_nan_or_raise_fail(wrong, message):
+    assert "✗ 99.try A try The numbers are right" in card_of(wrong)
     assert message in card_of(wrong)
     assert card_of(wrong, replace(TRY, gradients=False)).startswith("✓")
+
+
+def test_nothing_empty_is_asked_for_a_gradient():
+    joined = replace(
+        TRY,
+        reference=lambda old, new: torch.cat((old, new)).exp(),
+        cases=lambda generator: [Case((draw(generator, 0, 5), draw(generator, 3, 5)))],
+    )
+    assert "gradient" not in card_of(lambda old, new: new.exp(), joined)
+    assert "but no gradient flows back" in card_of(lambda old, new: new.exp().detach(), joined)
+
+
+NUMBERS = replace(
+    TRY,
+    reference=lambda n, more: 6 * n + 2 * more,
+    cases=lambda generator: [Case(given) for given in ((1, False), (1, True), (2, True))],
+    mistakes=(),
+    properties=(),
+)
+
+
+def two_at_once(*mistakes):
+    """Return an exercise whose common mistakes are these, each a function and a message."""
+    return replace(NUMBERS, common_mistakes=tuple(Mistake(*parts) for parts in mistakes))
+
+
+def test_two_things_are_said_only_if_no_single_mistake_fits_the_failed_case():
+    first, second = (lambda n, more: 5 * n + 2 * more, "Five."), (lambda n, more: 6 * n, "No more.")
+    both = (lambda n, more: 5 * n, "Two things. Five. No more.", False)
+    assert "this: Five." in card_of(both[0], two_at_once(first, second, both))
+    assert "Two things" not in card_of(both[0], two_at_once(first, second, both))
+    third = (lambda n, more: 4 * n + 2 * more, "Four.")
+    assert "A try Two things." in card_of(both[0], two_at_once(third, second, both))
+
+
+def test_two_mistakes_with_the_same_outcome_are_both_said():
+    five = lambda n, more: 5 * n + 2 * more  # noqa: E731
+    text = card_of(five, two_at_once((five, "Five."), (five, "One too few.")))
+    assert "A try Five. Or this, which gives the same: One too few." in text
+
+
+def test_one_number_that_agrees_by_chance_names_no_mistake():
+    five = (lambda n, more: 5 * n + 2 * more, "Five.")
+    assert "Five." not in card_of(lambda n, more: 4 + n**9, two_at_once(five))
+    assert "this: Five." in card_of(lambda n, more: five[0](n, more) + (n == 2), two_at_once(five))
+    squares = replace(NUMBERS, cases=lambda generator: [Case((1, False))], mistakes=())
+    assert "Five." in card_of(
+        lambda n, more: 5, replace(squares, common_mistakes=(Mistake(*five),))
+    )
+
+
+def test_a_property_that_cannot_be_computed_is_not_named():
+    counted = replace(
+        NUMBERS,
+        reference=lambda n, more: [n, 2 * n],
+        properties=(Property("None is above 9.", lambda answer, case: max(answer) < 10),),
+    )
+    assert "Item 0 of your answer is a list" in card_of(lambda n, more: [[n], [2 * n]], counted)
+    assert "None is above 9." not in card_of(lambda n, more: [n, 1j], counted)
+    assert "None is above 9." in card_of(lambda n, more: [n, 11], counted)
+    for right in (lambda n, more: (n, 2.0 * n), lambda n, more: torch.tensor([n, 2 * n])):
+        assert card_of(right, counted).startswith("✓")
+
+
+def test_of_lists_of_tensors_the_first_item_that_differs_is_shown():
+    pair = replace(TRY, reference=lambda q, k: [q.sum(-1), compare(q, k)], properties=())
+    text = card_of(lambda q, k: [q.sum(-1), q @ k.mT + 1], replace(pair, mistakes=()))
+    assert re.search(r"case     small\s+item 1 of 0 to 1 yours +[-−]?\d", text)
+    assert "tensor(" not in text
 
 
 def test_a_property_is_asked_of_an_answer_that_is_near_enough():
@@ -482,11 +580,76 @@ def test_an_endless_loop_is_stopped_even_behind_a_bare_except(monkeypatch):
         while True:
             pass
 
-    monkeypatch.setattr(guard, "SECONDS", 0.2)
+    monkeypatch.setattr(guard, "SECONDS", 0.1)
     assert "still running after" in card_of(stubborn)
     assert "still running after" in card_of(lambda q, k: time.sleep(100))
-    monkeypatch.setattr(guard, "SECONDS", 0.5)
-    assert "returned None" in card_of(lambda q, k: time.sleep(0.6))  # waits, as on a busy machine
+    monkeypatch.setattr(guard, "SECONDS", 0.3)
+    assert "returned None" in card_of(lambda q, k: time.sleep(0.4))  # waits, as on a busy machine
+
+
+def catches_all(query, key):
+    while True:
+        try:
+            while True:
+                pass
+        except BaseException:
+            pass
+
+
+def calls_what_catches_all(query, key):
+    while True:
+        with contextlib.suppress(BaseException):
+            catches_all(query, key)
+
+
+@pytest.mark.parametrize("stubborn", [catches_all, calls_what_catches_all])
+def test_what_catches_every_exception_is_stopped_in_any_thread(stubborn, monkeypatch):
+    monkeypatch.setattr(guard, "SECONDS", 0.2)
+    tracing = sys.gettrace()
+    assert "still running after" in card_of(stubborn)
+    with ThreadPoolExecutor(1) as pool:
+        assert "still running after" in pool.submit(card_of, stubborn).result()
+    assert sys.gettrace() is tracing
+
+
+@pytest.mark.on_cpu
+@pytest.mark.skipif(sys.platform != "linux", reason="only there memory has a limit")
+@pytest.mark.parametrize(
+    "fills",
+    [lambda q, k: torch.ones(10**9), lambda q, k: np.ones(10**9), lambda q, k: [0] * 10**9],
+    ids=["torch", "numpy", "list"],
+)
+def test_what_fills_the_memory_is_stopped_at_once(fills):
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    text = card_of(fills)
+    assert "asks for more memory than it may have (2 GB)" in text
+    assert "10**9" in text, "the line is missing"
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
+def test_an_answer_that_calls_check_is_told_so(capsys):
+    def checks_itself(query, key):
+        check(checks_itself, "99.try")
+        return compare(query, key)
+
+    check(checks_itself, "99.try")
+    text = re.sub(r"\s+", " ", capsys.readouterr().out)
+    assert text.startswith("✗ 99.try A try Your function calls `check`")
+    assert 'in your line check(checks_itself, "99.try")' in text
+    assert text.count("✗") == 1
+    assert card_of(compare).startswith("✓")
+
+
+def test_an_answer_may_close_its_output(capsys):
+    def closing(query, key):
+        print("before")
+        sys.stdout.close()
+        return compare(query, key)
+
+    assert "✓ 99.try" in card_of(closing)
+    assert "printed  before" in card_of(closing)
 
 
 def test_all_cases_together_have_a_limit_too(monkeypatch):
@@ -518,6 +681,7 @@ def test_what_it_changed_outlives_no_check_and_changes_no_judgment():
         numpys = np.random.get_state()  # noqa: NPY002
         drawn = (torch.get_rng_state().tolist(), random.getstate(), numpys)
         settings = (torch.get_default_dtype(), torch.empty(0).device, torch.is_grad_enabled())
+        settings += (torch.get_num_threads(), os.getcwd())
         printing = (repr(torch.tensor(math.pi)), repr(np.array(math.pi)))
         return str((drawn, settings, printing, torch.Tensor.exp, math.sqrt, torch.softmax))
 
@@ -526,13 +690,14 @@ def test_what_it_changed_outlives_no_check_and_changes_no_judgment():
         torch.set_default_dtype(torch.float64), torch.set_grad_enabled(False)
         torch.set_default_device("meta")
         torch.set_printoptions(2), np.set_printoptions(2)
+        torch.set_num_threads(torch.get_num_threads() + 1), os.chdir("/")
         answer = compare(query, key)
         torch.Tensor.exp = torch.Tensor.clone
         torch.softmax = math.sqrt = None
         return answer
 
     before = states()
-    assert card_of(changing).startswith("✗ 99.try A try The numbers are right, but no gradient")
+    assert card_of(changing).startswith("✓ 99.try A try The numbers are right, but no gradient")
     text = card_of(lambda q, k: [changing(q, k), (q @ k.mT).exp()][1])
     assert text.startswith("✗ 99.try A try You")
     assert "raised" in card_of(lambda q, k: changing(q, k) / None)

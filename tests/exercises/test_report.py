@@ -49,6 +49,18 @@ def test_a_row_for_each_reader_and_exercise(handed_in, printed):
     assert found["anna", "03.map"] == ("0", "0", "0", "0")
 
 
+def test_rows_are_sorted_by_name_and_no_file_hides_another(handed_in, printed):
+    (handed_in / "dora.jsonl").write_text(lines("pass"))
+    (handed_in / "Carl.jsonl").write_text(lines("pass"))
+    for name in ("anna", "dora"):
+        (handed_in / name).mkdir()
+        (handed_in / name / "progress.jsonl").write_text(lines("try"))
+    rows, err, code = printed()
+    assert list(dict.fromkeys(row["reader"] for row in rows)) == ["anna", "Carl", "dora"]
+    assert code == 1
+    assert "was left out: there is another file of the reader dora" in err
+
+
 def test_bad_files_are_named_and_left_out(handed_in, printed, monkeypatch):
     (handed_in / "anna.jsonl").write_text(lines("pass") + '\n{"exercise": "03.')
     (handed_in / "photo.png").write_bytes(bytes(range(256)) * 10)

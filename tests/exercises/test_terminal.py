@@ -167,6 +167,37 @@ def test_a_started_file_holds_all_that_the_solution_needs(name, capsys):
     assert len(re.findall("^# .*", before, re.MULTILINE)) >= 3
 
 
+def test_reset_gives_the_stub_back_and_keeps_every_answer(typed):
+    stub = answer_files.file_content(EXERCISE)
+    for content, kept in (("mine", "03_scores.old.py"), ("again", "03_scores.old2.py")):
+        Path(FILE).write_text(content)
+        out, _, code = typed("reset 03.scores")
+        assert code == 0
+        assert f"The stub is back: {Path(FILE).resolve()}\n" in out
+        assert f"Your old answer: {Path(kept).resolve()}\n" in out
+        assert Path(FILE).read_text("utf-8") == stub
+    assert "Your old answer" not in typed("reset")[0], "it is the stub already"
+    Path(FILE).unlink()
+    assert "Your old answer" not in typed("reset 03.scores")[0]
+    assert Path(FILE).read_text("utf-8") == stub
+    assert {p.name: p.read_text() for p in Path().glob("*.old*")} == {
+        "03_scores.old.py": "mine",
+        "03_scores.old2.py": "again",
+    }
+
+
+def test_a_reset_that_fails_loses_nothing(typed, monkeypatch):
+    Path(FILE).write_text("mine")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", lambda path, target: Path("nowhere/at/all").read_text())
+        assert typed("reset 03.scores")[1:] == (
+            "attnbook: nowhere/at/all: No such file or directory\n",
+            2,
+        )
+    assert [path.name for path in Path().glob("03*")] == [FILE]
+    assert Path(FILE).read_text() == "mine"
+
+
 def test_start_writes_a_file_once_and_never_over_an_answer(typed):
     out, _, code = typed("start 03.scores")
     assert code == 0
@@ -232,6 +263,15 @@ def test_an_error_is_one_line(line, message, typed, monkeypatch, tmp_path):
     assert message in err
 
 
+def test_a_closed_output_is_no_error(monkeypatch):
+    stream = io.StringIO()
+    stream.close()
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert main(["list"]) == 0
+    check(EXERCISE.reference, NAME)
+    assert log.read()[0][NAME]["pass"] == 1
+
+
 def test_nobody_reads_on():
     reading, writing = os.pipe()
     os.close(reading)
@@ -270,15 +310,26 @@ def test_check_runs_the_file_in_a_process_of_its_own(capfd):
     [
         ("    import os; os._exit(0)\n", "03_scores.py ended Python (exit code 0)"),
         ("    return sum(range(10**13))\n", "return sum(range(10**13))"),
+        ("    return query\nimport sys; sys.stdout.close()\n", "✗ 03.scores"),
     ],
 )
 def test_an_answer_that_takes_python_down_or_never_ends_is_told(line, message, capfd, monkeypatch):
-    monkeypatch.setattr(runner, "CHECK_SECONDS", 5.0)
+    monkeypatch.setattr(runner, "CHECK_SECONDS", 3.0)
     answer(line)
     assert not runner.all_passed(Runner().run(Path(FILE)))
     output = capfd.readouterr()
     assert message in output.out
     assert output.err == ""
+
+
+def test_a_file_that_runs_ends_with_the_program_that_runs_it():
+    endless = "sum(range(10**13))" if sys.platform == "linux" else "while True: pass"
+    Path(FILE).write_text(f"print('begun', flush=True)\n{endless}")
+    command = [sys.executable, "-m", "attnbook", "check", FILE]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline().strip() == b"begun"
+        process.kill()
+        process.communicate(timeout=5)  # that is, nobody is left who could write
 
 
 @pytest.fixture
@@ -296,9 +347,8 @@ def test_a_check_has_a_time_of_its_own(as_main, monkeypatch, tmp_path):
         "faulthandler.dump_traceback_later", lambda seconds, **more: limits.append(seconds)
     )
     answer(RIGHT)
-    name = io.TextIOWrapper(io.BytesIO(os.fsencode(Path(FILE).resolve())))
-    monkeypatch.setattr(sys, "stdin", name)
-    assert runner.main(str(tmp_path), "10", "60", "") == 0
+    Path(FILE).rename(runner.SOURCE_FILE)
+    runner.check_file(Path(FILE), tmp_path, 10, 60)
     assert limits == [10, 60, 10]
 
 
@@ -307,6 +357,8 @@ def test_a_check_has_a_time_of_its_own(as_main, monkeypatch, tmp_path):
     [
         ("def f(:\n", ("is no Python yet", "SyntaxError", "line 1   def f(:")),
         ("\nx = np.ones(3)", ("stopped before its end", "name 'np' is", "line 2   x = np.ones(3)")),
+        ("def my_score(): 0\nmy_scores", ("Did you mean `my_score`?", "line 2   my_scores")),
+        ("def dot(): 0\nmy_scores", ("asks for `my_scores`; your file defines `dot`.",)),
         ("import nowhere_at_all", ("No module named", "line 1   import")),
         ("import sys\nsys.exit()", ("SystemExit", "line 2   sys.exit()")),
         ("import helper", ("helper.py is no Python yet", "line 1   1 +")),
@@ -315,9 +367,37 @@ def test_a_check_has_a_time_of_its_own(as_main, monkeypatch, tmp_path):
 )
 def test_the_line_at_which_a_file_stops_before_its_check_is_shown(source, parts, as_main):
     Path("helper.py").write_text("1 +")
-    Path(FILE).write_text(source)
-    card = repr(runner.run_file(Path(FILE).resolve()))
+    card = repr(runner.run_file(Path(FILE).resolve(), source.encode())).replace("\n  ", " ")
     assert [part for part in parts if part not in card] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "message"),
+    [
+        ("03_scores.py", "", 'last line should be `check(my_scores, "03.scores")`, not indented.'),
+        ("01_winner.py", "", 'should be `check(winner, "01.winner")`, not indented.'),
+        ("01_winner.py", "1", "`python -m attnbook reset 01.winner` gives the stub back"),
+        ("mine.py", "1", 'should be `check(NAME, "ID")`, not indented.'),
+    ],
+)
+def test_a_file_without_a_check_is_told_its_own(
+    name, source, message, as_main, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(console, "command_template", "python -m attnbook {name} {exercise}")
+    (tmp_path / runner.SOURCE_FILE).write_text(source)
+    runner.check_file(Path(name), tmp_path, 10, 10)
+    assert message in capsys.readouterr().out.replace("\n  ", " ")
+
+
+def test_lines_in_messages_are_those_that_ran_not_those_saved_since(as_main, capsys):
+    first = answer_files.file_content(EXERCISE)
+    path = Path(FILE).resolve()
+    for line in ("    return queriess @ key.mT\n", "    return query @ keyss.mT\n"):
+        path.write_text("\n\n\n")  # another version
+        assert runner.run_file(path, RAISES.sub(line, first).encode()) is None
+        output = capsys.readouterr().out
+        assert f"in your line   {line.strip()}" in output
+    assert "Did you mean `key`?" in output.replace("\n ", "")
 
 
 # --- at each save ----------------------------------------------------------------------------
@@ -329,9 +409,9 @@ class Quick:
     ran: list[str]
 
     def run(self, path: Path) -> list[Result]:
-        Quick.ran.append(path.read_text())
+        Quick.ran.append(path.read_text("utf-8"))
         name = answer_files.exercise_id(path.name)
-        return [Result(name, "passed" if "right" in path.read_text() else "failed")]
+        return [Result(name, "passed" if "right" in path.read_text("utf-8") else "failed")]
 
     def close(self) -> None: ...
 
@@ -363,11 +443,17 @@ def test_a_file_is_checked_once_it_is_saved_and_whole(watcher):
     assert Quick.ran == ["half and half"]
 
 
-def test_behind_a_pass_comes_the_next_exercise_that_is_open(watcher, capsys, monkeypatch):
+def test_after_a_pass_enter_opens_the_next_exercise_that_is_open(watcher, capsys, monkeypatch):
     log.record("03.map", "pass")
-    capsys.readouterr()
     Path(FILE).write_text("right")
+    capsys.readouterr()
     poll(watcher)
+    assert watcher.exercise is EXERCISE
+    assert not Path("03_weights.py").exists()
+    assert capsys.readouterr().out.endswith("\nPress Enter for the next one: 03.weights\n")
+    watcher.run_command("hint")
+    assert "03.scores hint 1 of" in capsys.readouterr().out
+    watcher.run_command("")
     assert watcher.exercise is ALL["03.weights"]
     assert Path("03_weights.py").exists()
     assert "Exercise 03.weights" in capsys.readouterr().out
@@ -375,8 +461,54 @@ def test_behind_a_pass_comes_the_next_exercise_that_is_open(watcher, capsys, mon
     for name, following in (("03.weights", ALL["01.winner"]), ("01.winner", None)):
         answer_files.path_of(ALL[name]).write_text("right")
         poll(watcher)
+        if following:
+            watcher.run_command("")
         assert watcher.exercise is following
     assert "You have passed them all." in capsys.readouterr().out
+
+
+def test_a_pass_that_is_spoiled_again_waits_no_longer(watcher, capsys):
+    for content in ("right", "wrong"):
+        Path(FILE).write_text(content)
+        poll(watcher)
+    capsys.readouterr()
+    watcher.run_command("")
+    assert watcher.exercise is EXERCISE
+    assert capsys.readouterr().out == ""
+
+
+def test_where_nobody_can_type_the_next_exercise_comes_at_once(watcher):
+    Path(FILE).write_text("right")
+    poll(watcher)
+    watcher.run_command(None)
+    assert watcher.exercise is ALL["03.map"]
+    Path("03_map.py").write_text("right")
+    poll(watcher)
+    assert watcher.exercise is ALL["03.weights"]
+
+
+def test_a_file_that_is_deleted_is_named_once(watcher, capsys):
+    Path("03_map.py").write_text("wrong")
+    poll(watcher)
+    for name, told in (("03_map.py", "is gone. Save it again, or"), (FILE, "is gone.\n")):
+        capsys.readouterr()
+        Path(name).unlink()
+        poll(watcher, 4)
+        assert capsys.readouterr().out.count(f"{name} {told}") == 1
+    Path("03_map.py").write_text("wrong again")
+    poll(watcher)
+    assert Quick.ran[-1] == "wrong again"
+
+
+def test_reset_while_watching_begins_again_and_checks_nothing(watcher, capsys):
+    stub = Path(FILE).read_text("utf-8")
+    Path(FILE).write_text("wrong")
+    poll(watcher)
+    watcher.run_command("reset")
+    assert "Your old answer: " in capsys.readouterr().out
+    poll(watcher, 4)
+    assert Quick.ran == ["wrong"]
+    assert Path(FILE).read_text("utf-8") == stub
 
 
 def test_another_file_that_is_saved_becomes_the_one_at_hand(watcher, capsys):
@@ -437,6 +569,10 @@ def test_watch_from_the_first_save_to_ctrl_c(tmp_path):
         process.stdin.flush()
         wait_for("03.scores hint 1 of 3")
         answer(RIGHT)
+        wait_for("Press Enter for the next one: 03.map")
+        assert "Exercise 03.map" not in (tmp_path / "output").read_text("utf-8")
+        process.stdin.write(b"\n")
+        process.stdin.flush()
         wait_for("Exercise 03.map")
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0

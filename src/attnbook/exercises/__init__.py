@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from attnbook.exercises import log
+from attnbook.exercises import guard, log
 from attnbook.exercises.catalog import ALL, CHAPTERS, UsageError, find
 from attnbook.exercises.console import print_text, show_card
 from attnbook.exercises.diagnose import diagnose
@@ -36,6 +36,8 @@ def report_usage_error(command: Callable[..., None]) -> Callable[..., None]:
 @report_usage_error
 def check(function: Callable[..., Any] | None = None, exercise: str | None = None) -> None:
     """Try a function on the exercise's cases, and show what is right or what was misunderstood."""
+    if guard.is_running.get():
+        raise guard.CheckInsideAnswer
     if isinstance(function, str):  # check("03.scale", scale)
         wanted = find(function)
         raise UsageError(f'the function comes first: check({wanted.name}, "{wanted.id}")')

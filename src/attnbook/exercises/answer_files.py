@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import inspect
+import itertools
 import re
 import sys
 import textwrap
@@ -65,6 +66,44 @@ def create(exercise: Exercise) -> bool:
     except FileExistsError:
         return False
     return True
+
+
+def reset(exercise: Exercise) -> Path | None:
+    """Give the exercise's file its stub back. Returns where the old answer is kept now, if any.
+
+    Raises:  OSError if a file cannot be renamed or written; then no answer is lost
+    """
+    path = path_of(exercise)
+    try:
+        has_answer = path.read_bytes() != file_content(exercise).encode()
+    except FileNotFoundError:
+        has_answer = False
+    kept = set_aside(path) if has_answer else None
+    create(exercise)
+    return kept
+
+
+def reset_messages(exercise: Exercise) -> list[str]:
+    """Reset an exercise, and return what the reader is told."""
+    kept = reset(exercise)
+    messages = [f"The stub is back: {path_of(exercise).resolve()}"]
+    return [*messages, f"Your old answer: {kept.resolve()}"] if kept else messages
+
+
+def set_aside(path: Path) -> Path:
+    """Rename 03_scores.py to 03_scores.old.py, or to .old2.py and so on, whichever is free."""
+    for n in itertools.count(1):
+        kept = path.with_suffix(f".old{n if n > 1 else ''}.py")
+        try:
+            kept.touch(exist_ok=False)  # the name is taken, whatever other programs do
+        except FileExistsError:
+            continue
+        try:
+            return path.replace(kept)
+        except OSError:
+            kept.unlink()
+            raise
+    raise AssertionError  # there is always a free name
 
 
 def file_content(exercise: Exercise) -> str:

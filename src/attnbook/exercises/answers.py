@@ -39,8 +39,8 @@ def matches(got: Any, wanted: Any) -> bool:
         return all(matches(got[name], wanted[name]) for name in wanted)
     if isinstance(wanted, str):
         return normalize_word(got) == normalize_word(wanted)
-    if isinstance(wanted, Real) and not isinstance(wanted, bool):
-        if isinstance(got, bool) or not isinstance(got, Real):
+    if is_number(wanted):
+        if not is_number(got):
             return False
         both_nan = math.isnan(got) and math.isnan(wanted)
         return both_nan or got == wanted or math.isclose(got, wanted, rel_tol=1e-6)
@@ -48,7 +48,9 @@ def matches(got: Any, wanted: Any) -> bool:
 
 
 def normalize_word(x: Any) -> str:
-    """Normalize a word for comparison: ignore case, blanks, punctuation; accept 1 for "1"."""
+    """Normalize a word for comparison: ignore case, blanks, punctuation; take 1 and 1.0 for "1"."""
+    if isinstance(x, float) and x.is_integer():
+        x = int(x)
     if isinstance(x, bool) or not isinstance(x, (str, Integral)):
         return f"no word: {type(x)}"
     return str(x).strip().strip(".,;:!?\"'`").strip().casefold()
@@ -83,21 +85,39 @@ def content_kind(x: Tensor) -> str:
 
 
 def type_error(got: Any, wanted: Any) -> str:
-    """Return the message for a wrong type: None, NumPy, text, a float for a count; else ""."""
+    """Return the message for a wrong type: None, NumPy, text, a list of lists; else ""."""
     if got is None and wanted is not None:
         return "Your function returned None: is there a `return`?"
     if isinstance(wanted, Tensor):
         return tensor_error(got, wanted)
-    name = type(got).__name__
-    if isinstance(wanted, Integral) and not isinstance(wanted, bool):
-        got = to_python(got)
-        if isinstance(got, float) and got == wanted:
-            return f"{got} is right, but it is a float. What is counted is a whole number: `//`."
-        if not isinstance(got, Real) or isinstance(got, bool):
-            return f"Your function returned a {name}. A whole number is asked for."
-    if isinstance(wanted, (tuple, list)) and not isinstance(got, (tuple, list)):
-        return f"Your function returned a {name}. A {type(wanted).__name__} is asked for."
+    holds_tensors = isinstance(wanted, (tuple, list)) and any(isinstance(x, Tensor) for x in wanted)
+    name, got = type(got).__name__, got if holds_tensors else to_python(got)
+    if is_number(wanted) and isinstance(wanted, Integral) and not is_number(got):
+        return f"Your function returned a {name}. A whole number is asked for."
+    if isinstance(wanted, (tuple, list)):
+        if not isinstance(got, (tuple, list)):
+            return f"Your function returned a {name}. A {type(wanted).__name__} is asked for."
+        for i, (item, right) in enumerate(zip(got, wanted, strict=False)):
+            if (kind := item_kind(item)) != (wanted_kind := item_kind(right)):
+                return f"Item {i} of your answer is {kind}; {wanted_kind} is asked for."
     return ""
+
+
+def is_number(x: Any) -> bool:
+    """Return whether x is a real number, and no bool."""
+    return isinstance(x, Real) and not isinstance(x, bool)
+
+
+def item_kind(x: Any) -> str:
+    """Return what an item of a list is, in words for the reader."""
+    if isinstance(x, Tensor) and x.dim():
+        return "a tensor"
+    x = to_python(x)
+    if is_number(x):
+        return "a number"
+    if isinstance(x, (list, tuple)):
+        return "a list"
+    return "text" if isinstance(x, str) else f"a {type(x).__name__}"
 
 
 def tensor_error(got: Any, wanted: Tensor) -> str:

@@ -60,6 +60,8 @@ def is_text_only() -> bool:
 
 def print_text(*renderables: RenderableType) -> None:
     """Print cards wrapped to the width of the screen, and strings without wrapping."""
+    if getattr(sys.stdout, "closed", False):  # by the reader's own code
+        return
     write(render(Console(**SETTINGS, file=sys.stdout), *renderables))
 
 
@@ -142,10 +144,10 @@ def indented(renderable: RenderableType) -> RenderableType:
 def format_prose(text: str, style: str = "") -> Text:
     """Return text with what is between backticks in the color of code.
 
-    In a terminal, calls of hint and solution are replaced by the commands.
+    In a terminal, calls of hint, solution and reset are replaced by the commands.
     """
     if command_template:
-        text = re.sub(r'(hint|solution)\("(.+?)"(, insist=True)?\)', to_command, text)
+        text = re.sub(r'(hint|solution|reset)\("(.+?)"(, insist=True)?\)', to_command, text)
     prose = Text(text, style)
     prose.highlight_regex("`[^`]+`", "cyan")
     return prose

@@ -2,23 +2,30 @@
 
 import inspect
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from attnbook.exercises import choice, guard
-from attnbook.exercises.answers import shape_error, type_error
+from attnbook.exercises.answers import matches, shape_error, type_error
 from attnbook.exercises.exercise import Exercise, Mistake
 from attnbook.exercises.feedback import Feedback
-from attnbook.exercises.gradients import argument_gradients, gradient_error
+from attnbook.exercises.gradients import PASSES, argument_gradients, gradient_problem
 from attnbook.exercises.limit import TimeLimitExceeded
 from attnbook.exercises.relation import relation
 from attnbook.exercises.restore_state import preserved_state
 from attnbook.exercises.side_by_side import side_by_side
-from attnbook.exercises.source import failing_line, is_filled_in, names_used, reader_source
+from attnbook.exercises.source import (
+    failing_line,
+    is_filled_in,
+    names_used,
+    reader_source,
+    similar_name,
+)
 from attnbook.exercises.trial import (
     Trial,
     has_same_outcome,
@@ -30,7 +37,8 @@ from attnbook.exercises.trial import (
 )
 
 STILL_RAISES = ": its line `raise NotImplementedError` still stops it; delete that line."
-IN_THIS_CASE = "In this case, though not in all, it comes to the same as another slip: "
+OR_THIS = "\nOr this, which gives the same: "
+IN_THIS_CASE = "In this case, though not in all, it looks like this: "
 
 
 @dataclass(frozen=True)
@@ -44,24 +52,49 @@ class Attempt:
 
     @cached_property
     def mistake(self) -> str:
-        """The message of the mistake that has the same outcome in every case, or ""."""
+        """The message of the mistake that has the same outcome in every case, or "".
+
+        Two mistakes at once are named only if no single one fits the failed case.
+        """
         known = next(filter(self.always_agrees, self.exercise.mistakes), None)
         if known:
             return known.message
-        common = self.exercise.common_mistakes
-        if not self.failed.outcome.error:
-            return next((m.message for m in common if self.always_agrees(m)), "")
-        # An exception has many possible causes: only an unambiguous one is named.
-        singles = (m for m in common if m.single)
-        fitting = list(itertools.islice(filter(self.always_agrees, singles), 2))
-        return fitting[0].message if len(fitting) == 1 else ""
+        error = self.failed.outcome.error
+        # Two mistakes may give the same number or exception, but hardly the same tensor.
+        most = 1 if isinstance(self.failed.wanted, Tensor) and not error else 2
+        singles = itertools.islice(filter(self.always_agrees, self.singles()), most)
+        fitting = list(dict.fromkeys(m.message for m in singles))
+        if error:  # which has many possible causes: only an unambiguous one is named
+            return fitting[0] if len(fitting) == 1 else ""
+        if fitting:
+            return OR_THIS.join(fitting)
+        pairs = (m for m in self.exercise.common_mistakes if not m.single)
+        pair = next(filter(self.always_agrees, pairs), None)
+        if pair and self.single_mistakes:
+            return IN_THIS_CASE + self.single_mistakes[0].message
+        return pair.message if pair else ""
+
+    def singles(self) -> Iterator[Mistake]:
+        return itertools.takewhile(lambda m: m.single, self.exercise.common_mistakes)
+
+    @cached_property
+    def single_mistakes(self) -> list[Mistake]:
+        """The single common mistakes with the same outcome in the failed case."""
+        return [m for m in self.singles() if self.agrees(m, self.failed)]
 
     @cached_property
     def possible_mistake(self) -> str:
-        """The message of the only mistake with the same outcome in the failed case, or ""."""
-        known = itertools.chain(self.exercise.mistakes, self.exercise.common_mistakes)
-        fitting = [m.message for m in known if m.single and self.agrees(m, self.failed)]
-        return IN_THIS_CASE + fitting[0] if len(fitting) == 1 else ""
+        """The message of the only mistake with the same outcome in the failed case, or "".
+
+        Where other cases went wrong, too, it has to fit one of them: not a single coincidence.
+        """
+        own = [m for m in self.exercise.mistakes if m.single and self.agrees(m, self.failed)]
+        fitting = [*own, *self.single_mistakes]
+        wrong = [t for t in self.trials if not t.right]
+        others = [t for t in wrong if not matches(t.wanted, self.failed.wanted)]
+        if len(fitting) != 1 or (others and not any(self.agrees(fitting[0], t) for t in others)):
+            return ""
+        return IN_THIS_CASE + fitting[0].message
 
     def agrees(self, mistake: Mistake, trial: Trial) -> bool:
         return has_same_outcome(self.exercise, mistake, trial)
@@ -92,15 +125,20 @@ def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) ->
     for name in set(exercise.without) & names_used(function):
         message = f"Right, and the card asks for it without `{name}`."
         return Feedback("failed", head, message, printed, footer)
+    lost = ""
     for case, _, gradients in solved_cases:
-        if gradients:
-            outcome = argument_gradients(function, case)
-            if message := gradient_error(exercise.reference, case, outcome, gradients):
-                line = failing_line(function, outcome.error)
-                note = f"case     {case.note}" if case.note and not line else ""
-                details = tuple(filter(None, (line, note, *printed)))
-                return Feedback("failed", head, message, details, footer)
-    message = "\n".join(filter(None, (exercise.insight, exercise.comes_back)))
+        outcome = argument_gradients(function, case) if gradients else guard.Outcome()
+        problem = gradients and gradient_problem(exercise.reference, case, outcome, gradients)
+        if not problem:
+            continue
+        if problem.lost and not exercise.asks_for_gradients:
+            lost = lost or f"{problem.message} {PASSES}"
+            continue
+        line = failing_line(function, outcome.error)
+        note = f"case     {case.note}" if case.note and not line else ""
+        details = tuple(filter(None, (line, note, *printed)))
+        return Feedback("failed", head, problem.message, details, footer)
+    message = "\n".join(filter(None, (lost, exercise.insight, exercise.comes_back)))
     others = tuple(map(reader_source, exercise.others))
     return Feedback("passed", head, message, printed, f"{len(trials)} cases passed.", others)
 
@@ -118,9 +156,22 @@ def exception(attempt: Attempt) -> str:
         return f"Your function was still running after {limit}: does a loop never end?"
     if isinstance(error, RecursionError):
         return "Your function calls itself without an end."
+    if isinstance(error, guard.CheckInsideAnswer):
+        return (
+            "Your function calls `check`, which would call your function again, without an end. "
+            "The line belongs below the function: remove its indentation."
+        )
+    if guard.is_out_of_memory(error):
+        limit = f"{guard.GIGABYTES:g} GB"
+        return (
+            f"Your function asks for more memory than it may have ({limit}) for a small case: is a "
+            "tensor much larger than you meant, or does a list grow without an end?"
+        )
     if error is None:
         return ""
     message = f"Your function raised {guard.format_error(error)}"
+    if meant := similar_name(error):
+        message += f". Did you mean `{meant}`?"
     if isinstance(error, TypeError) and not failing_line(attempt.function, error):
         message += f"\nThe card asks for `{attempt.exercise.call}`."
     return message
@@ -183,8 +234,10 @@ def explain(attempt: Attempt) -> Feedback:
     finder, message = next((f, text) for f in FINDERS if (text := f(attempt)))
     if finder in FORM and attempt.mistake:
         message = f"{message}\n{attempt.mistake}"
+    note = failed.case.note if failed.outcome.error and exercise.code else ""
     details = (
         failing_line(attempt.function, failed.outcome.error),
+        f"case           {note}" if note else "",
         comparison(attempt) if finder in CONTENT else "",
         *printed_details(failed),
     )

@@ -54,11 +54,12 @@ class Exercise:
 
     `reference` is the solution. `stub` is what the reader starts from. `cases` draws cases, the
     smallest first. `axes` names the axes of the answer, such as "B H Lq Dv"; an answer with fewer
-    axes has the last of them. `common_mistakes` are mistakes of a MistakeSet that this function
-    can contain. `without` holds names that the card forbids. A reader who solves the exercise is
-    shown `insight`, the later use of the idea in `comes_back`, and `others`: one or two right
-    answers that look different. `gradients` is false where the gradients of an answer are not
-    compared. Where `code` is false, each case is a question, and the answer one of several.
+    axes has the last of them. `common_mistakes` are mistakes of a MistakeSet that this function can
+    contain, the single ones first. `without` holds names that the card forbids. A reader who solves
+    the exercise is shown `insight`, the later use of the idea in `comes_back`, and `others`: one or
+    two right answers that look different. `gradients` is false where the gradients of an answer are
+    not compared. Lost ones are told, and an answer fails without them only if the card speaks of
+    gradients. Where `code` is false, each case is a question, and the answer one of several.
     """
 
     id: str
@@ -91,6 +92,11 @@ class Exercise:
     def call(self) -> str:
         """The call that the card asks for, such as "my_scores(query, key)"."""
         return f"{self.name}({', '.join(inspect.signature(self.reference).parameters)})"
+
+    @property
+    def asks_for_gradients(self) -> bool:
+        """Whether the card says that gradients have to arrive, so that an answer needs them."""
+        return self.gradients and "gradient" in self.prompt
 
     def card(self) -> str:
         """Return the card in Markdown, which the chapter shows above the stub."""

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,15 +13,25 @@ from attnbook.exercises.exercise import Case, draw
 RIGHT = "The numbers are right"
 CUT = "`.detach()`, `.item()`, `.data`, NumPy, `torch.tensor(...)` or `no_grad` cut the answer off."
 NUMPY = (
-    f"{RIGHT}. But these tensors also have to work where gradients are wanted, as in a model that "
-    "learns, and NumPy has none. Compute with PyTorch's own functions: `x.exp()`, `x.sum()`, "
-    "`x @ y` in place of `np.exp(x)`, `np.sum(x)`, `np.dot(x, y)`. (To detach the tensors first "
-    "would silence this and stop the learning.)"
+    f"{RIGHT}, but no gradient flows back: NumPy has none, and raises an error where gradients are "
+    "wanted. PyTorch's own functions have them: `x.exp()`, `x.sum()`, `x @ y` in place of "
+    "`np.exp(x)`, `np.sum(x)`, `np.dot(x, y)`."
 )
+PASSES = "The card does not ask for gradients, so this passes. In training they would be missing."
 IN_PLACE = (
     f"{RIGHT}, but on the way it writes to what it was given, which is forbidden where gradients "
     "are wanted: work on a new tensor, without `x[...] =`, `+=` or methods that end in `_`."
 )
+
+
+class Problem(NamedTuple):
+    """What is wrong with the gradients, for the reader.
+
+    `lost` is true where they, or a part of them, do not arrive. Then the answer itself is right.
+    """
+
+    message: str
+    lost: bool
 
 
 def argument_gradients(function: Callable[..., Any], case: Case) -> guard.Outcome:
@@ -42,34 +52,37 @@ def argument_gradients(function: Callable[..., Any], case: Case) -> guard.Outcom
     return guard.call(backward, case.arguments, grad=True)
 
 
-def gradient_error(
+def gradient_problem(
     reference: Callable[..., Any], case: Case, outcome: guard.Outcome, wanted: list[Tensor | None]
-) -> str:
-    """Return the message for gradients that stop, are nan, or differ from the right ones, or ""."""
+) -> Problem | None:
+    """Return what is wrong with gradients that stop, are nan, or differ from the right ones."""
     if outcome.error is not None:
-        return exception_message(outcome.error)
+        message = exception_message(outcome.error)
+        return Problem(message, lost=message == NUMPY)
     if all(got is None for got in outcome.answer) and any(w is not None for w in wanted):
-        return f"{RIGHT}, but no gradient flows back: {CUT}"
+        return Problem(f"{RIGHT}, but no gradient flows back: {CUT}", lost=True)
     named = zip(inspect.signature(reference).parameters, case.arguments, strict=False)
     names = [n for n, a in named if isinstance(a, Tensor) and a.is_floating_point()]
+    lost = None
     for name, got, right in zip(names, outcome.answer, wanted, strict=True):
         if right is None:
             continue
-        if got is None:
-            return f"{RIGHT}, but no gradient reaches `{name}`: {CUT}"
-        n_nan = int((got.isnan() & ~right.isnan()).sum())
+        n_nan = 0 if got is None else int((got.isnan() & ~right.isnan()).sum())
         if n_nan:
-            return (
-                f"{RIGHT}, but {n_nan} of the {got.numel()} numbers in the gradient of `{name}` "
+            return Problem(
+                f"{RIGHT}, but {n_nan} of the {right.numel()} numbers in the gradient of `{name}` "
                 "are nan: on the way back something is 0 · ∞ or 0/0, though it is hidden in the "
-                "answer. Keep it out before, not only afterwards."
+                "answer. Keep it out before, not only afterwards.",
+                lost=False,
             )
-        if not torch.allclose(got.double(), right.double(), 1e-4, 1e-7, equal_nan=True):
-            return (
+        if got is None:
+            lost = lost or f"{RIGHT}, but no gradient reaches `{name}`: {CUT}"
+        elif not torch.allclose(got.double(), right.double(), 1e-4, 1e-7, equal_nan=True):
+            lost = lost or (
                 f"{RIGHT}, but the gradient of `{name}` is not: a part of what depends on "
                 f"it does not count. {CUT}"
             )
-    return ""
+    return Problem(lost, lost=True) if lost else None
 
 
 def exception_message(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""Call a reader's function safely: with a time limit and without side effects on the program."""
+"""Call a reader's function safely: with limits and without side effects on the program."""
 
 import contextlib
 import copy
@@ -7,17 +7,32 @@ import io
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from attnbook.exercises.limit import time_limit
+from attnbook.exercises.limit import memory_limit, time_limit
 from attnbook.exercises.restore_state import preserved_state
 
 SECONDS = 3.0
+GIGABYTES = 2.0  # how much more memory than before the call
 LONGEST_ERROR = 400  # characters of an exception's own text
+
+is_running = ContextVar("is_running", default=False)  # whether a reader's function is
+
+
+class CheckInsideAnswer(Exception):
+    """The reader's function called `check`, which would call the function again, without end."""
+
+
+class Printed(io.StringIO):
+    """What a function prints. It stays open, even if the function closes its output."""
+
+    def close(self) -> None:
+        """Do nothing."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +56,13 @@ def call(
 ) -> Outcome:
     """Call a reader's function on copies of the arguments, for at most `seconds` (else SECONDS).
 
-    With `grad`, the copies of floating-point tensors require gradients. What the function raises
-    is in the outcome; only KeyboardInterrupt and GeneratorExit are raised.
+    On Linux without a GPU it gets at most GIGABYTES of memory. With `grad`, the copies of
+    floating-point tensors require gradients. What the function raises is in the outcome; only
+    KeyboardInterrupt and GeneratorExit are raised.
     """
     copies = tuple(copy_argument(a, grad) for a in arguments)
-    stream = io.StringIO()
+    stream = Printed()
+    n_bytes = None if torch.cuda.is_initialized() else round(GIGABYTES * 2**30)
     with preserved_state(), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", DeprecationWarning)  # meant for the libraries' authors
@@ -54,6 +71,8 @@ def call(
                 contextlib.redirect_stdout(stream),
                 capture_displays(stream),
                 torch.set_grad_enabled(True),
+                marked_as_running(),
+                memory_limit(n_bytes),
                 time_limit(SECONDS if seconds is None else seconds),
             ):
                 answer = function(*copies)
@@ -65,6 +84,16 @@ def call(
         answer.close()
     printed = output_and_warnings(stream, warned)
     return Outcome(answer, None, printed, modified_arguments(arguments, copies))
+
+
+@contextlib.contextmanager
+def marked_as_running() -> Iterator[None]:
+    """Let `is_running` be true in the block."""
+    token = is_running.set(True)
+    try:
+        yield
+    finally:
+        is_running.reset(token)
 
 
 @contextlib.contextmanager
@@ -111,6 +140,13 @@ def format_error(error: BaseException) -> str:
         text = ""
     short = text if len(text) < LONGEST_ERROR else f"{text[:LONGEST_ERROR]} …"
     return f"{type(error).__name__}: {short}".rstrip(": ")
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Return whether an allocation failed: Python's, NumPy's or PyTorch's on any device."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and "can't allocate memory" in format_error(error)
 
 
 def copy_argument(x: Any, grad: bool) -> Any:

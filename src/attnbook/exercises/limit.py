@@ -1,21 +1,48 @@
-"""A time limit for the reader's code."""
+"""Limits for the reader's code: its time, and on Linux its memory."""
 
 import contextlib
 import ctypes
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import FrameType
+from typing import Any
 
 INTERVAL = 0.05  # seconds between two attempts to stop it
+MEMORY_USE = Path("/proc/self/statm")  # only Linux has it; its sixth number counts pages of data
+OWN_FILES = (__file__, contextlib.__file__)
+
+_limited_frames: dict[int, FrameType] = {}  # for each thread, the frame of its `with time_limit`
 
 
 class TimeLimitExceeded(BaseException):
     """The code ran longer than its limit.
 
-    It is not an Exception, so that the reader's own `except Exception` does not catch it.
+    It is not an Exception, so that the reader's own `except Exception` does not catch it. If a
+    bare `except:` does, and drops it, it is raised again at the next line.
     """
+
+    def __init__(self) -> None:
+        self.limited = _limited_frames.get(threading.get_ident())
+
+    def __del__(self) -> None:
+        if not self.limited or self.limited is not _limited_frames.get(threading.get_ident()):
+            return  # its limit has ended
+        frame: FrameType | None = sys._getframe(1)
+        while frame and frame is not self.limited:
+            frame.f_trace = raise_at_next_line
+            sys.settrace(raise_at_next_line)
+            frame = frame.f_back
+
+
+def raise_at_next_line(frame: FrameType, event: str, argument: object) -> Any:
+    """Raise TimeLimitExceeded, as the trace function of the frames that caught it before."""
+    if event == "line":
+        raise TimeLimitExceeded
+    return None
 
 
 @contextlib.contextmanager
@@ -25,7 +52,7 @@ def time_limit(seconds: float) -> Iterator[None]:
     On the main thread an alarm signal interrupts any code, even code that waits. On Windows and on
     other threads, Python is asked to raise before its next line. Neither can interrupt a loop
     inside one call of a C function, such as `sum(range(10**12))`: only restarting the kernel ends
-    that.
+    that. Neither can stop a loop that catches every exception and keeps it.
 
     Raises:  TimeLimitExceeded
     """
@@ -40,8 +67,27 @@ def time_limit(seconds: float) -> Iterator[None]:
 
     on_main = threading.current_thread() is threading.main_thread()
     has_alarm = on_main and hasattr(signal, "setitimer")
-    with stop_by_alarm(seconds, is_over) if has_alarm else stop_from_thread(is_over):
+    with (
+        persistent_exception(),
+        stop_by_alarm(seconds, is_over) if has_alarm else stop_from_thread(is_over),
+    ):
         yield
+
+
+@contextlib.contextmanager
+def persistent_exception() -> Iterator[None]:
+    """Let a TimeLimitExceeded that the block catches be raised again, until the block ends."""
+    frame = sys._getframe()
+    while frame.f_code.co_filename in OWN_FILES and frame.f_back:
+        frame = frame.f_back
+    old_trace, thread = sys.gettrace(), threading.get_ident()
+    _limited_frames[thread] = frame
+    try:
+        yield
+    finally:
+        del _limited_frames[thread]
+        if sys.gettrace() is not old_trace:
+            sys.settrace(old_trace)
 
 
 @contextlib.contextmanager
@@ -49,7 +95,8 @@ def stop_by_alarm(seconds: float, is_over: Callable[[], bool]) -> Iterator[None]
     """Raise TimeLimitExceeded from a signal handler, and restore the old handler and timer."""
 
     def handle(number: int, frame: FrameType | None) -> None:
-        if is_over():
+        is_leaving = frame and frame.f_code.co_filename in OWN_FILES  # the block has ended
+        if is_over() and not is_leaving:
             raise TimeLimitExceeded
 
     old_handler = signal.signal(signal.SIGALRM, handle)
@@ -85,3 +132,27 @@ def stop_from_thread(is_over: Callable[[], bool]) -> Iterator[None]:
         finally:  # cancel an exception that was requested and has not been raised yet
             done.set()
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(target), None)
+
+
+@contextlib.contextmanager
+def memory_limit(n_bytes: int | None) -> Iterator[None]:
+    """Let allocations in the block fail once the program holds `n_bytes` more than before.
+
+    Only Linux counts what a program holds in a way that can be limited for a block.
+    """
+    if n_bytes is None or not MEMORY_USE.exists():
+        yield
+        return
+    import resource  # there is none on Windows
+
+    n_pages = int(MEMORY_USE.read_text().split()[5])
+    old, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    allowed = n_pages * resource.getpagesize() + n_bytes
+    if 0 <= old < allowed:  # an unlimited one is negative
+        yield
+        return
+    resource.setrlimit(resource.RLIMIT_DATA, (allowed, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (old, hard))

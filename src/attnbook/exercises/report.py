@@ -20,7 +20,7 @@ Readers = dict[str, log.Counts]
 
 
 def collect(folder: Path) -> tuple[Readers, list[str]]:
-    """Return each reader's counts, and a warning for each skipped file or one with damaged lines.
+    """Return each reader's counts, by name, and a warning for each skipped or damaged file.
 
     Raises:  OSError if there is no such folder
     """
@@ -43,8 +43,13 @@ def collect(folder: Path) -> tuple[Readers, list[str]]:
         relative = path.relative_to(folder)
         if n_damaged:
             warnings.append(f"{relative} has {n_damaged} damaged lines, which are not counted")
-        readers[reader_name(relative)] = counts
-    return readers, warnings
+        name = reader_name(relative)
+        if name in readers:
+            skip(path, f"there is another file of the reader {name}")
+            continue
+        readers[name] = counts
+    by_name = sorted(readers.items(), key=lambda item: (item[0].casefold(), item[0]))
+    return dict(by_name), warnings
 
 
 def files(folder: Path, on_error: Callable[[OSError], None]) -> Iterator[Path]:

@@ -1,10 +1,11 @@
-"""Restore what a program may have changed: settings, random states, functions of PyTorch."""
+"""Restore what a program may have changed: settings, random states, its folder, functions."""
 
 import builtins
 import contextlib
 import copy
 import math
 import operator
+import os
 import random
 import sys
 from collections.abc import Callable, Iterator
@@ -37,6 +38,25 @@ def set_default_device(device: torch.device | None) -> None:
         torch.set_default_device(device)
 
 
+def working_folder() -> str | None:
+    """Return the working folder, or None if it has been deleted."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return None
+
+
+def set_working_folder(path: str | None) -> None:
+    if path and path != working_folder():
+        with contextlib.suppress(OSError):  # it has been deleted
+            os.chdir(path)
+
+
+def set_num_threads(n: int) -> None:
+    if n != torch.get_num_threads():
+        torch.set_num_threads(n)
+
+
 # What is restored, as pairs of a function that reads it and one that writes it.
 SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (torch.get_default_dtype, torch.set_default_dtype),
@@ -49,6 +69,8 @@ SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (np.get_printoptions, lambda options: np.set_printoptions(**options)),
     (np.geterr, lambda options: np.seterr(**options)),
     (sys.getrecursionlimit, sys.setrecursionlimit),
+    (torch.get_num_threads, set_num_threads),
+    (working_folder, set_working_folder),
 )
 
 
@@ -68,9 +90,10 @@ def preserved_state() -> Iterator[None]:
 
 def restore_attributes(owner: Any, before: dict[str, Any]) -> None:
     """Restore those attributes of a module or class that were replaced, added or removed."""
-    now = dict(vars(owner))
+    now = vars(owner)
     if len(now) == len(before) and all(map(operator.is_, now.values(), before.values())):
         return
+    now = dict(now)  # since `vars` follows each change
     for name, value in now.items():
         if name not in before and isinstance(owner, type):
             delattr(owner, name)  # it hid an attribute of the parent class

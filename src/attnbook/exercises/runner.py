@@ -3,26 +3,34 @@
 The process is started before there is a file to run, because importing PyTorch takes a second.
 """
 
+import ctypes
 import faulthandler
+import io
 import json
 import linecache
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from attnbook import exercises
-from attnbook.exercises import console
+from attnbook.exercises import answer_files, console
+from attnbook.exercises.catalog import ALL
 from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.exercise import Exercise
 from attnbook.exercises.feedback import Feedback, Kind
+from attnbook.exercises.source import similar_name
 
 LOAD_SECONDS, CHECK_SECONDS = 10.0, 60.0  # limits for the code around a check, and for a check
+PR_SET_PDEATHSIG = 1  # in Linux's sys/prctl.h: the signal to get when the parent ends
 NEW_GROUP = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # a new session on Windows
 
 
@@ -52,9 +60,20 @@ class Runner:
         )
 
     def run(self, path: Path) -> list[Result]:
-        """Run the file and return the results of its checks."""
+        """Run the file, as it is now, and return the results of its checks.
+
+        Raises:  OSError if the file cannot be read
+        """
+        path = path.resolve()
         try:
-            self._process.communicate(os.fsencode(path.resolve()))
+            source = path.read_bytes()
+            keep_lines(path, source)
+            Path(self._folder.name, SOURCE_FILE).write_bytes(source)
+            with suppress(OSError):  # the process has ended
+                assert self._process.stdin
+                self._process.stdin.write(os.fsencode(path) + b"\0")
+                self._process.stdin.flush()  # and stays open: see `end_with_parent`
+            self._process.wait()
             return self._results(path)
         finally:
             self.close()
@@ -89,6 +108,7 @@ class Runner:
         return path.read_text("utf-8", "replace") if path.exists() else ""
 
 
+SOURCE_FILE = "source"  # the reader's file as it was read
 RESULTS_FILE, STACK_FILE = "results", "stack"  # the checks' results; the stack of a stopped file
 END = "end"  # the last line of the results if Python was still running at the end
 ENDED = "Something in it leaves Python or crashes it, so that its check was not heard."
@@ -98,18 +118,27 @@ ENDED = "Something in it leaves Python or crashes it, so that its check was not 
 
 
 def main(folder: str, loading: str, checking: str, command: str) -> int:
-    """Wait for a file's path on stdin, run the file, and write the results of its checks."""
-    console.command_template = command
-    path = Path(os.fsdecode(sys.stdin.buffer.read()))
+    """Wait for a file's path on stdin, and check the file."""
+    path = read_path()
     if not path.name:
         return 0  # the process was not needed
+    end_with_parent()
+    console.command_template = command
+    if sys.stdout:
+        sys.stdout = Output(sys.stdout.buffer, sys.stdout.encoding, line_buffering=True)
+    check_file(path, Path(folder), float(loading), float(checking))
+    return 0
+
+
+def check_file(path: Path, folder: Path, loading: float, checking: float) -> None:
+    """Run the file's source, and write the results of its checks. The last two are time limits."""
     with (
-        open(Path(folder, RESULTS_FILE), "w", encoding="utf-8") as results,
-        open(Path(folder, STACK_FILE), "w") as stack,
+        open(folder / RESULTS_FILE, "w", encoding="utf-8") as results,
+        open(folder / STACK_FILE, "w") as stack,
     ):
 
-        def stop_after(seconds: str) -> None:
-            faulthandler.dump_traceback_later(float(seconds), exit=True, file=stack)
+        def stop_after(seconds: float) -> None:
+            faulthandler.dump_traceback_later(seconds, exit=True, file=stack)
 
         def diagnose_and_record(exercise: Exercise, function: Any) -> Feedback:
             stop_after(checking)
@@ -120,25 +149,60 @@ def main(folder: str, loading: str, checking: str, command: str) -> int:
 
         vars(exercises)["diagnose"] = diagnose_and_record  # which `check` calls
         stop_after(loading)
-        error_card = run_file(path)
+        error_card = run_file(path, (folder / SOURCE_FILE).read_bytes())
         faulthandler.cancel_dump_traceback_later()
         if not error_card and not results.tell():
-            message = 'Its last line should be a check, such as `check(scores, "03.scores")`.'
-            error_card = Feedback("failed", f"{path.name} checked nothing", message)
+            error_card = unchecked_card(path)
         if error_card:
             console.print_text(console.card(error_card))
             print(json.dumps(["", "failed"]), file=results)
         print(END, file=results)
-    return 0
 
 
-def run_file(path: Path) -> Feedback | None:
-    """Run the file as `python FILE` would. Returns a card if it does not run to its end."""
+def read_path() -> Path:
+    """Return the path that comes on stdin, or an empty one if stdin is closed instead."""
+    name = b""
+    while not name.endswith(b"\0"):
+        if not (more := os.read(0, 4096)):
+            return Path()
+        name += more
+    return Path(os.fsdecode(name[:-1]))
+
+
+def end_with_parent() -> None:
+    """End this process once the other end of stdin is closed, and give the file an empty stdin.
+
+    While the file is inside one call of a C function, no thread can do that, only Linux itself.
+    Elsewhere LOAD_SECONDS and CHECK_SECONDS are the limit then.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    stdin = os.dup(0)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+
+    def wait() -> None:
+        os.read(stdin, 1)
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+class Output(io.TextIOWrapper):
+    """A stdout that the reader's file cannot close, since the card has to be shown on it."""
+
+    def close(self) -> None:
+        """Only write what is waiting."""
+        self.flush()
+
+
+def run_file(path: Path, source: bytes) -> Feedback | None:
+    """Run a file's source as `python FILE` would. Returns a card if it does not run to its end."""
+    keep_lines(path, source)
     module = sys.modules["__main__"] = ModuleType("__main__")
     module.__file__ = str(path)
     sys.argv, sys.path[0] = [str(path)], str(path.parent)
     try:
-        exec(compile(path.read_bytes(), path, "exec"), module.__dict__)
+        exec(compile(source, path, "exec"), module.__dict__)
     except SyntaxError as error:
         file = Path(error.filename or path)
         message = f"{type(error).__name__}: {error.msg}"
@@ -147,10 +211,36 @@ def run_file(path: Path) -> Feedback | None:
     except BaseException as error:  # the file may raise anything, even SystemExit
         frames = traceback.extract_tb(error.__traceback__)
         number = next((f.lineno for f in reversed(frames) if f.filename == str(path)), None)
-        message = "".join(traceback.format_exception_only(error)).strip()
+        message = "".join(traceback.format_exception_only(error)).strip() + own_name(error, module)
         head = f"{path.name} stopped before its end"
         return Feedback("failed", head, message, line_details(path, number))
     return None
+
+
+def own_name(error: BaseException, module: ModuleType) -> str:
+    """Return a sentence on the name that was meant, or on what the file defines instead."""
+    if meant := similar_name(error):
+        return f"\nDid you mean `{meant}`?"
+    asked = getattr(error, "name", "") if isinstance(error, NameError) else ""
+    own = [name for name, x in vars(module).items() if getattr(x, "__module__", "") == "__main__"]
+    if own and asked in {exercise.name for exercise in ALL.values()}:
+        return f"\nThe card asks for `{asked}`; your file defines `{'`, `'.join(own)}`."
+    return ""
+
+
+def unchecked_card(path: Path) -> Feedback:
+    """Return the card for a file that ran and checked nothing."""
+    exercise = ALL.get(answer_files.exercise_id(path.name))
+    line = f'check({exercise.name}, "{exercise.id}")' if exercise else 'check(NAME, "ID")'
+    message = f"Its last line should be `{line}`, not indented."
+    footer = f'reset("{exercise.id}") gives the stub back and keeps this file.' if exercise else ""
+    return Feedback("failed", f"{path.name} checked nothing", message, footer=footer)
+
+
+def keep_lines(path: Path, source: bytes) -> None:
+    """Keep a file's lines for messages, which have to show what ran, not what was saved since."""
+    lines = [line.decode(errors="replace") + "\n" for line in source.splitlines()]
+    linecache.cache[str(path)] = (len(source), None, lines, str(path))
 
 
 def line_details(path: Path, number: int | None) -> tuple[str, ...]:

@@ -6,6 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnbook.exercises.answers import matches
+
 MAX_ROWS, MAX_COLUMNS, MAX_CHARACTERS = 4, 6, 300
 
 
@@ -35,8 +37,13 @@ def side_by_side(got: Any, wanted: Any, show_wanted: bool = True) -> str:
 
     Of two tensors of the same shape, only a window on the first matrix that differs is shown, with
     a * after each number that differs. `show_wanted=False` leaves out the wanted answer of any
-    other pair.
+    other pair. Of two lists of tensors, the first item that differs is formatted.
     """
+    if is_list_of_tensors(wanted) and isinstance(got, (list, tuple)) and len(got) == len(wanted):
+        pairs = zip(got, wanted, strict=True)
+        index = next((i for i, pair in enumerate(pairs) if not matches(*pair)), 0)
+        text = side_by_side(got[index], wanted[index], show_wanted)
+        return f"         item {index} of 0 to {len(wanted) - 1}\n{text}"
     if not isinstance(got, Tensor) or not isinstance(wanted, Tensor) or got.shape != wanted.shape:
         lines = [f"yours    {short_repr(got)}"]
         return "\n".join([*lines, f"wanted   {short_repr(wanted)}"] if show_wanted else lines)
@@ -59,6 +66,10 @@ def side_by_side(got: Any, wanted: Any, show_wanted: bool = True) -> str:
     for label, block in zip(("yours", "wanted"), format_grids(*windows), strict=True):
         lines += [f"{label if not i else '':9}{line}".rstrip() for i, line in enumerate(block)]
     return "\n".join(lines)
+
+
+def is_list_of_tensors(x: Any) -> bool:
+    return isinstance(x, (list, tuple)) and any(isinstance(item, Tensor) for item in x)
 
 
 def window_start(index: int, window: int, n: int) -> int:

@@ -1,6 +1,8 @@
 """The source of functions: references as readers see them, and the failing line of an answer."""
 
 import ast
+import builtins
+import difflib
 import functools
 import inspect
 import linecache
@@ -70,6 +72,15 @@ def failing_line(function: Callable[..., Any], error: BaseException | None) -> s
     shapes = [f"{n} {tuple(x.shape)}" for n, x in values.items() if isinstance(x, Tensor)]
     second_line = f"\nwhere          {', '.join(shapes)}" if shapes else ""
     return line and f"in your line   {line}{second_line}"
+
+
+def similar_name(error: BaseException) -> str:
+    """Return the name that was probably meant where a NameError was raised, or ""."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if not isinstance(error, NameError) or not error.name or not frames:
+        return ""
+    names = {*frames[-1].f_locals, *frames[-1].f_globals, *dir(builtins)}
+    return next(iter(difflib.get_close_matches(error.name, names, n=1)), "")
 
 
 def value_of(name: str, frame: FrameType) -> Any:

@@ -72,6 +72,7 @@ def parser() -> Parser:
     command("start", start, "ID")
     command("watch", watch, "ID")
     command("check", check, "ID|FILE")
+    command("reset", reset, "ID")
     command("hint", hint, "ID")
     command("solution", solution, "ID").add_argument(
         "--insist", action="store_true", help="before you have tried"
@@ -132,6 +133,12 @@ def start(which: str) -> None:
         f"Check it: {PROGRAM} check {path}",
         f"Or at each save: {PROGRAM} watch {path}",
     )
+
+
+def reset(which: str) -> None:
+    """Begin an exercise again: its stub is back, your old answer in a file beside it."""
+    exercise = requested_exercise(which)
+    console.print_text(*answer_files.reset_messages(exercise))
 
 
 def watch(which: str) -> None:

@@ -50,7 +50,8 @@ def solve_cases(exercise: Exercise, seed: int) -> list[SolvedCase]:
         is_real = isinstance(wanted, Tensor) and wanted.is_floating_point()
         gradients = []
         if exercise.code and exercise.gradients and is_real:
-            gradients = argument_gradients(exercise.reference, case).answer
+            found = argument_gradients(exercise.reference, case).answer
+            gradients = [None if g is None or not g.numel() else g for g in found]
         if all(gradient is None for gradient in gradients):
             gradients = []
         solved_cases.append(SolvedCase(case, wanted, gradients))
@@ -101,13 +102,13 @@ def has_same_outcome(exercise: Exercise, mistake: Mistake, trial: Trial) -> bool
 
 
 def property_error(exercise: Exercise, case: Case, answer: Any) -> str:
-    """Return the message of the first property that this answer does not have, or ""."""
+    """Return the message of the first property that this answer lacks, or ""."""
     for wanted in exercise.properties:
         try:
             if wanted.holds(answer, case):
                 continue
         except Exception:  # the property cannot be computed for an answer of another type
-            pass
+            continue
         return wanted.message
     return ""
 

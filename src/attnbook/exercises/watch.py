@@ -18,18 +18,23 @@ from attnbook.exercises.exercise import Exercise
 from attnbook.exercises.runner import Runner, all_passed
 
 INTERVAL = 0.25  # seconds
-COMMANDS = ("hint", "solution", "card", "progress", "next", "quit")
+COMMANDS = ("hint", "solution", "card", "progress", "reset", "next", "quit")
 
 
 class Watcher:
-    """The loop of `watch`: the current exercise, the files as last seen, and what was passed."""
+    """The loop of `watch`: the current exercise, the files as last seen, and what was passed.
+
+    After a pass, `following` is the exercise that Enter opens.
+    """
 
     def __init__(self, exercise: Exercise) -> None:
         console.command_template = "{name}"  # the reader types only the command's name here
         self.exercise: Exercise | None = exercise
+        self.following: Exercise | None = None
+        self.has_input = True
         self.passed: set[str] = set()
         self.seen_files = self.checked_files = answer_files.saved_files()
-        self.commands: Queue[str] = Queue()
+        self.commands: Queue[str | None] = Queue()
         self.runner = Runner()
 
     def run(self) -> None:
@@ -49,7 +54,7 @@ class Watcher:
 
     def open_exercise(self, exercise: Exercise | None) -> None:
         """Show an exercise's card and create its file, or check the file if it exists."""
-        self.exercise = exercise
+        self.exercise, self.following = exercise, None
         if not exercise:
             console.print_text("You have passed them all.")
             return
@@ -57,7 +62,7 @@ class Watcher:
         path = answer_files.path_of(exercise).resolve()
         card = answer_files.card_text(exercise)
         console.print_text(card, f"\nYour file: {path}")
-        keys = "Save it, and it is checked. Or type hint, solution, card, progress, next or quit."
+        keys = f"Save it, and it is checked. Or type {', '.join(COMMANDS[:-1])} or {COMMANDS[-1]}."
         console.print_text(Text(keys, "dim"))
         self.seen_files = self.checked_files = answer_files.saved_files()
         if not is_new:
@@ -69,25 +74,47 @@ class Watcher:
         An editor may still be writing a file that has changed.
         """
         before, self.seen_files = self.seen_files, answer_files.saved_files()
-        changed = [e for e in self.seen_files if self.seen_files[e] != self.checked_files.get(e)]
-        if changed and self.seen_files == before:
-            self.checked_files = self.seen_files
+        if self.seen_files != before:
+            return
+        old, self.checked_files = self.checked_files, self.seen_files
+        for missing in old.keys() - self.seen_files.keys():
+            is_current = self.exercise is ALL[missing]
+            more = " Save it again, or type reset for its stub." if is_current else ""
+            console.print_text(f"{answer_files.path_of(ALL[missing])} is gone.{more}")
+        changed = [e for e in self.seen_files if self.seen_files[e] != old.get(e)]
+        if changed:
             self.check(ALL[changed[0]])
 
     def check(self, exercise: Exercise) -> None:
-        """Run an exercise's file, and open the next exercise if it passed."""
-        self.exercise = exercise
+        """Run an exercise's file. If it passed, offer the next exercise."""
+        self.exercise, self.following = exercise, None
         path = answer_files.path_of(exercise)
         console.print_text(Text(f"\n── {path} ──", "dim"))
-        results = self.runner.run(path)
+        try:
+            results = self.runner.run(path)
+        except FileNotFoundError:  # which the next look at the files tells
+            results = []
         self.runner = Runner()
         if all_passed(results):
             self.passed |= {result.exercise for result in results}
             console.print_text("")
-            self.open_exercise(answer_files.next_exercise(exercise.id, self.passed))
+            following = answer_files.next_exercise(exercise.id, self.passed)
+            if following and self.has_input:
+                self.following = following
+                console.print_text(f"Press Enter for the next one: {following.id}")
+            else:
+                self.open_exercise(following)
 
-    def run_command(self, line: str) -> None:
-        """Run the command that the reader typed, or whose first letters they typed."""
+    def run_command(self, line: str | None) -> None:
+        """Run the command that the reader typed, or whose first letters they typed.
+
+        An empty line opens the following exercise; None is the end of the input.
+        """
+        self.has_input = self.has_input and line is not None
+        if not line and self.following:
+            self.open_exercise(self.following)
+            return
+        line = line or ""
         word, *options = line.split() or [""]
         command = next((c for c in COMMANDS if word and c.startswith(word)), "")
         assert self.exercise
@@ -99,6 +126,9 @@ class Watcher:
             console.print_text(answer_files.card_text(self.exercise))
         elif command == "progress":
             exercises.progress()
+        elif command == "reset":
+            console.print_text(*answer_files.reset_messages(self.exercise))
+            self.seen_files = self.checked_files = answer_files.saved_files()
         elif command == "next":
             self.open_exercise(answer_files.next_exercise(self.exercise.id, self.passed))
         elif command == "quit":
@@ -107,17 +137,18 @@ class Watcher:
             console.print_text(f"There is no {word!r}: type {', '.join(COMMANDS)}.")
 
 
-def read_commands(commands: "Queue[str]") -> None:
-    """Put each line that the reader types into the queue, and "quit" at the end of the input.
+def read_commands(commands: "Queue[str | None]") -> None:
+    """Put each line that the reader types into the queue.
 
-    Where the input is no terminal, its end is ignored.
+    Put "quit" at the end of a terminal's input, and None at the end of any other.
     """
     partial_line = b""
+    last = None
     with contextlib.suppress(OSError):  # such as where there is no keyboard
         # os.read, because a thread that waits in sys.stdin would delay the program's exit
         while data := os.read(0, 1024):
             *lines, partial_line = (partial_line + data).split(b"\n")
             for line in lines:
-                commands.put(line.decode(errors="replace"))
-        if os.isatty(0):
-            commands.put("quit")  # Ctrl-D
+                commands.put(line.decode(errors="replace").strip())
+        last = "quit" if os.isatty(0) else None  # Ctrl-D
+    commands.put(last)
