@@ -123,6 +123,7 @@
       const path = new Set(picked.path.map(String));
       const lines = [];
       this.cells.forEach((cells, row) => {
+        this.rows[row].style.visibility = steps[row] ? "" : "hidden";
         cells.forEach((cell, column) => {
           const one = steps[row]?.[column];
           cell.style.visibility = one ? "" : "hidden";
