@@ -30,8 +30,9 @@ from tools.chapters import chapters, drafts
 from tools.normal_form import INSTALL_ID, text_of
 
 NOTES = ".copies.json"  # in my/: how each copy was made
-BLOCK = re.compile(r"^(:::|```)\{(\w+)\} *([^\n]*)\n(.*?)^\1\n?", re.M | re.S)
+BLOCK = re.compile(r"^(:::|```)\{([\w-]+)\} *([^\n]*)\n(.*?)^\1\n?", re.M | re.S)
 LABEL = re.compile(r"^\([\w-]+\)=\n", re.M)
+EMPTY = re.compile(r"^## [^\n]*\s*(?=^## |\Z)", re.M)  # a section that held only a directive
 ROLE = re.compile(rf"(?<=color\{{)({'|'.join(ROLES)})(?=\}})")  # in a formula: \textcolor{query}{Q}
 
 
@@ -138,7 +139,7 @@ def without_directives(page: str, contents: str) -> str:
             return contents
         return body if (name, argument) == ("only", "not repository") else ""
 
-    return colored(LABEL.sub("", BLOCK.sub(resolved, page)))
+    return colored(EMPTY.sub("", LABEL.sub("", BLOCK.sub(resolved, page))))
 
 
 def colored(text: str) -> str:
