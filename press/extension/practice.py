@@ -48,8 +48,9 @@ class Practice(ExerciseDirective):
             assert isinstance(line, nodes.paragraph)
             line["classes"].append("to-run")
             return [line]
-        data = json.dumps(page_data(exercise), ensure_ascii=False, separators=(",", ":"))
-        element = f'<attn-choice data="{html.escape(data)}"></attn-choice>'
+        data = page_data(exercise)
+        packed = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+        element = f'<attn-choice data="{html.escape(packed)}">{table(data)}</attn-choice>'
         return [nodes.raw("", element, format="html")]
 
 
@@ -109,6 +110,16 @@ def page_data(exercise: Exercise) -> dict[str, Any]:
         ],
         "words": {"name": f"Your answers to {exercise.id}", **LABELS},
     }
+
+
+def table(data: dict[str, Any]) -> str:
+    """The questions with their answers to choose from, for print and where no script runs."""
+    rows = [
+        (q["asks"], "a number" if "other" in q else " · ".join(answer for answer, _ in q["answers"]))
+        for q in data["questions"]
+    ]
+    cells = (f"<th>{html.escape(asks)}</th><td>{html.escape(text)}</td>" for asks, text in rows)
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
 
 
 def known_answers(question: str, exercise: Exercise) -> dict[Any, Answer]:

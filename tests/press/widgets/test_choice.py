@@ -181,10 +181,12 @@ def test_by_keys(page: Page) -> None:
     answers = dict.fromkeys(picked(data_of(ALL["01.experiment"]), right=True), "B")
     first = from_the_checker(ALL["01.experiment"], answers).split("\n")[0]
     assert element.locator(".said").inner_text() == first
-    # an answer that is changed is no longer called right or wrong
+    # an answer that is changed is no longer called right or wrong, and what was said is gone
     marked = element.locator(".right, .wrong").count()
     element.locator("fieldset").nth(1).get_by_text("C", exact=True).click()
     assert element.locator(".right, .wrong").count() == marked - 1
+    assert element.locator(".says").nth(1).text_content() == ""
+    assert element.locator(".said").text_content() == ""
 
 
 @pytest.mark.parametrize("id", ["02.gradient", "10.hops"])

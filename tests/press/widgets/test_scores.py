@@ -1,9 +1,9 @@
 """Rows of scores and masks, used as a reader would: by pointer, finger and keys."""
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page
 
-from tests.support.pages import FOLDER
+from tests.support.pages import FOLDER, PHONE, SHOW_ALL, window
 
 pytestmark = pytest.mark.usefixtures("book")
 
@@ -39,6 +39,28 @@ def test_temperature(page: Page) -> None:
     assert figure.locator(".said").inner_text().startswith("Right and wrong")
 
 
+def test_a_finger_that_begins_on_a_slider_scrolls(browser: Browser) -> None:
+    phone = {"viewport": PHONE, "has_touch": True, "is_mobile": True, "reduced_motion": "reduce"}
+    with window(browser, **phone) as context:
+        page = context.new_page()
+        page.goto(FOLDER + "book/01_library.html")
+        page.evaluate(SHOW_ALL)  # nothing moves any more
+        slider = page.locator("attn-softmax input[type=range]").first
+        slider.scroll_into_view_if_needed()
+        before, scrolled = slider.input_value(), page.evaluate("scrollY")
+        box = slider.bounding_box()
+        assert box
+        finger = context.new_cdp_session(page)
+        for kind, down in ("touchStart", 0), ("touchMove", 40), ("touchMove", 120), ("touchEnd", 0):
+            at = {"x": box["x"] + 0.8 * box["width"], "y": box["y"] + 10 - down}
+            touches = {"type": kind, "touchPoints": [at] if kind != "touchEnd" else []}
+            finger.send("Input.dispatchTouchEvent", touches)
+        page.wait_for_function(f"scrollY > {scrolled} + 50")
+        assert slider.input_value() == before
+        assert slider.get_attribute("aria-valuetext") == "× 1"
+        assert page.locator("attn-softmax output").first.text_content() == "× 1"
+
+
 def test_mask(page: Page) -> None:
     page.goto(FOLDER + "book/06_masked_attention.html")
     figure = page.locator("attn-mask")
@@ -52,8 +74,13 @@ def test_mask(page: Page) -> None:
     assert before[0] == [1, 0, 0, 0, 0, 0]
     cells.nth(6 * 1 + 2).click()  # "is" sees "short"
     assert "Cells that leak the future: 1." in said.inner_text()
+    assert figure.locator(":checked").count() == 1  # how it is written; no mask of the start
+    figure.get_by_text("causal", exact=True).click()
+    assert [row(i) for i in range(6)] == before
+    cells.nth(6 * 1 + 2).click()
     assert [row(i) == before[i] for i in range(6)] == [True, False, True, True, True, True]
     page.keyboard.press("Space")  # the key turns it back
+    assert figure.get_by_label("causal", exact=True).is_checked()
     assert "Nothing leaks the future." in said.inner_text()
     page.keyboard.press("ArrowDown")
     assert said.inner_text().startswith("short looks at short")

@@ -51,7 +51,7 @@ def test_rows(page: Page) -> None:
 @pytest.mark.usefixtures("book")
 def test_a_kind_is_picked(page: Page) -> None:
     figure, numbers, said = opened(page, EMBEDDINGS)
-    named = "names => names.filter(n => n.style.opacity === '1').map(n => n.textContent)"
+    named = "names => names.filter(n => n.style.display !== 'none').map(n => n.textContent)"
     figure.get_by_role("option", name="goods").hover()
     rows = numbers["kinds"][3]["rows"]
     labels = [numbers["labels"][row] for row in rows]

@@ -47,7 +47,7 @@
       .chosen { background: var(--accent); border-color: var(--accent); color: var(--ground); }
       .cell .number { font-size: 0.76rem; color: inherit; }
       @media (width < 30rem) { .figure { --row: 2.9rem; } .cell { font-size: 0.72rem; margin: 0 3%;
-        flex-direction: column; flex-wrap: nowrap; gap: 0; } .cell .number { font-size: 0.66rem; }
+        flex-direction: column; flex-wrap: nowrap; gap: 0; } .cell .number { font-size: 0.7rem; }
         .said { min-height: 5.8em; } }`;
 
     build() {

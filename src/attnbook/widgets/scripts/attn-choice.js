@@ -101,6 +101,8 @@
         says: make("p", { class: "says", id: describes }),
         ...made(question, name, () => {
           row.judged = undefined;
+          row.says.textContent = "";
+          this.say("");
           this.update();
         }) };
       row.box = make("fieldset", { "aria-describedby": describes },

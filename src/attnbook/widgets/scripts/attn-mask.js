@@ -16,7 +16,7 @@
       td { position: relative; width: 4.1rem; min-width: 2.3rem; height: 2.7rem; padding: 0;
         text-align: center; border-radius: 0.3rem; cursor: pointer; line-height: 1.15;
         transition: background-color 0.15s; }
-      td small { display: block; font-size: 0.66rem; }
+      td small { display: block; font-size: 0.7rem; }
       td.corner { height: 0; cursor: default; }
       td.open { background: color-mix(in srgb, var(--role-weights-fill)
         calc((8 + 92 * var(--weight)) * var(--depth)), var(--ground)); }
@@ -24,7 +24,7 @@
       td.leak::after { content: "!"; position: absolute; top: 0.05rem; right: 0.3rem;
         font-weight: 700; }
       @media (width < 30rem) { table { border-spacing: 2px; font-size: 0.78rem; }
-        th { padding: 0 0.15rem; } td small { font-size: 0.6rem; } }`;
+        th { padding: 0 0.15rem; } }`;
 
     build() {
       const { labels, masks } = this.data;
@@ -33,6 +33,7 @@
       this.at = [0, 0];
       const start = this.options(words.start, masks.map((mask) => mask.name), 0,
         (position) => (this.mask = this.cut(masks[position].rows)));
+      this.ready = [...start.querySelectorAll("input")];
       const polarity = this.options(words.polarity, [words.may, words.may_not], 0,
         (position) => (this.flipped = position === 1));
       this.cells = labels.map((query, i) => labels.map((key, j) => make("td", {
@@ -82,9 +83,11 @@
     }
 
     update() {
-      const { labels, scores } = this.data;
+      const { labels, masks, scores } = this.data;
       const { words } = this;
       let leaks = 0;
+      const painted = this.mask.map((row) => row.map(Number).join("")).join();
+      masks.forEach(({ rows }, i) => (this.ready[i].checked = rows.join() === painted));
       const rows = scores.map((row, i) => {
         const open = this.mask[i].some(Boolean); // who may look at nothing gets nothing, not NaN
         return open ? softmax(row.map((s, j) => (this.mask[i][j] ? s : -Infinity)))

@@ -74,7 +74,7 @@
       .said { min-height: 4.4em; }
       .how { color: var(--soft); margin-bottom: 0.5rem; }
       @media (width < 30rem) { .board { grid-template-columns: 3.9rem 1fr; font-size: 0.78rem; }
-        button { margin: 0 2px; font-size: 0.66rem; } .power, .names { font-size: 0.7rem; }
+        button { margin: 0 2px; } button, .power, .names { font-size: 0.7rem; }
         .names { white-space: nowrap; } .said { min-height: 7.3em; } }`;
 
     build() {

@@ -29,7 +29,7 @@
       svg { display: block; width: 100%; overflow: visible; user-select: none;
         -webkit-user-select: none; }
       .ring { fill: none; stroke: var(--line); stroke-width: 1.2; opacity: 0.5; }
-      .tick { fill: var(--soft); font-size: 13px; }
+      .tick { fill: var(--soft); font-size: 14px; }
       .line { stroke: var(--line); stroke-dasharray: 2 5; }
       .drop { stroke: var(--ink); stroke-dasharray: 2 4; stroke-width: 1.4; }
       .shadow { stroke: var(--role-key-fill); stroke-width: 9; opacity: 0.35; }
@@ -41,7 +41,7 @@
       .arrow polygon { fill: currentColor; }
       .disc { fill: color-mix(in srgb, currentColor 82%, #000); } /* white is readable on it */
       .touch { fill: transparent; }
-      .arrow text { fill: #fff; font-size: 13px; font-weight: 700; text-anchor: middle;
+      .arrow text { fill: #fff; font-size: 14px; font-weight: 700; text-anchor: middle;
         dominant-baseline: central; }
       .ground { fill: none; stroke: transparent; stroke-width: 2.5; }
       .arrow:focus-visible { outline: none; }

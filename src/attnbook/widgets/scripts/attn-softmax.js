@@ -18,7 +18,8 @@
       .bar { height: 100%; width: 100%; background: var(--role-weights-fill);
         transform-origin: left; transition: transform 0.18s; }
       @media (width < 30rem) { .row { grid-template-columns: minmax(3rem, 7.5rem) 3.2rem 1fr 2.9rem;
-        gap: 0.4rem; padding-inline: 0.2rem; } }`;
+        gap: 0.4rem; padding-inline: 0.2rem; }
+        .title { white-space: normal; line-height: 1.2; } }`;
 
     build() {
       const { labels, sets, factors } = this.data;

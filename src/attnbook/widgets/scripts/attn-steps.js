@@ -36,7 +36,7 @@
       .side .label { height: var(--row); }
       .heads { height: 2.1rem; }
       .heads .label { width: var(--w); text-align: center; }
-      small { font-size: 0.66rem; }
+      small { font-size: 0.7rem; }
       .over { --row: 1.7rem; height: var(--high); position: relative; display: flex;
         flex-direction: column; justify-content: end; }
       .over .side { position: absolute; right: calc(100% + 0.5rem); bottom: 0; padding: 0; }
@@ -54,11 +54,11 @@
       sup { line-height: 0; }
       i { display: inline-block; width: 1.1em; font-style: normal; }
       .comes { grid-column: 1 / -1; font-size: 1.1rem; }
-      @media (width < 30rem) { .board { --w: 2.15rem; gap: 0.4rem; font-size: 0.65rem; }
+      @media (width < 30rem) { .board { --w: 2.15rem; gap: 0.3rem; font-size: 0.7rem; }
         .sum { --term: 6.6rem; font-size: 0.78rem; } .said { min-height: 4.4em; }
         .steps .options { display: grid; grid-template-columns: repeat(4, 1fr); }
         .steps label:nth-child(n + 5) { border-top: 1px solid var(--line); } }
-      .wide { --w: min(0.72rem, 2vw); }
+      .wide { --w: min(0.72rem, 1.75vw); }
       .over.tall { --row: 0.42rem; }
       .small { --most: 94%; font-size: 0; border-radius: 0.12rem; }
       [aria-hidden] .small:not(.lit) { opacity: 0.45; }

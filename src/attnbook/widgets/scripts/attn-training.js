@@ -22,8 +22,8 @@
       .seen { flex: 1.2 1 18rem; min-width: 0; }
       .beside { flex: 1 1 14rem; min-width: 0; }
       svg { display: block; width: 100%; user-select: none; }
-      svg * { transition: transform 0.3s ease-out, opacity 0.3s; }
-      text { fill: var(--soft); font-size: 11px; }
+      svg * { transition: transform 0.3s ease-out; }
+      text { fill: var(--soft); font-size: 12px; }
       text.word { font-size: 13px; fill: var(--ink); stroke: var(--ground); stroke-width: 3;
         paint-order: stroke; }
       circle, .trail, polyline { fill: none; stroke: var(--quiet);
@@ -186,7 +186,8 @@
         const radius = zoom * RINGS[i];
         ring.style.transform = `scale(${radius})`;
         move(name, 0.71 * radius, 0.71 * radius + 4);
-        name.style.opacity = Number(radius > 28 && radius < 180);
+        ring.style.display = radius < 240 ? "" : "none";
+        name.style.display = radius > 28 && radius < 180 ? "" : "none";
       });
       const near = nearest[this.at];
       kinds.forEach(({ rows }, kind) => {
@@ -201,7 +202,7 @@
       this.points.forEach((point, i) => {
         move(point, ...place(i, this.at, HALF));
         point.classList.toggle("picked", rows.includes(i));
-        this.names[i].style.opacity = Number(rows.includes(i));
+        this.names[i].style.display = rows.includes(i) ? "" : "none";
       });
       this.trail.style.transform = `scale(${zoom})`;
       const way = (i) => reach.slice(0, this.at + 1).map((full, at) => place(i, at, full));

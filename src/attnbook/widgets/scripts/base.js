@@ -160,9 +160,15 @@ globalThis.attnbook ??= (() => {
      */
     slider(name, shown, start, moved) {
       const output = make("output", {}, shown[start]);
+      let before = start;
       const input = make("input", {
         type: "range", min: 0, max: shown.length - 1, value: start,
         "aria-label": name, "aria-valuetext": shown[start],
+        onpointerdown: () => (before = input.value),
+        onpointercancel: () => { // a finger that began here scrolls the page
+          input.value = before;
+          input.dispatchEvent(new Event("input"));
+        },
         oninput: () => {
           output.textContent = shown[input.value];
           input.setAttribute("aria-valuetext", shown[input.value]);
