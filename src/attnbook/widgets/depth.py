@@ -1,0 +1,67 @@
+"""A stack of layers: the residual connection and the norm, each switched on and off."""
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from attnbook.widgets.element import check_shape, show_element
+
+__all__ = ["explore_depth"]
+
+SHOWN = 8  # columns of each row
+LEVELS = 12  # a column is drawn with so many heights up, and as many down
+RESIDUAL = ("with", "without")
+NORMS = ("none", "after", "before")
+
+
+def explore_depth(rows: Tensor, reaches: Tensor, words: Sequence[str]) -> None:
+    """Let the reader choose a depth, the residual connection and the norm of an untrained stack.
+
+    Both tensors begin with the axes of the choices: residual connection (with, without), norm
+    (none, after each sum, before each part), layers 0, 1, 2, …
+
+    rows: on top of so many layers; reaches: the share of a gradient that reaches the bottom
+    Shapes:  rows (2, 3, N + 1, L, D), reaches (2, 3, N + 1), words L
+    Raises:  ValueError if a shape does not fit
+    """
+    choices = (len(RESIDUAL), len(NORMS), rows.size(2))
+    check_shape("rows", rows, (*choices, len(words), rows.size(-1)))
+    check_shape("reaches", reaches, choices)
+    spread = (rows - rows.mean(-2, keepdim=True)).norm(dim=(-2, -1)) / rows.norm(dim=(-2, -1))
+    deepest = choices[-1] - 1
+    data = {
+        "labels": list(words),
+        "rows": [[_heights(stack) for stack in with_norms] for with_norms in rows],
+        "reaches": [[[f"{x:.1e}" for x in stack] for stack in norms] for norms in reaches.tolist()],
+        "differences": [[[round(x, 2) for x in s] for s in norms] for norms in spread.tolist()],
+        "start": [1, 0, deepest // 4],
+        "words": {
+            "name": "A stack of untrained layers",
+            "residual": "residual connections",
+            "yes_no": RESIDUAL,
+            "norm": "norm",
+            "norms": NORMS,
+            "depth": "layers",
+            "reach": "gradient that reaches the bottom",
+            "top": "rows on top, their first numbers",
+            "said": "{reach} of the gradient reaches the bottom of {depth} layers. The rows on top "
+            "differ by {difference} of their size: {alike}.",
+            "alike": "they are nearly the same",
+            "apart": "they can be told apart",
+        },
+    }
+    head = ["residual, norm", f"gradient under {deepest} layers", "rows differ by"]
+    table = [
+        [f"{residual}, {norm}", f"{reaches[i, j, -1]:.0e}", f"{spread[i, j, -1]:.2f}"]
+        for i, residual in enumerate(RESIDUAL)
+        for j, norm in enumerate(NORMS)
+    ]
+    show_element("attn-depth", data, head, table)
+
+
+def _heights(stack: Tensor) -> list[str]:
+    """The first columns of each table (L, D), one letter a number; the largest is a or y."""
+    tables = stack[..., :SHOWN]
+    scaled = tables / tables.abs().amax(dim=(-2, -1), keepdim=True)
+    levels = (LEVELS * scaled).round().long() + LEVELS + ord("a")
+    return ["".join(map(chr, table)) for table in levels.flatten(-2).tolist()]
