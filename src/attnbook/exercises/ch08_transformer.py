@@ -77,8 +77,8 @@ NORM_MISTAKES = (
     WrongLine(
         "axis",
         lambda x: (1,),
-        "Mean and variance ran along axis 1. With a batch in front those are the words: count "
-        "from the end, `dim=-1`.",
+        "Mean and variance ran along axis 1. With a batch in front those are the words: count axes "
+        "from the end.",
     ),
     WrongLine(
         "axis",
@@ -95,7 +95,7 @@ NORM_MISTAKES = (
         "spread",
         lambda x, axis, eps: (variance(x, axis, 1) + eps).sqrt(),
         "Your variance divides by D − 1, as `var` and `std` do by default. Layer normalization "
-        "divides by D: `correction=0`.",
+        "divides by D.",
     ),
     WrongLine(
         "spread",
@@ -167,16 +167,16 @@ def my_layer_norm(x, gain, shift, eps):
     common_mistakes=MistakeSet(lambda norm: norm, NORM_MISTAKES, right=Norm()),
     properties=(
         Property(
-            "Subtract the shift and divide by the gain: each word should have mean 0, and yours "
-            "have not.",
+            "Subtract the shift and divide by the gain: each word should then have mean 0, and not "
+            "all of yours do.",
             lambda answer, case: (
                 not bool(answer.isfinite().all())
                 or bool(without_affine(answer, case).mean(-1).abs().max() < 1e-6)
             ),
         ),
         Property(
-            "Subtract the shift and divide by the gain: each word should have variance 1, or a "
-            "little less because of eps. Yours have not.",
+            "Subtract the shift and divide by the gain: each word should then have variance 1, or "
+            "a little less because of eps. Not all of yours do.",
             lambda answer, case: (
                 not bool(answer.isfinite().all())
                 or torch.allclose(variance(without_affine(answer, case)), variance_left(case))
@@ -895,7 +895,9 @@ def my_decoder_layer(y, z, look_back, look_across, feed_forward, norms):
             "You attend to the source before the target. The decoder's self-attention comes first.",
         ),
         Mistake(
-            lambda y, z, *parts: Layer()(y, z, *parts[:3], [parts[3][i] for i in (0, 2, 1)]),
+            lambda y, z, back, across, network, norms: Layer()(
+                y, z, back, across, network, [norms[0], norms[2], norms[1]]
+            ),
             "The second and the third norm are exchanged.",
         ),
     ),
@@ -992,8 +994,8 @@ BOXES: dict[str, Black] = {
 }
 kind_of = functools.cache(where_is_the_norm)  # since each mistake is tried on every box
 BOX_MISTAKES = {
-    ("pre", "post"): "Multiply the input by a million, and the output grows with it. After a last "
-    "norm it could not.",
+    ("pre", "post"): "Multiply the input by a million, and the output grows with it. If a norm "
+    "came last, it could not.",
     ("pre", "no residual"): "Multiply the input by a million, and the output grows with it. So "
     "residual connections lead past the norms.",
     ("pre", "no norm"): "Output minus input does not grow with the input, so the parts read "
@@ -1011,7 +1013,7 @@ BOX_MISTAKES = {
     "normalizes it.",
     ("no norm", "pre"): "Output minus input grows with the input. If the parts read normalized "
     "rows, it would not.",
-    ("no norm", "post"): "The output grows with the input. After a last norm it could not.",
+    ("no norm", "post"): "The output grows with the input. If a norm came last, it could not.",
     ("no norm", "no residual"): "The output grows with the input, so nothing is normalized. The "
     "layers without a residual connection have norms.",
 }

@@ -272,7 +272,7 @@ class Loss:
 
 
 LOSS_MISTAKES = (
-    WrongLine("logs", lambda logits: logits, "The softmax is missing: `log_softmax`."),
+    WrongLine("logs", lambda logits: logits, "The softmax is missing: these are logits."),
     WrongLine("logs", lambda logits: logits.softmax(-1), "The logarithm is missing."),
     WrongLine(
         "logs",
@@ -289,13 +289,13 @@ LOSS_MISTAKES = (
     WrongLine(
         "score",
         lambda logs, right, s: (1 - s) * right + s * (logs.sum(-1) - right) / logs.size(-1),
-        "The right word gets 1 − smoothing *and* its part of `smoothing`. Your probabilities do "
-        "not sum to 1.",
+        "The right id should get its part of `smoothing` on top of 1 − smoothing. Your "
+        "probabilities sum to less than 1.",
     ),
     WrongLine(
         "score",
         lambda logs, right, s: (1 - s) * right + s * logs.sum(-1),
-        "Every id gets all of `smoothing` here. Each gets a V-th of it.",
+        "Every id gets all of `smoothing` here. Each should get a V-th of it.",
     ),
     WrongLine(
         "score",
@@ -365,7 +365,7 @@ def my_loss(logits, labels, smoothing):
             "Only the wanted probabilities are wrong: 1 − smoothing for the right id, and "
             "smoothing / V more for each of the V.",
             lambda answer, case: (
-                torch.isclose(answer, my_loss(*case.arguments)).item()
+                bool(torch.isclose(answer, my_loss(*case.arguments)))
                 or not any(torch.isclose(answer, x) for x in other_targets(*case.arguments))
             ),
         ),
@@ -488,8 +488,8 @@ GREEDY_MISTAKES = (
     WrongLine(
         "read",
         lambda model, target: model(target)[:, -1],
-        "`[:, -1]` drops an axis, and (B,) broadcasts with `done` (B, 1) to (B, B). `[:, -1:]` "
-        "keeps it.",
+        "`[:, -1]` drops an axis: the words (B,) broadcast with `done` (B, 1) to (B, B). Keep that "
+        "axis.",
     ),
     WrongLine(
         "read",
@@ -706,7 +706,7 @@ BEAM_MISTAKES = (
     WrongLine(
         "answer",
         lambda totals, best, sentences, words: (best, words, sentences),
-        "Sentence and word are exchanged: in a flattened (k, V), `place // V` is the sentence.",
+        "Sentence and word are exchanged.",
     ),
     WrongLine(
         "answer",
