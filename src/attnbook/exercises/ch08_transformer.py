@@ -1058,8 +1058,9 @@ def where_is_the_norm(layer):
         "`torch.cosine_similarity(out, x, dim=-1)` over many random rows is about 0 if nothing "
         "is left of the input.",
     ),
-    insight="In a pre-norm stack the input reaches the top as one term of a sum, and the gradient "
-    "has a path back to it without a norm. In a post-norm stack every norm rescales both.",
+    insight="In a pre-norm stack the input reaches the last norm as one term of a sum, and from "
+    "there the gradient has a path back without a norm. In a post-norm stack every norm rescales "
+    "both.",
     comes_back="10.experiment and 11.experiment open other black boxes in this way.",
     others=(by_two_sizes,),
     code=False,

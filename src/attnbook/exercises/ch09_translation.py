@@ -379,7 +379,7 @@ def my_loss(logits, labels, smoothing):
         "`labels != 0` as an index keeps the words and drops the padding. Then take the mean.",
     ),
     insight="The mean over all V ids does not depend on the label. Smoothing adds it as a term "
-    "that grows when any id gets too little probability, so the logits cannot run off to infinity.",
+    "that grows when any id gets too little probability, so no logit can run far ahead of others.",
     comes_back="09.beam adds such logarithms, word by word, to compare whole sentences.",
     others=(loss_by_distribution,),
 )
@@ -683,7 +683,7 @@ BEAM_MISTAKES = (
     WrongLine(
         "logs",
         lambda logs, done: ended_logs(logs, done, other=-100.0),
-        "−100 is a small logarithm, but the others may be further behind. What is impossible "
+        "−100 is very low, but other sentences may be even further behind. What is impossible "
         "gets −∞.",
     ),
     WrongLine(
