@@ -1,8 +1,8 @@
 """Exercises of chapter 8: the Transformer."""
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -10,15 +10,7 @@ from torch import Generator, Tensor
 
 from attnbook.attention import scaled_dot_product_attention
 from attnbook.exercises.common_mistakes import MistakeSet, WrongLine
-from attnbook.exercises.exercise import (
-    Case,
-    Exercise,
-    Mistake,
-    Property,
-    choices,
-    draw,
-    some_sizes,
-)
+from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw, some_sizes
 from attnbook.masks import causal_mask
 from attnbook.transformer import Transformer
 
@@ -44,8 +36,8 @@ def norm_cases(generator: Generator) -> list[Case]:
         return Case((x, gain, shift, eps), named, f"{note}, eps {eps:g}")
 
     length, batch = some_sizes(generator, 2)
-    level = case("row 1 has seven equal numbers", 1e-3, 3, 7)
-    level.arguments[0][1] = 2.5
+    constant = case("row 1 has seven equal numbers", 1e-3, 3, 7)
+    constant.arguments[0][1] = 2.5
     return [
         case("3 words of width 5", 1e-5, 3, 5),
         case("an eps that counts", 0.5, 5, 6),
@@ -53,238 +45,92 @@ def norm_cases(generator: Generator) -> list[Case]:
         case(f"{batch} sentences, numbers around 20", 1e-2, batch, length, 17, plus=20.0),
         case("two axes in front", 0.1, 2, 3, 5, 14),
         case("numbers of a thousandth", 1e-6, 5, 11, by=1e-3),
-        level,
+        constant,
     ]
+
+
+def variance(x: Tensor, axis: tuple[int, ...] = (-1,), correction: int = 0) -> Tensor:
+    return x.var(axis, correction=correction, keepdim=True)
 
 
 @dataclass(frozen=True)
 class Norm:
-    """Layer normalization's lines, each right unless a wrong one is put in."""
+    """Layer normalization in parts. Each is right unless it is replaced."""
 
     axis: Callable[[Tensor], tuple[int, ...]] = lambda x: (-1,)
-    center: Callable[..., Tensor] = lambda x, axis: x - x.mean(axis, keepdim=True)
     spread: Callable[..., Tensor] = lambda x, axis, eps: (variance(x, axis) + eps).sqrt()
-    end: Callable[..., Tensor] = lambda normed, gain, shift: gain * normed + shift
+    affine: Callable[..., Tensor] = lambda normed, gain, shift: gain * normed + shift
 
     def __call__(self, x: Tensor, gain: Tensor, shift: Tensor, eps: float) -> Tensor:
         axis = self.axis(x)
-        return self.end(self.center(x, axis) / self.spread(x, axis, eps), gain, shift)
-
-
-def variance(x: Tensor, axis: tuple[int, ...], correction: int = 0) -> Tensor:
-    return x.var(axis, correction=correction, keepdim=True)
+        centered = x - x.mean(axis, keepdim=True)
+        return self.affine(centered / self.spread(x, axis, eps), gain, shift)
 
 
 NORM_MISTAKES = (
     WrongLine(
         "axis",
         lambda x: (-2,),
-        "Mean and variance ran over the words: each column of a sentence is normed, and a word's "
-        "numbers depend on its neighbors. Each word is normed by itself, along its own D numbers: "
-        "the last axis.",
-    ),
-    WrongLine(
-        "axis",
-        lambda x: (0,),
-        "Mean and variance ran along axis 0. That is the batch as soon as there is one, and "
-        "sentences would change each other. Count from the end: `dim=-1`.",
+        "Mean and variance ran over the words, down each column. Each word has its own, along its "
+        "D numbers: the last axis.",
     ),
     WrongLine(
         "axis",
         lambda x: (1,),
-        "Mean and variance ran along axis 1. With a batch in front those are the words: count "
-        "from the end, `dim=-1`.",
+        "Mean and variance ran along axis 1. With a batch in front those are the words: count axes "
+        "from the end.",
     ),
     WrongLine(
         "axis",
-        lambda x: tuple(range(x.dim() - 1)),
-        "Each column was normed, over all words of all sentences: that is batch normalization. "
-        "Here each word is normed by itself, along its own D numbers.",
-    ),
-    WrongLine(
-        "axis",
-        lambda x: (-2, -1),
-        "One mean and one variance for all words of a sentence. Each word has its own, from its "
-        "own D numbers.",
+        lambda x: tuple(range(1, x.dim())),
+        "All words of a sentence share one mean and one variance. Each word has its own.",
     ),
     WrongLine(
         "axis",
         lambda x: tuple(range(x.dim())),
-        "`mean()` and `var()` without `dim` take all numbers there are, of the whole batch. Each "
-        "word has a mean and a variance of its own: `dim=-1, keepdim=True`.",
-    ),
-    WrongLine(
-        "center",
-        lambda x, axis: x,
-        "The mean is not taken away: x itself is divided by the spread.",
-    ),
-    WrongLine(
-        "center",
-        lambda x, axis: x + x.mean(axis, keepdim=True),
-        "The mean is added. It has to be taken away, so that the row's mean becomes 0.",
+        "Without `dim`, `mean()` and `var()` run over the whole batch. Each word has its own mean "
+        "and variance.",
     ),
     WrongLine(
         "spread",
         lambda x, axis, eps: (variance(x, axis, 1) + eps).sqrt(),
-        "The sum of squares is divided by D − 1, as `var` and `std` do unless they are told "
-        "otherwise. That estimates the variance of what a sample came from. Here the row is all "
-        "there is: divide by D (`correction=0`).",
+        "Your variance divides by D − 1, as `var` and `std` do by default. Layer normalization "
+        "divides by D.",
     ),
     WrongLine(
         "spread",
         lambda x, axis, eps: variance(x, axis).sqrt() + eps,
-        "Your eps is added to the root. It belongs inside, beside the variance: there it also "
-        "keeps the slope of the root finite where a row is all equal.",
-    ),
-    WrongLine(
-        "spread",
-        lambda x, axis, eps: variance(x, axis).sqrt() + eps**0.5,
-        "You took two roots, of the variance and of eps, and added them. The sum comes first, then "
-        "one root of it.",
+        "You added eps to the root. It belongs inside the root, beside the variance.",
     ),
     WrongLine(
         "spread",
         lambda x, axis, eps: variance(x, axis, 1).sqrt() + eps,
-        "Two things about the spread: eps stands outside the root, and `std` divides by D − 1 "
-        "unless it is told otherwise. The Annotated Transformer has it so, and is for this reason "
-        "not PyTorch's LayerNorm.",
-    ),
-    WrongLine(
-        "spread",
-        lambda x, axis, eps: variance(x, axis).sqrt(),
-        "eps is missing. In a row of equal numbers the variance is 0, and 0/0 is nan.",
-    ),
-    WrongLine(
-        "spread",
-        lambda x, axis, eps: variance(x, axis, 1).sqrt(),
-        "eps is missing beside the variance, and `std` divides by D − 1 unless it is told "
-        "`correction=0`.",
+        "You added eps to the root, and `std` divides by D − 1 by default. The Annotated "
+        "Transformer does both, so its norm is not PyTorch's.",
     ),
     WrongLine(
         "spread",
         lambda x, axis, eps: variance(x, axis) + eps,
-        "You divided by the variance. It is in squared units: take its root.",
-    ),
-    WrongLine(
-        "spread",
-        lambda x, axis, eps: variance(x, axis, 1) + eps,
-        "You divided by the variance, and by one that `var` makes with D − 1. Take the root, of "
-        "the mean square (`correction=0`).",
-    ),
-    WrongLine(
-        "spread",
-        lambda x, axis, eps: (
-            ((x - x.mean(axis, keepdim=True)) ** 2).sum(axis, keepdim=True) + eps
-        ).sqrt(),
-        "You divided by the row's length: by the root of the *sum* of squares. The variance is "
-        "their mean, so that the numbers keep about the size 1 whatever D is.",
-    ),
-    WrongLine(
-        "spread",
-        lambda x, axis, eps: (
-            ((x - x.mean(axis, keepdim=True)) ** 2).sum(axis, keepdim=True).sqrt().clamp_min(1e-12)
-        ),
-        "You divided by the row's length, as `F.normalize` does, and without eps. Divide by the "
-        "root of the *mean* of the squares plus eps: then the numbers keep about the size 1.",
+        "You divided by the variance. Divide by its root, the standard deviation.",
     ),
     WrongLine(
         "spread",
         lambda x, axis, eps: (variance(x, axis) + 1e-5).sqrt(),
-        "`eps` has no influence: a small number of its own, 1e-5, stands in its place, as in "
-        "PyTorch's norm unless it is told `eps`.",
+        "Your result does not depend on `eps`: it uses 1e-5, the default of PyTorch's norm.",
     ),
-    WrongLine(
-        "spread",
-        lambda x, axis, eps: (variance(x, axis).sqrt() + eps).sqrt(),
-        "You took the root twice: `std` is a root already.",
-    ),
-    WrongLine(
-        "spread",
-        lambda x, axis, eps: (x - x.mean(axis, keepdim=True)).abs().amax(axis, keepdim=True) + eps,
-        "You divided by the largest number of the row. The spread is the root of the mean square.",
-    ),
-    WrongLine(
-        "spread",
-        lambda x, axis, eps: (variance(x, axis) + eps**2).sqrt(),
-        "Your eps is squared. It is added to the variance as it is.",
-    ),
-    WrongLine(
-        "spread",
-        lambda x, axis, eps: 2 * (variance(x, axis) + eps),
-        "You divided by twice the variance. `a / b ** 1/2` means a / b / 2: write `b ** 0.5`, or "
-        "`b.sqrt()`.",
-    ),
-    WrongLine(
-        "spread",
-        lambda x, axis, eps: ((x**2).mean(axis, keepdim=True) + eps).sqrt(),
-        "Your variance is the mean square of x itself. It is the mean square of what is left once "
-        "the mean is gone.",
-    ),
-    WrongLine(
-        "spread",
-        lambda x, axis, eps: (
-            (x**2).mean(axis, keepdim=True) - x.mean(axis, keepdim=True) + eps
-        ).sqrt(),
-        "From the mean of the squares the *square* of the mean is to be taken. (Then it is the "
-        "variance.)",
-    ),
-    WrongLine(
-        "spread",
-        lambda x, axis, eps: variance(x, axis).clamp_min(eps).sqrt(),
-        "You took eps for the least that a variance may be. It is added to it, always.",
-    ),
-    WrongLine(
-        "spread",
-        lambda x, axis, eps: 1 / (variance(x, axis) + eps).sqrt(),
-        "You multiplied by the spread. Dividing makes large rows and small ones alike.",
-    ),
-    WrongLine(
-        "spread",
-        lambda x, axis, eps: (x - x.mean(axis, keepdim=True)).abs().mean(axis, keepdim=True) + eps,
-        "You divided by the mean distance from the mean. The spread of layer normalization is the "
-        "root of the mean *square*.",
-    ),
-    WrongLine(
-        "spread",
-        lambda x, axis, eps: torch.ones_like(x),
-        "Nothing divides the numbers: the mean is gone, and large rows are still large.",
-    ),
-    WrongLine("end", lambda normed, gain, shift: normed, "`gain` and `shift` are not used yet."),
-    WrongLine(
-        "end", lambda normed, gain, shift: gain * normed, "`shift` is not used yet: add it last."
-    ),
-    WrongLine(
-        "end",
-        lambda normed, gain, shift: normed + shift,
-        "`gain` is not used yet: it multiplies the normed numbers, column by column.",
-    ),
-    WrongLine(
-        "end",
-        lambda normed, gain, shift: gain * (normed + shift),
-        "You shifted before you multiplied, so the shift is multiplied too. The gain comes first.",
-    ),
-    WrongLine(
-        "end",
-        lambda normed, gain, shift: shift * normed + gain,
-        "`gain` and `shift` have changed places: the gain multiplies, the shift is added.",
-    ),
-    WrongLine(
-        "end",
-        lambda normed, gain, shift: normed / gain + shift,
-        "You divided by the gain. It multiplies.",
-    ),
-    WrongLine(
-        "end",
-        lambda normed, gain, shift: gain * normed - shift,
-        "The shift is subtracted. It is added.",
-    ),
-    WrongLine(
-        "end",
-        lambda normed, gain, shift: (1 + gain) * normed + shift,
-        "You multiplied by 1 + gain. Some models store a gain that way; this one is the factor "
-        "itself, and begins at 1.",
-    ),
+    WrongLine("affine", lambda normed, gain, shift: normed, "`gain` and `shift` are not used yet."),
 )
+
+
+def without_affine(answer: Tensor, case: Case) -> Tensor:
+    _, gain, shift, _ = case.arguments
+    return (answer - shift) / gain
+
+
+def variance_left(case: Case) -> Tensor:
+    """The variance after layer normalization: a little below 1, and 0 for equal numbers."""
+    return variance(case.arguments[0]) / (variance(case.arguments[0]) + case.arguments[3])
+
 
 NORM = Exercise(
     id="08.norm",
@@ -294,9 +140,9 @@ NORM = Exercise(
     section="8.4",
     prompt="""
 Write `my_layer_norm(x, gain, shift, eps)`, which does what PyTorch's `nn.LayerNorm` does. `x` has
-shape (..., L, D), the learned `gain` and `shift` (D,), and `eps` is a small number. Each word is
-brought to mean 0 and variance 1 along its own D numbers, eps being added to the variance; then
-column d is multiplied by `gain[d]`, and `shift[d]` is added.
+shape (..., L, D), the learned `gain` and `shift` (D,), and `eps` is a small number. Normalize each
+word to mean 0 and variance 1 along its own D numbers, with eps added to the variance. Then multiply
+column d by `gain[d]`, and add `shift[d]`.
 """,
     stub="""
 def my_layer_norm(x, gain, shift, eps):
@@ -308,51 +154,44 @@ def my_layer_norm(x, gain, shift, eps):
     mistakes=(
         Mistake(
             lambda x, gain, shift, eps: x - x.mean(-1),
-            "A mean along the last axis has lost that axis, and lines up with the wrong one: "
-            "`keepdim=True` keeps it, with size 1.",
-        ),
-        Mistake(
-            lambda x, gain, shift, eps: gain * x / ((x**2).mean(-1, keepdim=True) + eps).sqrt(),
-            "This is RMSNorm, without a mean and without a shift, as Llama has it. Layer "
-            "normalization takes the mean away first.",
+            "Without `keepdim=True` the mean loses its last axis, and broadcasting lines it up "
+            "with the wrong one.",
         ),
         Mistake(
             lambda x, gain, shift, eps: (
                 gain * x / ((x**2).mean(-1, keepdim=True) + eps).sqrt() + shift
             ),
-            "The mean is nowhere taken away: your spread is the root of the mean square of x "
-            "itself. (Without the shift this would be RMSNorm.)",
-        ),
-        Mistake(
-            lambda x, gain, shift, eps: Norm()(gain * x + shift, torch.ones(()), 0 * shift, eps),
-            "Gain and shift came before the norm, which then took them away again. They come last.",
-        ),
-        Mistake(
-            lambda x, gain, shift, eps: gain * (Norm()(x, gain * 0 + 1, shift * 0, eps) + x),
-            "You added x itself. The sum around a norm belongs to the layer, not to the norm.",
+            "The mean is not subtracted. Without the shift this would be RMSNorm.",
         ),
     ),
     common_mistakes=MistakeSet(lambda norm: norm, NORM_MISTAKES, right=Norm()),
     properties=(
         Property(
-            "Take gain and shift away again, and each word should have mean 0. Yours have not.",
+            "Subtract the shift and divide by the gain: each word should then have mean 0, and not "
+            "all of yours do.",
             lambda answer, case: (
                 not bool(answer.isfinite().all())
-                or bool(
-                    ((answer - case.arguments[2]) / case.arguments[1]).mean(-1).abs().max() < 1e-6
-                )
+                or bool(without_affine(answer, case).mean(-1).abs().max() < 1e-6)
+            ),
+        ),
+        Property(
+            "Subtract the shift and divide by the gain: each word should then have variance 1, or "
+            "a little less because of eps. Not all of yours do.",
+            lambda answer, case: (
+                not bool(answer.isfinite().all())
+                or torch.allclose(variance(without_affine(answer, case)), variance_left(case))
             ),
         ),
     ),
     hints=(
-        "Two steps: take from each word the mean of its own numbers; then divide by the root of "
-        "(the mean of the squares that are left, plus eps).",
-        "`x.mean(dim=-1, keepdim=True)` has shape (..., L, 1), so that it can be subtracted.",
-        "`x.var(...)` divides by D − 1 unless it is told `correction=0`. `gain` and `shift` line "
-        "up with the last axis by themselves.",
+        "Subtract from each word the mean of its own numbers. Then divide by the root of the mean "
+        "square of what is left plus eps.",
+        "`x.mean(dim=-1, keepdim=True)` has shape (..., L, 1), so it can be subtracted from x.",
+        "`x.var(...)` divides by D − 1 unless you pass `correction=0`. `gain` and `shift` "
+        "broadcast along the last axis.",
     ),
-    insight="Nothing here knows of another word or another sentence: that is why a norm may stand "
-    "between two attentions and leak nothing, and why it works the same for a batch of one.",
+    insight="Each word is normalized alone. So a norm leaks nothing from later words, and gives a "
+    "sentence the same result in any batch.",
     comes_back="In 08.experiment you find out where a layer has its norms.",
     others=(by_var_and_mean,),
 )
@@ -374,16 +213,14 @@ def by_a_sum_of_squares(gradients: list[Tensor], limit: float) -> list[Tensor]:
 def clip_cases(generator: Generator) -> list[Case]:
     def case(note: str, limit: float, *shapes: tuple[int, ...], length: float) -> Case:
         drawn = [draw(generator, *shape) for shape in shapes]
-        now = torch.cat([g.flatten() for g in drawn]).norm()
-        gradients = [length * g / now for g in drawn]
-        told = f"{note}: limit {limit:g}, all together {length:g} long"
-        return Case((gradients, limit), note=told)
+        gradients = [length * g / flat(drawn).norm() for g in drawn]
+        return Case((gradients, limit), note=f"{note}: limit {limit:g}, total length {length:g}")
 
-    alike = [torch.tensor([3.0, 0.0]).double(), torch.tensor([[0.0], [4.0], [0.0]]).double()]
+    both = [torch.tensor([3.0, 0.0]).double(), torch.tensor([[0.0], [4.0], [0.0]]).double()]
     return [
         case("two gradients, too long", 1.5, (3,), (2, 3), length=6.0),
         case("two gradients, short enough", 2.5, (2,), (3, 2), length=0.75),
-        Case((alike, 4.5), note="3 and 4 long, neither above the limit of 4.5: together 5"),
+        Case((both, 4.5), note="lengths 3 and 4, each below the limit of 4.5: together 5"),
         case("four gradients, far too long", 0.7, (2,), (5, 2), (5,), (2, 3, 5), length=300.0),
         case("a single gradient", 3.5, (7,), length=11.0),
         case("all of them 0", 0.5, (3,), (2, 5), length=0.0),
@@ -391,11 +228,15 @@ def clip_cases(generator: Generator) -> list[Case]:
     ]
 
 
+def flat(gradients: list[Tensor]) -> Tensor:
+    return torch.cat([g.flatten() for g in gradients])
+
+
 @dataclass(frozen=True)
 class Clip:
-    """How long the gradients are, each or all, and what that does to them; right unless not."""
+    """A length for each gradient and the factor it leads to. Each is right unless replaced."""
 
-    length: Callable[[list[Tensor]], list[Tensor]] = lambda gs: [lengths(gs).norm()] * len(gs)
+    length: Callable[[list[Tensor]], list[Tensor]] = lambda gs: [flat(gs).norm()] * len(gs)
     factor: Callable[[Tensor, float], Tensor] = lambda length, limit: (limit / length).clamp(max=1)
 
     def __call__(self, gradients: list[Tensor], limit: float) -> list[Tensor]:
@@ -403,110 +244,58 @@ class Clip:
         return [g * self.factor(length, limit) for g, length in pairs]
 
 
-def lengths(gradients: list[Tensor]) -> Tensor:
-    return torch.stack([g.norm() for g in gradients])
-
-
-def all_numbers(gradients: list[Tensor]) -> Tensor:
-    return torch.cat([g.flatten() for g in gradients])
-
-
 CLIP_MISTAKES = (
     WrongLine(
         "length",
-        lambda gs: list(lengths(gs)),
-        "Each gradient was shortened by its own length. Then those of different layers shrink by "
-        "different factors, and the step points elsewhere: one length, of all of them together.",
+        lambda gs: [g.norm() for g in gs],
+        "You compared each gradient with the limit by itself. Then they shrink by different "
+        "factors, and the direction changes: use the length of all of them together.",
     ),
     WrongLine(
         "length",
-        lambda gs: [lengths(gs).sum()] * len(gs),
-        "You added the lengths of the gradients. Side by side they are one long row, and its "
-        "length is the root of the sum of all *squares*.",
+        lambda gs: [sum(g.norm() for g in gs)] * len(gs),
+        "You added the lengths of the gradients. The length of all numbers together is the root "
+        "of the sum of all *squares*.",
     ),
     WrongLine(
         "length",
-        lambda gs: [lengths(gs).max()] * len(gs),
-        "You took the longest gradient for all. Their common length is the root of the sum of all "
-        "squares.",
+        lambda gs: [(flat(gs) ** 2).sum()] * len(gs),
+        "You used the sum of squares as the length. The length is its root.",
     ),
     WrongLine(
         "length",
-        lambda gs: [lengths(gs).mean()] * len(gs),
-        "You took the mean of the lengths. Their common length is the root of the sum of all "
-        "squares.",
-    ),
-    WrongLine(
-        "length",
-        lambda gs: [lengths(gs).norm() ** 2] * len(gs),
-        "You compared the sum of squares with the limit. A length is its root.",
-    ),
-    WrongLine(
-        "length",
-        lambda gs: [(lengths(gs) ** 2).mean().sqrt()] * len(gs),
-        "You took the root of the *mean* of the gradients' squared lengths. It is the sum.",
-    ),
-    WrongLine(
-        "length",
-        lambda gs: [all_numbers(gs).abs().sum()] * len(gs),
-        "You added the sizes of all numbers. The length is the root of the sum of their squares.",
-    ),
-    WrongLine(
-        "length",
-        lambda gs: [all_numbers(gs).sum()] * len(gs),
-        "You added all numbers, where those below 0 take away from the others. The length is the "
-        "root of the sum of their squares.",
-    ),
-    WrongLine(
-        "length",
-        lambda gs: [all_numbers(gs).abs().max()] * len(gs),
-        "You compared the largest number with the limit. It is the length of all of them together "
-        "that counts.",
-    ),
-    WrongLine(
-        "length",
-        lambda gs: [(all_numbers(gs) ** 2).mean().sqrt()] * len(gs),
-        "You took the root of the *mean* square of all numbers. A length is the root of their sum.",
+        lambda gs: [flat(gs).abs().max()] * len(gs),
+        "You compared the largest number with the limit. Compare the length of all numbers.",
     ),
     WrongLine(
         "factor",
         lambda length, limit: limit / length,
-        "The gradients were always brought to the limit: short ones became longer, and none at all "
-        "became 0/0. What is within the limit stays as it is.",
+        "You scaled short gradients up to the limit. What is within the limit stays as it is.",
     ),
     WrongLine(
         "factor",
         lambda length, limit: (length > limit) / length.clamp_min(1e-30) + (length <= limit),
-        "What was too long has length 1 now. It keeps as much as the limit allows: limit / length.",
+        "Gradients that were too long have length 1 now. They should have length `limit`.",
     ),
     WrongLine(
         "factor",
         lambda length, limit: (length / limit).clamp(max=1),
-        "Your factor is length / limit, or 1 if that is more. So the long ones stay long, and the "
-        "short ones become shorter: limit / length.",
+        "Your factor is length / limit, which shortens short gradients. It is limit / length.",
     ),
     WrongLine(
         "factor",
         lambda length, limit: (limit / length).clamp(min=1),
-        "You took the larger of 1 and limit / length: the long ones stay, and the short ones "
-        "become longer. The smaller of the two is the factor.",
-    ),
-    WrongLine(
-        "factor",
-        lambda length, limit: (length <= limit).to(length),
-        "What was too long is 0 now. It only has to become shorter: its direction is still the "
-        "best that is known.",
+        "You took the larger of 1 and limit / length. The factor is the smaller one.",
     ),
     WrongLine(
         "factor",
         lambda length, limit: (length > limit) * limit + (length <= limit),
-        "What was too long was multiplied by the limit. It has to end at the limit: divide by the "
-        "length as well.",
+        "You multiplied by the limit. Divide by the length as well.",
     ),
     WrongLine(
         "factor",
         lambda length, limit: torch.ones_like(length),
-        "Nothing was shortened: these are the gradients as they came.",
+        "You returned the gradients unchanged.",
     ),
 )
 
@@ -518,10 +307,10 @@ CLIP = Exercise(
     section="8.11",
     prompt="""
 Write `my_clip(gradients, limit)`. `gradients` is a list of tensors of any shapes, one for each
-parameter of a model. Take them for one long row of numbers, and let its length (the root of the sum
-of all squares) be at most `limit`: if it is longer, every gradient is multiplied by the same
-factor, so that the length becomes `limit`; if not, all stay as they are. Return a new list, and
-leave the old tensors as they are.
+parameter of a model. Take them as one long vector, whose length is the root of the sum of all
+squares. If it is longer than `limit`, multiply every gradient by the same factor, so that the
+length becomes `limit`. If not, all stay as they are. Return a list of gradients, and do not write
+to the tensors that you were given.
 """,
     stub="""
 def my_clip(gradients, limit):
@@ -532,85 +321,56 @@ def my_clip(gradients, limit):
     mistakes=(
         Mistake(
             lambda gradients, limit: [g.clamp(-limit, limit) for g in gradients],
-            "You cut off each number at the limit. That turns the step: the large numbers lose, "
-            "the small ones do not. One factor for all keeps its direction.",
-        ),
-        Mistake(
-            lambda gradients, limit: [g.clamp(max=limit) for g in gradients],
-            "You cut off what is above the limit, number by number, and left what is far below 0. "
-            "One factor for all keeps the direction.",
-        ),
-        Mistake(
-            lambda gradients, limit: [
-                g * (limit / g.abs().max()).clamp(max=1.0) for g in gradients
-            ],
-            "Each gradient was shortened until its largest number fits the limit. It is one "
-            "length, of all of them together, and one factor.",
-        ),
-        Mistake(
-            lambda gradients, limit: [g - limit for g in gradients],
-            "The limit was subtracted from each number. It is a length: multiply.",
-        ),
-        Mistake(
-            lambda gradients, limit: [
-                g * factor
-                for g in gradients
-                for factor in [(limit / lengths(gradients).norm() / len(gradients)).clamp(max=1.0)]
-            ],
-            "The limit was shared out among the gradients. It is for all of them together: the "
-            "factor is limit / length.",
+            "You clipped each number by itself, which changes the direction. Multiply all of them "
+            "by one factor.",
         ),
     ),
     common_mistakes=MistakeSet(lambda clip: clip, CLIP_MISTAKES, right=Clip()),
     properties=(
         Property(
-            "You return another number of gradients than you were given: each comes back, those "
-            "that were short enough as they are.",
+            "You were given more or fewer gradients than you returned.",
             lambda answer, case: len(answer) == len(case.arguments[0]),
-        ),
-        Property(
-            "All together your gradients are still longer than the limit.",
-            lambda answer, case: bool(lengths(answer).norm() <= case.arguments[1] * (1 + 1e-6)),
         ),
         Property(
             "These gradients were within the limit, and should have stayed as they were.",
             lambda answer, case: (
-                bool(lengths(case.arguments[0]).norm() > case.arguments[1])
+                bool(flat(case.arguments[0]).norm() > case.arguments[1])
                 or all(map(torch.allclose, answer, case.arguments[0]))
             ),
         ),
         Property(
-            "Your gradients point elsewhere than before: they were not all multiplied by one "
-            "factor.",
+            "Your gradients together are still longer than the limit.",
+            lambda answer, case: bool(flat(answer).norm() <= case.arguments[1] * (1 + 1e-6)),
+        ),
+        Property(
+            "Your gradients point in another direction than before: not all of them were "
+            "multiplied by one factor.",
             lambda answer, case: (
-                bool(
-                    F.cosine_similarity(all_numbers(answer), all_numbers(case.arguments[0]), dim=0)
-                    > 1 - 1e-9
-                )
-                or not all_numbers(case.arguments[0]).any()
+                bool(F.cosine_similarity(flat(answer), flat(case.arguments[0]), dim=0) > 1 - 1e-9)
+                or not flat(case.arguments[0]).any()
             ),
         ),
         Property(
-            "Your gradients became shorter than they have to be.",
+            "Your gradients are shorter than they have to be.",
             lambda answer, case: bool(
-                lengths(answer).norm()
-                >= (1 - 1e-6) * min(case.arguments[1], lengths(case.arguments[0]).norm())
+                flat(answer).norm()
+                >= (1 - 1e-6) * min(case.arguments[1], flat(case.arguments[0]).norm())
             ),
         ),
     ),
     hints=(
-        "First one number: the length of everything. The shapes do not matter for it.",
-        "`g.flatten()` makes a row of any gradient, `torch.cat` one row of all. Or add up "
-        "`(g**2).sum()` over them and take the root.",
+        "First compute one number: the length of everything. The shapes do not matter for it.",
+        "`g.flatten()` makes a vector of any gradient, and `torch.cat` joins them. Or add up "
+        "`(g**2).sum()` over all of them and take the root.",
         "The factor is limit / length, but never more than 1.",
     ),
-    insight="Only the length of the step changes, not its direction. That is what cutting each "
-    "number, or each layer, by itself would lose.",
+    insight="Clipping shortens the gradient and keeps its direction. Clipping each number, or each "
+    "parameter's gradient, by itself would in general change the direction.",
     comes_back="Chapter 9 trains its translator with it.",
     others=(by_a_sum_of_squares,),
 )
 
-# --- 08.moves: who notices? ------------------------------------------------------------------
+# --- 08.moves: which rows change? ------------------------------------------------------------
 
 
 def moves(change: str) -> str:
@@ -626,6 +386,10 @@ def moves(change: str) -> str:
     }[change]
 
 
+def moves_mistake(changes: str, answer: str, message: str) -> Mistake:
+    return Mistake(lambda change: answer if change in changes else moves(change), message)
+
+
 MOVES = Exercise(
     id="08.moves",
     title="Who notices?",
@@ -634,17 +398,17 @@ MOVES = Exercise(
     section="8.8",
     prompt="""
 A Transformer of two encoder and two decoder layers, as this chapter builds it, reads five source
-words, 0 to 4, of which 4 is padding, and four target words, 0 to 3. The padding is hidden wherever
+words, 0 to 4, of which 4 is padding, and four target words, 0 to 3. The padding is masked wherever
 source words are keys, and the future wherever target words are. Now one thing is changed. Which of
-the decoder's four output rows move? (What rounding does to a last digit is no move.)
+the decoder's four output rows change? (Ignore rounding in the last digit.)
 
 - `"a"`: source word 1 becomes another word.
 - `"b"`: source word 4, the padding, becomes another word.
 - `"c"`: target word 2 becomes another word.
 - `"d"`: as in b, but the mask of the padding was forgotten in the decoder.
 - `"e"`: source words 0 and 1 change places, and no positions were added to the source.
-- `"f"`: as in a, but in both decoder layers the output of the attention to the source is set to 0.
-- `"g"`: as in c, but in both decoder layers the output of the attention to the target is set to 0.
+- `"f"`: as in a, but in both decoder layers the output of the cross-attention is set to 0.
+- `"g"`: as in c, but in both decoder layers the output of the self-attention is set to 0.
 - `"h"`: as in c, but the second decoder layer has no causal mask.
 
 `moves(change)` returns `"all"`, `"none"`, `"own"` (row 2 alone) or `"later"` (rows 2 and 3).
@@ -658,65 +422,74 @@ def moves(change):
 """,
     reference=moves,
     cases=lambda generator: [Case((c,), note=f"change {c}") for c in "abcdefgh"],
-    mistakes=choices(
-        moves,
-        {
-            ("a", "none"): "What would the decoder translate then? Its second attention takes keys "
-            "and values from the encoder's output.",
-            ("a", "own"): "Source and target are two sequences: row 1 of one has no row 1 of the "
-            "other for its own. Every target row asks every source word.",
-            ("a", "later"): "The causal mask lies between target words. The source is known as a "
-            "whole, and every target row may look at all of it.",
-            ("b", "all"): "The padding is hidden from the real words in the encoder, and from the "
-            "target words in the decoder. On which way should it arrive?",
-            ("b", "own"): "The padding's own row in the encoder moves. The question is for the "
-            "decoder's rows, and those may not look at it.",
-            ("b", "later"): "The causal mask has no say in the source. And the mask of the padding "
-            "hides this word from everybody.",
-            ("c", "all"): "Rows 0 and 1 may not look at word 2: it is their future, in both "
-            "layers.",
-            ("c", "none"): "The row of word 2 starts from word 2: it goes through every sum.",
-            ("c", "own"): "Row 3 may look back at word 2, and does.",
-            ("d", "none"): "In the encoder no real word looks at the padding. But its row is there "
-            "at the end, and it has moved: who looks at it in the decoder now?",
-            ("d", "own"): "Every target row asks every source row that is not hidden.",
-            ("d", "later"): "The causal mask lies between target words, not between target and "
-            "source.",
-            ("e", "all"): "Without positions the encoder's rows are the same as before, in another "
-            "order. A sum over keys and values does not ask for their order.",
-            ("e", "own"): "Source words and target rows do not belong together by number. And what "
-            "does the decoder see of the order of keys?",
-            ("e", "later"): "The causal mask has no say in the source. And what does the decoder "
-            "see of the order of keys?",
-            ("f", "all"): "The encoder's rows move. But the only way from them into the decoder "
-            "was set to 0.",
-            ("f", "own"): "Row 2 of the target has no more to do with source word 1 than the "
-            "others have. And which way is left from the source to any of them?",
-            ("f", "later"): "The causal mask has no say in the source. And which way is left from "
-            "the source to the target?",
-            ("g", "all"): "Without that attention no target row learns of another: sum, norm, "
-            "feed-forward network and the look at the source work row by row.",
-            ("g", "none"): "The row of word 2 starts from word 2, and the sums carry it up.",
-            ("g", "later"): "By which way would row 3 hear of word 2? The look at the source, the "
-            "norms and the feed-forward network work row by row.",
-            ("h", "later"): "In the second layer rows 0 and 1 look at row 2 of the first, and that "
-            "one has moved.",
-            ("h", "own"): "Even with both masks row 3 would notice. And one of them is missing.",
-            ("h", "none"): "A mask that is missing hides nothing. And row 2 itself starts from "
-            "word 2, and its sums carry it up.",
-        },
+    mistakes=(
+        moves_mistake(
+            "ad",
+            "none",
+            "The decoder's cross-attention takes keys and values from all rows of the encoder's "
+            "output that are not masked. Has one of those changed?",
+        ),
+        moves_mistake(
+            "cgh",
+            "none",
+            "Row 2 starts from target word 2, and the residual connections carry it to the top.",
+        ),
+        moves_mistake(
+            "abdef",
+            "own",
+            "Source word i and target row i do not belong together. Each target row attends to "
+            "all source words that are not masked.",
+        ),
+        moves_mistake("ch", "own", "Row 3 may attend to row 2, and does."),
+        moves_mistake(
+            "abdef",
+            "later",
+            "The causal mask lies between target words. It hides no source word.",
+        ),
+        moves_mistake(
+            "b", "all", "The padding is masked in the encoder and in the decoder. No path is left."
+        ),
+        moves_mistake(
+            "c", "all", "Rows 0 and 1 may not attend to row 2, their future, in any layer."
+        ),
+        moves_mistake(
+            "e",
+            "all",
+            "Without positions the encoder's rows are the same in another order, and a weighted "
+            "sum over keys and values does not depend on their order.",
+        ),
+        moves_mistake(
+            "f", "all", "The encoder's rows change, but their only path to the decoder was cut."
+        ),
+        moves_mistake(
+            "g",
+            "all",
+            "Only self-attention connects target rows. Everything else works on each of them "
+            "alone.",
+        ),
+        moves_mistake(
+            "g",
+            "later",
+            "How would row 3 learn of word 2? Cross-attention, norms and the feed-forward network "
+            "work on each target row alone.",
+        ),
+        moves_mistake(
+            "h",
+            "later",
+            "In the second layer rows 0 and 1 attend to row 2, which has changed in the first.",
+        ),
     ),
     hints=(
-        "Follow the change upwards. At each part ask: who gives the queries, who keys and values, "
-        "and who is hidden from whom?",
-        "Only attention takes something from one row to another. Between target rows there is one "
-        "such way in a layer, and between source and target there is one.",
-        "Keys and values are a set: a sum over them does not know their order. And one layer "
-        "without a mask is enough to look ahead.",
+        "Follow the change upward. At each part ask: where do queries, keys and values come from, "
+        "and what is masked?",
+        "Only attention moves information between rows. In each decoder layer there is one path "
+        "between target rows, and one from source to target.",
+        "A weighted sum over keys and values does not depend on their order. And one layer without "
+        "a causal mask is enough to look ahead.",
     ),
-    insight="Four questions, and the decoder layer is understood: from whom the queries, from whom "
-    "keys and values, what is hidden, and what is added. All else works row by row.",
-    comes_back="Chapter 9 trains this machine, with just these masks.",
+    insight="Four questions describe a decoder layer: where its queries come from, where its keys "
+    "and values come from, what is masked, and what is added. Everything else works row by row.",
+    comes_back="Chapter 9 trains this model with these masks.",
     code=False,
 )
 
@@ -766,231 +539,90 @@ def count_cases(generator: Generator) -> list[Case]:
 
 
 @dataclass(frozen=True)
-class Parts:
-    """What is added up, each right unless a wrong one is put in.
+class Count:
+    """The terms of the sum. Each is right unless it is replaced.
 
-    `s` and `t` are the sizes of the vocabularies; attentions, networks and norms are those of an
-    encoder layer and a decoder layer together.
+    `attentions` and `norms` are those of an encoder layer and a decoder layer together.
     """
 
     attention: Callable[..., int] = lambda d: 4 * (d * d + d)
     attentions: Callable[..., int] = lambda: 3
     network: Callable[..., int] = lambda d, f: 2 * d * f + f + d
-    networks: Callable[..., int] = lambda: 2
-    norms: Callable[..., int] = lambda d, first: 5 * 2 * d
-    layers: Callable[..., int] = lambda n: n
-    last: Callable[..., int] = lambda d, first: 4 * d if first else 0
+    norm: Callable[..., int] = lambda d: 2 * d
+    norms: Callable[..., int] = lambda: 5
+    last_norms: Callable[..., int] = lambda first: 2 if first else 0
     tables: Callable[..., int] = lambda s, t, d: (s + t) * d
-    to_words: Callable[..., int] = lambda s, t, d: d * t + t
+    to_words: Callable[..., int] = lambda t, d: d * t + t
 
     def __call__(self, s: int, t: int, d: int, n: int, f: int, first: bool) -> int:
-        pair = self.attentions() * self.attention(d) + self.networks() * self.network(d, f)
-        stack = self.layers(n) * (pair + self.norms(d, first)) + self.last(d, first)
-        return stack + self.tables(s, t, d) + self.to_words(s, t, d)
+        layers = self.attentions() * self.attention(d) + 2 * self.network(d, f)
+        norms = (n * self.norms() + self.last_norms(first)) * self.norm(d)
+        return n * layers + norms + self.tables(s, t, d) + self.to_words(t, d)
 
 
 COUNT_MISTAKES = (
     WrongLine(
         "attention",
-        lambda d: 3 * (d * d + d),
-        "An attention has a fourth matrix, with its bias: W_O.",
-    ),
-    WrongLine(
-        "attention",
         lambda d: 4 * d * d,
         "The biases of the attention are missing: each of its four linear layers has one.",
     ),
-    WrongLine(
-        "attention",
-        lambda d: 4 * d * d + d,
-        "You counted one bias in an attention. Each of its four linear layers has one.",
-    ),
-    WrongLine(
-        "attention",
-        lambda d: 4 * d * d + 3 * d,
-        "You counted three biases in an attention. W_O has one as well.",
-    ),
-    WrongLine(
-        "attention",
-        lambda d: 4 * (d * d + 1),
-        "A bias is no single number: it has one for each column of its matrix, d_model here.",
-    ),
-    WrongLine(
-        "attention",
-        lambda d: 3 * d * d,
-        "An attention has a fourth matrix, W_O, and each of the four has a bias.",
-    ),
+    WrongLine("attention", lambda d: 3 * (d * d + d), "Attention has a fourth linear layer, W_O."),
     WrongLine(
         "attentions",
         lambda: 2,
-        "A decoder layer has two attentions: one looks back at the target, the other across to "
-        "the source.",
+        "A decoder layer has two attentions: self-attention and cross-attention.",
     ),
+    WrongLine("network", lambda d, f: 2 * d * f, "The feed-forward network has two biases."),
     WrongLine(
-        "attentions",
+        "network",
+        lambda d, f: d * f + f + d,
+        "The feed-forward network has two matrices: one to d_ff, the other back to d_model.",
+    ),
+    WrongLine("norm", lambda d: d, "A norm learns two vectors, a gain and a shift."),
+    WrongLine(
+        "norms",
         lambda: 4,
-        "You counted an attention too many: an encoder layer has one, a decoder layer two.",
+        "A decoder layer has three norms. (Or, which gives the same: the second bias of a "
+        "feed-forward network has d_model numbers.)",
     ),
     WrongLine(
-        "network",
-        lambda d, f: 2 * d * f,
-        "The biases of the feed-forward network are missing: d_ff of them after the first matrix, "
-        "d_model after the second.",
+        "last_norms",
+        lambda first: 0,
+        "With `norm_first`, one more norm stands on top of each stack.",
     ),
     WrongLine(
-        "network",
-        lambda d, f: 2 * d * f + f,
-        "The second bias of the feed-forward network is missing: its output is d_model wide.",
+        "last_norms",
+        lambda first: 2,
+        "Only with `norm_first` does a norm stand on top of each stack.",
     ),
-    WrongLine(
-        "network",
-        lambda d, f: 2 * d * f + d,
-        "The first bias of the feed-forward network is missing: its inner rows are d_ff wide.",
-    ),
-    WrongLine(
-        "network",
-        lambda d, f: 2 * d * f + 2 * d,
-        "You gave both biases of the feed-forward network the width d_model. A bias is as wide as "
-        "what comes out of its matrix, and the first brings out d_ff.",
-    ),
-    WrongLine(
-        "network",
-        lambda d, f: 2 * d * f + 2 * f,
-        "You gave both biases of the feed-forward network the width d_ff. A bias is as wide as "
-        "what comes out of its matrix, and the second leads back to d_model.",
-    ),
-    WrongLine(
-        "network",
-        lambda d, f: d * f + f,
-        "The feed-forward network has two matrices: one widens the rows to d_ff, the other leads "
-        "them back to d_model.",
-    ),
-    WrongLine(
-        "network",
-        lambda d, f: d * f,
-        "The feed-forward network has two matrices, there and back, and a bias after each.",
-    ),
-    WrongLine(
-        "networks",
-        lambda: 1,
-        "You counted one feed-forward network in a pair of layers. Both kinds of layer have one.",
-    ),
-    WrongLine(
-        "networks",
-        lambda: 3,
-        "You counted three feed-forward networks in a pair of layers. A decoder layer has two "
-        "attentions and one network.",
-    ),
-    WrongLine("networks", lambda: 0, "The feed-forward networks are missing."),
-    WrongLine(
-        "norms",
-        lambda d, first: 0,
-        "The norms of the layers are missing. Each learns a gain and a shift for every column.",
-    ),
-    WrongLine(
-        "norms",
-        lambda d, first: 2 * 2 * d,
-        "You counted one norm a layer. There is one for each part: two in an encoder layer, three "
-        "in a decoder layer.",
-    ),
-    WrongLine(
-        "norms",
-        lambda d, first: 5 * d,
-        "You counted one number per column and norm. A norm has two: gain and shift.",
-    ),
-    WrongLine(
-        "norms",
-        lambda d, first: 5 * 2,
-        "You counted two numbers a norm. Gain and shift are rows: two numbers for each column.",
-    ),
-    WrongLine(
-        "norms", lambda d, first: 4 * 2 * d, "A decoder layer has three parts, and so three norms."
-    ),
-    WrongLine(
-        "norms",
-        lambda d, first: 6 * 2 * d,
-        "You counted six norms in a pair of layers: two parts and three parts make five.",
-    ),
-    WrongLine(
-        "norms",
-        lambda d, first: 5 * 2 * d if first else 0,
-        "You counted the norms of the layers in one order only. They are there in both: "
-        "`norm_first` says on which side of the sum they stand.",
-    ),
-    WrongLine(
-        "layers",
-        lambda n: 1,
-        "You counted one layer of each kind. There are n_layers, each with parameters of its own.",
-    ),
-    WrongLine(
-        "layers",
-        lambda n: 2 * n,
-        "You counted twice as many layers: each tower has n_layers.",
-    ),
-    WrongLine(
-        "last",
-        lambda d, first: 0,
-        "With `norm_first` nothing norms the last sum of a tower, so one more norm stands on top "
-        "of each.",
-    ),
-    WrongLine(
-        "last",
-        lambda d, first: 4 * d,
-        "You counted a last norm on each tower in both orders. Where each sum is normed, the last "
-        "one is, too.",
-    ),
-    WrongLine(
-        "last",
-        lambda d, first: 2 * d if first else 0,
-        "You counted one last norm. Both towers have one.",
-    ),
-    WrongLine(
-        "last",
-        lambda d, first: 0 if first else 4 * d,
-        "The last norms stand in the other order: where the parts read normed rows, nothing norms "
-        "the last sum.",
-    ),
-    WrongLine("tables", lambda s, t, d: 0, "The two tables are missing: a row for each word."),
-    WrongLine(
-        "tables",
-        lambda s, t, d: s * d,
-        "The target's words come twice: in a table, from which the decoder reads them, and in the "
-        "last matrix. You counted one of the two.",
-    ),
-    WrongLine(
-        "tables",
-        lambda s, t, d: t * d,
-        "The source has a table too: the encoder reads other words than the decoder.",
-    ),
-    WrongLine(
-        "tables",
-        lambda s, t, d: s + t,
-        "You counted one number for a word. In a table each has a row, d_model wide.",
-    ),
-    WrongLine(
-        "to_words",
-        lambda s, t, d: 0,
-        "The last matrix is missing: from d_model numbers to a score for each target word.",
-    ),
-    WrongLine(
-        "to_words", lambda s, t, d: d * t, "The last matrix has a bias: a number for each word."
-    ),
-    WrongLine(
-        "to_words",
-        lambda s, t, d: d * t + d,
-        "A bias is as wide as what comes out of its matrix: here a score for each target word.",
-    ),
-    WrongLine(
-        "to_words",
-        lambda s, t, d: d * s + s,
-        "The last matrix leads to the words of the source. It is the target that is written.",
-    ),
-    WrongLine(
-        "to_words",
-        lambda s, t, d: (d + 1) * (s + t),
-        "The last matrix gives scores to the words of both languages. Only the target is written.",
-    ),
+    WrongLine("tables", lambda s, t, d: 0, "The two embedding tables are missing."),
+    WrongLine("to_words", lambda t, d: 0, "The last linear layer, which scores words, is missing."),
+    WrongLine("to_words", lambda t, d: d * t, "The last linear layer has a bias."),
 )
+
+
+def count_encoder(s: int, t: int, d: int, n: int, f: int, first: bool) -> int:
+    layer = 4 * (d * d + d) + 2 * d * f + f + d + 4 * d
+    return n * layer + (2 * d if first else 0)
+
+
+def count_weights(s: int, t: int, d: int, n: int, f: int, first: bool) -> int:
+    return n * (12 * d * d + 4 * d * f) + (s + 2 * t) * d
+
+
+def not_counted(message: str, *counts: Callable[..., int]) -> Property:
+    """An answer that is one of these counts gets the message."""
+    return Property(
+        message, lambda answer, case: answer not in [count(*case.arguments) for count in counts]
+    )
+
+
+def off_by(name: str, sizes: Callable[..., Sequence[int]]) -> Property:
+    return Property(
+        f"You are off by exactly {name}.",
+        lambda answer, case: abs(answer - my_count(*case.arguments)) not in sizes(*case.arguments),
+    )
+
 
 COUNT = Exercise(
     id="08.count",
@@ -999,11 +631,12 @@ COUNT = Exercise(
     minutes=10,
     section="8.9",
     prompt="""
-Write `my_count(source_size, target_size, d_model, n_layers, d_ff, norm_first)`: how many numbers
-the library's `Transformer` of these sizes learns, however many heads it has. The first two are the
-numbers of words in the two languages. Both towers have `n_layers` layers, `norm_first` is that of
-section 8.10, and positions are sinusoids; all that stands below and above the layers counts, too.
-Answer with a whole number. (Building the model and counting passes; the point is a formula.)
+Write `my_count(source_size, target_size, d_model, n_layers, d_ff, norm_first)`: the number of
+parameters of the library's `Transformer` of these sizes, however many heads it has. The first two
+are the numbers of words in the two languages. Encoder and decoder have `n_layers` layers each,
+`norm_first` is that of section 8.10, and positions are sinusoids. What stands below and above the
+layers counts, too. Answer with a whole number. (Building the model and counting passes, but the
+point is a formula.)
 """,
     stub="""
 def my_count(source_size, target_size, d_model, n_layers, d_ff, norm_first):
@@ -1011,90 +644,49 @@ def my_count(source_size, target_size, d_model, n_layers, d_ff, norm_first):
 """,
     reference=my_count,
     cases=count_cases,
-    mistakes=(
-        Mistake(
-            lambda s, t, d, n, f, first: Parts(layers=lambda n: 0, last=lambda d, first: 0)(
-                s, t, d, n, f, first
-            ),
-            "Tables and last matrix are right. The layers are missing.",
+    mistakes=(),
+    common_mistakes=MistakeSet(lambda count: count, COUNT_MISTAKES, right=Count()),
+    properties=(
+        not_counted(
+            "This is the encoder alone. The decoder has layers and an embedding table of its own.",
+            count_encoder,
+            lambda s, t, d, *more: s * d + count_encoder(s, t, d, *more),
         ),
-        Mistake(
-            lambda s, t, d, n, f, first: Parts(
-                tables=lambda s, t, d: 0, to_words=lambda s, t, d: 0
-            )(s, t, d, n, f, first),
-            "The layers are right. Below them stand two tables, and above them a last matrix that "
-            "gives each target word a score.",
+        not_counted(
+            "The matrices are right. Biases, gains and shifts are parameters, too.",
+            count_weights,
+            lambda s, t, d, n, *more: 10 * n * d + count_weights(s, t, d, n, *more),
         ),
-        Mistake(
-            lambda s, t, d, n, f, first: Parts(
-                last=lambda d, first: 0,
-                tables=lambda s, t, d: 0,
-                to_words=lambda s, t, d: 0,
-            )(s, t, d, n, f, first),
-            "These are the layers. Below them stand two tables, above them a last matrix, and with "
-            "`norm_first` one more norm on top of each tower.",
+        not_counted(
+            "Source and target have an embedding table each, and the last linear layer is another.",
+            lambda s, t, d, *more: my_count(s, t, d, *more) - s * d,
+            lambda s, t, d, *more: my_count(s, t, d, *more) - t * d,
         ),
-        Mistake(
-            lambda s, t, d, n, f, first: (
-                n * Parts()(s, t, d, 1, f, False) + (4 * d if first else 0)
-            ),
-            "You counted tables and last matrix once for each layer. They stand once below and "
-            "once above all layers.",
+        off_by("one norm", lambda s, t, d, n, f, first: (2 * d, 2 * d * n)),
+        off_by("the norms of all layers", lambda s, t, d, n, f, first: (10 * d * n,)),
+        off_by("one attention a layer", lambda s, t, d, n, f, first: (4 * (d * d + d) * n,)),
+        off_by(
+            "one feed-forward network a layer",
+            lambda s, t, d, n, f, first: ((2 * d * f + f + d) * n,),
         ),
-        Mistake(
-            lambda s, t, d, n, f, first: Parts(
-                norms=lambda d, first: (14 if first else 10) * d, last=lambda d, first: 0
-            )(s, t, d, n, f, first),
-            "You counted a last norm in each layer. It is the last of a tower: one on top of all.",
-        ),
-        Mistake(
-            Parts(attentions=lambda: 2, norms=lambda d, first: 4 * 2 * d),
-            "You took a decoder layer for an encoder layer. It has an attention more, across to "
-            "the source, and a norm for it.",
-        ),
-        Mistake(
-            Parts(networks=lambda: 3, norms=lambda d, first: 6 * 2 * d),
-            "You took a decoder layer for two encoder layers. It has two attentions, but one "
-            "feed-forward network, and three norms.",
-        ),
-        Mistake(
-            Parts(
-                lambda d: 4 * d * d,
-                network=lambda d, f: 2 * d * f,
-                to_words=lambda s, t, d: d * t,
-            ),
-            "No bias is counted, neither in the layers nor in the last matrix. Each linear layer "
-            "has one.",
-        ),
-        Mistake(
-            lambda s, t, d, n, f, first: Parts()(s, t, d, n, 4 * d, first),
-            "`d_ff` has no influence: you took it for 4 · d_model, as in the paper. It is an "
-            "argument here.",
-        ),
-        Mistake(
-            lambda s, t, d, n, f, first: Parts(
-                lambda d: 4 * d * d,
-                network=lambda d, f: 2 * d * f,
-                norms=lambda d, first: 0,
-                last=lambda d, first: 0,
-                to_words=lambda s, t, d: d * t,
-            )(s, t, d, n, f, first),
-            "The matrices are right. Biases and norms are missing: small numbers, but they are "
-            "learned too.",
+        off_by(
+            "whole layers",
+            lambda s, t, d, n, f, first: [
+                i * my_count(0, 0, d, 1, f, False) for i in range(1, n + 1)
+            ],
         ),
     ),
-    common_mistakes=MistakeSet(lambda parts: parts, COUNT_MISTAKES, right=Parts()),
     hints=(
-        "Section 8.9 counts a layer of each kind. What stands below the layers, what above them, "
-        "and what does `norm_first` add?",
-        "A table has a row of d_model numbers for each word; the last matrix a row for each word "
-        "of the target, and a bias. On top of each tower there is a norm if `norm_first`.",
+        "Section 8.9 counts a layer of each kind. What stands below the layers and above them, and "
+        "what does `norm_first` add?",
+        "An embedding table has d_model numbers for each word. The last linear layer has as many "
+        "for each target word, and a bias. With `norm_first` each stack ends in a norm.",
         "n_layers · (12 (D² + D) + 2 (2 D F + F + D) + 10 D), then (S + T) · D, then D · T + T, "
         "and 4 D more if `norm_first`.",
     ),
-    insight="The layers do not grow with the vocabulary, and tables and last matrix do not grow "
-    "with depth. Neither the heads nor the length of a sentence occur.",
-    comes_back="Chapter 11 counts a model of eight billion in the same way.",
+    insight="The layers do not grow with the vocabulary, and embedding tables and last layer do "
+    "not grow with depth. Neither the number of heads nor the length of a sentence matters.",
+    comes_back="11.bytes counts what such a model keeps in memory while it writes.",
     others=(count_of_a_model,),
 )
 
@@ -1122,7 +714,7 @@ def by_a_loop(
 
 
 def some_parts(generator: Generator, d: int) -> tuple[Rows, Rows, Rows, list[Rows]]:
-    """A decoder layer's parts with matrices of their own, as functions."""
+    """Return a decoder layer's parts with matrices of their own, as functions."""
     back, across = draw(generator, 2, 3, d, d) / d**0.5
     w_in, w_out = draw(generator, 2, d, d) / d**0.5
     gains, shifts = draw(generator, 2, 3, d)
@@ -1158,13 +750,21 @@ def layer_cases(generator: Generator) -> list[Case]:
     ]
 
 
+Line = Callable[[Tensor, Tensor, Rows, Rows], Tensor]  # (before, x, part, norm)
+
+
+def post(before: Tensor, x: Tensor, part: Rows, norm: Rows) -> Tensor:
+    """The form of every line: x is the line's input, `before` the input of the line before."""
+    return norm(x + part(x))
+
+
 @dataclass(frozen=True)
 class Layer:
-    """A decoder layer's three lines, each right unless a wrong one is put in."""
+    """The three lines of a decoder layer. Each is right unless it is replaced."""
 
-    first: Rows = lambda y, part, norm: norm(y + part(y))
-    second: Rows = lambda y, a, z, part, norm: norm(a + part(a, z))
-    third: Rows = lambda y, a, b, part, norm: norm(b + part(b))
+    first: Line = post
+    second: Line = post
+    third: Line = post
 
     def __call__(
         self,
@@ -1175,228 +775,83 @@ class Layer:
         feed_forward: Rows,
         norms: list[Rows],
     ) -> Tensor:
-        a = self.first(y, look_back, norms[0])
-        b = self.second(y, a, z, look_across, norms[1])
-        return self.third(y, a, b, feed_forward, norms[2])
+        a = self.first(y, y, look_back, norms[0])
+        b = self.second(y, a, lambda rows: look_across(rows, z), norms[1])
+        return self.third(a, b, feed_forward, norms[2])
 
 
-def alone(rows: Tensor, part: Rows, norm: Rows) -> Tensor:
-    return norm(part(rows))
-
-
-def bare(rows: Tensor, part: Rows, norm: Rows) -> Tensor:
-    return rows + part(rows)
-
-
-def pre(rows: Tensor, part: Rows, norm: Rows) -> Tensor:
-    return rows + part(norm(rows))
-
-
-def over_the_part(rows: Tensor, part: Rows, norm: Rows) -> Tensor:
-    return rows + norm(part(rows))
-
-
-def over_the_input(rows: Tensor, part: Rows, norm: Rows) -> Tensor:
-    return norm(rows) + part(rows)
-
-
-def twice(rows: Tensor, part: Rows, norm: Rows) -> Tensor:
-    return norm(rows + part(norm(rows)))
-
-
-def of_the_normed(rows: Tensor, part: Rows, norm: Rows) -> Tensor:
-    return norm(rows) + part(norm(rows))
-
-
-def same(rows: Tensor) -> Tensor:
-    return rows
-
-
-def around_too_much(y: Tensor, a: Tensor, z: Tensor, part: Rows, norm: Rows) -> Tensor:
-    return norm(y + part(a, z))
-
-
-def across(form: Rows) -> Rows:
-    """A line of this form as the second one."""
-    return lambda y, a, z, part, norm: form(a, lambda rows: part(rows, z), norm)
-
-
-def last(form: Rows) -> Rows:
-    """A line of this form as the third one."""
-    return lambda y, a, b, part, norm: form(b, part, norm)
-
-
-def everywhere(form: Rows) -> Layer:
-    return Layer(form, across(form), last(form))
-
-
+FORMS: dict[str, Line] = {
+    "no residual": lambda before, x, part, norm: norm(part(x)),
+    "no norm": lambda before, x, part, norm: x + part(x),
+    "pre-norm": lambda before, x, part, norm: x + part(norm(x)),
+    "norm of the part": lambda before, x, part, norm: x + norm(part(x)),
+    "norm of the input": lambda before, x, part, norm: norm(x) + part(x),
+    "norm of both": lambda before, x, part, norm: norm(x) + part(norm(x)),
+    "norm twice": lambda before, x, part, norm: norm(x + part(norm(x))),
+    "adds before": lambda before, x, part, norm: norm(before + part(x)),
+    "reads before": lambda before, x, part, norm: norm(x + part(before)),
+    "only before": lambda before, x, part, norm: norm(before + part(before)),
+    "adds both": lambda before, x, part, norm: norm(before + x + part(x)),
+}
 LAYER_MISTAKES = (
     WrongLine(
         "first",
-        alone,
-        "In the first line nothing is added: what the words were before they looked back is lost.",
-    ),
-    WrongLine("first", bare, "The norm of the first line is missing."),
-    WrongLine(
-        "first",
-        pre,
-        "Your first line norms before the look back, as pre-norm does. This layer is post-norm: "
-        "first the sum, then the norm.",
-    ),
-    WrongLine(
-        "first",
-        over_the_part,
-        "In your first line only what the attention found is normed, and y is added afterwards. "
-        "The norm comes over the sum.",
-    ),
-    WrongLine(
-        "first",
-        over_the_input,
-        "In your first line the norm goes over y alone. It comes over the sum.",
-    ),
-    WrongLine(
-        "first",
-        twice,
-        "Your first line norms twice: once too often, before the look back.",
+        FORMS["no residual"],
+        "The first line has no residual connection: nothing is added to the output of `look_back`.",
     ),
     WrongLine(
         "second",
-        around_too_much,
-        "In the second line y itself is added: so the sum goes around two parts, and what the "
-        "look back found is gone unless the second attention brings it along. Each part adds to "
-        "its own input.",
+        FORMS["adds before"],
+        "The second line adds y, so its residual connection skips two parts. Each part adds to its "
+        "own input.",
+    ),
+    WrongLine(
+        "third",
+        FORMS["pre-norm"],
+        "The last line normalizes what the feed-forward network reads, as pre-norm does. "
+        "Post-norm normalizes the sum.",
     ),
     WrongLine(
         "second",
-        across(alone),
-        "In the second line nothing is added: only what was found in the source goes on.",
-    ),
-    WrongLine("second", across(bare), "The norm of the second line is missing."),
-    WrongLine(
-        "second",
-        across(pre),
-        "Your second line norms before the look across, as pre-norm does. This layer is "
-        "post-norm: first the sum, then the norm.",
+        FORMS["no residual"],
+        "The second line has no residual connection: only what was found in the source goes on.",
     ),
     WrongLine(
         "second",
-        across(over_the_part),
-        "In your second line only what the attention found is normed. The norm comes over the sum.",
-    ),
-    WrongLine(
-        "second",
-        across(over_the_input),
-        "In your second line the norm goes over a alone. It comes over the sum.",
-    ),
-    WrongLine(
-        "second",
-        across(twice),
-        "Your second line norms twice: once too often, before the look across.",
-    ),
-    WrongLine(
-        "second",
-        lambda y, a, z, part, norm: norm(a + part(y, z)),
-        "Your second attention asks with y, the rows before they looked back. Its queries are the "
-        "rows of the first line.",
-    ),
-    WrongLine(
-        "second",
-        lambda y, a, z, part, norm: norm(y + part(y, z)),
-        "Your second line begins with y again, so that the first line has no influence.",
-    ),
-    WrongLine(
-        "second",
-        lambda y, a, z, part, norm: norm(a + part(a, a)),
-        "Your second attention looks at the target once more. Its keys and values are the source: "
-        "z.",
-    ),
-    WrongLine(
-        "second",
-        lambda y, a, z, part, norm: norm(y + a + part(a, z)),
-        "In the second line y is added once more. It is inside a already.",
+        FORMS["reads before"],
+        "Your cross-attention reads y. Its queries come from the result of the first line.",
     ),
     WrongLine(
         "third",
-        last(alone),
-        "In the last line nothing is added: what goes on is the feed-forward network's output "
-        "alone. So it stands in the copy of S4 that the book has.",
-    ),
-    WrongLine("third", last(bare), "The norm of the last line is missing."),
-    WrongLine(
-        "third",
-        last(pre),
-        "The last line norms before the feed-forward network, as pre-norm does. This layer is "
-        "post-norm, and its last step is a norm.",
+        FORMS["norm twice"],
+        "The last line normalizes twice. Post-norm normalizes the sum only.",
     ),
     WrongLine(
         "third",
-        last(over_the_part),
-        "In your last line only what the feed-forward network brings is normed. The norm comes "
-        "over the sum.",
-    ),
-    WrongLine(
-        "third",
-        last(over_the_input),
-        "In your last line the norm goes over b alone. It comes over the sum.",
-    ),
-    WrongLine(
-        "third",
-        last(twice),
-        "Your last line norms twice: once too often, before the feed-forward network.",
-    ),
-    WrongLine(
-        "third",
-        last(of_the_normed),
-        "Your last line norms before the sum. It comes over the sum: the norm is the last step.",
-    ),
-    WrongLine(
-        "third",
-        lambda y, a, b, part, norm: norm(y + part(b)),
-        "In the last line y is added: so the sum goes around all three parts. Each adds to its own "
-        "input, which is b here.",
-    ),
-    WrongLine(
-        "third",
-        lambda y, a, b, part, norm: norm(a + part(b)),
-        "In the last line a is added: so the sum goes around two parts. The feed-forward network "
-        "adds to its own input, b.",
-    ),
-    WrongLine(
-        "third",
-        lambda y, a, b, part, norm: norm(a + part(a)),
-        "Your last line goes on from a, so that the look across has no influence.",
-    ),
-    WrongLine(
-        "third",
-        lambda y, a, b, part, norm: norm(y + b + part(b)),
-        "In the last line y is added once more. It is inside b already.",
-    ),
-    WrongLine(
-        "third",
-        lambda y, a, b, part, norm: norm(a + b + part(b)),
-        "In the last line a is added once more. It is inside b already.",
-    ),
-    WrongLine(
-        "third",
-        lambda y, a, b, part, norm: norm(y + a + b + part(b)),
-        "In the last line y and a are added once more. They are inside b already.",
-    ),
-    WrongLine(
-        "third",
-        lambda y, a, b, part, norm: y + norm(b + part(b)),
-        "At the end y is added once more, over the last norm. The layer ends in a norm.",
+        FORMS["reads before"],
+        "Your feed-forward network reads a. Its input is the result of the second line.",
     ),
 )
 
 
-def with_norms(some: Callable[[list[Rows]], list[Rows]]) -> Callable[..., Tensor]:
-    """The layer with other norms than it was given."""
+def source_first(
+    y: Tensor, z: Tensor, look_back: Rows, look_across: Rows, feed_forward: Rows, norms: list[Rows]
+) -> Tensor:
+    a = norms[0](y + look_across(y, z))
+    b = norms[1](a + look_back(a))
+    return norms[2](b + feed_forward(b))
 
-    def wrong(y: Tensor, z: Tensor, *parts: Any) -> Tensor:
-        look_back, look_across, feed_forward, norms = parts
-        return Layer()(y, z, look_back, look_across, feed_forward, some(norms))
 
-    return wrong
+def not_a_form(message: str, *lines: str) -> Property:
+    """An answer in which these lines have a form of FORMS, and the others are right, gets this."""
+
+    def holds(answer: Tensor, case: Case) -> bool:
+        if torch.allclose(answer, my_decoder_layer(*case.arguments)):
+            return True  # in the first line, some of the forms are right
+        layers = [Layer(**dict.fromkeys(lines, form)) for form in FORMS.values()]
+        return not any(torch.allclose(answer, layer(*case.arguments)) for layer in layers)
+
+    return Property(message, holds)
 
 
 REPAIR = Exercise(
@@ -1406,12 +861,12 @@ REPAIR = Exercise(
     minutes=12,
     section="8.7",
     prompt="""
-A decoder layer from memory, post-norm, as the paper and S4 have it. Its parts come as functions:
-`look_back(rows)` is the masked attention of the target to itself, `look_across(rows, context)` the
-attention of `rows` to `context`, `feed_forward(rows)` the network, and `norms` is a list of three
-norms, in the order in which they are used. `y` (B, Lq, D) are the rows of the target, `z`
-(B, Lk, D) is what the encoder made of the source, and the answer has y's shape. The layer runs, and
-each of its three lines has a fault.
+A decoder layer from memory, post-norm, as in the paper. Its parts come as functions:
+`look_back(rows)` is the masked self-attention of the target, `look_across(rows, context)` the
+cross-attention of `rows` to `context`, `feed_forward(rows)` the feed-forward network, and `norms` a
+list of three norms, in the order in which they are used. `y` (B, Lq, D) is the target, `z`
+(B, Lk, D) the encoder's output, and the answer has y's shape. The layer runs, and each of its three
+lines has a fault.
 """,
     stub="""
 def my_decoder_layer(y, z, look_back, look_across, feed_forward, norms):
@@ -1426,83 +881,42 @@ def my_decoder_layer(y, z, look_back, look_across, feed_forward, norms):
     axes="B Lq D",
     mistakes=(
         Mistake(
-            Layer(alone, around_too_much, last(pre)),
-            "All three faults are still there. Of each part ask: what is its input, is just that "
+            Layer(FORMS["no residual"], FORMS["adds before"], FORMS["pre-norm"]),
+            "All three faults are still there. Ask of each part: what is its input, is that input "
             "added to its output, and where is the norm?",
         ),
         Mistake(
-            everywhere(pre),
-            "This is a decoder layer, but a pre-norm one: each part gets normed rows, and the sums "
-            "stay as they are. Asked for is post-norm: the norm comes over each sum.",
+            Layer(FORMS["pre-norm"], FORMS["pre-norm"], FORMS["pre-norm"]),
+            "This is a pre-norm layer: each part reads normalized rows. In a post-norm layer the "
+            "norm comes after each sum.",
         ),
         Mistake(
-            everywhere(alone),
-            "Nothing is added anywhere. Around each of the three parts leads a way past it: its "
-            "input is added to its output.",
+            source_first,
+            "You attend to the source before the target. The decoder's self-attention comes first.",
         ),
         Mistake(
-            everywhere(bare),
-            "All sums are right now, and no norm is left. Each comes over its sum.",
-        ),
-        Mistake(
-            everywhere(over_the_part),
-            "You normed what each part brings, and left the sums alone. Each norm comes over the "
-            "whole sum.",
-        ),
-        Mistake(
-            everywhere(over_the_input),
-            "You normed each part's input where it is added, and not where the part reads it. The "
-            "norm comes over the sum, when both are in it.",
-        ),
-        Mistake(
-            everywhere(twice),
-            "Each line norms twice. Pre-norm does it before the part, post-norm after the sum: "
-            "this layer is post-norm.",
-        ),
-        Mistake(
-            with_norms(lambda norms: norms[:1] * 3),
-            "One norm stands in all three lines. Each line has its own, with a gain and a shift "
-            "of its own.",
-        ),
-        Mistake(
-            with_norms(lambda norms: norms[::-1]),
-            "The norms stand in the opposite order: the first of the list belongs to the look "
-            "back.",
-        ),
-        Mistake(
-            everywhere(of_the_normed),
-            "You normed each part's input, and added that to what the part brings. The norm comes "
-            "over the sum, once a line.",
-        ),
-        Mistake(
-            with_norms(lambda norms: [same, same, lambda x: norms[2](norms[1](norms[0](x)))]),
-            "All three norms stand at the end. There is one over each of the three sums.",
-        ),
-        Mistake(
-            Layer(bare, across(bare)),
-            "One norm, at the end, is not enough: there is one over each of the three sums.",
-        ),
-        Mistake(
-            Layer(second=lambda y, a, z, part, norm: norm(a + part(z, a))),
-            "In your second line the source asks. The first argument of `look_across` are the rows "
-            "that ask, and the target asks: the answer has a row for each target word.",
-        ),
-        Mistake(
-            Layer(second=lambda y, a, z, part, norm: norm(z + part(a, z))),
-            "In your second line z is added. The source gives keys and values, and what the rows "
-            "of the target find there is added to those rows: there need not even be as many.",
+            lambda y, z, back, across, network, norms: Layer()(
+                y, z, back, across, network, [norms[0], norms[2], norms[1]]
+            ),
+            "The second and the third norm are exchanged.",
         ),
     ),
     common_mistakes=MistakeSet(lambda layer: layer, LAYER_MISTAKES, right=Layer()),
+    properties=(
+        not_a_form("Only the first line is wrong.", "first"),
+        not_a_form("Only the second line is wrong.", "second"),
+        not_a_form("Only the third line is wrong.", "third"),
+        not_a_form("The same thing is wrong in all three lines.", "first", "second", "third"),
+    ),
     hints=(
         "All three lines have the same form: norm(input + part(input)). Compare each with it.",
-        "In the first line something is missing, in the second the wrong rows are added, in the "
-        "third two things stand in the wrong order.",
-        "The second line: the look across begins with `a`, so `a` is what is added to it.",
+        "In the first line something is missing, in the second the wrong tensor is added, in the "
+        "third two things are in the wrong order.",
+        "In the second line `look_across` reads `a`, so `a` is what is added to its output.",
     ),
-    insight="Three times the same line, with another part in it. All three faults keep the shape: "
-    "only numbers from another implementation give them away.",
-    comes_back="In 08.experiment you find such faults without seeing a line.",
+    insight="A post-norm layer is the same line three times, each with another part in it. All "
+    "three faults keep the shape, so only a comparison of numbers reveals them.",
+    comes_back="In 08.experiment you find such faults without seeing the code.",
     others=(by_a_loop,),
 )
 
@@ -1515,10 +929,20 @@ def where_is_the_norm(layer: Black) -> str:
     x = torch.randn(100, 1, 64)  # a hundred sentences of one word
     far = 1e6 * x
     out = layer(far)
-    if out.norm() > 1e4 * x.norm():  # it grows with its input: nothing norms the sums
+    if out.norm() > 1e4 * x.norm():  # it grows with its input: nothing normalizes the sums
         return "pre" if (out - far).norm() < 1e-3 * far.norm() else "no norm"
-    through = torch.cosine_similarity(out, x, dim=-1).mean()  # of a residual something is left
+    through = torch.cosine_similarity(out, x, dim=-1).mean()  # a residual connection leaves some
     return "post" if through > 0.15 else "no residual"
+
+
+def by_two_sizes(layer: Black) -> str:
+    x = torch.randn(400, 3, 64)
+    small, large = layer(1e4 * x), layer(1e6 * x)
+    if large.norm() < 2 * small.norm():
+        out = layer(x) - layer(x).mean(dim=(0, 1))  # without the shift that all rows have
+        return "post" if (x * out).mean() > 0.15 else "no residual"
+    added = (large - 1e6 * x).norm() / (small - 1e4 * x).norm()
+    return "no norm" if added > 10 else "pre"
 
 
 MATRICES = draw(Generator().manual_seed(8), 6, 64, 64) / 8
@@ -1534,7 +958,7 @@ def layer_norm(x: Tensor, learned: bool) -> Tensor:
 def black_box(
     kind: str, strength: float = 1.0, learned: bool = False, sums: tuple[int, int] = (1, 1)
 ) -> Black:
-    """An encoder layer with one head: its norms before, after or nowhere, its sums or some."""
+    """Return an encoder layer with norms before, after or nowhere, and with both sums or not."""
 
     def attention(x: Tensor) -> Tensor:
         w_q, w_k, w_v, w_o = MATRICES[:4].to(x)
@@ -1554,106 +978,45 @@ def black_box(
     return layer
 
 
-FFN = "post-norm, without the sum around the feed-forward network"
 BOXES: dict[str, Black] = {
     "a pre-norm layer": black_box("pre"),
-    "a pre-norm layer whose parts bring little": black_box("pre", 0.05, learned=True),
-    "a pre-norm layer whose parts bring much": black_box("pre", 30.0),
+    "a pre-norm layer whose parts add little": black_box("pre", 0.05, learned=True),
+    "a pre-norm layer whose parts add much": black_box("pre", 30.0),
     "a post-norm layer": black_box("post"),
     "a post-norm layer with learned gains and shifts": black_box("post", 0.8, learned=True),
-    "a post-norm layer whose parts bring little": black_box("post", 0.05),
+    "a post-norm layer whose parts add little": black_box("post", 0.05),
     "norms before the parts, and no sum": black_box("pre", sums=(0, 0)),
     "norms after the parts, and no sum": black_box("post", learned=True, sums=(0, 0)),
-    FFN: black_box("post", sums=(1, 0)),
+    "post-norm, without the sum around the feed-forward network": black_box("post", sums=(1, 0)),
     "pre-norm, without the sum around the attention": black_box("pre", sums=(0, 1)),
     "sums and no norm": black_box("none"),
-    "sums and no norm, the parts bring little": black_box("none", 0.05),
+    "sums and no norm, the parts add little": black_box("none", 0.05),
 }
-OUT_OF_THE_BOX: dict[tuple[str, str], str] = {
-    ("a pre-norm layer", "post"): "Multiply the input by a thousand, and the output grows with it. "
-    "Could it, if a norm came last?",
-    ("a pre-norm layer", "no residual"): "Multiply the input by a thousand, and the output grows "
-    "with it. Through a norm nothing grows: there is a way around it.",
-    ("a pre-norm layer", "no norm"): "The output grows with the input, but what is added to it "
-    "does not: the parts get normed rows. Look at output minus input.",
-    ("a pre-norm layer whose parts bring little", "post"): "This output is nearly the input, at "
-    "every size of the input. A norm at the end would bring all sizes to one.",
-    ("a pre-norm layer whose parts bring little", "no residual"): "This output is nearly the "
-    "input, at every size. What else than a sum could bring it here?",
-    ("a pre-norm layer whose parts bring little", "no norm"): "Little is added here, and that is "
-    "easy to miss: does output minus input grow with the input, or stay as it is?",
-    ("a pre-norm layer whose parts bring much", "post"): "The parts bring thirty times as much as "
-    "an ordinary input. Make the input a million times larger: the output grows in the end.",
-    ("a pre-norm layer whose parts bring much", "no residual"): "The parts bring so much that the "
-    "input drowns in it, but a sum is there: make the input a million times larger.",
-    ("a pre-norm layer whose parts bring much", "no norm"): "Output minus input is large here, but "
-    "it does not grow with the input. Compare it at two sizes of the input, both large.",
-    ("a post-norm layer", "pre"): "However large the input, this output stays of one size: a norm "
-    "comes after the last sum.",
-    ("a post-norm layer", "no residual"): "Something of each input row is left in its output row: "
-    "take their cosine, and the mean of it over many rows.",
-    ("a post-norm layer", "no norm"): "However large the input, this output stays of one size. "
-    "Sums alone would let it grow.",
-    ("a post-norm layer with learned gains and shifts", "pre"): "Mean and variance of its rows are "
-    "not 0 and 1, since gains and shifts were learned. But does a large input make them larger?",
-    ("a post-norm layer with learned gains and shifts", "no residual"): "A shift is in every row "
-    "of this output, and hides what they have of their inputs. Take the mean over many cosines, "
-    "or take the mean row away first.",
-    ("a post-norm layer with learned gains and shifts", "no norm"): "Gains and shifts were learned "
-    "here, so that the rows have another mean and variance than 0 and 1. The norm shows in what a "
-    "large input does: nothing.",
-    ("a post-norm layer whose parts bring little", "pre"): "This output is nearly the input if "
-    "that has mean 0 and variance 1 already, as random rows nearly have. Give it large ones.",
-    ("a post-norm layer whose parts bring little", "no residual"): "This output is nearly the "
-    "normed input: nothing but a sum could bring it here.",
-    ("a post-norm layer whose parts bring little", "no norm"): "Random rows have nearly mean 0 and "
-    "variance 1, and a norm does nothing to them. Give it rows of another size.",
-    ("norms before the parts, and no sum", "pre"): "Its parts do get normed rows. But multiply the "
-    "input by a thousand: a sum would bring that to the output.",
-    ("norms before the parts, and no sum", "post"): "The output stays of one size, as if a norm "
-    "came last. But is anything of an input row left in its output row? Take many cosines.",
-    ("norms before the parts, and no sum", "no norm"): "Without any norm a large input would make "
-    "this output large.",
-    ("norms after the parts, and no sum", "pre"): "A large input leaves this output as it is. "
-    "Around a norm that comes before, a sum would lead a large input past it.",
-    ("norms after the parts, and no sum", "post"): "Its norms are where post-norm has them. But is "
-    "anything of an input row left in its output row? Take many cosines.",
-    ("norms after the parts, and no sum", "no norm"): "However large the input, this output stays "
-    "of one size: a norm stands somewhere.",
-    (FFN, "pre"): "A norm comes last here, so a large input does not make the output large.",
-    (FFN, "post"): "The first of its parts has its sum, the second has not, so nothing of an input "
-    "row comes through to the end. Take many cosines.",
-    (FFN, "no norm"): "Two norms are here, and a large input does not make the output large.",
-    ("pre-norm, without the sum around the attention", "pre"): "The second of its parts has its "
-    "sum, the first has not. Multiply the input by a thousand: nothing of that arrives.",
-    ("pre-norm, without the sum around the attention", "post"): "The output stays of one size, but "
-    "by the norm at the beginning: of an input row nothing is left in its output row.",
-    ("pre-norm, without the sum around the attention", "no norm"): "A large input does not make "
-    "this output large: something norms it.",
-    ("sums and no norm", "pre"): "The output grows with the input, and so does what is added to "
-    "it: output minus input. Behind a norm it would stay of one size.",
-    ("sums and no norm", "post"): "Multiply the input by a thousand, and the output is a thousand "
-    "times as large. A norm would have undone that.",
-    ("sums and no norm", "no residual"): "A missing sum shows between norms alone: here the output "
-    "grows with the input, so there are none.",
-    ("sums and no norm, the parts bring little", "pre"): "Output and input are nearly the same. "
-    "But does output minus input grow with the input? It must not, behind a norm.",
-    ("sums and no norm, the parts bring little", "post"): "This output is nearly the input, at "
-    "every size of it: nothing is normed.",
-    ("sums and no norm, the parts bring little", "no residual"): "Nearly all of this output is the "
-    "input itself: a sum has brought it.",
+kind_of = functools.cache(where_is_the_norm)  # since each mistake is tried on every box
+BOX_MISTAKES = {
+    ("pre", "post"): "Multiply the input by a million, and the output grows with it. If a norm "
+    "came last, it could not.",
+    ("pre", "no residual"): "Multiply the input by a million, and the output grows with it. So "
+    "residual connections lead past the norms.",
+    ("pre", "no norm"): "Output minus input does not grow with the input, so the parts read "
+    "normalized rows. Compare two inputs, both very large.",
+    ("post", "pre"): "However large the input, the output keeps its size: the last step is a norm.",
+    ("post", "no residual"): "Something of each input row is left in its output row. Take the mean "
+    "cosine of many rows. A learned shift is the same in all of them: subtract their mean first.",
+    ("post", "no norm"): "However large the input, the output keeps its size. (Rows of `randn` "
+    "nearly have mean 0 and variance 1 already: try larger ones.)",
+    ("no residual", "pre"): "A large input does not make this output large, as it would if both "
+    "parts added to their input.",
+    ("no residual", "post"): "Of an input row next to nothing is left in its output row: take the "
+    "mean cosine of many rows.",
+    ("no residual", "no norm"): "A large input does not make this output large, so something "
+    "normalizes it.",
+    ("no norm", "pre"): "Output minus input grows with the input. If the parts read normalized "
+    "rows, it would not.",
+    ("no norm", "post"): "The output grows with the input. If a norm came last, it could not.",
+    ("no norm", "no residual"): "The output grows with the input, so nothing is normalized. The "
+    "layers without a residual connection have norms.",
 }
-
-
-def by_two_sizes(layer: Black) -> str:
-    x = torch.randn(400, 3, 64)
-    small, large = layer(1e4 * x), layer(1e6 * x)
-    if large.norm() < 2 * small.norm():
-        out = layer(x) - layer(x).mean(dim=(0, 1))  # without the shift that all rows have
-        return "post" if (x * out).mean() > 0.15 else "no residual"
-    added = (large - 1e6 * x).norm() / (small - 1e4 * x).norm()
-    return "no norm" if added > 10 else "pre"
-
 
 EXPERIMENT = Exercise(
     id="08.experiment",
@@ -1662,39 +1025,43 @@ EXPERIMENT = Exercise(
     minutes=15,
     section="8.10",
     prompt="""
-Twelve encoder layers came without their source, an attention and a feed-forward network each, with
-matrices that you cannot see. `layer(x)` takes rows of your own making, `x` of shape (B, L, 64), and
-returns as many. Think of an experiment, and write `where_is_the_norm(layer)`, which returns
+Twelve encoder layers came without their source, each with an attention and a feed-forward network
+whose matrices you cannot see. `layer(x)` takes any `x` of shape (B, L, 64) and returns the same
+shape. Think of an experiment, and write `where_is_the_norm(layer)`, which returns
 
-- `"pre"` if each part gets normed rows and adds to what came in,
-- `"post"` if each part adds to what came in and the sum is normed,
+- `"pre"` if each part reads normalized rows and adds to what came in,
+- `"post"` if each part adds to what came in and the sum is normalized,
 - `"no residual"` if one of the two sums is missing, or both (with norms before or after),
 - `"no norm"` if both sums are there and no norm is.
 
-Some parts bring much and some bring little, and some norms have learned gains and shifts.
+Some parts add much and some add little, and some norms have learned gains and shifts.
 """,
     stub="""
 def where_is_the_norm(layer):
     raise NotImplementedError
 """,
     reference=where_is_the_norm,
-    cases=lambda generator: [Case((f,), note=name) for name, f in BOXES.items()],
-    mistakes=choices(
-        where_is_the_norm,
-        {(BOXES[name], said): tells for (name, said), tells in OUT_OF_THE_BOX.items()},
+    cases=lambda generator: [Case((layer,), note=name) for name, layer in BOXES.items()],
+    mistakes=tuple(
+        Mistake(
+            lambda layer, kind=kind, said=said: said if kind_of(layer) == kind else kind_of(layer),
+            message,
+        )
+        for (kind, said), message in BOX_MISTAKES.items()
     ),
     hints=(
-        "What does a norm do to a row that is a million times as large? And what does a sum do "
-        "with it?",
-        "If the output grows with the input: does output minus input grow as well? If it does not "
-        "grow: is an output row at all like its input row?",
+        "What does a norm do to a row that is a million times as large? And what does a residual "
+        "connection do with it?",
+        "If the output grows with the input, does output minus input grow as well? If it does not "
+        "grow, is an output row at all similar to its input row?",
         "`layer(1e6 * x)` tells two kinds apart by its size. For the other two, the mean of "
         "`torch.cosine_similarity(out, x, dim=-1)` over many random rows is about 0 if nothing "
-        "comes through.",
+        "is left of the input.",
     ),
-    insight="In a pre-norm stack the input reaches the end as one term of a sum, and the gradient "
-    "has a way back with no norm on it. In a post-norm stack every norm rescales both.",
-    comes_back="Chapter 12 takes trained models apart in the same way, from outside.",
+    insight="In a pre-norm stack the input reaches the last norm as one term of a sum, and from "
+    "there the gradient has a path back without a norm. In a post-norm stack every norm rescales "
+    "both.",
+    comes_back="10.experiment and 11.experiment open other black boxes in this way.",
     others=(by_two_sizes,),
     code=False,
 )

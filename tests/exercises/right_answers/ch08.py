@@ -143,6 +143,11 @@ def clip_norm_of_norms(gradients, limit):
     return [g / torch.maximum(length / limit, torch.ones_like(length)) for g in gradients]
 
 
+def clip_same_list(gradients, limit):
+    length = torch.cat([g.flatten() for g in gradients]).norm()
+    return gradients if length <= limit else [g * limit / length for g in gradients]
+
+
 # --- 08.experiment ---------------------------------------------------------------------------
 
 
@@ -178,7 +183,7 @@ RIGHT = {
     "08.count": (count_built, count_formula),
     "08.moves": (moves_measured, moves_table, moves_ifs),
     "08.repair": (repair_in_place_of_names, repair_nested),
-    "08.clip": (clip_library, clip_ifs, clip_norm_of_norms),
+    "08.clip": (clip_library, clip_ifs, clip_norm_of_norms, clip_same_list),
     "08.experiment": (experiment_at_two_sizes, experiment_by_slopes),
 }
 

@@ -77,6 +77,12 @@ def loss_kl(logits, labels, smoothing):
     return ((plain * real).sum() * (1 - smoothing) + (spread * real).sum() * smoothing) / count
 
 
+def loss_nll(logits, labels, smoothing):
+    logs, ids = logits.log_softmax(-1).flatten(0, 1), labels.flatten()
+    right = F.nll_loss(logs, ids, ignore_index=0)
+    return (1 - smoothing) * right - smoothing * logs[ids != 0].mean()
+
+
 def greedy_lists(model, target, longest):
     rows, done = target.tolist(), [False] * len(target)
     while not all(done) and len(rows[0]) <= longest:
@@ -147,7 +153,7 @@ def kind_by_many(translate):
 RIGHT = {
     "09.shift": (labels_where, labels_loop, labels_by_end_first),
     "09.rows": (column_by_list, column_as_text, column_ifs),
-    "09.loss": (loss_loop, loss_flat, loss_kl),
+    "09.loss": (loss_loop, loss_flat, loss_kl, loss_nll),
     "09.greedy": (greedy_lists, greedy_alive),
     "09.beam": (beam_candidates, beam_sort),
     "09.experiment": (kind_by_two_questions, kind_by_many),
