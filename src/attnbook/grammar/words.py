@@ -49,7 +49,7 @@ NOUNS = """
 水      shuǐ        杯  water       -            drink,bowl
 醋      cù          瓶  vinegar     -            sauce
 书      shū         本  book        books        text,book
-小说    xiǎoshuō    本  novel       novels       text,book,novel
+小说    xiǎoshuō    本  novel       novels       text,book
 杂志    zázhì       本  magazine    magazines    text,paper
 词典    cídiǎn      本  dictionary  dictionaries text,tool,belonging
 信      xìn         封  letter      letters      letter
@@ -65,7 +65,7 @@ NOUNS = """
 车      chē         辆  car         cars         vehicle,car,belonging
 自行车  zìxíngchē   辆  bicycle     bicycles     vehicle,mount,belonging
 电脑    diànnǎo     台  computer    computers    gadget,tool,computer,belonging
-手机    shǒujī      部  phone       phones       gadget,tool,phone,personal,belonging
+手机    shǒujī      部  phone       phones       gadget,tool,personal,belonging
 花      huā         朵  flower      flowers      flower
 树      shù         棵  tree        trees        tree
 门      mén         扇  door        doors        opening
@@ -117,8 +117,8 @@ GLASSES = {"水", "牛奶"}  # 杯 is a cup, but of these a glass
 #              many (several fit), single (one: rides a bicycle), sole (never "a ..." or "two ...")
 #   times      week and year (fit "last week", "last year"), day (not in the evening), night (not in
 #              the morning)
-#   others     grown (not done by children or 奶奶), fun (fits "likes to"), unasked (makes no question with
-#              "what")
+#   others     grown (not done by 孩子, 学生 or 奶奶), fun (fits "likes to"), unasked (makes no
+#              question with "what")
 VERBS = """
 吃      chī      eat      eats      ate        eating      | snack,egg | eat | habit,daily,now,count,many,fun
 吃      chī      eat      eats      ate        eating      | dish,fish | dine | habit,daily,now,count,fun
@@ -220,7 +220,7 @@ COLORS = """
 # Chinese  pinyin  English place | activities that fit | kinds of things found there | people who
 # hardly go there | day (not in the evening), many (things are found there in large numbers)
 PLACES = """
-家      jiā        at_home           | eat,dine,drink,read,watch,mail,write,launder,rinse,look,seek,rest,sleep,cook,sing,listen,use,repair,study,pet | pet,furniture,computer | - | -
+家      jiā        at_home           | eat,dine,drink,read,watch,mail,launder,rinse,look,seek,rest,sleep,cook,sing,listen,use,repair,study,pet | pet,furniture,computer | - | -
 学校    xuéxiào    at_school         | eat,dine,read,study,see,sing,sport,draw,speak,wait,help     | tree,pupil,vehicle | 医生,司机,妈妈,爸爸,奶奶 | day,many
 图书馆  túshūguǎn  in_the_library    | read,look,study,see,work,wait,use                      | text,furniture,computer,pupil | - | many
 教室    jiàoshì    in_the_classroom  | read,look,study,see,draw,speak,help,wait,use           | furniture,computer,pupil | 医生,司机,妈妈,爸爸,奶奶 | day
