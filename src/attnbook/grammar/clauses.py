@@ -7,8 +7,9 @@ from attnbook.grammar.noun_phrases import (
     Combinations,
     Draw,
     NounPhrase,
-    draw_other_person,
+    draw_close_person,
     goes_to,
+    is_plural,
 )
 
 
@@ -56,10 +57,10 @@ TENSE_MARKERS: dict[str, tuple[Words, Words]] = {
     "state": ((), ("不",)),  # like, know: no habit, and nothing in progress
     "have": ((), ("没",)),
 }
-SOCIAL = {"dine", "drink", "watch", "sport", "swim", "sing", "study", "listen", "cook", "go"}
+SOCIAL = {"watch", "sport", "swim", "sing", "study", "listen", "cook", "go"}
 # How often a clause names a time: always where nothing else in Chinese shows the tense. A habit has
 # 经常 instead, since 不 吃 and 吃 吗 without either are heard as a refusal and an offer.
-TIME_PROBABILITY = {"past": 0.75, "future": 1.0, "want": 0.25, "now": 0.25, "habit": 0.5}
+TIME_PROBABILITY = {"past": 0.85, "future": 1.0, "want": 0.3, "now": 0.25, "habit": 0.5}
 
 
 def english_clause(
@@ -125,7 +126,7 @@ def verb_clause(
     """
     negative, question = form in ("negative", "why"), form not in ("statement", "negative")
     place = draw_place(draw, form, tense, subject, verb_phrase)
-    with_zh, with_en = draw_companion(draw, tense, subject, verb_phrase)
+    with_zh, with_en = draw_companion(draw, tense, subject, verb_phrase, place)
     time_zh, time_en = draw_time(draw, form, tense, verb_phrase, place)
     often = tense == "habit" and not time_zh
     markers = TENSE_MARKERS[tense][negative]
@@ -136,7 +137,7 @@ def verb_clause(
     if tense == "past" and not negative:
         predicate = (*predicate, "了") if verb_phrase.bare else (*verb, "了", *zh_object)
     first, second = subject.zh, time_zh
-    if form != "who" and draw.chance(0.25):
+    if form != "who" and tense != "habit" and draw.chance(0.25):
         first, second = second, first
     chinese = (
         *first,
@@ -176,7 +177,10 @@ def draw_place(
         return None
     fitting = [place for place in places if verb_phrase.verb.activity in place.activities]
     fitting = [place for place in fitting if goes_to(subject, place)]
-    return draw.choice(fitting) if fitting and draw.chance(0.4) else None
+    fitting = [place for place in fitting if not place.strangers & set(verb_phrase.zh)]
+    if subject.noun and is_plural(subject):
+        fitting = [place for place in fitting if place.zh != ("家",)]  # they share none
+    return draw.choice(fitting) if fitting and draw.chance(0.5) else None
 
 
 def draw_time(
@@ -189,33 +193,33 @@ def draw_time(
     verb, place = verb_phrase.verb, place or verb_phrase.goal
     needed = (tense == "now" and place is not None) or (tense == "past" and verb_phrase.bare)
     needed = needed or form == "where" or verb_phrase.daily
-    if tense == "want" and "ongoing" in verb.traits:
-        return (), ()
     if tense == "habit" and (form == "negative" or "daily" not in verb.traits):
         return (), ()
     if not (draw.chance(TIME_PROBABILITY.get(tense, 0.0)) or needed):
         return (), ()
-    wanted = "future" if tense == "want" else tense
+    fixed = not verb_phrase.bare or "ongoing" in verb.traits or form in ("negative", "why")
+    if tense == "want" and fixed:
+        return (), ()
     spans = {"day", *(verb.traits & {"week", "year"})}
     if "day" not in verb.traits and not (place and "day" in place.traits):
         spans.add("evening")
     if "night" not in verb.traits:
         spans.add("morning")
+    wanted = "future" if tense == "want" else tense
     time = draw.choice([time for time in times if time.tense == wanted and time.span in spans])
     return time.zh, time.en
 
 
 def draw_companion(
-    draw: Draw, tense: str, subject: NounPhrase, verb_phrase: VerbPhrase
+    draw: Draw, tense: str, subject: NounPhrase, verb_phrase: VerbPhrase, place: Place | None
 ) -> tuple[Words, Words]:
     """A person who takes part, or two empty tuples: 和 她 一起, with her."""
     verb = verb_phrase.verb
     social = verb.activity in SOCIAL and "给" not in verb_phrase.before
-    shared = verb_phrase.bare or verb.activity not in ("dine", "drink")  # no cup is for two
-    if not (social and shared) or tense in ("now", "can") or not draw.chance(0.15):
+    if not social or tense in ("now", "can") or not draw.chance(0.3):
         return (), ()
-    companion = draw_other_person(draw, subject)
-    goal = verb_phrase.goal
-    if companion is None or (goal is not None and not goes_to(companion, goal)):
+    companion = draw_close_person(draw, subject)
+    place = place or verb_phrase.goal
+    if companion is None or (place is not None and not goes_to(companion, place)):
         return (), ()
     return ("和", *companion.zh, "一起"), ("with", *companion.object_form)

@@ -123,7 +123,7 @@ def there_is(draw: Draw) -> Sentence | None:
 
 
 def is_at(draw: Draw) -> Sentence | None:
-    """Where a person or a thing is: 狗 在 椅子 下."""
+    """Where a person or a thing is: 狗 在 椅子 下面."""
     form = draw.choice(("statement", "statement", "negative", "yes_no", "where"))
     day: tuple[Words, Words] = ((), ())
     if draw.chance(0.5):
@@ -171,11 +171,7 @@ def identity(draw: Draw) -> Sentence | None:
         job_en = job.plural if is_plural(subject) else ("a", *job.singular)
         return copular_clause(form, subject, ("是", job.zh), job_en)
     noun = draw.choice(
-        [
-            noun
-            for noun in nouns
-            if noun.countable and not noun.kinds & (NOT_OWNED | PEOPLE | {"letter"})
-        ]
+        [noun for noun in nouns if noun.countable and not noun.kinds & (NOT_OWNED | PEOPLE)]
     )
     if kind == "whose":
         en: Words = ("whose", *noun.singular, "is", *pointer.en, "?")

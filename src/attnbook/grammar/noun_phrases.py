@@ -15,10 +15,11 @@ Combinations = frozenset[tuple[str, str]]
 TWO, THREE = ("两", "two"), ("三", "three")
 NUMBERS = (TWO, TWO, TWO, THREE, THREE, ("四", "four"), ("五", "five"))  # the small ones more often
 HOW_MANY = ("几", "many")
-WOMEN, MEN = {"妈妈", "姐姐", "奶奶"}, {"他", "爸爸", "哥哥"}
+WOMEN, MEN = {"妈妈", "姐姐", "奶奶"}, {"他", "爸爸", "哥哥", "司机"}
 PEOPLE = {"person", "kin", "boss"}
 NOT_OWNED = {  # not "my ..."
     *("film", "song", "tree", "opening", "language", "sauce", "fish", "fruit", "egg", "flower"),
+    *("dish", "soup", "drink", "letter"),
 }
 
 
@@ -70,6 +71,7 @@ def nouns_of_kind(*names: str) -> list[Noun]:
 
 
 people = {noun.zh for noun in nouns_of_kind(*PEOPLE)}
+relatives = {noun.zh for noun in nouns_of_kind("kin")}
 
 
 @functools.cache
@@ -157,7 +159,8 @@ def draw_noun_phrase(
     plain = plain or determiner == "own"
     fitting = [a for a in fitting if not plain or "plain" in a.traits]
     adjective = draw.choice(fitting) if fitting and draw.chance(adjective_chance) else None
-    number = draw.choice(NUMBERS) if determiner in ("number", "these", "those") else None
+    numbers = NUMBERS[:5] if noun.kinds & PEOPLE else NUMBERS  # no group of four doctors
+    number = draw.choice(numbers) if determiner in ("number", "these", "those") else None
     return noun_phrase(noun, determiner, adjective, number, draw_owner(draw, noun))
 
 
@@ -182,7 +185,7 @@ def draw_owner(draw: Draw, noun: Noun) -> NounPhrase:
 
 
 def draw_any_owner(draw: Draw) -> NounPhrase:
-    if draw.chance(0.8):
+    if draw.chance(0.9):
         return draw.choice(list(pronouns.values()))
     if draw.chance(0.5):
         return noun_phrase(draw.choice(nouns_of_kind("person")), "the")
@@ -206,15 +209,28 @@ def draw_person(draw: Draw, pronoun_chance: float = 0.5) -> NounPhrase:
         en = ("the", *noun.plural)
         return NounPhrase((noun.zh, "们"), en, "they", en, (*en, "'s"), "他们", noun=noun.zh)
     determiner = draw.choice(("this", "that", "these", "those", "the"))
-    return draw_noun_phrase(draw, noun, determiner, 0.0 if determiner == "the" else 0.3)
+    adjective_chance = 0.3 if determiner in ("this", "that") else 0.0
+    return draw_noun_phrase(draw, noun, determiner, adjective_chance)
 
 
 def draw_other_person(draw: Draw, subject: NounPhrase) -> NounPhrase | None:
-    """A person other than the subject, or None if the draw gave the same one."""
+    """A person other than the subject, or None if the draw gave the same one.
+
+    Several teachers have no mother or friend in common, so none of these; and nobody who is
+    described.
+    """
     person = draw_person(draw)
-    both_first_person = {person.en, subject.en} <= {("i",), ("we",)}
-    same_noun = people & set(person.zh) & set(subject.zh)
-    return None if both_first_person or same_noun or person.en == subject.en else person
+    both_first_person = {person.zh[0], subject.zh[0]} == {"我", "我们"}  # also 我 and 我们 妈妈
+    both_second_person = {person.zh[0], subject.zh[0]} == {"你", "你们"}
+    alike = both_first_person or both_second_person or person.en == subject.en
+    shared = subject.noun and is_plural(subject) and person.noun in relatives
+    return None if alike or shared or person.combinations else person
+
+
+def draw_close_person(draw: Draw, subject: NounPhrase) -> NounPhrase | None:
+    """Such a person, if it is a pronoun, a relative or a friend: with whom, for whom."""
+    person = draw_other_person(draw, subject)
+    return person if person is not None and person.noun in ("", *relatives) else None
 
 
 def is_plural(subject: NounPhrase) -> bool:

@@ -29,6 +29,8 @@ from attnbook.grammar.noun_phrases import (
     is_plural,
     noun_phrase,
     nouns_of_kind,
+    people,
+    relatives,
     suits,
 )
 from attnbook.grammar.special_verbs import animal_event, call, give, go, have, like
@@ -86,14 +88,18 @@ def two_clauses(draw: Draw) -> Sentence | None:
     noun = draw.choice([noun for noun in nouns if noun.kinds & adjective.kinds])
     if noun.kinds & {"kin", "opening"}:
         return None
-    return draw.choice((opinion, opinion, two_qualities, owner_of))(draw, noun, adjective)
-
-
-def opinion(draw: Draw, noun: Noun, adjective: Adjective) -> Sentence | None:
-    """What somebody thinks of a thing, for a reason or against one: 很 贵 ， 但是 我 很 喜欢."""
     subject = draw_person(draw, 0.8)
+    if subject.zh in (("你",), ("你们",)) or noun.zh == subject.noun:
+        return None  # one seldom tells people what they like or have
+    if subject.noun not in ("", *relatives):
+        return None
+    return draw.choice((opinion, opinion, two_qualities, owner_of))(draw, subject, noun, adjective)
+
+
+def opinion(draw: Draw, subject: NounPhrase, noun: Noun, adjective: Adjective) -> Sentence | None:
+    """What somebody thinks of a thing, for a reason or against one: 很 贵 ， 但是 我 很 喜欢."""
     good, bad = "good" in adjective.traits, "bad" in adjective.traits
-    if noun.zh == subject.noun or not (good or bad):
+    if not (good or bad):
         return None
     described = draw_noun_phrase(draw, noun, draw.choice(("this", "that", "these")), 0.0)
     verb = draw.choice(("like", "like", "buy")) if adjective.zh in ("贵", "便宜") else "like"
@@ -123,7 +129,7 @@ def opinion(draw: Draw, noun: Noun, adjective: Adjective) -> Sentence | None:
     return Sentence((*first.zh, *link, *subject.zh, *zh), en, combinations)
 
 
-def two_qualities(draw: Draw, noun: Noun, adjective: Adjective) -> Sentence | None:
+def two_qualities(draw: Draw, _: NounPhrase, noun: Noun, adjective: Adjective) -> Sentence | None:
     """A good and a bad quality of one thing: 很 漂亮 ， 但是 很 贵."""
     others = [other for other in adjectives_for(noun) if opposed(adjective, other)]
     if not others:
@@ -142,11 +148,11 @@ def opposed(one: Adjective, other: Adjective) -> bool:
     return sides[0] * sides[1] < 0 and {one.zh, other.zh} != {"贵", "便宜"}
 
 
-def owner_of(draw: Draw, noun: Noun, adjective: Adjective) -> Sentence | None:
+def owner_of(draw: Draw, subject: NounPhrase, noun: Noun, adjective: Adjective) -> Sentence | None:
     """Somebody has something, and it has a quality: 他 有 一 本 书 ， 很 有趣."""
-    subject, animal = draw_person(draw, 0.8), "animal" in noun.kinds
+    animal = "animal" in noun.kinds
     kept = noun.kinds & {"pet", "clothes", "vehicle", "gadget", "book", "photo"}
-    if not kept or not suits(noun, subject) or (subject.noun and is_plural(subject)):
+    if not kept or not suits(noun, subject):
         return None
     owned = draw_noun_phrase(draw, noun, draw.choice(("one", "number")) if animal else "one", 0.0)
     name: Words = (owned.pronoun,) if animal else ()
@@ -174,18 +180,22 @@ IT = {
 }
 KINDS = (
     *[event] * 16,
-    *[describe] * 6,
+    *[describe] * 8,
     *[there_is, is_at, identity, have, like, go] * 2,
-    *[call, give, idiom, idiom, animal_event, two_clauses],
+    *[call, give, idiom, idiom, animal_event, two_clauses, two_clauses],
     like,
 )
 
 
 def draw_sentence(draw: Draw) -> Sentence:
-    """Draw a sentence of any kind; where the draws do not fit together, draw again."""
+    """Draw a sentence of any kind; where the draws do not fit together, draw again.
+
+    No sentence names two mothers or two drivers: one would take the second for the first.
+    """
     while True:
         sentence = draw.choice(KINDS)(draw)
-        if sentence is not None:
+        named = [word for word in sentence.zh if word in people] if sentence else []
+        if sentence is not None and len(named) == len(set(named)):
             return replace(sentence, en=adjust_spelling(sentence.en))
 
 

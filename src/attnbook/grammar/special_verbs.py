@@ -44,7 +44,7 @@ HAD: dict[str, tuple[str, ...]]
 HAD = dict.fromkeys(("negative", "yes_no", "who"), ("belonging", "pet", "hat"))
 HAD |= {"count": ("clothes", "book", "pet"), "statement": ("belonging", "pet", "clothes", "book")}
 LIKED_KINDS = (  # "likes apples"
-    *("fruit", "egg", "dish", "soup", "drink", "sauce", "fish", "book", "paper", "film", "song"),
+    *("fruit", "egg", "dish", "soup", "drink", "sauce", "fish", "book", "paper", "film"),
     *("clothes", "car", "flower", "tree", "animal", "language"),
 )
 LIKED_ONES = (
@@ -73,9 +73,8 @@ def animal_event(draw: Draw) -> Sentence | None:
     form = draw.choice(("statement", "statement", "negative", "yes_no"))
     tense = draw.choice(("past", "now")) if verb.kinds else "now"
     animal = draw.choice(nouns_of_kind(*sorted(verb.traits)))
-    subject = draw_noun_phrase(
-        draw, animal, draw.choice(("the", "this", "that", "those", "own")), 0.2
-    )
+    determiner = draw.choice(("the", "this", "that", "those", "own"))
+    subject = draw_noun_phrase(draw, animal, determiner, 0.0 if determiner == "the" else 0.2)
     if not verb.kinds:
         return verb_clause(draw, form, tense, subject, VerbPhrase(verb, bare=True))
     noun = draw.choice(nouns_of_kind(*sorted(verb.kinds)))
@@ -105,6 +104,8 @@ def have(draw: Draw) -> Sentence | None:
         return None  # of several teachers, each has a book of his own
     if noun.zh == "孩子" and subject.noun in ("学生", "同学", "奶奶", "爸爸", "妈妈"):
         return None
+    if "car" in noun.kinds and subject.noun in ("孩子", "学生"):
+        return None
     if form == "count":
         object_phrase = noun_phrase(noun, "number", number=HOW_MANY)
         verb_phrase = VerbPhrase(HAVE, object_phrase.zh, question_words=("how", *object_phrase.en))
@@ -112,10 +113,11 @@ def have(draw: Draw) -> Sentence | None:
     if form == "statement":
         numbers = ["number", "many"] if noun.kinds & {"clothes", "book", "paper", "photo"} else []
         shared = suits(noun, subject)
-        choices = ["one", "one", "number"] if is_relative or (shared and not numbers) else []
-        choices += numbers + ["one"] * bool(shared and numbers)
-        if not choices:
+        if ("skirt" in noun.kinds and not shared) or not (shared or numbers):
             return None
+        choices = [*numbers, *(["one"] if shared else [])]
+        if is_relative or "pet" in noun.kinds:
+            choices = ["one", "one", "number"]
         determiner = draw.choice(choices)
         plain = determiner != "one" or "clothes" not in noun.kinds
         object_phrase = draw_noun_phrase(draw, noun, determiner, 0.3 if plain else 1.0)
@@ -218,7 +220,9 @@ def call(draw: Draw) -> Sentence | None:
     tense = draw.choice(("past", "past", "future", "want", "now", "habit", "habit"))
     subject = draw_subject(draw, form)
     person = draw_other_person(draw, subject)
-    if person is None or (form == "why" and tense in ("now", "future")):
+    if person is None or (tense == "habit" and person.zh[0] in ("这", "那")):
+        return None
+    if form == "why" and tense in ("now", "future", "habit"):
         return None
     verb_phrase = VerbPhrase(CALL, ("电话",), person.object_form, before=("给", *person.zh))
     return verb_clause(
@@ -237,9 +241,9 @@ def give(draw: Draw) -> Sentence | None:
     noun = draw.choice(
         nouns_of_kind("gift", "flower", "book", "clothes", "ticket", "pet", "photo", "tool")
     )
-    if recipient is None or not suits(noun, recipient):
+    if recipient is None or not suits(noun, recipient) or (subject.noun and is_plural(subject)):
         return None
-    if is_plural(recipient) and not noun.kinds & {"gift", "book"}:
+    if is_plural(recipient) and not noun.kinds & {"gift"}:
         return None
     definite = form in ("negative", "yes_no") or draw.chance(0.4)
     fitting = ("this", "that", "own") if definite else ("one", "one", "number")

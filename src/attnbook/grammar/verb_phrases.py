@@ -16,6 +16,7 @@ from attnbook.grammar.noun_phrases import (
     PEOPLE,
     Draw,
     NounPhrase,
+    draw_close_person,
     draw_noun_phrase,
     draw_other_person,
     draw_person,
@@ -32,13 +33,14 @@ FORMS = (
     + ("yes_no",) * 3
     + ("what", "what", "who", "count", "why")
 )
+MANY = {"song", "fish", "fruit", "egg", "flower", "ticket"}  # does he want to buy eggs?
 FOOD = {"snack", "egg", "drink"}
 WITH_ANY = {  # did he buy any?
-    *("fruit", "egg", "drink", "dish", "soup", "fish", "sauce", "song", "letter", "film"),
-    *("flower", "tree", "animal", "book", "paper"),
+    *("fruit", "egg", "drink", "dish", "soup", "fish", "song", "letter", "film"),
+    *("flower", "tree", "animal", "book", "paper", "ticket"),
 }
-# Before its noun, such an adjective fits only with some verbs: nobody washes a cheap shirt.
-FITTING = {"贵": "买", "便宜": "买", "甜": "买吃", "新鲜": "买吃", "旧": "卖看修洗用找骑开穿戴"}
+# Before its noun, such an adjective fits only with some verbs: nobody buys an old shirt.
+FITTING = {"热": "吃喝", "冷": "喝", "旧": "卖看修洗用找骑开穿戴"}
 asked = [verb for verb in verbs if "unasked" not in verb.traits]
 ambiguous = {v.zh for v in asked for w in asked if v.zh == w.zh and v.base != w.base}
 
@@ -56,7 +58,8 @@ def draw_subject(draw: Draw, form: str) -> NounPhrase:
     while True:
         subject = draw_person(draw)
         stated = form in ("statement", "negative")
-        if subject.zh in (("你",), ("你们",)) and stated and draw.chance(0.7):
+        rare = 1.0 if form == "negative" else 0.9
+        if subject.zh in (("你",), ("你们",)) and stated and draw.chance(rare):
             continue  # one seldom tells people what they do
         if stated or subject.zh[0] not in ("我", "我们"):
             return subject
@@ -65,7 +68,7 @@ def draw_subject(draw: Draw, form: str) -> NounPhrase:
 def tenses_of(verb: Verb) -> list[str]:
     """The tenses that fit a verb; one that occurs more than once is likelier."""
     if "fact" in verb.traits:
-        return ["past"]
+        return ["past", *({"now"} & verb.traits)]
     if "ongoing" in verb.traits:
         return ["now", "now", "want"]
     if "planned" in verb.traits:
@@ -86,21 +89,22 @@ def determiners(verb: Verb, noun: Noun, tense: str, affirmative: bool) -> list[s
         return [] if tense == "past" and affirmative else ["a"]
     if "opening" in noun.kinds:
         return ["this", "that"] if tense == "past" and affirmative else ["the"]
-    bare = bare_determiner(verb) if tense == "habit" or noun.kinds & {"song", "fish"} else "a"
+    bare = bare_determiner(verb) if tense == "habit" or noun.kinds & MANY else "a"
     if tense == "can" or (tense == "habit" and "definite" not in verb.traits):
         food = affirmative and tense == "habit" and noun.kinds & FOOD and "daily" in verb.traits
-        return [bare, bare, "one", "number"] if food else [bare]
+        return [bare, bare, "one"] if food else [bare]
     own = ["own"] if "own" in verb.traits and not noun.kinds & NOT_OWNED else []
     definite = [*([] if "absent" in verb.traits else ["this"]), "that", *own]
     several = "many" in verb.traits and tense != "now" and affirmative
     counted = ["number", "number", "some", "many"] if several else []
     if "definite" in verb.traits:
         return [*definite, *counted]
-    if "indefinite" in verb.traits or (tense == "now" and not affirmative):
+    planned = tense == "future" or (tense == "now" and not affirmative)
+    if "indefinite" in verb.traits or planned:
         definite = []
     if not affirmative:
-        return [any_or_a(noun) if tense == "past" else bare, *definite]
-    single = [] if "sole" in verb.traits and tense == "past" else ["one"]
+        return [any_or_a(verb, noun) if tense == "past" else bare, *definite]
+    single = [] if "sole" in verb.traits else ["one"]
     return [*([] if tense == "past" else [bare]), *single, *definite, *counted]
 
 
@@ -109,9 +113,9 @@ def bare_determiner(verb: Verb) -> str:
     return "a" if "single" in verb.traits else "plural"
 
 
-def any_or_a(noun: Noun) -> str:
+def any_or_a(verb: Verb, noun: Noun) -> str:
     """The determiner of such an object in an English question or negation."""
-    return "any" if noun.kinds & WITH_ANY and "tool" not in noun.kinds else "a"
+    return "any" if noun.kinds & WITH_ANY and "single" not in verb.traits else "a"
 
 
 def event(draw: Draw) -> Sentence | None:
@@ -120,8 +124,12 @@ def event(draw: Draw) -> Sentence | None:
     tense, subject = draw.choice(tenses_of(verb)), draw_subject(draw, form)
     if form == "why" and tense not in ("past", "want"):
         return None
-    if "grown" in verb.traits and subject.noun in ("孩子", "学生"):
+    if form == "statement" and tense in ("now", "want") and subject.zh in (("你",), ("你们",)):
+        return None  # nor what they are doing, or want to do
+    if "grown" in verb.traits and subject.noun in ("孩子", "学生", "奶奶"):
         return None
+    if tense == "habit" and subject.noun and is_plural(subject):
+        return None  # 学生 们 每天 … would need 都
     verb_phrase = draw_verb_phrase(draw, verb, form, tense, subject)
     if verb_phrase is not None and verb_phrase.question_words == ("where",):
         form = "where"
@@ -135,16 +143,23 @@ def draw_verb_phrase(
     if not verb.kinds:
         if form == "what" and tense == "habit" and "daily" in verb.traits:
             return VerbPhrase(verb, before=("在", "哪里"), question_words=("where",))
-        return None if form in ("what", "count") else VerbPhrase(verb, bare=True)
+        everyday = tense == "habit" and "everyday" in verb.traits
+        if form in ("what", "count") or (everyday and form == "negative"):
+            return None
+        return VerbPhrase(verb, bare=True, daily=everyday)
     noun = draw.choice(nouns_of_kind(*sorted(verb.kinds)))
     pair = frozenset({(verb.zh[0], noun.zh)})
     if form == "count":
         if tense not in ("past", "future") or "count" not in verb.traits or noun.kinds & PEOPLE:
             return None
+        if tense == "future" and verb.zh != ("买",):
+            return None  # one plans what to buy, and hardly how many films to watch
         how_many = noun_phrase(noun, "number", number=HOW_MANY)
         return VerbPhrase(
             verb, how_many.zh, question_words=("how", *how_many.en), combinations=pair
         )
+    if form == "what" and tense == "future" and verb.zh[0] not in ("买", "吃"):
+        return None
     if form == "what" and (verb.zh in ambiguous or "unasked" in verb.traits or tense == "can"):
         return None
     if noun.kinds & PEOPLE:
@@ -163,12 +178,20 @@ def draw_verb_phrase(
     if not fitting:
         return None
     determiner = draw.choice(fitting)
+    if verb.base[0] in ("eat", "drink") and "melon" not in noun.kinds:
+        counted = determiner in ("this", "that", "number", "some", "many")
+        if counted and tense not in ("past", "habit"):
+            return None
+        if determiner in ("one", "this", "that") and is_plural(subject):
+            return None
     each_one = "single" in verb.traits or noun.kinds & {"personal", "ticket", "snack", "egg"}
     if determiner == "a" and each_one and is_plural(subject):
         determiner = "plural"
-    worn = verb.base == ("wear",) and determiner != "plural"
-    if worn and not suits(noun, subject):
-        return None
+    alone = "single" in verb.traits or ("grown" in verb.traits and subject.noun)
+    if determiner in ("a", "one", "this", "that", "own") and (
+        (alone and is_plural(subject)) or not suits(noun, subject)
+    ):
+        return None  # several people wear, ride or buy no single thing
     bare = determiner in ("a", "any", "plural", "the")
     object_phrase = draw_noun_phrase(draw, noun, determiner, 0.0 if bare else 0.4)
     if any(verb.zh[0] not in FITTING.get(one, verb.zh) for one, _ in object_phrase.combinations):
@@ -183,6 +206,8 @@ def draw_verb_phrase(
     )
     if bare:
         return add_recipient(draw, subject, set_phrase(verb_phrase))
+    if determiner in ("some", "many"):
+        return verb_phrase
     one = determiner in ("one", "this", "that")
     return add_recipient(draw, subject, verb_phrase, noun if one else None)
 
@@ -201,7 +226,9 @@ def add_recipient(
     A `single` thing that is bought has one recipient.
     """
     preposition = {"写": "to", "买": "for"}.get(verb_phrase.verb.zh[0])
-    recipient = draw_other_person(draw, subject)
+    if verb_phrase.verb.activity == "-":
+        return verb_phrase  # a car, or a meal
+    recipient = draw_close_person(draw, subject)
     if preposition is None or recipient is None or not draw.chance(0.3):
         return verb_phrase
     bought = single if preposition == "for" else None

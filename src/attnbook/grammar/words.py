@@ -15,10 +15,10 @@ begin with a capital letter: Běijīng, Hànyǔ.
 # Chinese  pinyin  measure word  singular  plural  kinds. No singular: always plural (noodles). No
 # plural: cannot be counted (tea); both are counted in a unit, the measure word's (a cup of tea).
 NOUNS = """
-学生    xuésheng    个  student     students     person,grown,pupil
+学生    xuésheng    个  student     students     person,pupil,young
 老师    lǎoshī      个  teacher     teachers     person,grown,pupil
 医生    yīshēng     个  doctor      doctors      person,grown,doctor
-孩子    háizi       个  child       children     person,pupil
+孩子    háizi       个  child       children     person,pupil,young
 司机    sījī        个  driver      drivers      person,grown,driver
 朋友    péngyou     个  friend      friends      kin
 同学    tóngxué     个  classmate   classmates   kin
@@ -49,7 +49,7 @@ NOUNS = """
 水      shuǐ        杯  water       -            drink,bowl
 醋      cù          瓶  vinegar     -            sauce
 书      shū         本  book        books        text,book
-小说    xiǎoshuō    本  novel       novels       text,book,novel
+小说    xiǎoshuō    本  novel       novels       text,book
 杂志    zázhì       本  magazine    magazines    text,paper
 词典    cídiǎn      本  dictionary  dictionaries text,tool,belonging
 信      xìn         封  letter      letters      letter
@@ -65,13 +65,13 @@ NOUNS = """
 车      chē         辆  car         cars         vehicle,car,belonging
 自行车  zìxíngchē   辆  bicycle     bicycles     vehicle,mount,belonging
 电脑    diànnǎo     台  computer    computers    gadget,tool,computer,belonging
-手机    shǒujī      部  phone       phones       gadget,tool,phone,personal,belonging
+手机    shǒujī      部  phone       phones       gadget,tool,personal,belonging
 花      huā         朵  flower      flowers      flower
 树      shù         棵  tree        trees        tree
 门      mén         扇  door        doors        opening
 窗户    chuānghu    扇  window      windows      opening
 照片    zhàopiàn    张  photo       photos       photo
-票      piào        张  ticket      tickets      ticket,belonging
+票      piào        张  ticket      tickets      ticket,personal,belonging
 礼物    lǐwù        件  present     presents     gift
 汉语    Hànyǔ       -   chinese     -            language
 英语    Yīngyǔ      -   english     -            language
@@ -108,36 +108,37 @@ GLASSES = {"水", "牛奶"}  # 杯 is a cup, but of these a glass
 
 # Chinese  pinyin  the four English forms | the kinds of its object (- for none) | the activity,
 # named by the PLACES that fit it | traits:
-#   tenses     habit (fits "often"), daily ("every day", too), now (fits 在: is doing), skill ("can"),
-#              fact (past only), ongoing (only now and "want"), planned (only now, future and "want"),
-#              untimed (no past, future or "want")
+#   tenses     habit (fits "often"), daily ("every day", too), everyday (only "every day"), now
+#              (fits 在: is doing), skill ("can"), fact (past only, or now with that trait), ongoing
+#              (only now and "want"), planned (only now, future and "want"), untimed (no past,
+#              future or "want")
 #   objects    definite (this, that or "my ..."), absent (not this one),
 #              indefinite (neither), own ("my ..." also fits), count ("how many" fits),
-#              many (several fit), single (one: rides a bicycle), sole (never "two ...")
+#              many (several fit), single (one: rides a bicycle), sole (never "a ..." or "two ...")
 #   times      week and year (fit "last week", "last year"), day (not in the evening), night (not in
 #              the morning)
-#   others     grown (not done by children), fun (fits "likes to"), unasked (makes no question with
-#              "what")
+#   others     grown (not done by 孩子, 学生 or 奶奶), fun (fits "likes to"), unasked (makes no
+#              question with "what")
 VERBS = """
 吃      chī      eat      eats      ate        eating      | snack,egg | eat | habit,daily,now,count,many,fun
 吃      chī      eat      eats      ate        eating      | dish,fish | dine | habit,daily,now,count,fun
 吃      chī      eat      eats      ate        eating      | melon | eat | habit,now,fun
 喝      hē       drink    drinks    drank      drinking    | drink | drink | habit,daily,now,count,many,fun
 喝      hē       eat      eats      ate        eating      | soup | dine | habit,now,fun,unasked
-看      kàn      read     reads     read       reading     | book,paper | read | habit,daily,now,count,own,week,fun
+看      kàn      read     reads     read       reading     | book,paper | read | habit,daily,now,count,fun
 看      kàn      read     reads     read       reading     | letter | mail | now,definite
 看      kàn      watch    watches   watched    watching    | film | watch | habit,now,count,week,fun,night
-写      xiě      write    writes    wrote      writing     | letter | mail | habit,now,count,many,fun
-买      mǎi      buy      buys      bought     buying      | fruit,egg,sauce,flower | buy | indefinite,habit,count,many
-买      mǎi      buy      buys      bought     buying      | dish,soup,brew | order | indefinite,habit,count
+写      xiě      write    writes    wrote      writing     | letter | mail | indefinite,habit,now,count,fun
+买      mǎi      buy      buys      bought     buying      | fruit,egg,flower | buy | indefinite,habit,count,many
+买      mǎi      buy      buys      bought     buying      | dish,soup,brew | - | indefinite,habit,count,grown
 买      mǎi      buy      buys      bought     buying      | ticket | ticket | count,many,week,grown
-买      mǎi      buy      buys      bought     buying      | book,paper,clothes,gift | buy | count,many,week
+买      mǎi      buy      buys      bought     buying      | book,paper,clothes,gift | buy | count,many,week,grown
 买      mǎi      buy      buys      bought     buying      | furniture,gadget,tool | buy | week,year,grown
 买      mǎi      buy      buys      bought     buying      | vehicle | - | week,year,grown
-卖      mài      sell     sells     sold       selling     | vehicle,furniture,gadget | - | definite,week,year,grown
-洗      xǐ       wash     washes    washed     washing     | clothes | launder | definite,own,now
-洗      xǐ       wash     washes    washed     washing     | washed | rinse | now
-洗      xǐ       wash     washes    washed     washing     | car | - | definite,own,now,day
+卖      mài      sell     sells     sold       selling     | vehicle,gadget | - | definite,week,year,day,night,grown,unasked
+洗      xǐ       wash     washes    washed     washing     | clothes | launder | definite,now
+洗      xǐ       wash     washes    washed     washing     | washed | rinse | indefinite,fact,now
+洗      xǐ       wash     washes    washed     washing     | car | - | definite,own,now,day,grown
 穿      chuān    wear     wears     wore       wearing     | worn | - | habit,fun
 穿      chuān    wear     wears     wore       wearing     | shoes | - | definite
 戴      dài      wear     wears     wore       wearing     | hat | - | habit,fun,day
@@ -145,16 +146,16 @@ VERBS = """
 找      zhǎo     look_for looks_for looked_for looking_for | letter,clothes,gadget,ticket | seek | absent,definite,own,ongoing
 找      zhǎo     look_for looks_for looked_for looking_for | pet | spot | absent,definite,own,ongoing
 看见    kànjiàn  see      sees      saw        seeing      | person,kin | see | fact
-看见    kànjiàn  see      sees      saw        seeing      | animal | spot | absent,definite,own,count,many,fact
+看见    kànjiàn  see      sees      saw        seeing      | animal | spot | absent,definite,count,fact
 看见    kànjiàn  see      sees      saw        seeing      | car | - | absent,definite,own,fact
 帮助    bāngzhù  help     helps     helped     helping     | person,kin | help | habit,now
 等      děng     wait_for waits_for waited_for waiting_for | person,kin | wait | planned
-画      huà      draw     draws     drew       drawing     | animal,flower,tree | draw | habit,now,count,many,day,fun
-修      xiū      repair   repairs   repaired   repairing   | vehicle,gadget,furniture | repair | definite,now,own,week,grown
-骑      qí       ride     rides     rode       riding      | mount | ride | habit,now,skill,single,unasked,day,fun
+画      huà      draw     draws     drew       drawing     | animal,flower,tree | draw | indefinite,habit,now,count,many,day,fun
+修      xiū      repair   repairs   repaired   repairing   | vehicle,gadget | repair | definite,now,own,week,grown
+骑      qí       ride     rides     rode       riding      | mount | ride | habit,now,skill,single,sole,unasked,day,fun
 开      kāi      drive    drives    drove      driving     | car | - | definite,now,skill,single,own,grown
-开      kāi      open     opens     opened     opening     | opening | - | now
-关      guān     close    closes    closed     closing     | opening | - | now,unasked
+开      kāi      open     opens     opened     opening     | opening | - | fact,now
+关      guān     close    closes    closed     closing     | opening | - | fact,now,unasked
 唱      chàng    sing     sings     sang       singing     | song | sing | habit,now,count,fun
 听      tīng     listen_to listens_to listened_to listening_to | song | listen | habit,daily,now,fun
 说      shuō     speak    speaks    spoke      speaking    | language | speak | habit,now,skill,unasked,fun,untimed
@@ -164,7 +165,7 @@ VERBS = """
 跳舞    tiàowǔ   dance    dances    danced     dancing     | - | sing | habit,daily,now,skill,fun
 跑步    pǎobù    run      runs      ran        running     | - | sport | habit,daily,now,fun
 睡觉    shuìjiào sleep    sleeps    slept      sleeping    | - | sleep | ongoing,night
-工作    gōngzuò  work     works     worked     working     | - | work | habit,daily,now,grown
+工作    gōngzuò  work     works     worked     working     | - | work | everyday,habit,daily,now,grown
 休息    xiūxi    rest     rests     rested     resting     | - | rest | habit,now
 做饭    zuòfàn   cook     cooks     cooked     cooking     | - | cook | habit,daily,now,skill,fun
 """
@@ -182,28 +183,26 @@ ANIMAL_VERBS = """
 # without 的: 新 书), after (only follows it: 树 很 高), too (fits 太, too much: 太 贵 了; with a good
 # quality, 太 would be praise instead), good and bad (a reason to like it, or not to)
 ADJECTIVES = """
-甜      tián       sweet       sweeter          | fruit,cake | too,good
+甜      tián       sweet       sweeter          | fruit,cake | after,too,good
 好吃    hǎochī     tasty       -                | fruit,dish,fish | after,good
-新鲜    xīnxiān    fresh       -                | fruit,egg,fish | good
+新鲜    xīnxiān    fresh       -                | fruit,egg,fish | after,good
 热      rè         hot         -                | drink,warm | plain,too
 冷      lěng       cold        -                | drink | plain,too
 好喝    hǎohē      tasty       -                | drink,soup | after,good
-贵      guì        expensive   more_expensive   | fruit,dish,soup,brew | after,too,bad
-贵      guì        expensive   more_expensive   | book,clothes,furniture,vehicle,gadget,ticket | too,bad
-便宜    piányi     cheap       cheaper          | fruit,dish,soup,brew | after,good
-便宜    piányi     cheap       cheaper          | book,clothes,furniture,vehicle,gadget,ticket | good
+贵      guì        expensive   more_expensive   | fruit,dish,soup,brew,book,clothes,furniture,vehicle,gadget,ticket | after,too,bad
+便宜    piányi     cheap       cheaper          | fruit,dish,soup,brew,book,clothes,furniture,vehicle,gadget,ticket | after,good
 新      xīn        new         newer            | book,paper,clothes,furniture,vehicle,gadget,film,song | plain
 旧      jiù        old         older            | book,paper,tool,clothes,furniture,vehicle,gadget,photo | plain,too,bad
 有趣    yǒuqù      interesting more_interesting | book,paper,film | good
-长      cháng      long        longer           | letter,novel,skirt | plain,too
-大      dà         big         bigger           | animal,fruit,furniture,fish,tree | plain,too
-小      xiǎo       small       smaller          | animal,fruit,furniture,fish,gadget,opening,photo | plain,too
+长      cháng      long        longer           | letter,skirt | plain,too
+大      dà         big         bigger           | animal,melon,furniture,fish,tree | plain,too
+小      xiǎo       small       smaller          | animal,furniture,fish,opening | plain,too
 漂亮    piàoliang  beautiful   more_beautiful   | clothes,flower,animal,photo | good
 干净    gānjìng    clean       -                | clothes,vehicle,furniture,opening | after
 可爱    kě'ài      cute        -                | pet,bird | good
 高      gāo        tall        taller           | person,kin,tree | after,too
 年轻    niánqīng   young       -                | grown | -
-聪明    cōngming   clever      -                | person | good
+聪明    cōngming   clever      -                | young | good
 """
 # Adjectives for people, only after the verb to be.
 FEELINGS = """
@@ -214,25 +213,25 @@ FEELINGS = """
 # Adjectives without 很: 毛衣 是 红 的.
 COLORS = """
 红      hóng       red         -                | clothes,vehicle,flower  | plain
-黑      hēi        black       -                | clothes,animal,vehicle  | plain
+黑      hēi        black       -                | clothes,animal          | plain
 白      bái        white       -                | clothes,animal,flower   | plain
 """
 
 # Chinese  pinyin  English place | activities that fit | kinds of things found there | people who
 # hardly go there | day (not in the evening), many (things are found there in large numbers)
 PLACES = """
-家      jiā        at_home           | eat,dine,drink,read,watch,mail,write,launder,rinse,look,seek,rest,sleep,cook,sing,listen,use,repair,study,pet | pet,furniture,computer | - | -
+家      jiā        at_home           | eat,dine,drink,read,watch,mail,launder,rinse,look,seek,rest,sleep,cook,sing,listen,use,repair,study,pet | pet,furniture,computer | - | -
 学校    xuéxiào    at_school         | eat,dine,read,study,see,sing,sport,draw,speak,wait,help     | tree,pupil,vehicle | 医生,司机,妈妈,爸爸,奶奶 | day,many
 图书馆  túshūguǎn  in_the_library    | read,look,study,see,work,wait,use                      | text,furniture,computer,pupil | - | many
 教室    jiàoshì    in_the_classroom  | read,look,study,see,draw,speak,help,wait,use           | furniture,computer,pupil | 医生,司机,妈妈,爸爸,奶奶 | day
-办公室  bàngōngshì in_the_office     | mail,drink,look,seek,see,work,speak,wait,rest,use                | furniture,computer,flower | 学生,孩子,同学,奶奶 | -
+办公室  bàngōngshì in_the_office     | mail,drink,look,see,work,speak,wait,rest,use                | furniture,computer,flower | 学生,孩子,同学,奶奶 | -
 公园    gōngyuán   in_the_park       | read,see,spot,sport,draw,sing,rest,ride,wait,listen          | tree,bird,flower,pupil | - | day,many
 花园    huāyuán    in_the_garden     | read,drink,draw,rest,see,spot,listen,pet                     | tree,bird,pet,flower | - | day
-厨房    chúfáng    in_the_kitchen    | eat,drink,cook,rinse,seek,pet                                     | fruit,egg,dish,soup,drink,sauce | 老师,医生,司机,学生 | -
+厨房    chúfáng    in_the_kitchen    | eat,drink,cook,rinse,pet                                          | fruit,egg,dish,soup,drink,sauce | 老师,医生,司机,学生 | -
 商店    shāngdiàn  in_the_shop       | buy,see,work                                                 | clothes,gadget,book | - | many
-饭馆    fànguǎn    in_the_restaurant | dine,drink,order,see,work,wait                                | furniture | - | many
+饭馆    fànguǎn    in_the_restaurant | dine,drink,see,work,wait                                      | furniture | - | many
 火车站  huǒchēzhàn at_the_station    | ticket,see,work,wait                                         | driver | - | many
-海边    hǎibiān    at_the_seaside    | swim,read,rest,sport,draw,see,sing                           | pupil | - | day,many
+海边    hǎibiān    at_the_seaside    | swim,rest,sport,see,sing                           | pupil | - | day,many
 医院    yīyuàn     at_the_hospital   | see,work,wait                                                | doctor | - | many
 """
 CITIES = """
@@ -243,8 +242,8 @@ CITIES = """
 SPOTS = """
 桌子 上 on_the_table    text,letter,fruit,egg,dish,soup,drink,sauce,gadget,photo,flower,ticket,gift,hat
 椅子 上 on_the_chair    text,letter,worn,hat,pet,gift
-椅子 下 under_the_chair pet
-桌子 下 under_the_table pet
+椅子 下面 under_the_chair pet
+桌子 下面 under_the_table pet
 """
 # Means of transport: to a city, or to a place nearby.
 VEHICLES = """
@@ -315,6 +314,7 @@ OTHERS = """
 经常   jīngcháng  often
 上     shang      on
 下     xià        under
+下面   xiàmian    under
 里     li         in
 这     zhè        this
 那     nà         that
