@@ -41,6 +41,25 @@ def test_it_takes_two_looks_and_two_contents(game):
     assert min(both_right(game, game["reporter"](1, game["relu"]))) > 0.7
 
 
+def test_heads_that_exchange_contents_exchange_the_reports_of_the_nouns(game):
+    """What 4.11 concludes from five starts at width 16."""
+    exec(chapter.source("exchange"), game)
+    for seed in SEEDS[:2]:
+        model = game["exchanged"](game["grow"](game["reporter"](2, game["linear"]), seed).model)
+        said = model(game["exam_ids"], game["exam_digits"])[0].argmax(dim=-1)
+        own, other = said == game["exam_due"], said == game["exam_due"].flip(-1)
+        nouns = game["each"], game["noun"]
+        assert own[nouns].double().mean() < 0.3 < 0.6 < other[nouns].double().mean()
+        assert own[game["each"], game["quality"], 0].double().mean() > 0.9
+
+
+def test_a_gelu_helps_as_a_relu_does(game):
+    def bent():
+        return nn.Sequential(nn.Linear(WIDTH, 64), nn.GELU(), nn.Linear(64, 20))
+
+    assert min(both_right(game, game["reporter"](1, bent))) > 0.7
+
+
 def test_other_widths_need_other_steps(game, monkeypatch):
     """What 4.11 says in brackets: of half the width, and of twice the width."""
 
