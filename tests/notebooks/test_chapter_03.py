@@ -74,6 +74,22 @@ def test_divided_by_the_width_all_heads_learn_with_either_rate_and_by_the_root_t
     assert game["players"](game["exercised"](1 / 16, 1 / 16, 0.7, d_k=256, seed=1)) < 3
 
 
+def test_scores_of_size_1_find_all_targets_at_the_small_rates_only():
+    rows = "words, x = life_is_short()\n"
+    names = chapter.run(
+        "s1-matrices",
+        "seekers",
+        "seek-code",
+        **{"s1-matrices": rows + chapter.source("s1-matrices")},
+    )
+    torch.manual_seed(0)
+    centered = torch.randn(2, 24, 16).double() / 4
+    for steps, lr, low, high in ((200, 0.05, 120, 120), (1000, 0.01, 120, 120), (200, 0.2, 0, 110)):
+        code = chapter.source("seek-code").replace("200, lr=0.05", f"{steps}, lr={lr}")
+        exec(code, names)
+        assert low <= names["found"](*centered, 1)[1] <= high
+
+
 @pytest.fixture(scope="module")
 def reader():
     return chapter.run(
