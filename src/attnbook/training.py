@@ -22,7 +22,7 @@ def train(
     """Train a model for some steps of Adam with the learning rate `lr`.
 
     `loss(model)` draws its own examples and returns one number. Each parameter moves by about `lr`
-    per step while its gradient keeps its sign, and by less where the sign changes.
+    per step while its gradient stays about the same, and by less once it shrinks or changes sign.
 
     Returns: the loss at each step, before that step's update
     Raises:  TypeError, ValueError if steps is no positive int or the loss no single number

@@ -66,6 +66,30 @@ def test_adam_leaves_the_same_share_of_a_move_at_any_width_and_coins_do_not():
         assert agree(d_k, lambda slopes: names["adam"](torch.randn_like(slopes)))[1] < 0.15
 
 
+def test_divided_by_the_width_all_heads_learn_with_either_rate_and_by_the_root_they_do_not():
+    game = chapter.run("game", "wide-head", "exercised")
+    for d_k in (16, 256):
+        for lr in (0.1, 0.7):
+            assert game["players"](game["exercised"](1 / d_k, 1 / d_k, lr, d_k=d_k, seed=1)) == 5
+    assert game["players"](game["exercised"](1 / 16, 1 / 16, 0.7, d_k=256, seed=1)) < 3
+
+
+def test_scores_of_size_1_find_all_targets_at_the_small_rates_only():
+    rows = "words, x = life_is_short()\n"
+    names = chapter.run(
+        "s1-matrices",
+        "seekers",
+        "seek-code",
+        **{"s1-matrices": rows + chapter.source("s1-matrices")},
+    )
+    torch.manual_seed(0)
+    centered = torch.randn(2, 24, 16).double() / 4
+    for steps, lr, low, high in ((200, 0.05, 120, 120), (1000, 0.01, 120, 120), (200, 0.2, 0, 110)):
+        code = chapter.source("seek-code").replace("200, lr=0.05", f"{steps}, lr={lr}")
+        exec(code, names)
+        assert low <= names["found"](*centered, 1)[1] <= high
+
+
 @pytest.fixture(scope="module")
 def reader():
     return chapter.run(
@@ -104,3 +128,24 @@ def test_the_loss_never_sees_the_weights(reader):
     expected = reader["reading_loss"](model)
     torch.manual_seed(1)
     assert reader["reading_loss"](blindfolded) == expected
+
+
+def test_one_nan_reaches_the_head_and_no_row_of_a_word_that_had_no_part_in_it(reader):
+    torch.manual_seed(0)
+    model = reader["Reader"]()
+    ids, asks, holds = reader["sentences"](64)
+    ids, model = ids.cpu(), model.cpu()
+    rows = model.embed(ids)
+    scores = model.head.w_q(rows) @ model.head.w_k(rows).mT
+    high = torch.zeros_like(scores)
+    high[0, asks[0], 0] = 1000  # its exponential is infinite
+    powers = (scores + high).exp()
+    mixed = powers / powers.sum(-1, keepdim=True) @ model.head.w_v(rows)
+    answers = model.guess(mixed)[:, asks]
+    torch.nn.functional.cross_entropy(answers.flatten(0, 1), ids[:, holds].flatten()).backward()
+    torch.optim.Adam(model.parameters()).step()
+    assert all(w.weight.isnan().all() for w in (model.head.w_q, model.head.w_k, model.head.w_v))
+    assert model.embed.weight[ids[0]].isnan().all()
+    elsewhere = sorted(set(ids[1:].flatten().tolist()) - set(ids[0].tolist()))
+    assert model.embed.weight[elsewhere].isfinite().all()
+    assert model(ids)[0].isnan().all()

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attnbook import MultiHeadAttention
+from attnbook import MultiHeadAttention, apply_rotary
 from attnbook.training import train
 from tests.support.chapters import Chapter
 
@@ -39,6 +39,25 @@ def test_it_takes_two_looks_and_two_contents(game):
     assert max(both_right(game, game["sharing"](1))) < 0.6
     assert max(both_right(game, game["reporter"](1, game["linear"]))) < 0.6
     assert min(both_right(game, game["reporter"](1, game["relu"]))) > 0.7
+
+
+def test_heads_that_exchange_contents_exchange_the_reports_of_the_nouns(game):
+    """What 4.11 concludes from five starts at width 16."""
+    exec(chapter.source("exchange"), game)
+    for seed in SEEDS[:2]:
+        model = game["exchanged"](game["grow"](game["reporter"](2, game["linear"]), seed).model)
+        said = model(game["exam_ids"], game["exam_digits"])[0].argmax(dim=-1)
+        own, other = said == game["exam_due"], said == game["exam_due"].flip(-1)
+        nouns = game["each"], game["noun"]
+        assert own[nouns].double().mean() < 0.3 < 0.6 < other[nouns].double().mean()
+        assert own[game["each"], game["quality"], 0].double().mean() > 0.9
+
+
+def test_a_gelu_helps_as_a_relu_does(game):
+    def bent():
+        return nn.Sequential(nn.Linear(WIDTH, 64), nn.GELU(), nn.Linear(64, 20))
+
+    assert min(both_right(game, game["reporter"](1, bent))) > 0.7
 
 
 def test_other_widths_need_other_steps(game, monkeypatch):
@@ -94,3 +113,23 @@ def test_one_head_serves_two_askers_once_their_own_rows_are_added(residual, low,
         digits = torch.randint(10, (1000, 3, 2))
         right = (model(digits).argmax(dim=-1) == digits[:, 2]).double().mean()
         assert low < right <= high
+
+
+def test_a_bias_of_the_keys_moves_no_weight_unless_positions_rotate_it():
+    torch.manual_seed(0)
+    query, key = torch.randn(2, 5, 8).double()
+    places = torch.arange(5)
+    plain, rotated = (
+        [(turn(query) @ turn(k).T).softmax(-1) for k in (key, key + 3)]
+        for turn in (lambda x: x, lambda x: apply_rotary(x, places))
+    )
+    torch.testing.assert_close(*plain)
+    assert (rotated[0] - rotated[1]).abs().max() > 0.1
+
+
+def test_which_models_drop_weights_in_training():
+    """What 4.8 says of real models, as far as their default configurations tell."""
+    transformers = pytest.importorskip("transformers")
+    assert transformers.BertConfig().attention_probs_dropout_prob == 0.1
+    assert transformers.LlamaConfig().attention_dropout == 0
+    assert transformers.Qwen2Config().attention_dropout == 0
