@@ -33,22 +33,18 @@ def explore_temperature(
     _softmax([("scores", 1, row)], labels, factors, list(multipliers).index(start), words)
 
 
-def explore_scaling(
-    scores: Mapping[str, Numbers] | Mapping[int, Numbers], labels: Sequence[str], d_k: int = 0
-) -> None:
-    """Let the reader choose a row of scores, and divide it by nothing, by √d_k, or by d_k.
+def explore_scaling(scores: Mapping[int, Numbers], labels: Sequence[str]) -> None:
+    """Let the reader choose a width, and divide its scores by nothing, by √d_k, or by d_k.
 
-    d_k: the width of all keys; with 0, the name of each row is its width
-    Shapes:  scores: by name one row (Lk,) each, undivided; labels Lk
+    Shapes:  scores: by width d_k one row (Lk,) each, undivided; labels Lk
     Raises:  ValueError if there are more or fewer labels than scores
     """
-    sets = [(str(name), d_k or int(name), one_row(row, labels)) for name, row in scores.items()]
+    sets = [(str(d_k), d_k, one_row(row, labels)) for d_k, row in scores.items()]
     factors = [
         {"name": name, "power": power}
         for name, power in (("undivided", 0), ("÷ √d_k", 0.5), ("÷ d_k", 1))
     ]
-    words = {"name": "A row of scores, divided", "factors": "scores"}
-    words["sets"] = "query" if d_k else "width d_k"
+    words = {"name": "A row of scores, divided", "factors": "scores", "sets": "width d_k"}
     _softmax(sets, labels, factors, 0, words)
 
 
