@@ -12,10 +12,11 @@ chapter = Chapter("05_cross_attention.ipynb")
 def desk():
     """Sections 5.6 and 5.8 before they train, with the learning rate and the steps free."""
     free = chapter.source("align-run").replace("make=Desk)", "make=Desk, steps=300, lr=0.02)")
+    free = free.replace("steps=300, lr=0.02)\n    torch.set", "steps, lr)\n    torch.set")
     return chapter.run(
         *("world", "corpus", "aligner-code", "aligner-loss", "aligner-exam", "align-run"),
         "additive-code",
-        **{"align-run": free.replace("steps=300, lr=0.02)\n    torch.set", "steps, lr)\n    torch.set")},
+        **{"align-run": free},
     )
 
 
