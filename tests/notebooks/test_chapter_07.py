@@ -59,3 +59,69 @@ def test_what_hides_places_is_the_part_of_words_in_their_directions(seed, ridge,
     assert abs(many_places - widest) <= 5
     assert narrow < long_step - 30
     assert [[words, *without] for words, _, *without in lines] == [["100%"] * 3] * 5
+
+
+@pytest.fixture(scope="module")
+def cards():
+    """Sections 7.7, 7.12 and 7.14 before they train, with the number of steps free."""
+    lesson = chapter.source("lesson-code").replace("shuffled=False)", "shuffled=False, steps=150)")
+    return chapter.run(
+        *("deal", "reader-class", "ways", "lesson-code", "exam", "right", "rotary"),
+        *("more-ways", "rotary-widths", "near-only", "loud-run"),
+        **{
+            "lesson-code": lesson.replace("steps=150)\n    return", "steps=steps)\n    return"),
+            "more-ways": chapter.source("more-ways").partition("tried = ")[0],
+            "rotary-widths": chapter.source("rotary-widths").partition("for way, wide")[0],
+            "near-only": chapter.source("near-only").partition("for way in")[0],
+            "loud-run": chapter.source("loud-run").partition("for words")[0],
+        },
+    )
+
+
+def test_hiding_far_cards_helps_a_rotary_head_more_than_hiding_as_many_at_random(cards):
+    """What 7.12 says of the mask, at half the width, where most ground is lost."""
+    torch.manual_seed(0)
+    steps = torch.arange(48) - torch.arange(48)[:, None]
+    order = torch.rand(48, 48).masked_fill((steps == -2) | (steps == 0), 2).argsort(descending=True)
+    some = order.argsort() < (steps.abs() < 12).sum(-1, keepdim=True)  # as many, with −2 and 0
+
+    def at_random(model):
+        def read(hand):
+            mixed, weights = model.attend(model.place(model.embed(hand)), mask=some)
+            return model.name(mixed), weights
+
+        return read
+
+    head = cards["relative"](16)["rotary"]
+    for seed in range(3):
+        model = cards["taught"](torch.nn.Identity, seed, head)
+        seen = model, at_random(model), cards["near_only"](model)
+        full, random, near = (cards["right"](read, 48).mean().item() for read in seen)
+        assert full + 0.2 < random < near - 0.1
+
+
+def test_a_wide_rotary_head_loses_ground_again_after_more_steps(cards):
+    head = cards["relative"](64)["rotary"]
+    model = cards["taught"](torch.nn.Identity, 2, head, steps=600)
+    assert cards["right"](model, 48).mean() < 0.9 < cards["right"](model, 12).mean()
+
+
+def test_quiet_places_are_enough_after_ten_times_the_steps(cards):
+    def quiet():
+        return cards["Louder"](1, 1 / 4)
+
+    assert cards["right"](cards["taught"](quiet, 0)).mean() < 0.3
+    assert cards["right"](cards["taught"](quiet, 0, steps=1500)).mean() > 0.9
+
+
+@pytest.mark.parametrize("deviation", [1 / 16, 1 / 32**0.5])
+def test_a_table_of_small_words_needs_no_factor(cards, monkeypatch, deviation):
+    """Small numbers in the table, and not a factor: what 7.14 says of the paper's."""
+
+    class Small(cards["Reader"]):
+        def __init__(self, place, attend):
+            super().__init__(place, attend)
+            torch.nn.init.normal_(self.embed.weight, std=deviation)
+
+    monkeypatch.setitem(cards, "Reader", Small)
+    assert cards["right"](cards["taught"](cards["add_sinusoids"], 1)).mean() > 0.9
