@@ -8,6 +8,7 @@ are in my/ and apply to this server only. Your own settings take precedence.
 import json
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 from jupyterlab.labapp import main as jupyterlab
 
@@ -16,7 +17,7 @@ from attnbook.exercises import log
 from tools.cells import exercises_of
 from tools.chapters import chapters
 from tools.common import ROOT
-from tools.copies import copy_book
+from tools.copies import copy_book, newer
 
 SETTINGS = {
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
@@ -39,19 +40,22 @@ def arguments(mine: Path) -> list[str]:
     (folder / "custom.css").write_text(style(), encoding="utf-8")
     return [
         str(mine),
-        f"--LabApp.default_url=/lab/tree/{to_do()}",  # in a container nothing else opens it
+        # In a container nothing else opens it.
+        f"--LabApp.default_url=/lab/tree/{quote(to_do(mine))}",
         f"--LabApp.app_settings_dir={folder}",
         f"--ServerApp.tornado_settings={{'static_custom_path': [{str(folder)!r}]}}",
         "--LabApp.custom_css=True",
     ]
 
 
-def to_do() -> str:
-    """The first chapter with an exercise that has not been passed; of all done, the last."""
+def to_do(mine: Path) -> str:
+    """The first chapter with an exercise that has not been passed, or the last; its newest copy."""
     events, _ = log.read()
     found = chapters()
     todo = [c for c in found if any(not events[e.id]["pass"] for e in exercises_of(c.path))]
-    return [*todo, found[-1]][0].path.name
+    first = mine / [*todo, found[-1]][0].path.name
+    new = newer(first)
+    return new.name if new.exists() else first.name
 
 
 def style() -> str:
