@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 STUB = "stub-"  # begins the id of a cell in which an answer is written
 GENERATED = re.compile(rf"exercise-|{STUB}|solution-|restart$")
 RESTART = """\
-*After a restart, or if a name is not found: choose this line, then* Run > Run All Above Selected \
-Cell. *In Colab it is* Runtime > Run before, *in VS Code* Execute Above Cells *at the cell.*"""
+*After a restart, run the first two cells of code, up to the imports: the exercises need no \
+others. If your answer uses other names of the chapter, choose this line, then* Run > Run All \
+Above Selected Cell. *In Colab it is* Runtime > Run before, *in VS Code* Execute Above Cells *at \
+the cell.*"""
 SOLUTION = """\
 # Stuck? Take away the # of a line and run it: the next hint, or the solution.
 # hint("{id}")

@@ -1,9 +1,10 @@
 """Copy the book into my/, where you may try and change everything. `make lab` calls this.
 
 A copy that you have changed is never overwritten. If the chapter changes after its copy was made,
-the newer version is put beside it, as `03_single_head (new).ipynb`, with your answers in it. Delete
-or rename your old copy, and the newer one replaces it the next time. There are never more than two:
-if you have changed both, you are asked to remove one.
+the newer version is put beside it, as `03_single_head (new).ipynb`, with your answers in it. An
+answer whose stub has other arguments now, or is no longer in the chapter, is kept in a text cell.
+Delete or rename your old copy, and the newer one replaces it the next time. There are never more
+than two: if you have changed both, you are asked to remove one.
 
 The copies differ from the book's own notebooks in what only readers need: the cell that installs is
 folded, the outputs below a prediction are cleared, pictures are trusted, the kernel already has the
@@ -11,17 +12,20 @@ name that JupyterLab would write into the file, and formulas have the colors of 
 name, because no program but the book's build knows those names.
 """
 
+import ast
 import hashlib
 import json
 import re
+from copy import deepcopy
 from pathlib import Path
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 import nbformat
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelspec import get_kernel_dict
 from nbformat import NotebookNode
 from nbformat.sign import NotebookNotary
+from nbformat.v4 import new_markdown_cell
 
 from attnbook.colors import ROLES
 from tools import markers
@@ -33,6 +37,18 @@ NOTES = ".copies.json"  # in my/: how each copy was made
 BLOCK = re.compile(r"^(:::|```)\{([\w-]+)\} *([^\n]*)\n(.*?)^\1\n?", re.M | re.S)
 LABEL = re.compile(r"^\([\w-]+\)=\n", re.M)
 EMPTY = re.compile(r"^## [^\n]*\s*(?=^## |\Z)", re.M)  # a section that held only a directive
+KEPT = "kept-"  # begins the id of a cell with an answer that has no stub to stand in
+NEWER = """\
+**This is a newer version of the chapter**, with your answers in it. Your earlier copy stays \
+beside it, as `{name}`, until you delete or rename it. Then this one takes its place."""
+ANSWER = """\
+**Your earlier answer.** {why}
+
+````python
+{answer}
+````"""
+CHANGED = "The function to write has changed, so your answer is not in the cell above."
+GONE = "Its exercise is no longer in this chapter."
 ROLE = re.compile(rf"(?<=color\{{)({'|'.join(ROLES)})(?=\}})")  # in a formula: \textcolor{query}{Q}
 
 
@@ -41,6 +57,13 @@ class Note(TypedDict):
 
     made: str
     texts: dict[str, str]
+
+
+class Answer(NamedTuple):
+    """What the reader has written into the cell of an exercise, and the stub that was there."""
+
+    text: str
+    stub: str
 
 
 def copy_book(root: Path, mine: Path) -> list[str]:
@@ -76,7 +99,7 @@ class Copies:
     def put_notebook(self, source: Path) -> str:
         """Copy a notebook, or put a newer version beside the reader's; return a line about it."""
         first = self.folder / source.name
-        new = first.with_stem(f"{first.stem} (new)")
+        new = newer(first)
         if new.exists() and new.name in self.notes and not first.exists():
             new.rename(first)
             self.notes[first.name] = self.notes.pop(new.name)
@@ -85,12 +108,14 @@ class Copies:
         for_readers(notebook)
         notebook.metadata.kernelspec.display_name = get_kernel_dict()["display_name"]
         notebook.metadata.language_info = nbformat.from_dict(IPythonKernel.language_info)
+        answers: dict[str, Answer] = {}
         for copy in (first, new):
-            answers = self.answers(copy)
-            for cell in notebook.cells:
-                if cell.id in answers:
-                    cell.source, cell.outputs, cell.execution_count = answers[cell.id], [], None
-            if self.put(copy, text_of(notebook), current):
+            answers |= self.answers(copy)
+            answered = with_answers(notebook, answers)
+            if copy == new:
+                notice = NEWER.format(name=first.name)
+                answered.cells.insert(0, new_markdown_cell(notice, id="newer"))
+            if self.put(copy, text_of(answered), current):
                 NotebookNotary().sign(nbformat.read(copy, as_version=4))
                 line = f"my/{copy.name}: a newer version of the chapter, with your answers in it"
                 return line if copy == new else ""
@@ -101,19 +126,57 @@ class Copies:
     def put(self, copy: Path, text: str, book: dict[str, str]) -> bool:
         """Write a copy, unless the reader has changed the one that is there; then return False."""
         note = self.notes.get(copy.name)
-        if copy.exists() and not (note and note["made"] == digest(copy)):
+        if copy.exists() and not (note and note["made"] == digest(copy.read_bytes())):
             return False
         copy.write_text(text, encoding="utf-8", newline="\n")
-        self.notes[copy.name] = {"made": digest(copy), "texts": book}
+        self.notes[copy.name] = {"made": digest(copy.read_bytes()), "texts": book}
         return True
 
-    def answers(self, copy: Path) -> dict[str, str]:
-        """Return what the reader has written into the cells of exercises, by their ids."""
+    def answers(self, copy: Path) -> dict[str, Answer]:
+        """Return the answers in a copy by the ids of their cells, also those that were kept."""
         if not (copy.exists() and copy.name in self.notes):
             return {}
         before = self.notes[copy.name]["texts"]
         now = cell_texts(nbformat.read(copy, as_version=4))
-        return {id: now[id] for id in now if id.startswith(STUB) and now[id] != before.get(id)}
+        return {
+            id: Answer(text, before.get(id, ""))
+            for id, text in now.items()
+            if id.startswith((STUB, KEPT)) and text != before.get(id)
+        }
+
+
+def newer(copy: Path) -> Path:
+    """The path of a newer version beside a copy."""
+    return copy.with_stem(f"{copy.stem} (new)")
+
+
+def with_answers(notebook: NotebookNode, answers: dict[str, Answer]) -> NotebookNode:
+    """Put the answers into a chapter: those that fit over their stubs, others into text cells."""
+    notebook = deepcopy(notebook)
+    stubs = {cell.id: cell for cell in notebook.cells if cell.id.startswith(STUB)}
+    for id, (text, old_stub) in answers.items():
+        stub = stubs.get(id)
+        if stub and functions(stub.source) == functions(old_stub):
+            stub.source, stub.outputs, stub.execution_count = text, [], None
+        elif id.startswith(KEPT):
+            put_below(notebook, new_markdown_cell(text, id=id))
+        elif (kept := f"{KEPT}{id.removeprefix(STUB)}-{digest(text.encode())[:6]}") not in answers:
+            why = CHANGED if stub else GONE
+            put_below(notebook, new_markdown_cell(ANSWER.format(why=why, answer=text), id=kept))
+    return notebook
+
+
+def functions(code: str) -> list[str]:
+    """The functions that code defines, with their arguments."""
+    found = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.FunctionDef)]
+    return [f"{function.name}({ast.unparse(function.args)})" for function in found]
+
+
+def put_below(notebook: NotebookNode, kept: NotebookNode) -> None:
+    """Put an answer that was kept below the stub of its exercise, or at the end."""
+    ids = [cell.id for cell in notebook.cells]
+    stub = STUB + kept.id.removeprefix(KEPT).rpartition("-")[0]
+    notebook.cells.insert(ids.index(stub) + 1 if stub in ids else len(ids), kept)
 
 
 def for_readers(notebook: NotebookNode) -> None:
@@ -152,6 +215,6 @@ def cell_texts(notebook: NotebookNode) -> dict[str, str]:
     return {cell.id: cell.source for cell in notebook.cells}
 
 
-def digest(path: Path) -> str:
-    """Return a hash of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def digest(content: bytes) -> str:
+    """Return a hash of a file's content, or of a text."""
+    return hashlib.sha256(content).hexdigest()

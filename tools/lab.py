@@ -1,13 +1,16 @@
 """Open the first chapter that is not done, in your own copies: `make lab`.
 
 By default, JupyterLab asks whether it may fetch news, shows the source of a linked page instead of
-its text, and leaves the colors of formulas too dark for a dark theme. The settings that change this
-are in my/ and apply to this server only. Your own settings take precedence.
+its text, and leaves formulas too dark and pictures too bright for a dark theme. The settings that
+change this are in my/ and apply to this server only, and so does tools/kernel_startup.py, which its
+kernels run when they start. Your own settings take precedence.
 """
 
 import json
+import os
 import sys
 from pathlib import Path
+from urllib.parse import quote
 
 from jupyterlab.labapp import main as jupyterlab
 
@@ -16,53 +19,62 @@ from attnbook.exercises import log
 from tools.cells import exercises_of
 from tools.chapters import chapters
 from tools.common import ROOT
-from tools.copies import copy_book
+from tools.copies import copy_book, newer
 
 SETTINGS = {
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
     "@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"markdown": "Markdown Preview"}},
 }
+FOLDER, STARTUP = ".lab", "startup.py"
+ON_DARK = '[data-jp-theme-light="false"]'
 
 
 def main() -> None:
     """Bring the copies up to date, and open JupyterLab."""
     for line in copy_book(ROOT, ROOT / "my"):
         print(line)
-    jupyterlab([*arguments(ROOT / "my"), *sys.argv[1:]])
+    options = arguments(ROOT / "my")
+    os.environ.setdefault("PYTHONSTARTUP", str(ROOT / "my" / FOLDER / STARTUP))
+    jupyterlab([*options, *sys.argv[1:]])
 
 
 def arguments(mine: Path) -> list[str]:
     """What JupyterLab is to open, and its settings, which are written there."""
-    folder = mine / ".lab"
+    folder = mine / FOLDER
     folder.mkdir(exist_ok=True)
     (folder / "overrides.json").write_text(json.dumps(SETTINGS), encoding="utf-8")
     (folder / "custom.css").write_text(style(), encoding="utf-8")
+    code = str(ROOT / "tools" / "kernel_startup.py")
+    startup = f'__import__("runpy").run_path({code!r})["install"]()\n'
+    (folder / STARTUP).write_text(startup, encoding="utf-8")
     return [
         str(mine),
-        f"--LabApp.default_url=/lab/tree/{to_do()}",  # in a container nothing else opens it
+        # In a container nothing else opens it.
+        f"--LabApp.default_url=/lab/tree/{quote(to_do(mine))}",
         f"--LabApp.app_settings_dir={folder}",
         f"--ServerApp.tornado_settings={{'static_custom_path': [{str(folder)!r}]}}",
         "--LabApp.custom_css=True",
     ]
 
 
-def to_do() -> str:
-    """The first chapter with an exercise that has not been passed; of all done, the last."""
+def to_do(mine: Path) -> str:
+    """The first chapter with an exercise that has not been passed, or the last; its newest copy."""
     events, _ = log.read()
     found = chapters()
     todo = [c for c in found if any(not events[e.id]["pass"] for e in exercises_of(c.path))]
-    return [*todo, found[-1]][0].path.name
+    first = mine / [*todo, found[-1]][0].path.name
+    new = newer(first)
+    return new.name if new.exists() else first.name
 
 
 def style() -> str:
-    """CSS for a dark theme: formulas in a role's `light` color get its `dark` one."""
-    rules = ""
+    """CSS for a dark theme: pictures as on a dark page, and a role's `dark` color in formulas."""
+    pictures = f"{ON_DARK} :is(.jp-RenderedSVG, .jp-RenderedImage) img"
+    rules = f"{pictures} {{ filter: invert(0.933) hue-rotate(180deg) saturate(1.15); }}\n"
     for role in ROLES.values():
         red, green, blue = bytes.fromhex(role.light[1:])
-        on_dark = (
-            f'[data-jp-theme-light="false"] mjx-container [style*="rgb({red}, {green}, {blue})"]'
-        )
-        rules += f"{on_dark} {{ color: {role.dark} !important; }}\n"
+        formula = f'{ON_DARK} mjx-container [style*="rgb({red}, {green}, {blue})"]'
+        rules += f"{formula} {{ color: {role.dark} !important; }}\n"
     return rules
 
 

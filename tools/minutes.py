@@ -1,15 +1,18 @@
-"""Estimate how long a chapter takes from its contents, with and without the second readings.
+"""How long a chapter takes: to read, which is estimated, and to run, which is measured.
 
-`tools/run.py` writes the result into the chapter's first box. Each word, formula, picture and line
-of code counts as many seconds as a first-time reader needs for it. They are chosen so that chapters
-1 to 3 take the time that such a reader reported.
+`tools/run.py` writes both into the chapter's first box. Each word, formula, picture and line of
+code counts as many seconds as a first-time reader needs for it. They are chosen so that chapters
+1 to 3 take the time that such a reader reported. A run counts by its processor time, which other
+programs do not lengthen. It is kept in RUN_TIMES, generously rounded up, because machines differ.
 """
 
+import json
 import re
 
 from nbformat import NotebookNode
 
 from tools import markers
+from tools.common import ROOT
 
 TEXT = {  # seconds for each match, which is then removed, so that it is counted once
     r"\$\$.*?\$\$": 25.0,  # a formula of its own
@@ -20,17 +23,26 @@ TEXT = {  # seconds for each match, which is then removed, so that it is counted
 }
 CODE_LINE, OUTPUT_LINE, PICTURE = 7.0, 2.0, 45.0
 STEP = 5  # minutes are rounded to this many
+RUN_TIMES = ROOT / "tools" / "run_times.json"  # for each notebook one of the steps, in seconds
+RUN_STEPS = {
+    30: "half a minute",
+    60: "a minute",
+    120: "two minutes",
+    300: "five minutes",
+    600: "ten minutes",
+}
 
 
-def time_line(notebook: NotebookNode, exercise_minutes: list[int]) -> str:
-    """Return the text after **Time:** in the opening."""
+def time_line(notebook: NotebookNode, exercise_minutes: list[int], run_step: int = 0) -> str:
+    """Return the text after **Time:** in the opening; without a step, nothing about a run."""
     short, second = reading_seconds(notebook)
     parts = [f"{rounded(short)} minutes"]
     if second:
         parts.append(f"{rounded(second)} more with the {markers.SECOND_READING}s")
     if exercise_minutes:
         parts.append(f"{rounded(60 * sum(exercise_minutes))} for the exercises")
-    return ", ".join(parts) + "."
+    running = f" Running all of it takes about {RUN_STEPS[run_step]}." if run_step else ""
+    return ", ".join(parts) + "." + running
 
 
 def reading_seconds(notebook: NotebookNode) -> tuple[float, float]:
@@ -77,6 +89,22 @@ def text_seconds(text: str) -> float:
 def lines(text: str) -> int:
     """Count the lines that are not blank."""
     return sum(bool(line.strip()) for line in text.splitlines())
+
+
+def run_times() -> dict[str, int]:
+    """Return the step that is kept for each notebook."""
+    times: dict[str, int] = json.loads(RUN_TIMES.read_text("utf-8"))
+    return times
+
+
+def keep_run_time(name: str, seconds: float) -> None:
+    """Keep a step for a run of this length, unless the step that is kept still fits."""
+    times = run_times()
+    kept = times.get(name, 0)
+    if not kept / 5 <= seconds <= kept:
+        times[name] = next((step for step in RUN_STEPS if 1.5 * seconds <= step), max(RUN_STEPS))
+        text = json.dumps(times, indent=1, sort_keys=True) + "\n"
+        RUN_TIMES.write_text(text, encoding="utf-8", newline="\n")
 
 
 def rounded(seconds: float) -> int:

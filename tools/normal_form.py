@@ -20,9 +20,9 @@ import nbformat
 from nbformat import NotebookNode
 
 from tools import markers
-from tools.cells import GENERATED, exercises_of, write_exercises
+from tools.cells import GENERATED, RESTART, exercises_of, write_exercises
 from tools.common import UserError
-from tools.minutes import time_line
+from tools.minutes import run_times, time_line
 
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -60,7 +60,7 @@ def read(path: Path) -> NotebookNode:
     notebook = parse(path.read_bytes())
     exercises = exercises_of(path)
     write_exercises(notebook, exercises)
-    write_minutes(notebook, [exercise.minutes for exercise in exercises])
+    write_minutes(path, notebook, [exercise.minutes for exercise in exercises])
     return notebook
 
 
@@ -91,6 +91,8 @@ def normalized(notebook: NotebookNode) -> NotebookNode:
         cell.metadata = nbformat.from_dict(
             {key: cell.metadata[key] for key in KEPT_CELL_METADATA if cell.metadata.get(key)}
         )
+        if cell.id == "restart":
+            cell.source = RESTART
     write_install_cell(notebook)
     describe_pictures(notebook)
     return notebook
@@ -108,9 +110,9 @@ def write_install_cell(notebook: NotebookNode) -> None:
     install.source, install.metadata = INSTALL, nbformat.from_dict({"tags": ["remove-cell"]})
 
 
-def write_minutes(notebook: NotebookNode, exercise_minutes: list[int]) -> None:
+def write_minutes(path: Path, notebook: NotebookNode, exercise_minutes: list[int]) -> None:
     """Write into the opening how long the page takes, if it has a line for that."""
-    line = time_line(notebook, exercise_minutes)
+    line = time_line(notebook, exercise_minutes, run_times().get(path.stem, 0))
     for cell in notebook.cells[:1]:
         cell.source = re.sub(rf"(?<=\*\*{markers.TIME}:\*\* ).*", line, cell.source, count=1)
 
@@ -161,7 +163,7 @@ def normalized_file(path: Path) -> NotebookNode:
     if stored is not notebook:
         restore_outputs(notebook, {cell.id: cell for cell in stored.cells})
     describe_pictures(notebook)
-    write_minutes(notebook, minutes)
+    write_minutes(path, notebook, minutes)
     return notebook
 
 

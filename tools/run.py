@@ -28,6 +28,7 @@ from nbformat import NotebookNode
 
 from tools.cells import exercises_of
 from tools.common import ROOT, UserError, run_tool
+from tools.minutes import keep_run_time
 from tools.normal_form import normalize_file, normalized, read, text_of, write_minutes, write_whole
 
 # zmq warns about the event loop on Windows, and then works around it.
@@ -134,15 +135,25 @@ def run(path: Path, notebook: NotebookNode, environment: Mapping[str, str]) -> N
         store_widget_state=False,
         resources={"metadata": {"path": str(path.resolve().parent)}},
     )
+    before = children_seconds()
     try:
         client.execute(env=variables)
     except CellExecutionError as error:
         raise UserError(f"a cell failed, so the file is left as it was\n{error}") from None
     except (CellTimeoutError, DeadKernelError) as error:
         raise UserError(f"did not run to its end, so the file is left as it was: {error}") from None
+    seconds = children_seconds() - before
+    if seconds and path.resolve().parent == ROOT / "book":  # Windows does not tell
+        keep_run_time(path.stem, seconds)
     notebook = normalized(notebook)
-    write_minutes(notebook, [exercise.minutes for exercise in exercises_of(path)])
+    write_minutes(path, notebook, [exercise.minutes for exercise in exercises_of(path)])
     return notebook
+
+
+def children_seconds() -> float:
+    """The processor time of all child processes that have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 if __name__ == "__main__":

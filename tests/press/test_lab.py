@@ -5,6 +5,7 @@ for its settings, so that a reader's are neither read nor written.
 """
 
 import contextlib
+import io
 import json
 import re
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 from playwright.sync_api import Browser, Page
 
 from attnbook.colors import ROLES
@@ -22,7 +24,7 @@ from attnbook.exercises.catalog import ALL
 from tests.support.pages import DESK, window
 from tools.common import ROOT
 from tools.copies import copy_book
-from tools.lab import arguments
+from tools.lab import FOLDER, STARTUP, arguments
 from tools.rules import RAW
 
 CHAPTER = "01_library.ipynb"
@@ -82,6 +84,7 @@ DARK = (
     "() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Dark'})"
 )
 IS_DARK = "() => document.body.dataset.jpThemeLight === 'false'"
+RESTARTED = f"() => {{ {PANEL} return panel.sessionContext.restartKernel(); }}"
 SAVED = f"() => {{ {PANEL} return !content.model.dirty; }}"
 SHUT_DOWN = "() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()"
 
@@ -97,6 +100,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             environment.setenv(name, str(folder / name.lower()))
         environment.setenv("OMP_NUM_THREADS", "1")
         environment.setenv("JUPYTER_PREFER_ENV_PATH", "1")
+        environment.setenv("PYTHONSTARTUP", str(folder / "my" / FOLDER / STARTUP))
         assert copy_book(ROOT, folder / "my") == []
         command = [sys.executable, "-m", "jupyterlab", *arguments(folder / "my"), "--no-browser"]
         command += ["--allow-root", "--expose-app-in-browser", "--IdentityProvider.token=book"]
@@ -153,6 +157,9 @@ def test_a_student_works_through_a_chapter(lab: str, page: Page) -> None:
     pictures = [cell for cell, shown in outputs(page).items() if "image/svg+xml" in kinds(shown)]
     assert pictures
     assert [cell for cell in pictures if page.evaluate(HEIGHT, cell) < 20] == []
+    shot = page.locator(".jp-RenderedSVG img").last.screenshot()
+    paper = Image.open(io.BytesIO(shot)).convert("RGB").getpixel((2, 2))
+    assert max(paper) < 30  # and do not glare
 
     # She follows a link to a page, which is shown as text too, and comes back.
     linking = next(cell["id"] for cell in book if "](bibliography.md#" in "".join(cell["source"]))
@@ -197,6 +204,13 @@ def test_a_student_works_through_a_chapter(lab: str, page: Page) -> None:
     first_hint = ALL[EXERCISE].hints[0].partition("`")[0]  # behind it stands code
     assert first_hint in run(page, solution, f'hint("{EXERCISE}")')
     assert run(page, stub, right).startswith("✓")
+
+    # She restarts the kernel, and is told which cell she has to run for this exercise.
+    page.evaluate(RESTARTED)
+    told = run(page, stub, right)
+    imports = next("".join(cell["source"]) for cell in book if cell["id"] == "imports")
+    assert f"it begins with `{imports.splitlines()[0]}`, below “1. " in told
+    assert "This exercise needs no other cell." in told
 
     # She saves, and all this time nobody was asked for news or updates.
     choose(page, "File", "Save Notebook")

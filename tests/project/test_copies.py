@@ -42,8 +42,9 @@ def ran(id: str, source: str) -> NotebookNode:
     return new_code_cell(source, id=id, execution_count=1, outputs=[shown])
 
 
-def write_chapter(root: Path, text: str) -> None:
-    """Write a book of a chapter with this text and a page."""
+def write_chapter(root: Path, text: str, **stubs: str) -> None:
+    """Write a book of a chapter with this text, a page, and these stubs or two."""
+    stubs = stubs or {"answer": STUB, "other": STUB}
     (root / "book").mkdir(exist_ok=True)
     cells = [
         new_markdown_cell(OPENING, id="opening"),
@@ -56,8 +57,7 @@ def write_chapter(root: Path, text: str) -> None:
         ran("more", "3"),
         new_markdown_cell("That is why.", id="why"),
         ran("after", "4"),
-        new_code_cell(STUB, id="stub-answer"),
-        new_code_cell(STUB, id="stub-other"),
+        *(new_code_cell(stub, id=f"stub-{name}") for name, stub in stubs.items()),
     ]
     metadata = json.loads(json.dumps(METADATA))
     nbformat.write(new_notebook(cells=cells, metadata=metadata), root / "book" / NAME)
@@ -145,6 +145,8 @@ def test_a_changed_copy_stays_and_a_newer_version_is_put_beside_it(tmp_path: Pat
         assert [line.partition(":")[0] for line in copy_book(tmp_path, mine)] == [f"my/{new.name}"]
     assert (old.read_bytes(), (mine / "page.md").read_text()) == (kept, "my notes")
     found = cells(new)
+    assert next(iter(found)) == "newer"
+    assert f"`{NAME}`" in found["newer"].source
     assert (found["text"].source, found["stub-answer"].source) == ("three", ANSWER)
     assert found["stub-answer"].outputs == []
     assert found["stub-other"].source == STUB
@@ -161,6 +163,48 @@ def test_a_changed_copy_stays_and_a_newer_version_is_put_beside_it(tmp_path: Pat
     assert (old.read_bytes(), names(mine)) == (kept, sorted([old.name, new.name]))
     assert cells(new)["text"].source == "four"
     assert cells(new)["stub-answer"].source == ANSWER + "  # better"
+
+
+def test_an_answer_without_its_stub_is_kept_through_every_later_version(tmp_path: Path) -> None:
+    mine = tmp_path / "my"
+    old, new = (mine / f"01_library{mark}.ipynb" for mark in ("", " (new)"))
+    write_chapter(tmp_path, "one")
+    copy_book(tmp_path, mine)
+    answer(old, ANSWER)
+
+    # Its function gets an argument: the answer is put below, and the new stub is still there.
+    changed = STUB.replace("()", "(x)", 1)
+    write_chapter(tmp_path, "two", answer=changed, other=STUB)
+    for _ in range(2):  # the second time from both copies
+        copy_book(tmp_path, mine)
+        found = cells(new)
+        ids = [*found]
+        (kept,) = (id for id in ids if id.startswith("kept-"))
+        assert ids.index(kept) == ids.index("stub-answer") + 1
+        assert found["stub-answer"].source == changed
+        assert found[kept].cell_type == "markdown"
+        assert "The function to write has changed" in found[kept].source
+        assert f"````python\n{ANSWER}\n````" in found[kept].source
+        write_chapter(tmp_path, "two, corrected", answer=changed, other=STUB)
+
+    # The exercise moves to another chapter, once the newer copy has taken the old one's place.
+    old.unlink()
+    write_chapter(tmp_path, "three", other=STUB)
+    assert copy_book(tmp_path, mine) == []
+    assert names(mine) == [NAME]
+    after = cells(old)
+    assert (after["text"].source, [*after][-1]) == ("three", kept)
+    assert after[kept].source == found[kept].source
+
+
+def test_the_answer_to_a_dropped_exercise_is_kept(tmp_path: Path) -> None:
+    write_chapter(tmp_path, "one")
+    copy_book(tmp_path, tmp_path / "my")
+    answer(tmp_path / "my" / NAME, ANSWER)
+    write_chapter(tmp_path, "two", other=STUB)
+    copy_book(tmp_path, tmp_path / "my")
+    kept = [*cells(tmp_path / "my" / "01_library (new).ipynb").values()][-1].source
+    assert kept.endswith(f"no longer in this chapter.\n\n````python\n{ANSWER}\n````")
 
 
 def test_a_draft_is_not_copied(tmp_path: Path) -> None:
@@ -185,12 +229,18 @@ def test_the_books_own_pages_have_no_dead_link_and_nothing_raw(tmp_path: Path) -
 
 
 def test_the_lab_opens_the_first_chapter_with_an_exercise_to_do(tmp_path: Path) -> None:
-    assert lab.to_do() == NAME
+    assert lab.to_do(tmp_path) == NAME
     for exercise in ALL:
         if exercise.startswith("01"):
-            assert lab.to_do() == NAME
+            assert lab.to_do(tmp_path) == NAME
             log.record(exercise, "pass")
-    assert lab.to_do().startswith("02_")
+    assert lab.to_do(tmp_path).startswith("02_")
     for exercise in ALL:
         log.record(exercise, "pass")
-    assert lab.to_do() == chapters()[-1].path.name
+    assert lab.to_do(tmp_path) == chapters()[-1].path.name
+
+
+def test_the_lab_opens_the_newer_of_two_copies(tmp_path: Path) -> None:
+    for name in (NAME, "01_library (new).ipynb"):
+        (tmp_path / name).touch()
+    assert "--LabApp.default_url=/lab/tree/01_library%20%28new%29.ipynb" in lab.arguments(tmp_path)

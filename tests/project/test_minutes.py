@@ -1,11 +1,15 @@
-"""The minutes of a chapter are estimated from its contents."""
+"""The minutes of a chapter are estimated from its contents, and its run time is kept."""
+
+from pathlib import Path
 
 import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from tools import markers
+from tools import markers, minutes
+from tools.common import ROOT
 from tools.minutes import code_seconds, reading_seconds, text_seconds, time_line
+from tools.normal_form import read
 
 SECOND = f"## 1.2 More ({markers.SECOND_READING})"
 WORD = text_seconds("word")
@@ -47,3 +51,28 @@ def test_the_line_names_the_parts_that_there_are_and_rounds() -> None:
         "10 minutes, 10 more with the second readings, 15 for the exercises."
     )
     assert time_line(notebook("word"), []) == "5 minutes."
+
+
+def test_a_run_time_is_rounded_up_and_kept_until_it_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "times.json"
+    monkeypatch.setattr(minutes, "RUN_TIMES", table)
+    table.write_text('{"other": 120}')
+    seen = []
+    for seconds in 20, 31, 12, 100, 59, 11, 5000:
+        minutes.keep_run_time("one", seconds)
+        seen.append(minutes.run_times()["one"])
+    assert seen == [30, 60, 60, 300, 120, 30, 600]
+    assert minutes.run_times()["other"] == 120
+    assert time_line(notebook("word"), [], 60).endswith(
+        "5 minutes. Running all of it takes about a minute."
+    )
+
+
+def test_every_chapter_has_a_run_time_and_tells_it() -> None:
+    times = minutes.run_times()
+    for path in (ROOT / "book").glob("*.ipynb"):
+        opening = str(read(path).cells[0].source)
+        assert opening.count(f"takes about {minutes.RUN_STEPS[times.pop(path.stem)]}.") == 1
+    assert not times  # none of a chapter that is gone

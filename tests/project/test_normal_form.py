@@ -15,6 +15,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from attnbook.exercises.catalog import ALL
 from tools import run
+from tools.cells import RESTART
 from tools.common import ROOT
 from tools.normal_form import METADATA, text_of
 
@@ -149,6 +150,20 @@ def test_an_exercise_that_was_changed_by_hand_is_written_from_the_library(chapte
     save_in_jupyterlab(chapter, edit)
     assert run.main(["--form", str(chapter)]) == 0
     assert chapter.read_bytes() == before
+
+
+def test_the_line_on_restarting_and_the_run_time_are_renewed_without_a_run(
+    chapter: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notebook = nbformat.read(chapter, as_version=4)
+    next(cell for cell in notebook.cells if cell.id == "restart").source = "an older line"
+    chapter.write_text(text_of(notebook), encoding="utf-8")
+    git(chapter.parent, "add", chapter.name)
+    monkeypatch.setattr("tools.normal_form.run_times", lambda: {chapter.stem: 600})
+    assert run.main(["--form", str(chapter)]) == 0
+    cells = {cell.id: cell for cell in nbformat.read(chapter, as_version=4).cells}
+    assert cells["restart"].source == RESTART
+    assert "takes about ten minutes." in cells["opening"].source
 
 
 def test_without_git_the_outputs_stay_as_they_are(

@@ -1,5 +1,6 @@
 """tools/run.py writes the outputs of notebooks."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbval.plugin import get_sanitize_patterns
 
 from attnbook.figures import plot_lines
-from tools import run
+from tools import minutes, run
 from tools.common import ROOT
 from tools.normal_form import METADATA
 
@@ -48,6 +49,20 @@ def test_a_second_run_changes_no_byte(tmp_path: Path) -> None:
     assert after.cells[2].metadata == {"tags": ["hide-input"]}
     assert after.metadata == METADATA
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not tell the time of other processes")
+def test_the_run_time_of_a_notebook_of_the_book_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "ROOT", tmp_path)
+    monkeypatch.setattr(minutes, "RUN_TIMES", tmp_path / "times.json")
+    minutes.RUN_TIMES.write_text("{}")
+    (tmp_path / "book").mkdir()
+    for folder in tmp_path, tmp_path / "book":
+        assert minutes.run_times() == {}
+        assert run.main(["--quick", str(write(folder / "n.ipynb", "1"))]) == 0
+    assert minutes.run_times() == {"n": 30}
 
 
 def test_a_cell_that_fails_leaves_the_file_and_is_shown(

@@ -1,0 +1,81 @@
+"""In a kernel of `make lab` a NameError names the cell to run first, and nothing else changes."""
+
+import json
+from pathlib import Path
+
+import pytest
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from tests.support.chapters import BOOK
+from tools import lab
+from tools.cells import exercises_of
+from tools.kernel_startup import where_defined
+from tools.normal_form import text_of
+
+CELLS = [
+    new_markdown_cell("# 1. Library\n\nText", id="opening"),
+    new_code_cell("import json\nfrom json import dumps as check", id="imports"),
+    new_markdown_cell("## 1.1 First", id="text"),
+    new_code_cell("%time x = 1", id="magic"),
+    new_code_cell("x = 1\ny = x", id="first"),
+    new_markdown_cell("## 1.2 Second\n\n### Deeper", id="more"),
+    new_code_cell("def x():\n    inner = 1\n    return inner", id="second"),
+    new_code_cell("check(x)", id="stub-answer"),
+    new_code_cell("class Later: pass", id="later"),
+]
+IMPORTS = "it begins with `import json`, below “1. Library”."
+# What a reader runs, and what is said below the error.
+TOLD = {
+    "check(1)": f"First run the cell that defines `check`: {IMPORTS}",
+    "def own():\n    return y\nown()": "First run the cell that defines `y`: it begins with "
+    "`x = 1`, below “1.1 First”.",
+    "chekc(1)": "",
+    "def local():\n    print(y)\n    y = 1\nlocal()": "",  # an UnboundLocalError
+    "exec('y', {})": "",  # not one of the notebook's names
+    "raise NameError('y')": "",
+    "where_defined": "",  # the startup leaves no name of its own
+    "os": "",
+}
+
+
+def test_the_cell_named_is_the_last_above_or_the_first_below() -> None:
+    def place(name: str, current: str) -> str:
+        return where_defined(name, CELLS, current).partition("`: ")[2]
+
+    assert place("check", "stub-answer") == f"{IMPORTS} This exercise needs no other cell."
+    assert place("check", "second") == IMPORTS
+    assert place("x", "stub-answer") == "it begins with `def x():`, below “Deeper”."
+    assert place("x", "second") == "it begins with `x = 1`, below “1.1 First”."
+    assert place("x", "magic") == "it begins with `x = 1`, below “1.1 First”."
+    assert place("Later", "stub-answer") == "it begins with `class Later: pass`, below “Deeper”."
+    assert place("inner", "stub-answer") == place("chekc", "stub-answer") == ""
+
+
+@pytest.mark.parametrize("path", sorted(BOOK.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_after_a_restart_each_exercise_asks_for_the_imports_alone(path: Path) -> None:
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    for exercise in exercises_of(path):
+        told = where_defined("check", cells, f"stub-{exercise.id.partition('.')[2]}")
+        assert told.endswith("This exercise needs no other cell."), exercise.id
+
+
+def test_every_other_error_is_shown_as_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def errors(startup: str) -> list[list[str]]:
+        monkeypatch.setenv("PYTHONSTARTUP", startup)
+        notebook = new_notebook(cells=[new_code_cell(source) for source in TOLD])
+        NotebookClient(notebook, allow_errors=True, timeout=60).execute()
+        return [cell.outputs[0].traceback for cell in notebook.cells]
+
+    chapter = tmp_path / "chapter.ipynb"
+    chapter.write_text(text_of(new_notebook(cells=CELLS)), encoding="utf-8")
+    monkeypatch.setenv("JPY_SESSION_NAME", str(chapter))
+    monkeypatch.setenv("ATTNBOOK_PROGRESS", str(tmp_path))
+    lab.arguments(tmp_path)
+    plain = errors("")
+    told = errors(str(tmp_path / lab.FOLDER / lab.STARTUP))
+    for note, before, after in zip(TOLD.values(), plain, told, strict=True):
+        assert "".join(after).replace(note, "").split() == "".join(before).split()
+        assert note in "".join(after)

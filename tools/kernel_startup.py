@@ -1,0 +1,64 @@
+"""What a kernel of `make lab` runs when it starts: a NameError then names the cell to run first.
+
+IPython runs the file named by PYTHONSTARTUP among the reader's own names. So `tools/lab.py` names
+a file of one line there, which runs this file and leaves no name behind. Nothing here is imported
+from the book, because a kernel has to start without PyTorch.
+"""
+
+import json
+import os
+import re
+import symtable
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from IPython import get_ipython
+
+
+def install() -> None:
+    """Let IPython call `show_error` for each NameError; plain Python stays as it is."""
+    if shell := get_ipython():
+        shell.set_custom_exc((NameError,), show_error)
+
+
+def show_error(
+    shell: Any, kind: type, error: NameError, trace: TracebackType, tb_offset: int | None = None
+) -> None:
+    """Show the error as ever, and below it the cell that defines the name, if one does."""
+    *_, (frame, _) = traceback.walk_tb(trace)
+    if frame.f_globals is shell.user_global_ns:
+        with suppress(OSError, ValueError, KeyError):  # no session, no notebook
+            notebook = json.loads(Path(os.environ["JPY_SESSION_NAME"]).read_text("utf-8"))
+            current = shell.get_parent()["metadata"].get("cellId", "")
+            if note := where_defined(error.name or "", notebook["cells"], current):
+                error.add_note(note)
+    shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+
+
+def where_defined(name: str, cells: list[dict[str, Any]], current: str) -> str:
+    """Say which cell defines a name: the last one above the current cell, or the first below."""
+    heading, found, above = "", "", True
+    for cell in cells:
+        source = "".join(cell["source"])
+        if cell["id"] == current:
+            above = False
+        elif cell["cell_type"] == "markdown":
+            heading = [heading, *re.findall(r"^#+ (.*)", source, re.M)][-1]
+        elif cell["cell_type"] == "code" and (above or not found) and defines(source, name):
+            first_line = source.strip().partition("\n")[0]
+            found = f"it begins with `{first_line}`, below “{heading}”."
+            if cell["id"] == "imports" and current.startswith(("stub-", "solution-")):
+                found += " This exercise needs no other cell."
+    return found and f"First run the cell that defines `{name}`: {found}"
+
+
+def defines(source: str, name: str) -> bool:
+    """Whether code defines a name outside of its functions."""
+    try:
+        symbol = symtable.symtable(source, "cell", "exec").lookup(name)
+    except (SyntaxError, KeyError):
+        return False
+    return symbol.is_assigned() or symbol.is_imported()
