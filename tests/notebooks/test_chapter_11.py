@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+import torch
 from transformers import (
     DeepseekV2Config,
     FalconConfig,
@@ -18,6 +19,7 @@ from transformers import (
     SmolLM3Config,
 )
 
+from attnbook import apply_rotary
 from tests.support.chapters import Chapter
 
 chapter = Chapter("11_modern_attention.ipynb")
@@ -77,3 +79,27 @@ def test_local_or_linear_layers_come_between_full_ones_as_the_chapters_say(
 def test_every_fourth_layer_of_llama_4_and_smollm3_has_no_positions(config):
     turned = config.no_rope_layers  # 1: with rotary positions
     assert turned == [int((layer + 1) % 4 != 0) for layer in range(len(turned))]
+
+
+def test_a_rotation_between_query_and_matrix_prevents_the_exchange():
+    """Why a latent cache keeps a rotary key beside the latents (11.4)."""
+    space = chapter.run("two-layers", "latent-size")
+    query, latents, up = space["one_query"], space["latents"], space["up"]
+    turned = apply_rotary(query, torch.tensor([5]))
+    by_keys = turned @ apply_rotary(latents @ up, torch.arange(6)).T
+    assert ((turned @ up.T) @ latents.T - by_keys).abs().max() > 1
+
+
+@pytest.mark.parametrize(
+    ("task", "helps"), [("two_back", False), ("first", True), ("latest", False)]
+)
+def test_at_512_places_the_third_hand_counts_in_one_task_of_three(task, helps):
+    fewer = chapter.source("longer-exam").replace("drawn_texts(50,", "drawn_texts(6,")
+    names = "five-class", "five-run", "longer-tasks-code", "longer-train", "longer-exam"
+    space = chapter.run(*names, "longer-hands-code", **{"longer-exam": fewer})
+    model = space["trained"](space[task], "rotary")
+    shares = []
+    for divisors in (1, 32, 1, 1), (1, 32, 32, 1):
+        model.attend = space["with_hands"](*divisors)
+        shares.append(space["right"](model, space[task], 512).mean())
+    assert (shares[1] - shares[0] > 0.08) if helps else (abs(shares[1] - shares[0]) < 0.05)
