@@ -10,6 +10,7 @@ from torch import Generator, Tensor
 
 from attnbook.exercises.common_mistakes import (
     OUTPUT_MISTAKES,
+    ROWS_SUM_TO_ONE,
     SCORE_MISTAKES,
     WEIGHT_MISTAKES,
     Head,
@@ -232,10 +233,6 @@ def powers_of_weights(scores: Tensor, temperature: float) -> Tensor:
     return powers / powers.sum(dim=-1, keepdim=True)
 
 
-def rows_sum_to_one(answer: Tensor, case: Case) -> bool:
-    return bool((answer.sum(-1) - 1).abs().max() < 1e-6)
-
-
 TEMPERATURE = Exercise(
     id="01.temperature",
     title="Hot and cold",
@@ -306,12 +303,7 @@ front, such as one for the queries. It has to survive the temperatures 0.001 and
             "run over the last. (Does infinity need a case of its own?)",
         ),
     ),
-    properties=(
-        Property(
-            "Each row of weights has to sum to 1, and yours do not.",
-            rows_sum_to_one,
-        ),
-    ),
+    properties=(ROWS_SUM_TO_ONE,),
     hints=(
         "Section 1.4 multiplies the scores by a number, which is 1 / temperature.",
         "Divide the scores, then take the softmax over the last axis. At infinity every score "

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from attnbook.exercises.exercise import Mistake
+from attnbook.exercises.exercise import Case, Mistake, Property
 
 
 def scaled_scores(size: float, query: Tensor, key: Tensor) -> Tensor:
@@ -301,6 +301,15 @@ OUTPUT_MISTAKES = (
         "The values stand on the left. Each row of weights mixes the rows of the values: the "
         "weights come first.",
     ),
+)
+
+
+def rows_sum_to_one(answer: Tensor, case: Case) -> bool:
+    return bool((answer.sum(-1) - 1).abs().max() < 1e-6)
+
+
+ROWS_SUM_TO_ONE = Property(
+    "Each row of weights has to sum to 1, and yours do not.", rows_sum_to_one
 )
 
 

@@ -124,9 +124,7 @@ class Exercise:
         return source.reader_source(self.reference)
 
 
-def choices(
-    reference: Callable[..., Any], messages: Mapping[tuple[Hashable, Any], str]
-) -> Choices:
+def choices(reference: Callable[..., Any], messages: Mapping[tuple[Hashable, Any], str]) -> Choices:
     """Return a mistake for each message: `{("a", "eat"): "message"}`.
 
     `("a", "eat")` is the wrong answer "eat" to question "a", and `(("a", "b"), "eat")` to "a" and
