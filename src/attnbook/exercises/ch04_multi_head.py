@@ -674,6 +674,11 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
             lambda x, w_q, w_k, w_v, w_o, n_heads: multi_head(x, w_q, w_k, w_v, w_o, 1),
             "This is one head as wide as the model. Nothing was split.",
         ),
+        Mistake(
+            layer(Head(scores=lambda query, key: query @ key)),
+            "Two matrices in a head do not fit. Queries (L, Dk) meet transposed keys, and weights "
+            "(L, L) meet values (L, Dv).",
+        ),
     ),
     common_mistakes=MistakeSet(
         layer,
