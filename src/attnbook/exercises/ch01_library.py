@@ -67,9 +67,9 @@ LOOKUP = Exercise(
     minutes=5,
     section="1.2",
     prompt="""
-Write `lookup(query, keys, values)`: match, focus, mix, for one question. `query` has shape (Dk,),
-`keys` (Lk, Dk), `values` (Lk, Dv), and the report (Dv,). All are PyTorch tensors, and so is the
-answer. Use the scores as they are, as section 1.2 does, and divide them by nothing.
+Write `lookup(query, keys, values)`: match, focus and mix for one question. `query` has shape (Dk,),
+`keys` (Lk, Dk), `values` (Lk, Dv), the report (Dv,); all are PyTorch tensors. Use the plain scores
+of section 1.2, without dividing them.
 """,
     reference=lookup,
     others=(lookup_by_loops,),
@@ -136,9 +136,9 @@ WINNER = Exercise(
     minutes=5,
     section="1.5",
     prompt="""
-Three cards: A is [3, 0], B is [4, 4], C is [0, 9]. The question is the query [1, 0]. Without
-running anything: which card gets the largest weight after the softmax? `winner(what)` gets one of
-five words and returns `"A"`, `"B"`, `"C"` or, if all three get the same, `"tie"`.
+Three cards: A is [3, 0], B is [4, 4], C is [0, 9]. The query is [1, 0]. Without running anything:
+which card gets the largest weight after the softmax? `winner(what)` gets one of five words and
+returns `"A"`, `"B"`, `"C"`, or `"tie"` if all three get the same.
 
 - `"dot"`: the scores are plain dot products
 - `"cosine"`: the scores are cosines
@@ -240,10 +240,10 @@ TEMPERATURE = Exercise(
     minutes=10,
     section="1.4",
     prompt="""
-Write `temper(scores, temperature)`: the weights at a temperature, a positive number. Temperature 1
-is the plain softmax, a higher one is more even, a lower one more decided. `scores` has shape
-(..., Lk), and so has the answer, whose rows sum to 1; the dots stand for any number of axes in
-front, such as one for the queries. It has to survive the temperatures 0.001 and `math.inf`.
+Write `temper(scores, temperature)`: the weights at a temperature, a positive number. At temperature
+1 they are the plain softmax, above it more even, below it more decided. `scores` and the answer
+have shape (..., Lk), with any number of axes in front, and the answer's rows sum to 1. Temperatures
+such as 0.001 and `math.inf` have to work.
 """,
     reference=temper,
     others=(temper_shifted,),
@@ -400,7 +400,7 @@ COSINE = Exercise(
     prompt="""
 `cosines(queries, keys)` should give the cosine of each query with each key, so that no card wins by
 its length. `queries` has shape (Lq, Dk), `keys` (Lk, Dk), the answer (Lq, Lk); no row is all zeros.
-Two of the three lines below hold a fault, each its own, and neither raises an error. Repair them.
+Two of the three lines below have a fault, and neither raises an error. Repair them.
 """,
     stub="""
 def cosines(queries, keys):
@@ -486,9 +486,9 @@ QUERIES = Exercise(
     minutes=10,
     section="1.6",
     prompt="""
-Write `lookups(queries, keys, values)`: the whole equation of section 1.6, with its √Dk, for PyTorch
-tensors. `queries` has shape (Lq, Dk), `keys` (Lk, Dk), `values` (Lk, Dv), and the answer (Lq, Dv):
-one report for each query.
+Write `lookups(queries, keys, values)`: the equation of section 1.6, with its √Dk, in PyTorch.
+`queries` has shape (Lq, Dk), `keys` (Lk, Dk), `values` (Lk, Dv), the answer (Lq, Dv): one report
+per query.
 """,
     reference=lookups,
     others=(lookups_one_by_one, lookups_by_pytorch),
@@ -552,7 +552,7 @@ wrong.
 - B: two sequences that differ in the first input; how far apart are the states after each step?
 - C: one sequence; how far is each state from the first state?
 
-`"kind"`: *it is this kind of network that forgets, and not only the one that we drew.*
+`"kind"`: *this kind of network forgets, and not only the one that we drew.*
 - A: many more pairs of sequences, the same network
 - B: sequences ten times as long, the same network
 - C: several networks of this kind with other random numbers, the same measurement
@@ -562,16 +562,16 @@ wrong.
 - B: 8, 16, 32, 64 inputs; how large is the gradient of the last output at the first input?
 - C: 64 inputs; is the gradient at the first input larger in attention or in the RNN?
 
-`"crowd"`: *among others that all score the same, what dilutes a match is how many they are, not
-where it stands.*
+`"crowd"`: *among others with equal scores, a match is diluted by their number, not by its
+position.*
 - A: 100 inputs; the match first, in the middle, last
 - B: 10, 100, 1,000 inputs; the match always last
 - C: 10, 100, 1,000 inputs; with each, the match first, in the middle, last
 
-`"queue"`: *computed as the formulas are written, the steps of an RNN wait for one another, those of
-attention do not.*
-- A: run both on your machine, for 4, 16, 64 inputs, and take the time
-- B: for 4, 16, 64 inputs, count the longest chain of operations that need one another's results
+`"queue"`: *computed as the formulas are written, the steps of an RNN wait for one another, and
+those of attention do not.*
+- A: run both on your machine, for 4, 16, 64 inputs, and measure the time
+- B: for 4, 16, 64 inputs, count the longest chain of operations that wait for one another
 - C: for 4, 16, 64 inputs, count all operations
 """,
     stub="""

@@ -95,10 +95,10 @@ ENCODE = Exercise(
     minutes=8,
     section="2.2",
     prompt="""
-Write `encode(words, corpus)`. Both are lists of words. The vocabulary is made of the different
-words of the corpus, sorted as `sorted` does and numbered from 0. The answer is a tensor of whole
-numbers, the ids of `words`, of shape (L,). All words that are not in the vocabulary share one id
-more, the first that is free.
+Write `encode(words, corpus)` for two lists of words. The vocabulary consists of the different words
+of the corpus, sorted by `sorted` and numbered from 0. The answer is a tensor of whole numbers, the
+ids of `words`, of shape (L,). All words outside the vocabulary share one further id, the first that
+is free.
 """,
     reference=encode,
     cases=encode_cases,
@@ -185,8 +185,8 @@ GRADIENT = Exercise(
     prompt="""
 The vocabulary is *and, milk, or, sugar, tea*, the sentence "tea and tea or milk" with L = 5 tokens,
 `embed` an `nn.Embedding` of 5 rows, and `X = embed(ids)`. After `backward()` all numbers in a row
-of `embed.weight.grad` are the same. `my_gradient(question)` returns that number; for a row that
-gets nothing it is 0.
+of `embed.weight.grad` are the same. `my_gradient(question)` returns that number; it is 0 for a row
+without a gradient.
 
 | | loss | whose row |
 |:--|:--|:--|
@@ -252,9 +252,9 @@ ORDER = Exercise(
     minutes=8,
     section="2.10",
     prompt="""
-Two pairs of sentences, embedded with one random table, so that no two rows have a number in common:
-"dog bites man" and "man bites dog" differ in *order*; "very very good" and "very good" differ in
-*count*. Each line makes a summary of an embedded sentence `X` (L, D).
+Two pairs of sentences are embedded with one random table, in which no two rows have a number in
+common: "dog bites man" and "man bites dog" differ in *order*; "very very good" and "very good"
+differ in *count*. Each line summarizes an embedded sentence `X` (L, D).
 
 | | summary |
 |:--|:--|
@@ -264,8 +264,8 @@ Two pairs of sentences, embedded with one random table, so that no two rows have
 | d | `X[0]` |
 | e | a row of N zeros and ones: 1 for each word that occurs |
 
-`notices(summary)` returns which of the two differences change it: `"order"`, `"count"`, `"both"`
-or `"neither"`.
+`notices(summary)` returns which of the two differences change it: `"order"`, `"count"`, `"both"` or
+`"neither"`.
 """,
     stub="""
 def notices(summary):
@@ -340,8 +340,8 @@ LOOKUP = Exercise(
     prompt="""
 Write `my_look_up(ids, table)`: fetch a row of `table` (N, D) for each id, by a matrix product with
 one-hot rows. `ids` holds whole numbers, of shape (..., L), where the dots stand for a batch or for
-nothing; the answer has shape (..., L, D) and the dtype of the table. (Indexing gives the same and
-passes too; the point is to see that it is the same.)
+nothing; the answer has shape (..., L, D) and the dtype of the table. (Indexing passes, too; the
+point is to see that it gives the same.)
 """,
     reference=my_look_up,
     cases=lookup_cases,
@@ -539,10 +539,10 @@ MERGE = Exercise(
     minutes=15,
     section="2.7 (second reading)",
     prompt="""
-Write `merge_step(corpus)`. The corpus is a list of words, each word a list of pieces, such as
-`["c", "o", "ld"]`. Count every pair of neighbors within a word; take the most frequent pair, of
-equally frequent ones the one that is met first; merge it everywhere, in each word from the left.
-Return the new corpus, a list of lists, and leave the given one as it is.
+Write `merge_step(corpus)`. The corpus is a list of words, each a list of pieces such as `["c", "o",
+"ld"]`. Count every pair of neighbors within a word, take the most frequent pair (of equally
+frequent ones the first in the corpus), and merge it everywhere, in each word from the left. Return
+the new corpus, a list of lists, and leave the given one unchanged.
 """,
     reference=merge_step,
     cases=merge_cases,
@@ -701,11 +701,11 @@ EXPERIMENT = Exercise(
     minutes=15,
     section="2.10",
     prompt="""
-You have predicted what a summary still knows. Now find out, for summaries that you cannot see.
-Write `notices_order(summary)`. You are given a function: `summary(X)` takes an embedded sentence of
-your own making, `X` of shape (L, D) with L ≥ 2, and returns a tensor of some shape. Call it as
-often as you like. Return `True` if it gives different answers for two sentences that have the same
-rows in different orders, and `False` if it never does. What differs by rounding alone is the same.
+You have predicted what a summary still knows. Now find it out for summaries that you cannot see.
+Write `notices_order(summary)`: `summary(X)` takes an embedded sentence of your choice, `X` of shape
+(L, D) with L ≥ 2, and returns a tensor. Call it as often as you like. Return `True` if it gives
+different answers for the same rows in different orders, and `False` if it never does. Differences
+by rounding do not count.
 """,
     reference=notices_order,
     cases=lambda generator: [Case((f,), note=name) for name, (f, *_) in SUMMARIES.items()],

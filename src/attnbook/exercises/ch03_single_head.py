@@ -149,8 +149,8 @@ WEIGHTS = Exercise(
     section="3.7",
     prompt="""
 Write `my_weights(scores)`: the softmax over each row, made of `exp` and sums, without calling a
-softmax. `scores` has shape (..., Lq, Lk), and so has the answer. It must survive scores such as
-1000 and −1000.
+softmax. `scores` and the answer have shape (..., Lq, Lk). Scores such as 1000 and −1000 have to
+work.
 """,
     reference=my_weights,
     cases=weight_cases,
@@ -237,9 +237,9 @@ SHAPES = Exercise(
     minutes=5,
     section="3.2",
     prompt="""
-`shapes(what, Lq, Lk, D, Dk, Dv)` gets a word, one of `"scores"`, `"weights"`, `"output"` and
-`"w_v"`, and five sizes. Return the shape of that tensor as a tuple, written with the sizes. The
-rows that ask are Lq, the rows that answer Lk, both of width D before the projections.
+`shapes(what, Lq, Lk, D, Dk, Dv)` gets one of the words `"scores"`, `"weights"`, `"output"` and
+`"w_v"`, and five sizes. Return the shape of that tensor as a tuple, written with the sizes. Lq rows
+give queries, Lk rows give keys and values, and all are D wide before the projections.
 """,
     stub="""
 def shapes(what, Lq, Lk, D, Dk, Dv):
@@ -297,7 +297,7 @@ MAP = Exercise(
     minutes=8,
     section="3.6",
     prompt="""
-These are somebody's weights, one row per query and one column per key.
+These are attention weights, one row per query and one column per key.
 
 | | Life | is | short | eat |
 |:--|--:|--:|--:|--:|
@@ -306,9 +306,9 @@ These are somebody's weights, one row per query and one column per key.
 | **short** | 0.05 | 0.80 | 0.05 | 0.10 |
 | **eat** | 0.40 | 0.10 | 0.30 | 0.20 |
 
-`read(question)` returns one of the four words. (a) Which word does *Life* look at most? (b) Who
-looks at *short* most? (c) Whose output is the plain average of all four values? (d) Which word's
-value has the largest share in the four outputs together?
+`read(question)` returns one of the four words. (a) To which word does *Life* attend most? (b) Which
+word attends to *short* most? (c) Whose output is the plain average of all four values? (d) Which
+word's value has the most weight in the four outputs together?
 """,
     stub="""
 def read(question):
@@ -381,8 +381,8 @@ REPAIR = Exercise(
     minutes=10,
     section="3.6",
     prompt="""
-Somebody wrote attention from memory. Each of the three lines below holds one fault. Repair them.
-`query` is (..., Lq, Dk), `key` (..., Lk, Dk), `value` (..., Lk, Dv), the answer (..., Lq, Dv).
+Each of these three lines of attention has one fault. Repair them. `query` is (..., Lq, Dk), `key`
+(..., Lk, Dk), `value` (..., Lk, Dv), the answer (..., Lq, Dv).
 """,
     stub="""
 def attend(query, key, value):
@@ -588,11 +588,10 @@ EXPERIMENT = Exercise(
     minutes=15,
     section="3.8",
     prompt="""
-Five heads came without their source. Each takes `query`, `key` and `value`, as in section 3.6, and
-returns the output alone; before the softmax it divides its scores by something, or by nothing.
-Think of an experiment that tells which, and write it down: `divides_by(head)` calls `head` on
-tensors of your own, looks at what comes out, and returns `"nothing"`, `"Dk"`, `"root of Dk"` or
-`"root of Lk"`.
+Five heads come without their source. Each takes `query`, `key` and `value`, as in section 3.6, and
+returns only the output. Before the softmax it divides its scores by something, or by nothing. Write
+an experiment that tells which: `divides_by(head)` calls `head` on tensors of your choice and
+returns `"nothing"`, `"Dk"`, `"root of Dk"` or `"root of Lk"`.
 """,
     reference=divides_by,
     cases=lambda generator: [Case((head,), note=f"head {name}") for name, head in HEADS.items()],

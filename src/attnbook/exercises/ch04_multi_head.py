@@ -75,7 +75,7 @@ A batch of B sentences with L words of width D goes through H heads, whose queri
 wide and whose values are Dv wide. `shapes(what, B, L, D, H, Dk, Dv)` returns the shape of one
 tensor as a tuple, written with the sizes: `"query"` (after the split), `"weights"`, `"context"`
 (weights times values, before the merge), `"concat"` (after it), `"w_o"` (as in `concat @ w_o`) and
-`"output"`. Nothing ties the widths: H · Dv need not be D.
+`"output"`. H · Dv need not be D.
 """,
     stub="""
 def shapes(what, B, L, D, H, Dk, Dv):
@@ -221,10 +221,9 @@ COUNT = Exercise(
     minutes=5,
     section="4.9",
     prompt="""
-Write `my_parameters(d_model, n_heads, bias)`: how many numbers `MultiHeadAttention` learns, W_O
-included. All heads together are as wide as the model; `bias` says whether each of its linear layers
-has one. Answer with a whole number. (Building the layer and counting passes too; the point is a
-formula.)
+Write `my_parameters(d_model, n_heads, bias)`: how many parameters `MultiHeadAttention` has, W_O
+included. All heads together are as wide as the model; `bias` says whether each linear layer has a
+bias. Return a whole number. (Counting a layer's parameters passes, too; the point is a formula.)
 """,
     reference=my_parameters,
     cases=count_cases,
@@ -260,8 +259,8 @@ JOBS = Exercise(
     minutes=8,
     section="4.11",
     prompt="""
-Two maps from one layer. 苹果 (píngguǒ) is *apple*, 很 (hěn) *very*, 甜 (tián) *sweet*, 它 (tā)
-*it*.
+Two attention maps of one layer. 苹果 (píngguǒ) is *apple*, 很 (hěn) *very*, 甜 (tián) *sweet*,
+它 (tā) *it*.
 
 | head 0 | 苹果 | 很 | 甜 | 它 |
 |:--|--:|--:|--:|--:|
@@ -283,8 +282,7 @@ returns `"0"`, `"1"`, `"both"` or `"neither"`.
 - `"a"`: which head leads 苹果 to what is said of it?
 - `"b"`: which leads 苹果 to the word that stands for it?
 - `"c"`: which leads 甜 to 苹果?
-- `"d"`: set the block of W_O that belongs to head 0 to 0. Which head still leads 它 to 苹果 *and*
-  shows in the output?
+- `"d"`: set head 0's block of W_O to 0. Which head still leads 它 to 苹果 *and* affects the output?
 """,
     stub="""
 def which_head(question):
@@ -365,10 +363,10 @@ SPLIT = Exercise(
     minutes=8,
     section="4.6",
     prompt="""
-Write `split(x, n_heads)`. `x` has shape (..., L, D); the dots stand for a batch, for any number of
-axes, or for none. The answer has shape (..., H, L, Dk), where H is `n_heads` and Dk is D/H, a whole
-number: head 0 gets the first Dk columns of every word, head 1 the next Dk, and so on. (Calling the
-library's `split_heads` passes too; the point is to see how it is done.)
+Write `split(x, n_heads)`. `x` has shape (..., L, D), with any number of axes in place of the dots,
+or none. The answer has shape (..., H, L, Dk), where H is `n_heads` and Dk is D/H, a whole number:
+head 0 gets the first Dk columns of every word, head 1 the next Dk, and so on. (The library's
+`split_heads` passes, too; the point is to see how it is done.)
 """,
     reference=split,
     cases=split_cases,
@@ -464,10 +462,10 @@ MIX = Exercise(
     minutes=8,
     section="4.4",
     prompt="""
-Write `mix(contexts, w_o)`: what the heads found, merged and multiplied by W_O. `contexts` has shape
-(..., H, L, Dv), `w_o` (H · Dv, D), and the answer (..., L, D). The first Dv rows of `w_o` belong to
-head 0, the next Dv to head 1, and so on. The dots stand for a batch, for any number of axes, or for
-none. (The library's `merge_heads` does half of it; try without.)
+Write `mix(contexts, w_o)`: the heads' outputs, merged and multiplied by W_O. `contexts` has shape
+(..., H, L, Dv), with any number of axes in place of the dots, or none; `w_o` has shape (H · Dv, D),
+and the answer (..., L, D). The first Dv rows of `w_o` belong to head 0, the next Dv to head 1, and
+so on. (The library's `merge_heads` does half of it; try without.)
 """,
     reference=mix,
     cases=mix_cases,
@@ -609,9 +607,9 @@ REPAIR = Exercise(
     minutes=15,
     section="4.7",
     prompt="""
-A layer from memory. It runs, and its output has the right shape. Three of its lines are wrong:
-repair them. `x` has shape (B, L, D), the four matrices (D, D), the answer (B, L, D). `split_heads`
-and `merge_heads` are the library's.
+This layer runs, and its output has the right shape, but three of its lines are wrong. Repair them.
+`x` has shape (B, L, D), the four matrices (D, D), the answer (B, L, D). `split_heads` and
+`merge_heads` are the library's.
 """,
     stub="""
 def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
@@ -794,11 +792,11 @@ EXPERIMENT = Exercise(
     minutes=15,
     section="4.6",
     prompt="""
-Somebody wrote `cut(x, n_heads)`, which is to do what `split_heads` does: from (..., L, D), with any
-number of axes in place of the dots, to (..., H, L, Dk), each head with its neighboring columns.
-Write the test: `is_right(cut)` calls it with inputs that you make, and returns `True` if nothing is
-wrong with it, `False` if you have found a fault. Ten cuts come, which you cannot see. Two are
-right. Some of the others are wrong for certain inputs only. You may use whatever the library has.
+`cut(x, n_heads)` should do what `split_heads` does: turn (..., L, D), with any number of axes in
+place of the dots, into (..., H, L, Dk), where each head has neighboring columns. Write a test:
+`is_right(cut)` calls it with inputs of your choice, and returns `True` if it finds no fault, else
+`False`. It is tried on ten cuts that you cannot see. Two are right, and some are wrong for certain
+inputs only. You may use the whole library.
 """,
     reference=is_right,
     cases=lambda generator: [Case((f,), note=name) for name, (f, *_) in CUTS.items()],

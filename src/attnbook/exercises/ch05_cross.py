@@ -54,13 +54,13 @@ and values.
 | situation | what happens | choose from |
 |:--|:--|:--|
 | `"translate"` | a decoder writes English, the target, and reads Chinese | target, source |
-| `"paint"` | a picture in the making looks at its prompt | picture, prompt |
+| `"paint"` | a picture in the making attends to its prompt | picture, prompt |
 | `"caption"` | a caption is written for a finished picture | caption, picture |
 | `"library"` | chapter 1: your question and ten cards | question, cards |
 | `"encode"` | an encoder reads the source, in self-attention | target, source |
 
-Write the words as they stand in the last column, as a pair such as `("prompt", "prompt")`; the same
-word may stand twice, and need not.
+Take the words from the last column, as a pair such as `("prompt", "prompt")`. The same word may
+occur twice.
 """,
     stub="""
 def roles(situation):
@@ -165,10 +165,10 @@ CROSS = Exercise(
     minutes=8,
     section="5.3",
     prompt="""
-Write `my_cross(x, context, w_q, w_k, w_v)`, one head of cross-attention, with its scale and without
-a mask: `x` (..., Lq, D) asks, `context` (..., Lk, D) is asked. The matrices are w_q (D, Dk), w_k
-(D, Dk), w_v (D, Dv), and rows are multiplied with them: `x @ w_q`. The answer is (..., Lq, Dv); the
-dots stand for a batch, for any number of axes, or for none.
+Write `my_cross(x, context, w_q, w_k, w_v)`: one head of cross-attention, with its scale and without
+a mask. The queries come from `x` (..., Lq, D), keys and values from `context` (..., Lk, D). The
+matrices are w_q (D, Dk), w_k (D, Dk), w_v (D, Dv), and rows are multiplied by them: `x @ w_q`. The
+answer is (..., Lq, Dv); the dots stand for any number of axes, or none.
 """,
     reference=my_cross,
     cases=cross_cases,
@@ -277,9 +277,9 @@ ALIGN = Exercise(
     minutes=8,
     section="5.6",
     prompt="""
-Somebody wants, for each word that asks, the place in the source that gets the most weight in the
-mean of the heads. The line below does not give it: repair it. `weights` is (B, H, Lq, Lk), the
-answer (B, Lq), a tensor of whole numbers between 0 and Lk − 1.
+For each query, this line should return the position in the source with the most weight in the mean
+of the heads. It does not: repair it. `weights` is (B, H, Lq, Lk), the answer (B, Lq), a tensor of
+whole numbers between 0 and Lk − 1.
 """,
     stub="""
 def align(weights):
@@ -397,7 +397,7 @@ COST = Exercise(
     section="5.4",
     prompt="""
 How many multiplications does one head of cross-attention take? Count the three projections, the
-scores, and the mixing of the values; leave out the scale and the softmax. X is (Lq, D), the context
+scores, and the mixing of the values, but not the scale or the softmax. X is (Lq, D), the context
 (Lk, Dc), W_Q (D, Dk), W_K (Dc, Dk), W_V (Dc, Dv). A product of an (a, b) and a (b, c) matrix takes
 a·b·c multiplications. Return a whole number. (One head has no W_O.)
 """,
@@ -493,9 +493,9 @@ MAPS = Exercise(
     minutes=10,
     section="5.7",
     prompt="""
-Section 5.7 lays each column of the weights out as a picture. Write `maps(weights, height, width)`:
+Section 5.7 shows each column of the weights as a picture. Write `maps(weights, height, width)`:
 `weights` is (B, height·width, Lk), with the patches row by row, left to right, from the top; the
-answer (B, Lk, height, width), one map per word.
+answer is (B, Lk, height, width), one map per word.
 """,
     reference=maps,
     cases=map_cases,
@@ -555,12 +555,12 @@ EXPERIMENT = Exercise(
     minutes=10,
     section="5.7",
     prompt="""
-The map of a trained translator shows its large weights where the right Chinese words stand. Six
-claims are made about it, or about the painter, each with three experiments. `which_control(claim)`
-gets the word in front of a claim and returns `"A"`, `"B"` or `"C"`: the one experiment that can
-show the claim to be wrong if it is wrong.
+The map of a trained translator has its large weights at the right Chinese words. Here are six
+claims about it, or about the painter, with three experiments each. `which_control(claim)` gets the
+word in front of a claim and returns `"A"`, `"B"` or `"C"`: the one experiment that can show the
+claim to be wrong if it is wrong.
 
-`"task"`: *training made the map; it was not there from the start.*
+`"task"`: *training made the map; it was not there before.*
 - A: train the model twice as long and read the map again
 - B: read the map of the same model before its first step
 - C: read the map on a hundred more sentences
@@ -568,26 +568,26 @@ show the claim to be wrong if it is wrong.
 `"pairs"`: *the map comes from which sentence translates which, not from the sentences themselves.*
 - A: train with the Chinese words of each sentence in another order
 - B: train with half as many pairs
-- C: train with the Chinese sentences dealt out at random among the translations
+- C: train with the Chinese sentences assigned to the translations at random
 
-`"word"`: *the model finds 苹果 (apple) by what it is, not by where it stands.*
-- A: read the map on sentences in which 苹果 stands first, in the middle, last
-- B: read the map on sentences in which another food stands in the place of 苹果
+`"word"`: *the model finds 苹果 (apple) by the word, not by its position.*
+- A: read the map on sentences in which 苹果 comes first, in the middle, last
+- B: read the map on sentences with another food at the position of 苹果
 - C: read the map on a hundred sentences of one order
 
-`"luck"`: *any start leads there.*
-- A: many more sentences in the exam
-- B: other random starts, all of them counted
-- C: other random starts, the best map of them
+`"luck"`: *every initialization leads there.*
+- A: many more sentences in the test
+- B: other random seeds, all of their maps
+- C: other random seeds, the best of their maps
 
-`"new"`: *the model can look at pairs of words that it never met together.*
-- A: an exam on sentences of training, in another order
-- B: an exam on new sentences, drawn like those of training
-- C: an exam on tastes and foods that training kept apart
+`"new"`: *the model can align pairs of words that it never met together.*
+- A: a test on sentences of training, in another order
+- B: a test on new sentences, drawn like those of training
+- C: a test on tastes and foods that training kept apart
 
-`"needed"`: *the painter needs to look: that is why its picture is right.*
+`"needed"`: *the painter needs attention: that is why its picture is right.*
 - A: give every patch the same mixture of the prompt, and compare the pictures
-- B: lay map and picture side by side and see whether they agree
+- B: compare map and picture, and see whether they agree
 - C: paint another scene with the same prompt
 """,
     stub="""

@@ -67,7 +67,7 @@ CAUSAL = Exercise(
     prompt="""
 Write `my_causal(n_queries, n_keys)`: the causal mask for the newest `n_queries` words of a sentence
 of `n_keys` words. With as many queries as keys it is the triangle of section 6.3; with one query it
-is the row that section 6.12 needs. The answer is boolean, True = may look, of shape (Lq, Lk).
+is the row of section 6.12. The answer is boolean, True = may look, of shape (Lq, Lk).
 """,
     reference=my_causal,
     cases=causal_cases,
@@ -159,7 +159,7 @@ VERDICT = Exercise(
     minutes=10,
     section="6.11",
     prompt="""
-Six programs want to be causal. Each gets six words; `attend(x, mask)` is one head that masks before
+Six programs should be causal. Each gets six words; `attend(x, mask)` is one head that masks before
 the softmax, `ones` a (6, 6) mask that is True everywhere, and `causal` is `ones.tril()`.
 
 | | program |
@@ -171,9 +171,9 @@ the softmax, `ones` a (6, 6) mask that is True everywhere, and `causal` is `ones
 | e | `y = x + attend(x, causal)`, then `y + attend(y, causal)` |
 | f | `out = attend(x, causal)`, then `out - out.mean(0)` |
 
-Let the leak detector put fresh rows in the place of each word. `verdict(program)` returns `"leak"`
-if some output moves with a later word; else `"blind"` if some output stays still although its own
-or an earlier word moved; else `"sealed"`.
+The leak detector replaces each word in turn. `verdict(program)` returns `"leak"` if some output
+changes with a later word; else `"blind"` if some output does not change with its own or an earlier
+word; else `"sealed"`.
 """,
     stub="""
 def verdict(program):
@@ -370,10 +370,10 @@ HEADS = Exercise(
     minutes=10,
     section="6.10 (second reading)",
     prompt="""
-A batch of sentences is to be written on at the right end, so the short ones are filled up on the
-*left*, to `length` words. `lengths` (B,) holds the number of real words of each. Write
-`may_look(lengths, length)`: the mask that is causal and hides the padding, the same for all heads,
-boolean, True = may look, of shape (B, 1, L, L). The rows of the padding may come out empty.
+A batch of sentences is to be continued at the right end, so short ones are padded on the *left*, to
+`length` words. `lengths` (B,) holds the number of real words of each. Write `may_look(lengths,
+length)`: the mask that is causal and hides the padding, the same for all heads, boolean, True = may
+look, of shape (B, 1, L, L). The rows of the padding may be empty.
 """,
     reference=may_look,
     cases=head_cases,
@@ -485,10 +485,10 @@ PYTORCH = Exercise(
     minutes=12,
     section="6.9",
     prompt="""
-`nn.MultiheadAttention` wants one `attn_mask` of shape (B·H, Lq, Lk), in which True means may NOT
-look. It takes them in the order sentence 0 with all its heads, sentence 1 with all its heads, and
-so on. Our `mask` (True = may look) has shape (B, 1, Lq, Lk), the same for all `n_heads` heads, or
-(B, H, Lq, Lk). The conversion below runs, and PyTorch accepts what it returns. Find its two faults.
+`nn.MultiheadAttention` takes one `attn_mask` of shape (B·H, Lq, Lk), in which True means may NOT
+look: sentence 0 with all its heads first, then sentence 1 with all its heads, and so on. Our `mask`
+(True = may look) has shape (B, 1, Lq, Lk), the same for all `n_heads` heads, or (B, H, Lq, Lk). The
+conversion below runs, and PyTorch accepts what it returns. Repair its two faults.
 """,
     stub="""
 def for_pytorch(mask, n_heads):
@@ -602,11 +602,11 @@ EXPERIMENT = Exercise(
     minutes=12,
     section="6.11",
     prompt="""
-Six causal programs came without their source. Each takes `x` (L, D), for any L and D, and returns
-as many rows. How many words back stands the farthest word that an output still depends on? Think of
-an experiment, as the leak detector of section 6.11 is one, and write it down: `reach(layer)` calls
-`layer` on tensors of your own and returns that whole number, 0 if each output depends on its own
-word alone. None of the six looks back further than 8 words.
+Six causal programs come without their source. Each takes `x` (L, D), for any L and D, and returns
+as many rows. How many words back is the furthest word on which some output depends? Write an
+experiment like the leak detector of section 6.11: `reach(layer)` calls `layer` on tensors of your
+choice and returns that whole number, 0 if each output depends only on its own word. None of the six
+looks back further than 8 words.
 """,
     reference=reach,
     cases=lambda generator: [

@@ -40,9 +40,9 @@ ORDER = Exercise(
     minutes=8,
     section="7.3",
     prompt="""
-Six rows go through attention; then some are shuffled and go through once more.
-`after_shuffle(situation)` says what has become of the output: `"same"` (equal, row by row),
-`"reordered"` (the same rows, shuffled as the words were), or `"other"` (new numbers).
+Six rows go through attention; then some are shuffled and go through again.
+`after_shuffle(situation)` says how the output changes: `"same"` (equal, row by row), `"reordered"`
+(the same rows, shuffled as the words were), or `"other"` (new numbers).
 
 | situation | what happens |
 |:--|:--|
@@ -153,7 +153,7 @@ ENCODE = Exercise(
 Write `encode(length, d_model)`: the sinusoidal encodings of the positions 0, 1, …, length − 1.
 `d_model`, or D, is even. The answer has shape (L, D) and PyTorch's default dtype: column 2k is the
 sine of hand k and column 2k + 1 its cosine. Hand k turns by 10000^(−2k/D) from one position to the
-next. Do it without a loop over positions, if you can.
+next. Try it without a loop over positions.
 """,
     reference=encode,
     cases=encode_cases,
@@ -269,9 +269,8 @@ DISTANCE = Exercise(
     section="7.9",
     prompt="""
 Shaw's table has 2 · max_distance + 1 rows: row 0 for the distance −max_distance, the last for
-+max_distance. Write `table_rows(length, max_distance)`: for each query i and key j the row of the
-table that belongs to the distance j − i, clipped to ±max_distance. The answer has shape (L, L) and
-holds whole numbers.
++max_distance. Write `table_rows(length, max_distance)`: for each query i and key j, the row for the
+distance j − i, clipped to ±max_distance. The answer is a tensor of whole numbers of shape (L, L).
 """,
     reference=table_rows,
     cases=distance_cases,
@@ -404,9 +403,9 @@ REPAIR = Exercise(
     section="7.8",
     prompt="""
 These three lines should add learned positions to the rows, project them, and compare. On a single
-sentence they run, and the shape is right. Each line holds one fault: repair them. `x` is (B, L, D);
-`table` is (N, D), its row t is the encoding of position t, and N is at least L; `w_q` and `w_k` are
-(D, Dk); the answer is (B, L, L).
+sentence they run, and the shape is right, but each line has one fault. Repair them. `x` is (B, L,
+D); `table` is (N, D), its row t is the encoding of position t, and N is at least L; `w_q` and `w_k`
+are (D, Dk); the answer is (B, L, L).
 """,
     stub="""
 def placed_scores(x, table, w_q, w_k):
@@ -503,10 +502,10 @@ LONGER = Exercise(
     minutes=8,
     section="7.12",
     prompt="""
-Somebody claims: *with my encoding a model reads longer texts than it was trained on.* Five
-experiments are proposed. `verdict(experiment)` says of each `"fair"` (it can show or refute the
-claim), `"order"` (the task can be done without order), `"seen"` (the length of the test occurs in
-training), or `"length"` (the model never reads more than in training). A word may come up twice.
+A claim: *with my encoding a model reads longer texts than it was trained on.* Five experiments are
+proposed. `verdict(experiment)` says of each `"fair"` (it can show or refute the claim), `"order"`
+(the task can be done without order), `"seen"` (the length of the test occurs in training), or
+`"length"` (the model never reads more than in training). Some word is right twice.
 
 | | training | test |
 |:--|:--|:--|
@@ -610,9 +609,8 @@ MOVE = Exercise(
     prompt="""
 `move(p, angles)` moves encodings without knowing their positions. `p` has shape (..., L, D): column
 2k is the sine of hand k and column 2k + 1 its cosine. `angles` has shape (D/2,): hand k has to turn
-clockwise by `angles[k]`, which is its speed times the number of positions to move. Return the
-moved encodings, shape (..., L, D). (The (D, D) matrix of section 7.4 does it; it can be done with
-less.)
+clockwise by `angles[k]`, which is its speed times the number of positions to move. Return the moved
+encodings, shape (..., L, D). (The (D, D) matrix of section 7.4 does it, but takes more products.)
 """,
     reference=move,
     cases=move_cases,
@@ -754,12 +752,11 @@ EXPERIMENT = Exercise(
     minutes=15,
     section="7.9",
     prompt="""
-A layer came without a description. You get the part of it that makes scores: `scores(x)` takes rows
-of your own making, `x` of shape (L, 8), L at most 256, and returns the (L, L) scores. What does it
-know of where the words stand? Write `knows(scores)`: call it as often as you like and return
-`"nothing"` if only the words count, `"distance"` if it also counts how far apart two words stand
-(and perhaps on which side), but not where, and `"place"` if it counts where they stand. Twelve such
-parts come.
+You get the part of a layer that computes its scores: `scores(x)` takes rows of your choice, `x` of
+shape (L, 8) with L up to 256, and returns the (L, L) scores. What does it know of positions? Write
+`knows(scores)`: call it as often as you like and return `"nothing"` if only the words count,
+`"distance"` if it also counts how far apart two words are (perhaps with the side), but not where,
+and `"place"` if it counts where they are. It is tried on twelve such parts.
 """,
     reference=knows,
     cases=lambda generator: [Case((f,), note=note) for f, note in zip(PARTS, NOTES, strict=True)],
