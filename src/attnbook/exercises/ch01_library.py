@@ -55,8 +55,8 @@ def within_the_values(answer: Tensor, case: Case) -> bool:
 
 
 MIXTURE = Property(
-    "A mixture stays between the smallest and the largest value, and yours does not. Are your "
-    "weights positive, and do they sum to 1?",
+    "A mixture stays between the smallest and the largest value. Are your weights positive, and "
+    "do they sum to 1?",
     within_the_values,
 )
 
@@ -177,8 +177,8 @@ def winner(what):
         "The query [1, 0] reads only a card's first number. The lengths are 3, √32 and 9.",
         "Multiplied by −1 the scores are −3, −4 and 0. Which is the largest? And multiplied by 0?",
     ),
-    insight="The length of a query cannot change who wins, but its sign can: among negative "
-    "scores, 0 is the largest.",
+    insight="A query's length, unless it is 0, cannot change who wins. Its sign can: among "
+    "negative scores, 0 is the largest.",
     comes_back="Chapter 3 measures how scores grow with the width, and what the root changes.",
 )
 
@@ -272,8 +272,8 @@ such as 0.001 and `math.inf` have to work.
         ),
         Mistake(
             overflowing,
-            "This overflows: e to the 1000 is too large for a float. Subtract each row's largest "
-            "score first, or let `softmax` do it.",
+            "e to the 1000 is too large for a float. Subtract each row's largest score first, or "
+            "let `softmax` do it.",
         ),
         Mistake(
             lambda scores, temperature: overflowing(scores - scores.max(), temperature),
@@ -299,8 +299,8 @@ such as 0.001 and `math.inf` have to work.
                 if temperature == math.inf
                 else temper(scores, temperature)
             ),
-            "At an infinite temperature you divided by the size of the first axis. The weights "
-            "run over the last. (Does infinity need a case of its own?)",
+            "At an infinite temperature you divided by the size of the first axis. (Does infinity "
+            "need a case of its own?)",
         ),
     ),
     properties=(ROWS_SUM_TO_ONE,),
@@ -385,8 +385,8 @@ WRONG_CUTS = tuple(
         (as_it_is, "The {line} keep their lengths."),
         (
             by_flat_lengths,
-            "The lengths of the {line} are right, but of shape (L,) they are lined up with the "
-            "columns. To divide each row they have to be (L, 1).",
+            "The lengths of the {line} are right, but they are lined up with the columns. To "
+            "divide rows they have to be (L, 1).",
         ),
     )
 )
@@ -520,8 +520,8 @@ per query.
         "to 1?",
         "Divide by `math.sqrt(keys.size(1))`, take `.softmax(dim=1)`, multiply with `values`.",
     ),
-    insight="The queries do not affect each other: one at a time or all at once, the reports are "
-    "the same.",
+    insight="The queries do not affect each other: the reports are the same one at a time or all "
+    "at once.",
     comes_back="Chapter 6 relies on that: training computes all words at once, writing one after "
     "another.",
 )

@@ -113,8 +113,7 @@ is free.
         ),
         Mistake(
             numbering(sorted),
-            "You numbered repeated words, too, so the ids have gaps, and the number of words may "
-            "be a word's id already.",
+            "You numbered repeated words, too, so the ids have gaps.",
         ),
         Mistake(
             numbering(lambda corpus: list(dict.fromkeys(corpus))),
@@ -136,8 +135,7 @@ is free.
             lambda words, corpus: torch.tensor(
                 [distinct(corpus).index(w) if w in corpus else len(corpus) for w in words]
             ),
-            "Unknown words got the length of the corpus. The first free id is the number of "
-            "*different* words.",
+            "Unknown words got the length of the corpus, not of the vocabulary.",
         ),
         Mistake(
             numbering(distinct, unknown=lambda number: len(number) + 1, first=1),
@@ -234,8 +232,8 @@ def my_gradient(question):
         ),
     ),
     comes_back="In section 2.10 a word has two meanings, and both change its one row.",
-    insight="A row gets a gradient only when its word is read, so rare words learn slowly. And "
-    "(e) is (a): a look-up is this product.",
+    insight="A row gets a gradient only when its word is read. And (e) is (a): a look-up is this "
+    "product.",
 )
 
 # --- 02.order: what a summary still knows ----------------------------------------------------
@@ -389,8 +387,8 @@ point is to see that it gives the same.)
             ),
         ),
     ),
-    insight="The gradient with respect to the table is the transposed one-hot matrix times the "
-    "incoming gradient: each token adds its part to its own row.",
+    insight="The table's gradient is the transposed one-hot matrix times the incoming gradient: "
+    "each token adds its part to its row.",
 )
 
 # --- 02.merge: one step of byte pair encoding ------------------------------------------------
@@ -589,16 +587,14 @@ the new corpus, a list of lists, and leave the given one unchanged.
                 .split()
                 for word in corpus
             ],
-            "You replaced in the text, where a pair can also match parts of pieces: e, r in te, "
-            "r. Compare whole pieces.",
+            "You replaced in the text, where a pair also matches parts of pieces: e, r in te, r.",
         ),
     ),
     hints=(
         "First count, then merge. `itertools.pairwise(word)` gives the neighbors.",
         "`Counter` keeps the order in which it met the pairs; `most_common(1)` and `max` take the "
         "first of equals.",
-        "Build a new list piece by piece. If its last piece and the next one are the pair, extend "
-        "the last instead of appending.",
+        "Build a new list: if its last piece and the next one are the pair, extend the last.",
     ),
     properties=(
         Property(
@@ -674,7 +670,7 @@ SUMMARIES: dict[str, tuple[Summary, bool, str]] = {
         lambda X: (X * X.roll(1, 0)).sum(0),
         True,
         "In a circle of three all rows are neighbors, and a longer one can be rotated or "
-        "reversed. Take more rows, and shuffle them.",
+        "reversed. Shuffle more rows.",
     ),
     "the mean, and a thousandth of the first row": (
         lambda X: X.mean(0) + X[0] / 1000,
@@ -720,9 +716,9 @@ by rounding do not count.
         "rows, and `torch.allclose` ignores rounding.",
     ),
     comes_back="Chapter 7 asks the same of whole layers, and chapter 6 of masks.",
-    insight="Eight of these summaries notice the order. Reversing a sentence of odd length, a "
-    "natural first experiment, misses three of them. Finding nothing proves little if the "
-    "experiment could hardly have found anything.",
+    insight="Eight of these summaries notice the order. Reversing a sentence of odd length misses "
+    "three of them. Finding nothing proves little if the experiment could hardly have found "
+    "anything.",
 )
 
 CHAPTER = "2. Words to vectors"

@@ -159,7 +159,7 @@ work.
         Mistake(
             overflowing,
             "exp(1000) is too large for a float and exp(−900) too small. Subtract each row's "
-            "largest score first: the quotient stays the same.",
+            "largest score first.",
         ),
         Mistake(
             column_shifted,
@@ -258,8 +258,8 @@ def shapes(what, Lq, Lk, D, Dk, Dv):
             ("weights", "Lq, Lq"): "Each query distributes its weight over the keys.",
             ("output", "Lq, Dk"): "The output mixes values, so it is as wide as they are.",
             ("output", "Lk, Dv"): "There is one row of output per query.",
-            ("output", "Lq, D"): "One head's output is as wide as its values. Only W_O, in "
-            "chapter 4, leads back to D.",
+            ("output", "Lq, D"): "One head's output is as wide as its values. W_O, in chapter 4, "
+            "leads back to D.",
             ("output", "Lq, Lk"): "These are the weights. The output is a mixture of values.",
             ("w_v", "Dv, D"): "In X W_V, the rows of W_V meet the columns of X. (nn.Linear stores "
             "the transposed matrix.)",
@@ -398,7 +398,7 @@ def attend(query, key, value):
         Mistake(
             lambda q, k, v: (q @ k.mT / math.sqrt(v.size(-1))).softmax(-2).mT @ v,
             "The last line still transposes the weights. (Lq, Lk) times (Lk, Dv) fits as it is. "
-            "The other two lines run, but are they right?",
+            "Are the other lines right?",
         ),
         Mistake(
             lambda q, k, v: (q @ k.mT / math.sqrt(v.size(-1))).softmax(-1) @ v,
@@ -412,7 +412,7 @@ def attend(query, key, value):
         Mistake(
             lambda q, k, v: (q @ k.mT / math.sqrt(v.size(-1))).softmax(-2) @ v,
             "The last line is right now. In the first, whose width is under the root? In the "
-            "second, which axis sums to 1?",
+            "second, what sums to 1?",
         ),
         Mistake(
             lambda q, k, v: (q @ k.mT).softmax(-1) @ v,
@@ -431,14 +431,13 @@ def attend(query, key, value):
         widths={"Dv": lambda query, key, value: value.size(-1)},
     ),
     hints=(
-        "Write the shape at the end of each line. The last line raises an error unless Lq = Lk; "
-        "the first two never do.",
+        "Write the shape at the end of each line. Only the last line can raise an error, and not "
+        "if Lq = Lk.",
         "Under the root belongs the width that the dot product adds up over.",
         "`query.size(-1)`, `dim=-1`, and no `.mT` on the weights.",
     ),
-    insight="Two of the faults never raise an error, and in self-attention, where Lq = Lk, "
-    "neither does the third. Comparing numbers with a reference finds all three if Dk and Dv "
-    "differ.",
+    insight="Two of the faults never raise an error, and with Lq = Lk neither does the third. "
+    "Comparing numbers with a reference finds all three if Dk and Dv differ.",
     comes_back="04.repair and 07.repair hide a wrong root again.",
     others=(with_pytorch,),
 )
@@ -535,8 +534,7 @@ the (Lk, Lk) matrix J = diag(a) − a aᵀ.
     ),
     insight="Fused attention kernels compute this line, too. Where a weight is 0 or 1 it gives 0: "
     "the saturation of section 3.9.",
-    comes_back="In chapter 6 a row may have nothing to attend to. This line then meets a nan, "
-    "which must not reach the scores.",
+    comes_back="In chapter 6 a row may have nothing to attend to, and this line meets a nan.",
     others=(in_two_parts,),
 )
 
@@ -621,11 +619,11 @@ returns `"nothing"`, `"Dk"`, `"root of Dk"` or `"root of Lk"`.
         "You choose the values, too. Which ones show the weights in the output?",
         "The ratio of two weights is e to the difference of their scores. Make that difference 1 "
         "before the division.",
-        "`value = torch.eye(Lk)` shows the weights. With Dk = 9 and Lk = 4 the four divisors are "
-        "9, 3, 2 and 1.",
+        "`value = torch.eye(Lk)` shows the weights. With Dk = 9 and Lk = 4 the four divisors "
+        "differ.",
     ),
-    insight="Equal sizes hide faults: with Dk = Lk, √Dk and √Lk are the same number. Test a layer "
-    "with sizes that all differ.",
+    insight="With Dk = Lk, √Dk and √Lk are the same number. Test a layer with sizes that all "
+    "differ.",
     comes_back="Section 6.11 finds leaks in the same way: change one input, and see which outputs "
     "change.",
     others=(by_trying,),

@@ -112,16 +112,15 @@ def shapes(what, B, L, D, H, Dk, Dv):
             ),
         ),
         Property(
-            "The sizes are right, but not their order: a word is a row, and the heads' axis is in "
-            "front of the words'.",
+            "The sizes are right, but not their order: a word is a row, and the heads come before "
+            "the words.",
             lambda answer, case: (
                 sorted(answer) != sorted(shapes(*case.arguments))
                 or tuple(answer) == shapes(*case.arguments)
             ),
         ),
         Property(
-            "There is an axis of heads between the split and the merge, and none after it. How "
-            "many axes is that?",
+            "The heads have an axis between the split and the merge only. How many axes is that?",
             lambda answer, case: len(answer) == len(shapes(*case.arguments)),
         ),
     ),
@@ -184,7 +183,7 @@ COUNT_MISTAKES = (
         "matrices",
         lambda d, h: 4 * d * d // h,
         "Your matrices have n_heads times too few numbers. A head's projection leads from d_model "
-        "to d_model / n_heads, and there are n_heads of them.",
+        "to d_model / n_heads.",
     ),
     WrongLine(
         "matrices",
@@ -235,8 +234,7 @@ bias. Return a whole number. (Counting a layer's parameters passes, too; the poi
     ),
     common_mistakes=MistakeSet(lambda count: count, COUNT_MISTAKES, right=Count()),
     hints=(
-        "Count one matrix first. The heads are side by side in it: how many columns is that in "
-        "all?",
+        "Count one matrix first, with all heads side by side: how many columns is that?",
         "Four matrices of the same size. A bias has one number per column.",
         "4 · D², and with a bias 4 · D more.",
     ),
@@ -321,8 +319,8 @@ def which_head(question):
         "In (d) only head 1 is left. How much does 它 give to 苹果 there?",
     ),
     comes_back="Chapter 12 removes heads from a trained model and looks at what breaks.",
-    insight="Two heads can lead to the same word, as in (c). Whether removing one matters depends "
-    "on its block of W_O, which no map shows.",
+    insight="Two heads can lead to the same word. Whether removing one matters depends on its "
+    "block of W_O, which no map shows.",
 )
 
 # --- 04.split: one projection, cut into heads ------------------------------------------------
@@ -374,8 +372,8 @@ head 0 gets the first Dk columns of every word, head 1 the next Dk, and so on. (
     mistakes=(
         Mistake(
             lambda x, n_heads: x.reshape(*x.shape[:-2], n_heads, x.size(-2), -1),
-            "The shape is right, but `view` and `reshape` move no number, so head 0 holds the "
-            "first words whole. Cut the last axis in two first, then swap axes.",
+            "`view` and `reshape` move no number, so head 0 holds the first words whole. Cut the "
+            "last axis in two first, then swap axes.",
         ),
         Mistake(
             lambda x, n_heads: x.unflatten(-1, (-1, n_heads)).movedim(-1, -3),
@@ -475,8 +473,7 @@ so on. (The library's `merge_heads` does half of it; try without.)
             lambda contexts, w_o: (
                 contexts.reshape(*contexts.shape[:-3], contexts.size(-2), -1) @ w_o
             ),
-            "You reshaped without swapping H and L, so each row holds several words of one head. "
-            "It has to hold one word of all heads.",
+            "You reshaped without swapping H and L, so each row holds several words of one head.",
         ),
         Mistake(
             lambda contexts, w_o: turns(contexts) @ w_o,
@@ -530,8 +527,8 @@ so on. (The library's `merge_heads` does half of it; try without.)
     ),
     others=(mix_as_a_sum,),
     comes_back="Section 4.11 removes a head by setting its block of W_O to 0.",
-    insight="The result is a sum over heads, each multiplied by its own block. So setting Dv rows "
-    "of W_O to 0 removes a head.",
+    insight="The result is a sum over heads, each multiplied by its own block: setting Dv rows of "
+    "W_O to 0 removes a head.",
 )
 
 # --- 04.repair: three faults in a layer ------------------------------------------------------
@@ -629,8 +626,8 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
         ),
         Mistake(
             layer(BY_D, reshaped),
-            "W_O is used now. Does a row of your concat hold one word of all heads? Over which "
-            "width does a head's dot product add up?",
+            "W_O is used now. Does a row of your concat hold one word? Over which width does a "
+            "head's dot product add up?",
         ),
         Mistake(
             layer(BY_D, last=alone),
@@ -645,7 +642,7 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
         Mistake(
             layer(Head(scores=lambda query, key: query @ key.mT), reshaped),
             "The wrong root is gone, but so is the scale, and a row of your concat still holds "
-            "several words of one head.",
+            "several words.",
         ),
         Mistake(
             layer(BY_D),
@@ -688,8 +685,8 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
     others=(multi_head_by_hand,),
     comes_back="Chapter 6 adds a mask to these lines, and chapter 8 stacks them.",
     hints=(
-        "Which argument is never used? Over which width does the dot product of a *head* add up? "
-        "What is in a row of `concat`?",
+        "Which argument is never used? Over which width does a *head's* dot product add up? What "
+        "is in a row of `concat`?",
         "The reshape is section 4.6 backwards: the library has the right function.",
         "`q.size(-1)`, `merge_heads(weights @ v)`, `concat @ w_o`.",
     ),
@@ -742,8 +739,8 @@ CUTS: dict[str, tuple[Cut, bool, str]] = {
     "a `view` into (H, L, Dk)": (
         by_view,
         False,
-        "It is section 4.6's `view`: the right shape, and the inverse `view` gives x again. "
-        "Which numbers does each head have?",
+        "It is section 4.6's `view`: the right shape, wrong heads. Which numbers does each head "
+        "have?",
     ),
     "heads that take turns among the columns": (
         taking_turns,
@@ -810,8 +807,8 @@ inputs only. You may use the whole library.
     ),
     comes_back="Chapter 6 tests masks like this: it changes one word and sees which outputs "
     "change.",
-    insight="The cases of these exercises are chosen like this: sizes that all differ, with and "
-    "without a batch, no two numbers equal.",
+    insight="The cases of these exercises are chosen like this: sizes that differ, with and "
+    "without a batch.",
 )
 
 CHAPTER = "4. Many heads"

@@ -292,8 +292,8 @@ def align(weights):
     mistakes=(
         Mistake(
             lambda weights: weights.argmax(dim=-2).mean(dim=1),
-            "PyTorch refuses to average whole numbers. Half-way between word 2 and word 6 is no "
-            "word, either: average the weights first.",
+            "PyTorch refuses to average whole numbers, and half-way between word 2 and word 6 is "
+            "no word: average the weights first.",
         ),
         Mistake(
             lambda weights: weights.argmax(dim=-1).double().mean(dim=1),
@@ -314,8 +314,8 @@ def align(weights):
         ),
         Mistake(
             lambda weights: weights.argmax(dim=-1).double().mean(dim=1).round().long(),
-            "You averaged positions and rounded. The word between word 2 and word 6 may have no "
-            "weight: average the weights first.",
+            "You averaged positions and rounded: that word may have no weight. Average the "
+            "weights first.",
         ),
         Mistake(
             lambda weights: weights.mean(dim=1).argmax(dim=-2),
@@ -456,8 +456,8 @@ a·b·c multiplications. Return a whole number. (One head has no W_O.)
     ),
     others=(products_counted,),
     comes_back="Chapter 10 reduces the terms with Lq·Lk, and counts again.",
-    insight="Only two of the five terms have Lq·Lk. With a short prompt of fixed length the total "
-    "grows with the number of patches, not with its square.",
+    insight="Only two of the five terms have Lq·Lk. With a prompt of fixed length the total grows "
+    "with the number of patches, not with its square.",
 )
 
 # --- 05.maps: one map per word ---------------------------------------------------------------
@@ -503,8 +503,8 @@ answer is (B, Lk, height, width), one map per word.
     mistakes=(
         Mistake(
             lambda weights, height, width: weights.reshape(weights.size(0), -1, height, width),
-            "The shape is right, but `view` and `reshape` keep the numbers' order in memory, so "
-            "patches and words get mixed. Swap the two axes first.",
+            "`view` and `reshape` keep the numbers' order in memory, so patches and words get "
+            "mixed. Swap the two axes first.",
         ),
         Mistake(
             lambda weights, height, width: weights.mT.unflatten(-1, (width, height)),
@@ -606,8 +606,8 @@ def which_control(claim):
             "before training.",
             ("task", "C"): "That tells you more about the map as it is now. The claim is about "
             "where it comes from.",
-            ("pairs", "A"): "Each sentence still belongs to its translation, and the model knows "
-            "no positions. So the cause in the claim is unchanged.",
+            ("pairs", "A"): "Each sentence still belongs to its translation, so the cause in the "
+            "claim is unchanged.",
             ("pairs", "B"): "Half as many pairs are still pairs. If the map gets worse, you "
             "cannot tell why.",
             (
@@ -631,8 +631,8 @@ def which_control(claim):
     hints=(
         "What does the claim call the cause? The experiment has to change that, and nothing else.",
         "Imagine that the claim is wrong. In which of the three would the result differ?",
-        "Two experiments take something away: training, or looking. One separates pairs, one "
-        "moves a word, one holds pairs out, and one repeats everything from other seeds.",
+        "Two experiments take away training, or looking. One separates pairs, one moves a word, "
+        "one holds pairs out, and one takes other seeds.",
     ),
     comes_back="Chapter 7 asks the same about models that read longer texts than they were "
     "trained on.",

@@ -75,8 +75,7 @@ is the row of section 6.12. The answer is boolean, True = may look, of shape (Lq
     mistakes=(
         Mistake(
             lambda n_queries, n_keys: torch.ones(n_queries, n_keys, dtype=torch.bool).tril(),
-            "Your triangle starts in the top left corner, as with `is_causal=True`: query 0 sees "
-            "only word 0. But the queries are the newest words.",
+            "Your triangle starts in the top left corner, but the queries are the newest words.",
         ),
         Mistake(
             triangle("tril", 1),
@@ -310,14 +309,13 @@ exactly 0, and a query that may look at nothing gets a row of zeros.
     ),
     hints=(
         "What has to be done before the softmax, so that no denominator contains a hidden score? "
-        "And what only after it?",
+        "And what after it?",
         "`masked_fill(~mask, -torch.inf)` before it makes every row right except those that may "
         "look at nothing: 0/0.",
         "After the softmax, fill all hidden entries with 0. There is no nan elsewhere.",
     ),
-    insight="Minus infinity before, zero after: both fills are needed. The first also stops the "
-    "gradient of the empty row from becoming nan, because a filled entry has none. Adding −∞ "
-    "would not.",
+    insight="Minus infinity before, zero after. The first also keeps nan out of the gradient of "
+    "an empty row, because a filled entry has none. Adding −∞ would not.",
     comes_back="From here on the book's `softmax` does this in every layer.",
     others=(filled_once, by_hand),
 )
@@ -382,7 +380,7 @@ look, of shape (B, 1, L, L). The rows of the padding may be empty.
         Mistake(
             combined(lambda causal, real: causal & real[:, None, :]),
             "A mask of three axes is lined up with (H, Lq, Lk), so sentence b's mask goes to head "
-            "b. If B equals H this raises no error.",
+            "b.",
         ),
         Mistake(
             combined(lambda causal, real: causal & real[None, :, None, :]),
@@ -438,8 +436,8 @@ look, of shape (B, 1, L, L). The rows of the padding may be empty.
         "begins.",
         "Indexing with None inserts an axis: (B, L) becomes (B, 1, 1, L). Then `&` broadcasts.",
     ),
-    insight="Padding on the right is hidden from real words by the causal mask alone. On the left "
-    "it is before every word, so it needs its own mask.",
+    insight="The causal mask alone hides padding on the right from real words. On the left it "
+    "does not.",
     comes_back="06.pytorch converts such a mask for PyTorch's layer.",
     others=(by_distance,),
 )
@@ -534,7 +532,7 @@ def for_pytorch(mask, n_heads):
         "Without the `transpose`, `expand` has to stretch axis 1. And add one `~`.",
     ),
     insight="B·H and H·B are the same number, so no shape check finds this, and neither does a "
-    "batch of one or of equal sentences.",
+    "batch of one sentence.",
     comes_back="Chapter 4 has the same trap: a `view` in place of a transpose.",
     others=(by_stacking,),
 )
@@ -646,7 +644,7 @@ looks back further than 8 words.
         "the last of them.",
     ),
     insight="A single layer sees no further than its mask, but in a stack each layer adds its "
-    "reach. So narrow windows can see far if there are enough layers.",
+    "reach.",
     comes_back="Chapter 7 asks in the same way what a layer knows about the order of its words.",
     others=(by_gradients,),
 )

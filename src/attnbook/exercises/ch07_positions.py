@@ -89,7 +89,7 @@ def after_shuffle(situation):
         "An output row is a sum over pairs of weight and value. Which sum gets other terms?",
         "Does the *set* of key-value pairs change? Do the *queries* move?",
         "Pairs in another order change nothing. Queries that move take their rows along. "
-        "Separated pairs, or other encodings, give new numbers.",
+        "Separated pairs give new numbers.",
     ),
     comes_back="The last exercise of this chapter tests layers you cannot see.",
     insight="Attention treats keys and values as a set of pairs, and the queries one by one. "
@@ -282,8 +282,7 @@ distance j − i, clipped to ±max_distance. The answer is a tensor of whole num
         ),
         Mistake(
             lambda length, far: steps(length) + far,
-            "Distant keys get rows that the table does not have. (Negative ones would fetch rows "
-            "from its end.) Clip the distance.",
+            "Distant keys get rows that the table does not have. Clip the distance.",
         ),
         Mistake(
             lambda length, far: steps(length).clamp(-far, far),
@@ -335,9 +334,8 @@ distance j − i, clipped to ±max_distance. The answer is a tensor of whole num
     ),
     others=(table_rows_moved_first,),
     comes_back="Section 7.12 tests Shaw's table on four times the length of training.",
-    insight="The matrix for a long sentence contains that for a short one. That alone does not "
-    "carry a model to longer texts: the sinusoids for 48 positions contain those for 12, and fail "
-    "in section 7.12.",
+    insight="The matrix for a long sentence contains that for a short one. The same is true of "
+    "sinusoids, and they fail on longer texts in section 7.12.",
 )
 
 # --- 07.repair: three faults in three lines --------------------------------------------------
@@ -429,8 +427,8 @@ def placed_scores(x, table, w_q, w_k):
         ),
         Mistake(
             faulty(by_batch, by_d=True),
-            "Keys and queries both know their positions now. What is `len(x)` in the first line? "
-            "Over which width do the dot products add up?",
+            "Keys and queries both know their positions now. What is `len(x)`? Over which width "
+            "do the dot products add up?",
         ),
         Mistake(
             faulty(key_of=of_words, by_d=True),
@@ -482,8 +480,8 @@ def placed_scores(x, table, w_q, w_k):
     ),
     others=(placed_scores_in_four_terms,),
     comes_back="Chapter 8 adds the positions in this first line.",
-    insight="`len(x)` works without a batch. With a batch of one it is wrong without an error, "
-    "with two it raises one: test with sizes that all differ.",
+    insight="With a batch of one, `len(x)` is wrong without an error; with two it raises one. "
+    "Test with sizes that all differ.",
 )
 
 # --- 07.longer: choose the experiment --------------------------------------------------------
@@ -541,8 +539,8 @@ def verdict(experiment):
         "Is the order needed? Is the test longer than anything in training? Does the model read "
         "it in one piece?",
         "In one of the tasks the right answer stays the same when the cards are shuffled.",
-        "One experiment passes all three questions. One fails by its task, one by its training, "
-        "and two by what the model reads at once.",
+        "One experiment passes all three. One fails by its task, one by its training, two by what "
+        "is read at once.",
     ),
     comes_back="Chapter 12 asks the same about what single heads seem to do.",
     insight="A good score is evidence only if a model without the ability would have failed. Name "
@@ -772,7 +770,7 @@ and `"place"` if it counts where they are. It is tried on twelve such parts.
             ((ROWS, WAVES), "distance"): "Pairs of positions at the same distance have different "
             "scores. Do you compare such pairs?",
             (PLAIN_WAVES, "distance"): "Encodings compared with encodings know only the distance, "
-            "but words are compared with encodings, too. Words of zeros hide that.",
+            "but words are compared with them, too. Words of zeros hide that.",
             ((FIRST, LATER), "nothing"): "Only some positions are marked. Is your sentence long "
             "enough, and do you look at its first row?",
             (FIRST, "distance"): "Only the first position is marked. Do you look at row 0?",
@@ -791,14 +789,14 @@ and `"place"` if it counts where they are. It is tried on twelve such parts.
     hints=(
         "Keep the words the same while positions change. In which sentence can no score differ "
         "because of its words?",
-        'Twelve times the same random word. If all scores are equal, the answer is "nothing". If '
-        "not: along which lines of the (L, L) scores is the distance the same?",
+        "Twelve times the same random word. If not all scores are equal: along which lines of the "
+        "(L, L) scores is the distance the same?",
         "`torch.allclose(s[1:, 1:], s[:-1, :-1])` compares each score with the next one on its "
         "diagonal.",
     ),
     comes_back="Chapter 11 adds a third way to tell the distance: rotary positions.",
-    insight="With words of zeros, Shaw's layer would seem to know nothing, and sinusoids compared "
-    "without matrices only distances. Keep fixed what you do not ask about, but do not remove it.",
+    insight="With words of zeros, Shaw's layer would seem to know nothing. Keep fixed what you do "
+    "not ask about, but do not remove it.",
 )
 
 CHAPTER = "7. Positions"
