@@ -307,8 +307,8 @@ MASK_MISTAKES = (
     WrongLine(
         "weights",
         lambda scores, mask: scores.masked_fill(~mask, -1e9).softmax(-1),
-        "A query that may look at nothing gives all its hidden keys equal weights. A large negative "
-        "number such as −10⁹ makes the whole row equal; only −∞ leaves nothing.",
+        "A query that may look at nothing gives all its hidden keys equal weights. A large "
+        "negative number such as −10⁹ makes the whole row equal; only −∞ leaves nothing.",
     ),
     WrongLine(
         "weights",
