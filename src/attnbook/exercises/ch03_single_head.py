@@ -279,15 +279,9 @@ def shapes(what, Lq, Lk, D, Dk, Dv):
 
 # --- 03.map: read a map ----------------------------------------------------------------------
 
-WORDS = ("Life", "is", "short", "eat")
-
 
 def read(question: str) -> str:
     return {"a": "short", "b": "Life", "c": "is", "d": "is"}[question]
-
-
-def map_cases(generator: Generator) -> list[Case]:
-    return [Case((question,), note=f"question {question}") for question in "abcd"]
 
 
 MAP = Exercise(
@@ -316,7 +310,7 @@ def read(question):
     return {"a": "", "b": "", "c": "", "d": ""}[question]
 """,
     reference=read,
-    cases=map_cases,
+    cases=lambda generator: [Case((q,), note=f"question {q}") for q in "abcd"],
     mistakes=choices(
         read,
         {

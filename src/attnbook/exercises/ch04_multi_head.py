@@ -526,7 +526,7 @@ so on. (The library's `merge_heads` does half of it; try without.)
         "`contexts.transpose(-2, -3).flatten(-2) @ w_o`.",
     ),
     others=(mix_as_a_sum,),
-    comes_back="Section 4.11 removes a head by setting its block of W_O to 0.",
+    comes_back="Section 4.11 does so, to see what a head contributes.",
     insight="The result is a sum over heads, each multiplied by its own block: setting Dv rows of "
     "W_O to 0 removes a head.",
 )
@@ -686,7 +686,7 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
     comes_back="Chapter 6 adds a mask to these lines, and chapter 8 stacks them.",
     hints=(
         "Which argument is never used? Over which width does a *head's* dot product add up? What "
-        "is in a row of `concat`?",
+        "is a row of `concat`?",
         "The reshape is section 4.6 backwards: the library has the right function.",
         "`q.size(-1)`, `merge_heads(weights @ v)`, `concat @ w_o`.",
     ),

@@ -436,8 +436,8 @@ look, of shape (B, 1, L, L). The rows of the padding may be empty.
         "begins.",
         "Indexing with None inserts an axis: (B, L) becomes (B, 1, 1, L). Then `&` broadcasts.",
     ),
-    insight="The causal mask alone hides padding on the right from real words. On the left it "
-    "does not.",
+    insight="The causal mask alone hides padding on the right from real words, but not padding on "
+    "the left.",
     comes_back="06.pytorch converts such a mask for PyTorch's layer.",
     others=(by_distance,),
 )

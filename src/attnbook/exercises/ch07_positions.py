@@ -234,8 +234,8 @@ next. Try it without a loop over positions.
     ),
     others=(encode_by_loops,),
     comes_back="Section 7.4 turns these hands, and chapter 11 turns queries and keys instead.",
-    insight="It depends neither on the words nor on the length: row 40 is the same for 41 words "
-    "as for a book.",
+    insight="An encoding depends neither on the words nor on the length: row 40 is the same in 41 "
+    "words as in a book.",
 )
 
 # --- 07.distance: which row for which distance -----------------------------------------------
@@ -480,8 +480,8 @@ def placed_scores(x, table, w_q, w_k):
     ),
     others=(placed_scores_in_four_terms,),
     comes_back="Chapter 8 adds the positions in this first line.",
-    insight="With a batch of one, `len(x)` is wrong without an error; with two it raises one. "
-    "Test with sizes that all differ.",
+    insight="With a batch of one, `len(x)` is wrong without an error. Test with sizes that all "
+    "differ.",
 )
 
 # --- 07.longer: choose the experiment --------------------------------------------------------
@@ -736,7 +736,7 @@ NOTES = (
     "sinusoids, compared without matrices",
     "a learned row for the first place alone",
     "a learned row for each place from 4 on",
-    "a number for each place, the key's minus the query's",
+    "a number for each place: the key's minus the query's",
     "Shaw's vector for each distance",
     "a number for each distance",
     "minus the distance, left as right",
