@@ -173,7 +173,7 @@ def winner(what):
         },
     ),
     hints=(
-        "Write down the three scores for each of the five words.",
+        "Write down the three scores for each word.",
         "The query [1, 0] reads only a card's first number. The lengths are 3, √32 and 9.",
         "Multiplied by −1 the scores are −3, −4 and 0. Which is the largest? And multiplied by 0?",
     ),

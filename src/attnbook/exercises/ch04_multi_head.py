@@ -228,6 +228,10 @@ bias. Return a whole number. (Counting a layer's parameters passes, too; the poi
     cases=count_cases,
     mistakes=(
         Mistake(
+            lambda d, h, bias: 3 * (d * d + (d if bias else 0)),
+            "You counted queries, keys and values. W_O is the fourth.",
+        ),
+        Mistake(
             lambda d, h, bias: 4 * (d * d + d),
             "This is right with biases. `bias=False` leaves all four of them out.",
         ),

@@ -360,7 +360,8 @@ def multiplications(Lq: int, Lk: int, D: int, Dc: int, Dk: int, Dv: int) -> int:
 def cost_cases(generator: Generator) -> list[Case]:
     drawn = [torch.randperm(30, generator=generator)[:6].add(3).tolist() for _ in range(4)]
     return [
-        Case(tuple(s), note=f"Lq, Lk, D, Dc, Dk, Dv = {s}") for s in ([3, 5, 7, 11, 13, 17], *drawn)
+        Case(tuple(s), note=f"Lq, Lk, D, Dc, Dk, Dv = {s}")
+        for s in ([7, 11, 19, 13, 17, 23], *drawn)
     ]
 
 
@@ -375,7 +376,7 @@ def all_but(term: Callable[..., int]) -> Callable[[Any, Case], bool]:
     def holds(answer: Any, case: Case) -> bool:
         right, sizes = multiplications(*case.arguments), case.arguments
         instead = answer - right + term(*sizes)
-        products = (math.prod(p) for n in (2, 3) for p in itertools.product(sizes, repeat=n))
+        products = (math.prod(p) for n in (2, 3) for p in itertools.combinations(sizes, n))
         return bool(answer == right or (instead != 0 and instead not in products))
 
     return holds
@@ -432,6 +433,10 @@ a·b·c multiplications. Return a whole number. (One head has no W_O.)
             lambda Lq, Lk, D, Dc, Dk, Dv: D * Dk + Dc * Dk + Dc * Dv + Lq * Lk * (Dk + Dv),
             "You counted the numbers in the three matrices. Each row of X or of the context is "
             "multiplied by them.",
+        ),
+        Mistake(
+            lambda Lq, Lk, D, Dc, Dk, Dv: Lq * (D * Dk + (Dc + Lk) * (Dk + Dv)),
+            "The context has Lk rows, not Lq.",
         ),
         Mistake(
             lambda Lq, Lk, D, Dc, Dk, Dv: Lq * D * Dk + Lk * Dc * (Dk + Dv) + Lq * Lq * (Dk + Dv),

@@ -684,8 +684,6 @@ def knows(scores: Scores) -> str:
 
 W_Q, W_K = draw(Generator().manual_seed(7), 2, 8, 8)
 TABLE = draw(Generator().manual_seed(8), 256, 8)
-FIRST = TABLE * (torch.arange(256)[:, None] == 0)
-LATER = TABLE * (torch.arange(256)[:, None] > 3)
 
 
 def in_double(scores: Scores) -> Scores:

@@ -342,8 +342,7 @@ MASK_MISTAKES = (
     WrongLine(
         "weights",
         lambda scores, mask: masked_softmax(scores, ~mask),
-        "You hid what is permitted, in both fills. `masked_fill` fills where its mask is True, "
-        "and True means may look: `~`.",
+        "You exchanged hidden and permitted keys. In this book True means may look.",
     ),
     WrongLine(
         "weights",
