@@ -306,8 +306,7 @@ such as 0.001 and `math.inf` have to work.
     properties=(ROWS_SUM_TO_ONE,),
     hints=(
         "Section 1.4 multiplies the scores by a number, which is 1 / temperature.",
-        "Divide the scores, then take the softmax over the last axis. At infinity every score "
-        "becomes 0.",
+        "Divide the scores and take the softmax over the last axis. At infinity every score is 0.",
         "`(scores / temperature)`, then `softmax` with `dim=-1`: it does not overflow.",
     ),
     insight="A chatbot's *temperature* is this one, and 1/√Dk is one setting of it.",
@@ -441,7 +440,7 @@ def cosines(queries, keys):
     hints=(
         "Which numbers make up one card: a row or a column of `keys`? They give its length.",
         "`dim` names the axis that is summed over. The topics of a card run along axis 1.",
-        "Print `keys.norm(dim=1).shape`. To divide each row it has to be (Lk, 1): `keepdim=True`.",
+        "Print `keys.norm(dim=1).shape`. To divide rows it has to be (Lk, 1): `keepdim=True`.",
     ),
     insight="A wrong axis that broadcasts raises no error. Print the shape of what you divide by.",
     comes_back="Chapter 2 compares words by such a table, before and after training.",

@@ -291,7 +291,7 @@ def notices(summary):
         },
     ),
     hints=(
-        "For each summary: what happens if two rows of X are swapped? If a row occurs twice?",
+        "What happens if two rows of X are swapped? If a row occurs twice?",
         "A mean and a maximum ignore the order. Only one of them ignores repetitions.",
         "Two notice neither, and one notices only the first row.",
     ),

@@ -177,7 +177,7 @@ COUNT_MISTAKES = (
     WrongLine(
         "matrices",
         lambda d, h: (3 * h + 1) * d * d,
-        "You gave each head three matrices of full width. A head is only d_model / n_heads wide.",
+        "You gave each head three matrices of full width.",
     ),
     WrongLine(
         "matrices",

@@ -636,8 +636,8 @@ def which_control(claim):
     hints=(
         "What does the claim call the cause? The experiment has to change that, and nothing else.",
         "Imagine that the claim is wrong. In which of the three would the result differ?",
-        "One takes away training, one attention. One separates pairs, one moves a word, one holds "
-        "pairs out, one takes other seeds.",
+        "One takes away training, one attention; others separate pairs, move a word, hold pairs "
+        "out, take other seeds.",
     ),
     comes_back="Chapter 7 asks the same about models that read longer texts than they were "
     "trained on.",
