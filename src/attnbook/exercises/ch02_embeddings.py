@@ -128,8 +128,12 @@ is free.
             "Unknown words got −1, which fetches the last row of an embedding table: a word's.",
         ),
         Mistake(
+            numbering(distinct, unknown=lambda number: len(number) + 1),
+            "Unknown words got N + 1. Ids count from 0.",
+        ),
+        Mistake(
             numbering(distinct, unknown=lambda number: len(number) - 1),
-            "Unknown words got the id of the last word. N words have the ids 0 … N − 1.",
+            "Unknown words got the id of the last word.",
         ),
         Mistake(
             lambda words, corpus: torch.tensor(
@@ -580,6 +584,7 @@ the new corpus, a list of lists, and leave the given one unchanged.
             once_a_word,
             "You merged the pair once per word. It may occur there again.",
         ),
+        Mistake(lambda corpus: [list(word) for word in corpus], "Nothing was merged."),
         Mistake(
             lambda corpus: [
                 " ".join(word)
@@ -598,7 +603,7 @@ the new corpus, a list of lists, and leave the given one unchanged.
     ),
     properties=(
         Property(
-            "The answer is a list of words, and each word a list of pieces. Yours is not.",
+            "Each word has to be a list of pieces.",
             lists,
         ),
         Property(

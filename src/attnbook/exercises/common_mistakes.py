@@ -352,13 +352,12 @@ MASK_MISTAKES = (
     WrongLine(
         "weights",
         lambda scores, mask: (scores * mask).softmax(-1),
-        "You multiplied the scores by the mask. A hidden key has score 0 now, and e⁰ is 1.",
+        "Hidden keys have score 0 here, and e⁰ is 1: an ordinary weight.",
     ),
     WrongLine(
         "weights",
         lambda scores, mask: (scores * mask).softmax(-1) * mask,
-        "You multiplied the scores by the mask. A hidden key has score 0, and e⁰ = 1 is in the "
-        "denominator.",
+        "Hidden keys have score 0 here, and e⁰ = 1 is in the denominator.",
     ),
 )
 
