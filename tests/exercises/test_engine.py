@@ -24,7 +24,15 @@ from attnbook.exercises.catalog import ALL, find
 from attnbook.exercises.choice import form_error
 from attnbook.exercises.common_mistakes import OUTPUT_MISTAKES, SCORE_MISTAKES, Head, MistakeSet
 from attnbook.exercises.diagnose import diagnose
-from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw
+from attnbook.exercises.exercise import (
+    Case,
+    Exercise,
+    Mistake,
+    Property,
+    choices,
+    draw,
+    named_sizes,
+)
 from attnbook.exercises.feedback import Feedback
 from attnbook.exercises.relation import Relation, relation
 from attnbook.exercises.side_by_side import side_by_side
@@ -69,7 +77,6 @@ CHOICE = replace(
     cases=lambda generator: [Case((q,), note=f"question {q}") for q in "abc"],
     mistakes=choices(lambda question: ANSWERS[question], {("a", "A"): "A is not B."}),
     properties=(),
-    code=False,
 )
 
 
@@ -225,6 +232,30 @@ def test_a_choice_is_a_question_and_an_answer_or_what_is_computed_from_the_sizes
     assert mistake.wrong("q", 2, 3, 5) == (2, 15)
     assert mistake.wrong("k", 2, 3, 5) == (3, 2)
     assert mistake.message == "Not so wide."
+
+
+def test_one_message_may_serve_several_questions_of_a_choice():
+    answers = {"a": "Life", "b": "is", "c": "eat"}
+    (mistake,) = choices(lambda question: answers[question], {(("a", "b"), "eat"): "Not to eat."})
+    assert [mistake.wrong(question) for question in "abc"] == ["eat", "eat", "eat"]
+    (mistake,) = choices(lambda question: answers[question], {(("a", "c"), "is"): "It is not."})
+    assert [mistake.wrong(question) for question in "abc"] == ["is", "is", "is"]
+    assert mistake.message == "It is not."
+
+
+def test_a_stub_follows_from_the_signature_and_choices_are_no_code():
+    plain = replace(TRY, stub="")
+    assert plain.stub == "def compare(query, key):\n    raise NotImplementedError"
+    assert replace(TRY, stub="def compare(): ...").stub == "def compare(): ..."
+    assert plain.code
+    assert not CHOICE.code
+
+
+def test_sizes_are_named_by_the_last_axes():
+    assert named_sizes("B H Lq Lk", (3, 5)) == {"Lq": 3, "Lk": 5}
+    assert named_sizes("Lq Lk", ()) == {}
+    with pytest.raises(ValueError):
+        named_sizes("Lk", (3, 5))
 
 
 def test_all_questions_of_a_choice_are_told_at_once_and_the_form_before_the_content():

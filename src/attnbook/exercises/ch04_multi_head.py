@@ -1,6 +1,7 @@
 """Exercises of chapter 4: many heads."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor
@@ -11,9 +12,18 @@ from attnbook.exercises.common_mistakes import (
     WEIGHT_MISTAKES,
     Head,
     MistakeSet,
+    WrongLine,
     scaled_scores,
 )
-from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw
+from attnbook.exercises.exercise import (
+    Case,
+    Exercise,
+    Mistake,
+    Property,
+    choices,
+    draw,
+    named_sizes,
+)
 from attnbook.heads import merge_heads, split_heads
 from attnbook.multi_head import MultiHeadAttention
 
@@ -65,7 +75,7 @@ A batch of B sentences with L words of width D goes through H heads, whose queri
 wide and whose values are Dv wide. `shapes(what, B, L, D, H, Dk, Dv)` returns the shape of one
 tensor as a tuple, written with the sizes: `"query"` (after the split), `"weights"`, `"context"`
 (weights times values, before the merge), `"concat"` (after it), `"w_o"` (as in `concat @ w_o`) and
-`"output"`. Nothing ties the widths: H · Dv need not be D.
+`"output"`. H · Dv need not be D.
 """,
     stub="""
 def shapes(what, B, L, D, H, Dk, Dv):
@@ -79,76 +89,50 @@ def shapes(what, B, L, D, H, Dk, Dv):
     mistakes=choices(
         shapes,
         {
-            ("query", "B, L, H, Dk"): "The axis of the heads still stands behind that of "
-            "the words. Then the last two axes are no matrix of words. What moves it to the front?",
-            ("query", "B, L, H * Dk"): "This is the projection before the split. Each head "
-            "gets its own Dk columns, and an axis says which head.",
-            ("query", "B, H, L, D"): "A head does not get a query as wide as the model. Its "
-            "matrix leads from D to Dk.",
-            ("weights", "B, L, L"): "There is one map per sentence *and head*. The heads "
-            "do not share one.",
-            ("weights", "B, H, L, Dk"): "One weight for each pair of words, L times L. "
-            "The width Dk was summed away when query and key met.",
-            ("weights", "B, H, H"): "The heads do not look at each other. Within each "
-            "head, words look at words.",
-            ("context", "B, H, L, Dk"): "Values are what is mixed, so a context is as "
-            "wide as a value.",
-            ("context", "B, L, H * Dv"): "That is after the merge. Before it, each head "
-            "still has a matrix of its own.",
-            ("concat", "B, L, Dv"): "Nothing is averaged. The heads' pieces stand side by "
-            "side, H of them.",
-            ("concat", "B, H * L, Dv"): "You put the heads one below the other. A word's "
-            "pieces belong in its one row: side by side.",
-            ("concat", "B, L, H * Dk"): "It is the contexts that are merged, and those are "
-            "Dv wide. Queries and keys are used up by then.",
-            ("concat", "B, L, D"): "It is D wide only where H · Dv happens to be D. W_O "
-            "brings it there.",
-            ("w_o", "D, H * Dv"): "Turned around. In `concat @ w_o` the rows of w_o meet the "
-            "columns of concat. (nn.Linear stores it as you wrote it.)",
-            ("w_o", "D, D"): "Square only where H · Dv is D. What stands on its left is H · "
-            "Dv wide.",
-            ("w_o", "Dv, D"): "That is the block of *one* head. W_O has one below the other "
-            "for all H.",
-            ("w_o", "H * Dk, D"): "Dk wide are queries and keys. What stands on its left is "
-            "made of values.",
-            ("output", "B, L, H * Dv"): "W_O comes last, and it leads back to the width of "
-            "the model.",
-            ("output", "B, H, L, D"): "The heads have been added up by W_O. No axis of "
-            "heads is left.",
+            ("query", "B, L, H, Dk"): "The axis of the heads is still behind that of the words.",
+            ("query", "B, L, H * Dk"): "This is the projection before the split.",
+            ("weights", "B, L, L"): "There is one map per sentence *and head*.",
+            (("weights", "context"), "B, H, L, Dk"): "Only queries and keys are Dk wide.",
+            ("weights", "B, H, H"): "Heads do not attend to each other. Words attend to words.",
+            ("context", "B, L, H * Dv"): "That is after the merge.",
+            ("concat", "B, L, H * Dk"): "The contexts are merged, and they are Dv wide.",
+            ("concat", "B, L, Dv"): "The heads' parts stand side by side. Nothing is averaged.",
+            ("w_o", "D, H * Dv"): "In `concat @ w_o` the rows of w_o meet the columns of concat. "
+            "(nn.Linear stores the transposed matrix.)",
+            ("w_o", "D, D"): "Square only if H · Dv is D.",
+            ("output", "B, L, H * Dv"): "W_O comes last, and leads back to the width of the model.",
+            ("output", "B, H, L, D"): "W_O adds up the heads, so no axis of heads is left.",
         },
     ),
     properties=(
         Property(
-            "Each sentence goes its own way through the layer, so the batch stands in front of "
-            "every tensor. Only a matrix that is learned has no B.",
+            "The batch is the first axis of every tensor but the learned matrix.",
             lambda answer, case: (
                 (tuple(answer[:1]) == (case.arguments[1],)) == (case.arguments[0] != "w_o")
             ),
         ),
         Property(
-            "These are the right sizes in another order. A word is a row, its numbers stand in the "
-            "last axis, and the heads in front of the words.",
+            "The sizes are right, but not their order: a word is a row, and the heads come before "
+            "the words.",
             lambda answer, case: (
                 sorted(answer) != sorted(shapes(*case.arguments))
                 or tuple(answer) == shapes(*case.arguments)
             ),
         ),
         Property(
-            "Between the split and the merge there is an axis that says which head, and after the "
-            "merge there is none. How many axes is that?",
+            "The heads have an axis between the split and the merge only. How many axes is that?",
             lambda answer, case: len(answer) == len(shapes(*case.arguments)),
         ),
     ),
-    comes_back="Chapter 5 has two lengths, Lq and Lk: one axis of the weights becomes another.",
+    comes_back="Chapter 5 has two lengths, Lq and Lk, so the weights are no longer square.",
     hints=(
-        "Everything inside a head has the axis H right behind B, and ends in a matrix.",
-        "query ends in (L, Dk), weights in (L, L), context in (L, Dv). The merge puts H beside Dv.",
-        "concat is (B, L, H · Dv); w_o has to make D from H · Dv.",
+        "Inside a head, the axis H is right behind B, and the last two axes are a matrix.",
+        "query ends in (L, Dk), weights in (L, L), context in (L, Dv). The merge joins H and Dv.",
+        "concat is (B, L, H · Dv); w_o has to lead from H · Dv to D.",
     ),
     others=(shapes_computed,),
-    insight="Inside the heads D occurs nowhere, and outside them Dk and Dv do not. Only the four "
-    "matrices know both.",
-    code=False,
+    insight="Inside the heads there is no D, outside them no Dk and no Dv. Only the four matrices "
+    "have both.",
 )
 
 # --- 04.count: what does a layer cost? -------------------------------------------------------
@@ -172,8 +156,61 @@ def count_cases(generator: Generator) -> list[Case]:
     ]
 
 
-def counted(matrices: int, biases: int) -> Callable[[int, int, bool], int]:
-    return lambda d, h, bias: matrices * d * d + (biases * d if bias else 0)
+@dataclass(frozen=True)
+class Count:
+    """The numbers in all matrices, and in all biases. Each is right unless it is replaced."""
+
+    matrices: Callable[[int, int], int] = lambda d, h: 4 * d * d
+    biases: Callable[[int, int], int] = lambda d, h: 4 * d
+
+    def __call__(self, d: int, h: int, bias: bool) -> int:
+        return self.matrices(d, h) + (self.biases(d, h) if bias else 0)
+
+
+COUNT_MISTAKES = (
+    WrongLine("matrices", lambda d, h: 3 * d * d, "You counted three matrices. W_O is the fourth."),
+    WrongLine(
+        "matrices",
+        lambda d, h: 4 * h * d * d,
+        "You gave each head four matrices of full width. A head is only d_model / n_heads wide.",
+    ),
+    WrongLine(
+        "matrices",
+        lambda d, h: (3 * h + 1) * d * d,
+        "You gave each head three matrices of full width.",
+    ),
+    WrongLine(
+        "matrices",
+        lambda d, h: 4 * d * d // h,
+        "Your matrices have n_heads times too few numbers. A head's projection leads from d_model "
+        "to d_model / n_heads.",
+    ),
+    WrongLine(
+        "matrices",
+        lambda d, h: 3 * d * d // h + d * d,
+        "Your three projections have n_heads times too few numbers: that is one head's part.",
+    ),
+    WrongLine(
+        "matrices",
+        lambda d, h: 3 * d * d + d * d // h,
+        "Your W_O has n_heads times too few numbers. It takes the concat of all heads.",
+    ),
+    WrongLine("biases", lambda d, h: 0, "With `bias=True` each column gets a learned number, too."),
+    WrongLine("biases", lambda d, h: 4, "A bias has one number per column, not one in all."),
+    WrongLine("biases", lambda d, h: d, "You counted one bias. Each of the four layers has one."),
+    WrongLine("biases", lambda d, h: 3 * d, "You counted three biases. W_O has one as well."),
+    WrongLine(
+        "biases",
+        lambda d, h: 4 * h * d,
+        "You gave each head biases of full width. A bias has one number per column.",
+    ),
+    WrongLine("biases", lambda d, h: 4 * d // h, "You counted the biases of one head."),
+    WrongLine(
+        "biases",
+        lambda d, h: 3 * d // h + d,
+        "You counted one head's biases of queries, keys and values.",
+    ),
+)
 
 
 COUNT = Exercise(
@@ -183,88 +220,31 @@ COUNT = Exercise(
     minutes=5,
     section="4.9",
     prompt="""
-Write `my_parameters(d_model, n_heads, bias)`: how many numbers `MultiHeadAttention` learns, W_O
-included. All heads together are as wide as the model; `bias` says whether each of its linear layers
-has one. Answer with a whole number. (Building the layer and counting passes too; the point is a
-formula.)
-""",
-    stub="""
-def my_parameters(d_model, n_heads, bias):
-    raise NotImplementedError
+Write `my_parameters(d_model, n_heads, bias)`: how many parameters `MultiHeadAttention` has, W_O
+included. All heads together are as wide as the model; `bias` says whether each linear layer has a
+bias. Return a whole number. (Counting a layer's parameters passes, too; the point is a formula.)
 """,
     reference=my_parameters,
     cases=count_cases,
     mistakes=(
         Mistake(
-            counted(3, 3),
-            "You counted queries, keys and values. After the merge there is a fourth: W_O.",
-        ),
-        Mistake(
-            lambda d, h, bias: h * my_parameters(d, h, bias),
-            "You gave each head matrices of full width. A head is only d_model / n_heads wide, and "
-            "what is multiplied by the number of heads was divided by it before.",
-        ),
-        Mistake(
-            lambda d, h, bias: 3 * h * (d * d + (d if bias else 0)) + d * d + (d if bias else 0),
-            "One W_O is right. But the other matrices do not become more with the heads: they are "
-            "cut into more and narrower pieces.",
-        ),
-        Mistake(
-            lambda d, h, bias: 4 * (d * d + (d if bias else 0)) // h,
-            "That is one head's share. There are n_heads of them.",
-        ),
-        Mistake(
-            lambda d, h, bias: 3 * (d * d + (d if bias else 0)) // h + d * d + (d if bias else 0),
-            "Your three projections come to a matrix of (d_model, d_model / n_heads) each. That is "
-            "what one head has; there are n_heads of them.",
-        ),
-        Mistake(
-            counted(4, 0),
-            "The matrices are right. But with `bias=True` a number is added to each column of "
-            "each product, and it is learned too.",
+            lambda d, h, bias: 3 * (d * d + (d if bias else 0)),
+            "You counted queries, keys and values. W_O is the fourth.",
         ),
         Mistake(
             lambda d, h, bias: 4 * (d * d + d),
-            "This is right with biases. `bias=False` leaves the four of them out.",
-        ),
-        Mistake(
-            counted(4, 1),
-            "You counted one bias. Each of the four linear layers has one.",
-        ),
-        Mistake(
-            counted(4, 3),
-            "You counted three biases. W_O has one as well.",
-        ),
-        Mistake(
-            lambda d, h, bias: 4 * d * d + (3 * (d // h) + d if bias else 0),
-            "The biases of queries, keys and values are counted for one head. All heads together "
-            "are as wide as the model.",
-        ),
-        Mistake(
-            lambda d, h, bias: (h + 3) * (d * d + (d if bias else 0)),
-            "You counted a matrix for each head. What all heads have together, side by side, is "
-            "one matrix for queries, one for keys, one for values.",
-        ),
-        Mistake(
-            lambda d, h, bias: (3 * h + 1) * d * d + (4 * d if bias else 0),
-            "You gave each head three matrices of full width. A head is only d_model / n_heads "
-            "wide.",
-        ),
-        Mistake(
-            lambda d, h, bias: 4 * (d * d + (h * d if bias else 0)),
-            "You gave each head a bias of full width. A bias has one number per column, and the "
-            "heads share out the columns.",
+            "This is right with biases. `bias=False` leaves all four of them out.",
         ),
     ),
+    common_mistakes=MistakeSet(lambda count: count, COUNT_MISTAKES, right=Count()),
     hints=(
-        "Count one matrix first. Its heads stand side by side: how many columns is that in all?",
-        "Four matrices of the same size. A bias has one number for each column.",
+        "Count one matrix first, with all heads side by side: how many columns is that?",
+        "Four matrices of the same size. A bias has one number per column.",
         "4 · D², and with a bias 4 · D more.",
     ),
     others=(parameters_of_a_layer,),
     comes_back="Chapter 8 adds a feed-forward network to the layer, and counts again.",
-    insight="`n_heads` is an argument that the answer does not use. Heads are a way to cut, not "
-    "something more to learn.",
+    insight="The answer does not use `n_heads`: heads divide the columns, and add none.",
 )
 
 # --- 04.jobs: which head does what -----------------------------------------------------------
@@ -281,8 +261,8 @@ JOBS = Exercise(
     minutes=8,
     section="4.11",
     prompt="""
-Two maps from one layer. 苹果 (píngguǒ) is *apple*, 很 (hěn) *very*, 甜 (tián) *sweet*, 它 (tā)
-*it*.
+Two attention maps of one layer. 苹果 (píngguǒ) is *apple*, 很 (hěn) *very*, 甜 (tián) *sweet*,
+它 (tā) *it*.
 
 | head 0 | 苹果 | 很 | 甜 | 它 |
 |:--|--:|--:|--:|--:|
@@ -304,8 +284,7 @@ returns `"0"`, `"1"`, `"both"` or `"neither"`.
 - `"a"`: which head leads 苹果 to what is said of it?
 - `"b"`: which leads 苹果 to the word that stands for it?
 - `"c"`: which leads 甜 to 苹果?
-- `"d"`: set the block of W_O that belongs to head 0 to 0. Which head still leads 它 to 苹果 *and*
-  shows in the output?
+- `"d"`: set head 0's block of W_O to 0. Which head still leads 它 to 苹果 *and* affects the output?
 """,
     stub="""
 def which_head(question):
@@ -317,39 +296,35 @@ def which_head(question):
     mistakes=choices(
         which_head,
         {
-            ("a", "0"): "In head 0 the row of 苹果 gives 0.80 to 它, the word that stands for "
-            "it. What is *said* of the apple is 甜.",
-            ("a", "both"): "Head 0 has a large number between the two, but in the row of 甜: "
-            "there 甜 looks at 苹果. The question is where 苹果 looks.",
-            ("a", "neither"): "What is said of the apple is 甜. Go along the row of 苹果 in "
-            "both maps.",
-            ("b", "1"): "In head 1 the row of 苹果 gives 0.05 to 它.",
-            ("b", "both"): "Only one of the two maps has more than half in the row of 苹果 "
-            "and the column of 它.",
-            ("b", "neither"): "The word that stands for the apple is 它. Go along the row of "
-            "苹果 in both maps.",
-            ("c", "0"): "Head 0 does, with 0.80. Look at the row of 甜 in the other map too: "
-            "two heads may lead to the same word.",
-            ("c", "1"): "Head 1 does, with 0.90. Look at the row of 甜 in the other map too: "
-            "two heads may lead to the same word.",
-            ("c", "neither"): "It is the row of 甜 that counts, not its column.",
-            ("d", "0"): "The map of head 0 stays as it was. But what it found is multiplied by "
-            "0, and nothing of it arrives.",
-            ("d", "1"): "In head 1 the row of 它 gives 苹果 0.10.",
-            ("d", "both"): "Nothing of head 0 arrives: its block is 0. And in head 1 the row "
-            "of 它 gives 苹果 0.10.",
+            ("a", "0"): "In head 0, 苹果 gives 0.80 to 它, which stands for it. What is said of it "
+            "is 甜.",
+            ("a", "both"): "In head 0 the large weight is in the row of 甜. The question is about "
+            "the row of 苹果.",
+            (("a", "b"), "neither"): "Go along the row of 苹果 in both maps.",
+            ("b", "1"): "In head 1, 苹果 gives 它 only 0.05.",
+            (
+                "b",
+                "both",
+            ): "Only one map has more than half in the row of 苹果 and the column of 它.",
+            ("c", "0"): "Head 0 does. What is in the row of 甜 of the other map?",
+            ("c", "1"): "Head 1 does. What is in the row of 甜 of the other map?",
+            ("c", "neither"): "The row of 甜 counts, not its column.",
+            ("d", "0"): "Head 0 still has its map, but nothing of it reaches the output.",
+            ("d", "1"): "In head 1, 它 gives 苹果 only 0.10.",
+            (
+                "d",
+                "both",
+            ): "Nothing of head 0 reaches the output, and in head 1, 它 gives 苹果 only 0.10.",
         },
     ),
     hints=(
-        "Who looks stands at the left. Go along the row.",
-        "(a) and (b) are about the row of 苹果, (c) about that of 甜, (d) about that of 它, in "
-        "both maps.",
-        "In (d) only head 1 is left. How much does its row of 它 give to 苹果?",
+        "A row belongs to the word that attends.",
+        "(a) and (b) are about the row of 苹果, (c) about that of 甜, (d) about that of 它.",
+        "In (d) only head 1 is left. How much does 它 give to 苹果 there?",
     ),
-    comes_back="Chapter 12 cuts heads out of a trained model and looks at what breaks.",
-    insight="Two heads can lead to the same word, as in (c). Whether cutting one of them shows "
-    "depends on its block of W_O, which no map tells you: section 4.11 cuts both.",
-    code=False,
+    comes_back="Chapter 12 removes heads from a trained model and looks at what breaks.",
+    insight="Two heads can lead to the same word. Whether removing one matters depends on its "
+    "block of W_O, which no map shows.",
 )
 
 # --- 04.split: one projection, cut into heads ------------------------------------------------
@@ -366,9 +341,8 @@ def split_one_by_one(x: Tensor, n_heads: int) -> Tensor:
 
 def split_cases(generator: Generator) -> list[Case]:
     def case(note: str, n_heads: int, d_k: int, *sizes: int) -> Case:
-        names = dict(zip(("A", "B", "L")[-len(sizes) :], sizes, strict=True))
         x = draw(generator, *sizes, n_heads * d_k)
-        return Case((x, n_heads), {**names, "H": n_heads, "Dk": d_k}, note)
+        return Case((x, n_heads), named_sizes("A B L H Dk", (*sizes, n_heads, d_k)), note)
 
     return [
         case("3 words of width 10, 2 heads", 2, 5, 3),
@@ -391,14 +365,10 @@ SPLIT = Exercise(
     minutes=8,
     section="4.6",
     prompt="""
-Write `split(x, n_heads)`. `x` has shape (..., L, D); the dots stand for a batch, for any number of
-axes, or for none. The answer has shape (..., H, L, Dk), where H is `n_heads` and Dk is D/H, a whole
-number: head 0 gets the first Dk columns of every word, head 1 the next Dk, and so on. (Calling the
-library's `split_heads` passes too; the point is to see how it is done.)
-""",
-    stub="""
-def split(x, n_heads):
-    raise NotImplementedError
+Write `split(x, n_heads)`. `x` has shape (..., L, D), with any number of axes in place of the dots,
+or none. The answer has shape (..., H, L, Dk), where H is `n_heads` and Dk is D/H, a whole number:
+head 0 gets the first Dk columns of every word, head 1 the next Dk, and so on. (The library's
+`split_heads` passes, too; the point is to see how it is done.)
 """,
     reference=split,
     cases=split_cases,
@@ -406,76 +376,50 @@ def split(x, n_heads):
     mistakes=(
         Mistake(
             lambda x, n_heads: x.reshape(*x.shape[:-2], n_heads, x.size(-2), -1),
-            "The shape is right and the numbers are not. `view` and `reshape` move no number: they "
-            "cut the sentence, so that head 0 holds the first words whole. First cut the last axis "
-            "in two, then swap axes.",
+            "`view` and `reshape` move no number, so head 0 holds the first words whole. Cut the "
+            "last axis in two first, then swap axes.",
         ),
         Mistake(
             lambda x, n_heads: x.unflatten(-1, (-1, n_heads)).movedim(-1, -3),
-            "Your heads take turns: head 0 has the columns 0, H, 2H, … Each head gets "
-            "*neighboring* columns, so when you cut the last axis the heads come first: (H, Dk).",
+            "Your heads take turns: head 0 has the columns 0, H, 2H, … Each gets *neighboring* "
+            "columns.",
         ),
         Mistake(
             lambda x, n_heads: x.unflatten(-1, (n_heads, -1)),
-            "You cut each row into pieces. Now the axis of the heads has to move in front of that "
-            "of the words, so that each head has a matrix of its own.",
+            "Each row is cut. Now the axis of the heads has to move in front of that of the words.",
         ),
         Mistake(
             lambda x, n_heads: x.chunk(n_heads, dim=-1),
-            "The pieces are the right ones. What is missing is the axis along which they stand: "
-            "in front of that of the words.",
-        ),
-        Mistake(
-            lambda x, n_heads: torch.stack([x] * n_heads, dim=-3),
-            "You gave each head a copy of all columns. It gets D/H of them.",
-        ),
-        Mistake(
-            lambda x, n_heads: x.mT.unflatten(-2, (n_heads, -1)),
-            "In each of your heads the words stand in the columns. One row is one word.",
-        ),
-        Mistake(
-            lambda x, n_heads: x.mT.reshape(*x.shape[:-2], n_heads, x.size(-2), -1),
-            "You transposed first and cut afterwards, which tears the rows apart. Cut the last "
-            "axis first.",
+            "The pieces are right. They need an axis, in front of that of the words.",
         ),
         Mistake(
             lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(0, 1),
-            "You swapped axes 0 and 1. That is right without a batch; with one, axis 0 is the "
-            "batch. Count from the end.",
-        ),
-        Mistake(
-            lambda x, n_heads: x.unflatten(-1, (-1, n_heads)).transpose(-2, -3),
-            "You cut each row into Dk pieces of H numbers. It is H pieces of Dk: the heads come "
-            "first when the last axis is cut.",
-        ),
-        Mistake(
-            lambda x, n_heads: split(x, n_heads).flip(-3),
-            "Your heads stand in the wrong order: head 0 has the last columns.",
+            "You swapped axes 0 and 1, which is right without a batch. Count from the end.",
         ),
         Mistake(
             lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(1, 2),
-            "You swapped axes 1 and 2. That is right for a batch, and for a single sentence it "
-            "swaps heads and columns. Count from the end.",
+            "You swapped axes 1 and 2, which is right with one batch axis only. Count from the "
+            "end.",
         ),
         Mistake(
             three_axes,
-            "Your function counts on three axes. In place of the dots there may be none, one or "
-            "more: take the last two, `x.shape[-2:]`, and count from the end.",
+            "Your function needs three axes, and there may be two, four or more. Count from the "
+            "end.",
         ),
         Mistake(
             lambda x, n_heads: torch.stack(x.chunk(n_heads, dim=-1)),
-            "Your heads stand in front of everything. With a batch they belong behind it, right "
-            "in front of the words.",
+            "Your heads are in front of the batch. They belong behind it, right in front of the "
+            "words.",
         ),
     ),
     hints=(
-        "Two steps: the last axis becomes two, then two axes change places.",
+        "The last axis becomes two, then two axes are swapped.",
         "`x.unflatten(-1, (n_heads, -1))` is (..., L, H, Dk).",
         "Then `.transpose(-2, -3)`.",
     ),
     others=(split_one_by_one,),
-    comes_back="Later in this chapter GPT-2's one projection is cut in the same way.",
-    insight="No number was multiplied. A head is nothing but a few neighboring columns.",
+    comes_back="In section 4.10 GPT-2's one projection is cut in the same way.",
+    insight="No number was multiplied: a head is a few neighboring columns.",
 )
 
 # --- 04.mix: merge, and W_O ------------------------------------------------------------------
@@ -493,9 +437,8 @@ def mix_as_a_sum(contexts: Tensor, w_o: Tensor) -> Tensor:
 
 def mix_cases(generator: Generator) -> list[Case]:
     def case(note: str, d: int, *sizes: int) -> Case:
-        names = dict(zip(("A", "B", "H", "L", "Dv")[-len(sizes) :], sizes, strict=True))
-        w_o = draw(generator, sizes[-3] * sizes[-1], d)
-        return Case((draw(generator, *sizes), w_o), {**names, "D": d}, note)
+        drawn = draw(generator, *sizes), draw(generator, sizes[-3] * sizes[-1], d)
+        return Case(drawn, named_sizes("A B H L Dv D", (*sizes, d)), note)
 
     return [
         case("2 heads, 3 words", 5, 2, 3, 7),
@@ -521,14 +464,10 @@ MIX = Exercise(
     minutes=8,
     section="4.4",
     prompt="""
-Write `mix(contexts, w_o)`: what the heads found, merged and multiplied by W_O. `contexts` has shape
-(..., H, L, Dv), `w_o` (H · Dv, D), and the answer (..., L, D). The first Dv rows of `w_o` belong to
-head 0, the next Dv to head 1, and so on. The dots stand for a batch, for any number of axes, or for
-none. (The library's `merge_heads` does half of it; try without.)
-""",
-    stub="""
-def mix(contexts, w_o):
-    raise NotImplementedError
+Write `mix(contexts, w_o)`: the heads' outputs, merged and multiplied by W_O. `contexts` has shape
+(..., H, L, Dv), with any number of axes in place of the dots, or none; `w_o` has shape (H · Dv, D),
+and the answer (..., L, D). The first Dv rows of `w_o` belong to head 0, the next Dv to head 1, and
+so on. (The library's `merge_heads` does half of it; try without.)
 """,
     reference=mix,
     cases=mix_cases,
@@ -538,84 +477,62 @@ def mix(contexts, w_o):
             lambda contexts, w_o: (
                 contexts.reshape(*contexts.shape[:-3], contexts.size(-2), -1) @ w_o
             ),
-            "You reshaped without moving the axis of the heads back, so that a row of yours holds "
-            "several words of one head. A row has to hold one word of all heads: swap H and L "
-            "first.",
+            "You reshaped without swapping H and L, so each row holds several words of one head.",
         ),
         Mistake(
             lambda contexts, w_o: turns(contexts) @ w_o,
-            "Your heads take turns in the row: the first number of each, then the second of each. "
-            "W_O expects head 0 whole, then head 1.",
-        ),
-        Mistake(
-            lambda contexts, w_o: mix(contexts.flip(-3), w_o),
-            "Your last head stands first, and so meets the block of W_O that belongs to head 0.",
+            "Your heads take turns in a row. W_O expects all of head 0, then all of head 1.",
         ),
         Mistake(
             lambda contexts, w_o: contexts.transpose(-2, -3).flatten(-2),
-            "That is the concat. W_O comes after it and mixes the heads.",
+            "That is the concat. W_O comes after it.",
         ),
         Mistake(
             lambda contexts, w_o: contexts @ w_o.unflatten(0, (contexts.size(-3), -1)),
-            "Each head has met its own block of W_O. Now the heads have to be added up.",
-        ),
-        Mistake(
-            lambda contexts, w_o: (
-                contexts.mean(-3) @ w_o.unflatten(0, (contexts.size(-3), -1)).sum(0)
-            ),
-            "Heads and blocks were each put together first, so every head meets the blocks of all "
-            "others. Head 0 belongs to block 0, head 1 to block 1.",
+            "Each head is multiplied by its own block of W_O. Now add up the heads.",
         ),
         Mistake(
             lambda contexts, w_o: contexts.mean(-3) @ w_o,
-            "You averaged the heads before W_O, and what is left is Dv wide. Nothing is averaged: "
-            "the pieces stand side by side, H · Dv wide.",
+            "You averaged the heads. They stand side by side instead, H · Dv wide.",
         ),
         Mistake(
             lambda contexts, w_o: contexts.flatten(-3, -2) @ w_o,
-            "You put the heads one below the other, H · L rows. They belong side by side: L rows, "
-            "H · Dv wide.",
+            "You put the heads below each other, in H · L rows. They belong side by side, in L "
+            "rows.",
         ),
         Mistake(
             lambda contexts, w_o: contexts.transpose(0, 1).flatten(-2) @ w_o,
-            "You swapped axes 0 and 1. That is right without a batch; with one, axis 0 is the "
-            "batch. Count from the end.",
+            "You swapped axes 0 and 1, which is right without a batch. Count from the end.",
         ),
         Mistake(
             lambda contexts, w_o: contexts.transpose(1, 2).flatten(-2) @ w_o,
-            "You swapped axes 1 and 2. That is right for a batch, and wrong without one and with "
-            "two. Count from the end.",
+            "You swapped axes 1 and 2, which is right with one batch axis only. Count from the "
+            "end.",
         ),
         Mistake(
             four_axes,
-            "Your function counts on four axes. In place of the dots there may be none, one or "
-            "more: take the last three, `contexts.shape[-3:]`, and count from the end.",
-        ),
-        Mistake(
-            lambda contexts, w_o: torch.cat(list(contexts), dim=-1) @ w_o,
-            "You took the heads from the first axis. With a batch that is the sentences: the heads "
-            "stand third from the end, `unbind(-3)`.",
+            "Your function needs four axes, and there may be three, five or more. Count from the "
+            "end.",
         ),
         Mistake(
             lambda contexts, w_o: contexts.transpose(-2, -3).flatten(-2) @ w_o.mT,
-            "You transposed W_O. Its rows already meet the columns of the concat, H · Dv of each.",
+            "You transposed W_O. Its rows already meet the columns of the concat.",
         ),
         Mistake(
             lambda contexts, w_o: contexts.sum(-3) @ w_o[: contexts.size(-1)],
-            "You added the heads first and multiplied by the first block. Each head has a block "
-            "of its own; once added, they cannot be told apart.",
+            "You added the heads first and used one block. Each head has its own block.",
         ),
     ),
     hints=(
-        "Undo the split: first the axes change places, then the last two become one.",
-        "`contexts.transpose(-2, -3)` is (..., L, H, Dv). `flatten(-2)` puts a word's pieces side "
+        "Undo the split: swap two axes, then join the last two.",
+        "`contexts.transpose(-2, -3)` is (..., L, H, Dv). `flatten(-2)` puts a word's parts side "
         "by side.",
         "`contexts.transpose(-2, -3).flatten(-2) @ w_o`.",
     ),
     others=(mix_as_a_sum,),
-    comes_back="Setting a block of W_O to 0 is the scalpel of the experiment with two heads.",
-    insight="The same is a sum over heads, each through its own block. So a head can be taken out "
-    "by setting Dv rows of W_O to 0.",
+    comes_back="Section 4.11 does so, to see what a head contributes.",
+    insight="The result is a sum over heads, each multiplied by its own block: setting Dv rows of "
+    "W_O to 0 removes a head.",
 )
 
 # --- 04.repair: three faults in a layer ------------------------------------------------------
@@ -665,10 +582,6 @@ def alone(concat: Tensor, w_o: Tensor) -> Tensor:
     return concat
 
 
-def cut_by_view(x: Tensor, n_heads: int) -> Tensor:
-    return x.view(x.size(0), n_heads, x.size(1), -1)
-
-
 BY_D = Head(scores=lambda query, key: scaled_scores(query.size(-1) * query.size(-3), query, key))
 
 
@@ -676,14 +589,13 @@ def layer(
     head: Head = Head(),  # noqa: B008  frozen
     merge: Callable[[Tensor], Tensor] = merge_heads,
     last: Callable[[Tensor, Tensor], Tensor] = torch.matmul,
-    cut: Callable[[Tensor, int], Tensor] = split_heads,
 ) -> Callable[..., Tensor]:
     """The layer, right unless a wrong line is given."""
 
     def wrong(
         x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor, n_heads: int
     ) -> Tensor:
-        query, key, value = (cut(x @ w, n_heads) for w in (w_q, w_k, w_v))
+        query, key, value = (split_heads(x @ w, n_heads) for w in (w_q, w_k, w_v))
         return last(merge(head(query, key, value)), w_o)
 
     return wrong
@@ -696,9 +608,9 @@ REPAIR = Exercise(
     minutes=15,
     section="4.7",
     prompt="""
-A layer from memory. It runs, and its output has the right shape. Three of its lines are wrong:
-repair them. `x` has shape (B, L, D), the four matrices (D, D), the answer (B, L, D). `split_heads`
-and `merge_heads` are the library's.
+This layer runs, and its output has the right shape, but three of its lines are wrong. Repair them.
+`x` has shape (B, L, D), the four matrices (D, D), the answer (B, L, D). `split_heads` and
+`merge_heads` are the library's.
 """,
     stub="""
 def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
@@ -714,90 +626,57 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
     mistakes=(
         Mistake(
             layer(BY_D, reshaped, alone),
-            "All three faults are still there. Start from the end: one of the four matrices is "
-            "never used.",
+            "All three faults are still there. Which of the four matrices is never used?",
         ),
         Mistake(
             layer(BY_D, reshaped),
-            "W_O is there now. But does a row of your concat hold one word of all heads? And over "
-            "which width does a head's dot product add up?",
+            "W_O is used now. Does a row of your concat hold one word? Over which width does a "
+            "head's dot product add up?",
         ),
         Mistake(
             layer(BY_D, last=alone),
-            "The merge is right now. One of the matrices is not used yet, and the root is of "
-            "another width than the dot product's.",
+            "The merge is right now. One matrix is still not used, and the root is of the wrong "
+            "width.",
         ),
         Mistake(
             layer(merge=reshaped, last=alone),
-            "The scale is right now. One of the matrices is not used yet, and the concat is made "
-            "by a reshape that moves no number.",
+            "The scale is right now. One matrix is still not used, and the reshape moves no "
+            "number.",
         ),
         Mistake(
             layer(Head(scores=lambda query, key: query @ key.mT), reshaped),
-            "W_O is there now. The wrong root is gone, and with it the scale; and a row of your "
-            "concat holds several words of one head.",
-        ),
-        Mistake(
-            layer(merge=lambda context: reshaped(context.mT)),
-            "You swapped words and columns before the reshape. It is the axis of the heads that "
-            "has to go behind that of the words.",
+            "The wrong root is gone, but so is the scale, and a row of your concat still holds "
+            "several words.",
         ),
         Mistake(
             layer(BY_D),
-            "You still divide by √D. A head's query is D/H wide, and its dot products add up over "
-            "that.",
+            "You still divide by √D. A head's dot products add up over its own width.",
         ),
         Mistake(
             layer(merge=reshaped),
-            "`reshape` makes the right shape and moves no number: your rows hold several words of "
-            "one head. The axis of the heads has to go back behind the words first.",
+            "`reshape` moves no number, so each row of your concat holds several words of one "
+            "head.",
         ),
         Mistake(
             layer(merge=turns),
-            "In your concat the heads take turns: the first number of each, then the second of "
-            "each. W_O expects the whole of head 0, then the whole of head 1.",
+            "Your heads take turns in the concat. W_O expects all of head 0, then all of head 1.",
         ),
         Mistake(
             layer(last=alone),
-            "All that is missing is W_O. Without it each head only reaches its own columns of "
-            "the output.",
+            "Only W_O is missing. Without it each head fills its own columns of the output.",
         ),
         Mistake(
             layer(last=lambda concat, w_o: concat @ w_o.T),
-            "You transposed W_O. It is square, so nothing is raised; here it is multiplied as it "
-            "is, like the other three.",
-        ),
-        Mistake(
-            lambda x, w_q, w_k, w_v, w_o, n_heads: layer(last=alone)(
-                x @ w_o, w_q, w_k, w_v, w_o, n_heads
-            ),
-            "You multiplied the input by W_O. It comes last, and mixes what the heads have found.",
-        ),
-        Mistake(
-            lambda x, w_q, w_k, w_v, w_o, n_heads: layer(
-                merge=lambda context: merge_heads(context @ w_o), last=alone
-            )(x, w_q, w_k, w_v, w_o, n_heads),
-            "You multiplied by W_O before the merge, where each head is only D/H wide. Merge "
-            "first: W_O takes the pieces of all heads at once.",
-        ),
-        Mistake(
-            lambda x, w_q, w_k, w_v, w_o, n_heads: x + multi_head(x, w_q, w_k, w_v, w_o, n_heads),
-            "You added the input to the output. A Transformer does so around this layer, in "
-            "chapter 8; the layer itself does not.",
+            "You transposed W_O. It is square, so this raises no error.",
         ),
         Mistake(
             lambda x, w_q, w_k, w_v, w_o, n_heads: multi_head(x, w_q, w_k, w_v, w_o, 1),
-            "This is one head as wide as the model: nothing was cut. Each head has its own columns "
-            "and its own map.",
+            "This is one head as wide as the model. Nothing was split.",
         ),
         Mistake(
             layer(Head(scores=lambda query, key: query @ key)),
-            "Inside a head two matrices meet that do not fit. Queries (L, Dk) meet keys that lie, "
-            "(Dk, L): `k.mT`. And the weights, (L, L), stand left of the values, (L, Dv).",
-        ),
-        Mistake(
-            layer(cut=cut_by_view),
-            "The first line was right. A `view` cuts the sentence, not the columns.",
+            "Two matrices in a head do not fit. Queries (L, Dk) meet transposed keys, and weights "
+            "(L, L) meet values (L, Dv).",
         ),
     ),
     common_mistakes=MistakeSet(
@@ -808,15 +687,15 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
         widths={"H": lambda x, w_q, w_k, w_v, w_o, n_heads: n_heads},
     ),
     others=(multi_head_by_hand,),
-    comes_back="Chapter 6 gives these lines a mask, and chapter 8 stacks them.",
+    comes_back="Chapter 6 adds a mask to these lines, and chapter 8 stacks them.",
     hints=(
-        "Three questions: which argument is never used? Over which width does the dot product of "
-        "a *head* add up? What stands in a row of `concat`?",
-        "The reshape is section 4.6 backwards: the library has a function that does it right.",
+        "Which argument is never used? Over which width does a *head's* dot product add up? What "
+        "is a row of `concat`?",
+        "The reshape is section 4.6 backwards: the library has the right function.",
         "`q.size(-1)`, `merge_heads(weights @ v)`, `concat @ w_o`.",
     ),
-    insight="All three faults keep the shape, and the layer would even train. Only numbers from "
-    "another implementation give them away.",
+    insight="All three faults keep the shape. Only numbers from another implementation reveal "
+    "them.",
 )
 
 # --- 04.experiment: a test that finds the fault ----------------------------------------------
@@ -849,45 +728,62 @@ def by_first_and_last(x: Tensor, n_heads: int) -> Tensor:
     return torch.stack([first, *others[-1:] * len(others)], dim=-3)
 
 
-CUTS: dict[str, Cut] = {
-    "`split_heads` itself": split_heads,
-    "the pieces one by one, then stacked": one_by_one,
-    "a `view` into (H, L, Dk)": by_view,
-    "heads that take turns among the columns": taking_turns,
-    "the last head first": lambda x, n_heads: split_heads(x, n_heads).flip(-3),
-    "the last piece for every head but head 0": by_first_and_last,
-    "axes 0 and 1 swapped": lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(0, 1),
-    "axes 1 and 2 swapped": lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(1, 2),
-    "axes 2 and 3 swapped": lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(
-        -2, -3 if x.dim() == 4 else -1
-    ),
-    "numbers of half precision": lambda x, n_heads: split_heads(x.half(), n_heads).to(x.dtype),
-}
-FINDS: dict[tuple[str, bool], str] = {
-    ("`split_heads` itself", False): "This cut is the library's. Your test refuses it, so it asks "
-    "for something that no right cut has to do. Which line says no?",
-    ("the pieces one by one, then stacked", False): "This cut is right, and is made of copies in "
-    "another place of the memory. Compare the numbers, not how they lie.",
-    ("a `view` into (H, L, Dk)", True): "This is section 4.6's `view`: the shape is right, and "
-    "going back by `view` gives x again. Look at which numbers each head has.",
-    ("heads that take turns among the columns", True): "These heads take turns: head 0 has the "
-    "columns 0, H, 2H. Shapes and reordered words are as they should be; compare the columns.",
-    ("the last head first", True): "Here the heads stand in the wrong order. Each is as it should "
-    "be, so it takes more than a look at the set of pieces, or at equal columns.",
-    (
-        "the last piece for every head but head 0",
+# Each cut, whether it is right, and the message for readers who say the opposite.
+CUTS: dict[str, tuple[Cut, bool, str]] = {
+    "`split_heads` itself": (
+        split_heads,
         True,
-    ): "Head 0 is right, and so is the last; those "
-    "between have a piece that is not theirs. Two heads are too few to see that, and so is one.",
-    ("axes 0 and 1 swapped", True): "Right for a sentence, wrong for a batch: it counts axes from "
-    "the front. Did you try (..., L, D) with something in place of the dots?",
-    ("axes 1 and 2 swapped", True): "Right for a batch, wrong for a single sentence and for two "
-    "axes in front: it counts axes from the front. Try (..., L, D) with fewer and more.",
-    ("axes 2 and 3 swapped", True): "Right for two axes in front, wrong for one and for none. An "
-    "input with many axes does not stand for those with fewer: try them all.",
-    ("numbers of half precision", True): "The places are right, and the numbers were rounded to "
-    "three digits on the way. Small whole numbers survive that, and a test with a wide tolerance "
-    "does not see it.",
+        "It is the library's function. Which line of your test rejects it?",
+    ),
+    "the pieces one by one, then stacked": (
+        one_by_one,
+        True,
+        "It is right, made of copies in memory. Compare numbers, not memory layouts.",
+    ),
+    "a `view` into (H, L, Dk)": (
+        by_view,
+        False,
+        "It is section 4.6's `view`: the right shape, wrong heads. Which numbers does each head "
+        "have?",
+    ),
+    "heads that take turns among the columns": (
+        taking_turns,
+        False,
+        "Its heads take turns: head 0 has the columns 0, H, 2H. Compare the columns of each head.",
+    ),
+    "the last head first": (
+        lambda x, n_heads: split_heads(x, n_heads).flip(-3),
+        False,
+        "Its heads are in the wrong order, each as it should be. Do all your columns differ?",
+    ),
+    "the last piece for every head but head 0": (
+        by_first_and_last,
+        False,
+        "Its first and last heads are right, those between are not. Two heads are too few to "
+        "see that.",
+    ),
+    "axes 0 and 1 swapped": (
+        lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(0, 1),
+        False,
+        "It is right for a sentence, wrong for a batch. Try (..., L, D) with axes in place of "
+        "the dots.",
+    ),
+    "axes 1 and 2 swapped": (
+        lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(1, 2),
+        False,
+        "It is right for a batch, wrong without one and with two. Try both.",
+    ),
+    "axes 2 and 3 swapped": (
+        lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(-2, -3 if x.dim() == 4 else -1),
+        False,
+        "It is right for two axes in front, wrong for one and for none. Try them all.",
+    ),
+    "numbers of half precision": (
+        lambda x, n_heads: split_heads(x.half(), n_heads).to(x.dtype),
+        False,
+        "It rounds the numbers to three digits. Small whole numbers survive that, and a wide "
+        "tolerance hides it.",
+    ),
 }
 
 EXPERIMENT = Exercise(
@@ -897,32 +793,26 @@ EXPERIMENT = Exercise(
     minutes=15,
     section="4.6",
     prompt="""
-Somebody wrote `cut(x, n_heads)`, which is to do what `split_heads` does: from (..., L, D), with any
-number of axes in place of the dots, to (..., H, L, Dk), each head with its neighboring columns.
-Write the test: `is_right(cut)` calls it with inputs that you make, and returns `True` if nothing is
-wrong with it, `False` if you have found a fault. Ten cuts come, which you cannot see. Two are
-right. Some of the others are wrong for certain inputs only. You may use whatever the library has.
-""",
-    stub="""
-def is_right(cut):
-    raise NotImplementedError
+`cut(x, n_heads)` should do what `split_heads` does: turn (..., L, D), with any number of axes in
+place of the dots, into (..., H, L, Dk), where each head has neighboring columns. Write a test:
+`is_right(cut)` calls it with inputs of your choice, and returns `True` if it finds no fault, else
+`False`. It is tried on ten cuts that you cannot see. Two are right, and some are wrong for certain
+inputs only. You may use the whole library.
 """,
     reference=is_right,
-    cases=lambda generator: [Case((f,), note=name) for name, f in CUTS.items()],
-    mistakes=choices(
-        is_right, {(CUTS[name], said): tells for (name, said), tells in FINDS.items()}
-    ),
+    cases=lambda generator: [Case((f,), note=name) for name, (f, *_) in CUTS.items()],
+    mistakes=choices(is_right, {(f, not right): message for f, right, message in CUTS.values()}),
     hints=(
-        "A test is a comparison and an input. What do you compare with? And which inputs would "
-        "hide a fault: one head, equal sizes, all ones?",
-        "`torch.equal` compares shape and numbers. Three heads at least, sizes that all differ, "
-        "random numbers.",
+        "What do you compare with? And which inputs would hide a fault: one head, equal sizes, "
+        "all ones?",
+        "`torch.equal` compares shape and numbers. Take three heads or more, sizes that all "
+        "differ, random numbers.",
         "Try shapes such as (5, 21), (2, 5, 21) and (2, 4, 5, 21); compare with `split_heads`.",
     ),
-    comes_back="Chapter 6 tests masks like that: it moves one word and looks who notices.",
-    insight="Now you know how the cases behind these exercises are chosen: sizes that all differ, "
-    "a batch and none, numbers of which no two are equal.",
-    code=False,
+    comes_back="Chapter 6 tests masks like this: it changes one word and sees which outputs "
+    "change.",
+    insight="The cases of these exercises are chosen like this: sizes that differ, with and "
+    "without a batch.",
 )
 
 CHAPTER = "4. Many heads"

@@ -14,6 +14,7 @@ from attnbook.exercises.exercise import (
     Property,
     choices,
     draw,
+    named_sizes,
     some_sizes,
 )
 from attnbook.masks import causal_mask
@@ -66,11 +67,7 @@ CAUSAL = Exercise(
     prompt="""
 Write `my_causal(n_queries, n_keys)`: the causal mask for the newest `n_queries` words of a sentence
 of `n_keys` words. With as many queries as keys it is the triangle of section 6.3; with one query it
-is the row that section 6.12 needs. The answer is boolean, True = may look, of shape (Lq, Lk).
-""",
-    stub="""
-def my_causal(n_queries, n_keys):
-    raise NotImplementedError
+is the row of section 6.12. The answer is boolean, True = may look, of shape (Lq, Lk).
 """,
     reference=my_causal,
     cases=causal_cases,
@@ -78,95 +75,65 @@ def my_causal(n_queries, n_keys):
     mistakes=(
         Mistake(
             lambda n_queries, n_keys: torch.ones(n_queries, n_keys, dtype=torch.bool).tril(),
-            "Your triangle starts in the top left corner, as `is_causal=True` does: the first of "
-            "your queries counts as the first word. The queries are the newest words, so the last "
-            "of them sees everything.",
+            "Your triangle starts in the top left corner, but the queries are the newest words.",
         ),
         Mistake(
             triangle("tril", 1),
-            "Off by one: each word also sees the word after it, which is the answer it has to "
-            "guess.",
+            "Off by one: each word also sees the next one, which it has to predict.",
         ),
         Mistake(
             triangle("tril", -1),
-            "Off by one: a word does not see itself here, and the first word of a sentence sees "
-            "nothing. It may see itself, for its own word is known.",
+            "Off by one: a word may see itself.",
         ),
         Mistake(
             triangle("triu", 1),
-            "Right cells, opposite meaning: your True says may NOT look, as in "
-            "`nn.MultiheadAttention`. In this book True means may look.",
+            "Your True hides, as in `nn.MultiheadAttention`. In this book True means may look.",
         ),
         Mistake(
             triangle("triu", 0),
-            "Your True lies on the side of the future: each word sees itself and what comes after. "
-            "This triangle belongs to words in columns (section 6.4).",
+            "Each word sees itself and what comes after it. This is the triangle for words in "
+            "columns (section 6.4).",
         ),
         Mistake(
             lambda n_queries, n_keys: torch.ones(n_keys, n_queries, dtype=torch.bool).tril(
                 n_queries - n_keys
             ),
-            "The keys lie in the rows. A mask has one row per query and one column per key, as the "
-            "scores have.",
+            "Your rows belong to the keys. A mask has one row per query, like the scores.",
         ),
         Mistake(
             lambda n_queries, n_keys: torch.ones(n_queries, n_keys, dtype=torch.bool).tril(
                 n_queries - n_keys
             ),
-            "The shift has the wrong sign. Words have come before the first query, so the diagonal "
-            "moves to the right, which is the positive direction of `tril`.",
+            "The shift has the wrong sign. The diagonal moves to the right, which is positive in "
+            "`tril`.",
         ),
         Mistake(
             lambda n_queries, n_keys: torch.ones(n_queries, n_keys, dtype=torch.bool),
-            "Everything is permitted. That is right for one query, the newest word; of several, "
-            "the earlier ones may not see the later ones.",
-        ),
-        Mistake(
-            lambda n_queries, n_keys: torch.eye(n_keys, dtype=torch.bool)[n_keys - n_queries :],
-            "Each word sees itself alone. It may see all that came before, too.",
+            "Everything is permitted. That is right for the newest word only.",
         ),
         Mistake(
             lambda n_queries, n_keys: torch.ones(n_queries, n_keys, dtype=torch.bool).triu(1),
-            "Two things. Your True says may NOT look; and the triangle starts in the top left "
-            "corner, as if the first of your queries were the first word.",
-        ),
-        Mistake(
-            lambda n_queries, n_keys: (
-                torch.ones(n_keys, n_keys, dtype=torch.bool).tril().flip(0)[:n_queries]
-            ),
-            "The right rows, in the opposite order: the newest word stands last.",
-        ),
-        Mistake(
-            lambda n_queries, n_keys: torch.ones(n_keys, n_keys, dtype=torch.bool).tril(),
-            "This is the triangle for the whole sentence, one row per word. Only the newest words "
-            "ask: its last rows are what is wanted.",
-        ),
-        Mistake(
-            lambda n_queries, n_keys: torch.ones(n_queries, n_queries, dtype=torch.bool).tril(),
-            "The newest words see each other here, and nothing of what came before them: there is "
-            "a column for each of the keys.",
+            "Your True hides, and the triangle starts in the top left corner.",
         ),
         Mistake(
             lambda n_queries, n_keys: torch.ones(n_queries, n_keys).tril(n_keys - n_queries),
-            "Numbers are added to the scores: a 1 for yes and a 0 for no hide nothing (section "
-            "6.7).",
+            "These are numbers: added to the scores, 1 and 0 hide nothing (section 6.7).",
         ),
         Mistake(
             lambda n_queries, n_keys: torch.full((n_queries, n_keys), -torch.inf).triu(
                 n_keys - n_queries + 1
             ),
-            "These are numbers to be added to the scores, 0 and −inf. They would work; the book's "
-            "masks say yes and no instead.",
+            "0 and −inf would work if they were added to the scores. The book's masks are boolean.",
         ),
     ),
     hints=(
-        "At which position of the sentence does query 0 stand? That many keys come before it.",
-        "Query i stands at position i + n_keys − n_queries and sees the keys up to that position.",
+        "At which position of the sentence is query 0? That many keys come before it.",
+        "Query i is at position i + n_keys − n_queries and sees the keys up to there.",
         "`torch.ones(..., dtype=torch.bool).tril(d)` keeps the columns j ≤ i + d of row i.",
     ),
-    insight="With one query the mask is all True: who writes the newest word needs no mask. The "
-    "flag `is_causal=True` would have shown it the first word only.",
-    comes_back="06.heads needs the square one, beside a mask for the padding.",
+    insight="With one query the mask is all True: the newest word needs no mask. `is_causal=True` "
+    "would show it only the first word.",
+    comes_back="06.heads combines the square one with a mask for padding.",
     others=(last_rows, by_places),
 )
 
@@ -191,7 +158,7 @@ VERDICT = Exercise(
     minutes=10,
     section="6.11",
     prompt="""
-Six programs want to be causal. Each gets six words; `attend(x, mask)` is one head that masks before
+Six programs should be causal. Each gets six words; `attend(x, mask)` is one head that masks before
 the softmax, `ones` a (6, 6) mask that is True everywhere, and `causal` is `ones.tril()`.
 
 | | program |
@@ -203,9 +170,9 @@ the softmax, `ones` a (6, 6) mask that is True everywhere, and `causal` is `ones
 | e | `y = x + attend(x, causal)`, then `y + attend(y, causal)` |
 | f | `out = attend(x, causal)`, then `out - out.mean(0)` |
 
-Let the leak detector put fresh rows in the place of each word. `verdict(program)` returns `"leak"`
-if some output moves with a later word; else `"blind"` if some output stays still although its own
-or an earlier word moved; else `"sealed"`.
+The leak detector replaces each word in turn. `verdict(program)` returns `"leak"` if some output
+changes with a later word; else `"blind"` if some output does not change with its own or an earlier
+word; else `"sealed"`.
 """,
     stub="""
 def verdict(program):
@@ -218,43 +185,30 @@ def verdict(program):
     mistakes=choices(
         verdict,
         {
-            ("a", "sealed"): "`tril(1)` looks like a triangle and keeps one diagonal too many. "
-            "What is the column of row 0 that it adds?",
-            ("a", "blind"): "Every word still sees all words before it: nothing is lost. "
-            "`tril(1)` keeps more than the triangle, not less.",
-            ("b", "sealed"): "`~ones.tril(-3)` takes away the lower left corner. Row 4 cannot "
-            "see word 0 any more.",
-            ("b", "leak"): "`&` with the causal mask can only take looks away. Nothing above "
-            "the diagonal is permitted.",
-            ("c", "sealed"): "The weights above the diagonal are 0, but the others were "
-            "divided by a sum. Over which words does that sum run?",
-            ("c", "blind"): "No look into the past was taken away. Look for what came in: the "
-            "denominator of the softmax.",
-            ("d", "leak"): "In float32 the exponential of −10⁹ is exactly 0 beside any "
-            "ordinary score, and each row has one: its own word. So not one bit gets through.",
-            ("d", "blind"): "A billion less is filled in above the diagonal only. Own and "
-            "earlier words keep their scores.",
-            ("e", "leak"): "Can a second layer bring the future in? Row j of `y` knows words 0 "
-            "… j, and row i looks only at rows j ≤ i.",
-            ("e", "blind"): "Both layers see all of the past, and `x +` adds the word itself "
-            "once more: nothing is hidden but the future.",
-            ("f", "sealed"): "The head is sealed, what follows is not: `mean(0)` runs over the "
-            "words, and every row gets some of the last one.",
-            ("f", "blind"): "Subtracting a mean hides no word from anybody. It adds something "
-            "to each row: what is it made of?",
+            ("a", "sealed"): "`tril(1)` keeps one diagonal too many. Which column does it add to "
+            "row 0?",
+            (("a", "c", "f"), "blind"): "Every word still depends on all words before it.",
+            ("b", "sealed"): "`~ones.tril(-3)` removes the lower left corner: row 4 cannot see "
+            "word 0.",
+            ("b", "leak"): "`&` can only hide more. Nothing above the diagonal is permitted.",
+            ("c", "sealed"): "The weights above the diagonal are 0, but the others were divided "
+            "by a sum. Over which words?",
+            ("d", "leak"): "In float32, exp(−10⁹) is exactly 0, and each row has an ordinary "
+            "score: its own word's.",
+            (("d", "e"), "blind"): "Only the future is hidden.",
+            ("e", "leak"): "Row j of `y` depends on words 0 … j, and row i attends only to rows j "
+            "≤ i.",
+            ("f", "sealed"): "`mean(0)` runs over the words, so each row gets a part of the last.",
         },
     ),
     hints=(
-        "Do not look at the weights only. Ask of each number that enters output i which words it "
-        "was made of.",
-        "Sums are channels: over what do the softmax of (c) and the mean of (f) run?",
-        "Three of them leak and one is blind. Two layers that only look back can only look back.",
+        "Of which words is each number made that enters output i? The weights are not all.",
+        "A sum can leak: over what do the softmax of (c) and the mean of (f) run?",
+        "Three leak and one is blind. Two layers that only look back can only look back.",
     ),
-    insight="Two of the three leaks have perfectly triangular weights, so no map shows them. "
-    "Changing a word does.",
-    comes_back="In 06.experiment you change words yourself. Chapter 7 asks in the same way "
-    "what a shuffle moves.",
-    code=False,
+    insight="Two of the three leaks have triangular weights, so no map shows them. Changing a "
+    "word does.",
+    comes_back="In 06.experiment you change words yourself. Chapter 7 shuffles them.",
 )
 
 # --- 06.weights: a softmax that knows what nothing is ----------------------------------------
@@ -282,11 +236,10 @@ def weight_cases(generator: Generator) -> list[Case]:
         return (places < shape[-1] // 2 + 1) & (places != 0)
 
     def case(note: str, mask: Tensor, *sizes: int, hidden: float | None = None) -> Case:
-        names = ("A", "B", "H", "Lq", "Lk")[-len(sizes) :]
         scores = draw(generator, *sizes)
         if hidden is not None:
             scores = scores.masked_fill(~mask, hidden)
-        return Case((scores, mask), dict(zip(names, sizes, strict=True)), note)
+        return Case((scores, mask), named_sizes("A B H Lq Lk", sizes), note)
 
     lq, lk = some_sizes(generator, 2)
     empty = some(4, 6)
@@ -297,7 +250,7 @@ def weight_cases(generator: Generator) -> list[Case]:
         case(f"{lq} queries, {lk} keys", some(lq, lk), lq, lk),
         case("padding, a mask of shape (2, 1, 1, 7)", torch.arange(7) < lengths, 2, 3, 5, 7),
         case("one axis more in front, one mask for all", some(5, 6), 2, 4, 3, 5, 6),
-        case("every hidden key shouts, its score is 1000", some(3, 8), 3, 8, hidden=1000.0),
+        case("every hidden key has the score 1000", some(3, 8), 3, 8, hidden=1000.0),
         case("row 1 may look at nothing", empty, 4, 6),
     ]
 
@@ -322,10 +275,6 @@ Write `my_weights(scores, mask)`: the softmax of each row of `scores` (..., Lq, 
 that `mask` permits (boolean, True = may look, broadcastable to the scores). Hidden keys get weight
 exactly 0, and a query that may look at nothing gets a row of zeros.
 """,
-    stub="""
-def my_weights(scores, mask):
-    raise NotImplementedError
-""",
     reference=my_weights,
     cases=weight_cases,
     axes="B H Lq Lk",
@@ -334,20 +283,17 @@ def my_weights(scores, mask):
             lambda scores, mask: (
                 scores.masked_fill(~mask, -20.0).softmax(-1) * mask.any(-1, keepdim=True)
             ),
-            "The hidden keys still have a little weight, since e to the power of your negative "
-            "number is small and not 0. Exactly 0 is what −∞ gives.",
+            "Hidden keys still have a small weight. Exactly 0 is what −∞ gives.",
         ),
         Mistake(
             lambda scores, mask: scores.softmax(-1) * mask.any(-1, keepdim=True),
-            "The rows of nothing are right. In the others every key got a weight: the mask has to "
-            "hide single keys too.",
+            "The rows that may look at nothing are right. In the others hidden keys got a weight.",
         ),
         Mistake(
             lambda scores, mask: (
                 scores.masked_fill(~mask, -torch.inf).softmax(-1).nan_to_num(1 / scores.size(-1))
             ),
-            "The row of nothing is an average of all that it was forbidden to see. Nothing to look "
-            "at means no weight anywhere: zeros.",
+            "A row that may look at nothing became an average of hidden keys. It has to be zeros.",
         ),
     ),
     common_mistakes=MistakeSet(lambda head: head.weights, MASK_MISTAKES, WEIGHT_MISTAKES),
@@ -357,20 +303,20 @@ def my_weights(scores, mask):
             rows_sum_to_one_or_none,
         ),
         Property(
-            "A hidden key has to have weight 0, to the last bit, and one of yours is only small.",
+            "A hidden key needs weight exactly 0. One of yours is only small.",
             hidden_are_zero,
         ),
     ),
     hints=(
-        "What has to be settled before the softmax, so that no denominator meets a hidden score? "
-        "And what can only be settled after it?",
-        "`masked_fill(~mask, -torch.inf)` before it makes every row right but one kind: 0/0.",
-        "After the softmax, all hidden places may be filled with 0. NaN stands in no others.",
+        "What has to be done before the softmax, so that no denominator contains a hidden score? "
+        "And what after it?",
+        "`masked_fill(~mask, -torch.inf)` before it makes every row right except those that may "
+        "look at nothing: 0/0.",
+        "After the softmax, fill all hidden entries with 0. There is no nan elsewhere.",
     ),
-    insight="Minus infinity before, zero after: two fills, and each does what the other cannot. "
-    "On the way back it is the first that keeps the row of nothing from spreading nan: what was "
-    "filled in has no gradient. To add −∞ would let it through.",
-    comes_back="The book's `softmax` does this for every layer from here on.",
+    insight="Minus infinity before, zero after. The first also keeps nan out of the gradient of "
+    "an empty row, because a filled entry has none. Adding −∞ would not.",
+    comes_back="From here on the book's `softmax` does this in every layer.",
     others=(filled_once, by_hand),
 )
 
@@ -422,14 +368,10 @@ HEADS = Exercise(
     minutes=10,
     section="6.10 (second reading)",
     prompt="""
-A batch of sentences is to be written on at the right end, so the short ones are filled up on the
-*left*, to `length` words. `lengths` (B,) holds the number of real words of each. Write
-`may_look(lengths, length)`: the mask that is causal and hides the padding, the same for all heads,
-boolean, True = may look, of shape (B, 1, L, L). The rows of the padding may come out empty.
-""",
-    stub="""
-def may_look(lengths, length):
-    raise NotImplementedError
+A batch of sentences is to be continued at the right end, so short ones are padded on the *left*, to
+`length` words. `lengths` (B,) holds the number of real words of each. Write `may_look(lengths,
+length)`: the mask that is causal and hides the padding, the same for all heads, boolean, True = may
+look, of shape (B, 1, L, L). The rows of the padding may be empty.
 """,
     reference=may_look,
     cases=head_cases,
@@ -437,81 +379,66 @@ def may_look(lengths, length):
     mistakes=(
         Mistake(
             combined(lambda causal, real: causal & real[:, None, :]),
-            "Broadcasting counts from the right, so a mask of three axes lines up with (H, Lq, "
-            "Lk), and sentence b's mask goes to head b. If B equals H nobody complains. Insert an "
-            "axis of size 1.",
+            "A mask of three axes is lined up with (H, Lq, Lk), so sentence b's mask goes to head "
+            "b.",
         ),
         Mistake(
             combined(lambda causal, real: causal & real[None, :, None, :]),
-            "The sentences stand on the axis of the heads. With as many heads as sentences this "
-            "runs, and hides the wrong words: the batch comes first.",
+            "Your sentences are on the axis of the heads. The batch comes first.",
         ),
         Mistake(
             combined(lambda causal, real: causal | real[:, None, None, :]),
-            "You combined with *or*: a look is allowed if one of the masks allows it. Both have to "
-            "allow it.",
+            "You combined the masks with *or*. Both have to permit a look.",
         ),
         Mistake(
             combined(lambda causal, real: causal & real[:, None, :, None]),
-            "You crossed out the rows of the padding, and its columns are still there: real words "
-            "look at it. Who must not be seen is a key, the last axis.",
+            "You hid the rows of the padding. Its columns have to be hidden, since keys are what "
+            "is seen.",
         ),
         Mistake(
             combined(lambda causal, real: real[:, None, None, :].expand(-1, -1, len(causal), -1)),
-            "The padding is hidden. The future is not: the causal mask is missing.",
+            "The padding is hidden, but the causal mask is missing.",
         ),
         Mistake(
             combined(lambda causal, real: causal.expand(len(real), 1, -1, -1)),
-            "The future is hidden. The padding is not: `lengths` had no influence.",
-        ),
-        Mistake(
-            combined(lambda causal, real: causal.mT & real[:, None, None, :]),
-            "The triangle lies on the wrong side: every word sees what comes after it. Row i needs "
-            "the keys j ≤ i.",
+            "The future is hidden, but the padding is not.",
         ),
         Mistake(
             combined(lambda causal, real: ~(causal & real[:, None, None, :])),
-            "The cells are right, and their meaning is the opposite one: True = may NOT look.",
+            "The right entries with the opposite meaning: your True hides.",
         ),
         Mistake(
             combined(lambda causal, real: causal & ~real[:, None, None, :]),
-            "You hid the words and left the padding in sight. True has to stand where a real word "
-            "stands.",
+            "You hid the words and left the padding visible.",
         ),
         Mistake(
             combined(lambda causal, real: causal & real.flip(-1)[:, None, None, :]),
-            "You hid the ends of the sentences, as `padding_mask` does. This batch is filled up on "
-            "the left: the real words are the last ones.",
+            "You hid the ends of the sentences, as `padding_mask` does. Here the padding is on "
+            "the left.",
         ),
         Mistake(
             lambda lengths, length: combined(lambda causal, real: causal & real[:, None, None, :])(
                 length - lengths, length
             ),
-            "You took `lengths` for the number of padded places. It counts the real words; the "
-            "padding is as long as what is missing to `length`.",
+            "`lengths` counts the real words, not the padding.",
         ),
         Mistake(
             lambda lengths, length: combined(lambda causal, real: causal & real[:, None, None, :])(
                 lengths - 1, length
             ),
-            "Off by one: the first real word of each sentence is hidden. Places are counted from "
-            "0, so after p places of padding the first word stands at place p.",
-        ),
-        Mistake(
-            combined(lambda causal, real: causal.tril(-1) & real[:, None, None, :]),
-            "Off by one: a word may not look at itself here. Row i sees the keys j ≤ i.",
+            "Off by one: the first real word is hidden. After p padded positions it is at "
+            "position p.",
         ),
     ),
     hints=(
-        "Make the two masks first: one of shape (L, L), one of shape (B, L). Which axis of the "
-        "second speaks about keys?",
-        "Compare `torch.arange(length)` with itself, and with the place at which each sentence "
+        "Make two masks first, (L, L) and (B, L). Which axis of the second belongs to the keys?",
+        "Compare `torch.arange(length)` with itself, and with the position at which each sentence "
         "begins.",
         "Indexing with None inserts an axis: (B, L) becomes (B, 1, 1, L). Then `&` broadcasts.",
     ),
-    insight="With the padding on the right, the causal mask alone hides it from every real word. "
-    "On the left it stands in everybody's past: here forgetting the second mask would have cost.",
-    comes_back="06.pytorch hands such a mask to PyTorch's layer, which wants it in another form.",
+    insight="The causal mask alone hides padding on the right from real words, but not padding on "
+    "the left.",
+    comes_back="06.pytorch converts such a mask for PyTorch's layer.",
     others=(by_distance,),
 )
 
@@ -556,10 +483,10 @@ PYTORCH = Exercise(
     minutes=12,
     section="6.9",
     prompt="""
-`nn.MultiheadAttention` wants one `attn_mask` of shape (B·H, Lq, Lk), in which True means may NOT
-look. It takes them in the order sentence 0 with all its heads, sentence 1 with all its heads, and
-so on. Our `mask` (True = may look) has shape (B, 1, Lq, Lk), the same for all `n_heads` heads, or
-(B, H, Lq, Lk). The conversion below runs, and PyTorch accepts what it returns. Find its two faults.
+`nn.MultiheadAttention` takes one `attn_mask` of shape (B·H, Lq, Lk), in which True means may NOT
+look: sentence 0 with all its heads first, then sentence 1 with all its heads, and so on. Our `mask`
+(True = may look) has shape (B, 1, Lq, Lk), the same for all `n_heads` heads, or (B, H, Lq, Lk). The
+conversion below runs, and PyTorch accepts what it returns. Repair its two faults.
 """,
     stub="""
 def for_pytorch(mask, n_heads):
@@ -573,60 +500,40 @@ def for_pytorch(mask, n_heads):
     mistakes=(
         Mistake(
             heads_outside,
-            "Both faults are still there. What does True mean to this layer, and which axis runs "
-            "slowest in its order?",
+            "Both faults are still there. What does True mean to this layer, and which axis comes "
+            "first in its order?",
         ),
         Mistake(
             lambda mask, n_heads: ~heads_outside(mask, n_heads),
-            "The meaning is right now. The order is still head 0 of all sentences, then head 1 of "
-            "all sentences: the sentences belong outside. Both orders have the same shape, so "
-            "PyTorch cannot complain.",
+            "The meaning is right now. The order is still head 0 of all sentences, then head 1: "
+            "sentences come first.",
         ),
         Mistake(
             lambda mask, n_heads: mask.expand(-1, n_heads, -1, -1).flatten(0, 1),
-            "The order is right now. The meaning is still ours: to this layer True means may NOT "
-            "look, so each word sees just what was hidden from it.",
+            "The order is right now. But to this layer True means may NOT look.",
         ),
         Mistake(
             lambda mask, n_heads: ~mask[:, :1].expand(-1, n_heads, -1, -1).flatten(0, 1),
-            "Every head got the mask of head 0. If the mask has an axis of heads already, keep it.",
+            "Every head got the mask of head 0. Keep an axis of heads that is there already.",
         ),
         Mistake(
             lambda mask, n_heads: ~mask[:, 0],
-            "There is one mask per sentence here, and none per head. With three axes this layer "
-            "reads sentence times head.",
+            "This is one mask per sentence. This layer needs one per sentence and head.",
         ),
         Mistake(
             lambda mask, n_heads: ~mask.expand(-1, n_heads, -1, -1),
-            "Order and meaning are right, but there are four axes. This layer counts sentence and "
-            "head on one: join them with `flatten`.",
-        ),
-        Mistake(
-            lambda mask, n_heads: (
-                torch.zeros(mask.shape)
-                .masked_fill(~mask.cpu(), -torch.inf)
-                .expand(-1, n_heads, -1, -1)
-                .flatten(0, 1)
-                .to(mask.device)
-            ),
-            "Numbers that are added, 0 and −inf, would do for the layer as well. Asked for is the "
-            "boolean mask, where True hides.",
-        ),
-        Mistake(
-            lambda mask, n_heads: ~mask.mT.expand(-1, n_heads, -1, -1).flatten(0, 1),
-            "Queries and keys have changed places. Only the order of sentences and heads was "
-            "wrong.",
+            "Order and meaning are right. Join the axes of sentences and heads with `flatten`.",
         ),
     ),
     hints=(
-        "One fault is the meaning of True. The other is an order that cannot be seen in the shape.",
-        "Flattening (H, B, …) puts all sentences of head 0 first. Which axes have to be flattened, "
-        "in which order?",
-        "Without the `transpose`, `expand` has to stretch axis 1. And one `~`.",
+        "One fault is the meaning of True. The other is an order that the shape does not show.",
+        "Flattening (H, B, …) puts all sentences of head 0 first. Which axes, in which order, are "
+        "to be flattened?",
+        "Without the `transpose`, `expand` has to stretch axis 1. And add one `~`.",
     ),
-    insight="B·H and H·B are the same number, so no shape check finds this. A batch of one "
-    "sentence, or of equal sentences, does not find it either: test with sentences that differ.",
-    comes_back="Chapter 4 has the same trap one step earlier: a `view` in place of a transpose.",
+    insight="B·H and H·B are the same number, so no shape check finds this, and neither does a "
+    "batch of one sentence.",
+    comes_back="Chapter 4 has the same trap: a `view` in place of a transpose.",
     others=(by_stacking,),
 )
 
@@ -644,29 +551,47 @@ def reach(layer: Layer) -> int:
 
 
 def by_gradients(layer: Layer) -> int:
-    x = torch.randn(12, 4, requires_grad=True)
-    (slope,) = torch.autograd.grad(layer(x)[-1].sum(), x)
-    noticed = slope.any(dim=-1).nonzero()  # the words that the last output is made of
-    return int(11 - noticed.min())
+    slopes = torch.autograd.functional.jacobian(layer, torch.randn(12, 4))
+    i, _, j, _ = slopes.nonzero().T  # output i depends on word j
+    return int((i - j).max())
 
 
-def windows(*sizes: int) -> Layer:
-    """Layers in which each word sees itself and the words just before it, `size` in all."""
+Offsets = Tensor  # (L, L), how many words back each key is
+
+
+def attending(*looks: Callable[[Offsets], Tensor]) -> Layer:
+    """Causal layers, one for each rule of how far back a word may look."""
 
     def layer(x: Tensor) -> Tensor:
         place = torch.arange(len(x), device=x.device)
         back = place[:, None] - place
-        for size in sizes:
-            mask = (back >= 0) & (back < size)
+        for look in looks:
+            mask = (back >= 0) & look(back)
             x = scaled_dot_product_attention(x / 8, x / 8, x, mask)[0]
         return x
 
     return layer
 
 
-ALONE, ONE, DEEP, THREE, MIXED = LAYERS = (
-    windows(1), windows(3), windows(3, 3, 3), windows(2, 2, 2), windows(2, 4),
-)  # fmt: skip
+def windows(*sizes: int) -> Layer:
+    """Layers in which each word sees itself and the words just before it, `size` in all."""
+    return attending(*(lambda back, size=size: back < size for size in sizes))
+
+
+def same_block(back: Offsets) -> Tensor:
+    block = torch.arange(len(back), device=back.device) // 7
+    return block[:, None] == block
+
+
+ALONE, ONE, DEEP, MIXED, GAP, BLOCKS = LAYERS = (
+    windows(1),
+    windows(3),
+    windows(3, 3, 3),
+    windows(2, 4),
+    attending(lambda back: (back == 0) | (back == 5)),
+    attending(same_block),
+)
+
 
 EXPERIMENT = Exercise(
     id="06.experiment",
@@ -675,64 +600,53 @@ EXPERIMENT = Exercise(
     minutes=12,
     section="6.11",
     prompt="""
-Five causal programs came without their source. Each takes `x` (L, D), for any L and D, and returns
-as many rows. How many words back stands the farthest word that an output still depends on? Think of
-an experiment, as the leak detector of section 6.11 is one, and write it down: `reach(layer)` calls
-`layer` on tensors of your own and returns that whole number, 0 if each output depends on its own
-word alone. None of the five looks back further than 8 words.
-""",
-    stub="""
-def reach(layer):
-    raise NotImplementedError
+Six causal programs come without their source. Each takes `x` (L, D), for any L and D, and returns
+as many rows. How many words back is the furthest word on which some output depends? Write an
+experiment like the leak detector of section 6.11: `reach(layer)` calls `layer` on tensors of your
+choice and returns that whole number, 0 if each output depends only on its own word. None of the six
+looks back further than 8 words.
 """,
     reference=reach,
     cases=lambda generator: [
-        Case((layer,), note=f"program {name}") for name, layer in zip("ABCDE", LAYERS, strict=True)
+        Case((layer,), note=f"program {name}") for name, layer in zip("ABCDEF", LAYERS, strict=True)
     ],
     mistakes=choices(
         reach,
         {
-            (ALONE, 1): "its outputs depend on their own word alone, and that is 0 words back. Do "
-            "you count the word itself?",
-            (ONE, 3): "three words move an output, and one of them is its own: how far back is the "
-            "farthest?",
-            (ONE, 0): "an output moves with words before its own as well. Which word do you "
-            "change, and at which outputs do you look?",
-            (ONE, 1): "an output moves with the word before the last, too. Change one word and "
-            "look at all outputs behind it.",
-            (DEEP, 2): "one layer would reach that far. But what the first layer has brought here "
-            "the next ones take further.",
-            (DEEP, 7): "seven words move an output, and one of them is its own.",
-            (DEEP, 4): "two layers would reach that far. Is your text long enough, or do you take "
-            "a small movement for none?",
-            (DEEP, 9): "three windows of three words overlap: each adds two words to those before.",
-            (THREE, 1): "one layer would reach that far. Each further layer reaches one word "
-            "further.",
-            (THREE, 4): "four words move an output, and one of them is its own.",
-            (THREE, 2): "two layers would reach that far. Does your experiment see the farthest?",
-            (THREE, 6): "the windows overlap: each layer adds what is new in its window.",
-            (MIXED, 3): "the wider of its layers would reach that far. The other adds to it.",
-            (MIXED, 5): "five words, one of them its own, move each of its outputs.",
-            (MIXED, 1): "the narrower of its layers would reach that far. The other adds to it.",
+            (ONE, 1): "each output depends on the word two back, too.",
+            (DEEP, 2): "one layer reaches that far. The next ones reach further.",
+            (DEEP, 4): "two layers reach that far. Is your text long enough, and do you notice "
+            "small changes?",
+            (DEEP, 9): "the windows overlap: each layer adds two words.",
+            (MIXED, 1): "one layer reaches that far. The other adds to it.",
+            (MIXED, 3): "one layer reaches that far. The other adds to it, too.",
         },
     ),
     properties=(
         Property(
-            "none of the five looks that far: count from the word that you changed.",
-            lambda answer, case: not isinstance(answer, int) or answer <= 8,
+            "none of the six looks that far: count from the word that you changed.",
+            lambda answer, case: answer <= 8,
+        ),
+        Property(
+            "the word itself is 0 words back. Do you count it?",
+            lambda answer, case: answer != reach(case.arguments[0]) + 1,
+        ),
+        Property(
+            "some output depends on a word further back. Do you compare all outputs, and go on "
+            "after a word that changes nothing?",
+            lambda answer, case: answer >= reach(case.arguments[0]),
         ),
     ),
     hints=(
-        "Run it twice, on two texts that differ in one word. Which outputs differ?",
-        "Change the first word of a text of 12: all outputs that notice it stand behind it.",
-        "`(layer(other) != layer(x)).any(dim=-1)` says which rows moved; `.nonzero().max()` is the "
-        "last of them.",
+        "Run it on two texts that differ in one word. Which outputs differ?",
+        "Change the first word of a text of 12, and look at all outputs behind it.",
+        "`(layer(other) != layer(x)).any(dim=-1)` tells which rows changed; `.nonzero().max()` is "
+        "the last of them.",
     ),
-    insight="No output of a single layer knows more than its window, and a stack does: each layer "
-    "adds its window less one. So narrow windows can read far, if there are enough layers.",
-    comes_back="Chapter 7 asks in the same way what a model knows of its words' order.",
+    insight="A single layer sees no further than its mask, but in a stack each layer adds its "
+    "reach.",
+    comes_back="Chapter 7 asks in the same way what a layer knows about the order of its words.",
     others=(by_gradients,),
-    code=False,
 )
 
 CHAPTER = "6. Masks"

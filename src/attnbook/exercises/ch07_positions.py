@@ -7,7 +7,15 @@ import torch
 from torch import Generator, Tensor
 
 from attnbook.exercises.common_mistakes import SCORE_MISTAKES, Head, MistakeSet, scaled_scores
-from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw
+from attnbook.exercises.exercise import (
+    Case,
+    Exercise,
+    Mistake,
+    Property,
+    choices,
+    draw,
+    named_sizes,
+)
 from attnbook.positions import sinusoids
 
 # --- 07.order: what a shuffle does -----------------------------------------------------------
@@ -32,9 +40,9 @@ ORDER = Exercise(
     minutes=8,
     section="7.3",
     prompt="""
-Six rows go through attention; then some are shuffled and go through once more.
-`after_shuffle(situation)` says what has become of the output: `"same"` (equal, row by row),
-`"reordered"` (the same rows, shuffled as the words were), or `"other"` (new numbers).
+Six rows go through attention; then some are shuffled and go through again.
+`after_shuffle(situation)` says how the output changes: `"same"` (equal, row by row), `"reordered"`
+(the same rows, shuffled as the words were), or `"other"` (new numbers).
 
 | situation | what happens |
 |:--|:--|
@@ -56,38 +64,36 @@ def after_shuffle(situation):
     mistakes=choices(
         after_shuffle,
         {
-            ("bare", "same"): "The six rows are the same six, but each has followed its word "
-            "to a new place. *Equivariant* is not *invariant*.",
-            ("bare", "other"): "Where would a new number come from? Each row is a sum over "
-            "all words, and a sum does not ask in which order its terms come.",
-            ("places", "same"): "Here each word gets the encoding of its new place, and "
-            "with it another row, key and value. Could the numbers stay?",
-            ("places", "reordered"): "This would be so if each word kept its old encoding. "
-            "It gets the one of its new place, which is what an encoding is for.",
-            ("baggage", "same"): "The rows that go in have changed places, so those that "
-            "come out do too.",
-            ("baggage", "other"): "The encodings travel with the words. The layer sees "
-            "the same six rows, whatever is in them, and attention itself is as blind as before.",
-            ("context", "reordered"): "The output has one row per query, and the queries "
-            "stayed where they were.",
-            ("context", "other"): "Each key moved together with its value. Every query "
-            "finds the same pairs, and adds them up in another order.",
-            ("torn", "same"): "Each weight belongs to a key, and multiplies the value that "
-            "stands in the same place. Those are no longer a pair.",
-            ("torn", "reordered"): "Which row would be whose? Every query mixes values by "
-            "weights that were meant for others.",
+            ("bare", "same"): "The rows are the same, but each has moved with its word. "
+            "*Equivariant* is not *invariant*.",
+            ("bare", "other"): "Each row is a sum over all words, and a sum does not depend on "
+            "the order of its terms.",
+            ("places", "same"): "Each word gets the encoding of its new position, and so another "
+            "query, key and value.",
+            ("places", "reordered"): "Each word gets the encoding of its new position. It does "
+            "not keep the old one.",
+            ("baggage", "same"): "The rows of the input have moved, and those of the output move "
+            "with them.",
+            ("baggage", "other"): "The encodings move with the words, so the layer sees the same "
+            "six rows.",
+            ("context", "reordered"): "The output has one row per query, and the queries have not "
+            "moved.",
+            ("context", "other"): "Each key has moved with its value. Every query finds the same "
+            "pairs.",
+            ("torn", "same"): "Each weight belongs to a key, but multiplies a value that is not "
+            "its pair any more.",
+            ("torn", "reordered"): "Every query mixes values by weights that belong to others.",
         },
     ),
     hints=(
-        "An output row is a sum over pairs of weight and value. Which sum changes its terms?",
-        "Ask twice each time: does the *set* of key-value pairs change? Do the *queries* move?",
-        "If only the order of the pairs changes, nothing does. If the queries move, their rows "
-        "move along. If pairs are torn, or rows get another encoding, there are new numbers.",
+        "An output row is a sum over pairs of weight and value. Which sum gets other terms?",
+        "Does the *set* of key-value pairs change? Do the *queries* move?",
+        "Pairs in another order change nothing. Queries that move take their rows along. "
+        "Separated pairs give new numbers.",
     ),
-    comes_back="The last exercise of this chapter turns it into a test of layers you cannot see.",
-    insight="Attention treats keys and values as a set of pairs, and queries one by one. All of "
-    "section 7.1 follows from that.",
-    code=False,
+    comes_back="The last exercise of this chapter tests layers you cannot see.",
+    insight="Attention treats keys and values as a set of pairs, and the queries one by one. "
+    "Section 7.1 follows from that.",
 )
 
 # --- 07.encode: a row of clocks --------------------------------------------------------------
@@ -118,8 +124,8 @@ def clocks(length: int, speed: Tensor, first: int = 0) -> Tensor:
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
 
 
-def speeds(d_model: int, base: float = 10000.0) -> Tensor:
-    return base ** (-torch.arange(0, d_model, 2) / d_model)
+def speeds(d_model: int) -> Tensor:
+    return 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)
 
 
 def own_speed(length: int, d_model: int, count: int = 1) -> Tensor:
@@ -147,11 +153,7 @@ ENCODE = Exercise(
 Write `encode(length, d_model)`: the sinusoidal encodings of the positions 0, 1, …, length − 1.
 `d_model`, or D, is even. The answer has shape (L, D) and PyTorch's default dtype: column 2k is the
 sine of hand k and column 2k + 1 its cosine. Hand k turns by 10000^(−2k/D) from one position to the
-next. Do it without a loop over positions, if you can.
-""",
-    stub="""
-def encode(length, d_model):
-    raise NotImplementedError
+next. Try it without a loop over positions.
 """,
     reference=encode,
     cases=encode_cases,
@@ -159,103 +161,81 @@ def encode(length, d_model):
     mistakes=(
         Mistake(
             halves,
-            "All sines stand before all cosines here. Many programs do so, and a head can learn "
-            "from either. The formula alternates: column 2k is a sine, column 2k + 1 its cosine.",
+            "All your sines are in front of all cosines, as in many programs. The formula "
+            "alternates.",
         ),
         Mistake(
             lambda length, d_model: clocks(length, speeds(d_model), first=1),
-            "Your first row is position 1. Position 0 has a row too: sines 0, cosines 1.",
+            "Your first row is position 1. Position 0 has a row, too.",
         ),
         Mistake(
             lambda length, d_model: clocks(length, speeds(d_model) ** 0.5),
-            "Your hands slow down half as fast as they should: hand k needs the exponent 2k/D, "
-            "not k/D. (With `arange(0, D, 2)` the 2 is already in.)",
+            "Your exponents are half as large as they should be: 2k/D, not k/D. (`arange(0, D, "
+            "2)` already counts 2k.)",
         ),
         Mistake(
             lambda length, d_model: clocks(length, speeds(d_model) ** 2),
-            "Your hands slow down twice as fast as they should. Does `arange(0, D, 2)` count 2k, "
-            "and is there another 2 in the exponent?",
+            "Your exponents are twice as large as they should be. `arange(0, D, 2)` already "
+            "counts 2k.",
         ),
         Mistake(
             own_speed,
-            "Each of your columns has a speed of its own. A sine and the cosine beside it are one "
-            "hand: column 2k + 1 takes the same angle as column 2k.",
+            "Each of your columns has its own speed. Columns 2k and 2k + 1 have the same angle.",
         ),
         Mistake(
             lambda length, d_model: own_speed(length, d_model, count=2),
-            "You put the number of the column for k. It counts hands, k = 0 … D/2 − 1, and each "
-            "hand fills two columns with the same angle.",
+            "You took the column's index for k. It counts hands, and each hand has two columns.",
         ),
         Mistake(
             lambda length, d_model: (
                 clocks(length, speeds(d_model)).unflatten(-1, (-1, 2)).flip(-1).flatten(1)
             ),
-            "Your cosines stand before your sines. Row 0 has to begin 0, 1.",
+            "Your cosines are in front of your sines. Row 0 begins 0, 1.",
         ),
         Mistake(
             lambda length, d_model: (
                 torch.arange(length)[:, None] * speeds(d_model).repeat_interleave(2)
             ).sin(),
-            "Every column is a sine here. A sine alone cannot be turned by a matrix; the odd "
-            "columns are cosines.",
+            "Every column is a sine here. The odd columns are cosines.",
         ),
         Mistake(
             lambda length, d_model: clocks(length, 1 / speeds(d_model)),
-            "Your hands get faster from left to right. The exponent is negative: divide by "
-            "10000^(2k/D).",
-        ),
-        Mistake(
-            lambda length, d_model: clocks(length, speeds(d_model) * math.pi / 180),
-            "You took the angles for degrees. One step turns the first hand by one *radian*, "
-            "which is what `sin` takes.",
-        ),
-        Mistake(
-            lambda length, d_model: clocks(length, speeds(d_model, 1000.0)),
-            "Your base is 1000. The paper's is 10000.",
+            "Your hands get faster from left to right. The exponent is negative.",
         ),
         Mistake(
             lambda length, d_model: clocks(length, one_pair_short(d_model)),
-            "You divide by the last index, D/2 − 1, so that the slowest hand turns by 1/10000. "
-            "The formula divides by D: its slowest hand is a little faster.",
+            "You divide the exponent by D/2 − 1, so that the slowest hand turns by 1/10000. The "
+            "formula divides by D.",
         ),
         Mistake(
             lambda length, d_model: clocks(length, torch.ones(d_model // 2)),
-            "All your hands turn by one radian a step. Is there a `//` in the exponent? It throws "
-            "the fraction away, and 2k/D is one.",
-        ),
-        Mistake(
-            lambda length, d_model: clocks(length, speeds(d_model) / 10000 ** (2 / d_model)),
-            "Your hands are counted from 1. The first is k = 0: it turns by one radian a step.",
+            "All your hands turn by one radian per position. Does a `//` in the exponent drop the "
+            "fraction?",
         ),
         Mistake(
             lambda length, d_model: clocks(length, 10000.0 ** -torch.arange(0.0, d_model, 2)),
-            "Your hands stand still from the second on: the exponent is 2k/D, and yours was not "
-            "divided by D.",
-        ),
-        Mistake(
-            lambda length, d_model: encode(length, d_model).T,
-            "Yours has the positions in the columns. One row is one position.",
+            "Your exponent is not divided by D.",
         ),
     ),
     properties=(
         Property(
-            "Each sine and its cosine make a hand of length 1, and yours do not.",
+            "A sine and its cosine are a hand of length 1. Yours are not.",
             lambda answer, case: bool(
                 (answer.unflatten(-1, (-1, 2)).norm(dim=-1) - 1).abs().max() < 1e-4
             ),
         ),
     ),
     hints=(
-        "Make two lists first: the positions, (L,), and the speeds, (D/2,). Every angle is a "
-        "product of one from each.",
+        "Every angle is a product of a position, of which there are L, and a speed, of which "
+        "there are D/2.",
         "`torch.arange(length)[:, None] * speed` is (L, D/2). Take its sine and its cosine.",
         "`torch.stack((sines, cosines), dim=-1)` is (L, D/2, 2); `.flatten(1)` makes them "
         "alternate.",
     ),
     others=(encode_by_loops,),
-    comes_back="Section 7.4 turns these hands; in chapter 11 queries and keys become hands.",
-    insight="Nothing in it depends on the words, or on the length: row 40 is the same in a text "
-    "of 41 words as in a book.",
+    comes_back="Section 7.4 turns these hands, and chapter 11 turns queries and keys instead.",
+    insight="An encoding depends neither on the words nor on the length: row 40 is the same in 41 "
+    "words as in a book.",
 )
 
 # --- 07.distance: which row for which distance -----------------------------------------------
@@ -289,13 +269,8 @@ DISTANCE = Exercise(
     section="7.9",
     prompt="""
 Shaw's table has 2 · max_distance + 1 rows: row 0 for the distance −max_distance, the last for
-+max_distance. Write `table_rows(length, max_distance)`: for each query i and key j the row of the
-table that belongs to the distance j − i, clipped to ±max_distance. The answer has shape (L, L) and
-holds whole numbers (`torch.long`).
-""",
-    stub="""
-def table_rows(length, max_distance):
-    raise NotImplementedError
++max_distance. Write `table_rows(length, max_distance)`: for each query i and key j, the row for the
+distance j − i, clipped to ±max_distance. The answer is a tensor of whole numbers of shape (L, L).
 """,
     reference=table_rows,
     cases=distance_cases,
@@ -303,90 +278,64 @@ def table_rows(length, max_distance):
     mistakes=(
         Mistake(
             lambda length, far: steps(length).T.clamp(-far, far) + far,
-            "You took i − j: before and after have changed places. A key to the left of its query "
-            "has a negative distance here, j − i.",
+            "You took i − j. A key to the left of its query has a negative distance, j − i.",
         ),
         Mistake(
             lambda length, far: steps(length) + far,
-            "Far keys get rows that the table does not have. Clip the distance first. (A row "
-            "below 0 would not even raise: PyTorch counts it from the end.)",
+            "Distant keys get rows that the table does not have. Clip the distance.",
         ),
         Mistake(
             lambda length, far: steps(length).clamp(-far, far),
-            "These are the clipped distances, and some are negative. PyTorch would count those "
-            "from the *end* of the table. Row 0 belongs to −max_distance.",
+            "These are the clipped distances. Row 0 belongs to −max_distance.",
         ),
         Mistake(
             lambda length, far: steps(length).abs().clamp(max=far),
-            "You took the distance without its sign, so that left and right share a row. The "
-            "table has rows for both sides.",
+            "You ignored the sign of the distance. Left and right have their own rows.",
+        ),
+        Mistake(
+            lambda length, far: steps(length).abs().clamp(max=far) + far,
+            "You ignored the sign before the shift, so no key gets a row of the left side.",
+        ),
+        Mistake(
+            lambda length, far: (steps(length) + far).clamp(0, 2 * far + 1),
+            "You clipped to 2 · max_distance + 1, the number of rows. The last row is one less.",
         ),
         Mistake(
             lambda length, far: (steps(length) + far).clamp(-far, far),
-            "You moved first and clipped to ±max_distance afterwards, as if the distances still "
-            "were between those. Clip first, or clip to what the rows may be.",
+            "You shifted first, and then clipped as if these still were distances.",
         ),
         Mistake(
             lambda length, far: steps(length).clamp(max=far) + far,
-            "You clipped distances that are too large, and not those that are too small: far keys "
-            "on the left get negative rows. Clip on both sides.",
+            "You clipped only distances that are too large, so distant keys on the left get "
+            "negative rows.",
         ),
         Mistake(
             lambda length, far: steps(length).clamp(min=-far) + far,
-            "You clipped distances that are too small, and not those that are too large: far keys "
-            "on the right get rows that the table does not have. Clip on both sides.",
+            "You clipped only distances that are too small, so distant keys on the right get rows "
+            "that do not exist.",
         ),
         Mistake(
             lambda length, far: steps(length).clamp(-far, far) + length - 1,
-            "You moved by length − 1. The rows must not depend on how long the sentence is: "
-            "distance 0 is in the middle of the table.",
-        ),
-        Mistake(
-            lambda length, far: steps(length).clamp(-far, far) + length // 2,
-            "You moved by half the length. The middle of the table is row max_distance, however "
-            "long the sentence is.",
+            "You shifted by length − 1. Distance 0 has the middle row of the table for any length.",
         ),
         Mistake(
             lambda length, far: (steps(length) + far).clamp(min=0).clamp(max=max(2 * far - 1, 0)),
-            "Your last row is 2 · max_distance − 1. The table has a row for the distance 0, too: "
-            "they are numbered 0 … 2 · max_distance.",
-        ),
-        Mistake(
-            lambda length, far: (steps(length) + far) % (2 * far + 1),
-            "You wrapped the rows around, so that a far key on the right gets a row of the left. "
-            "Clipping gives all far keys the outermost row of their side.",
-        ),
-        Mistake(
-            lambda length, far: (steps(length) + far) * (steps(length).abs() <= far),
-            "All far keys got row 0, also those on the right. Clipped, they keep their side: to "
-            "−max_distance or to +max_distance.",
+            "Your last row is 2 · max_distance − 1. The distance 0 has a row, too.",
         ),
         Mistake(
             lambda length, far: steps(length).clamp(-far, far) + far + 1,
-            "Your rows count from 1: the last one does not exist.",
-        ),
-        Mistake(
-            lambda length, far: (torch.arange(length).clamp(max=far) + far).expand(length, length),
-            "All your rows are equal: this is the place of the key. A distance also asks where "
-            "the query stands.",
-        ),
-        Mistake(
-            lambda length, far: steps(length) % (2 * far + 1),
-            "You wrapped the distances around, so that a far key shares its row with a near one, "
-            "and the distance 0 has row 0. Clip them, then move them up.",
+            "Your rows count from 1, so the last one does not exist.",
         ),
     ),
     hints=(
-        "`torch.arange(length)` twice, once lying and once standing: their difference is (L, L).",
-        "`clamp(-max_distance, max_distance)` clips. What has to be added so that the smallest "
-        "becomes 0?",
+        "`torch.arange(length)`, once as a row and once as a column: their difference is (L, L).",
+        "`clamp(-max_distance, max_distance)` clips. What makes the smallest 0?",
         "`(here - here[:, None]).clamp(-max_distance, max_distance) + max_distance`.",
     ),
     others=(table_rows_moved_first,),
-    comes_back="Section 7.12 puts Shaw's table to the test: four times the length of training.",
-    insight="The matrix for a long sentence contains that for a short one. This alone does not "
-    "make a model carry on to longer texts: the sinusoids for 48 places contain those for 12, too, "
-    "and fail in section 7.12.",
+    comes_back="Section 7.12 tests Shaw's table on four times the length of training.",
+    insight="The matrix for a long sentence contains that for a short one. The same is true of "
+    "sinusoids, and they fail on longer texts in section 7.12.",
 )
 
 # --- 07.repair: three faults in three lines --------------------------------------------------
@@ -444,12 +393,6 @@ def of_words(x: Tensor, other: Tensor) -> Tensor:
     return x
 
 
-def after_projection(x: Tensor, table: Tensor, w_q: Tensor, w_k: Tensor) -> Tensor:
-    places = table[: x.size(-2)]
-    query, key = x @ w_q + places, x @ w_k + places
-    return query @ key.mT / math.sqrt(query.size(-1))
-
-
 REPAIR = Exercise(
     id="07.repair",
     title="Three faults in three lines",
@@ -458,9 +401,9 @@ REPAIR = Exercise(
     section="7.8",
     prompt="""
 These three lines should add learned positions to the rows, project them, and compare. On a single
-sentence they run, and the shape is right. Each line holds one fault: repair them. `x` is (B, L, D);
-`table` is (N, D), its row t is the encoding of position t, and N is at least L; `w_q` and `w_k` are
-(D, Dk); the answer is (B, L, L).
+sentence they run, and the shape is right, but each line has one fault. Repair them. `x` is (B, L,
+D); `table` is (N, D), its row t is the encoding of position t, and N is at least L; `w_q` and `w_k`
+are (D, Dk); the answer is (B, L, L).
 """,
     stub="""
 def placed_scores(x, table, w_q, w_k):
@@ -475,82 +418,57 @@ def placed_scores(x, table, w_q, w_k):
     mistakes=(
         Mistake(
             faulty(by_batch, of_words, by_d=True),
-            "All three faults are still there. Start with the first line: what is `len(x)` when "
-            "`x` is (B, L, D)?",
+            "All three faults are still there. What is `len(x)` if `x` is (B, L, D)?",
         ),
         Mistake(
             faulty(by_batch, of_words),
-            "The scale is right now. In the first line ask what `len(x)` is, in the second whose "
-            "places the keys know.",
+            "The scale is right now. What is `len(x)` in the first line? Which rows are the keys "
+            "made from?",
         ),
         Mistake(
             faulty(by_batch, by_d=True),
-            "Keys and queries both know their place now. In the first line ask what `len(x)` is, "
-            "in the last over which width the dot product adds up.",
+            "Keys and queries both know their positions now. What is `len(x)`? Over which width "
+            "do the dot products add up?",
         ),
         Mistake(
             faulty(key_of=of_words, by_d=True),
-            "Every word gets its own place now. But the keys are still made from words without "
-            "places, and the root is of another width than the dot product's.",
+            "The first line is right now. The keys still have no positions, and the root is of "
+            "the wrong width.",
         ),
         Mistake(
             faulty(by_batch),
-            "`len(x)` is B, the number of sentences, not of words. With one sentence all words get "
-            "the row of position 0, and nothing is raised. The places run along axis −2.",
+            "`len(x)` is B, the number of sentences. With one sentence every word gets position "
+            "0, without an error.",
         ),
         Mistake(
             faulty(key_of=of_words),
-            "The queries know where they stand and the keys do not. No query can ask for a place "
-            "that no key has.",
+            "The queries have positions, the keys do not.",
         ),
         Mistake(
             faulty(by_d=True),
-            "The last line still divides by √D. Queries and keys are Dk wide, so their dot "
-            "products add up over Dk.",
+            "You still divide by √D. Queries and keys are Dk wide.",
         ),
         Mistake(
             lambda x, table, w_q, w_k: (
                 (x @ w_q) @ ((x + table[: x.size(-2)]) @ w_k).mT / math.sqrt(w_q.size(-1))
             ),
-            "Now the keys know their places and the queries do not. Both are made from the same "
-            "rows.",
+            "The keys have positions now, the queries do not.",
         ),
         Mistake(
             faulty(lambda x, table: x + table[:1]),
-            "Every word gets row 0 of the table. Each has a place of its own: as many rows as "
-            "there are words.",
-        ),
-        Mistake(
-            lambda x, table, w_q, w_k: (
-                placed_scores(x, 0 * table, w_q, w_k) + placed_scores(0 * x, table, w_q, w_k)
-            ),
-            "Words met words here, and places met places. In a product of sums each meets each: a "
-            "word also asks for a place, and a place for a word (section 7.10).",
-        ),
-        Mistake(
-            lambda x, table, w_q, w_k: placed_scores(x, table, w_q, w_k).softmax(-1),
-            "These are weights. The three lines end with the scores: no softmax is asked for.",
+            "Every word gets row 0 of the table.",
         ),
         Mistake(
             faulty(lambda x, table: x + table[1 : x.size(-2) + 1]),
-            "Your first word gets row 1 of the table. Row 0 is the encoding of position 0.",
-        ),
-        Mistake(
-            faulty(lambda x, table: x + table[-x.size(-2) :]),
-            "You took the last rows of the table. The first word stands at position 0.",
-        ),
-        Mistake(
-            after_projection,
-            "You added the places after the projection. There the rows are Dk wide and the places "
-            "D, and W_Q and W_K could not turn them: add them to the rows before.",
+            "Your first word gets row 1 of the table. It is at position 0.",
         ),
         Mistake(
             faulty(lambda x, table: x),
-            "These are the scores of the words alone. Where do the places come in?",
+            "These are the scores of the words alone. Add the positions.",
         ),
     ),
     hints=(
-        "Write the shape of each thing. `table[: n]` is (n, D); which n fits under (B, L, D)?",
+        "`table[: n]` is (n, D). Which n fits under (B, L, D)?",
         "Queries and keys are made from the *same* rows, and the root is of the width in which "
         "they meet.",
         "`x.size(-2)`, `rows @ w_k`, `query.size(-1)`.",
@@ -561,9 +479,9 @@ def placed_scores(x, table, w_q, w_k):
         widths={"N": lambda x, table, w_q, w_k: len(table)},
     ),
     others=(placed_scores_in_four_terms,),
-    comes_back="Chapter 8 adds the places to its rows in this first line.",
-    insight="`len(x)` works for a sentence without a batch. With a batch of one it is wrong in "
-    "silence, with two it raises: test with sizes that all differ.",
+    comes_back="Chapter 8 adds the positions in this first line.",
+    insight="With a batch of one, `len(x)` is wrong without an error. Test with sizes that all "
+    "differ.",
 )
 
 # --- 07.longer: choose the experiment --------------------------------------------------------
@@ -582,10 +500,10 @@ LONGER = Exercise(
     minutes=8,
     section="7.12",
     prompt="""
-Somebody claims: *with my encoding a model reads longer texts than it was trained on.* Five
-experiments are proposed. `verdict(experiment)` says of each `"fair"` (it can show or refute the
-claim), `"order"` (the task can be done without order), `"seen"` (the length of the test occurs in
-training), or `"length"` (the model never reads more than in training). A word may come up twice.
+A claim: *with my encoding a model reads longer texts than it was trained on.* Five experiments are
+proposed. `verdict(experiment)` says of each `"fair"` (it can show or refute the claim), `"order"`
+(the task can be done without order), `"seen"` (the length of the test occurs in training), or
+`"length"` (the model never reads more than in training). Some word is right twice.
 
 | | training | test |
 |:--|:--|:--|
@@ -605,46 +523,28 @@ def verdict(experiment):
     mistakes=choices(
         verdict,
         {
-            ("A", "fair"): "A model without any positions would pass. The highest card is the "
-            "same in every order.",
-            ("A", "length"): "48 cards are longer than 12. But does one have to know where they "
-            "stand?",
-            ("A", "seen"): "No deal of 48 was trained on. The fault is in the task.",
-            ("B", "order"): "The card two before it is another one in each order. No model "
-            "without positions can name it.",
-            ("B", "length"): "Trained on 12, tested on 48, and counted where only the test "
-            "goes: beyond position 11.",
-            ("B", "seen"): "New deals, longer than any in training, and five starts. Nothing of "
-            "it was seen.",
-            ("C", "fair"): "The model was trained on all lengths up to 48, the one it is tested "
-            "on.",
-            ("C", "order"): "The task needs the order. But what was new to the model?",
-            ("C", "length"): "The test is longer than *some* deals of training. The trouble is "
-            "that others were as long as the test.",
-            ("D", "fair"): "New deals, but of the old length. This shows that nothing was "
-            "memorized.",
-            ("D", "order"): "The task needs the order. Compare the lengths.",
-            ("D", "seen"): "The 500 deals are new, so they were not seen. But are they longer "
-            "than those of training?",
-            ("E", "fair"): "The deal has 48 cards, but how many stand in a row that the model "
-            "reads at once?",
-            ("E", "order"): "The task needs the order. Count how many cards the model reads at "
-            "once.",
-            ("E", "seen"): "These deals are new. But each piece the model reads is as long as "
-            "what it knows.",
+            ("A", "fair"): "The highest card is the same in every order.",
+            (("A", "B"), "length"): "48 cards are more than the 12 of the training.",
+            (("A", "B"), "seen"): "No training deal has 48 cards.",
+            (("B", "C", "D", "E"), "order"): "In another order, another card is two before.",
+            ("C", "fair"): "The training has deals of 48 cards, too.",
+            ("C", "length"): "The test is longer than some deals of the training, and as long as "
+            "others.",
+            ("D", "fair"): "The deals are new, but how long are they?",
+            (("D", "E"), "seen"): "These deals are new. How long is what the model reads at once?",
+            ("E", "fair"): "The deal has 48 cards. How many does the model read at once?",
         },
     ),
     hints=(
-        "For each, ask three questions: must one know the order? Is the test longer than anything "
-        "in training? Does the model read it in one piece?",
-        "Shuffle the cards in your head. In one of the tasks the right answer stays what it was.",
-        "One experiment passes all three questions. One fails by its task, one by its training, "
-        "and two by what the model reads at once.",
+        "Is the order needed? Is the test longer than anything in training? Does the model read "
+        "it in one piece?",
+        "In one of the tasks the right answer stays the same when the cards are shuffled.",
+        "One experiment passes all three. One fails by its task, one by its training, two by what "
+        "is read at once.",
     ),
     comes_back="Chapter 12 asks the same about what single heads seem to do.",
-    insight="A good score is evidence only if a model that lacks the ability would have missed "
-    "it. Name that model first.",
-    code=False,
+    insight="A good score is evidence only if a model without the ability would have failed. Name "
+    "that model first.",
 )
 
 # --- 07.move: turn the hands -----------------------------------------------------------------
@@ -666,9 +566,8 @@ def move_cases(generator: Generator) -> list[Case]:
     def case(note: str, *sizes: int, by: float = 1.0) -> Case:
         at = 3 * draw(generator, *sizes[:-1], sizes[-1] // 2)
         p = torch.stack((at.sin(), at.cos()), dim=-1).flatten(-2)
-        names = ("A", "B", "L", "D")[-len(sizes) :]
         drawn = (p, by * draw(generator, sizes[-1] // 2))
-        return Case(drawn, dict(zip(names, sizes, strict=True)), note)
+        return Case(drawn, named_sizes("A B L D", sizes), note)
 
     return [
         case("1 position, 3 hands", 1, 6),
@@ -708,13 +607,8 @@ MOVE = Exercise(
     prompt="""
 `move(p, angles)` moves encodings without knowing their positions. `p` has shape (..., L, D): column
 2k is the sine of hand k and column 2k + 1 its cosine. `angles` has shape (D/2,): hand k has to turn
-clockwise by `angles[k]`, which is its speed times the number of positions to move. Return the
-moved encodings, shape (..., L, D). (The (D, D) matrix of section 7.4 does it; it can be done with
-less.)
-""",
-    stub="""
-def move(p, angles):
-    raise NotImplementedError
+clockwise by `angles[k]`, which is its speed times the number of positions to move. Return the moved
+encodings, shape (..., L, D). (The (D, D) matrix of section 7.4 does it, but takes more products.)
 """,
     reference=move,
     cases=move_cases,
@@ -722,13 +616,11 @@ def move(p, angles):
     mistakes=(
         Mistake(
             lambda p, angles: turned(p, -angles),
-            "Your hands turn the other way: this is the transposed matrix, M(−φ). It happens if "
-            "one takes the pair for (cosine, sine), or the school formula of a rotation.",
+            "Your hands turn the other way. The pair is (sine, cosine), not (cosine, sine).",
         ),
         Mistake(
             lambda p, angles: turned(p, angles, 1, 1),
-            "Both of your formulas have a plus. The cosine of a sum has a minus: as the sine "
-            "grows, the cosine has to shrink.",
+            "Both of your formulas have a plus. The cosine of a sum has a minus.",
         ),
         Mistake(
             lambda p, angles: turned(p, angles, -1, -1),
@@ -736,44 +628,24 @@ def move(p, angles):
         ),
         Mistake(
             old_sine_lost,
-            "Your cosines are made from the *new* sines: the name was written over one line too "
-            "early. Both formulas take the old pair.",
+            "Your cosines are made from the *new* sines. Both formulas need the old pair.",
         ),
         Mistake(
             halves_turned,
-            "You paired column k with column k + D/2. Here a sine and its cosine are neighbors: "
-            "`p[..., ::2]` and `p[..., 1::2]`. (Some models do store halves; then both the "
-            "encoding and the turn must.)",
+            "You paired column k with column k + D/2. A sine and its cosine are neighbors here.",
         ),
         Mistake(
             lambda p, angles: move(p, angles).unflatten(-1, (-1, 2)).transpose(-1, -2).flatten(-2),
-            "The numbers are right, in another order: you put all sines before all cosines. They "
-            "came alternating, and the rest of the model expects them so.",
-        ),
-        Mistake(
-            lambda p, angles: move(p, angles[:1].expand_as(angles)),
-            "All your hands turn by the first angle. Each has a speed of its own.",
+            "The numbers are right, but all sines are in front of all cosines. Let them alternate.",
         ),
         Mistake(
             lambda p, angles: p + angles.repeat_interleave(2),
-            "You added the angle to the sine and the cosine themselves. It is the angle *inside* "
-            "them that grows.",
-        ),
-        Mistake(
-            lambda p, angles: move_through_the_angle(
-                torch.stack((p[..., ::2], p[..., 1::2].abs()), dim=-1).flatten(-2), angles
-            ),
-            "You took the angle from the sine alone. A sine of 0.5 is ten past or twenty past: the "
-            "sign of the cosine says which. Both numbers of a hand are needed.",
+            "You added the angle to the sine and the cosine. It is to be added *inside* them.",
         ),
         Mistake(
             lambda p, angles: move(p, math.pi / 2 - angles),
-            "The sine and the cosine of the angle have changed places. With an angle of 0 nothing "
-            "may move: what multiplies the old sine is the cosine, 1.",
-        ),
-        Mistake(
-            lambda p, angles: move(p, angles * math.pi / 180),
-            "You took the angles for degrees. They are radians, as `sin` and `cos` want them.",
+            "You exchanged the sine and the cosine of the angle. With an angle of 0 nothing may "
+            "change.",
         ),
     ),
     properties=(
@@ -785,15 +657,16 @@ def move(p, angles):
         ),
     ),
     hints=(
-        "Take `p` apart: the sines are `p[..., ::2]`, the cosines `p[..., 1::2]`, each (..., D/2).",
+        "The sines are `p[..., ::2]`, the cosines `p[..., 1::2]`, each (..., D/2).",
         "Section 7.4 has the two addition formulas. ωt is already inside `p`; `angles` is ωφ.",
         "New sine: old sine · cos + old cosine · sin. New cosine: old cosine · cos − old sine · "
         "sin. Then `stack(..., dim=-1).flatten(-2)`.",
     ),
     others=(move_through_the_angle,),
     gradients=False,  # hands are one long: what happens to longer ones is nobody's business
-    comes_back="Rotary positions (chapter 11) turn queries and keys so, the other way round.",
-    insight="Two products and a sum for each number, where the matrix would take D.",
+    comes_back="Rotary positions (chapter 11) turn queries and keys like this, in the other "
+    "direction.",
+    insight="Two products and a sum for each number, where the matrix would take D products.",
 )
 
 # --- 07.experiment: place or distance? -------------------------------------------------------
@@ -811,13 +684,20 @@ def knows(scores: Scores) -> str:
 
 W_Q, W_K = draw(Generator().manual_seed(7), 2, 8, 8)
 TABLE = draw(Generator().manual_seed(8), 256, 8)
-FIRST = TABLE * (torch.arange(256)[:, None] == 0)
-LATER = TABLE * (torch.arange(256)[:, None] > 3)
+
+
+def in_double(scores: Scores) -> Scores:
+    """Compute in float64, so that rounding decides nothing, and return the dtype of x."""
+    return lambda x: scores(x.double()).to(x.dtype)
 
 
 def compared(x: Tensor, places: Tensor) -> Tensor:
-    rows = x.double() + places[: len(x)]
+    rows = x + places[: len(x)]
     return rows @ W_Q @ (rows @ W_K).T
+
+
+def words(x: Tensor) -> Tensor:
+    return compared(x, 0 * TABLE)
 
 
 def waves(x: Tensor) -> Tensor:
@@ -826,80 +706,40 @@ def waves(x: Tensor) -> Tensor:
 
 def shaw(x: Tensor) -> Tensor:
     nearby = TABLE[steps(len(x)).clamp(-3, 3) + 3]  # (L, L, D)
-    return compared(x, 0 * TABLE) + torch.einsum("id,ijd->ij", x.double() @ W_Q, nearby)
+    return words(x) + torch.einsum("id,ijd->ij", x @ W_Q, nearby)
 
 
-PARTS: dict[str, Scores] = {
-    "words alone": lambda x: compared(x, 0 * TABLE),
-    "words alone, without matrices": lambda x: x @ x.T,
-    "learned rows, added to the words": lambda x: compared(x, TABLE),
-    "sinusoids, added to the words": lambda x: compared(x, waves(x)),
-    "sinusoids, compared without matrices": lambda x: (x + waves(x)) @ (x + waves(x)).T,
-    "a learned row for the first place alone": lambda x: compared(x, FIRST),
-    "a learned row for each place from 4 on": lambda x: compared(x, LATER),
-    "a number for each place, the key's minus the query's": lambda x: (
-        compared(x, 0 * TABLE) + TABLE[: len(x), 0] - TABLE[: len(x), :1]
-    ),
-    "Shaw's vector for each distance": shaw,
-    "a number for each distance": lambda x: (
-        compared(x, 0 * TABLE) + TABLE[:, 0][steps(len(x)) % 256]
-    ),
-    "minus the distance, left as right": lambda x: compared(x, 0 * TABLE) - steps(len(x)).abs(),
-    "a number for distances from 4 on": lambda x: compared(x, 0 * TABLE) + (steps(len(x)) > 3),
-}
-NO_PLACE = "Nothing but words is compared here. If your numbers differ, so did the words: let them "
-FOUND: dict[tuple[str, str], str] = {
-    ("words alone", "place"): NO_PLACE + "all be equal, or follow each to its new place.",
-    ("words alone", "distance"): NO_PLACE + "be the same wherever you compare two scores.",
-    ("words alone, without matrices", "place"): "Each word is compared with each, wherever they "
-    "stand. A word that moves takes its scores along: row and column.",
-    ("words alone, without matrices", "distance"): "Each word is compared with each, however far "
-    "apart they stand. Does anything change if all words are equal?",
-    ("learned rows, added to the words", "nothing"): "Each place adds a row of its own here. Move "
-    "a word, and its scores change: did your experiment move one?",
-    ("learned rows, added to the words", "distance"): "Each place has a row of its own, and two "
-    "pairs of places at one distance have different scores. Did you compare two such pairs?",
-    ("sinusoids, added to the words", "nothing"): "Sinusoids are added here. With equal words in "
-    "all places, do all scores stay equal?",
-    ("sinusoids, added to the words", "distance"): "Encodings are added to the words and go "
-    "through W_Q and W_K with them. Move a pair of words along: the distance stays, the scores "
-    "change.",
-    ("sinusoids, compared without matrices", "nothing"): "Rows of clocks are added "
-    "here, and compared as they are. With one word in all places, are all scores equal?",
-    ("sinusoids, compared without matrices", "distance"): "Encodings compared with encodings know "
-    "the distance alone (section 7.5). But words are compared with encodings, too: you cannot see "
-    "that with words of zeros.",
-    ("a learned row for the first place alone", "nothing"): "Only the first place is marked here. "
-    "Whoever leaves the first word where it is, or does not look at it, cannot notice.",
-    ("a learned row for the first place alone", "distance"): "Only the first place is marked here, "
-    "so pairs that begin there differ from pairs as far apart elsewhere. Look at row 0, too.",
-    ("a learned row for each place from 4 on", "nothing"): "The first four places are not marked "
-    "here, the others are. Was your sentence long enough to show it?",
-    ("a learned row for each place from 4 on", "distance"): "The first four places are not marked "
-    "here, the others are. One pair of scores at the beginning says nothing: compare all along "
-    "the diagonals.",
-    ("a number for each place, the key's minus the query's", "nothing"): "Each place has a number "
-    "here. With one word in all places, are all scores equal?",
-    ("a number for each place, the key's minus the query's", "distance"): "Each place has a number "
-    "here, and the query's is taken from the key's. A place with itself gives 0 everywhere: look "
-    "beside the diagonal, too.",
-    ("Shaw's vector for each distance", "nothing"): "Here a query meets a vector for the distance. "
-    "Words of zeros make queries of zeros, and those ask for no distance.",
-    ("Shaw's vector for each distance", "place"): "Move two words along together, and their score "
-    "stays. What your experiment saw change were the words, or what is near.",
-    ("a number for each distance", "nothing"): "Each distance adds a number here. With equal "
-    "words in all places, do all scores stay equal?",
-    ("a number for each distance", "place"): "Each distance adds its number, wherever the two "
-    "words stand. Compare two pairs of equal words at one distance, at different places.",
-    ("minus the distance, left as right", "nothing"): "Here the distance itself is subtracted. If "
-    "you turn a sentence around, all distances stay: try other orders.",
-    ("minus the distance, left as right", "place"): "The distance is subtracted, the place has no "
-    "say: move two words along together.",
-    ("a number for distances from 4 on", "nothing"): "Words nearer than four places are compared "
-    "by themselves alone here. Was your sentence long enough?",
-    ("a number for distances from 4 on", "place"): "Far words get a number more, however far and "
-    "wherever. Compare two pairs of equal words at one distance, at different places.",
-}
+WORDS, PRODUCTS, ROWS, WAVES, PLAIN_WAVES, FIRST, LATER, NUMBERS, SHAW, BIAS, MINUS, FAR = PARTS = [
+    in_double(part)
+    for part in (
+        words,
+        lambda x: x @ x.T,
+        lambda x: compared(x, TABLE),
+        lambda x: compared(x, waves(x)),
+        lambda x: (x + waves(x)) @ (x + waves(x)).T,
+        lambda x: compared(x, TABLE * (torch.arange(256)[:, None] == 0)),
+        lambda x: compared(x, TABLE * (torch.arange(256)[:, None] > 3)),
+        lambda x: words(x) + TABLE[: len(x), 0] - TABLE[: len(x), :1],
+        shaw,
+        lambda x: words(x) + TABLE[:, 0][steps(len(x)) % 256],
+        lambda x: words(x) - steps(len(x)).abs(),
+        lambda x: words(x) + (steps(len(x)) > 3),
+    )
+]
+NOTES = (
+    "words alone",
+    "words alone, without matrices",
+    "learned rows, added to the words",
+    "sinusoids, added to the words",
+    "sinusoids, compared without matrices",
+    "a learned row for the first place alone",
+    "a learned row for each place from 4 on",
+    "a number for each place: the key's minus the query's",
+    "Shaw's vector for each distance",
+    "a number for each distance",
+    "minus the distance, left as right",
+    "a number for distances from 4 on",
+)
 
 EXPERIMENT = Exercise(
     id="07.experiment",
@@ -908,33 +748,53 @@ EXPERIMENT = Exercise(
     minutes=15,
     section="7.9",
     prompt="""
-A layer came without a description. You get the part of it that makes scores: `scores(x)` takes rows
-of your own making, `x` of shape (L, 8), L at most 256, and returns the (L, L) scores. What does it
-know of where the words stand? Write `knows(scores)`: call it as often as you like and return
-`"nothing"` if only the words count, `"distance"` if it also counts how far apart two words stand
-(and perhaps on which side), but not where, and `"place"` if it counts where they stand. Twelve such
-parts come.
-""",
-    stub="""
-def knows(scores):
-    raise NotImplementedError
+You get the part of a layer that computes its scores: `scores(x)` takes rows of your choice, `x` of
+shape (L, 8) with L up to 256, and returns the (L, L) scores. What does it know of positions? Write
+`knows(scores)`: call it as often as you like and return `"nothing"` if only the words count,
+`"distance"` if it also counts how far apart two words are (perhaps with the side), but not where,
+and `"place"` if it counts where they are. It is tried on twelve such parts.
 """,
     reference=knows,
-    cases=lambda generator: [Case((f,), note=name) for name, f in PARTS.items()],
-    mistakes=choices(knows, {(PARTS[name], said): tells for (name, said), tells in FOUND.items()}),
-    hints=(
-        "Keep the words still while you change places. What is the simplest sentence in which no "
-        "score can differ because of its words?",
-        "Twelve times the same random word. If all scores are equal, nothing is known. If not: on "
-        "which lines through the (L, L) scores is the distance the same?",
-        "`torch.allclose(s[1:, 1:], s[:-1, :-1])` asks whether each score equals the one a step "
-        "further along the diagonal.",
+    cases=lambda generator: [Case((f,), note=note) for f, note in zip(PARTS, NOTES, strict=True)],
+    mistakes=choices(
+        knows,
+        {
+            ((WORDS, PRODUCTS), "place"): "Only words are compared. Make them all equal, or follow "
+            "each to its new position.",
+            ((WORDS, PRODUCTS), "distance"): "Only words are compared. Does anything change if "
+            "they are all equal?",
+            ((ROWS, WAVES, PLAIN_WAVES, NUMBERS), "nothing"): "Positions change its scores. With "
+            "one word in all positions, are all scores equal?",
+            ((ROWS, WAVES), "distance"): "Pairs of positions at the same distance have different "
+            "scores. Do you compare such pairs?",
+            (PLAIN_WAVES, "distance"): "Encodings compared with encodings know only the distance, "
+            "but words are compared with them, too. Words of zeros hide that.",
+            ((FIRST, LATER), "nothing"): "Only some positions are marked. Is your sentence long "
+            "enough, and do you look at its first row?",
+            (FIRST, "distance"): "Only the first position is marked. Do you look at row 0?",
+            (LATER, "distance"): "Only positions from 4 on are marked. Compare all along the "
+            "diagonals.",
+            (NUMBERS, "distance"): "A position compared with itself gets 0 everywhere. Look beside "
+            "the diagonal, too.",
+            (SHAW, "nothing"): "Words of zeros make queries of zeros, and these ignore the "
+            "distance. Take other words.",
+            ((BIAS, MINUS, FAR), "nothing"): "The distance changes its scores. With equal words in "
+            "a long sentence, are all scores equal?",
+            ((SHAW, BIAS, MINUS, FAR), "place"): "Move two words along together, and their score "
+            "stays the same. Did your words change?",
+        },
     ),
-    comes_back="Chapter 11 adds a third way to know the distance: rotary positions.",
-    insight="With words of zeros, Shaw's layer would have seemed to know nothing, and sinusoids "
-    "compared without matrices to know distances only. Hold still what you do not ask about, but "
-    "do not take it away.",
-    code=False,
+    hints=(
+        "Keep the words the same while positions change. In which sentence can no score differ "
+        "because of its words?",
+        "Twelve times the same random word. If not all scores are equal: along which lines of the "
+        "(L, L) scores is the distance the same?",
+        "`torch.allclose(s[1:, 1:], s[:-1, :-1])` compares each score with the next one on its "
+        "diagonal.",
+    ),
+    comes_back="Chapter 11 adds a third way to tell the distance: rotary positions.",
+    insight="With words of zeros, Shaw's layer would seem to know nothing. Keep fixed what you do "
+    "not ask about, but do not remove it.",
 )
 
 CHAPTER = "7. Positions"

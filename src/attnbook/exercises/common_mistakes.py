@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from attnbook.exercises.exercise import Mistake
+from attnbook.exercises.exercise import Case, Mistake, Property
 
 
 def scaled_scores(size: float, query: Tensor, key: Tensor) -> Tensor:
@@ -65,93 +65,87 @@ SCORE_MISTAKES = (
     WrongLine(
         "scores",
         lambda q, k: q @ k.mT,
-        "The scores are the raw dot products. Their spread grows with the width: divide by √Dk.",
+        "Your scores are plain dot products. Their spread grows with the width: divide by √Dk.",
     ),
     WrongLine(
         "scores",
         lambda q, k: q @ k.mT / q.size(-1),
-        "The scores are divided by Dk. The variance of a dot product is Dk, so its spread is √Dk: "
-        "divide by the root.",
+        "You divided the scores by Dk. A dot product has variance Dk, so its spread is √Dk.",
     ),
     WrongLine(
         "scores",
         lambda q, k: q @ k.mT * math.sqrt(q.size(-1)),
-        "The scores are multiplied by √Dk. Scaling takes the spread back: divide.",
+        "You multiplied the scores by √Dk. Scaling reduces their spread: divide.",
     ),
     WrongLine(
         "scores",
         lambda q, k: q @ k.mT / math.sqrt(k.size(-2)),
-        "The scores are divided by √Lk, the number of keys. A dot product adds up over the width, "
-        "so the width sets its spread: √Dk. (`size(-2)` counts rows, `size(-1)` columns.)",
+        "You divided the scores by √Lk, the number of keys. A dot product adds up over the width: "
+        "√Dk. (`size(-2)` counts rows, `size(-1)` columns.)",
     ),
     WrongLine(
         "scores",
         lambda q, k: q @ k.mT / math.sqrt(q.size(-2)),
-        "The scores are divided by √Lq, the number of queries. A dot product adds up over the "
+        "You divided the scores by √Lq, the number of queries. A dot product adds up over the "
         "width: √Dk. (`size(-2)` counts rows, `size(-1)` columns.)",
     ),
     WrongLine(
         "scores",
         lambda q, k: q @ k.mT / math.sqrt(len(q)),
-        "The root is of the first axis, which `len(...)` and `size(0)` count: the queries, or the "
-        "batch as soon as there is one. The width is the last axis: `size(-1)`.",
+        "`len(...)` and `size(0)` count the first axis, here of the queries or the batch. The "
+        "width is the last axis.",
     ),
     WrongLine(
         "scores",
         lambda q, k: q @ k.mT / math.sqrt(len(k)),
-        "The root is of the key's first axis, which `len(...)` and `size(0)` count: the keys, or "
-        "the batch as soon as there is one. The width is the last axis: `size(-1)`.",
+        "`len(...)` and `size(0)` count the first axis, here of the keys or the batch. The width "
+        "is the last axis.",
     ),
     WrongLine(
         "scores",
         lambda q, k: q @ k.mT / (q.size(-1) / 2),
-        "The scores are divided by Dk/2. `x ** 1/2` means (x ** 1)/2: write `x ** 0.5`, or "
-        "`math.sqrt(x)`.",
+        "You divided the scores by Dk/2. `x ** 1/2` means (x ** 1)/2.",
     ),
     WrongLine(
         "scores",
         lambda q, k: q @ k.mT / q.size(-1) / 2,
-        "The scores are divided by 2 Dk. Is the root taken by `** 1/2`, which means (… ** 1)/2? "
-        "Write `** 0.5`, or `math.sqrt`.",
+        "You divided the scores by 2 Dk. Is the root written as `** 1/2`? That means (… ** 1)/2.",
     ),
     WrongLine(
         "scores",
         lambda q, k: q @ k.mT - math.sqrt(q.size(-1)),
-        "√Dk is subtracted from the scores. A softmax does not even notice that: divide.",
+        "You subtracted √Dk from the scores, which changes no difference between them: divide.",
     ),
     WrongLine(
         "scores",
         lambda q, k: k @ q.mT / math.sqrt(q.size(-1)),
-        "Here the keys ask the queries. Row i of the scores belongs to query i: the query stands "
-        "first, and the key is transposed.",
+        "Keys and queries are exchanged. Row i of the scores belongs to query i.",
     ),
     WrongLine(
         "scores",
         lambda q, k: q @ k / math.sqrt(q.size(-1)),
-        "A matrix product pairs the columns of the first with the rows of the second. The keys "
-        "are rows: transpose them with `.mT`.",
+        "A matrix product pairs the rows of the first with the columns of the second. The keys "
+        "are rows: transpose them.",
     ),
     WrongLine(
         "scores",
         lambda q, k: q @ reverse_axes(k) / math.sqrt(q.size(-1)),
-        "`.T` turns all axes around, batch and heads too. Only the last two may swap: `.mT` or "
-        "`.transpose(-2, -1)`.",
+        "`.T` reverses all axes, batch and heads too. Only the last two may be swapped: `.mT`.",
     ),
     WrongLine(
         "scores",
         lambda q, k: unit_length(q) @ unit_length(k).mT,
-        "The scores are cosines: the lengths were divided away. Attention keeps the plain dot "
-        "product, and divides it by √Dk.",
+        "Your scores are cosines. Attention uses plain dot products, divided by √Dk.",
     ),
     WrongLine(
         "scores",
         lambda q, k: q @ q.mT / math.sqrt(q.size(-1)),
-        "The queries are compared with themselves. Each has to meet the keys.",
+        "You compared the queries with themselves. Each has to meet the keys.",
     ),
     WrongLine(
         "scores",
         lambda q, k: k @ k.mT / math.sqrt(q.size(-1)),
-        "The keys are compared with themselves. Nobody asks here: the query comes first.",
+        "You compared the keys with themselves. Each query has to meet the keys.",
     ),
 )
 
@@ -176,88 +170,81 @@ WEIGHT_MISTAKES = (
     WrongLine(
         "weights",
         softmax_over(-2),
-        "The softmax ran over the queries: your columns sum to 1, not your rows. Each query shares "
-        "out its own attention, so it runs over the keys, the last axis.",
+        "The softmax ran over the queries: your columns sum to 1, not your rows. It has to run "
+        "over the keys, the last axis.",
     ),
     WrongLine(
         "weights",
         softmax_over(0),
-        "The softmax ran over axis 0. That is the batch as soon as there is one: count axes from "
-        "the end, `dim=-1`.",
+        "The softmax ran over axis 0, which may be the batch. Count axes from the end: the keys "
+        "are the last.",
     ),
     WrongLine(
         "weights",
         softmax_over(1),
-        "The softmax ran over axis 1. With a batch in front the keys stand further back: count "
-        "axes from the end, `dim=-1`.",
+        "The softmax ran over axis 1. With a batch in front, the keys are not there: count axes "
+        "from the end.",
     ),
     WrongLine(
         "weights",
         lambda scores, *mask: scores.flatten(-2).softmax(-1).view_as(scores),
-        "All weights of a matrix together sum to 1. Each row has to: one softmax for each query, "
-        "with `dim=-1`.",
+        "All weights of a matrix together sum to 1. Each row has to.",
     ),
     WrongLine(
         "weights",
         lambda scores, *mask: scores.flatten().softmax(-1).view_as(scores),
-        "All weights of the whole tensor together sum to 1. Each row has to: one softmax for each "
-        "query, with `dim=-1`.",
+        "All weights of the whole tensor together sum to 1. Each row has to.",
     ),
     WrongLine(
         "weights",
         lambda scores, *mask: scores,
-        "The softmax is missing: these are still scores, which may be negative and need not sum "
-        "to 1.",
+        "The softmax is missing: these are scores.",
     ),
     WrongLine(
         "weights",
         lambda scores, *mask: scores.exp(),
-        "`exp` made the scores positive, and nothing divides them: each row by its sum.",
+        "`exp` made the scores positive, but nothing divides each row by its sum.",
     ),
     WrongLine(
         "weights",
         lambda scores, *mask: scores / scores.sum(-1, keepdim=True),
-        "The scores were divided by their sum. Scores may be negative, so weights need `exp` "
-        "first.",
+        "You divided the scores by their sum. Scores may be negative: they need `exp` first.",
     ),
     WrongLine(
         "weights",
         lambda scores, *mask: scores.exp() / scores.exp().sum(-2, keepdim=True),
-        "The powers were divided by the sums of their columns. A row has to sum to 1: add up along "
-        "the last axis.",
+        "You divided by the sums of the columns. Each row has to sum to 1.",
     ),
     WrongLine(
         "weights",
         lambda scores, *mask: scores.exp() / scores.exp().sum(),
-        "All powers were divided by one sum. Each row has one of its own: `sum(dim=-1, "
-        "keepdim=True)`.",
+        "You divided everything by one sum. Each row has its own.",
     ),
     WrongLine(
         "weights",
         lambda scores, *mask: masked_softmax(masked_softmax(scores, *mask), *mask),
-        "Two softmaxes ran, one over the other. The second makes the weights nearly equal: one is "
-        "enough.",
+        "You took two softmaxes, one after the other. The second makes the weights nearly equal.",
     ),
     WrongLine(
         "weights",
         lambda scores, *mask: scores.log_softmax(-1),
-        "These are the logarithms of the weights: `log_softmax`. Weights themselves are asked for.",
+        "`log_softmax` gives the logarithms of the weights.",
     ),
     WrongLine(
         "weights",
         lambda scores, *mask: scores.sigmoid(),
-        "A sigmoid judges each score alone. The keys of a row have to share out one whole among "
-        "them: softmax.",
+        "A sigmoid treats each score alone. The weights of a row have to sum to 1: softmax.",
     ),
     WrongLine(
         "weights",
         lambda scores, *mask: one_hot_weights(scores),
-        "The winner takes everything here. That is a hard look-up: it has no slope to learn from.",
+        "All weight goes to the largest score. That is a hard look-up, without a slope to learn "
+        "from.",
     ),
     WrongLine(
         "weights",
         lambda scores, *mask: (-scores).softmax(-1),
-        "The sign is turned around: the worst match gets the most.",
+        "The sign is wrong: the worst match gets the most weight.",
     ),
 )
 
@@ -265,42 +252,49 @@ OUTPUT_MISTAKES = (
     WrongLine(
         "output",
         lambda weights, q, k, v: weights @ k,
-        "The keys were mixed. They decide who contributes; what is contributed are the values.",
+        "You mixed the keys. Keys decide the weights; the weights mix the values.",
     ),
     WrongLine(
         "output",
         lambda weights, q, k, v: weights.mT @ v,
-        "The weights are turned around before they meet the values. (Lq, Lk) times (Lk, Dv) fits "
-        "as it is.",
+        "You transposed the weights. (Lq, Lk) times (Lk, Dv) fits as it is.",
     ),
     WrongLine(
         "output",
         lambda weights, q, k, v: weights,
-        "These are the weights. One step is left: mix the values with them.",
+        "These are the weights. Mix the values with them.",
     ),
     WrongLine(
         "output",
         lambda weights, q, k, v: weights @ v / math.sqrt(q.size(-1)),
-        "The output is divided by √Dk. It is the scores that are too large for the softmax: "
-        "nothing is to be divided after it.",
+        "You divided the output by √Dk. Divide the scores, before the softmax.",
     ),
     WrongLine(
         "output",
         lambda weights, q, k, v: v.mean(-2, keepdim=True).expand(*weights.shape[:-1], -1),
-        "Every output is the plain average of the values. The weights have had no influence.",
+        "Every output is the plain average of the values: the weights have no effect.",
     ),
     WrongLine(
         "output",
         lambda weights, q, k, v: weights @ v / v.size(-2),
-        "The mixture is divided by the number of keys. The weights sum to 1 already: that divides "
-        "twice (did you take a `mean` where a sum belongs?).",
+        "You divided by the number of keys. The weights sum to 1 already. (Is a `mean` in place "
+        "of a sum?)",
     ),
     WrongLine(
         "output",
         lambda weights, q, k, v: v @ weights,
-        "The values stand on the left. Each row of weights mixes the rows of the values: the "
-        "weights come first.",
+        "The values are on the left. Each row of weights mixes rows of values, so the weights "
+        "come first.",
     ),
+)
+
+
+def rows_sum_to_one(answer: Tensor, case: Case) -> bool:
+    return bool((answer.sum(-1) - 1).abs().max() < 1e-6)
+
+
+ROWS_SUM_TO_ONE = Property(
+    "Each row of weights has to sum to 1, and yours do not.", rows_sum_to_one
 )
 
 
@@ -313,63 +307,57 @@ MASK_MISTAKES = (
     WrongLine(
         "weights",
         lambda scores, mask: scores.masked_fill(~mask, -1e9).softmax(-1),
-        "The row that may look at nothing came out as an average of all that it was forbidden "
-        "to see. A large negative number such as −10⁹ does that: it makes the whole row equal, "
-        "and equal scores share equally. Only −∞ leaves nothing.",
+        "A query that may look at nothing gives all its hidden keys equal weights. A large "
+        "negative number such as −10⁹ makes the whole row equal; only −∞ leaves nothing.",
     ),
     WrongLine(
         "weights",
         lambda scores, mask: scores.masked_fill(~mask, -torch.inf).softmax(-1),
-        "Right wherever there is something to look at. The row of nothing is 0/0, NaN. (To "
-        "multiply by the mask afterwards is no cure: 0 times NaN is NaN. Something has to be "
-        "filled in.)",
+        "A query that may look at nothing gives 0/0, nan. (0 times nan is nan, too: these entries "
+        "have to be filled.)",
     ),
     WrongLine(
         "weights",
         lambda scores, mask: scores.softmax(-1),
-        "The mask has had no influence: every key got a weight.",
+        "The mask has no effect: every key got a weight.",
     ),
     WrongLine(
         "weights",
         lambda scores, mask: scores.softmax(-1) * mask,
-        "You masked after the softmax. The rows do not sum to 1, and the denominator has read "
-        "every hidden score: hide them before.",
+        "You masked after the softmax, so the rows do not sum to 1 and hidden scores are in the "
+        "denominator. Mask before it.",
     ),
     WrongLine(
         "weights",
         renormalized_after_mask,
-        "You masked after the softmax and divided each row by its sum. On paper that is right. "
-        "But a loud hidden key leaves the others nothing, and then you divide 0 by 0: hide the "
-        "scores before.",
+        "You masked after the softmax and divided each row by its sum. If a hidden score is very "
+        "large, that is 0/0: mask before it.",
     ),
     WrongLine(
         "weights",
         lambda scores, mask: scores.masked_fill(mask, -torch.inf).softmax(-1),
-        "You hid what was permitted. `masked_fill` fills where its mask is True, and in this "
-        "book True means may look: `~`.",
+        "You hid what is permitted. `masked_fill` fills where its mask is True, and True means "
+        "may look: `~`.",
     ),
     WrongLine(
         "weights",
         lambda scores, mask: masked_softmax(scores, ~mask),
-        "You hid what was permitted, from the first line to the last. In this book True means may "
-        "look: `masked_fill` fills where its mask is True, so it needs `~mask`.",
+        "You exchanged hidden and permitted keys. In this book True means may look.",
     ),
     WrongLine(
         "weights",
         lambda scores, mask: (scores + mask).softmax(-1),
-        "The mask was added as a number: each permitted key gained 1, and nothing was hidden.",
+        "You added the mask as numbers: each permitted key gained 1, and nothing is hidden.",
     ),
     WrongLine(
         "weights",
         lambda scores, mask: (scores * mask).softmax(-1),
-        "The mask was multiplied with the scores. A hidden key has score 0 now, and e⁰ is 1: "
-        "an ordinary weight.",
+        "Hidden keys have score 0 here, and e⁰ is 1: an ordinary weight.",
     ),
     WrongLine(
         "weights",
         lambda scores, mask: (scores * mask).softmax(-1) * mask,
-        "The mask was multiplied with the scores, so that a hidden key has score 0, and e⁰ is 1: "
-        "it still counts in the sum by which the others are divided. Hide it with −∞.",
+        "Hidden keys have score 0 here, and e⁰ = 1 is in the denominator.",
     ),
 )
 
@@ -399,8 +387,8 @@ class MistakeSet:
         ]
         for name, size in (widths or {}).items():
             message = (
-                f"The scores are divided by √{name}. A dot product adds up over the width of the "
-                "query and key that meet in it, so that width sets its spread: √Dk."
+                f"You divided the scores by √{name}. A dot product adds up over the width of the "
+                "queries and keys: √Dk."
             )
             wrong = lambda *arguments, size=size: partial(scaled_scores, size(*arguments))  # noqa: E731
             self.wrong_lines.append(WrongLine("scores", wrong, message))

@@ -37,6 +37,10 @@ class Mistake:
     single: bool = True
 
 
+class Choices(tuple[Mistake, ...]):
+    """The mistakes of an exercise whose answer is a choice: wrong answers to its questions."""
+
+
 @dataclass(frozen=True)
 class Property:
     """A property of every right answer, and the message for an answer that does not have it.
@@ -52,14 +56,16 @@ class Property:
 class Exercise:
     """One exercise.
 
-    `reference` is the solution. `stub` is what the reader starts from. `cases` draws cases, the
-    smallest first. `axes` names the axes of the answer, such as "B H Lq Dv"; an answer with fewer
-    axes has the last of them. `common_mistakes` are mistakes of a MistakeSet that this function can
-    contain, the single ones first. `without` holds names that the card forbids. A reader who solves
-    the exercise is shown `insight`, the later use of the idea in `comes_back`, and `others`: one or
-    two right answers that look different. `gradients` is false where the gradients of an answer are
-    not compared. Lost ones are told, and an answer fails without them only if the card speaks of
-    gradients. Where `code` is false, each case is a question, and the answer one of several.
+    `reference` is the solution. `stub` is what the reader starts from; if it is left out, it has
+    the reference's signature and an empty body. `cases` draws cases, the smallest first. `axes`
+    names the axes of the answer, such as "B H Lq Dv"; an answer with fewer axes has the last of
+    them. `common_mistakes` are mistakes of a MistakeSet that this function can contain, the single
+    ones first. `without` holds names that the card forbids. A reader who solves the exercise is
+    shown `insight`, the later use of the idea in `comes_back`, and `others`: one or two right
+    answers that look different. `gradients` is false where the gradients of an answer are not
+    compared. Lost ones are told, and an answer fails without them only if the card speaks of
+    gradients. `code` is false if the mistakes are choices: then each case is a question, and the
+    answer one of several.
     """
 
     id: str
@@ -68,12 +74,12 @@ class Exercise:
     minutes: int
     section: str
     prompt: str
-    stub: str
     reference: Callable[..., Any]
     cases: Callable[[Generator], Sequence[Case]]
     mistakes: tuple[Mistake, ...]
     hints: tuple[str, str, str]
     insight: str
+    stub: str = ""
     comes_back: str = ""
     others: tuple[Callable[..., Any], ...] = ()
     axes: str = ""
@@ -82,6 +88,13 @@ class Exercise:
     without: tuple[str, ...] = ()
     gradients: bool = True
     code: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.stub:
+            stub = f"def {self.call}:\n    raise NotImplementedError"
+            object.__setattr__(self, "stub", stub)
+        if isinstance(self.mistakes, Choices):
+            object.__setattr__(self, "code", False)
 
     @property
     def name(self) -> str:
@@ -111,27 +124,34 @@ class Exercise:
         return source.reader_source(self.reference)
 
 
-def choices(
-    reference: Callable[..., Any], messages: Mapping[tuple[Hashable, Any], str]
-) -> tuple[Mistake, ...]:
-    """Return a mistake for each wrong answer to a question: `{("a", "eat"): "message"}`.
+def choices(reference: Callable[..., Any], messages: Mapping[tuple[Hashable, Any], str]) -> Choices:
+    """Return a mistake for each message: `{("a", "eat"): "message"}`.
 
-    The question is the reference's first argument. On the card, the case's note is shown before
-    the message. Where the reference has more arguments, the answer is an expression in their
-    names: `("query", "B, L, H * Dk")`.
+    `("a", "eat")` is the wrong answer "eat" to question "a", and `(("a", "b"), "eat")` to "a" and
+    to "b". The question is the reference's first argument. On the card, the case's note is shown
+    before the message. Where the reference has more arguments, the answer is an expression in
+    their names: `("query", "B, L, H * Dk")`.
     """
     _, *names = inspect.signature(reference).parameters
     right = functools.cache(reference)  # since each mistake answers every question
 
-    def wrong_function(question: Hashable, answer: Any) -> Callable[..., Any]:
-        def wrong(current: Hashable, *sizes: int) -> Any:
-            if current != question:
-                return right(current, *sizes)
+    def wrong_function(asked: Hashable, answer: Any) -> Callable[..., Any]:
+        questions = asked if isinstance(asked, tuple) else (asked,)
+
+        def wrong(question: Hashable, *sizes: int) -> Any:
+            if question not in questions:
+                return right(question, *sizes)
             return eval(answer, {}, dict(zip(names, sizes, strict=True))) if names else answer
 
         return wrong
 
-    return tuple(Mistake(wrong_function(q, a), message) for (q, a), message in messages.items())
+    return Choices(Mistake(wrong_function(q, a), message) for (q, a), message in messages.items())
+
+
+def named_sizes(axes: str, sizes: Sequence[int]) -> dict[str, int]:
+    """Name sizes by the last of these axes: `named_sizes("B Lq Lk", (3, 5))`."""
+    names = axes.split()
+    return dict(zip(names[len(names) - len(sizes) :], sizes, strict=True))
 
 
 def draw(generator: Generator, *shape: int) -> Tensor:

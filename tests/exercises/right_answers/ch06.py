@@ -115,15 +115,16 @@ def for_pytorch_interleave(mask, n_heads):
     return (mask == 0).flatten(0, 1).repeat_interleave(per_sentence, dim=0)
 
 
-def reach_from_the_end(layer):
-    """Change a word further and further back, until the last output stays still."""
-    x, back = torch.zeros(20, 3), 0
-    for far in range(10):
+def reach_word_by_word(layer):
+    """Change each word in turn, and keep the output furthest behind that changes."""
+    x, furthest = torch.zeros(20, 3), 0
+    for j in range(20):
         other = x.clone()
-        other[19 - far] += 1
-        if not torch.equal(layer(other)[19], layer(x)[19]):
-            back = far
-    return back
+        other[j] += 1
+        for i in range(j, 20):
+            if not torch.equal(layer(other)[i], layer(x)[i]):
+                furthest = max(furthest, i - j)
+    return furthest
 
 
 def reach_all(layer):
@@ -145,7 +146,7 @@ RIGHT = {
     ),
     "06.heads": (may_look_library, may_look_loop),
     "06.pytorch": (for_pytorch_repeat, for_pytorch_interleave),
-    "06.experiment": (reach_from_the_end, reach_all),
+    "06.experiment": (reach_word_by_word, reach_all),
 }
 
 # A mutant that computes the same is no wrong answer: what it says instead, and why it is right.
