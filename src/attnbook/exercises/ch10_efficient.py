@@ -297,8 +297,8 @@ the *last* word, row 8, can depend on the *first* word, 0. If that never happens
 """,
     stub="""
 def layers_needed(pattern):
-    raise NotImplementedError  # fill in the answers, then delete this line
-    found = {"a": None, "b": None, "c": None, "d": None, "e": None, "f": None}  # None: open
+    raise NotImplementedError  # fill in the answers, 0 for never; then delete this line
+    found = {"a": None, "b": None, "c": None, "d": None, "e": None, "f": None}
     return found[pattern]
 """,
     reference=layers_needed,
@@ -317,7 +317,7 @@ def layers_needed(pattern):
         Mistake(lambda pattern: 1, "row 8 has no `x` in column 0."),
         Mistake(
             lambda pattern: 0,
-            "there is a path. A word in row 8 has itself attended to others, one layer earlier.",
+            "there is a path. The words that word 8 attends to have attended to others before.",
         ),
         Mistake(
             lambda pattern: layers_needed(pattern) + 1,
@@ -416,7 +416,7 @@ MERGE = Exercise(
     minutes=12,
     section="10.4",
     prompt="""
-The keys were cut into two chunks, and each query has attended to either chunk alone. Chunk a gave
+The keys were cut into two chunks, and each query has attended to each of them alone. Chunk a gave
 `output_a` (..., Lq, Dv), as if there were no other keys, and `lse_a` (..., Lq): for each query the
 log-sum-exp (LSE), the logarithm of the sum of e^score over this chunk's keys. Chunk b gave the
 same two. Write `my_merge(output_a, lse_a, output_b, lse_b)`: the output of attention over all keys,
@@ -566,7 +566,7 @@ def divided_by(total: Callable[..., Any]) -> Callable[[Tensor, Tensor, Tensor], 
 
 
 def earlier(query: Tensor, diagonal: int = 0) -> Tensor:
-    """Return a causal mask, (L, L)."""
+    """Return a mask of the words up to i + diagonal, (L, L)."""
     length = query.size(-2)
     return torch.ones(length, length, dtype=torch.bool, device=query.device).tril(diagonal)
 
@@ -702,16 +702,16 @@ def chunked_by_merging(query: Tensor, key: Tensor, value: Tensor, chunk: int) ->
 
 
 class Limited(Tensor):
-    """A tensor from which no tensor of MOST numbers can be computed, such as all scores."""
+    """A tensor with which nothing as large as the scores of all keys can be computed."""
 
-    MOST = 11 * 47
+    N_SCORES = 11 * 47
 
     @classmethod
     def __torch_function__(
         cls, function: Any, types: Any, arguments: Any = (), keywords: Any = None
     ) -> Any:
         result = super().__torch_function__(function, types, arguments, keywords or {})
-        if isinstance(result, Tensor) and result.numel() >= cls.MOST:
+        if isinstance(result, Tensor) and result.numel() >= cls.N_SCORES:
             shape = tuple(result.shape)
             raise RuntimeError(f"a tensor of shape {shape} is as large as all scores together")
         return result
@@ -719,17 +719,17 @@ class Limited(Tensor):
 
 def repair_cases(generator: Generator) -> list[Case]:
     def case(
-        note: str, chunk: int, *sizes: int, louder: Sequence[float] = (), quiet: bool = False
+        note: str, chunk: int, *sizes: int, level: Sequence[float] = (), opposite: bool = False
     ) -> Case:
-        """`louder` is added to the keys' first numbers, and every query begins with √Dk."""
+        """The scores of key j are near level[j]; if opposite, those of query 1 near −level[j]."""
         *front, lq, lk, dk, dv = sizes
         names = ("A", "B", "H", "Lq", "Lk", "Dk", "Dv")[-len(sizes) :]
         query, key = draw(generator, *front, lq, dk), draw(generator, *front, lk, dk)
-        if louder:
-            signs = 1.0 - 2.0 * (torch.arange(lq) == 1) * quiet
+        if level:
+            signs = 1.0 - 2.0 * (torch.arange(lq) == 1) * opposite
             own = (dk**0.5 * signs.to(query))[:, None].expand(*query.shape[:-1], 1)
             query = torch.cat((own, query[..., 1:]), dim=-1)
-            first = torch.tensor(louder, dtype=key.dtype)[:, None].expand(*key.shape[:-1], 1)
+            first = torch.tensor(level, dtype=key.dtype)[:, None].expand(*key.shape[:-1], 1)
             key = torch.cat((first, key[..., 1:]), dim=-1)
         arguments = (query, key, draw(generator, *front, lk, dv), chunk)
         return Case(arguments, dict(zip(names, sizes, strict=True)), note)
@@ -737,7 +737,7 @@ def repair_cases(generator: Generator) -> list[Case]:
     lq, lk, dk, dv = some_sizes(generator, 4)
     rising, falling = (3.0, 2.0, 1.0, 800.0, 799.0), (800.0, 799.0, 3.0, 2.0, 1.0)
     large, low = (800.0, 801.0, 799.0, 800.5, 798.0), (-900.0, -901.0, -899.0, -900.5, -898.0)
-    *tensors, chunk = (many := case("47 keys, chunk 7", 7, 11, 47, 3, 5)).arguments
+    *tensors, chunk = (many := case("11 queries, 47 keys, chunk 7", 7, 11, 47, 3, 5)).arguments
     return [
         case("one chunk: 3 keys, chunk 3", 3, 5, 3, 6, 7),
         case("6 keys, chunk 3", 3, 5, 6, 7, 8),
@@ -745,19 +745,10 @@ def repair_cases(generator: Generator) -> list[Case]:
         case("5 keys, chunk 8", 8, 3, 5, 6, 7),
         case(f"{lk} keys, chunk 2", 2, lq, lk, dk, dv),
         case("2 sentences, 3 heads: 8 keys, chunk 3", 3, 2, 3, 5, 8, 7, 6),
-        case("the scores rise: 3, then 800", 2, 3, 5, 6, 7, louder=rising),
-        case("the scores fall: 800, then 3", 2, 3, 5, 6, 7, louder=falling),
-        case(
-            "scores of query 0 near 800, of query 1 near −800",
-            2,
-            3,
-            5,
-            7,
-            6,
-            louder=large,
-            quiet=True,
-        ),
-        case("every score is near −900", 2, 3, 5, 7, 6, louder=low),
+        case("the scores rise: 3, then 800", 2, 3, 5, 6, 7, level=rising),
+        case("the scores fall: 800, then 3", 2, 3, 5, 6, 7, level=falling),
+        case("scores near 800, of query 1 near −800", 2, 3, 5, 7, 6, level=large, opposite=True),
+        case("every score is near −900", 2, 3, 5, 7, 6, level=low),
         Case((*(x.as_subclass(Limited) for x in tensors), chunk), many.sizes, many.note),
     ]
 
@@ -905,7 +896,7 @@ def my_chunked(query, key, value, chunk):
         "`(largest - new).exp()` before you add.",
     ),
     insight="Nothing is approximated: the result does not depend on the chunk. What is kept "
-    "between chunks are Dv + 2 numbers for each query.",
+    "between chunks is Dv + 2 numbers for each query.",
     comes_back="The library's `chunked_attention` runs this loop, and a fused kernel does the "
     "same.",
     others=(chunked_by_merging,),
@@ -947,7 +938,7 @@ def by_features(feature: Callable[[Tensor], Tensor], causal: bool = False) -> At
     return attend
 
 
-def in_chunks(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def five_keys_at_a_time(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     return chunked_by_merging(query, key, value, 5)
 
 
@@ -957,18 +948,27 @@ def row_and_column(back: Tensor, token: int) -> Tensor:
     return is_token | is_token[:, None]
 
 
-PROGRAMS = (
-    DENSE := masked_by(lambda back: back == back),
-    CHUNKED := in_chunks,
-    CAUSAL := masked_by(lambda back: back >= 0),
-    NARROW := masked_by(lambda back: back.abs() <= 2),
-    WIDE := masked_by(lambda back: back.abs() <= 20),
-    LATE := masked_by(lambda back: (back >= 0) & (back <= 3)),
-    FIRST := masked_by(lambda back: (back.abs() <= 2) | row_and_column(back, 0)),
-    INNER := masked_by(lambda back: (back.abs() <= 3) | row_and_column(back, 7)),
-    ELU := by_features(lambda x: F.elu(x) + 1),
-    STATE := by_features(lambda x: F.relu(x) + 0.01, causal=True),
-)
+PROGRAMS = {
+    "all pairs": masked_by(lambda back: back == back),
+    "chunks": five_keys_at_a_time,
+    "causal": masked_by(lambda back: back >= 0),
+    "two words": masked_by(lambda back: back.abs() <= 2),
+    "20 words": masked_by(lambda back: back.abs() <= 20),
+    "three words, causal": masked_by(lambda back: (back >= 0) & (back <= 3)),
+    "word 0": masked_by(lambda back: (back.abs() <= 2) | row_and_column(back, 0)),
+    "word 7": masked_by(lambda back: (back.abs() <= 3) | row_and_column(back, 7)),
+    "φ = elu + 1": by_features(lambda x: F.elu(x) + 1),
+    "φ = relu + 0.01, causal": by_features(lambda x: F.relu(x) + 0.01, causal=True),
+}
+
+CONFUSED = {
+    ("causal", "window"): "it attends to all earlier words. Look at the last row.",
+    ("20 words", "softmax"): "its window has 20 words on each side. Was your text long enough?",
+    ("20 words", "global"): "its window has 20 words on each side. That is no global word yet.",
+    ("word 0", "softmax"): "the last word attends to the first, but not to those between.",
+    ("word 7", "window"): "every word attends to word 7. Did you try only the first word?",
+    ("chunks", "linear"): "it reads keys in chunks, but large queries give one all the weight.",
+}
 
 EXPERIMENT = Exercise(
     id="10.experiment",
@@ -993,30 +993,16 @@ def what_is(attend):
     reference=what_is,
     cases=lambda generator: [
         Case((program,), note=f"program {name}")
-        for name, program in zip("ABCDEFGHIJ", PROGRAMS, strict=True)
+        for name, program in zip("ABCDEFGHIJ", PROGRAMS.values(), strict=True)
     ],
     mistakes=(
         *choices(
-            what_is,
-            {
-                (CAUSAL, "window"): "a word attends to all earlier words. The first rows look like "
-                "a window: use the last one.",
-                (WIDE, "softmax"): "its window is wide: 20 words on each side. Was your text long "
-                "enough?",
-                (WIDE, "global"): "its window is wide: 20 words on each side. Not every word that "
-                "is 12 positions away is global.",
-                (FIRST, "softmax"): "the last word attends to the first, but not to those between "
-                "the first and its window.",
-                (INNER, "window"): "every word attends to word 7. If you try only the first word, "
-                "you miss it.",
-                (CHUNKED, "linear"): "it keeps running sums, but each weight is e^score: very "
-                "large queries give one key all the weight.",
-            },
+            what_is, {(PROGRAMS[name], said): text for (name, said), text in CONFUSED.items()}
         ),
         Mistake(
             lambda attend: "softmax",
-            "a softmax over all keys gives none a weight of exactly 0, and very large queries give "
-            "one key all the weight. One of the two is not so here.",
+            "in a softmax over all keys, ordinary queries give no key a weight of exactly 0, and "
+            "very large ones give one key all the weight. One of the two is not so here.",
         ),
         Mistake(
             lambda attend: "window",
@@ -1029,8 +1015,8 @@ def what_is(attend):
         ),
         Mistake(
             lambda attend: "linear",
-            "linear attention gives no key a weight of exactly 0, and very large queries do not "
-            "give one key all the weight. One of the two is not so here.",
+            "in linear attention, ordinary queries give no key a weight of exactly 0, and very "
+            "large ones do not give one key all the weight. One of the two is not so here.",
         ),
     ),
     hints=(
@@ -1042,7 +1028,7 @@ def what_is(attend):
     ),
     insight="Large queries make a softmax choose one key. φ(q) · φ(k) cannot choose: beyond some "
     "size, larger queries only multiply all weights, and the division cancels that.",
-    comes_back="11.experiment asks such a program how it knows the positions.",
+    comes_back="11.experiment asks such a program how it is told the positions.",
     code=False,
 )
 

@@ -98,7 +98,7 @@ def kept(length, window, n_sinks):
         ),
         Mistake(
             lambda n, w, s: kept(n, s, w),
-            "You exchanged the two. The first words are the sinks, the last ones the window.",
+            "You exchanged window and sinks. The sinks are the first words.",
         ),
     ),
     properties=(
@@ -141,7 +141,7 @@ def bytes_of_tensors(
 
 def bytes_cases(generator: Generator) -> list[Case]:
     def case(*a: int) -> Case:
-        text = "{} layers of width {}, {} heads, {} key heads, {} words, {} bytes for a number"
+        text = "{} layers of width {}, {} heads, {} key heads, {} words, {}-byte numbers"
         return Case(a, note=text.format(*a))
 
     return [
@@ -310,11 +310,11 @@ def my_alibi(n_heads, lq, lk):
     mistakes=(
         Mistake(
             alibi(first=lambda lq, lk: 0),
-            "Your first query is at position 0. It is behind lk − lq cached words.",
+            "Your first query is at position 0. There are lk − lq words before it.",
         ),
         Mistake(
             alibi(distance=lambda i, j: -(i - j).abs()),
-            "Your bias is positive, so distant keys gain. It is to reduce their scores.",
+            "Your bias is positive, so distant keys gain. ALiBi reduces their scores.",
         ),
         Mistake(
             alibi(lambda h, n: 2.0 ** (-8 * (h - 1) / n)),
@@ -346,9 +346,9 @@ def my_alibi(n_heads, lq, lk):
         ),
     ),
     hints=(
-        "It has two parts: H slopes, and a matrix of distances, (Lq, Lk).",
-        "`torch.arange(lk - lq, lk)` as a column are the positions of the queries, "
-        "`torch.arange(lk)` as a row those of the keys.",
+        "The bias has two parts: H slopes, and a matrix of distances, (Lq, Lk).",
+        "The positions of the queries are `torch.arange(lk - lq, lk)`, as a column, and those of "
+        "the keys are `torch.arange(lk)`, as a row.",
         "`-slopes[:, None, None] * distance` has shape (H, Lq, Lk).",
     ),
     insight="Nothing is learned, and nothing depends on the length: a new word adds a row and a "
@@ -403,15 +403,9 @@ def fate(thing):
             fate,
             {
                 ("c", "again"): "In the first layer a key depends on its own word alone.",
-                (
-                    "d",
-                    "keep",
-                ): "The inputs of the second layer are mixtures of *all* words, and so change.",
+                ("d", "keep"): "The inputs of the second layer mix *all* words, so they change.",
                 ("f", "again"): "Word 3 stays at position 3, so its key is rotated as before.",
-                (
-                    "g",
-                    "keep",
-                ): "The last word was 0 words from the end and is 1 now: all angles change.",
+                ("g", "keep"): "The last word was 0 words from the end, and now it is 1.",
             },
         ),
         Mistake(
@@ -713,7 +707,7 @@ def next_output(x, keys, values, w_q, w_k, w_v):
         ),
         Mistake(
             step(diagonal=lambda old, new: new),
-            "You moved the triangle by `new`. What comes before all new words are `old` ones.",
+            "You moved the triangle by `new`. There are `old` words before every new one.",
         ),
         Mistake(
             step(rotate_old=True),
@@ -726,9 +720,9 @@ def next_output(x, keys, values, w_q, w_k, w_v):
         "The new words come after the old ones in every line, and attend to all of them.",
         "`torch.arange(old, old + new)`, `cat((values, x @ w_v))`, `tril(old)`.",
     ),
-    insight="With an empty cache all three faults are invisible, and later none raises an error. "
-    "So test a cache with a text in pieces of several words, against the whole.",
-    comes_back="11.experiment asks how a whole layer knows the positions.",
+    insight="With an empty cache all three faults are invisible, and otherwise none raises an "
+    "error. So test a cache with a text in pieces of several words, against the whole.",
+    comes_back="11.experiment asks how a whole layer is told the positions.",
     others=(next_output_in_two_parts,),
 )
 
@@ -827,7 +821,8 @@ def for_pairs(weight, n_heads):
         ),
     ),
     hints=(
-        "For a head of width 6, our pairs are rows (0, 1), (2, 3), (4, 5). Which are Llama's?",
+        "For a head of width 6, our pairs are rows (0, 1), (2, 3), (4, 5). Which rows does Hugging "
+        "Face pair?",
         "0, 3, 1, 4, 2, 5. Two halves of three rows become three pairs: two axes are exchanged.",
         "`weight.unflatten(0, (n_heads, 2, -1))`, exchange the two axes in the middle, flatten.",
     ),
@@ -837,7 +832,7 @@ def for_pairs(weight, n_heads):
     others=(for_pairs_by_numbers,),
 )
 
-# --- 11.experiment: how does it know the positions? ------------------------------------------
+# --- 11.experiment: how is it told the positions? --------------------------------------------
 
 Layer = Callable[[Tensor], Tensor]
 
@@ -868,7 +863,7 @@ def causal_head(
     window: int = 256,
     n_sinks: int = 0,
 ) -> Layer:
-    """The weights of a causal head that knows the positions in one of these ways.
+    """The weights of a causal head that is told the positions in one of these ways.
 
     It computes in float64, and returns the dtype of its input.
     """
@@ -890,26 +885,31 @@ def rotate_half(x: Tensor, positions: Tensor) -> Tensor:
 
 HEADS = {
     "no positions": causal_head(),
-    "no positions, rows of length 1": (
-        NORMED := causal_head(lambda x: x / x.norm(dim=-1, keepdim=True).clamp_min(1e-9))
-    ),
+    "rows of length 1": causal_head(lambda x: x / x.norm(dim=-1, keepdim=True).clamp_min(1e-9)),
     "sinusoids, added to the rows": causal_head(lambda x: x + sinusoids(torch.arange(len(x)), 8)),
     "learned rows, added": causal_head(lambda x: x + TABLE[: len(x)]),
-    "learned rows, added from position 4 on": (
-        FROM_4 := causal_head(lambda x: x + LATER[: len(x)])
-    ),
-    "rotary": (ROTARY := causal_head(rotate=apply_rotary)),
+    "added from position 4 on": causal_head(lambda x: x + LATER[: len(x)]),
+    "rotary": causal_head(rotate=apply_rotary),
     "rotary, half of the columns": causal_head(rotate=rotate_half),
-    "ALiBi, slope 1/4": (STEEP := causal_head(slope=0.25)),
-    "ALiBi, slope 1/256": (FLAT := causal_head(slope=1 / 256)),
+    "ALiBi, slope 1/4": causal_head(slope=0.25),
+    "ALiBi, slope 1/256": causal_head(slope=1 / 256),
     "a window of 6": causal_head(window=6),
-    "a window of 120": (WIDE := causal_head(window=120)),
+    "a window of 120": causal_head(window=120),
     "a window of 5 and 3 sinks": causal_head(window=5, n_sinks=3),
+}
+
+CONFUSED = {
+    ("rows of length 1", "rotary"): "zeros are not enough. Use one random word at all positions.",
+    ("added from position 4 on", "nothing"): "positions 0 to 3 are not marked. Use a longer text.",
+    ("rotary", "nothing"): "rotated zeros are zeros. Use one random word at all positions.",
+    ("ALiBi, slope 1/4", "window"): "a window has weights of exactly 0. Here they are only small.",
+    ("ALiBi, slope 1/256", "nothing"): "the slope is 1/256. Use a long text and a small tolerance.",
+    ("a window of 120", "nothing"): "it attends to 120 words. Use a longer text.",
 }
 
 EXPERIMENT = Exercise(
     id="11.experiment",
-    title="How does it know the positions?",
+    title="How is it told the positions?",
     level=3,
     minutes=15,
     section="11.10",
@@ -932,26 +932,15 @@ def how_told(attend):
     reference=how_told,
     cases=lambda generator: [Case((head,), note=name) for name, head in HEADS.items()],
     mistakes=(
-        *choices(
-            how_told,
-            {
-                (NORMED, "rotary"): "it gives all rows length 1. Zeros alone do not tell that from "
-                "rotary positions: use one random word at all positions.",
-                (FROM_4, "nothing"): "positions 0 to 3 are not marked. Use a longer text.",
-                (ROTARY, "nothing"): "rotated zeros are zeros. Use one random word everywhere.",
-                (STEEP, "window"): "a window has weights of exactly 0. Here they are only small.",
-                (FLAT, "nothing"): "the slope is 1/256. Use a long text and a small tolerance.",
-                (WIDE, "nothing"): "it attends to 120 words. Use a longer text.",
-            },
-        ),
+        *choices(how_told, {(HEADS[name], said): text for (name, said), text in CONFUSED.items()}),
         Mistake(
             lambda attend: "nothing",
             "with one random word at all positions, the weights in the last row differ.",
         ),
         Mistake(
             lambda attend: "added",
-            "what is added makes rows of zeros differ, and not by equal steps of the logarithm of "
-            "the weight. Nor does it make weights exactly 0.",
+            "with something added, rows of zeros get different weights, with no equal steps in the "
+            "logarithm and no exact 0. Not so here.",
         ),
         Mistake(
             lambda attend: "rotary",
@@ -960,7 +949,8 @@ def how_told(attend):
         ),
         Mistake(
             lambda attend: "alibi",
-            "for one word at all positions, ALiBi makes the logarithms fall by equal steps.",
+            "for one word at all positions, ALiBi changes the logarithm of the weight by the same "
+            "step from key to key, and not by 0.",
         ),
         Mistake(
             lambda attend: "window",
@@ -975,8 +965,8 @@ def how_told(attend):
         "Exact zeros: window. All equal: nothing. Equal for zeros only: rotary. "
         "`row.log().diff()` all the same: alibi. Otherwise: added.",
     ),
-    insight="Each of the five has its own test: a long text, one word at all positions, zeros. An "
-    "input on which two of them agree cannot decide between them.",
+    insight="Each needs its own input: a long text, one word at all positions, zeros. An input on "
+    "which two of the five agree cannot decide between them.",
     comes_back="You can test any head this way: change one thing, and see what it changes.",
     code=False,
 )
