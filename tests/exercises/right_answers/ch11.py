@@ -19,6 +19,10 @@ def kept_sorted(length, window, n_sinks):
     return sorted({*range(n_sinks)} & words | {*range(length - window, length)} & words)
 
 
+def kept_as_a_tensor(length, window, n_sinks):
+    return sink_mask(length, window, n_sinks)[-1].nonzero().flatten()
+
+
 def bytes_by_loops(n_layers, d_model, n_heads, n_kv_heads, length, n_bytes):
     total = 0
     for _ in range(n_layers):
@@ -91,6 +95,18 @@ def step_whole_mask(x, keys, values, w_q, w_k, w_v):
     query, key = (apply_rotary(x @ w, place) for w in (w_q, w_k))
     k, v = torch.cat((keys, key), -2), torch.cat((values, x @ w_v), -2)
     return F.scaled_dot_product_attention(query, k, v, attn_mask=causal)
+
+
+def step_with_two_masks(x, keys, values, w_q, w_k, w_v):
+    """An empty cache apart: the answer does not depend on `keys` then."""
+    old, new = keys.size(-2), x.size(-2)
+    here = torch.arange(old, old + new, device=x.device)
+    query, key, value = apply_rotary(x @ w_q, here), apply_rotary(x @ w_k, here), x @ w_v
+    if old == 0:
+        return F.scaled_dot_product_attention(query, key, value, is_causal=True)
+    mask = torch.ones(new, old + new, dtype=torch.bool, device=x.device).tril(old)
+    key, value = torch.cat((keys, key), -2), torch.cat((values, value), -2)
+    return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
 
 
 def step_word_by_word(x, keys, values, w_q, w_k, w_v):
@@ -179,15 +195,29 @@ def told_by_loudness(attend):
     return "alibi" if torch.allclose(steps[0], steps[2], atol=1e-6) else "added"
 
 
+def told_in_float32(attend):
+    """Compare with tables of PyTorch's default dtype, which is that of the rows."""
+    generator = torch.Generator().manual_seed(0)
+    row = attend(torch.zeros(256, 8))[255]
+    if torch.allclose(row, torch.full((256,), 1 / 256), atol=1e-6):
+        word = attend(torch.randn(1, 8, generator=generator).repeat(256, 1))[255]
+        same = torch.allclose(word, torch.full((256,), 1 / 256), atol=1e-4)
+        return "nothing" if same else "rotary"
+    if (row == 0).any():
+        return "window"
+    steps = row[200:].log().diff()
+    return "alibi" if torch.allclose(steps, torch.ones(55) * steps.mean(), atol=1e-4) else "added"
+
+
 RIGHT = {
-    "11.kept": (kept_from_the_mask, kept_sorted),
+    "11.kept": (kept_from_the_mask, kept_sorted, kept_as_a_tensor),
     "11.bytes": (bytes_by_loops, bytes_of_a_share),
     "11.slopes": (alibi_from_the_library, alibi_last_rows),
     "11.fate": (fate_list, fate_ifs, fate_dictionary),
     "11.share": (grouped_by_index, grouped_one_by_one, grouped_expanded),
-    "11.repair": (step_whole_mask, step_word_by_word, step_new_ones_in_front),
+    "11.repair": (step_whole_mask, step_with_two_masks, step_word_by_word, step_new_ones_in_front),
     "11.pairs": (pairs_stacked, pairs_by_index, pairs_with_a_matrix),
-    "11.experiment": (told_by_moving, told_by_silence, told_by_loudness),
+    "11.experiment": (told_by_moving, told_by_silence, told_by_loudness, told_in_float32),
 }
 OTHERS = ("keys", "values", "w_q", "w_k", "w_v")
 TURNS = "old + new, device=x.device"
