@@ -155,15 +155,12 @@ def normalized_file(path: Path) -> NotebookNode:
     """
     notebook = parse(path.read_bytes())
     stored = stored_version(path) or notebook
-    minutes = exercise_minutes(stored)
-    if exercise_cells(notebook) != exercise_cells(stored):  # by mistake, or the library has changed
-        exercises = exercises_of(path)
-        write_exercises(notebook, exercises)
-        minutes = [exercise.minutes for exercise in exercises]
+    exercises = exercises_of(path)
+    write_exercises(notebook, exercises)
     if stored is not notebook:
         restore_outputs(notebook, {cell.id: cell for cell in stored.cells})
     describe_pictures(notebook)
-    write_minutes(path, notebook, minutes)
+    write_minutes(path, notebook, [exercise.minutes for exercise in exercises])
     return notebook
 
 
@@ -175,11 +172,6 @@ def stored_version(path: Path) -> NotebookNode | None:
         return None if shown.returncode else parse(shown.stdout)
     except (OSError, UserError):  # there is no git; what it has is not a notebook
         return None
-
-
-def exercise_cells(notebook: NotebookNode) -> list[tuple[str, str]]:
-    """Return the ids and the text of the cells that are written from the library."""
-    return [(cell.id, cell.source) for cell in notebook.cells if GENERATED.match(cell.id)]
 
 
 def restore_outputs(notebook: NotebookNode, stored: dict[str, NotebookNode]) -> None:
@@ -194,12 +186,6 @@ def restore_outputs(notebook: NotebookNode, stored: dict[str, NotebookNode]) -> 
             cell.outputs, cell.execution_count = deepcopy(old.outputs), old.execution_count
         elif cell.cell_type == "code":
             cell.execution_count = None
-
-
-def exercise_minutes(notebook: NotebookNode) -> list[int]:
-    """Return the minutes for the exercises that the opening names."""
-    opening = notebook.cells[0].source if notebook.cells else ""
-    return [int(minutes) for minutes in re.findall(markers.EXERCISE_MINUTES, opening)]
 
 
 def left_to_run(notebook: NotebookNode) -> Iterator[str]:

@@ -152,6 +152,17 @@ def test_an_exercise_that_was_changed_by_hand_is_written_from_the_library(chapte
     assert chapter.read_bytes() == before
 
 
+def test_a_card_that_the_library_has_changed_is_renewed(chapter: Path) -> None:
+    before = chapter.read_bytes()
+    notebook = nbformat.read(chapter, as_version=4)
+    card = next(cell for cell in notebook.cells if cell.id.startswith("exercise-"))
+    card.source += "\n> As it was once."
+    chapter.write_text(text_of(notebook), encoding="utf-8")
+    git(chapter.parent, "commit", "--quiet", "--all", "--message=x")
+    assert run.main(["--form", str(chapter)]) == 0
+    assert chapter.read_bytes() == before
+
+
 def test_the_line_on_restarting_and_the_run_time_are_renewed_without_a_run(
     chapter: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,12 +246,3 @@ def test_a_disk_that_is_full_leaves_the_file(
     assert "No space left on device" in capsys.readouterr().err
     assert chapter.read_bytes() == before
     assert [path.name for path in chapter.parent.iterdir() if path.is_file()] == [NAME]
-
-
-def test_it_imports_nothing_that_takes_a_second() -> None:
-    path = str(ROOT / "book" / NAME)
-    slow = {"torch", "attnbook", "nbclient", "zmq", "matplotlib", "rfc3987_syntax.syntax_helpers"}
-    code = f"import sys; from tools import run; run.main(['--form', {path!r}]); print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert not slow & set(done.stdout.split())
