@@ -20,7 +20,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from tools import markers
-from tools.cells import GENERATED, RESTART, exercises_of, write_exercises
+from tools.cells import RESTART, exercises_of, write_exercises
 from tools.common import UserError
 from tools.minutes import run_times, time_line
 
