@@ -734,7 +734,7 @@ NOTES = (
     "sinusoids, compared without matrices",
     "a learned row for the first place alone",
     "a learned row for each place from 4 on",
-    "a number for each place: the key's minus the query's",
+    "a number for each place, the key's minus the query's",
     "Shaw's vector for each distance",
     "a number for each distance",
     "minus the distance, left as right",
