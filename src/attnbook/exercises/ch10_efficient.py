@@ -499,8 +499,8 @@ def my_merge(output_a, lse_a, output_b, lse_b):
     ),
     properties=(
         Property(
-            "Each number has to lie between those of the two outputs, because both weights are "
-            "between 0 and 1. Yours does not.",
+            "Each number has to lie between those of the two outputs, and yours does not. Do the "
+            "two weights sum to 1, for very large scores as well?",
             lies_between,
         ),
     ),
@@ -617,6 +617,12 @@ def my_running(query, key, value):
             state_before_it_grows,
             "A word reads the sums before it is added to them, so it does not attend to itself, "
             "and the first word gets 0/0.",
+        ),
+        Mistake(
+            lambda query, key, value: (
+                (query * key).sum(-1, keepdim=True) * value / (query @ key.mT).tril().sum(-1, True)
+            ),
+            "Your state holds only the newest word's k and v. Add them to the earlier ones.",
         ),
         Mistake(
             divided_by(lambda weights, query, key: 1.0),
