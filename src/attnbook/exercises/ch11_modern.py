@@ -336,16 +336,20 @@ def my_alibi(n_heads, lq, lk):
             "You rounded −8/H to a whole number. With 16 heads it is −1/2.",
         ),
         Mistake(
-            alibi(distance=lambda i, j: (len(j) - 1 - j).expand(len(i), -1)),
-            "All rows are equal. Each query has a position of its own.",
-        ),
-        Mistake(
             alibi(distance=lambda i, j: i - j),
             "Right for earlier keys. A later key has a negative distance in yours, so it gains.",
         ),
         Mistake(
             alibi(distance=lambda i, j: torch.where(j > i, torch.inf, i - j)),
             "Your bias for later keys is −∞. The card asks for |i − j| on both sides.",
+        ),
+    ),
+    properties=(
+        Property(
+            "The bias of a word for itself is 0. The first query is key number lk − lq.",
+            lambda answer, case: (
+                not answer.diagonal(case.arguments[2] - case.arguments[1], 1, 2).any()
+            ),
         ),
     ),
     hints=(
