@@ -403,9 +403,7 @@ def softmax_of_two(a: Tensor, b: Tensor, largest: Any = 0.0) -> Tensor:
     return (a - largest).exp() / ((a - largest).exp() + (b - largest).exp())
 
 
-def lies_between(answer: Tensor, case: Case) -> bool:
-    a, _, b, _ = case.arguments
-    low, high = torch.minimum(a, b), torch.maximum(a, b)
+def lies_between(answer: Tensor, low: Tensor, high: Tensor) -> bool:
     return not bool(((answer < low - 1e-6) | (answer > high + 1e-6)).any())  # nan is neither
 
 
@@ -499,9 +497,11 @@ def my_merge(output_a, lse_a, output_b, lse_b):
     ),
     properties=(
         Property(
-            "Each number has to lie between those of the two outputs, because both weights are "
-            "between 0 and 1. Yours does not.",
-            lies_between,
+            "Each number has to lie between those of the two outputs, and yours does not. Do the "
+            "two weights sum to 1, for very large scores as well?",
+            lambda answer, case: lies_between(
+                answer, *torch.stack(case.arguments[::2]).aminmax(dim=0)
+            ),
         ),
     ),
     hints=(
@@ -610,13 +610,18 @@ def my_running(query, key, value):
         ),
         Mistake(
             divided_by(lambda weights, query, key: query @ key.sum(-2, keepdim=True).mT),
-            "Your denominator is the sum over *all* words, later ones too. It is a running sum as "
-            "well.",
+            "Your denominator sums over *all* words. It is a running sum as well.",
         ),
         Mistake(
             state_before_it_grows,
             "A word reads the sums before it is added to them, so it does not attend to itself, "
             "and the first word gets 0/0.",
+        ),
+        Mistake(
+            lambda query, key, value: (
+                (query * key).sum(-1, keepdim=True) * value / (query @ key.mT).tril().sum(-1, True)
+            ),
+            "Your state holds only the newest word's k and v. Add them to the earlier ones.",
         ),
         Mistake(
             divided_by(lambda weights, query, key: 1.0),
@@ -644,8 +649,7 @@ def my_running(query, key, value):
             lambda query, key, value: (
                 (query @ key.mT).masked_fill(~earlier(query), -torch.inf).softmax(-1) @ value
             ),
-            "You took a softmax. In linear attention q · k is the weight itself, divided by the "
-            "sum.",
+            "You took a softmax. Here q · k is the weight itself, divided by the sum.",
         ),
         Mistake(
             lambda query, key, value: scaled_dot_product_attention(
@@ -656,6 +660,15 @@ def my_running(query, key, value):
         Mistake(
             lambda query, key, value: my_running(F.elu(query) + 1, F.elu(key) + 1, value),
             "You applied φ once more. It has been applied to queries and keys already.",
+        ),
+    ),
+    properties=(
+        Property(
+            "Each output has to lie between the smallest and the largest value so far, and yours "
+            "does not. Does it use later words, or do its weights not sum to 1?",
+            lambda answer, case: lies_between(
+                answer, case.arguments[2].cummin(-2).values, case.arguments[2].cummax(-2).values
+            ),
         ),
     ),
     hints=(

@@ -13,7 +13,6 @@ from attnbook.exercises.common_mistakes import (
     WEIGHT_MISTAKES,
     Head,
     MistakeSet,
-    masked_softmax,
 )
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw, some_sizes
 from attnbook.masks import sink_mask
@@ -345,6 +344,14 @@ def my_alibi(n_heads, lq, lk):
             "Your bias for later keys is −∞. The card asks for |i − j| on both sides.",
         ),
     ),
+    properties=(
+        Property(
+            "The bias of a word for itself is 0. The first query is key number lk − lq.",
+            lambda answer, case: (
+                not answer.diagonal(case.arguments[2] - case.arguments[1], 1, 2).any()
+            ),
+        ),
+    ),
     hints=(
         "The bias has two parts: H slopes, and a matrix of distances, (Lq, Lk).",
         "The positions of the queries are `torch.arange(lk - lq, lk)`, as a column, and those of "
@@ -517,6 +524,10 @@ def grouped(query, key, value):
             "`repeat(n, 1, 1)` repeats three axes, in the order 0 1 0 1. Neighbors share: 0 0 1 1.",
         ),
         Mistake(
+            repeated(lambda x, n: x[..., [0] * n * x.size(-3), :, :]),
+            "All heads use key head 0. Each group has one of its own.",
+        ),
+        Mistake(
             repeated(lambda x, n: x.repeat_interleave(n, dim=0)),
             "You repeated along axis 0, which is the batch if there is one. Count from the end.",
         ),
@@ -535,7 +546,7 @@ def grouped(query, key, value):
         ),
         Mistake(
             repeated(
-                head=Head(weights=lambda s: masked_softmax(s, torch.ones_like(s).tril().bool()))
+                head=Head(weights=lambda s: (s + torch.full_like(s, -math.inf).triu(1)).softmax(-1))
             ),
             "You masked later words. The card asks for no mask.",
         ),
@@ -698,6 +709,10 @@ def next_output(x, keys, values, w_q, w_k, w_v):
             "alone. It may attend to all old words and to itself.",
         ),
         Mistake(
+            step(lambda old, new: old + 1),
+            "Off by one: the old words are at 0 to old − 1, so the first new one is at `old`.",
+        ),
+        Mistake(
             step(join_keys=in_front, join_values=in_front),
             "The new words come before the old ones. The mask expects the old words first.",
         ),
@@ -814,6 +829,14 @@ def for_pairs(weight, n_heads):
         Mistake(
             reordered(lambda rows: half_and_half(rows).unflatten(-1, (-1, 2)).flip(-1)),
             "The pairs are right, but each is reversed, so it would rotate the other way.",
+        ),
+        Mistake(
+            reordered(lambda rows: rows.unflatten(-1, (2, -1)).flip(-2)),
+            "You exchanged the two halves. They have to be interleaved.",
+        ),
+        Mistake(
+            reordered(lambda rows: rows.mT),
+            "Your heads take turns. The order changes only inside a head.",
         ),
         Mistake(
             lambda weight, n_heads: torch.cat((weight[:, 0::2], weight[:, 1::2]), dim=1),
