@@ -144,10 +144,6 @@ shape (..., L, D), the learned `gain` and `shift` (D,), and `eps` is a small num
 word to mean 0 and variance 1 along its own D numbers, with eps added to the variance. Then multiply
 column d by `gain[d]`, and add `shift[d]`.
 """,
-    stub="""
-def my_layer_norm(x, gain, shift, eps):
-    raise NotImplementedError
-""",
     reference=my_layer_norm,
     cases=norm_cases,
     axes="A B L D",
@@ -311,10 +307,6 @@ parameter of a model. Take them as one long vector, whose length is the root of 
 squares. If it is longer than `limit`, multiply every gradient by the same factor, so that the
 length becomes `limit`. If not, all stay as they are. Return a list of gradients, and do not write
 to the tensors that you were given.
-""",
-    stub="""
-def my_clip(gradients, limit):
-    raise NotImplementedError
 """,
     reference=my_clip,
     cases=clip_cases,
@@ -490,7 +482,6 @@ def moves(change):
     insight="Four questions describe a decoder layer: where its queries come from, where its keys "
     "and values come from, what is masked, and what is added. Everything else works row by row.",
     comes_back="Chapter 9 trains this model with these masks.",
-    code=False,
 )
 
 # --- 08.count: what does the whole machine learn? ---------------------------------------------
@@ -637,10 +628,6 @@ are the numbers of words in the two languages. Encoder and decoder have `n_layer
 `norm_first` is that of section 8.10, and positions are sinusoids. What stands below and above the
 layers counts, too. Answer with a whole number. (Building the model and counting passes, but the
 point is a formula.)
-""",
-    stub="""
-def my_count(source_size, target_size, d_model, n_layers, d_ff, norm_first):
-    raise NotImplementedError
 """,
     reference=my_count,
     cases=count_cases,
@@ -1036,10 +1023,6 @@ shape. Think of an experiment, and write `where_is_the_norm(layer)`, which retur
 
 Some parts add much and some add little, and some norms have learned gains and shifts.
 """,
-    stub="""
-def where_is_the_norm(layer):
-    raise NotImplementedError
-""",
     reference=where_is_the_norm,
     cases=lambda generator: [Case((layer,), note=name) for name, layer in BOXES.items()],
     mistakes=tuple(
@@ -1063,7 +1046,6 @@ def where_is_the_norm(layer):
     "both.",
     comes_back="10.experiment and 11.experiment open other black boxes in this way.",
     others=(by_two_sizes,),
-    code=False,
 )
 
 CHAPTER = "8. The Transformer"

@@ -70,10 +70,6 @@ to the longest. Write `my_labels(target)`, which returns the right answer at eac
 same shape (B, L): the word that comes next, END after the last word, and PAD at positions that do
 not count. PAD is 0, BEGIN is 1, END is 2, and every word has a larger id.
 """,
-    stub="""
-def my_labels(target):
-    raise NotImplementedError
-""",
     reference=my_labels,
     cases=shift_cases,
     axes="B L",
@@ -216,7 +212,6 @@ def column(row):
     "written next. If you read a map one row off, the model seems to look back at what it has just "
     "translated. And real heads need not attend to the word they translate: see section 5.6.",
     comes_back="09.greedy reads such a row too: the last one, which writes the next word.",
-    code=False,
 )
 
 # --- 09.loss: a loss by hand -----------------------------------------------------------------
@@ -344,10 +339,6 @@ the right ids, 0 where there is only padding. At each position the wanted probab
 1 − `smoothing` for the right id, and `smoothing` is spread evenly over all V ids, the right one and
 PAD among them. The loss of a position is minus the sum, over all ids, of the wanted probability
 times ln of the model's. Return the mean over all positions of the batch that are no padding.
-""",
-    stub="""
-def my_loss(logits, labels, smoothing):
-    raise NotImplementedError
 """,
     reference=my_loss,
     cases=loss_cases,
@@ -730,10 +721,6 @@ highest sums. A sentence that has ended goes on with PAD alone, the id 0, which 
 Return three tensors (k,), the best first: the new sums, the sentence that each continues (0 to
 k − 1), and the word added (0 to V − 1).
 """,
-    stub="""
-def my_beam_step(totals, logs, done):
-    raise NotImplementedError
-""",
     reference=my_beam_step,
     cases=beam_cases,
     mistakes=(
@@ -919,10 +906,6 @@ translation that it knows, perhaps of another sentence), `"dictionary"` (what it
 translates word by word), `"short"` (it has the rules, but fails on sentences that are longer than
 those above), or `"rules"`.
 """,
-    stub="""
-def kind_of(translate):
-    raise NotImplementedError
-""",
     reference=kind_of,
     cases=lambda generator: [
         Case((program,), note=f"program {name}") for name, program in PROGRAMS.items()
@@ -941,7 +924,6 @@ def kind_of(translate):
     "That is why chapter 9 has two tests.",
     comes_back="10.experiment and 11.experiment ask black boxes of other kinds.",
     others=(kind_by_all_short_ones,),
-    code=False,
 )
 
 CHAPTER = "9. Translation"

@@ -91,10 +91,6 @@ shape (L, L). Each word attends to itself and to `window` words on each side. `g
 tuple of positions such as `(0, 6)`. The words there attend to every word, and every word attends to
 them.
 """,
-    stub="""
-def my_pattern(length, window, global_tokens):
-    raise NotImplementedError
-""",
     reference=my_pattern,
     cases=pattern_cases,
     axes="L L",
@@ -250,7 +246,6 @@ def cheapest(text):
     ),
     insight="All three cost 2 · L · D times a number: L, 2w + 1 + 2g, or D. The smallest wins.",
     comes_back="These are multiplications. Section 10.14 also measures the time.",
-    code=False,
 )
 
 # --- 10.hops: how many layers until the last word can depend on the first? -------------------
@@ -341,7 +336,6 @@ def layers_needed(pattern):
     insight="A window of w words on each side needs about L / w layers to cross a text, and a "
     "global word needs two. With separate blocks nothing ever gets across.",
     comes_back="Section 10.10 sends a fact through such a global word.",
-    code=False,
 )
 
 # --- 10.merge: merge the outputs of two chunks -----------------------------------------------
@@ -421,10 +415,6 @@ same two. Write `my_merge(output_a, lse_a, output_b, lse_b)`: the output of atte
 (..., Lq, Dv).
 The scores themselves are no longer there, and they may have been in the hundreds. In one of the two
 chunks a query may have had nothing to look at. Then its `lse` there is −∞ and its output is zeros.
-""",
-    stub="""
-def my_merge(output_a, lse_a, output_b, lse_b):
-    raise NotImplementedError
 """,
     reference=my_merge,
     cases=merge_cases,
@@ -592,10 +582,6 @@ Write `my_running(query, key, value)`: causal linear attention. φ has already b
 gives each word j ≤ i the weight q_i · k_j, divided by the sum of these weights over all j ≤ i.
 Return the outputs, (..., L, Dv). Try it without an L × L matrix: go from word to word, with a
 running sum of Dk × Dv numbers and one of Dk numbers.
-""",
-    stub="""
-def my_running(query, key, value):
-    raise NotImplementedError
 """,
     reference=my_running,
     cases=running_cases,
@@ -999,10 +985,6 @@ causal. `what_is(attend)` calls one as often as it likes and returns
 - `"global"` if every word attends to those near it and to one word among the first eight;
 - `"linear"` if a word weights all that it may look at by φ(q) · φ(k), without a softmax.
 """,
-    stub="""
-def what_is(attend):
-    raise NotImplementedError
-""",
     reference=what_is,
     cases=lambda generator: [
         Case((program,), note=f"program {name}")
@@ -1042,7 +1024,6 @@ def what_is(attend):
     insight="Large queries make a softmax choose one key. φ(q) · φ(k) cannot choose: beyond some "
     "size, larger queries only multiply all weights, and the division cancels that.",
     comes_back="11.experiment asks such a program how it is told the positions.",
-    code=False,
 )
 
 CHAPTER = "10. Long sequences"

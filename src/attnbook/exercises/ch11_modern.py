@@ -56,10 +56,6 @@ A text has `length` words, numbered from 0. The layer has a window with sinks, s
 attends to the last `window` words, itself included, and to the first `n_sinks` words of the text.
 Write `kept(length, window, n_sinks)`: the list of these words, in the order of the text, each once.
 """,
-    stub="""
-def kept(length, window, n_sinks):
-    raise NotImplementedError
-""",
     reference=kept,
     cases=kept_cases,
     mistakes=(
@@ -170,10 +166,6 @@ Write `cache_bytes(n_layers, d_model, n_heads, n_kv_heads, length, n_bytes)`: ho
 cache of a language model holds after `length` words of one text. The model has `n_layers` layers.
 In each, `n_heads` query heads share `n_kv_heads` heads of keys and values. A head is
 d_model / n_heads wide, and a number takes `n_bytes` bytes. Return a whole number.
-""",
-    stub="""
-def cache_bytes(n_layers, d_model, n_heads, n_kv_heads, length, n_bytes):
-    raise NotImplementedError
 """,
     reference=cache_bytes,
     cases=bytes_cases,
@@ -298,10 +290,6 @@ Write `my_alibi(n_heads, lq, lk)`: ALiBi's bias, to be added to the scores. The 
 newest `lq` of `lk` words. Head h of H, counted from 1, has the slope 2^(−8h/H), and its bias for
 the query at position i and the key at position j is −slope · |i − j|. The answer has shape
 (H, Lq, Lk) and PyTorch's default dtype. H is a power of two.
-""",
-    stub="""
-def my_alibi(n_heads, lq, lk):
-    raise NotImplementedError
 """,
     reference=my_alibi,
     cases=alibi_cases,
@@ -439,7 +427,6 @@ def fate(thing):
     insight="A cache relies on the causal mask and on positions counted from the beginning. A "
     "model without a mask, such as an encoder, cannot have one.",
     comes_back="11.repair computes such a step, with cached keys and values.",
-    code=False,
 )
 
 # --- 11.share: grouped-query attention -------------------------------------------------------
@@ -505,10 +492,6 @@ Write `grouped(query, key, value)`: grouped-query attention, without a mask. `qu
 (..., H, Lq, Dv). H is a multiple of G. *Neighboring* heads share: with 6 heads and 2 key heads,
 heads 0, 1, 2 use key head 0, and heads 3, 4, 5 use key head 1. The dots stand for any number of
 leading dimensions.
-""",
-    stub="""
-def grouped(query, key, value):
-    raise NotImplementedError
 """,
     reference=grouped,
     cases=share_cases,
@@ -798,10 +781,6 @@ weight of Hugging Face's `q_proj` or `k_proj` as `nn.Linear` stores it, (H · Dk
 compute the columns of a query, the first Dk of them those of head 0. Return the weight for our
 layer, with the rows in the order that our `apply_rotary` needs.
 """,
-    stub="""
-def for_pairs(weight, n_heads):
-    raise NotImplementedError
-""",
     reference=for_pairs,
     cases=pairs_cases,
     axes="H·Dk D",
@@ -948,10 +927,6 @@ how it is told the positions:
 - `"window"`: not at all, but it attends only to the last words, 120 at most, and perhaps to the
   first few.
 """,
-    stub="""
-def how_told(attend):
-    raise NotImplementedError
-""",
     reference=how_told,
     cases=lambda generator: [Case((head,), note=name) for name, head in HEADS.items()],
     mistakes=(
@@ -991,7 +966,6 @@ def how_told(attend):
     insight="Each needs its own input: a long text, one word at all positions, zeros. An input on "
     "which two of the five agree cannot decide between them.",
     comes_back="You can test any head this way: change one thing, and see what it changes.",
-    code=False,
 )
 
 CHAPTER = "11. Language models"
