@@ -482,6 +482,7 @@ def moves(change):
     insight="Four questions describe a decoder layer: where its queries come from, where its keys "
     "and values come from, what is masked, and what is added. Everything else works row by row.",
     comes_back="Chapter 9 trains this model with these masks.",
+    code=False,
 )
 
 # --- 08.count: what does the whole machine learn? ---------------------------------------------
@@ -1046,6 +1047,7 @@ Some parts add much and some add little, and some norms have learned gains and s
     "both.",
     comes_back="10.experiment and 11.experiment open other black boxes in this way.",
     others=(by_two_sizes,),
+    code=False,
 )
 
 CHAPTER = "8. The Transformer"

@@ -212,6 +212,7 @@ def column(row):
     "written next. If you read a map one row off, the model seems to look back at what it has just "
     "translated. And real heads need not attend to the word they translate: see section 5.6.",
     comes_back="09.greedy reads such a row too: the last one, which writes the next word.",
+    code=False,
 )
 
 # --- 09.loss: a loss by hand -----------------------------------------------------------------
@@ -924,6 +925,7 @@ those above), or `"rules"`.
     "That is why chapter 9 has two tests.",
     comes_back="10.experiment and 11.experiment ask black boxes of other kinds.",
     others=(kind_by_all_short_ones,),
+    code=False,
 )
 
 CHAPTER = "9. Translation"

@@ -246,6 +246,7 @@ def cheapest(text):
     ),
     insight="All three cost 2 · L · D times a number: L, 2w + 1 + 2g, or D. The smallest wins.",
     comes_back="These are multiplications. Section 10.14 also measures the time.",
+    code=False,
 )
 
 # --- 10.hops: how many layers until the last word can depend on the first? -------------------
@@ -336,6 +337,7 @@ def layers_needed(pattern):
     insight="A window of w words on each side needs about L / w layers to cross a text, and a "
     "global word needs two. With separate blocks nothing ever gets across.",
     comes_back="Section 10.10 sends a fact through such a global word.",
+    code=False,
 )
 
 # --- 10.merge: merge the outputs of two chunks -----------------------------------------------
@@ -1024,6 +1026,7 @@ causal. `what_is(attend)` calls one as often as it likes and returns
     insight="Large queries make a softmax choose one key. φ(q) · φ(k) cannot choose: beyond some "
     "size, larger queries only multiply all weights, and the division cancels that.",
     comes_back="11.experiment asks such a program how it is told the positions.",
+    code=False,
 )
 
 CHAPTER = "10. Long sequences"

@@ -427,6 +427,7 @@ def fate(thing):
     insight="A cache relies on the causal mask and on positions counted from the beginning. A "
     "model without a mask, such as an encoder, cannot have one.",
     comes_back="11.repair computes such a step, with cached keys and values.",
+    code=False,
 )
 
 # --- 11.share: grouped-query attention -------------------------------------------------------
@@ -966,6 +967,7 @@ how it is told the positions:
     insight="Each needs its own input: a long text, one word at all positions, zeros. An input on "
     "which two of the five agree cannot decide between them.",
     comes_back="You can test any head this way: change one thing, and see what it changes.",
+    code=False,
 )
 
 CHAPTER = "11. Language models"
