@@ -64,8 +64,9 @@ def answer(line: str) -> None:
 @each_exercise
 def test_every_card_fits_and_shows_no_markup(name, capsys, monkeypatch):
     exercise = ALL[name]
-    cards = [diagnose(exercise, f) for f in (exercise.mistakes[0].wrong, exercise.reference)]
-    cards += [Feedback("failed", name, mistake.message) for mistake in exercise.mistakes]
+    mistakes = [*exercise.mistakes, *getattr(exercise.common_mistakes, "singles", list)()]
+    cards = [diagnose(exercise, f) for f in (mistakes[0].wrong, exercise.reference)]
+    cards += [Feedback("failed", name, mistake.message) for mistake in mistakes]
     code = {line for card in cards for other in card.others for line in other.splitlines()}
     for columns in (40, 80):
         monkeypatch.setenv("COLUMNS", str(columns))
