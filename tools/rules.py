@@ -22,7 +22,7 @@ from typing import Any
 from tools import markers
 from tools.chapters import drafts, line_after, number_of, pages
 from tools.common import ROOT, UserError, run_tool
-from tools.normal_form import INSTALL_ID, exercise_cells, parse, read, text_of
+from tools.normal_form import INSTALL_ID, parse, read, text_of
 from tools.rerun_sections import name_clashes
 
 LIBRARY = ROOT / "src" / "attnbook"
@@ -100,9 +100,7 @@ def file_rules(path: Path) -> Iterator[str]:
     try:
         notebook = read(path)
         if text_of(notebook) != path.read_text("utf-8"):
-            same_exercises = exercise_cells(parse(path.read_bytes())) == exercise_cells(notebook)
-            option = "--form" if same_exercises else "--quick"
-            yield f"is not in its normal form: run {RUN} {option} {path}"
+            yield f"is not in its normal form: run {RUN} --form {path}"
     except UserError as error:
         yield str(error)
 

@@ -114,12 +114,12 @@ def page_data(exercise: Exercise) -> dict[str, Any]:
 
 def table(data: dict[str, Any]) -> str:
     """The questions with their answers to choose from, for print and where no script runs."""
-    rows = [
-        (q["asks"], "a number" if "other" in q else " · ".join(answer for answer, _ in q["answers"]))
-        for q in data["questions"]
-    ]
-    cells = (f"<th>{html.escape(asks)}</th><td>{html.escape(text)}</td>" for asks, text in rows)
-    return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
+    rows = ""
+    for question in data["questions"]:
+        answers = " · ".join(answer for answer, _ in question["answers"])
+        cells = f"<td>{html.escape('a number' if 'other' in question else answers)}</td>"
+        rows += f"<tr><th>{html.escape(question['asks'])}</th>{cells}</tr>"
+    return f"<table>{rows}</table>"
 
 
 def known_answers(question: str, exercise: Exercise) -> dict[Any, Answer]:

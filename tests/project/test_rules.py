@@ -274,7 +274,7 @@ def test_the_message_names_the_command_that_writes_the_normal_form(
     end = f" {tmp_path / 'book' / '01_library.ipynb'}"
     run = "is not in its normal form: run .venv/bin/python -m tools.run"
     assert command("") == f"{run} --form{end}"
-    assert command("by hand") == f"{run} --quick{end}"
+    assert command("by hand") == f"{run} --form{end}"
 
 
 @pytest.mark.parametrize(
