@@ -129,7 +129,7 @@ def event(draw: Draw) -> Sentence | None:
     if "grown" in verb.traits and subject.noun in ("孩子", "学生", "奶奶"):
         return None
     if tense == "habit" and subject.noun and is_plural(subject):
-        return None  # 学生 们 每天 … would need 都
+        return None  # 学生 们 每天 … would need dōu
     verb_phrase = draw_verb_phrase(draw, verb, form, tense, subject)
     if verb_phrase is not None and verb_phrase.question_words == ("where",):
         form = "where"

@@ -1,5 +1,7 @@
 """The figure of beam search, used as a reader would."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page
 
@@ -29,10 +31,11 @@ def test_beam(page: Page) -> None:
             f"{row[1]} END: words {len(row[1].split()) + 1}, log-probability −{row[2][1:]}"
         )
     slider.press("Home")
-    assert said.inner_text().startswith("who: ")
     cells = figure.get_by_role("gridcell")
+    first, second = (cells.nth(i).inner_text().split()[0] for i in range(2))
+    assert said.inner_text().startswith(f"{first}: ")
     cells.nth(1).hover()
-    assert said.inner_text().startswith("buys: ")
+    assert said.inner_text().startswith(f"{second}: ")
     cells.nth(3).tap()
     assert "Dropped: the beam keeps 3." in said.inner_text()
     figure.locator(".heard", has_text=said.inner_text()).wait_for(state="attached")
@@ -41,5 +44,5 @@ def test_beam(page: Page) -> None:
     assert cells.nth(2 * 5).inner_text() == ""  # not yet
     for key in ("ArrowLeft", "ArrowLeft", "ArrowLeft"):
         page.keyboard.press(key)
-    assert said.inner_text().startswith("who wants: ")
+    assert re.match(rf"{first} \w+: ", said.inner_text())
     assert figure.locator(".cell.chosen").count() == 2

@@ -24,7 +24,6 @@
     return known ? known[1] : fill(other, { got: answer });
   }
 
-  /** A button for each answer to a question. */
   function buttons({ answers }, name, onchange) {
     const inputs = answers.map(() => make("input", { type: "radio", name, onchange }));
     return {
@@ -34,7 +33,6 @@
     };
   }
 
-  /** A field for a number, where that is the answer to a question. */
   function field(question, name, oninput) {
     const input = make("input",
       { type: "number", step: "any", "aria-labelledby": name, oninput });
