@@ -11,7 +11,7 @@ from attnbook.checks import check_ids, check_size
 from attnbook.grouped_query import GroupedQueryAttention
 from attnbook.rotary import Rotary
 
-EPSILON = 1e-5  # under the root of each RMSNorm, as in Llama
+EPSILON = 1e-5  # of each RMSNorm, as in Llama
 
 
 class GatedFeedForward(nn.Module):
