@@ -10,9 +10,10 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from attnbook.grammar import words
+from attnbook.grammar.clauses import Sentence
 from attnbook.grammar.lexicon import Adjective, Noun, Place, Time, Verb, Words
 from attnbook.grammar.noun_phrases import PEOPLE, Draw, NounPhrase
-from attnbook.grammar.sentences import KINDS, Sentence, finish
+from attnbook.grammar.sentences import KINDS, finish
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -36,9 +37,10 @@ class GuidedDraw(Draw):
     ) -> None:
         self.path, self.position, self.weight = path, 0, 1.0
         self.open: list[tuple[int, int]] = []
-        self.english = english
+        self.guided = english is not None
+        self.english: Words = english or ()
         self.groups = groups  # of lists of options, by the identity of these
-        self.text = f" {' '.join(english or ())} "
+        self.text = f" {' '.join(self.english)} "
 
     def follow(self, weights: Sequence[float]) -> int:
         """Take the next number of the path."""
@@ -82,7 +84,7 @@ class GuidedDraw(Draw):
         """What no sentence shows needs no choice."""
 
     def expect(self, *phrases: Words) -> None:
-        if self.english is not None and not all(self.shows(phrase) for phrase in phrases):
+        if self.guided and not all(self.shows(phrase) for phrase in phrases):
             raise NoWay
 
     def shows(self, phrase: Words) -> bool:
@@ -90,7 +92,7 @@ class GuidedDraw(Draw):
 
     def group(self, option: object) -> Hashable:
         """What the sentence tells of an option: itself, or the group of those that it hides."""
-        if self.english is None:
+        if not self.guided:
             return id(option)
         if isinstance(option, str):
             return self.group_of_name(option)
@@ -102,6 +104,7 @@ class GuidedDraw(Draw):
         return id(option)
 
     def group_of_word(self, option: Noun | Verb | Adjective | Place | Time) -> Hashable:
+        shown: tuple[Words, ...]
         hidden: Hashable
         match option:
             case Noun():
