@@ -44,7 +44,6 @@ class Block(nn.Module):
 
     Shapes:  x (B, L, d_model)   mask as in GroupedQueryAttention; with a cache, x has new rows only
     Returns: x (B, L, d_model), weights (B, H, L, Lk)
-    Source:  Touvron et al. 2023, §2.2
     """
 
     def __init__(

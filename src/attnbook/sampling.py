@@ -90,7 +90,8 @@ def sample(
         raise ValueError(f"end={end}: the vocabulary has ids from 0 to {size - 1}")
     if not temperature > 0:
         raise ValueError(f"temperature={temperature}: it must be above 0; k=1 is greedy decoding")
-    cache, new, written = model.new_cache(), prompt, []
+    cache, new = model.new_cache(), prompt
+    written: list[Tensor] = []
     done = torch.zeros(len(prompt), dtype=torch.bool, device=prompt.device)
     while len(written) < max_length and not done.all():
         logits = model(new, cache)[:, -1] / temperature  # (B, V)
