@@ -6,8 +6,9 @@ from collections import Counter
 import pytest
 
 from attnbook.grammar.noun_phrases import Draw
-from attnbook.grammar.recognize import is_grammatical, ways
+from attnbook.grammar.recognize import is_grammatical, runs, ways
 from attnbook.grammar.sentences import KINDS, draw_sentence, finish
+from attnbook.grammar.verb_phrases import draw_subject
 
 
 def sentences(n: int, seed: int) -> list[tuple[str, ...]]:
@@ -79,3 +80,10 @@ def test_probabilities_are_those_of_the_draws():
     found = sum(seen[english] for english in chosen)
     assert found > 200
     assert sum(expected) == pytest.approx(found, rel=0.1)
+
+
+@pytest.mark.parametrize("form", ["statement", "negative", "yes_no"])
+def test_what_is_drawn_until_it_fits_has_probabilities_that_sum_to_1(form):
+    subjects = list(runs(lambda draw: draw_subject(draw, form)))
+    assert sum(p for _, p in subjects) == pytest.approx(1)
+    assert ("i",) in {subject.en for subject, _ in subjects} or form == "yes_no"
