@@ -9,6 +9,7 @@ from attnbook.decoding import beam_search, greedy_decode
 from attnbook.efficient import fused_attention, window_attention
 from attnbook.grouped_query import GroupedQueryAttention
 from attnbook.heads import SelfAttention, merge_heads, split_heads
+from attnbook.language_model import GatedFeedForward, LanguageModel
 from attnbook.layers import DecoderLayer, EncoderLayer, FeedForward
 from attnbook.linear import linear_attention
 from attnbook.masks import (
@@ -30,6 +31,7 @@ from attnbook.positions import (
 )
 from attnbook.relative import ShawAttention, TransformerXLAttention
 from attnbook.rotary import Rotary, RotaryScaling, apply_rotary
+from attnbook.sampling import keep_top_k, keep_top_p, sample
 from attnbook.show import device, show, show_source
 from attnbook.transformer import Decoder, Encoder, Transformer
 
@@ -39,8 +41,10 @@ __all__ = [
     "Encoder",
     "EncoderLayer",
     "FeedForward",
+    "GatedFeedForward",
     "GroupedQueryAttention",
     "KVCache",
+    "LanguageModel",
     "LearnedPositions",
     "MultiHeadAttention",
     "Rotary",
@@ -62,11 +66,14 @@ __all__ = [
     "device",
     "fused_attention",
     "greedy_decode",
+    "keep_top_k",
+    "keep_top_p",
     "linear_attention",
     "longformer_mask",
     "merge_heads",
     "padding_mask",
     "rotation_matrix",
+    "sample",
     "scaled_dot_product_attention",
     "show",
     "show_source",

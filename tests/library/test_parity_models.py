@@ -19,6 +19,7 @@ from transformers import (
     GPT2Config,
     GPT2Model,
     LlamaConfig,
+    LlamaForCausalLM,
     MistralConfig,
     MptConfig,
     MptModel,
@@ -30,6 +31,7 @@ from transformers import (
 from attnbook import (
     GroupedQueryAttention,
     KVCache,
+    LanguageModel,
     MultiHeadAttention,
     Rotary,
     RotaryScaling,
@@ -37,6 +39,7 @@ from attnbook import (
     causal_mask,
     combine_masks,
     padding_mask,
+    sample,
     sink_mask,
 )
 from tools.common import ROOT
@@ -369,6 +372,60 @@ def test_without_its_window_mistral_is_clearly_another():
 def off(found: torch.Tensor, expected: torch.Tensor) -> float:
     """How large the mean error is, compared with the outputs themselves."""
     return ((found - expected).norm() / expected.norm()).item()
+
+
+# --- a whole model -------------------------------------------------------------------------------
+
+
+@functools.cache
+def llama(tied: bool) -> LlamaForCausalLM:
+    sizes = {"hidden_size": D, "num_attention_heads": H, "num_key_value_heads": H_KV}
+    sizes |= {"num_hidden_layers": 3, "vocab_size": 50, "intermediate_size": 64}
+    config = LlamaConfig(**sizes, rms_norm_eps=1e-5, tie_word_embeddings=tied, pad_token_id=0)
+    return random_model(LlamaForCausalLM(config))
+
+
+def from_llama(theirs: LlamaForCausalLM, tied: bool) -> LanguageModel:
+    """Copy all parameters, by their names in both."""
+    ours = LanguageModel(50, D, H, H_KV, 3, 64, tied=tied)
+    ours.embedding.load_state_dict(theirs.model.embed_tokens.state_dict())
+    ours.to_logits.load_state_dict(theirs.lm_head.state_dict())
+    ours.norm.load_state_dict(theirs.model.norm.state_dict())
+    for block, layer in zip(ours.blocks, theirs.model.layers, strict=True):
+        block.attention = from_hugging_face(layer.self_attn, rotary=Rotary())
+        block.norm1.load_state_dict(layer.input_layernorm.state_dict())
+        block.norm2.load_state_dict(layer.post_attention_layernorm.state_dict())
+        for name in ("gate", "up", "down"):
+            part = getattr(layer.mlp, f"{name}_proj")
+            getattr(block.feed_forward, name).load_state_dict(part.state_dict())
+    return ours.eval()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_whole_llama(tied):
+    theirs = llama(tied)
+    ours, expected = from_llama(theirs, tied), theirs(ids()).logits
+    assert expected.softmax(-1).amax(-1).median() > 0.1  # evenly spread, it would be 0.02
+    assert_close(ours(ids()), expected, rtol=0, atol=1e-4)
+    for part in ("norm1", "norm2"):
+        broken = from_llama(theirs, tied)
+        setattr(broken.blocks[1], part, nn.Identity())
+        assert off(broken(ids()), expected) > 0.05
+
+
+@torch.no_grad()
+def test_a_whole_llama_writes_the_same_with_its_cache():
+    theirs = llama(True)
+    options = {"do_sample": False, "max_new_tokens": 12, "use_cache": True, "eos_token_id": 49}
+    expected = theirs.generate(ids(), attention_mask=torch.ones_like(ids()), **options)
+    ours = from_llama(theirs, True)
+    generator = torch.Generator().manual_seed(0)
+    written = sample(ours, ids(), end=49, max_length=12, generator=generator, k=1)
+    assert len({tuple(row) for row in written.tolist()}) == len(LENGTHS)
+    for row, right in zip(written.tolist(), expected[:, LENGTH:].tolist(), strict=True):
+        n = row.index(49) + 1 if 49 in row else len(row)
+        assert row[:n] == right[:n]
 
 
 @pytest.mark.parametrize("n_heads", [4, 6])

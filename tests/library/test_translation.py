@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from attnbook.grammar import lexicon, words
 from attnbook.grammar.clauses import TENSE_MARKERS, Sentence, VerbPhrase, inflect, verb_clause
+from attnbook.grammar.corpus import is_for_training
 from attnbook.grammar.noun_phrases import Draw, noun_phrase, pronouns
 from attnbook.grammar.sentences import draw_sentence
 from attnbook.grammar.verb_phrases import make_verb
@@ -322,6 +323,12 @@ def test_training_has_no_held_out_combination(corpus: Corpus) -> None:
         assert not [pair for pair in corpus.train if {first, second} <= set(pair.chinese)]
     assert all(pair.combinations & held_out for pair in corpus.new_combinations)
     assert not [pair for pair in corpus.longer if pair.combinations & held_out]
+
+
+def test_a_sentence_is_for_training_or_of_a_test_set(corpus: Corpus) -> None:
+    for name, pairs in corpus._asdict().items():
+        sentences = [Sentence(p.chinese, p.english, p.combinations) for p in pairs[:500]]
+        assert all(is_for_training(one) == (name == "train") for one in sentences)
 
 
 def test_held_out_words_are_learned_in_other_combinations(corpus: Corpus) -> None:

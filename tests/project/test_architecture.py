@@ -32,7 +32,8 @@ CORE = (
     {"efficient", "blocked", "linear", "multi_head", "positions", "alibi"},
     {"relative", "rotary", "layers"},
     {"grouped_query", "transformer"},
-    {"decoding"},
+    {"decoding", "language_model"},
+    {"sampling"},
 )
 # They take plain tensors and know nothing of attention.
 PLAIN = {"show", "figures", "sentence", "cost"}

@@ -125,9 +125,12 @@ def verb_clause(
     A place, a time and a companion are added at random where they fit.
     """
     negative, question = form in ("negative", "why"), form not in ("statement", "negative")
+    draw.expect(subject.en, verb_phrase.en, verb_phrase.after, verb_phrase.question_words)
     place = draw_place(draw, form, tense, subject, verb_phrase)
+    draw.expect(place.at if place else ())
     with_zh, with_en = draw_companion(draw, tense, subject, verb_phrase, place)
     time_zh, time_en = draw_time(draw, form, tense, verb_phrase, place)
+    draw.expect(with_en, time_en)
     often = tense == "habit" and not time_zh
     markers = TENSE_MARKERS[tense][negative]
     if tense == "now" and place:

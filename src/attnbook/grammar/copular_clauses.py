@@ -156,7 +156,12 @@ def identity(draw: Draw) -> Sentence | None:
     pointer = draw.choice(
         (NounPhrase(("这",), ("this",), "he", (), ()), NounPhrase(("那",), ("that",), "he", (), ()))
     )
-    form = draw.choice(("statement", "statement", "negative", "yes_no"))
+    forms = ("statement", "statement", "negative", "yes_no")
+    if kind in ("who", "what", "whose"):
+        draw.discard(lambda draw: draw.choice(forms))
+        form = kind
+    else:
+        form = draw.choice(forms)
     if kind == "who":
         return copular_clause("who", pronouns[draw.choice(ASKED_ABOUT)], ("是", "谁"), ())
     if kind == "what":

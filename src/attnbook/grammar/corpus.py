@@ -1,11 +1,13 @@
 """The parallel corpus: pairs drawn from the grammar, and which of them a model may learn from."""
 
+import functools
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from attnbook.checks import check_size
+from attnbook.grammar.clauses import Sentence
 from attnbook.grammar.lexicon import Words, animal_verbs, dictionary, nouns, verbs
 from attnbook.grammar.noun_phrases import PEOPLE, Combinations, Draw, adjectives_for
 from attnbook.grammar.sentences import draw_sentence
@@ -40,6 +42,7 @@ class Corpus(NamedTuple):
     longer: list[Pair]
 
 
+@functools.cache
 def held_out_combinations() -> Combinations:
     """The pairs of words that no training sentence has both of: 甜 with 苹果, and some others.
 
@@ -89,12 +92,13 @@ def make_corpus(n_train: int = 60_000, n_test: int = 500, seed: int = 0) -> Corp
     wanted = ((train, n_train), (new, spare), (longer, spare))
     while any(len(pairs) < size for pairs, size in wanted):
         drawn = draw_sentence(draw)
-        short = max(len(drawn.zh), len(drawn.en)) <= LONGEST
         long = min(len(drawn.zh), len(drawn.en)) > LONGEST
         unseen = bool(drawn.combinations & held_out)
         known = not unseen and not meet(drawn.zh, held_out)
         for (pairs, size), fits in zip(
-            wanted, (short and known, short and unseen, long and known), strict=True
+            wanted,
+            (is_short(drawn) and known, is_short(drawn) and unseen, long and known),
+            strict=True,
         ):
             if fits and len(pairs) < size:
                 pairs[drawn.zh] = Pair(drawn.zh, drawn.en, drawn.combinations)
@@ -104,6 +108,18 @@ def make_corpus(n_train: int = 60_000, n_test: int = 500, seed: int = 0) -> Corp
         for pairs in (new, longer)
     )
     return Corpus(list(train.values()), *(pairs[:n_test] for pairs in tests))
+
+
+def is_short(sentence: Sentence) -> bool:
+    """Whether neither language has more than LONGEST words."""
+    return max(len(sentence.zh), len(sentence.en)) <= LONGEST
+
+
+def is_for_training(sentence: Sentence) -> bool:
+    """Whether a model may learn from it: it is short, and has no two words of a held-out pair."""
+    held_out = held_out_combinations()
+    apart = not sentence.combinations & held_out and not meet(sentence.zh, held_out)
+    return is_short(sentence) and apart
 
 
 def meet(chinese: Words, pairs: Combinations) -> bool:

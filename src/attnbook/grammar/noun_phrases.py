@@ -2,7 +2,7 @@
 
 import functools
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -10,6 +10,7 @@ from attnbook.grammar.lexicon import Adjective, Noun, Place, Words, adjectives, 
 from attnbook.grammar.words import PRONOUNS
 
 T = TypeVar("T")
+U = TypeVar("U")
 Combinations = frozenset[tuple[str, str]]
 
 TWO, THREE = ("两", "two"), ("三", "three")
@@ -37,6 +38,24 @@ class Draw:
 
     def chance(self, probability: float) -> bool:
         return self._next() < probability
+
+    # What follows tells `recognize` which draws can be seen in a sentence.
+
+    def until(
+        self, make: "Callable[[Draw], T]", fits: "Callable[[Draw, T, U], bool]", about: U
+    ) -> T:
+        """Draw with `make` until it fits, as `fits(draw, drawn, about)` says."""
+        while True:
+            drawn = make(self)
+            if fits(self, drawn, about):
+                return drawn
+
+    def discard(self, make: "Callable[[Draw], object]") -> None:
+        """Draw something that no sentence shows."""
+        make(self)
+
+    def expect(self, *phrases: Words) -> None:
+        """Say that the English of the sentence will have these words."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +180,10 @@ def draw_noun_phrase(
     adjective = draw.choice(fitting) if fitting and draw.chance(adjective_chance) else None
     numbers = NUMBERS[:5] if noun.kinds & PEOPLE else NUMBERS  # no group of four doctors
     number = draw.choice(numbers) if determiner in ("number", "these", "those") else None
-    return noun_phrase(noun, determiner, adjective, number, draw_owner(draw, noun))
+    if determiner == "own":
+        return noun_phrase(noun, determiner, adjective, number, draw_owner(draw, noun))
+    draw.discard(lambda draw: draw_owner(draw, noun))
+    return noun_phrase(noun, determiner, adjective, number)
 
 
 def suits(noun: Noun, person: NounPhrase) -> bool:
@@ -178,10 +200,11 @@ def goes_to(person: NounPhrase, place: Place) -> bool:
 
 def draw_owner(draw: Draw, noun: Noun) -> NounPhrase:
     """Whom a thing belongs to: my, the teacher's, my friend's."""
-    while True:
-        owner = draw_any_owner(draw)
-        if suits(noun, owner):
-            return owner
+    return draw.until(draw_any_owner, can_own, noun)
+
+
+def can_own(_: Draw, owner: NounPhrase, noun: Noun) -> bool:
+    return suits(noun, owner)
 
 
 def draw_any_owner(draw: Draw) -> NounPhrase:

@@ -34,7 +34,7 @@ from attnbook.grammar.noun_phrases import (
     suits,
 )
 from attnbook.grammar.special_verbs import animal_event, call, give, go, have, like
-from attnbook.grammar.verb_phrases import draw_subject, event, make_verb
+from attnbook.grammar.verb_phrases import can_be_subject, event, make_verb
 
 FIRE = make_verb("炒", "fire fires fired firing", traits="week year day")
 JOKE = make_verb("开", "joke jokes joked joking")
@@ -44,7 +44,7 @@ SNOW = make_verb("下", "snow snows snowed snowing")
 
 def idiom(draw: Draw) -> Sentence | None:
     """An idiom, where word by word would be wrong: 下 雨, 炒 鱿鱼, 吃 醋, 开 玩笑."""
-    kind = draw.choice(("weather", "weather", "weather", "fire", "fire", "jealous", "joke"))
+    kind = draw.choice((*("weather",) * 3, FIRE, FIRE, "jealous", JOKE))
     form = draw.choice(("statement", "statement", "negative", "yes_no"))
     if kind == "weather":
         noun, verb = draw.choice((("雨", RAIN), ("雪", SNOW)))
@@ -52,10 +52,10 @@ def idiom(draw: Draw) -> Sentence | None:
         it = NounPhrase(city.zh if city else (), ("it",), "he", (), ())
         verb_phrase = VerbPhrase(verb, (noun,), bare=True, after=city.at if city else ())
         return verb_clause(draw, form, draw.choice(("past", "future", "now")), it, verb_phrase)
-    subject = draw_subject(draw, form)
+    subject = draw.until(draw_person, can_be_subject, form)  # not seen where somebody is fired
     if subject.noun and is_plural(subject):
         return None
-    if kind == "joke":
+    if kind is JOKE:
         return verb_clause(
             draw,
             form,
@@ -188,15 +188,22 @@ KINDS = (
 
 
 def draw_sentence(draw: Draw) -> Sentence:
-    """Draw a sentence of any kind; where the draws do not fit together, draw again.
+    """Draw a sentence of any kind; where the draws do not fit together, draw again."""
+    while True:
+        sentence = finish(draw.choice(KINDS)(draw))
+        if sentence is not None:
+            return sentence
+
+
+def finish(sentence: Sentence | None) -> Sentence | None:
+    """Adjust the spelling; None where the draws did not fit together.
 
     No sentence names two mothers or two drivers: one would take the second for the first.
     """
-    while True:
-        sentence = draw.choice(KINDS)(draw)
-        named = [word for word in sentence.zh if word in people] if sentence else []
-        if sentence is not None and len(named) == len(set(named)):
-            return replace(sentence, en=adjust_spelling(sentence.en))
+    named = [word for word in sentence.zh if word in people] if sentence else []
+    if sentence is None or len(named) > len(set(named)):
+        return None
+    return replace(sentence, en=adjust_spelling(sentence.en))
 
 
 def adjust_spelling(en: Words) -> Words:

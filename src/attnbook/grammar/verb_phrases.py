@@ -55,14 +55,18 @@ def draw_subject(draw: Draw, form: str) -> NounPhrase:
     """The subject. In a question it is never 我 or 我们, or what belongs to them."""
     if form == "who":
         return NounPhrase(("谁",), ("who",), "he", (), ())
-    while True:
-        subject = draw_person(draw)
-        stated = form in ("statement", "negative")
-        rare = 1.0 if form == "negative" else 0.9
-        if subject.zh in (("你",), ("你们",)) and stated and draw.chance(rare):
-            continue  # one seldom tells people what they do
-        if stated or subject.zh[0] not in ("我", "我们"):
-            return subject
+    subject = draw.until(draw_person, can_be_subject, form)
+    draw.expect(subject.en)
+    return subject
+
+
+def can_be_subject(draw: Draw, subject: NounPhrase, form: str) -> bool:
+    """Whether the person can be the subject in this form; sometimes decided at random."""
+    stated = form in ("statement", "negative")
+    rare = 1.0 if form == "negative" else 0.9
+    if subject.zh in (("你",), ("你们",)) and stated and draw.chance(rare):
+        return False  # one seldom tells people what they do
+    return stated or subject.zh[0] not in ("我", "我们")
 
 
 def tenses_of(verb: Verb) -> list[str]:
@@ -228,8 +232,11 @@ def add_recipient(
     preposition = {"写": "to", "买": "for"}.get(verb_phrase.verb.zh[0])
     if verb_phrase.verb.activity == "-":
         return verb_phrase  # a car, or a meal
+    if preposition is None:
+        draw.discard(lambda draw: draw_close_person(draw, subject))
+        return verb_phrase
     recipient = draw_close_person(draw, subject)
-    if preposition is None or recipient is None or not draw.chance(0.3):
+    if recipient is None or not draw.chance(0.3):
         return verb_phrase
     bought = single if preposition == "for" else None
     if bought is not None and (is_plural(recipient) or not suits(bought, recipient)):

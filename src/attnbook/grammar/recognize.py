@@ -1,0 +1,187 @@
+"""Could the grammar have made this English sentence, and how probable is it?
+
+The grammar's own code decides. It runs once for each way of choosing what it chooses at random, but
+of all options only those are told apart that the sentence can show. A run ends where the grammar
+expects words that the sentence does not have.
+"""
+
+import functools
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from attnbook.grammar import words
+from attnbook.grammar.clauses import Sentence
+from attnbook.grammar.lexicon import Adjective, Noun, Place, Time, Verb, Words
+from attnbook.grammar.noun_phrases import PEOPLE, Draw, NounPhrase
+from attnbook.grammar.sentences import KINDS, finish
+
+T = TypeVar("T")
+U = TypeVar("U")
+QUESTIONS = {"yes_no", "what", "who", "count", "why", "where"}
+SET_NOUNS = {phrase[-1] for phrase in words.SET_PHRASES}  # 歌 is not seen in "sing"
+
+
+class NoWay(Exception):
+    """The choices of this run cannot give the sentence."""
+
+
+class GuidedDraw(Draw):
+    """Choices that follow a path of numbers instead of a seed, and beyond its end the first.
+
+    `weight` is the probability of the choices so far, `open` holds where the path went on by itself
+    and how many options there were. Without a sentence, every option is one of its own.
+    """
+
+    def __init__(
+        self, path: list[int], english: Words | None, groups: dict[tuple[int, ...], Any]
+    ) -> None:
+        self.path, self.position, self.weight = path, 0, 1.0
+        self.open: list[tuple[int, int]] = []
+        self.guided = english is not None
+        self.english: Words = english or ()
+        self.groups = groups  # of lists of options, by the identity of these
+        self.text = f" {' '.join(self.english)} "
+
+    def follow(self, weights: Sequence[float]) -> int:
+        """Take the next number of the path."""
+        if not weights:
+            raise NoWay
+        if self.position == len(self.path):
+            if len(weights) > 1:
+                self.open.append((self.position, len(weights)))
+            self.path.append(0)
+        chosen = self.path[self.position]
+        self.position += 1
+        self.weight *= weights[chosen]
+        return chosen
+
+    def choice(self, options: Sequence[T]) -> T:
+        same = tuple(map(id, options))
+        if same not in self.groups:
+            groups: dict[Hashable, list] = {}
+            for option in options:
+                groups.setdefault(self.group(option), [option, 0])[1] += 1
+            groups.pop(NoWay, None)
+            shares = [count / len(options) for _, count in groups.values()]
+            # The options are kept too, so that no other object gets their identity.
+            self.groups[same] = [one for one, _ in groups.values()], shares, options
+        firsts, shares, _ = self.groups[same]
+        return firsts[self.follow(shares)]
+
+    def chance(self, probability: float) -> bool:
+        if not 0 < probability < 1:
+            return probability >= 1
+        return self.follow((probability, 1 - probability)) == 0
+
+    def until(self, make: Callable[[Draw], T], fits: Callable[[Draw, T, U], bool], about: U) -> T:
+        drawn = make(self)
+        if not fits(self, drawn, about):
+            raise NoWay
+        self.weight /= probability_to_fit(make, fits, about)
+        return drawn
+
+    def discard(self, make: Callable[[Draw], object]) -> None:
+        """What no sentence shows needs no choice."""
+
+    def expect(self, *phrases: Words) -> None:
+        if self.guided and not all(self.shows(phrase) for phrase in phrases):
+            raise NoWay
+
+    def shows(self, phrase: Words) -> bool:
+        return not phrase or f" {' '.join(phrase)} " in self.text
+
+    def group(self, option: object) -> Hashable:
+        """What the sentence tells of an option: itself, or the group of those that it hides."""
+        if not self.guided:
+            return id(option)
+        if isinstance(option, str):
+            return self.group_of_name(option)
+        if isinstance(option, NounPhrase):
+            shown = (option.en, option.object_form, option.possessive)
+            return id(option) if self.shows_any(*shown) else option.zh[0][0]
+        if isinstance(option, Noun | Verb | Adjective | Place | Time):
+            return self.group_of_word(option)
+        return id(option)
+
+    def group_of_word(self, option: Noun | Verb | Adjective | Place | Time) -> Hashable:
+        shown: tuple[Words, ...]
+        hidden: Hashable
+        match option:
+            case Noun():
+                shown = (option.singular, option.plural)
+                hidden = ("noun", bool(option.kinds & PEOPLE))
+                if option.zh in SET_NOUNS:
+                    hidden = id(option)
+            case Verb():
+                shown, hidden = (option.base, option.third, option.past, option.ing), NoWay
+            case Adjective():
+                shown, hidden = ((option.en,), option.comparative), "adjective"
+            case Place():
+                shown = (option.at, option.to)
+                asked = self.english[:1] == ("where",)
+                hidden = id(option) if asked else "place"
+            case Time():
+                shown, hidden = (option.en,), "time"
+        return id(option) if self.shows_any(*shown) else hidden
+
+    def shows_any(self, *phrases: Words) -> bool:
+        return any(phrase and self.shows(phrase) for phrase in phrases)
+
+    def group_of_name(self, name: str) -> Hashable:
+        """A form of a sentence that it can or cannot have; a determiner that it shows or hides."""
+        if name in QUESTIONS and "?" not in self.english:
+            return NoWay
+        if name in ("statement", "negative") and "?" in self.english:
+            return NoWay
+        if name == "negative" and "not" not in self.english:
+            return NoWay
+        if name in ("this", "that", "these", "those") and name not in self.english:
+            return "hidden"
+        return name
+
+
+def runs(
+    make: Callable[[GuidedDraw], T], english: Words | None = None
+) -> Iterator[tuple[T, float]]:
+    """Each way in which `make` can choose: what it makes, and the probability of the way."""
+    waiting: list[list[int]] = [[]]
+    groups: dict[tuple[int, ...], Any] = {}
+    while waiting:
+        draw = GuidedDraw(waiting.pop(), english, groups)
+        try:
+            made = make(draw)
+        except NoWay:
+            pass
+        else:
+            yield made, draw.weight
+        for position, n_options in draw.open:
+            waiting += [[*draw.path[:position], other] for other in range(1, n_options)]
+
+
+@functools.cache
+def probability_to_fit(
+    make: Callable[[Draw], T], fits: Callable[[Draw, T, U], bool], about: U
+) -> float:
+    def fits_now(draw: Draw) -> bool:
+        return fits(draw, make(draw), about)
+
+    return sum(weight for fit, weight in runs(fits_now) if fit)
+
+
+def ways(english: Sequence[str]) -> Iterator[tuple[Sentence, float]]:
+    """Each way in which the grammar makes the sentence, with its probability in one draw."""
+    told = tuple(
+        " ".join("a" if word == "an" else word for word in english)
+        .replace("cannot", "can not")
+        .split()
+    )
+    for kind in dict.fromkeys(KINDS):
+        for made, weight in runs(kind, told):
+            sentence = finish(made)
+            if sentence is not None and sentence.en == tuple(english):
+                yield sentence, weight * KINDS.count(kind) / len(KINDS)
+
+
+def is_grammatical(english: Sequence[str]) -> bool:
+    """Whether the grammar can make this English sentence, of whatever length."""
+    return next(ways(english), None) is not None

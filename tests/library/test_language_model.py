@@ -1,0 +1,78 @@
+"""The decoder-only model: its parts by hand, causality, and the cache. For Llama itself, see
+test_parity_models.py."""
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from attnbook import GatedFeedForward, LanguageModel
+
+V, B, L = 11, 3, 7
+SIZES = {"d_model": 12, "n_heads": 6, "n_kv_heads": 2, "n_layers": 2, "d_ff": 20}
+
+
+def model(**options) -> LanguageModel:
+    """A model in float64 whose parameters are large enough for heads to choose."""
+    generator = torch.Generator().manual_seed(0)
+    made = LanguageModel(V, **SIZES, **options).double().eval()
+    with torch.no_grad():
+        for parameter in made.parameters():
+            noise = torch.randn(parameter.shape, generator=generator)
+            parameter.copy_(1.5 * noise / parameter.size(-1) ** 0.5)
+    return made
+
+
+def tokens() -> torch.Tensor:
+    return torch.randint(V, (B, L), generator=torch.Generator().manual_seed(1))
+
+
+def test_each_column_of_the_gated_network_is_a_product_of_two_linear_functions():
+    torch.manual_seed(0)
+    network, x = GatedFeedForward(5, 9).double(), torch.randn(2, 3, 5, dtype=torch.float64)
+    expected = torch.zeros(2, 3, 5, dtype=torch.float64)
+    for column in range(9):
+        gate, up = x @ network.gate.weight[column], x @ network.up.weight[column]
+        expected += (gate / (1 + (-gate).exp()) * up)[..., None] * network.down.weight[:, column]
+    assert_close(network(x), expected)
+    assert all(part.bias is None for part in (network.gate, network.up, network.down))
+
+
+@torch.no_grad()
+def test_a_token_changes_only_the_logits_from_its_position_on():
+    made, changed = model(), tokens()
+    changed[:, 4] = (changed[:, 4] + 1) % V
+    same = (made(changed) - made(tokens())).abs().amax((0, 2)) < 1e-12
+    assert same.tolist() == [True] * 4 + [False] * 3
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("cuts", [[1] * L, [4, 1, 1, 1], [3, 4]])
+def test_with_a_cache_the_logits_are_the_same(cuts):
+    made = model()
+    cache = made.new_cache()
+    parts = [made(part, cache) for part in tokens().split(cuts, dim=1)]
+    assert_close(torch.cat(parts, dim=1), made(tokens()))
+
+
+def test_tied_the_embedding_table_is_the_last_matrix():
+    tied, untied = model(), model(tied=False)
+    assert tied.to_logits.weight is tied.embedding.weight
+    assert untied.to_logits.weight is not untied.embedding.weight
+    counts = [sum(p.numel() for p in each.parameters()) for each in (tied, untied)]
+    assert counts[1] - counts[0] == V * SIZES["d_model"]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: model()(tokens()[0]), r"tokens has shape \(7,\): it must be \(B, L\)"),
+        (lambda: model()(tokens() + 1), "tokens has ids from 1 to 11: the vocabulary has ids from"),
+        (lambda: LanguageModel(0, **SIZES), "vocabulary_size=0: it must be at least 1"),
+        (lambda: LanguageModel(V, **SIZES | {"n_layers": 0}), "n_layers=0: it must be at least 1"),
+        (lambda: LanguageModel(V, **SIZES | {"n_kv_heads": 4}), "n_heads=6 is not divisible by"),
+        (lambda: GatedFeedForward(5, 0), "d_ff=0: it must be at least 1"),
+    ],
+)
+def test_bad_input_is_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,0 +1,145 @@
+"""Sampling: by definition, against the package transformers, and by frequencies."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from torch.testing import assert_close
+from transformers import TopKLogitsWarper, TopPLogitsWarper
+
+from attnbook import LanguageModel, keep_top_k, keep_top_p, sample
+from attnbook.sampling import draw_token
+
+V, B, END, LONGEST = 11, 5, 2, 6
+
+
+def random_logits() -> torch.Tensor:
+    generator = torch.Generator().manual_seed(0)
+    return 2 * torch.randn(B, V, generator=generator, dtype=torch.float64)
+
+
+def model() -> LanguageModel:
+    generator = torch.Generator().manual_seed(0)
+    made = LanguageModel(V, 12, 6, 2, 2, 20).double().eval()
+    with torch.no_grad():
+        for parameter in made.parameters():
+            noise = torch.randn(parameter.shape, generator=generator)
+            parameter.copy_(1.5 * noise / parameter.size(-1) ** 0.5)
+    return made
+
+
+def prompt() -> torch.Tensor:
+    return torch.randint(V, (B, 3), generator=torch.Generator().manual_seed(1))
+
+
+def seeded(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.mark.parametrize("k", [1, 4, V])
+def test_top_k_keeps_the_k_largest_as_transformers_does(k):
+    kept = keep_top_k(random_logits(), k)
+    assert kept.isfinite().sum(-1).tolist() == [k] * B
+    assert_close(kept, TopKLogitsWarper(k)(None, random_logits()))
+
+
+@pytest.mark.parametrize("p", [0.01, 0.3, 0.8, 0.97, 1.0])
+def test_top_p_keeps_the_smallest_set_that_reaches_p_as_transformers_does(p):
+    kept = keep_top_p(random_logits(), p)
+    for row, found in zip(random_logits(), kept, strict=True):
+        probabilities = row.softmax(-1)
+        sizes = [
+            n
+            for n in range(1, V + 1)
+            if any(sum(c) >= p - 1e-12 for c in itertools.combinations(probabilities.tolist(), n))
+        ]
+        assert found.isfinite().sum() == sizes[0]
+        assert probabilities[found.isfinite()].min() >= probabilities.topk(sizes[0]).values[-1]
+    if p < 1:  # theirs keeps at least what is needed to reach p, too
+        assert_close(kept, TopPLogitsWarper(p)(None, random_logits()))
+
+
+def test_the_word_that_crosses_p_is_kept():
+    logits = torch.tensor([0.5, 0.3, 0.15, 0.05]).log()
+    for p, n in ((0.4, 1), (0.51, 2), (0.79, 2), (0.81, 3), (1.0, 4)):
+        assert keep_top_p(logits, p).isfinite().tolist() == [True] * n + [False] * (4 - n)
+
+
+def test_logits_are_not_written_to():
+    logits = random_logits()
+    keep_top_k(logits, 2), keep_top_p(logits, 0.5)
+    assert_close(logits, random_logits(), rtol=0, atol=0)
+
+
+def test_tokens_are_drawn_as_often_as_their_probabilities_say():
+    logits = torch.tensor([0.1, 0.0, 0.6, 0.3, 0.0]).log()
+    drawn = draw_token(logits.expand(20_000, 5), seeded())
+    shares = torch.bincount(drawn, minlength=5) / 20_000
+    assert shares[[1, 4]].eq(0).all()
+    assert_close(shares, logits.exp(), rtol=0, atol=0.015)  # four standard errors
+
+
+@torch.no_grad()
+def test_with_k_1_sampling_takes_the_most_probable_token_each_time():
+    made, so_far = model(), prompt()
+    tokens = sample(made, prompt(), end=END, max_length=LONGEST, generator=seeded(), k=1)
+    ended = torch.zeros(B, dtype=torch.bool)
+    for t in range(tokens.size(1)):
+        best = made(so_far)[:, -1].argmax(-1).masked_fill(ended, END)
+        assert tokens[:, t].tolist() == best.tolist()
+        ended |= best == END
+        so_far = torch.cat((so_far, best[:, None]), dim=1)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("ways", [{}, {"temperature": 0.5}, {"k": 3}, {"p": 0.6}])
+def test_the_first_tokens_have_the_probabilities_of_the_cut_logits(ways):
+    made, n = model(), 8_000
+    many = prompt()[:1].expand(n, 3)
+    first = sample(made, many, end=END, max_length=1, generator=seeded(), **ways)[:, 0]
+    logits = made(prompt()[:1])[0, -1] / ways.get("temperature", 1.0)
+    logits = keep_top_p(keep_top_k(logits, ways.get("k", V)), ways.get("p", 1.0))
+    assert_close(
+        (torch.bincount(first, minlength=V) / n).double(), logits.softmax(-1), rtol=0, atol=0.025
+    )
+
+
+def test_an_ended_text_is_filled_with_end_and_a_seed_gives_the_same():
+    first, again, other = (
+        sample(model(), prompt(), end=END, max_length=40, generator=seeded(s)) for s in (0, 0, 1)
+    )
+    assert first.tolist() == again.tolist() != other.tolist()
+    for row in first.tolist():
+        if END in row:
+            assert set(row[row.index(END) :]) == {END}
+    assert any(END in row for row in first.tolist())
+
+
+def ways(**options) -> dict:
+    return {"end": END, "max_length": 2, "generator": seeded()} | options
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: keep_top_k(random_logits(), 12), "k=12: a row has only 11 logits"),
+        (lambda: keep_top_k(random_logits(), 0), "k=0: it must be at least 1"),
+        (lambda: keep_top_p(random_logits(), 0.0), "p=0.0: it must be above 0 and at most 1"),
+        (lambda: keep_top_p(random_logits(), 1.5), "p=1.5: it must be above 0 and at most 1"),
+        (lambda: keep_top_p(random_logits(), math.nan), "p=nan: it must be above 0"),
+        (lambda: keep_top_p(prompt(), 0.5), "logits has dtype torch.int64: it must be floating"),
+        (lambda: draw_token(prompt(), seeded()), "logits has dtype torch.int64"),
+        (lambda: sample(model(), prompt(), **ways(temperature=0.0)), "temperature=0.0: it must be"),
+        (
+            lambda: sample(model(), prompt(), **ways(end=11)),
+            "end=11: the vocabulary has ids from 0",
+        ),
+        (lambda: sample(model(), prompt()[:, :0], **ways()), "the prompt has 0 tokens"),
+        (lambda: sample(model(), prompt()[0], **ways()), r"prompt has shape \(3,\)"),
+        (lambda: sample(model(), prompt(), **ways(max_length=0)), "max_length=0"),
+    ],
+)
+def test_bad_input_is_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
