@@ -9,6 +9,7 @@ from attnbook.decoding import beam_search, greedy_decode
 from attnbook.efficient import fused_attention, window_attention
 from attnbook.grouped_query import GroupedQueryAttention
 from attnbook.heads import SelfAttention, merge_heads, split_heads
+from attnbook.interventions import head_outputs
 from attnbook.layers import DecoderLayer, EncoderLayer, FeedForward
 from attnbook.linear import linear_attention
 from attnbook.masks import (
@@ -62,6 +63,7 @@ __all__ = [
     "device",
     "fused_attention",
     "greedy_decode",
+    "head_outputs",
     "linear_attention",
     "longformer_mask",
     "merge_heads",
