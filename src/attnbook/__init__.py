@@ -9,6 +9,7 @@ from attnbook.decoding import beam_search, greedy_decode
 from attnbook.efficient import fused_attention, window_attention
 from attnbook.grouped_query import GroupedQueryAttention
 from attnbook.heads import SelfAttention, merge_heads, split_heads
+from attnbook.interventions import head_outputs
 from attnbook.language_model import GatedFeedForward, LanguageModel
 from attnbook.layers import DecoderLayer, EncoderLayer, FeedForward
 from attnbook.linear import linear_attention
@@ -66,6 +67,7 @@ __all__ = [
     "device",
     "fused_attention",
     "greedy_decode",
+    "head_outputs",
     "keep_top_k",
     "keep_top_p",
     "linear_attention",

@@ -29,7 +29,7 @@ BASE = {"checks", "colors"}
 CORE = (
     {"attention", "masks", "cache", "loading"},
     {"heads", "chunked"},
-    {"efficient", "blocked", "linear", "multi_head", "positions", "alibi"},
+    {"efficient", "blocked", "linear", "multi_head", "positions", "alibi", "interventions"},
     {"relative", "rotary", "layers"},
     {"grouped_query", "transformer"},
     {"decoding", "language_model"},
