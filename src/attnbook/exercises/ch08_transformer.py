@@ -104,6 +104,16 @@ NORM_MISTAKES = (
     ),
     WrongLine(
         "spread",
+        lambda x, axis, eps: variance(x, axis).sqrt(),
+        "You left out eps. It is added to the variance, under the root.",
+    ),
+    WrongLine(
+        "spread",
+        lambda x, axis, eps: variance(x, axis).clamp_min(eps).sqrt(),
+        "You took the larger of variance and eps. Eps is added to the variance.",
+    ),
+    WrongLine(
+        "spread",
         lambda x, axis, eps: variance(x, axis, 1).sqrt() + eps,
         "You added eps to the root, and `std` divides by D − 1 by default. The Annotated "
         "Transformer does both, so its norm is not PyTorch's.",
@@ -171,8 +181,8 @@ column d by `gain[d]`, and add `shift[d]`.
             ),
         ),
         Property(
-            "Subtract the shift and divide by the gain: each word should then have variance 1, or "
-            "a little less because of eps. Not all of yours do.",
+            "Subtract the shift and divide by the gain: each word should then have the variance "
+            "v / (v + eps), where v is its variance in x. Not all of yours do.",
             lambda answer, case: (
                 not bool(answer.isfinite().all())
                 or torch.allclose(variance(without_affine(answer, case)), variance_left(case))

@@ -176,7 +176,8 @@ d_model / n_heads wide, and a number takes `n_bytes` bytes. Return a whole numbe
         ),
         Mistake(
             counted(lambda d, h, g: 2 * d),
-            "You gave each query head keys and values of its own. Only `n_kv_heads` have any.",
+            "You counted d_model numbers for a word's keys. It has `n_kv_heads` key heads, each "
+            "d_model / n_heads wide.",
         ),
         Mistake(
             counted(lambda d, h, g: 2 * g * d),
@@ -588,7 +589,8 @@ def step_cases(generator: Generator) -> list[Case]:
         *front, new, old, d, dk, dv = sizes
         shapes = ((*front, new, d), (*front, old, dk), (*front, old, dv), (d, dk), (d, dk), (d, dv))
         names = ("A", "B", "new", "old", "D", "Dk", "Dv")[-len(sizes) :]
-        drawn = tuple(draw(generator, *shape) for shape in shapes)
+        x, keys, values, *matrices = (draw(generator, *shape) for shape in shapes)
+        drawn = (x, keys, values, *(w / d**0.5 for w in matrices))  # no score decides alone
         return Case(drawn, dict(zip(names, sizes, strict=True)), note)
 
     return [
