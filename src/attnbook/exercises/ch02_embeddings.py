@@ -586,6 +586,10 @@ the new corpus, a list of lists, and leave the given one unchanged.
         ),
         Mistake(lambda corpus: [list(word) for word in corpus], "Nothing was merged."),
         Mistake(
+            lambda corpus: [["".join(word)] for word in corpus],
+            "You merged until each word is a single piece. The card asks for one step.",
+        ),
+        Mistake(
             lambda corpus: [
                 " ".join(word)
                 .replace(" ".join(most_common(corpus)), "".join(most_common(corpus)))

@@ -318,6 +318,11 @@ def align(weights):
             "weights first.",
         ),
         Mistake(
+            lambda weights: weights.argmax(dim=-1).double().mean(dim=1).long(),
+            "You averaged positions and cut off the fraction: that word may have no weight. "
+            "Average the weights first.",
+        ),
+        Mistake(
             lambda weights: weights.mean(dim=1).argmax(dim=-2),
             "You found which query gives each source word the most weight: the columns. The "
             "question is about the rows.",

@@ -466,6 +466,10 @@ def placed_scores(x, table, w_q, w_k):
             faulty(lambda x, table: x),
             "These are the scores of the words alone. Add the positions.",
         ),
+        Mistake(
+            lambda *arguments: placed_scores(*arguments).softmax(-1),
+            "You added a softmax. These three lines stop at the scores.",
+        ),
     ),
     hints=(
         "`table[: n]` is (n, D). Which n fits under (B, L, D)?",

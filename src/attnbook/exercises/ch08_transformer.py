@@ -1,6 +1,7 @@
 """Exercises of chapter 8: the Transformer."""
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -852,6 +853,16 @@ def not_a_form(message: str, *lines: str) -> Property:
     return Property(message, holds)
 
 
+def has_no_other_norms(answer: Tensor, case: Case) -> bool:
+    *arguments, norms = case.arguments
+    if torch.allclose(answer, my_decoder_layer(*arguments, norms)):
+        return True
+    return not any(
+        torch.allclose(answer, my_decoder_layer(*arguments, list(used)))
+        for used in itertools.product(norms, repeat=3)
+    )
+
+
 REPAIR = Exercise(
     id="08.repair",
     title="Three faults in a decoder layer",
@@ -893,10 +904,10 @@ def my_decoder_layer(y, z, look_back, look_across, feed_forward, norms):
             "You attend to the source before the target. The decoder's self-attention comes first.",
         ),
         Mistake(
-            lambda y, z, back, across, network, norms: Layer()(
-                y, z, back, across, network, [norms[0], norms[2], norms[1]]
+            lambda y, z, back, across, network, norms: my_decoder_layer(
+                y, z, back, lambda rows, context: across(rows, rows), network, norms
             ),
-            "The second and the third norm are exchanged.",
+            "`z` is never read: your cross-attention attends to the target.",
         ),
     ),
     common_mistakes=MistakeSet(lambda layer: layer, LAYER_MISTAKES, right=Layer()),
@@ -905,6 +916,11 @@ def my_decoder_layer(y, z, look_back, look_across, feed_forward, norms):
         not_a_form("Only the second line is wrong.", "second"),
         not_a_form("Only the third line is wrong.", "third"),
         not_a_form("The same thing is wrong in all three lines.", "first", "second", "third"),
+        Property(
+            "The lines are right except for their norms: the first uses `norms[0]`, the second "
+            "`norms[1]`, the third `norms[2]`.",
+            has_no_other_norms,
+        ),
     ),
     hints=(
         "All three lines have the same form: norm(input + part(input)). Compare each with it.",

@@ -290,6 +290,11 @@ LOSS_MISTAKES = (
     ),
     WrongLine(
         "score",
+        lambda logs, right, s: (1 - s) * right + s * logs[..., PAD + 1 :].mean(-1),
+        "You spread `smoothing` over all ids but PAD. PAD gets its part, too.",
+    ),
+    WrongLine(
+        "score",
         lambda logs, right, s: (1 - s) * right + s * logs.sum(-1),
         "Every id gets all of `smoothing` here. Each should get a V-th of it.",
     ),
@@ -413,8 +418,8 @@ def written_by(plans: Sequence[Sequence[int]], scores: Tensor) -> Model:
         shape = tuple(target.shape)
         if target.dim() != 2 or len(target) != len(plans) or target.size(1) > 40:
             raise ValueError(
-                f"target has shape {shape}: all {len(plans)} sentences are wanted in each call, and "
-                "one more word a step"
+                f"target has shape {shape}: all {len(plans)} sentences are wanted in each call, "
+                "and one more word a step"
             )
         answer = scores[torch.arange(target.size(1)) % len(scores)].repeat(len(plans), 1, 1)
         for b, plan in enumerate(plans):

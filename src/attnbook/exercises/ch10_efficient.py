@@ -157,6 +157,12 @@ them.
             "You hid the later words. Longformer's mask is not causal.",
         ),
     ),
+    properties=(
+        Property(
+            "Each word attends to itself, and not all of yours do.",
+            lambda answer, case: bool(answer.diagonal().all()),
+        ),
+    ),
     hints=(
         "The window is about the distance between two positions. Subtract `torch.arange(length)` "
         "as a row from the same as a column.",

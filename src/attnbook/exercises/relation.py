@@ -57,8 +57,11 @@ def relation(got: Any, wanted: Any, sizes: Mapping[str, int]) -> Relation | None
     """Find what would make the answer right, or which part of it is right.
 
     `sizes` are the case's, so that a factor can be named by them. Returns None if there is no such
-    relation, or if the two are not tensors of the same shape.
+    relation, or if the two are neither lists of numbers nor tensors of the same shape.
     """
+    if is_list_of_numbers(wanted):
+        same = is_list_of_numbers(got) and sorted(got) == sorted(wanted)
+        return Relation("reordered") if same else None
     if not isinstance(got, Tensor) or not isinstance(wanted, Tensor) or got.shape != wanted.shape:
         return None
     if not got.numel():
@@ -80,7 +83,7 @@ def relation_in_all(pairs: Sequence[tuple[Any, Any]]) -> Relation | None:
     """
     if any(len(numbers_in(got)) != len(numbers_in(wanted)) for got, wanted in pairs):
         return None
-    got, wanted = (sum(map(numbers_in, side), []) for side in zip(*pairs, strict=True))
+    got, wanted = (numbers_in(side) for side in zip(*pairs, strict=True))
     if len(set(wanted)) < 3:
         return None
     largest = max(range(len(wanted)), key=lambda i: abs(wanted[i]))
@@ -97,6 +100,10 @@ def relation_in_all(pairs: Sequence[tuple[Any, Any]]) -> Relation | None:
     if offset and factor and holds(lambda w: w * factor):
         return Relation("same factor", {"factor": factor})
     return None
+
+
+def is_list_of_numbers(x: Any) -> bool:
+    return isinstance(x, (list, tuple)) and all(map(is_number, x))
 
 
 def numbers_in(x: Any) -> list[float]:
