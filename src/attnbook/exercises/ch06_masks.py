@@ -81,10 +81,7 @@ is the row of section 6.12. The answer is boolean, True = may look, of shape (Lq
             triangle("tril", 1),
             "Off by one: each word also sees the next one, which it has to predict.",
         ),
-        Mistake(
-            triangle("tril", -1),
-            "Off by one: a word may see itself.",
-        ),
+        Mistake(triangle("tril", -1), "Off by one: a word may see itself."),
         Mistake(
             triangle("triu", 1),
             "Your True hides, as in `nn.MultiheadAttention`. In this book True means may look.",

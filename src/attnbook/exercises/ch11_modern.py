@@ -678,11 +678,7 @@ STEP_MISTAKES = (
         "Your triangle starts in the top left corner, so the first new word attends to word 0 "
         "alone. It may attend to all old words and to itself.",
     ),
-    WrongLine(
-        "diagonal",
-        lambda old, new: old - 1,
-        "Off by one: a new word may attend to itself.",
-    ),
+    WrongLine("diagonal", lambda old, new: old - 1, "Off by one: a new word may attend to itself."),
     WrongLine(
         "diagonal",
         lambda old, new: old + new,
