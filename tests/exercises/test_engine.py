@@ -143,17 +143,17 @@ def test_an_exception_is_shown_in_the_readers_own_line_with_its_shapes(wrong, li
 
 
 def test_another_dtype_fails_only_where_the_card_names_it_or_a_property_needs_it():
-    single = lambda q, k: compare(q, k).float()  # noqa: E731
+    rounded = lambda q, k: compare(q, k).float()  # noqa: E731
     told = "The numbers are right, but they are torch.float32 where torch.float64 is expected, so "
-    passed = card_of(single)
+    passed = card_of(rounded)
     assert passed.startswith(f"✓ 99.try A try {told}")
-    assert "The card does not ask for it, so this passes. Well compared." in passed
+    assert "The card names no dtype, so this passes. Well compared." in passed
     exact = Property("Be exact.", lambda answer, case: answer.equal(compare(*case.arguments)))
     for exercise in (
         replace(TRY, prompt="The answer has the dtype of the query."),
         replace(TRY, properties=(exact,)),
     ):
-        assert card_of(single, exercise).startswith(f"✗ 99.try A try {told}")
+        assert card_of(rounded, exercise).startswith(f"✗ 99.try A try {told}")
 
 
 def write_to_query(query, key):

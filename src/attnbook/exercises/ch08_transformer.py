@@ -585,8 +585,8 @@ COUNT_MISTAKES = (
     WrongLine(
         "norms",
         lambda: 4,
-        "A decoder layer has three norms. (Or, which gives the same: the second bias of a "
-        "feed-forward network has d_model numbers.)",
+        "A decoder layer has three norms, and a feed-forward network a second bias, of d_model "
+        "numbers. One of the two is not right in yours: the difference is the same.",
     ),
     WrongLine(
         "last_norms",

@@ -713,6 +713,11 @@ BEAM_MISTAKES = (
     ),
     WrongLine(
         "choose",
+        lambda every: (-best_of(-every)[0], *best_of(-every)[1:]),
+        "You kept the k lowest sums. Keep the highest.",
+    ),
+    WrongLine(
+        "choose",
         ended_first,
         "A sentence that has ended keeps its place, however far behind it is. It competes with all "
         "others.",

@@ -251,7 +251,7 @@ def alibi_by_loops(n_heads: int, lq: int, lk: int) -> Tensor:
 
 def alibi_cases(generator: Generator) -> list[Case]:
     def case(note: str, h: int, lq: int, lk: int) -> Case:
-        sizes = {"H": h, "L": lk} if lq == lk else {"H": h, "Lq": lq, "Lk": lk}
+        sizes = {"H": h, "Lk": lk} if lq == lk else {"H": h, "Lq": lq, "Lk": lk}
         return Case((h, lq, lk), sizes, note)
 
     return [

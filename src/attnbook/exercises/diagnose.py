@@ -38,7 +38,7 @@ from attnbook.exercises.trial import (
 
 STILL_RAISES = ": its line `raise NotImplementedError` still stops it; delete that line."
 OR_THIS = "\nOr this, which gives the same: "
-OTHER_DTYPE_PASSES = "The card does not ask for it, so this passes."
+OTHER_DTYPE_PASSES = "The card names no dtype, so this passes."
 IN_THIS_CASE = "In this case, though not in all, it looks like this: "
 
 
