@@ -771,7 +771,6 @@ def in_chunks_of(
     output_grows: Growth = rescaled,
     rounds: Callable[[int, int], Iterable[int]] = lambda n, chunk: range(-(-n // chunk)),
     newest: Pair = torch.maximum,
-    width: Callable[[Tensor, Tensor], int] = lambda query, value: query.size(-1),
 ) -> Callable[[Tensor, Tensor, Tensor, int], Tensor]:
     """The loop over chunks, right unless a step is replaced.
 
@@ -784,7 +783,7 @@ def in_chunks_of(
         output: Any = 0
         for i in rounds(key.size(-2), chunk):
             keys, values = key.split(chunk, dim=-2)[i], value.split(chunk, dim=-2)[i]
-            scores = query @ keys.mT / math.sqrt(width(query, value))
+            scores = query @ keys.mT / math.sqrt(query.size(-1))
             new = newest(largest, scores.amax(-1, keepdim=True))
             old, powers = (largest - new).exp(), (scores - new).exp()
             total = total_grows(total, powers.sum(-1, keepdim=True), old)
@@ -886,8 +885,14 @@ def my_chunked(query, key, value, chunk):
             "You computed all scores at once. The card asks for one chunk after another.",
         ),
         Mistake(
-            in_chunks_of(width=lambda query, value: value.size(-1)),
-            "You divided the scores by √Dv. The dot product of a query and a key has Dk terms.",
+            lambda query, key, value, chunk: torch.cat(
+                [
+                    (q @ key.mT / math.sqrt(q.size(-1))).softmax(-1) @ value
+                    for q in query.split(chunk, dim=-2)
+                ],
+                dim=-2,
+            ),
+            "You cut the queries into chunks. Each still meets all keys at once: cut the keys.",
         ),
     ),
     hints=(
