@@ -21,6 +21,7 @@ from attnbook.exercises.exercise import (
     Property,
     choices,
     draw,
+    limited_to,
     named_sizes,
     some_sizes,
 )
@@ -454,12 +455,14 @@ def backward_cases(generator: Generator) -> list[Case]:
         weights = (sharp * draw(generator, *sizes)).softmax(-1)
         return Case((weights, draw(generator, *sizes)), named_sizes("A B H Lq Lk", sizes), note)
 
+    many, small = case("3 queries, 47 keys", 3, 47), limited_to(3 * 47, "`weights`")
     return [
         case("3 queries, 5 keys", 3, 5),
         case("other sizes", *some_sizes(generator, 2)),
         case("batch and heads", 2, 3, 5, 7),
         case("one axis more in front", 2, 3, 4, 7, 5),
         case("weights that have decided", 4, 6, sharp=200.0),
+        Case(tuple(x.as_subclass(small) for x in many.arguments), many.sizes, many.note),
     ]
 
 
@@ -511,6 +514,10 @@ the (Lk, Lk) matrix J = diag(a) − a aᵀ.
         Mistake(
             lambda a, g: a * (g - (a * g).sum()),
             "You took one sum over everything. Each row has its own.",
+        ),
+        Mistake(
+            lambda a, g: ((a.diag_embed() - a[..., None] * a[..., None, :]) @ g[..., None])[..., 0],
+            "You built J. Multiply out J times the gradient on paper: only rows are left.",
         ),
     ),
     gradients=False,
