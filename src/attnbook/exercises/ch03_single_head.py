@@ -93,7 +93,7 @@ leading dimensions, such as batch and heads.
     hints=(
         "One matrix product gives all dot products, if the keys are its columns.",
         "`key.mT` swaps the last two axes and leaves batch and heads alone.",
-        "`query @ key.mT`, divided by the square root of the queries' width.",
+        "`query @ key.mT`, divided by √Dk, where Dk is the width of both.",
     ),
     insight="One product compares every query with every key, as the loops of section 3.5 do.",
     comes_back="Chapter 4 runs this line for all heads at once, chapter 6 adds a mask, and "
