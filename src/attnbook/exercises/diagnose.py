@@ -16,7 +16,7 @@ from attnbook.exercises.exercise import Exercise, Mistake
 from attnbook.exercises.feedback import Feedback
 from attnbook.exercises.gradients import PASSES, argument_gradients, gradient_problem
 from attnbook.exercises.limit import TimeLimitExceeded
-from attnbook.exercises.relation import relation, relation_in_all
+from attnbook.exercises.relation import relation_message
 from attnbook.exercises.restore_state import preserved_state
 from attnbook.exercises.side_by_side import side_by_side
 from attnbook.exercises.source import (
@@ -139,8 +139,8 @@ def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) ->
         note = f"case     {case.note}" if case.note and not line else ""
         details = tuple(filter(None, (line, note, *printed)))
         return Feedback("failed", head, problem.message, details, footer)
-    dtype = next(filter(None, (dtype_error(t.outcome.answer, t.wanted) for t in trials)), "")
-    dtype = dtype and f"{dtype} {OTHER_DTYPE_PASSES}"
+    dtypes = filter(None, (dtype_error(t.outcome.answer, t.wanted) for t in trials))
+    dtype = next((f"{error} {OTHER_DTYPE_PASSES}" for error in dtypes), "")
     message = "\n".join(filter(None, (dtype, lost, exercise.insight, exercise.comes_back)))
     others = tuple(map(reader_source, exercise.others))
     return Feedback("passed", head, message, printed, f"{len(trials)} cases passed.", others)
@@ -196,8 +196,8 @@ def wrong_type(attempt: Attempt) -> str:
 
     Another floating-point type alone makes an answer wrong only where the card speaks of it.
     """
-    answer, wanted = attempt.failed.outcome.answer, attempt.failed.wanted
-    return type_error(answer, wanted) or dtype_error(answer, wanted)
+    both = attempt.failed.outcome.answer, attempt.failed.wanted
+    return type_error(*both) or dtype_error(*both)
 
 
 def wrong_shape(attempt: Attempt) -> str:
@@ -261,11 +261,6 @@ def comparison(attempt: Attempt) -> str:
     lines = [f"case     {case.note}"] if case.note else []
     lines.append(side_by_side(outcome.answer, wanted, show_wanted=attempt.exercise.code))
     if not attempt.mistake:
-        relations = [relation(t.outcome.answer, t.wanted, t.case.sizes) for t in attempt.trials]
-        factors = {f"{r.values['factor']:.4g}" for r in relations if r and r.kind == "factor"}
-        found = relation(outcome.answer, wanted, case.sizes)
-        found = found or relation_in_all([(t.outcome.answer, t.wanted) for t in attempt.trials])
-        is_factor = found is not None and found.kind == "factor"
-        more = " In other cases it is another factor." if is_factor and len(factors) > 1 else ""
-        lines.append((found.message if found else "") + more)
+        cases = [(t.outcome.answer, t.wanted, t.case.sizes) for t in attempt.trials]
+        lines.append(relation_message((outcome.answer, wanted, case.sizes), cases))
     return "\n".join(filter(None, lines))

@@ -11,6 +11,8 @@ from torch import Tensor
 from attnbook.exercises.answers import is_number, matches, to_python
 from attnbook.exercises.side_by_side import difference_mask
 
+Pair = tuple[Any, Any, Mapping[str, int]]  # an answer, the wanted one, and the case's sizes
+
 # What the reader is told about each kind of relation; braces hold the relation's values.
 MESSAGES = {
     "negated": "Yours is the exact opposite: True where False is wanted.",
@@ -74,6 +76,16 @@ def relation(got: Any, wanted: Any, sizes: Mapping[str, int]) -> Relation | None
         if found:
             return found
     return positional_relation(got, wanted)
+
+
+def relation_message(failed: Pair, cases: Sequence[Pair]) -> str:
+    """Tell what the failed answer is to the wanted one, or all answers to theirs; or return ""."""
+    found = relation(*failed) or relation_in_all([(got, wanted) for got, wanted, _ in cases])
+    if not found:
+        return ""
+    relations = [relation(*case) for case in cases] if found.kind == "factor" else []
+    factors = {f"{r.values['factor']:.4g}" for r in relations if r and r.kind == "factor"}
+    return found.message + " In other cases it is another factor." * (len(factors) > 1)
 
 
 def relation_in_all(pairs: Sequence[tuple[Any, Any]]) -> Relation | None:
