@@ -116,9 +116,10 @@ def table(data: dict[str, Any]) -> str:
     """The questions with their answers to choose from, for print and where no script runs."""
     rows = ""
     for question in data["questions"]:
-        answers = " · ".join(answer for answer, _ in question["answers"])
-        cells = f"<td>{html.escape('a number' if 'other' in question else answers)}</td>"
-        rows += f"<tr><th>{html.escape(question['asks'])}</th>{cells}</tr>"
+        answers = "a number"
+        if "other" not in question:
+            answers = " · ".join(answer for answer, _ in question["answers"])
+        rows += f"<tr><th>{html.escape(question['asks'])}</th><td>{html.escape(answers)}</td></tr>"
     return f"<table>{rows}</table>"
 
 

@@ -34,7 +34,7 @@ from attnbook.exercises.exercise import (
     named_sizes,
 )
 from attnbook.exercises.feedback import Feedback
-from attnbook.exercises.relation import Relation, relation
+from attnbook.exercises.relation import Relation, relation, relation_in_all
 from attnbook.exercises.side_by_side import side_by_side
 from attnbook.exercises.source import without_annotations
 
@@ -142,6 +142,20 @@ def test_an_exception_is_shown_in_the_readers_own_line_with_its_shapes(wrong, li
     assert line in card_of(wrong)
 
 
+def test_another_dtype_fails_only_where_the_card_names_it_or_a_property_needs_it():
+    rounded = lambda q, k: compare(q, k).float()  # noqa: E731
+    told = "The numbers are right, but they are torch.float32 where torch.float64 is expected, so "
+    passed = card_of(rounded)
+    assert passed.startswith(f"✓ 99.try A try {told}")
+    assert "The card names no dtype, so this passes. Well compared." in passed
+    exact = Property("Be exact.", lambda answer, case: answer.equal(compare(*case.arguments)))
+    for exercise in (
+        replace(TRY, prompt="The answer has the dtype of the query."),
+        replace(TRY, properties=(exact,)),
+    ):
+        assert card_of(rounded, exercise).startswith(f"✗ 99.try A try {told}")
+
+
 def write_to_query(query, key):
     query *= 1.5
     return compare(query / 1.5, key)
@@ -168,7 +182,6 @@ def unsupported(query, key):
         (lambda q, k: np.float64(1), "Your function returned NumPy"),
         (lambda q, k: compare(q, k).tolist(), "returned a list"),
         (lambda q, k: None, "returned None"),
-        (lambda q, k: compare(q, k).float(), "torch.float32 where torch.float64 is asked for"),
         (lambda q, k: compare(q, k).float() + 1, "A try The answer is not right yet."),
         (lambda q, k: compare(q, k).to_sparse(), "of an unusual kind"),
         (lambda q, k: compare(q, k).to("meta"), "on meta, the arguments are on c"),
@@ -365,12 +378,32 @@ def test_the_relation_of_an_answer_to_the_wanted_one_has_a_message(got, message)
     assert relation(got, wanted, {"Lq": 4, "Dk": 9}).message.startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ([(16, 2), (24, 3), (40, 5)], "In all cases, every number is 8 times the wanted one."),
+        ([([4, 5], [3, 4]), ([3], [2])], "In all cases, every number is the wanted one plus 1."),
+        ([(torch.tensor([0, 1]), torch.tensor([1, 2])), (4, 5)], "is the wanted one minus 1."),
+        ([(16, 2), (24, 3), (41, 5)], None),
+        ([(16, 2), (16, 2), (24, 3)], None),  # two numbers are too few
+        ([(0, 2), (0, 3), (0, 5)], None),
+        ([([1], [1, 2]), (3, 3)], None),
+        ([("a", "b")], None),
+    ],
+)
+def test_a_relation_that_is_the_same_in_all_cases_has_a_message(pairs, message):
+    found = relation_in_all(pairs)
+    assert found is None if message is None else found.message.endswith(message)
+
+
 def test_a_relation_has_a_kind_and_numbers_or_is_none():
     values = {"factor": 3.0, "meaning": " (√Dk in this case)"}
     assert relation(3 * ROWS, ROWS, {"Dk": 9}) == Relation("factor", values)
     assert relation(ROWS + 2, ROWS, {}) == Relation("offset", {"offset": 2.0})
     assert relation(3 * ROWS, ROWS, {"offset": 0}) == Relation("factor", values | {"meaning": ""})
     assert relation(ROWS, ROWS[:2], {}) is None
+    assert relation([3, 1, 2], [1, 2, 3], {}) == Relation("reordered")
+    assert relation([3, 1, 1], [1, 2, 3], {}) is None
     assert relation("B", "A", {}) is None
 
 
@@ -420,7 +453,7 @@ def test_what_counts_as_right(got, wanted, right):
         (torch.tensor(144), 144, ""),
         ((1, 2), [1, 2], ""),
         (torch.tensor([1, 2]), [1, 2], ""),
-        (3, [1, 2], "returned a int. A list is asked for."),
+        (3, [1, 2], "returned an int. A list is asked for."),
         ([[1], [2]], [1, 2], "Item 0 of your answer is a list; a number is asked for."),
         (["a", None], ["a", "b"], "Item 1 of your answer is a NoneType; text is asked for."),
         ([[1.0]], (torch.ones(1),), "Item 0 of your answer is a list; a tensor is asked for."),

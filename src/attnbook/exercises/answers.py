@@ -93,10 +93,11 @@ def type_error(got: Any, wanted: Any) -> str:
     holds_tensors = isinstance(wanted, (tuple, list)) and any(isinstance(x, Tensor) for x in wanted)
     name, got = type(got).__name__, got if holds_tensors else to_python(got)
     if is_number(wanted) and isinstance(wanted, Integral) and not is_number(got):
-        return f"Your function returned a {name}. A whole number is asked for."
+        return f"Your function returned {with_article(name)}. A whole number is asked for."
     if isinstance(wanted, (tuple, list)):
         if not isinstance(got, (tuple, list)):
-            return f"Your function returned a {name}. A {type(wanted).__name__} is asked for."
+            wanted_name = type(wanted).__name__
+            return f"Your function returned {with_article(name)}. A {wanted_name} is asked for."
         for i, (item, right) in enumerate(zip(got, wanted, strict=False)):
             if (kind := item_kind(item)) != (wanted_kind := item_kind(right)):
                 return f"Item {i} of your answer is {kind}; {wanted_kind} is asked for."
@@ -117,15 +118,20 @@ def item_kind(x: Any) -> str:
         return "a number"
     if isinstance(x, (list, tuple)):
         return "a list"
-    return "text" if isinstance(x, str) else f"a {type(x).__name__}"
+    return "text" if isinstance(x, str) else with_article(type(x).__name__)
+
+
+def with_article(name: str) -> str:
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def tensor_error(got: Any, wanted: Tensor) -> str:
-    """Return the message for no tensor, or one of the wrong dtype or device; else ""."""
+    """Return the message for no tensor, or one of the wrong kind or device; else ""."""
     if isinstance(got, (np.ndarray, np.generic)):
         return "Your function returned NumPy. A torch.Tensor is asked for: NumPy has no gradients."
     if not isinstance(got, Tensor):
-        return f"Your function returned a {type(got).__name__}. A torch.Tensor is asked for."
+        name = with_article(type(got).__name__)
+        return f"Your function returned {name}. A torch.Tensor is asked for."
     if not is_dense(got):
         return "Your tensor is of an unusual kind (sparse, nested, quantized). Return a plain one."
     if got.device != wanted.device:
@@ -136,12 +142,19 @@ def tensor_error(got: Any, wanted: Tensor) -> str:
     kind, wanted_kind = content_kind(got), content_kind(wanted)
     if kind != wanted_kind:
         return f"Your answer holds {kind} ({got.dtype}); {wanted_kind} are asked for."
-    if got.dtype == wanted.dtype or kind == "whole numbers" or not numbers_match(got, wanted):
-        return ""  # wrong numbers are reported first
-    return (
-        f"The numbers are right, but they are {got.dtype} where {wanted.dtype} is asked for: a "
-        "tensor made inside takes the default type. Give it `dtype=` of an argument."
-    )
+    return ""
+
+
+def dtype_error(got: Any, wanted: Any) -> str:
+    """Return the message for right numbers of another floating-point type, or ""."""
+    if not isinstance(wanted, Tensor) or not matches(got, wanted) or got.dtype == wanted.dtype:
+        return ""
+    if content_kind(got) != "numbers":
+        return ""
+    message = f"The numbers are right, but they are {got.dtype} where {wanted.dtype} is expected"
+    if got.dtype.itemsize > wanted.dtype.itemsize:
+        return f"{message}."
+    return f"{message}, so digits are lost. Give a tensor made inside the `dtype=` of an argument."
 
 
 def shape_error(got: Any, wanted: Any, axes: str, sizes: Mapping[str, int]) -> str:

@@ -111,10 +111,7 @@ is free.
             "Each id is the word's first index in the sorted corpus, with its repetitions. Remove "
             "these before you number.",
         ),
-        Mistake(
-            numbering(sorted),
-            "You numbered repeated words, too, so the ids have gaps.",
-        ),
+        Mistake(numbering(sorted), "You numbered repeated words, too, so the ids have gaps."),
         Mistake(
             numbering(lambda corpus: list(dict.fromkeys(corpus))),
             "You numbered the words in the order of the corpus. Sort them first.",
@@ -149,10 +146,7 @@ is free.
             lambda words, corpus: encode([w.lower() for w in words], [w.lower() for w in corpus]),
             "You ignored capitals. *Life* and *life* are two words here.",
         ),
-        Mistake(
-            new_ids,
-            "Each unknown word got an id of its own. They all share one.",
-        ),
+        Mistake(new_ids, "Each unknown word got an id of its own. They all share one."),
     ),
     properties=(
         Property(
@@ -567,10 +561,7 @@ the new corpus, a list of lists, and leave the given one unchanged.
             ),
             "You counted each different word once. A word counts as often as it occurs.",
         ),
-        Mistake(
-            chosen(last_of_the_best),
-            "Of equally frequent pairs you took the last.",
-        ),
+        Mistake(chosen(last_of_the_best), "Of equally frequent pairs you took the last."),
         Mistake(
             chosen(alphabetical),
             "Of equally frequent pairs you took the first in the alphabet, not in the corpus.",
@@ -580,11 +571,12 @@ the new corpus, a list of lists, and leave the given one unchanged.
             "You compared what two pieces spell. a, bc and ab, c spell the same but are different "
             "pairs.",
         ),
-        Mistake(
-            once_a_word,
-            "You merged the pair once per word. It may occur there again.",
-        ),
+        Mistake(once_a_word, "You merged the pair once per word. It may occur there again."),
         Mistake(lambda corpus: [list(word) for word in corpus], "Nothing was merged."),
+        Mistake(
+            lambda corpus: [["".join(word)] for word in corpus],
+            "You merged until each word is a single piece. The card asks for one step.",
+        ),
         Mistake(
             lambda corpus: [
                 " ".join(word)
@@ -602,10 +594,7 @@ the new corpus, a list of lists, and leave the given one unchanged.
         "Build a new list: if its last piece and the next one are the pair, extend the last.",
     ),
     properties=(
-        Property(
-            "Each word has to be a list of pieces.",
-            lists,
-        ),
+        Property("Each word has to be a list of pieces.", lists),
         Property(
             "A word has lost or gained letters. Does the last piece stay? Is a merged one gone?",
             joined,

@@ -21,6 +21,7 @@ from attnbook.exercises.exercise import (
     Property,
     choices,
     draw,
+    limited_to,
     named_sizes,
     some_sizes,
 )
@@ -92,7 +93,7 @@ leading dimensions, such as batch and heads.
     hints=(
         "One matrix product gives all dot products, if the keys are its columns.",
         "`key.mT` swaps the last two axes and leaves batch and heads alone.",
-        "`query @ key.mT`, divided by the square root of the queries' width.",
+        "`query @ key.mT`, divided by √Dk, where Dk is the width of both.",
     ),
     insight="One product compares every query with every key, as the loops of section 3.5 do.",
     comes_back="Chapter 4 runs this line for all heads at once, chapter 6 adds a mask, and "
@@ -454,12 +455,14 @@ def backward_cases(generator: Generator) -> list[Case]:
         weights = (sharp * draw(generator, *sizes)).softmax(-1)
         return Case((weights, draw(generator, *sizes)), named_sizes("A B H Lq Lk", sizes), note)
 
+    many, small = case("3 queries, 47 keys", 3, 47), limited_to(3 * 47, "`weights`")
     return [
         case("3 queries, 5 keys", 3, 5),
         case("other sizes", *some_sizes(generator, 2)),
         case("batch and heads", 2, 3, 5, 7),
         case("one axis more in front", 2, 3, 4, 7, 5),
         case("weights that have decided", 4, 6, sharp=200.0),
+        Case(tuple(x.as_subclass(small) for x in many.arguments), many.sizes, many.note),
     ]
 
 
@@ -511,6 +514,10 @@ the (Lk, Lk) matrix J = diag(a) − a aᵀ.
         Mistake(
             lambda a, g: a * (g - (a * g).sum()),
             "You took one sum over everything. Each row has its own.",
+        ),
+        Mistake(
+            lambda a, g: ((a.diag_embed() - a[..., None] * a[..., None, :]) @ g[..., None])[..., 0],
+            "You built J. Multiply out J times the gradient on paper: only rows are left.",
         ),
     ),
     gradients=False,

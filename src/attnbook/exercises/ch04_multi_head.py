@@ -233,7 +233,7 @@ bias. Return a whole number. (Counting a layer's parameters passes, too; the poi
         ),
         Mistake(
             lambda d, h, bias: 4 * (d * d + d),
-            "This is right with biases. `bias=False` leaves all four of them out.",
+            "You counted four biases where there are none: `bias=False` leaves all of them out.",
         ),
     ),
     common_mistakes=MistakeSet(lambda count: count, COUNT_MISTAKES, right=Count()),

@@ -175,18 +175,12 @@ answer is (..., Lq, Dv); the dots stand for any number of axes, or none.
     axes="A B Lq Dv",
     others=(cross_row_by_row, cross_by_pytorch),
     mistakes=(
-        Mistake(
-            from_sides(0, 0, 0),
-            "You never use the context. That is self-attention.",
-        ),
+        Mistake(from_sides(0, 0, 0), "You never use the context. That is self-attention."),
         Mistake(
             from_sides(1, 0, 0),
             "The roles are reversed: there is one row of output per row of x.",
         ),
-        Mistake(
-            from_sides(1, 1, 1),
-            "You never use x: the context queries itself.",
-        ),
+        Mistake(from_sides(1, 1, 1), "You never use x: the context queries itself."),
         Mistake(
             from_sides(0, 1, 0),
             "The keys are from the context and the values from x. Both have to be from the same "
@@ -318,6 +312,11 @@ def align(weights):
             "weights first.",
         ),
         Mistake(
+            lambda weights: weights.argmax(dim=-1).double().mean(dim=1).long(),
+            "You averaged positions and cut off the fraction: that word may have no weight. "
+            "Average the weights first.",
+        ),
+        Mistake(
             lambda weights: weights.mean(dim=1).argmax(dim=-2),
             "You found which query gives each source word the most weight: the columns. The "
             "question is about the rows.",
@@ -326,10 +325,7 @@ def align(weights):
             lambda weights: weights.mean(dim=1).amax(dim=-1),
             "This is the largest weight. Its position is asked for.",
         ),
-        Mistake(
-            lambda weights: weights[:, 0].argmax(dim=-1),
-            "You used head 0 only.",
-        ),
+        Mistake(lambda weights: weights[:, 0].argmax(dim=-1), "You used head 0 only."),
         Mistake(
             lambda weights: weights.amax(dim=1).argmax(dim=-1),
             "This follows the head with the largest weight. Average the heads instead.",

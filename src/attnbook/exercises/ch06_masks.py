@@ -81,10 +81,7 @@ is the row of section 6.12. The answer is boolean, True = may look, of shape (Lq
             triangle("tril", 1),
             "Off by one: each word also sees the next one, which it has to predict.",
         ),
-        Mistake(
-            triangle("tril", -1),
-            "Off by one: a word may see itself.",
-        ),
+        Mistake(triangle("tril", -1), "Off by one: a word may see itself."),
         Mistake(
             triangle("triu", 1),
             "Your True hides, as in `nn.MultiheadAttention`. In this book True means may look.",
@@ -224,7 +221,7 @@ def filled_once(scores: Tensor, mask: Tensor) -> Tensor:
 
 
 def by_hand(scores: Tensor, mask: Tensor) -> Tensor:
-    hidden = scores.masked_fill(~mask, -1e4)
+    hidden = scores.masked_fill(~mask, -1e9)
     powers = (hidden - hidden.amax(-1, keepdim=True)).exp() * mask
     return powers / powers.sum(-1, keepdim=True).clamp_min(1e-9)
 
@@ -235,8 +232,10 @@ def weight_cases(generator: Generator) -> list[Case]:
         places = torch.rand(*shape, generator=generator).argsort(-1)
         return (places < shape[-1] // 2 + 1) & (places != 0)
 
-    def case(note: str, mask: Tensor, *sizes: int, hidden: float | None = None) -> Case:
-        scores = draw(generator, *sizes)
+    def case(
+        note: str, mask: Tensor, *sizes: int, hidden: float | None = None, plus: float = 0.0
+    ) -> Case:
+        scores = draw(generator, *sizes) + plus
         if hidden is not None:
             scores = scores.masked_fill(~mask, hidden)
         return Case((scores, mask), named_sizes("A B H Lq Lk", sizes), note)
@@ -251,6 +250,9 @@ def weight_cases(generator: Generator) -> list[Case]:
         case("padding, a mask of shape (2, 1, 1, 7)", torch.arange(7) < lengths, 2, 3, 5, 7),
         case("one axis more in front, one mask for all", some(5, 6), 2, 4, 3, 5, 6),
         case("every hidden key has the score 1000", some(3, 8), 3, 8, hidden=1000.0),
+        case(
+            "permitted scores near −20000, hidden ones 0", some(5, 7), 5, 7, hidden=0.0, plus=-2e4
+        ),
         case("row 1 may look at nothing", empty, 4, 6),
     ]
 
@@ -294,6 +296,11 @@ exactly 0, and a query that may look at nothing gets a row of zeros.
                 scores.masked_fill(~mask, -torch.inf).softmax(-1).nan_to_num(1 / scores.size(-1))
             ),
             "A row that may look at nothing became an average of hidden keys. It has to be zeros.",
+        ),
+        Mistake(
+            lambda scores, mask: scores.masked_fill(~mask, -1e4).softmax(-1) * mask,
+            "A number such as −100 or −10⁴ hides a key only while the permitted scores are larger. "
+            "−∞ is below all of them.",
         ),
     ),
     common_mistakes=MistakeSet(lambda head: head.weights, MASK_MISTAKES, WEIGHT_MISTAKES),
@@ -371,7 +378,7 @@ HEADS = Exercise(
 A batch of sentences is to be continued at the right end, so short ones are padded on the *left*, to
 `length` words. `lengths` (B,) holds the number of real words of each. Write `may_look(lengths,
 length)`: the mask that is causal and hides the padding, the same for all heads, boolean, True = may
-look, of shape (B, 1, L, L). The rows of the padding may be empty.
+look, of shape (B, 1, L, L). This leaves the rows of the padding empty, and so they should be.
 """,
     reference=may_look,
     cases=head_cases,
@@ -428,6 +435,16 @@ look, of shape (B, 1, L, L). The rows of the padding may be empty.
             ),
             "Off by one: the first real word is hidden. After p padded positions it is at "
             "position p.",
+        ),
+        Mistake(
+            combined(
+                lambda causal, real: (
+                    causal & real[:, None, None, :]
+                    | ~real[:, None, :, None] & torch.eye(len(causal)).to(causal)
+                )
+            ),
+            "You let the padding attend to itself. Leave its rows empty: the book's `softmax` "
+            "makes zeros of them.",
         ),
     ),
     hints=(

@@ -440,24 +440,15 @@ def placed_scores(x, table, w_q, w_k):
             "`len(x)` is B, the number of sentences. With one sentence every word gets position "
             "0, without an error.",
         ),
-        Mistake(
-            faulty(key_of=of_words),
-            "The queries have positions, the keys do not.",
-        ),
-        Mistake(
-            faulty(by_d=True),
-            "You still divide by √D. Queries and keys are Dk wide.",
-        ),
+        Mistake(faulty(key_of=of_words), "The queries have positions, the keys do not."),
+        Mistake(faulty(by_d=True), "You still divide by √D. Queries and keys are Dk wide."),
         Mistake(
             lambda x, table, w_q, w_k: (
                 (x @ w_q) @ ((x + table[: x.size(-2)]) @ w_k).mT / math.sqrt(w_q.size(-1))
             ),
             "The keys have positions now, the queries do not.",
         ),
-        Mistake(
-            faulty(lambda x, table: x + table[:1]),
-            "Every word gets row 0 of the table.",
-        ),
+        Mistake(faulty(lambda x, table: x + table[:1]), "Every word gets row 0 of the table."),
         Mistake(
             faulty(lambda x, table: x + table[1 : x.size(-2) + 1]),
             "Your first word gets row 1 of the table. It is at position 0.",
@@ -465,6 +456,10 @@ def placed_scores(x, table, w_q, w_k):
         Mistake(
             faulty(lambda x, table: x),
             "These are the scores of the words alone. Add the positions.",
+        ),
+        Mistake(
+            lambda *arguments: placed_scores(*arguments).softmax(-1),
+            "You added a softmax. These three lines stop at the scores.",
         ),
     ),
     hints=(

@@ -1,6 +1,7 @@
 """Exercises of chapter 8: the Transformer."""
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -104,6 +105,16 @@ NORM_MISTAKES = (
     ),
     WrongLine(
         "spread",
+        lambda x, axis, eps: variance(x, axis).sqrt(),
+        "You left out eps. It is added to the variance, under the root.",
+    ),
+    WrongLine(
+        "spread",
+        lambda x, axis, eps: variance(x, axis).clamp_min(eps).sqrt(),
+        "You took the larger of variance and eps. Eps is added to the variance.",
+    ),
+    WrongLine(
+        "spread",
         lambda x, axis, eps: variance(x, axis, 1).sqrt() + eps,
         "You added eps to the root, and `std` divides by D − 1 by default. The Annotated "
         "Transformer does both, so its norm is not PyTorch's.",
@@ -171,8 +182,8 @@ column d by `gain[d]`, and add `shift[d]`.
             ),
         ),
         Property(
-            "Subtract the shift and divide by the gain: each word should then have variance 1, or "
-            "a little less because of eps. Not all of yours do.",
+            "Subtract the shift and divide by the gain: each word should then have the variance "
+            "v / (v + eps), where v is its variance in x. Not all of yours do.",
             lambda answer, case: (
                 not bool(answer.isfinite().all())
                 or torch.allclose(variance(without_affine(answer, case)), variance_left(case))
@@ -574,8 +585,8 @@ COUNT_MISTAKES = (
     WrongLine(
         "norms",
         lambda: 4,
-        "A decoder layer has three norms. (Or, which gives the same: the second bias of a "
-        "feed-forward network has d_model numbers.)",
+        "A decoder layer has three norms, and a feed-forward network a second bias, of d_model "
+        "numbers. One of the two is not right in yours: the difference is the same.",
     ),
     WrongLine(
         "last_norms",
@@ -842,6 +853,13 @@ def not_a_form(message: str, *lines: str) -> Property:
     return Property(message, holds)
 
 
+def has_no_other_norms(answer: Tensor, case: Case) -> bool:
+    y, z, back, across, network, norms = case.arguments
+    others = (list(used) for used in itertools.product(norms, repeat=3) if list(used) != norms)
+    layers = (my_decoder_layer(y, z, back, across, network, used) for used in others)
+    return not any(torch.allclose(answer, layer) for layer in layers)
+
+
 REPAIR = Exercise(
     id="08.repair",
     title="Three faults in a decoder layer",
@@ -883,10 +901,10 @@ def my_decoder_layer(y, z, look_back, look_across, feed_forward, norms):
             "You attend to the source before the target. The decoder's self-attention comes first.",
         ),
         Mistake(
-            lambda y, z, back, across, network, norms: Layer()(
-                y, z, back, across, network, [norms[0], norms[2], norms[1]]
+            lambda y, z, back, across, network, norms: my_decoder_layer(
+                y, z, back, lambda rows, context: across(rows, rows), network, norms
             ),
-            "The second and the third norm are exchanged.",
+            "`z` is never read: your cross-attention attends to the target.",
         ),
     ),
     common_mistakes=MistakeSet(lambda layer: layer, LAYER_MISTAKES, right=Layer()),
@@ -895,6 +913,11 @@ def my_decoder_layer(y, z, look_back, look_across, feed_forward, norms):
         not_a_form("Only the second line is wrong.", "second"),
         not_a_form("Only the third line is wrong.", "third"),
         not_a_form("The same thing is wrong in all three lines.", "first", "second", "third"),
+        Property(
+            "The lines are right except for their norms: the first uses `norms[0]`, the second "
+            "`norms[1]`, the third `norms[2]`.",
+            has_no_other_norms,
+        ),
     ),
     hints=(
         "All three lines have the same form: norm(input + part(input)). Compare each with it.",

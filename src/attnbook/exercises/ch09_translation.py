@@ -290,6 +290,11 @@ LOSS_MISTAKES = (
     ),
     WrongLine(
         "score",
+        lambda logs, right, s: (1 - s) * right + s * logs[..., PAD + 1 :].mean(-1),
+        "You spread `smoothing` over all ids but PAD. PAD gets its part, too.",
+    ),
+    WrongLine(
+        "score",
         lambda logs, right, s: (1 - s) * right + s * logs.sum(-1),
         "Every id gets all of `smoothing` here. Each should get a V-th of it.",
     ),
@@ -412,7 +417,10 @@ def written_by(plans: Sequence[Sequence[int]], scores: Tensor) -> Model:
     def model(target: Tensor) -> Tensor:
         shape = tuple(target.shape)
         if target.dim() != 2 or len(target) != len(plans) or target.size(1) > 40:
-            raise ValueError(f"target has shape {shape}: (B, L) is wanted, one more word a step")
+            raise ValueError(
+                f"target has shape {shape}: all {len(plans)} sentences are wanted in each call, "
+                "and one more word a step"
+            )
         answer = scores[torch.arange(target.size(1)) % len(scores)].repeat(len(plans), 1, 1)
         for b, plan in enumerate(plans):
             given = target[b].tolist()
@@ -523,11 +531,11 @@ GREEDY = Exercise(
     section="9.7",
     prompt="""
 `my_greedy(model, target, longest)` should write a batch of sentences, always with the word of the
-highest score. `model(target)` takes the ids so far, (B, L), and returns scores (B, L, V): row i of
-a sentence for the word after its i-th. `target` (B, 1) is BEGIN for each sentence. The answer
-(B, n) has the words without BEGIN, each sentence's END, and PAD after it; n is at most `longest`,
-and no more than the longest sentence needs. PAD is 0, BEGIN is 1, END is 2. The loop below runs,
-and has three faults.
+highest score. `model(target)` takes the ids so far of all B sentences, (B, L), those that have
+ended included, and returns scores (B, L, V): row i of a sentence for the word after its i-th.
+`target` (B, 1) is BEGIN for each sentence. The answer (B, n) has the words without BEGIN, each
+sentence's END, and PAD after it; n is at most `longest`, and no more than the longest sentence
+needs. PAD is 0, BEGIN is 1, END is 2. The loop below runs, and has three faults.
 """,
     stub="""
 def my_greedy(model, target, longest):
@@ -654,6 +662,14 @@ def one_each(every: Tensor) -> Beam:
     return best[order], order, words[order]
 
 
+def ended_first(every: Tensor) -> Beam:
+    """The sentences that have ended, and only then the best of the others."""
+    ended = every[:, 1:2].isinf() & every[:, :1].isfinite()
+    place = (every + 1e6 * ended).flatten().topk(len(every)).indices
+    best, order = every.flatten()[place].sort(descending=True)
+    return best, place[order] // every.size(1), place[order] % every.size(1)
+
+
 def padded_afterwards(totals: Tensor, logs: Tensor, done: Tensor) -> Beam:
     best, sentences, words = best_of(totals[:, None] + logs)
     return best, sentences, words.masked_fill(done[sentences], PAD)
@@ -694,6 +710,17 @@ BEAM_MISTAKES = (
         one_each,
         "Each sentence keeps its own best word, as k greedy searches would. All continuations of "
         "all sentences compete.",
+    ),
+    WrongLine(
+        "choose",
+        lambda every: (-best_of(-every)[0], *best_of(-every)[1:]),
+        "You kept the k lowest sums. Keep the highest.",
+    ),
+    WrongLine(
+        "choose",
+        ended_first,
+        "A sentence that has ended keeps its place, however far behind it is. It competes with all "
+        "others.",
     ),
     WrongLine(
         "answer",
@@ -755,7 +782,8 @@ k − 1), and the word added (0 to V − 1).
             "Your sums do not belong to the sentences and words that you return.",
             lambda answer, case: torch.allclose(
                 answer[0],
-                case.arguments[0][answer[1]] + ended_logs(*case.arguments[1:])[answer[1:]],
+                case.arguments[0][answer[1]]
+                + ended_logs(*case.arguments[1:])[answer[1], answer[2]],
             ),
         ),
         Property(

@@ -9,7 +9,16 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from attnbook.attention import scaled_dot_product_attention
-from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw, some_sizes
+from attnbook.exercises.exercise import (
+    Case,
+    Exercise,
+    Mistake,
+    Property,
+    choices,
+    draw,
+    limited_to,
+    some_sizes,
+)
 
 # --- 10.pattern: Longformer's mask -----------------------------------------------------------
 
@@ -146,6 +155,12 @@ them.
         Mistake(
             pattern(join=lambda near, column: (near | column | column.mT).tril()),
             "You hid the later words. Longformer's mask is not causal.",
+        ),
+    ),
+    properties=(
+        Property(
+            "Each word attends to itself, and not all of yours do.",
+            lambda answer, case: bool(answer.diagonal().all()),
         ),
     ),
     hints=(
@@ -702,22 +717,6 @@ def chunked_by_merging(query: Tensor, key: Tensor, value: Tensor, chunk: int) ->
     return (shares * torch.stack(outputs)).sum(0)
 
 
-class Limited(Tensor):
-    """A tensor with which nothing as large as the scores of all keys can be computed."""
-
-    N_SCORES = 11 * 47
-
-    @classmethod
-    def __torch_function__(
-        cls, function: Any, types: Any, arguments: Any = (), keywords: Any = None
-    ) -> Any:
-        result = super().__torch_function__(function, types, arguments, keywords or {})
-        if isinstance(result, Tensor) and result.numel() >= cls.N_SCORES:
-            shape = tuple(result.shape)
-            raise RuntimeError(f"a tensor of shape {shape} is as large as all scores together")
-        return result
-
-
 def repair_cases(generator: Generator) -> list[Case]:
     def case(
         note: str, chunk: int, *sizes: int, level: Sequence[float] = (), opposite: bool = False
@@ -738,7 +737,9 @@ def repair_cases(generator: Generator) -> list[Case]:
     lq, lk, dk, dv = some_sizes(generator, 4)
     rising, falling = (3.0, 2.0, 1.0, 800.0, 799.0), (800.0, 799.0, 3.0, 2.0, 1.0)
     large, low = (800.0, 801.0, 799.0, 800.5, 798.0), (-900.0, -901.0, -899.0, -900.5, -898.0)
-    *tensors, chunk = (many := case("11 queries, 47 keys, chunk 7", 7, 11, 47, 3, 5)).arguments
+    many = case("30 queries, 59 keys, chunk 20", 20, 30, 59, 3, 5)
+    *tensors, chunk = many.arguments
+    small = limited_to(30 * 20, "the scores of one chunk")
     return [
         case("one chunk: 3 keys, chunk 3", 3, 5, 3, 6, 7),
         case("6 keys, chunk 3", 3, 5, 6, 7, 8),
@@ -750,7 +751,7 @@ def repair_cases(generator: Generator) -> list[Case]:
         case("the scores fall: 800, then 3", 2, 3, 5, 6, 7, level=falling),
         case("scores near 800, of query 1 near −800", 2, 3, 5, 7, 6, level=large, opposite=True),
         case("every score is near −900", 2, 3, 5, 7, 6, level=low),
-        Case((*(x.as_subclass(Limited) for x in tensors), chunk), many.sizes, many.note),
+        Case((*(x.as_subclass(small) for x in tensors), chunk), many.sizes, many.note),
     ]
 
 
@@ -770,7 +771,6 @@ def in_chunks_of(
     output_grows: Growth = rescaled,
     rounds: Callable[[int, int], Iterable[int]] = lambda n, chunk: range(-(-n // chunk)),
     newest: Pair = torch.maximum,
-    width: Callable[[Tensor, Tensor], int] = lambda query, value: query.size(-1),
 ) -> Callable[[Tensor, Tensor, Tensor, int], Tensor]:
     """The loop over chunks, right unless a step is replaced.
 
@@ -783,7 +783,7 @@ def in_chunks_of(
         output: Any = 0
         for i in rounds(key.size(-2), chunk):
             keys, values = key.split(chunk, dim=-2)[i], value.split(chunk, dim=-2)[i]
-            scores = query @ keys.mT / math.sqrt(width(query, value))
+            scores = query @ keys.mT / math.sqrt(query.size(-1))
             new = newest(largest, scores.amax(-1, keepdim=True))
             old, powers = (largest - new).exp(), (scores - new).exp()
             total = total_grows(total, powers.sum(-1, keepdim=True), old)
@@ -805,11 +805,12 @@ REPAIR = Exercise(
     minutes=15,
     section="10.5",
     prompt="""
-This function computes attention chunk by chunk and never holds more than (..., Lq, `chunk`) scores.
-If the keys fill exactly one chunk, it is right. With more chunks it is not, and for some lengths it
-leaves out keys. Find the two faults; one of them is in two lines. `query` is (..., Lq, Dk), `key`
-(..., Lk, Dk), `value` (..., Lk, Dv), the output (..., Lq, Dv). Do not compute all scores at once,
-and do not use `scaled_dot_product_attention`, `fused_attention` or `chunked_attention`.
+This function computes attention for one chunk of keys at a time: (..., Lq, `chunk`) scores. If the
+keys fill exactly one chunk, it is right. With more chunks it is not, and for some lengths it leaves
+out keys. Find the two faults; one of them is in two lines. `query` is (..., Lq, Dk), `key`
+(..., Lk, Dk), `value` (..., Lk, Dv), the output (..., Lq, Dv). Compute no tensor that is larger
+than the scores of one chunk, and do not use `scaled_dot_product_attention`, `fused_attention` or
+`chunked_attention`.
 """,
     stub="""
 def my_chunked(query, key, value, chunk):
@@ -884,8 +885,14 @@ def my_chunked(query, key, value, chunk):
             "You computed all scores at once. The card asks for one chunk after another.",
         ),
         Mistake(
-            in_chunks_of(width=lambda query, value: value.size(-1)),
-            "You divided the scores by √Dv. The dot product of a query and a key has Dk terms.",
+            lambda query, key, value, chunk: torch.cat(
+                [
+                    (q @ key.mT / math.sqrt(q.size(-1))).softmax(-1) @ value
+                    for q in query.split(chunk, dim=-2)
+                ],
+                dim=-2,
+            ),
+            "You cut the queries into chunks. Each still meets all keys at once: cut the keys.",
         ),
     ),
     hints=(

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor
@@ -13,6 +14,7 @@ from attnbook.exercises.common_mistakes import (
     WEIGHT_MISTAKES,
     Head,
     MistakeSet,
+    WrongLine,
 )
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw, some_sizes
 from attnbook.masks import sink_mask
@@ -176,7 +178,8 @@ d_model / n_heads wide, and a number takes `n_bytes` bytes. Return a whole numbe
         ),
         Mistake(
             counted(lambda d, h, g: 2 * d),
-            "You gave each query head keys and values of its own. Only `n_kv_heads` have any.",
+            "You counted d_model numbers for a word's keys. It has `n_kv_heads` key heads, each "
+            "d_model / n_heads wide.",
         ),
         Mistake(
             counted(lambda d, h, g: 2 * g * d),
@@ -248,7 +251,7 @@ def alibi_by_loops(n_heads: int, lq: int, lk: int) -> Tensor:
 
 def alibi_cases(generator: Generator) -> list[Case]:
     def case(note: str, h: int, lq: int, lk: int) -> Case:
-        sizes = {"H": h, "L": lk} if lq == lk else {"H": h, "Lq": lq, "Lk": lk}
+        sizes = {"H": h, "Lk": lk} if lq == lk else {"H": h, "Lq": lq, "Lk": lk}
         return Case((h, lq, lk), sizes, note)
 
     return [
@@ -310,6 +313,10 @@ the query at position i and the key at position j is −slope · |i − j|. The 
         Mistake(
             alibi(lambda h, n: 2.0 ** (8 * h / n)),
             "Your slopes are larger than 1: the minus sign in the exponent −8h/H is missing.",
+        ),
+        Mistake(
+            alibi(lambda h, n: 2.0 ** (-h / n)),
+            "Your slope is 2^(−h/H). The 8 in the exponent is missing.",
         ),
         Mistake(
             alibi(lambda h, n: 2.0**-h),
@@ -588,7 +595,8 @@ def step_cases(generator: Generator) -> list[Case]:
         *front, new, old, d, dk, dv = sizes
         shapes = ((*front, new, d), (*front, old, dk), (*front, old, dv), (d, dk), (d, dk), (d, dv))
         names = ("A", "B", "new", "old", "D", "Dk", "Dv")[-len(sizes) :]
-        drawn = tuple(draw(generator, *shape) for shape in shapes)
+        x, keys, values, *matrices = (draw(generator, *shape) for shape in shapes)
+        drawn = (x, keys, values, *(w / d**0.5 for w in matrices))  # no score decides alone
         return Case(drawn, dict(zip(names, sizes, strict=True)), note)
 
     return [
@@ -600,38 +608,88 @@ def step_cases(generator: Generator) -> list[Case]:
     ]
 
 
-def step(
-    first: Callable[[int, int], int] = lambda old, new: old,
-    join_keys: Callable[[Tensor, Tensor], tuple[Tensor, ...]] = lambda old, new: (old, new),
-    join_values: Callable[[Tensor, Tensor], tuple[Tensor, ...]] = lambda old, new: (old, new),
-    diagonal: Callable[[int, int], int] = lambda old, new: old,
-    rotate_old: bool = False,
-) -> Callable[..., Tensor]:
-    """The step, right unless a line is replaced."""
+Pair = tuple[Tensor, ...]
 
-    def wrong(
-        x: Tensor, keys: Tensor, values: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor
+
+@dataclass(frozen=True)
+class Step:
+    """The step in parts. Each is right unless it is replaced."""
+
+    first: Callable[[int, int], int] = lambda old, new: old
+    key: Callable[[Tensor, Tensor], Tensor] = apply_rotary  # (key, positions)
+    join_keys: Callable[[Tensor, Tensor], Pair] = lambda old, new: (old, new)
+    join_values: Callable[[Tensor, Tensor], Pair] = lambda old, new: (old, new)
+    diagonal: Callable[[int, int], int] = lambda old, new: old
+
+    def __call__(
+        self, x: Tensor, keys: Tensor, values: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor
     ) -> Tensor:
         old, new = keys.size(-2), x.size(-2)
-        positions = torch.arange(new, device=x.device) + first(old, new)
-        query, key = apply_rotary(x @ w_q, positions), apply_rotary(x @ w_k, positions)
-        if rotate_old:
-            keys = apply_rotary(keys, torch.arange(old, device=x.device))
-        keys = torch.cat(join_keys(keys, key), dim=-2)
-        values = torch.cat(join_values(values, x @ w_v), dim=-2)
-        mask = torch.ones(new, old + new, dtype=torch.bool, device=x.device)
-        mask = mask.tril(diagonal(old, new))
+        positions = torch.arange(new, device=x.device) + self.first(old, new)
+        query, key = apply_rotary(x @ w_q, positions), self.key(x @ w_k, positions)
+        keys = torch.cat(self.join_keys(keys, key), dim=-2)
+        values = torch.cat(self.join_values(values, x @ w_v), dim=-2)
+        mask = torch.ones(new, keys.size(-2), dtype=torch.bool, device=x.device)
+        mask = mask.tril(self.diagonal(old, new))
         return scaled_dot_product_attention(query, keys, values, mask)[0]
-
-    return wrong
 
 
 def at_0(old: int, new: int) -> int:
     return 0
 
 
-def in_front(old: Tensor, new: Tensor) -> tuple[Tensor, ...]:
+def in_front(old: Tensor, new: Tensor) -> Pair:
     return new, old
+
+
+def only_new(old: Tensor, new: Tensor) -> Pair:
+    return (new,)
+
+
+STEP_MISTAKES = (
+    WrongLine(
+        "first", at_0, "Your first new word is still at position 0, as if the cache were empty."
+    ),
+    WrongLine(
+        "first",
+        lambda old, new: old + 1,
+        "Off by one: the old words are at 0 to old − 1, so the first new one is at `old`.",
+    ),
+    WrongLine("key", lambda key, positions: key, "The new keys are not rotated."),
+    WrongLine(
+        "key",
+        lambda key, positions: apply_rotary(key, positions - positions[0]),
+        "The new keys are rotated as if the first were at position 0. They are where their queries "
+        "are.",
+    ),
+    WrongLine(
+        "join_keys",
+        lambda old, new: (apply_rotary(old, torch.arange(old.size(-2), device=old.device)), new),
+        "You rotated the old keys once more. They are in the cache as rotated keys.",
+    ),
+    WrongLine(
+        "join_values",
+        in_front,
+        "The new values come before the old ones, but the new keys come after them.",
+    ),
+    WrongLine(
+        "diagonal",
+        at_0,
+        "Your triangle starts in the top left corner, so the first new word attends to word 0 "
+        "alone. It may attend to all old words and to itself.",
+    ),
+    WrongLine("diagonal", lambda old, new: old - 1, "Off by one: a new word may attend to itself."),
+    WrongLine(
+        "diagonal",
+        lambda old, new: old + new,
+        "Your mask hides nothing, so the first of several new words attends to later ones.",
+    ),
+    WrongLine(
+        "diagonal",
+        lambda old, new: new,
+        "You moved the triangle by `new`. There are `old` words before every new one.",
+    ),
+)
 
 
 REPAIR = Exercise(
@@ -663,56 +721,32 @@ def next_output(x, keys, values, w_q, w_k, w_v):
     axes="A B new Dv",
     mistakes=(
         Mistake(
-            step(at_0, join_values=in_front, diagonal=at_0),
+            Step(at_0, join_values=in_front, diagonal=at_0),
             "All three faults are still there. At which position is the first new word? Are keys "
             "and values in the same order? Which words may the first new word attend to?",
         ),
         Mistake(
-            step(join_values=in_front, diagonal=at_0),
+            Step(join_values=in_front, diagonal=at_0),
             "The positions are right now. What about the order of the values, and the mask?",
         ),
         Mistake(
-            step(at_0, diagonal=at_0),
+            Step(at_0, diagonal=at_0),
             "The order of the values is right now. What about the positions, and the mask?",
         ),
         Mistake(
-            step(at_0, join_values=in_front),
+            Step(at_0, join_values=in_front),
             "The mask is right now. What about the positions, and the order of the values?",
         ),
         Mistake(
-            step(at_0),
-            "Your first new word is still at position 0, as if the cache were empty.",
-        ),
-        Mistake(
-            step(join_values=in_front),
-            "The new values come before the old ones, but the new keys come after them.",
-        ),
-        Mistake(
-            step(diagonal=at_0),
-            "Your triangle starts in the top left corner, so the first new word attends to word 0 "
-            "alone. It may attend to all old words and to itself.",
-        ),
-        Mistake(
-            step(lambda old, new: old + 1),
-            "Off by one: the old words are at 0 to old − 1, so the first new one is at `old`.",
-        ),
-        Mistake(
-            step(join_keys=in_front, join_values=in_front),
+            Step(join_keys=in_front, join_values=in_front),
             "The new words come before the old ones. The mask expects the old words first.",
         ),
         Mistake(
-            step(diagonal=lambda old, new: old + new),
-            "Your mask hides nothing, so the first of several new words attends to later ones.",
-        ),
-        Mistake(
-            step(diagonal=lambda old, new: new),
-            "You moved the triangle by `new`. There are `old` words before every new one.",
-        ),
-        Mistake(
-            step(rotate_old=True),
-            "You rotated the old keys once more. They are in the cache as rotated keys.",
+            Step(join_keys=only_new, join_values=only_new, diagonal=at_0),
+            "The old words have no effect: each new word attends to the new ones alone.",
         ),
     ),
+    common_mistakes=MistakeSet(lambda step: step, STEP_MISTAKES, right=Step()),
     hints=(
         "Take three old words and two new ones, and write down what each line should give: "
         "positions 3 and 4, five keys, five values, a mask of two rows.",

@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from attnbook.exercises import choice, guard
-from attnbook.exercises.answers import matches, shape_error, type_error
+from attnbook.exercises.answers import dtype_error, matches, shape_error, type_error
 from attnbook.exercises.exercise import Exercise, Mistake
 from attnbook.exercises.feedback import Feedback
 from attnbook.exercises.gradients import PASSES, argument_gradients, gradient_problem
 from attnbook.exercises.limit import TimeLimitExceeded
-from attnbook.exercises.relation import relation
+from attnbook.exercises.relation import relation_message
 from attnbook.exercises.restore_state import preserved_state
 from attnbook.exercises.side_by_side import side_by_side
 from attnbook.exercises.source import (
@@ -38,6 +38,7 @@ from attnbook.exercises.trial import (
 
 STILL_RAISES = ": its line `raise NotImplementedError` still stops it; delete that line."
 OR_THIS = "\nOr this, which gives the same: "
+OTHER_DTYPE_PASSES = "The card names no dtype, so this passes."
 IN_THIS_CASE = "In this case, though not in all, it looks like this: "
 
 
@@ -138,7 +139,9 @@ def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) ->
         note = f"case     {case.note}" if case.note and not line else ""
         details = tuple(filter(None, (line, note, *printed)))
         return Feedback("failed", head, problem.message, details, footer)
-    message = "\n".join(filter(None, (lost, exercise.insight, exercise.comes_back)))
+    dtypes = filter(None, (dtype_error(t.outcome.answer, t.wanted) for t in trials))
+    dtype = next((f"{error} {OTHER_DTYPE_PASSES}" for error in dtypes), "")
+    message = "\n".join(filter(None, (dtype, lost, exercise.insight, exercise.comes_back)))
     others = tuple(map(reader_source, exercise.others))
     return Feedback("passed", head, message, printed, f"{len(trials)} cases passed.", others)
 
@@ -189,8 +192,12 @@ def modified_argument(attempt: Attempt) -> str:
 
 
 def wrong_type(attempt: Attempt) -> str:
-    """The answer is None or NumPy, or has the wrong dtype or device."""
-    return type_error(attempt.failed.outcome.answer, attempt.failed.wanted)
+    """The answer is None or NumPy, or has the wrong dtype or device.
+
+    Another floating-point type alone makes an answer wrong only where the card speaks of it.
+    """
+    both = attempt.failed.outcome.answer, attempt.failed.wanted
+    return type_error(*both) or dtype_error(*both)
 
 
 def wrong_shape(attempt: Attempt) -> str:
@@ -254,9 +261,6 @@ def comparison(attempt: Attempt) -> str:
     lines = [f"case     {case.note}"] if case.note else []
     lines.append(side_by_side(outcome.answer, wanted, show_wanted=attempt.exercise.code))
     if not attempt.mistake:
-        relations = [relation(t.outcome.answer, t.wanted, t.case.sizes) for t in attempt.trials]
-        factors = {f"{r.values['factor']:.4g}" for r in relations if r and r.kind == "factor"}
-        more = " In other cases it is another factor." if len(factors) > 1 else ""
-        failed_relation = relation(outcome.answer, wanted, case.sizes)
-        lines.append((failed_relation.message if failed_relation else "") + more)
+        cases = [(t.outcome.answer, t.wanted, t.case.sizes) for t in attempt.trials]
+        lines.append(relation_message((outcome.answer, wanted, case.sizes), cases))
     return "\n".join(filter(None, lines))

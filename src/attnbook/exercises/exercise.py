@@ -111,6 +111,11 @@ class Exercise:
         """Whether the card says that gradients have to arrive, so that an answer needs them."""
         return self.gradients and "gradient" in self.prompt
 
+    @property
+    def asks_for_dtype(self) -> bool:
+        """Whether the card names the dtype of the answer."""
+        return "dtype" in self.prompt
+
     def card(self) -> str:
         """Return the card in Markdown, which the chapter shows above the stub."""
         stars = "★" * self.level + "☆" * (3 - self.level)
@@ -157,6 +162,26 @@ def named_sizes(axes: str, sizes: Sequence[int]) -> dict[str, int]:
 def draw(generator: Generator, *shape: int) -> Tensor:
     """Draw normal float64 numbers, on the CPU so that they are the same on every machine."""
     return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+def limited_to(n: int, what: str) -> type[Tensor]:
+    """Return a class of tensors with which none of more than n numbers can be computed.
+
+    `what` names a tensor of n numbers in the message.
+    """
+
+    class Limited(Tensor):
+        @classmethod
+        def __torch_function__(
+            cls, function: Any, types: Any, arguments: Any = (), keywords: Any = None
+        ) -> Any:
+            result = super().__torch_function__(function, types, arguments, keywords or {})
+            if isinstance(result, Tensor) and result.numel() > n:
+                shape = tuple(result.shape)
+                raise RuntimeError(f"a tensor of shape {shape} is larger than {what}")
+            return result
+
+    return Limited
 
 
 def some_sizes(generator: Generator, n: int) -> list[int]:

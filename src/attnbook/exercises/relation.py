@@ -1,15 +1,17 @@
 """Find a simple relation between a wrong answer and the wanted one, such as a constant factor."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from attnbook.exercises.answers import matches
+from attnbook.exercises.answers import is_number, matches, to_python
 from attnbook.exercises.side_by_side import difference_mask
+
+Pair = tuple[Any, Any, Mapping[str, int]]  # an answer, the wanted one, and the case's sizes
 
 # What the reader is told about each kind of relation; braces hold the relation's values.
 MESSAGES = {
@@ -20,9 +22,11 @@ MESSAGES = {
     "opposite sign": "Every number has the opposite sign.",
     "factor": "Every number is {factor:.4g} times the wanted one{meaning}.",
     "offset": "Every number is the wanted one plus {offset:.4g}.",
+    "same factor": "In all cases, every number is {factor:.4g} times the wanted one.",
+    "same offset": "In all cases, every number is the wanted one {sign} {size:.4g}.",
     "missing function": "What is missing is {name}: of your numbers it gives the wanted ones.",
     "nearly right": "Nearly: no number is off by more than {largest:.1g}. Is something rounded, or "
-    "a small number added?",
+    "a small number added or left out?",
     "transposed": "Rows and columns are exchanged: transposed it would be right.",
     "flipped": "The {name} stand in the opposite order.",
     "matrices reordered": "Each matrix is right, and they stand in another order.",
@@ -55,8 +59,11 @@ def relation(got: Any, wanted: Any, sizes: Mapping[str, int]) -> Relation | None
     """Find what would make the answer right, or which part of it is right.
 
     `sizes` are the case's, so that a factor can be named by them. Returns None if there is no such
-    relation, or if the two are not tensors of the same shape.
+    relation, or if the two are neither lists of numbers nor tensors of the same shape.
     """
+    if is_list_of_numbers(wanted):
+        same = is_list_of_numbers(got) and sorted(got) == sorted(wanted)
+        return Relation("reordered") if same else None
     if not isinstance(got, Tensor) or not isinstance(wanted, Tensor) or got.shape != wanted.shape:
         return None
     if not got.numel():
@@ -69,6 +76,54 @@ def relation(got: Any, wanted: Any, sizes: Mapping[str, int]) -> Relation | None
         if found:
             return found
     return positional_relation(got, wanted)
+
+
+def relation_message(failed: Pair, cases: Sequence[Pair]) -> str:
+    """Tell what the failed answer is to the wanted one, or all answers to theirs; or return ""."""
+    found = relation(*failed) or relation_in_all([(got, wanted) for got, wanted, _ in cases])
+    if not found:
+        return ""
+    relations = [relation(*case) for case in cases] if found.kind == "factor" else []
+    factors = {f"{r.values['factor']:.4g}" for r in relations if r and r.kind == "factor"}
+    return found.message + " In other cases it is another factor." * (len(factors) > 1)
+
+
+def relation_in_all(pairs: Sequence[tuple[Any, Any]]) -> Relation | None:
+    """Find a factor or an offset that is the same for every answer and wanted one.
+
+    It is for single numbers and for whole ones, of which one case tells too little.
+    """
+    if any(len(numbers_in(got)) != len(numbers_in(wanted)) for got, wanted in pairs):
+        return None
+    got, wanted = (numbers_in(side) for side in zip(*pairs, strict=True))
+    if len(set(wanted)) < 3:
+        return None
+    largest = max(range(len(wanted)), key=lambda i: abs(wanted[i]))
+    factor, offset = got[largest] / wanted[largest], got[largest] - wanted[largest]
+
+    def holds(guess: Callable[[float], float]) -> bool:
+        guesses = zip(got, map(guess, wanted), strict=True)
+        return all(math.isclose(*pair, rel_tol=1e-6, abs_tol=1e-9) for pair in guesses)
+
+    if offset and holds(lambda w: w + offset):
+        return Relation(
+            "same offset", {"sign": "minus" if offset < 0 else "plus", "size": abs(offset)}
+        )
+    if offset and factor and holds(lambda w: w * factor):
+        return Relation("same factor", {"factor": factor})
+    return None
+
+
+def is_list_of_numbers(x: Any) -> bool:
+    return isinstance(x, (list, tuple)) and all(map(is_number, x))
+
+
+def numbers_in(x: Any) -> list[float]:
+    """Return the finite numbers in an answer: a number, a tensor, or a list of either."""
+    x = to_python(x)
+    if isinstance(x, (list, tuple)):
+        return [number for item in x for number in numbers_in(item)]
+    return [x] if is_number(x) and math.isfinite(x) else []
 
 
 def numeric_relation(got: Tensor, wanted: Tensor, sizes: Mapping[str, int]) -> Relation | None:

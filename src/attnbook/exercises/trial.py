@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from torch import Generator, Tensor
 
 from attnbook.exercises import guard
-from attnbook.exercises.answers import matches, type_error
+from attnbook.exercises.answers import dtype_error, matches, type_error
 from attnbook.exercises.exercise import Case, Exercise, Mistake
 from attnbook.exercises.gradients import argument_gradients
 from attnbook.exercises.limit import TimeLimitExceeded
@@ -85,6 +85,8 @@ def is_right(exercise: Exercise, case: Case, outcome: guard.Outcome, wanted: Any
     if outcome.error is not None or outcome.modified or not matches(outcome.answer, wanted):
         return False
     if exercise.code and type_error(outcome.answer, wanted):
+        return False
+    if exercise.asks_for_dtype and dtype_error(outcome.answer, wanted):
         return False
     return not property_error(exercise, case, outcome.answer)
 

@@ -21,6 +21,15 @@ def lookup_pytorch(query, keys, values):
     return F.scaled_dot_product_attention(query[None], keys, values, scale=1.0)[0]
 
 
+def lookup_loop(query, keys, values):
+    """In PyTorch's default dtype, which passes with a remark."""
+    powers = [math.exp(float((query * key).sum())) for key in keys]
+    report = torch.zeros(values.shape[1], device=values.device)
+    for power, value in zip(powers, values, strict=True):
+        report += power / sum(powers) * value
+    return report
+
+
 def winner_computed(what):
     cards = torch.tensor([[3.0, 0], [4, 4], [0, 9]])
     query = {"shout": 10, "flip": -1, "mute": 0}.get(what, 1) * torch.tensor([1.0, 0])
@@ -99,7 +108,7 @@ def experiment_pairs(claim):
 
 
 RIGHT = {
-    "01.lookup": (lookup_matrix, lookup_einsum, lookup_pytorch),
+    "01.lookup": (lookup_matrix, lookup_einsum, lookup_pytorch, lookup_loop),
     "01.winner": (winner_computed, winner_ifs, winner_small_letters),
     "01.temperature": (
         temper_multiplier,

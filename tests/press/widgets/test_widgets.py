@@ -117,4 +117,4 @@ def test_without_scripts_each_figure_and_choice_is_a_table(browser: Browser) -> 
         page.goto(FOLDER + "book/01_library.html")
         for name in ("attn-choice", "attn-softmax"):
             assert page.locator(f"{name} > table").first.is_visible()
-        assert "spread" in page.locator("attn-choice").first.inner_text()
+        assert "shout" in (page.locator("attn-choice > table").first.text_content() or "")
