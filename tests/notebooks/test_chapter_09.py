@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 import torch
 
+from attnbook.attention import scaled_dot_product_attention
+from attnbook.positions import SinusoidalPositions
 from attnbook.translation import TRANSLATORS, Vocabulary, load_translator
 from tools.translators import FIRST, TRAININGS, training_code
 
@@ -39,3 +41,44 @@ def test_a_translator_says_what_it_does_not_fit(chapter):
     own = Vocabulary([["我", "喝", "茶"]])
     with pytest.raises(ValueError, match=r"7 Chinese and .* teach"):
         load_translator(own, english, seed=1)
+
+
+def test_without_the_shift_a_model_copies_without_attention_too(chapter):
+    """Section 9.4: the residual connection carries the word up."""
+
+    def switched_off(*arguments, **options):
+        output, weights = scaled_dot_product_attention(*arguments, **options)
+        return 0 * output, weights
+
+    batches = chapter["stream"](torch.Generator().manual_seed(0), size=8)
+    model = chapter["new_model"](0, d_model=32, n_layers=1, attend=switched_off)
+
+    def copying(model):
+        b = next(batches)
+        return chapter["word_loss"](model, b, labels=b.target)
+
+    assert chapter["train_long"](model, copying, 120, 0.02, warm_up=20, clip=1.0)[-1] < 0.1
+
+
+def test_positions_met_often_do_not_mend_longer_sentences(chapter):
+    """Section 9.9: begun at 9 instead of 0 they do better, but no better than with 0 to 8."""
+
+    def right(seed, farthest, first):
+        model = load_translator(chapter["chinese"], chapter["english"], seed, farthest)
+        model.positions = From(model.d_model, first)
+        longer = chapter["corpus"].longer
+        said = chapter["translate"](model, longer)
+        return sum(s == p.english for s, p in zip(said, longer, strict=True))
+
+    assert right(1, 20, first=0) < right(1, 20, first=9) <= right(1, 8, first=0)
+
+
+class From(SinusoidalPositions):
+    """A sentence begins at `first`, as in section 9.9."""
+
+    def __init__(self, d_model: int, first: int) -> None:
+        super().__init__(d_model)
+        self.first = first
+
+    def forward(self, x: torch.Tensor, start: int = 0) -> torch.Tensor:
+        return super().forward(x, self.first + start)
