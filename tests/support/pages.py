@@ -58,9 +58,14 @@ STRIP = """() => {
 }"""
 
 
-def window(browser: Browser, **options: Any) -> BrowserContext:
-    """Open a browser window that cannot reach the network."""
+SHOW_ANSWERS = "try { localStorage.setItem('answers', 'shown'); } catch {}"
+
+
+def window(browser: Browser, answers: bool = True, **options: Any) -> BrowserContext:
+    """Open a browser window that cannot reach the network, of a reader who sees all answers."""
     context = browser.new_context(**options)
+    if answers:
+        context.add_init_script(SHOW_ANSWERS)
     context.set_default_timeout(PATIENCE)
     context.route(
         re.compile(r"^(?!file:|data:|http://(127\.0\.0\.1|localhost):)"),
