@@ -17,8 +17,8 @@ IN_SIGHT = """[...document.querySelectorAll('p.predict')].flatMap(question => {
     while ((next = next.nextElementSibling) && !next.matches('.predict, section'))
         if (next.matches('div.answer, .tag_answer'))
             parts.push(next.querySelector(':scope > .cell_output') ?? next);
-    return parts.filter(e => e.checkVisibility() && getComputedStyle(e).contentVisibility !== 'hidden')
-        .map(e => e.innerText.slice(0, 80)); })"""
+    const seen = e => e.checkVisibility() && getComputedStyle(e).contentVisibility !== 'hidden';
+    return parts.filter(seen).map(e => e.innerText.slice(0, 80)); })"""
 BUTTON = "button.guess:not(.all)"
 ALL = "button.guess.all"
 
