@@ -71,9 +71,9 @@ def write_cell(cell: Cell, before: list[Cell], page: str) -> None:
 
 def only_draws(code: str) -> bool:
     """Whether the code is calls of figures and nothing else."""
-    calls = [getattr(statement, "value", None) for statement in ast.parse(code).body]
-    names = {getattr(getattr(call, "func", None), "id", None) for call in calls}
-    return bool(names) and names <= DRAWING
+    lines = [ast.unparse(line) for line in ast.parse(code).body]
+    calls = [re.match(r"(\w+)\(", line) for line in lines]
+    return bool(calls) and all(call and call[1] in DRAWING for call in calls)
 
 
 def box(match: re.Match[str], kind: str) -> str:

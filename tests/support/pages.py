@@ -181,7 +181,7 @@ def build(folder: Path, pages: dict[str, str], parts: str, builder: str = "html"
     said = io.StringIO()
     settings = {
         "extensions": extensions,
-        "myst_enable_extensions": ["dollarmath", "colon_fence"],
+        "myst_enable_extensions": ["attrs_block", "colon_fence", "dollarmath"],
         "nb_execution_mode": "off",
         "nitpicky": True,
         **settings,
