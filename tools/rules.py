@@ -84,6 +84,7 @@ def complaints(path: Path, draft: bool = False) -> Iterator[str]:
                 file_rules(path),
                 code_rules(path, cells, code),
                 chapter_rules(path, cells),
+                prediction_rules(cells),
                 () if draft else form_rules(path, cells),
             )
         )
@@ -227,6 +228,34 @@ def form_rules(path: Path, cells: list[dict[str, Any]]) -> Iterator[str]:
     for call in ("show_source(", "assert_close("):
         if call not in code:
             yield f"never calls {call}): show the library's function, and compare what is built"
+
+
+def prediction_rules(cells: list[dict[str, Any]]) -> Iterator[str]:
+    """What answers a prediction has the tag "answer", and nothing else: a page hides it at first.
+
+    That is what the code cells after it show, up to the next text, and this text. An interactive
+    figure shows nothing before somebody uses it.
+    """
+    asked = shown = False  # a prediction waits; a cell has shown its answer
+    for cell in cells:
+        source, tags = cell["source"], set(cell["metadata"].get("tags", []))
+        if "caption" in tags:
+            continue
+        if cell["cell_type"] == "code":
+            interactive = "<attn-" in json.dumps(cell["outputs"])
+            answers = allowed = asked and bool(cell["outputs"]) and not interactive
+            shown = (shown or answers) and not interactive
+        else:
+            predicts = f"**{markers.PREDICT}**" in source
+            heads = re.search(r"^#", source, re.M)
+            allowed = asked and not predicts and not heads
+            answers = shown and not re.match(r"#|\*\*" + re.escape(markers.PREDICT), source)
+            answers = answers and tags <= {"answer"}
+            asked, shown = predicts, False
+        if answers and "answer" not in tags:
+            yield f"cell {cell.get('id')}: answers a prediction: give it the tag 'answer'"
+        if "answer" in tags and not allowed:
+            yield f"cell {cell.get('id')}: has the tag 'answer', and is not only an answer"
 
 
 def text_cells(cells: list[dict[str, Any]]) -> str:

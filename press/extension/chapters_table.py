@@ -8,7 +8,7 @@ from sphinx.util.docutils import SphinxDirective
 from tools.chapters import Chapter, chapters
 from tools.common import ROOT, UserError
 
-HEAD = ("", "chapter", "short road", "all of it", "the question it answers")
+HEAD = ("", "chapter, and the question it answers", "short road", "all of it")
 
 
 class Chapters(SphinxDirective):
@@ -22,10 +22,10 @@ class Chapters(SphinxDirective):
             raise self.error(str(error)) from None
         for chapter in found:
             self.env.note_dependency(str(chapter.path))
-        lines = [row(*HEAD), "|--:|:--|--:|--:|:--|", *map(row_of, found), sum_of(found)]
-        box = nodes.container()
+        lines = [row(*HEAD), "|--:|:--|--:|--:|", *map(row_of, found), sum_of(found)]
+        box = nodes.container(classes=["chapters"])
         self.state.nested_parse(StringList(lines, source=self.env.docname), 0, box)
-        return box.children
+        return [box]
 
 
 def row_of(chapter: Chapter) -> str:
@@ -33,14 +33,14 @@ def row_of(chapter: Chapter) -> str:
     link = f"[{chapter.short_title}]({chapter.path.name})"
     minutes = chapter.minutes, chapter.minutes + chapter.second_minutes
     times = (f"{count}\xa0min" for count in minutes)
-    return row(str(chapter.number), link, *times, chapter.question)
+    return row(str(chapter.number), f"{link}<br>{chapter.question}", *times)
 
 
 def sum_of(found: list[Chapter]) -> str:
     """The last row: both sums in hours, without the exercises."""
     short = sum(chapter.minutes for chapter in found)
     all_of_it = short + sum(chapter.second_minutes for chapter in found)
-    return row("", "", f"{short / 60:.1f}\xa0h", f"{all_of_it / 60:.1f}\xa0h", "")
+    return row("", "", f"{short / 60:.1f}\xa0h", f"{all_of_it / 60:.1f}\xa0h")
 
 
 def row(*cells: str) -> str:

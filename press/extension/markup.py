@@ -3,6 +3,8 @@
 And two classes, by the words of tools/markers.py: a paragraph that opens with the bold words of a
 question to the reader gets "predict", and the words at the end of a heading that say that a section
 may be left out at first get "second-reading".
+
+The code of some cells is folded: of imports where it stands, of what only draws below its picture.
 """
 
 import posixpath
@@ -38,6 +40,17 @@ def mark(app: Sphinx, doctree: nodes.document) -> None:
                 nodes.Text(last.removesuffix(ends)),
                 nodes.inline("", markers.SECOND_READING, classes=["second-reading"]),
             ]
+
+
+def fold_code(app: Sphinx, doctree: nodes.document) -> None:
+    """Fold the code of the cells that to_directives.py has tagged."""
+    for words, first in ("imports", True), ("code", False):
+        for cell in doctree.findall(nodes.container):
+            if f"tag_fold-{words}" in cell["classes"]:
+                opening = f'<details class="code"><summary>{words}</summary>'
+                folded = [nodes.raw("", opening, format="html"), cell[0]]
+                folded.append(nodes.raw("", "</details>", format="html"))
+                cell.children = [*folded, *cell[1:]] if first else [*cell[1:], *folded]
 
 
 def svg_size(path: Path) -> tuple[int, int] | None:
@@ -89,6 +102,7 @@ def visit_entry(self: HTML5Translator, node: nodes.entry) -> None:
 def setup(app: Sphinx) -> None:
     """Put the visitors in their places; what follows a node is left to the translator's own."""
     app.connect("doctree-read", mark, priority=400)  # before Sphinx takes the headings
+    app.connect("doctree-read", fold_code)
     app.connect("doctree-resolved", size_pictures)
     for visit in (visit_image, visit_entry):
         node = getattr(nodes, visit.__name__.removeprefix("visit_"))

@@ -91,6 +91,8 @@ def join(app: Sphinx, exception: Exception | None) -> None:
         sheets[file] = re.sub(r"""url\((["']?)(?!["']|data:)""", rf"url(\1{folder}/", css)
         Path(app.outdir, file).unlink()
     theirs = "".join(css for file, css in sheets.items() if file not in own)
+    # important in a layer, so book.css could not show what is hidden until it is found
+    theirs = theirs.replace("[hidden]{", '[hidden]:not([hidden="until-found"]){')
     ours = "".join(sheets[file] for file in own)
     notices = "".join(re.findall(r"/\*!.*?\*/", theirs, re.DOTALL))  # of those who wrote them
     rules = prune(parse_stylesheet(theirs, skip_comments=True), names_in(Path(app.outdir)))

@@ -3,24 +3,36 @@
 JupyterLab, VS Code, Colab and GitHub know no directive. So a chapter says by the tags of its cells
 what they are, and this writes the directives for Sphinx when it reads the notebook:
 
-opening, danger, exercise   a box: its title is the heading, or the bold words of the quotation's
+opening                     what is quoted, without its first line; each paragraph has the class of
+                            its bold word: question, time, ...
+danger, exercise            a box: its title is the heading, or the bold words of the quotation's
                             first line; what is quoted is inside, and below an exercise its
                             questions
+answer                      answers the prediction above it: a page hides it, or a code cell's
+                            output, until the reader has a guess (book.js)
 caption                     stands under a picture, in the emphasis of a caption
 solution                    offers hints as code to run; a page folds them, and the solution
+
+A page also folds the code of the imports, and of cells that only draw (markup.py).
 """
 
+import ast
 import json
 import re
 from typing import Any
 
 from sphinx.application import Sphinx
 
+from attnbook import figures, widgets
+from tools import markers
+
 BOXES = {"opening", "danger", "exercise"}
 BOX = re.compile(r"(?:^### (?P<heading>.+)\n\n)?(?P<quote>(?:^>.*\n?)+)", re.M)
 BOLD = re.compile(r"\*\*(.+)\*\*\n")
 EXERCISE = re.compile(r'solution\("([\w.]+)"\)')
 ASKED = re.compile(r"(\d\d\.\w+): ")
+LABEL = re.compile(r"\*\*([\w ]+):\*\* ")
+DRAWING = {name for name in (*dir(figures), *dir(widgets)) if not name.startswith("_")}
 
 Cell = dict[str, Any]
 
@@ -49,18 +61,44 @@ def write_cell(cell: Cell, before: list[Cell], page: str) -> None:
     for kind in BOXES & tags:
         if quotation := BOX.search(text):
             text = text[: quotation.start()] + box(quotation, kind) + text[quotation.end() :]
+    if cell["cell_type"] == "markdown" and "answer" in tags:
+        text = f"::::::{{container}} answer\n{text}\n::::::\n"
     before.append({**cell, "source": text})
+    if cell["cell_type"] == "code" and (cell["id"] == "imports" or only_draws(text)):
+        kind = "fold-imports" if cell["id"] == "imports" else "fold-code"
+        before[-1]["metadata"] = {**cell["metadata"], "tags": [*tags, kind]}
+
+
+def only_draws(code: str) -> bool:
+    """Whether the code is calls of figures and nothing else."""
+    lines = [ast.unparse(line) for line in ast.parse(code).body]
+    calls = [re.match(r"(\w+)\(", line) for line in lines]
+    return bool(calls) and all(call and call[1] in DRAWING for call in calls)
 
 
 def box(match: re.Match[str], kind: str) -> str:
     """A quotation as an admonition."""
     inside = re.sub(r"^> ?", "", match["quote"], flags=re.M)
+    if kind == "opening":
+        return opening(inside)
     title = match["heading"]
     if not title and (bold := BOLD.match(inside)):
         title, inside = bold[1], inside[bold.end() :]
     if kind == "exercise" and (asked := ASKED.search(title or "")):
         inside = f"{inside.rstrip()}\n\n:::{{practice}} {asked[1]}\n:::"
     return f"::::{{admonition}} {title}\n:class: {kind}\n{inside.rstrip()}\n::::\n"
+
+
+def opening(inside: str) -> str:
+    """What a chapter says first; the question needs no label, and the title above it is enough."""
+    paragraphs = [part.strip() for part in inside.split("\n\n")]
+    dressed = []
+    for paragraph in paragraphs:
+        if label := LABEL.match(paragraph):
+            name = label[1].lower().replace(" ", "-")
+            text = paragraph[label.end() :] if label[1] == markers.QUESTION else paragraph
+            dressed.append(f"{{.{name}}}\n{text}")
+    return "::::{container} opening\n" + "\n\n".join(dressed) + "\n::::\n"
 
 
 def setup(app: Sphinx) -> None:

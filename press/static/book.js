@@ -2,7 +2,7 @@
 // nothing that measures the whole page while it is being laid out.
 //
 //  1 light and dark   2 drawers for the two side bars   3 search   4 where am I
-//  5 scrolling from the keyboard   6 print
+//  5 scrolling from the keyboard   6 predictions   7 print
 "use strict";
 
 const root = document.documentElement;
@@ -200,10 +200,63 @@ for (const block of document.querySelectorAll(scrollers)) {
   if (block.matches("div.math")) sizes.observe(block.firstElementChild);
 }
 
-// 6 print: paper is white
+// 6 predictions: what answers one is hidden until the reader has a guess. The browser's own search
+// finds it, and shows it. (The page's first script hides it before anything is drawn.)
+const answers = new Map(); // each button, and what it shows
+for (const question of document.querySelectorAll("p.predict")) {
+  const parts = [];
+  const choices = [];
+  for (let next = question; (next = next.nextElementSibling) && !next.matches(".predict, section");) {
+    if (next.matches("details.choice")) choices.push(next);
+    if (next.matches(".cell.tag_answer")) parts.push(next.querySelector(".cell_output"));
+    if (next.matches("div.answer")) parts.push(next);
+  }
+  if (!parts.length) continue;
+  const button = Object.assign(document.createElement("button"), {
+    className: "guess",
+    textContent: choices.length ? "I have chosen: show" : "I have a guess: show",
+  });
+  parts[0].before(button);
+  answers.set(button, parts);
+  const show = () => reveal(button, true);
+  button.addEventListener("click", () => {
+    show();
+    Object.assign(parts[0], { tabIndex: -1 }).focus();
+  });
+  for (const choice of choices) choice.addEventListener("toggle", show);
+  for (const part of parts) part.addEventListener("beforematch", show);
+}
+
+function reveal(button, shown) {
+  button.hidden = shown;
+  for (const part of answers.get(button)) {
+    if (shown) part.removeAttribute("hidden");
+    else part.setAttribute("hidden", "until-found");
+  }
+}
+
+// The switch for all of them, which is remembered
+if (answers.size) {
+  const all = document.createElement("button");
+  const set = (shown) => {
+    all.textContent = shown ? "Hide the answers to predictions" : "Show the answers to all predictions";
+    root.dataset.answers = shown ? "shown" : "";
+    for (const button of answers.keys()) reveal(button, shown);
+  };
+  set(root.dataset.answers === "shown");
+  all.className = "guess all";
+  all.addEventListener("click", () => {
+    set(root.dataset.answers !== "shown");
+    keep(() => localStorage.setItem("answers", root.dataset.answers));
+  });
+  (one(".opening") ?? one("h1")).after(all);
+}
+
+// 7 print: paper is white, and pictures are there that nobody has scrolled to
 let theme;
 addEventListener("beforeprint", () => {
   theme = root.dataset.theme;
   root.dataset.theme = "light";
+  for (const picture of document.images) picture.loading = "eager";
 });
 addEventListener("afterprint", () => (root.dataset.theme = theme));

@@ -24,7 +24,11 @@ QUERY = ROLES["query"].light
 
 PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" width="72pt" height="36pt"/>'
 DRESSED = [
-    ("# A page\n\n> **First**\n>\n> **Time:** five\n>\n> **Goal:** all", ["opening"]),
+    ("# A page\n\n> **First**\n>\n> **Question:** Why?\n>\n> **You need:** five", ["opening"]),
+    ("import math", ["imports"]),
+    ("plot_steps(1)", ["drawing"]),
+    ("x = plot_steps(1)", ["computing"]),
+    ("Two, **as** predicted.", ["answer"]),
     ("before it\n\n> **Beware**\n>\n> of `~`\n\nafter it", ["danger"]),
     ("> A saying", []),
     ("*Under no picture.*", ["caption"]),
@@ -39,9 +43,11 @@ def plain_notebook() -> str:
     """The text of a notebook of these cells, each with its tags."""
     cells = []
     for source, tags in DRESSED:
-        code = bool({"picture", "solution"} & set(tags))
+        code = bool({"imports", "drawing", "computing", "picture", "solution"} & set(tags))
         cell = (new_code_cell if code else new_markdown_cell)(source, metadata={"tags": tags})
-        if "picture" in tags:
+        if "imports" in tags:
+            cell.id = "imports"
+        if {"drawing", "computing", "picture"} & set(tags):
             cell.outputs = [new_output("display_data", {"image/svg+xml": PICTURE})]
         cells.append(cell)
     metadata = {"language_info": {"name": "python", "pygments_lexer": "python"}}
@@ -139,13 +145,24 @@ def test_hints_and_solution_are_folded_and_the_librarys(book: Path) -> None:
     assert "query@key.mT/math.sqrt(query.size(-1))" in plain[3]
 
 
+def test_imports_are_folded_and_what_only_draws_below_its_picture(book: Path) -> None:
+    page = parsed(book / "dressed.html")
+    folds = page.select("details.code")
+    assert [fold.summary.get_text() for fold in folds] == ["imports", "code"]
+    assert folds[0].find_previous_sibling() is None
+    assert folds[1].find_previous_sibling().select("img")
+    assert [fold.pre.get_text().strip() for fold in folds] == ["import math", "plot_steps(1)"]
+
+
 def test_a_notebook_of_plain_markdown_becomes_boxes_captions_and_folds(book: Path) -> None:
     page = parsed(book / "dressed.html").select_one("[role=main], .body")
-    kinds = ("opening", "danger", "exercise")
+    kinds = ("danger", "exercise")
     boxes = {kind: page.select_one(f".admonition.{kind}") for kind in kinds}
     titles = {kind: box.select_one(".admonition-title").get_text() for kind, box in boxes.items()}
-    assert titles == {"opening": "First", "danger": "Beware", "exercise": "Exercise: do it"}
-    assert [p.get_text() for p in boxes["opening"].select("p")[1:]] == ["Time: five", "Goal: all"]
+    assert titles == {"danger": "Beware", "exercise": "Exercise: do it"}
+    opening = [(p["class"], p.get_text()) for p in page.select("h1 + .opening > p")]
+    assert opening == [(["question"], "Why?"), (["you-need"], "You need: five")]
+    assert page.select_one("div.answer > p").get_text() == "Two, as predicted."
     assert boxes["exercise"].select("li code")
     assert not boxes["danger"].find(string="after it")
     assert page.select_one("h1").get_text().startswith("A page")

@@ -75,13 +75,14 @@ ON_EVERY_SCREEN = {
         return outlineStyle !== 'solid' || outlineWidth !== '3px'; }).map(e => e.outerHTML)""",
 }
 ON_A_DESK = {
-    # source code may be wider, and the Rosetta table of eight columns
-    "outputs and tables that are cut": """[...document.querySelectorAll(
-            '.output:is(.stream, .text_plain) pre,' +
-            '.pst-scrollable-table-container:not(:has(th:nth-child(7)))')]
+    # the Rosetta table of eight columns may be wider
+    "code, outputs and tables that are cut": """[...document.querySelectorAll(
+            'article pre, .pst-scrollable-table-container:not(:has(th:nth-child(7)))')]
         .filter(e => e.scrollWidth > e.clientWidth + 8).map(e => e.innerText.slice(0, 100))""",
 }
 ON_A_PHONE = {
+    "pictures that are cut": """[...document.querySelectorAll('.picture')]
+        .filter(e => e.scrollWidth > e.clientWidth).map(e => e.innerHTML)""",
     "what is too wide": """(() => {
         const scrolls = e => e && (/auto|scroll/.test(getComputedStyle(e).overflowX)
                                    || scrolls(e.parentElement));

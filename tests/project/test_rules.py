@@ -61,12 +61,15 @@ def good_chapter() -> Cells:
         "predict": markdown("## 3.2 An experiment\n\n**Predict before you run.** How many?"),
         "count": code("print(1 + 1)", prints("2\n")),
         "picture": code("draw()", displays(SVG, "<svg></svg>")),
+        "seen": markdown("Two."),
         "check": code("torch.testing.assert_close(torch.ones(2), torch.ones(2))"),
         "summary": markdown("## 3.3 Summary\n\n1. One\n2. Two\n3. Three\n4. Four\n5. Five"),
         "sources": markdown("## 3.4 Where the sources say it\n\nIn none."),
     }
     cells["install"]["metadata"] = {"tags": ["remove-cell"]}
     cells["picture"]["metadata"] = described("A map of two words: each looks at the other.")
+    for name in ("count", "picture", "seen"):
+        cells[name]["metadata"]["tags"] = ["answer"]
     for count, cell in enumerate([c for c in cells.values() if "outputs" in c], start=1):
         cell["execution_count"] = count
     for name, cell in cells.items():
@@ -162,6 +165,18 @@ BROKEN: dict[str, tuple[Edit, str]] = {
     "four lines of summary": (replaced("\n5. Five", "", of="summary"), "five numbered lines"),
     "library not shown": (source("2", of="library"), "never calls show_source()"),
     "nothing checked": (source("2", of="check"), "never calls assert_close()"),
+    # what answers a prediction
+    "output in sight": (
+        lambda c: c["count"]["metadata"].pop("tags"),
+        "count: answers a prediction",
+    ),
+    "text in sight": (lambda c: c["seen"]["metadata"].pop("tags"), "seen: answers a prediction"),
+    "no prediction": (source("## 3.2 An experiment", of="predict"), "count: has the tag 'answer'"),
+    "the next one in the answer": (
+        source("Two.\n\n**Predict before you run.** And now?", of="seen"),
+        "not only an answer",
+    ),
+    "more than the answer": (source("Two.\n\n### And now", of="seen"), "not only an answer"),
     # references
     "no such section": (replaced("[3.1]", "[3.99]", of="title"), "names section 3.99, which 03_"),
     "no such chapter": (replaced("(03_s", "(30_s", of="title"), "names section 3.1, which 30_s"),

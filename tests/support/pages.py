@@ -58,9 +58,14 @@ STRIP = """() => {
 }"""
 
 
-def window(browser: Browser, **options: Any) -> BrowserContext:
-    """Open a browser window that cannot reach the network."""
+SHOW_ANSWERS = "try { localStorage.setItem('answers', 'shown'); } catch {}"
+
+
+def window(browser: Browser, answers: bool = True, **options: Any) -> BrowserContext:
+    """Open a browser window that cannot reach the network, of a reader who sees all answers."""
     context = browser.new_context(**options)
+    if answers:
+        context.add_init_script(SHOW_ANSWERS)
     context.set_default_timeout(PATIENCE)
     context.route(
         re.compile(r"^(?!file:|data:|http://(127\.0\.0\.1|localhost):)"),
@@ -176,7 +181,7 @@ def build(folder: Path, pages: dict[str, str], parts: str, builder: str = "html"
     said = io.StringIO()
     settings = {
         "extensions": extensions,
-        "myst_enable_extensions": ["dollarmath", "colon_fence"],
+        "myst_enable_extensions": ["attrs_block", "colon_fence", "dollarmath"],
         "nb_execution_mode": "off",
         "nitpicky": True,
         **settings,

@@ -1,0 +1,92 @@
+"""What answers a prediction is hidden on the page until the reader has a guess."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.support.pages import DESK, FOLDER, window
+from tools.chapters import chapters
+
+pytestmark = pytest.mark.usefixtures("book")
+
+CHAPTER = FOLDER + "book/01_library.html"
+IN_SIGHT = """[...document.querySelectorAll('p.predict')].flatMap(question => {
+    const parts = [];
+    let next = question;
+    while ((next = next.nextElementSibling) && !next.matches('.predict, section'))
+        if (next.matches('div.answer, .tag_answer'))
+            parts.push(next.querySelector(':scope > .cell_output') ?? next);
+    const seen = e => e.checkVisibility() && getComputedStyle(e).contentVisibility !== 'hidden';
+    return parts.filter(seen).map(e => e.innerText.slice(0, 80)); })"""
+BUTTON = "button.guess:not(.all)"
+ALL = "button.guess.all"
+
+
+@pytest.fixture
+def reader(browser: Browser) -> Iterator[BrowserContext]:
+    """A reader who has not asked to see all answers."""
+    with window(browser, answers=False, viewport=DESK) as context:
+        yield context
+
+
+def opened(reader: BrowserContext, address: str = CHAPTER) -> Page:
+    page = reader.new_page()
+    page.goto(address)
+    return page
+
+
+@pytest.mark.parametrize("name", [chapter.path.stem for chapter in chapters()])
+def test_no_prediction_is_answered_before_a_guess(reader: BrowserContext, name: str) -> None:
+    page = opened(reader, f"{FOLDER}book/{name}.html")
+    questions = page.locator("p.predict").count()
+    assert page.locator(BUTTON).count() > 0.7 * questions > 0
+    assert page.evaluate(IN_SIGHT) == []
+
+
+def test_a_guess_shows_its_answer_and_no_other(reader: BrowserContext) -> None:
+    page = opened(reader)
+    before = page.locator(BUTTON).count()
+    page.locator(BUTTON).first.click()
+    shown = page.evaluate(IN_SIGHT)
+    assert shown
+    expect(page.locator(f"{BUTTON}:visible")).to_have_count(before - 1)
+    assert page.evaluate("document.activeElement.matches('.cell_output, .answer')")
+
+
+def test_a_choice_shows_its_answer(reader: BrowserContext) -> None:
+    page = opened(reader)
+    button = page.locator(BUTTON, has_text="I have chosen").first
+    button.evaluate("e => e.closest('section').querySelector('details.choice summary').click()")
+    expect(button).to_be_hidden()
+
+
+def test_the_switch_for_all_is_remembered(reader: BrowserContext) -> None:
+    page = opened(reader)
+    page.locator(ALL).click()
+    expect(page.locator(f"{BUTTON}:visible")).to_have_count(0)
+    page.reload()
+    expect(page.locator(ALL)).to_have_text("Hide the answers to predictions")
+    expect(page.locator(f"{BUTTON}:visible")).to_have_count(0)
+    page.locator(ALL).click()
+    page.reload()
+    assert page.evaluate(IN_SIGHT) == []
+
+
+def test_paper_and_readers_without_scripts_see_the_answers(browser: Browser) -> None:
+    with window(browser, answers=False, java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(CHAPTER)
+        expect(page.locator("div.answer").first).to_be_visible()
+        expect(page.locator(BUTTON)).to_have_count(0)
+    with window(browser, answers=False) as context:
+        page = opened(context)
+        questions = page.locator(BUTTON).count()
+        page.emulate_media(media="print")
+        expect(page.locator(f"{BUTTON}:visible")).to_have_count(0)
+        assert len(page.evaluate(IN_SIGHT)) >= questions
+
+
+def test_the_browsers_own_search_finds_an_answer(reader: BrowserContext) -> None:
+    page = opened(reader, CHAPTER + "#:~:text=Only%20the%20exact%20word")
+    expect(page.get_by_text("Only the exact word.")).to_be_visible()
