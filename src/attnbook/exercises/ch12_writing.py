@@ -220,19 +220,20 @@ SEES = Exercise(
     minutes=8,
     section="12.11",
     prompt="""
-苹果 很 甜 (*píngguǒ hěn tián*) means *the apple is sweet*. Below are vectors that models of several
-blocks compute. On how many tokens of the input can each depend, its own among them? Count BEGIN,
-SEP (the separator) and MASK, too. `tokens_seen(thing)` returns the number.
+苹果 很 甜 (*píngguǒ hěn tián*) means *the apple is sweet*. Below are vectors in the last block of
+trained models, which have several blocks; *both* is an encoder and a decoder. On how many tokens of
+the input can each vector depend, its own token included? BEGIN, END, MASK and SEP (the separator)
+are tokens, too. `tokens_seen(thing)` returns the number.
 
-| thing | model | input | vector of the last block |
+| thing | model | input | the vector at |
 |:--|:--|:--|:--|
-| `"a"` | decoder-only | BEGIN the apple is sweet | at *is*, which predicts *sweet* |
-| `"b"` | encoder-only | BEGIN the apple is MASK | at MASK, which predicts *sweet* |
-| `"c"` | both | 苹果 很 甜, and BEGIN the apple is sweet | decoder, at *is* |
-| `"d"` | decoder-only | BEGIN 苹果 很 甜 SEP the apple is sweet | at *is* |
-| `"e"` | decoder-only | BEGIN 苹果 很 甜 SEP the apple is sweet | at 苹果 |
-| `"f"` | both | 苹果 很 甜, and BEGIN the apple is sweet | encoder, at 苹果 |
-| `"g"` | encoder-only | BEGIN the MASK is sweet END | at MASK, which predicts *apple* |
+| `"a"` | decoder-only | BEGIN the apple is sweet | *is* |
+| `"b"` | encoder-only | BEGIN the apple is MASK | MASK |
+| `"c"` | both | 苹果 很 甜; BEGIN the apple is sweet | *is* (decoder) |
+| `"d"` | decoder-only | BEGIN 苹果 很 甜 SEP the apple is | *is* |
+| `"e"` | decoder-only | BEGIN 苹果 很 甜 SEP the apple is | 苹果 |
+| `"f"` | both | 苹果 很 甜; BEGIN the apple is sweet | 苹果 (encoder) |
+| `"g"` | encoder-only | BEGIN the MASK is sweet END | MASK |
 """,
     stub="""
 def tokens_seen(thing):
@@ -244,12 +245,7 @@ def tokens_seen(thing):
     reference=tokens_seen,
     cases=lambda generator: [Case((t,), note=f"thing {t}") for t in "abcdefg"],
     mistakes=(
-        seen_as(
-            "*sweet* comes later: the causal mask hides it.",
-            a=5,
-            c=8,
-            d=9,
-        ),
+        seen_as("*sweet* comes later: the causal mask hides it.", a=5, c=8),
         seen_as(
             "one too few. The vector depends on its own token, too, and BEGIN is a token.",
             a=3,
@@ -260,13 +256,13 @@ def tokens_seen(thing):
         seen_as("BEGIN, END, SEP and MASK are tokens of the input, and they count.", b=4, d=6, g=5),
         seen_as("the source is seen, too: by cross-attention, or because it is earlier.", c=4, d=4),
         seen_as("the decoder depends on what it has written, too, not on the source alone.", c=3),
-        seen_as("a decoder-only model has the causal mask everywhere, in the source too.", e=9),
+        seen_as("a decoder-only model has the causal mask everywhere, in the source too.", e=8),
         seen_as("the causal mask hides 很 and 甜, although they belong to the source.", e=4),
         seen_as("only BEGIN and 苹果 itself are not later than 苹果.", e=3),
         seen_as("an encoder has no causal mask: later tokens are seen.", b=1, f=1, g=3),
         seen_as("an encoder has no causal mask, and there is no BEGIN in the source.", f=2),
         seen_as("the encoder knows nothing of what the decoder is given.", f=8),
-        seen_as("the encoder knows nothing of BEGIN the apple is.", f=7),
+        seen_as("the encoder knows nothing of BEGIN, *the*, *apple* and *is*.", f=7),
     ),
     hints=(
         "Which models have a causal mask, and for which of their tokens?",
@@ -620,10 +616,10 @@ PERPLEXITY_OF_TARGETS = Exercise(
     prompt=f"""
 A decoder-only model translates. Each row of `tokens` (B, L) is BEGIN, the words of the source, the
 separator, the words of the target, END, and PAD up to the longest. `logits` (B, L, V) are the
-model's: those at position i are for the token at i + 1. Write `my_perplexity(logits, tokens,
-separator)`: the perplexity per token of all targets of the batch, one number. The tokens of a
-target are its words and END. PAD is {PAD}, BEGIN is 1, END is {END}, and `separator` is the
-separator's id, which occurs once in each row.
+model's: those at position i are for the token at i + 1. Write
+`my_perplexity(logits, tokens, separator)`: the perplexity per token of all targets of the batch,
+one number. The tokens of a target are its words and END. PAD is {PAD}, BEGIN is 1, END is {END}.
+`separator` is the separator's id, which occurs once in each row.
 """,
     reference=my_perplexity,
     cases=perplexity_cases,
@@ -839,6 +835,11 @@ SAMPLER_MISTAKES = (
         "ended",
         lambda x, done: x.masked_fill(done[:, None], 0.0),
         "A row that has ended has only zeros, from which nothing can be drawn. PAD needs a 1.",
+    ),
+    WrongLine(
+        "ended",
+        lambda x, done: x.masked_fill(done[:, None], torch.nan),
+        "All logits of a row that has ended are −∞, so its softmax is nan. There PAD has to stay.",
     ),
     WrongLine(
         "ended",
