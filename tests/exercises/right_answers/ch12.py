@@ -160,7 +160,7 @@ def draws_by_sets(draw):
     if len(few) == 1:
         return "greedy"
     if len(few) == 60:
-        ids = draw([1.0, 0.0], 10_000).tolist()
+        ids = draw([1.0, 0.0], 100_000).tolist()
         return "plain" if 2.5 < ids.count(0) / ids.count(1) < 3 else "temperature"
     return "top-k" if len(few) == len(many) else "top-p"
 
