@@ -490,6 +490,10 @@ def perplexity_cases(generator: Generator) -> list[Case]:
     ]
 
 
+def nats_of(logs: Tensor, labels: Tensor) -> Tensor:
+    return -logs.gather(-1, labels[..., None]).squeeze(-1)
+
+
 @dataclass(frozen=True)
 class Perplexity:
     """The perplexity in parts. Each is right unless it is replaced.
@@ -507,7 +511,7 @@ class Perplexity:
     def __call__(self, logits: Tensor, tokens: Tensor, separator: int) -> float:
         labels = tokens[:, 1:]
         after = (tokens == separator).cumsum(1)[:, :-1] > 0
-        nats = -self.logs(logits[:, :-1]).gather(-1, labels[..., None]).squeeze(-1)
+        nats = nats_of(self.logs(logits[:, :-1]), labels)
         return self.average(nats, self.counts(labels, after, labels == separator)).item()
 
 
@@ -515,7 +519,7 @@ def own_positions(is_left_out: Callable[[Tensor, int], Tensor]) -> Callable[...,
     """Token i by the logits at position i, from the separator on."""
 
     def wrong(logits: Tensor, tokens: Tensor, separator: int) -> float:
-        nats = F.cross_entropy(logits.mT, tokens, reduction="none")
+        nats = nats_of(logits.log_softmax(-1), tokens)
         counts = ((tokens == separator).cumsum(1) > 0) & (tokens != PAD)
         return nats[counts & ~is_left_out(tokens, separator)].mean().exp().item()
 
@@ -524,8 +528,9 @@ def own_positions(is_left_out: Callable[[Tensor, int], Tensor]) -> Callable[...,
 
 def first_rows_separator(logits: Tensor, tokens: Tensor, separator: int) -> float:
     start = tokens[0].tolist().index(separator)
-    nats = F.cross_entropy(logits[:, start:-1].mT, tokens[:, start + 1 :], reduction="none")
-    return nats[tokens[:, start + 1 :] != PAD].mean().exp().item()
+    labels = tokens[:, start + 1 :]
+    nats = nats_of(logits[:, start:-1].log_softmax(-1), labels)
+    return nats[labels != PAD].mean().exp().item()
 
 
 def mean_of_row(nats: Tensor, counts: Tensor) -> Tensor:

@@ -104,7 +104,7 @@ def perplexity_by_cross_entropy(logits, tokens, separator):
     labels[:, -1] = 0
     given = (labels == separator).flip(1).cumsum(1).flip(1) > 0
     labels = labels.masked_fill(given, -100).masked_fill(labels == 0, -100)
-    return F.cross_entropy(logits.mT, labels).exp()
+    return F.cross_entropy(logits.flatten(0, 1), labels.flatten()).exp()
 
 
 def perplexity_from_probabilities(logits, tokens, separator):
