@@ -20,8 +20,7 @@ from attnbook.exercises.exercise import (
 )
 from attnbook.language_model import LanguageModel
 from attnbook.sampling import keep_top_p
-
-PAD, END = 0, 2
+from attnbook.translation import BEGIN, END, PAD
 
 # --- 12.count: the parameters of a decoder-only model ----------------------------------------
 
@@ -205,7 +204,7 @@ whole number. (Building the model and counting passes, but the point is a formul
 
 
 def tokens_seen(thing: str) -> int:
-    return {"a": 4, "b": 5, "c": 7, "d": 8, "e": 2, "f": 3, "g": 6}[thing]
+    return {"a": 4, "b": 5, "c": 7, "d": 7, "e": 2, "f": 3, "g": 4}[thing]
 
 
 def seen_as(message: str, **numbers: int) -> Mistake:
@@ -222,18 +221,18 @@ SEES = Exercise(
     prompt="""
 苹果 很 甜 (*píngguǒ hěn tián*) means *the apple is sweet*. Below are vectors in the last block of
 trained models, which have several blocks; *both* is an encoder and a decoder. On how many tokens of
-the input can each vector depend, its own token included? BEGIN, END, MASK and SEP (the separator)
+the input can each vector depend, its own token included? BEGIN and GAP, which marks a hidden word,
 are tokens, too. `tokens_seen(thing)` returns the number.
 
 | thing | model | input | the vector at |
 |:--|:--|:--|:--|
 | `"a"` | decoder-only | BEGIN the apple is sweet | *is* |
-| `"b"` | encoder-only | BEGIN the apple is MASK | MASK |
+| `"b"` | encoder-only | the GAP is sweet today | GAP |
 | `"c"` | both | 苹果 很 甜; BEGIN the apple is sweet | *is* (decoder) |
-| `"d"` | decoder-only | BEGIN 苹果 很 甜 SEP the apple is | *is* |
-| `"e"` | decoder-only | BEGIN 苹果 很 甜 SEP the apple is | 苹果 |
-| `"f"` | both | 苹果 很 甜; BEGIN the apple is sweet | 苹果 (encoder) |
-| `"g"` | encoder-only | BEGIN the MASK is sweet END | MASK |
+| `"d"` | decoder-only | 苹果 很 甜 BEGIN the apple is | *is* |
+| `"e"` | decoder-only | 苹果 很 甜 BEGIN the apple is | 很 |
+| `"f"` | both | 苹果 很 甜; BEGIN the apple is sweet | 很 (encoder) |
+| `"g"` | encoder-only | GAP apple is sweet | GAP |
 """,
     stub="""
 def tokens_seen(thing):
@@ -250,17 +249,16 @@ def tokens_seen(thing):
             "one too few. The vector depends on its own token, too, and BEGIN is a token.",
             a=3,
             c=6,
-            d=7,
+            d=6,
             e=1,
         ),
-        seen_as("BEGIN, END, SEP and MASK are tokens of the input, and they count.", b=4, d=6, g=5),
+        seen_as("GAP is a token of the input, and it counts.", b=4, g=3),
+        seen_as("an encoder has no causal mask: later tokens are seen.", b=2, f=2, g=1),
         seen_as("the source is seen, too: by cross-attention, or because it is earlier.", c=4, d=4),
-        seen_as("the decoder depends on what it has written, too, not on the source alone.", c=3),
-        seen_as("a decoder-only model has the causal mask everywhere, in the source too.", e=8),
-        seen_as("the causal mask hides 很 and 甜, although they belong to the source.", e=4),
-        seen_as("only BEGIN and 苹果 itself are not later than 苹果.", e=3),
-        seen_as("an encoder has no causal mask: later tokens are seen.", b=1, f=1, g=3),
-        seen_as("an encoder has no causal mask, and there is no BEGIN in the source.", f=2),
+        seen_as("what has been written is seen, too, not the source alone.", c=3, d=3),
+        seen_as("a decoder-only model has the causal mask everywhere, in the source too.", e=7),
+        seen_as("the causal mask hides 甜, although it belongs to the source.", e=3),
+        seen_as("in an encoder each word attends to all words of its sentence.", f=1),
         seen_as("the encoder knows nothing of what the decoder is given.", f=8),
         seen_as("the encoder knows nothing of BEGIN, *the*, *apple* and *is*.", f=7),
     ),
@@ -268,10 +266,11 @@ def tokens_seen(thing):
         "Which models have a causal mask, and for which of their tokens?",
         "A decoder-only model hides every later token. An encoder hides none. A decoder with "
         "cross-attention also depends on the whole source.",
-        "d: all of BEGIN 苹果 很 甜 SEP the apple is. e: only what comes before 很.",
+        "d: all of 苹果 很 甜 BEGIN the apple is. e: only what comes before 甜.",
     ),
-    insight="The prediction in d takes in the whole source, as in c. But in one stack the source "
-    "itself is read behind the causal mask: 苹果 depends on 2 tokens in e, on 3 in f.",
+    insight="At *is*, the decoder-only model of d depends on the same 7 tokens as that of c. What "
+    "differs is the source: in one stack it is read behind the causal mask, so 很 depends on 2 "
+    "tokens, in an encoder on 3.",
     comes_back="12.perplexity scores a sequence such as that of d.",
     code=False,
 )
@@ -448,38 +447,35 @@ dimensions.
 # --- 12.perplexity: the perplexity of the targets --------------------------------------------
 
 
-def my_perplexity(logits: Tensor, tokens: Tensor, separator: int) -> float:
+def my_perplexity(logits: Tensor, tokens: Tensor) -> float:
     labels = tokens[:, 1:]  # (B, L - 1), the token after each position
-    after_separator = (tokens == separator).cumsum(dim=1)[:, :-1] > 0
-    counts = after_separator & (labels != 0)
+    after_separator = (tokens == BEGIN).cumsum(dim=1)[:, :-1] > 0
+    counts = after_separator & (labels != PAD)
     logs = logits[:, :-1].log_softmax(dim=2)[counts]  # (n, V), n tokens count
     right = logs.gather(1, labels[counts][:, None])  # (n, 1)
     return torch.exp(-right.mean()).item()
 
 
-def perplexity_by_ignoring(logits: Tensor, tokens: Tensor, separator: int) -> float:
+def perplexity_by_ignoring(logits: Tensor, tokens: Tensor) -> float:
     labels = tokens.clone()
     for row in labels:
-        start = row.tolist().index(separator)
-        row[: start + 1] = 0  # what was given is ignored, like PAD
+        start = row.tolist().index(BEGIN)
+        row[: start + 1] = PAD  # what was given is ignored, like PAD
     logits, labels = logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten()
-    return math.exp(F.cross_entropy(logits, labels, ignore_index=0))
-
-
-SEPARATOR = 3
+    return math.exp(F.cross_entropy(logits, labels, ignore_index=PAD))
 
 
 def perplexity_cases(generator: Generator) -> list[Case]:
     def case(note: str, vocabulary: int, *lengths: tuple[int, int], scale: float = 1.5) -> Case:
-        longest = max(source + target for source, target in lengths) + 3
+        longest = max(source + target for source, target in lengths) + 2
         tokens = torch.zeros(len(lengths), longest, dtype=torch.long)
         for row, (n, m) in zip(tokens, lengths, strict=True):
             words = torch.randint(4, vocabulary, (n + m,), generator=generator)
-            row[0], row[n + 1], row[n + m + 2] = 1, SEPARATOR, END
-            row[1 : n + 1], row[n + 2 : n + m + 2] = words[:n], words[n:]
+            row[n], row[n + m + 1] = BEGIN, END
+            row[:n], row[n + 1 : n + m + 1] = words[:n], words[n:]
         logits = scale * draw(generator, len(lengths), longest, vocabulary)
         sizes = {"B": len(lengths), "L": longest, "V": vocabulary}
-        return Case((logits, tokens, SEPARATOR), sizes, note)
+        return Case((logits, tokens), sizes, note)
 
     return [
         case("1 row: 2 source words, 3 target words", 10, (2, 3)),
@@ -508,26 +504,26 @@ class Perplexity:
     )
     average: Callable[[Tensor, Tensor], Tensor] = lambda nats, counts: nats[counts].mean().exp()
 
-    def __call__(self, logits: Tensor, tokens: Tensor, separator: int) -> float:
+    def __call__(self, logits: Tensor, tokens: Tensor) -> float:
         labels = tokens[:, 1:]
-        after = (tokens == separator).cumsum(1)[:, :-1] > 0
+        after = (tokens == BEGIN).cumsum(1)[:, :-1] > 0
         nats = nats_of(self.logs(logits[:, :-1]), labels)
-        return self.average(nats, self.counts(labels, after, labels == separator)).item()
+        return self.average(nats, self.counts(labels, after, labels == BEGIN)).item()
 
 
-def own_positions(is_left_out: Callable[[Tensor, int], Tensor]) -> Callable[..., float]:
+def own_positions(is_left_out: Callable[[Tensor], Tensor]) -> Callable[..., float]:
     """Token i by the logits at position i, from the separator on."""
 
-    def wrong(logits: Tensor, tokens: Tensor, separator: int) -> float:
+    def wrong(logits: Tensor, tokens: Tensor) -> float:
         nats = nats_of(logits.log_softmax(-1), tokens)
-        counts = ((tokens == separator).cumsum(1) > 0) & (tokens != PAD)
-        return nats[counts & ~is_left_out(tokens, separator)].mean().exp().item()
+        counts = ((tokens == BEGIN).cumsum(1) > 0) & (tokens != PAD)
+        return nats[counts & ~is_left_out(tokens)].mean().exp().item()
 
     return wrong
 
 
-def first_rows_separator(logits: Tensor, tokens: Tensor, separator: int) -> float:
-    start = tokens[0].tolist().index(separator)
+def first_rows_separator(logits: Tensor, tokens: Tensor) -> float:
+    start = tokens[0].tolist().index(BEGIN)
     labels = tokens[:, start + 1 :]
     nats = nats_of(logits[:, start:-1].log_softmax(-1), labels)
     return nats[labels != PAD].mean().exp().item()
@@ -619,23 +615,22 @@ PERPLEXITY_OF_TARGETS = Exercise(
     minutes=12,
     section="12.10",
     prompt=f"""
-A decoder-only model translates. Each row of `tokens` (B, L) is BEGIN, the words of the source, the
-separator, the words of the target, END, and PAD up to the longest. `logits` (B, L, V) are the
-model's: those at position i are for the token at i + 1. Write
-`my_perplexity(logits, tokens, separator)`: the perplexity per token of all targets of the batch,
-one number. The tokens of a target are its words and END. PAD is {PAD}, BEGIN is 1, END is {END}.
-`separator` is the separator's id, which occurs once in each row.
+A decoder-only model translates. Each row of `tokens` (B, L) holds the words of the source, BEGIN as
+the separator, the words of the target, END, and PAD up to the longest. `logits` (B, L, V) are the
+model's: those at position i are for the token at i + 1. Write `my_perplexity(logits, tokens)`: the
+perplexity per token of all targets of the batch, one number. The tokens of a target are its words
+and END. PAD is {PAD}, BEGIN is {BEGIN}, END is {END}. BEGIN and END occur once in each row.
 """,
     reference=my_perplexity,
     cases=perplexity_cases,
     gradients=False,
     mistakes=(
         Mistake(
-            own_positions(lambda tokens, separator: tokens == separator),
+            own_positions(lambda tokens: tokens == BEGIN),
             "The logits at position i are for token i + 1. You compared them with token i.",
         ),
         Mistake(
-            own_positions(lambda tokens, separator: tokens == PAD),
+            own_positions(lambda tokens: tokens == PAD),
             "The logits at position i are for token i + 1. You compared them with token i, from "
             "the separator on.",
         ),
@@ -673,12 +668,11 @@ one number. The tokens of a target are its words and END. PAD is {PAD}, BEGIN is
         "Count the positions from the separator on whose next token is not PAD. Their number is "
         "that of the target words, plus 1 for END in each row.",
         "`labels = tokens[:, 1:]`, `logits[:, :-1].log_softmax(-1)`, and `gather`. `(tokens == "
-        "separator).cumsum(1)[:, :-1] > 0` is True from the separator on. Then the mean, and "
-        "`exp`.",
+        "BEGIN).cumsum(1)[:, :-1] > 0` is True from the separator on. Then the mean, and `exp`.",
     ),
-    insight="The same mask, applied to the loss, trains a decoder-only model to translate or to "
+    insight="A loss over the same positions trains a decoder-only model to translate or to "
     "answer. What was given is read, and the model need not learn to write it.",
-    comes_back="In a chat, the answers usually count in this way, and the questions do not.",
+    comes_back="In the chat of section 12.13 the answers count in this way, not the questions.",
     others=(perplexity_by_ignoring,),
 )
 

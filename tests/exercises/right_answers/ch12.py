@@ -38,7 +38,7 @@ def count_in_float(vocabulary_size, d_model, n_heads, n_kv_heads, n_layers, d_ff
 
 
 def seen_list(thing):
-    return [4, 5, 7, 8, 2, 3, 6]["abcdefg".index(thing)]
+    return [4, 5, 7, 7, 2, 3, 4]["abcdefg".index(thing)]
 
 
 def seen_by_counting(thing):
@@ -46,16 +46,14 @@ def seen_by_counting(thing):
     if thing == "a":
         return len(target[:4])
     if thing in ("b", "g"):
-        return len(("BEGIN the apple is MASK" + " END" * (thing == "g")).split())
-    if thing == "c":
-        return len(source) + len(target[:4])
-    if thing == "d":
-        return len(["BEGIN", *source, "SEP", *target[1:4]])
-    return 2 if thing == "e" else len(source)
+        return len(("the GAP is sweet today" if thing == "b" else "GAP apple is sweet").split())
+    if thing in ("c", "d"):
+        return len([*source, *target[:4]])
+    return source.index("很") + 1 if thing == "e" else len(source)
 
 
 def seen_dictionary(thing):
-    return {"a": 4.0, "b": 5, "c": 7, "d": 8, "e": 2, "f": torch.tensor(3), "g": 6}[thing]
+    return {"a": 4.0, "b": 5, "c": 7, "d": 7, "e": 2, "f": torch.tensor(3), "g": 4}[thing]
 
 
 def top_p_row_by_row(probabilities, p):
@@ -89,26 +87,26 @@ def top_p_by_logits(probabilities, p):
     return probabilities.log().masked_fill(probabilities < smallest, -math.inf).softmax(-1)
 
 
-def perplexity_by_loops(logits, tokens, separator):
+def perplexity_by_loops(logits, tokens):
     nats = []
     for row, scores in zip(tokens.tolist(), logits, strict=True):
-        end = row.index(2, row.index(separator))
-        for i in range(row.index(separator), end):
+        end = row.index(2)
+        for i in range(row.index(1), end):
             nats.append(-scores[i].log_softmax(-1)[row[i + 1]].item())
     return math.exp(sum(nats) / len(nats))
 
 
 @torch.no_grad()
-def perplexity_by_cross_entropy(logits, tokens, separator):
+def perplexity_by_cross_entropy(logits, tokens):
     labels = tokens.roll(-1, 1)
     labels[:, -1] = 0
-    given = (labels == separator).flip(1).cumsum(1).flip(1) > 0
+    given = (labels == 1).flip(1).cumsum(1).flip(1) > 0
     labels = labels.masked_fill(given, -100).masked_fill(labels == 0, -100)
     return F.cross_entropy(logits.flatten(0, 1), labels.flatten()).exp()
 
 
-def perplexity_from_probabilities(logits, tokens, separator):
-    b, i = ((tokens == separator).cumsum(1) * (tokens != 2) * (tokens != 0)).nonzero().T
+def perplexity_from_probabilities(logits, tokens):
+    b, i = ((tokens == 1).cumsum(1) * (tokens != 2) * (tokens != 0)).nonzero().T
     shares = logits.softmax(-1)[b, i, tokens[b, i + 1]]
     return shares.prod() ** (-1 / len(b))
 
@@ -193,7 +191,7 @@ RIGHT = {
 EQUIVALENT = {
     "12.perplexity": {
         changed(
-            my_perplexity, "after_separator & (labels != 0)", "(labels != 0) & after_separator"
+            my_perplexity, "after_separator & (labels != PAD)", "(labels != PAD) & after_separator"
         ): "both have to be true"
     },
 }
