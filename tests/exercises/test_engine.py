@@ -939,4 +939,5 @@ def test_a_module_is_copied_and_has_to_be_left_as_it_was():
     assert card_of(lambda layer: layer(torch.ones(3)), use).startswith("✓")
     for wrong in (write, leave_a_hook):
         assert "left a hook or other weights in what it was given (`layer`)" in card_of(wrong, use)
-    assert torch.equal(layer.weight, before) and not layer._forward_hooks
+    assert torch.equal(layer.weight, before)
+    assert not layer._forward_hooks
