@@ -915,3 +915,29 @@ def test_a_notebooks_card_shows_code_as_text():
     assert "q &lt; k" in card
     assert "<br>" in Feedback("failed", "x", "one\ntwo")._repr_html_()
     assert "<code>a &lt; b</code>" in Feedback("info", "x", "see `a < b`")._repr_html_()
+
+
+def test_a_module_is_copied_and_has_to_be_left_as_it_was():
+    layer = nn.Linear(3, 3).requires_grad_(False)
+    before = layer.weight.clone()
+    use = replace(
+        TRY,
+        reference=lambda layer: layer(torch.ones(3)),
+        cases=lambda generator: [Case((layer,), note="a layer")],
+        mistakes=(),
+        properties=(),
+    )
+
+    def write(layer):
+        layer.weight *= 2
+        return layer(torch.ones(3))
+
+    def leave_a_hook(layer):
+        layer.register_forward_hook(lambda module, inputs, output: output + 1)
+        return layer(torch.ones(3))
+
+    assert card_of(lambda layer: layer(torch.ones(3)), use).startswith("✓")
+    for wrong in (write, leave_a_hook):
+        assert "left a hook or other weights in what it was given (`layer`)" in card_of(wrong, use)
+    assert torch.equal(layer.weight, before)
+    assert not layer._forward_hooks

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attnbook.exercises import choice, guard
 from attnbook.exercises.answers import dtype_error, matches, shape_error, type_error
@@ -184,6 +184,12 @@ def modified_argument(attempt: Attempt) -> str:
     """The function wrote to one of its arguments."""
     names = list(inspect.signature(attempt.exercise.reference).parameters)
     modified = ", ".join(f"`{names[i]}`" for i in attempt.failed.outcome.modified)
+    arguments = attempt.failed.case.arguments
+    if any(isinstance(arguments[i], nn.Module) for i in attempt.failed.outcome.modified):
+        return (
+            f"Your function left a hook or other weights in what it was given ({modified}). The "
+            "caller still needs it as it was: `head_outputs` restores a layer after its block."
+        )
     return modified and (
         f"Your function changed what it was given ({modified}). The caller still needs it: work on "
         "a new one, without `x[...] =`, `+=` or methods that change their object, such as `sort()` "

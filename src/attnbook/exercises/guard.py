@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attnbook.exercises.limit import memory_limit, time_limit
 from attnbook.exercises.restore_state import preserved_state
@@ -154,7 +154,7 @@ def copy_argument(x: Any, grad: bool) -> Any:
         return x.detach().clone().requires_grad_(grad and x.is_floating_point())
     if isinstance(x, (list, tuple)):
         return type(x)(copy_argument(item, grad) for item in x)
-    return copy.deepcopy(x) if isinstance(x, (dict, set)) else x
+    return copy.deepcopy(x) if isinstance(x, (dict, set, nn.Module)) else x
 
 
 def modified_arguments(arguments: tuple[Any, ...], copies: tuple[Any, ...]) -> tuple[int, ...]:
@@ -171,4 +171,12 @@ def is_unmodified(old: Any, new: Any) -> bool:
         return bool(((old == new) | ((old != old) & (new != new))).all())
     if isinstance(old, (list, tuple)):
         return len(old) == len(new) and all(map(is_unmodified, old, new))
+    if isinstance(old, nn.Module):
+        return is_unmodified(contents(old), contents(new))
     return bool(old == new)
+
+
+def contents(module: nn.Module) -> list[Any]:
+    """A module's parameters and buffers, and the number of its hooks."""
+    hooks = sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in module.modules())
+    return [*module.state_dict().values(), hooks]
