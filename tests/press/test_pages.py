@@ -383,3 +383,12 @@ def test_the_first_page_has_a_row_for_each_chapter_in_order() -> None:
         (str(c.number), f"{c.path.stem}.html", c.short_title, f"{c.minutes}\xa0min")
         for c in chapters()
     ]
+
+
+def test_the_cheat_sheet_prints_on_one_page(browser: Browser) -> None:
+    with window(browser) as context:
+        page = context.new_page()
+        page.goto(FOLDER + "book/cheat_sheet.html")
+        paper = page.pdf(prefer_css_page_size=True)
+    assert len(re.findall(rb"/Type /Page\b", paper)) == 1
+    assert re.search(rb"/MediaBox \[0 0 841", paper), "not in landscape"
