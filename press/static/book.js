@@ -2,11 +2,14 @@
 // nothing that measures the whole page while it is being laid out.
 //
 //  1 light and dark   2 drawers for the two side bars   3 search   4 where am I
-//  5 scrolling from the keyboard   6 predictions   7 print
+//  5 scrolling from the keyboard   6 predictions   7 where the reader has been   8 print
 "use strict";
 
 const root = document.documentElement;
 const one = (selector) => document.querySelector(selector);
+const page = location.pathname.split("/").pop();
+const isChapter = (name) => /^\d\d_/.test(name);
+const LAST = "attnbook last";
 
 // Keep something in the browser, unless it refuses.
 function keep(store) {
@@ -144,6 +147,7 @@ function mark() {
   link?.classList.add("active");
   link?.setAttribute("aria-current", "location");
   marked = link;
+  if (link && link === [...contents.values()].at(-1)) read();
 }
 if (contents.size) {
   for (const event of ["scroll", "resize", "hashchange"]) addEventListener(event, mark);
@@ -164,6 +168,10 @@ addEventListener("pagehide", () => {
   const section = sectionAt(jumpsEnd());
   const place = section && `${section.getBoundingClientRect().top} ${section.id}`;
   if (section) keep(() => (sessionStorage[location.href] = place));
+  const link = contents.get(section?.closest("article section > section"));
+  if (link && isChapter(page)) {
+    keep(() => (localStorage[LAST] = JSON.stringify([page + link.hash, link.innerText])));
+  }
 });
 addEventListener("load", async () => {
   if (history.scrollRestoration !== "manual") return;
@@ -252,7 +260,46 @@ if (answers.size) {
   (one(".opening") ?? one("h1")).after(all);
 }
 
-// 7 print: paper is white, and pictures are there that nobody has scrolled to
+// 7 where the reader has been: this browser keeps which chapters were read to their end, the section
+// left last, and what was solved. Nothing leaves it, and the first page forgets it all.
+function kept(ask) {
+  try {
+    return ask(localStorage);
+  } catch {
+    return null;
+  }
+}
+
+function read() {
+  if (isChapter(page)) keep(() => (localStorage[`attnbook read ${page}`] = "yes"));
+}
+
+for (const link of document.querySelectorAll("nav.bd-links a, .chapters a")) {
+  const name = link.pathname.split("/").pop();
+  if (!kept((store) => store[`attnbook read ${name}`])) continue;
+  link.classList.add("read");
+  link.append(Object.assign(document.createElement("span"), { textContent: " (read)" }));
+}
+
+const start = one(".start");
+const last = kept((store) => JSON.parse(store[LAST] ?? "null"));
+if (start && last) {
+  const [href, textContent] = last;
+  start.prepend(Object.assign(document.createElement("a"),
+    { href, textContent: `Continue: ${textContent}` }));
+}
+const ours = () => kept((store) => Object.keys(store).filter((key) => key.startsWith("attnbook "))) ?? [];
+if (start && ours().length) {
+  const forget = Object.assign(document.createElement("button"),
+    { className: "guess all", textContent: "Forget what I have read and solved on these pages" });
+  forget.addEventListener("click", () => {
+    for (const key of ours()) localStorage.removeItem(key);
+    location.reload();
+  });
+  one(".chapters").after(forget);
+}
+
+// 8 print: paper is white, and pictures are there that nobody has scrolled to
 let theme;
 addEventListener("beforeprint", () => {
   theme = root.dataset.theme;

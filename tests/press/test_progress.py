@@ -1,0 +1,58 @@
+"""The pages remember, in this browser alone, what was read, and forget it when asked."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.support.pages import DESK, window
+
+pytestmark = pytest.mark.usefixtures("book")
+
+MARKED = "nav.bd-links a.read, .chapters a.read"
+FORGET = "Forget what I have read and solved on these pages"
+
+
+@pytest.fixture
+def reader(browser: Browser) -> Iterator[BrowserContext]:
+    """A reader with a browser of their own."""
+    with window(browser, viewport=DESK) as context:
+        yield context
+
+
+def opened(reader: BrowserContext, address: str) -> Page:
+    page = reader.new_page()
+    page.goto(address)
+    return page
+
+
+def test_what_was_read_is_marked_and_forgotten(reader: BrowserContext, server: str) -> None:
+    first = opened(reader, server + "book/index.html")
+    expect(first.locator(MARKED)).to_have_count(0)
+    assert first.get_by_role("button", name=FORGET).count() == 0
+
+    page = opened(reader, server + "book/02_embeddings.html#where-the-sources-say-it")
+    page.keyboard.press("End")
+    page.wait_for_function("localStorage['attnbook read 02_embeddings.html']")
+    page.close(run_before_unload=True)
+
+    first.reload()
+    expect(first.locator(MARKED)).to_have_count(2)
+    assert set(first.locator(MARKED).evaluate_all("links => links.map(e => e.href)")) == {
+        server + "book/02_embeddings.html"
+    }
+    first.get_by_role("button", name=FORGET).click()
+    expect(first.locator(MARKED)).to_have_count(0)
+    assert first.evaluate("Object.keys(localStorage).filter(k => k.startsWith('attnbook'))") == []
+
+
+def test_the_first_page_continues_where_the_reader_left(
+    reader: BrowserContext, server: str
+) -> None:
+    page = opened(reader, server + "book/03_single_head.html#one-equation")
+    page.wait_for_function("document.querySelector('#pst-page-toc-nav a.active')")
+    section = page.locator("#pst-page-toc-nav a.active")
+    name, target = section.inner_text(), section.get_attribute("href")
+    page.goto(server + "book/index.html")
+    link = page.get_by_role("link", name=f"Continue: {name}")
+    assert link.get_attribute("href") == f"03_single_head.html{target}"
