@@ -9,15 +9,15 @@ import torch
 from attnbook.attention import scaled_dot_product_attention
 from attnbook.positions import SinusoidalPositions
 from attnbook.translation import TRANSLATORS, Vocabulary, load_translator
-from tools.translators import CELLS, CHAPTER, FIRST, TRAININGS, run_cells
+from tools.translators import FIRST, TWO_STACKS, run_cells
 
 
 @pytest.fixture(scope="module")
 def chapter() -> dict[str, Any]:
-    return run_cells(CHAPTER, CELLS)
+    return run_cells(TWO_STACKS.chapter, TWO_STACKS.cells)
 
 
-@pytest.mark.parametrize(("seed", "farthest"), TRAININGS)
+@pytest.mark.parametrize(("seed", "farthest"), TWO_STACKS.trainings)
 def test_a_stored_translator_is_what_the_chapter_would_train(chapter, seed, farthest):
     """If not, train them again: CONTRIBUTING.md, "Change code or a number in a chapter"."""
     stored = torch.load(TRANSLATORS, weights_only=True)["trainings"][seed, farthest]
@@ -31,7 +31,7 @@ def test_a_stored_translator_is_what_the_chapter_would_train(chapter, seed, fart
 
 
 def test_nothing_is_stored_that_the_chapter_does_not_load():
-    assert set(torch.load(TRANSLATORS, weights_only=True)["trainings"]) == set(TRAININGS)
+    assert set(torch.load(TRANSLATORS, weights_only=True)["trainings"]) == set(TWO_STACKS.trainings)
 
 
 def test_a_translator_says_what_it_does_not_fit(chapter):
