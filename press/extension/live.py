@@ -6,6 +6,7 @@ an older one loads it anew.
 """
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,8 @@ def add_addresses(
         if f"<{element} " in (body := context.get("body", "")):
             digest = hashlib.sha256(joined(element).encode()).hexdigest()[:8]
             address = f"{context['pathto'](f'_static/live-{name}.js', 1)}?v={digest}"
-            context["body"] = body.replace(f"<{element} ", f'<{element} src="{address}" ')
+            found = rf'(<{element} data="[^"]*")'
+            context["body"] = re.sub(found, rf'\1 src="{address}"', body)
 
 
 def write(app: Sphinx, exception: Exception | None) -> None:

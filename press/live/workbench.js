@@ -39,6 +39,7 @@
     /** Translate another sentence. @param {string[]} source @param {string} right if it is known */
     read(source, right = "", chip = null) {
       this.right = right;
+      if (!right) this.figure.sentences.value = this.figure.words.own;
       Object.assign(this.figure, { chip, source: source.slice(0, this.figure.data.room) });
       this.set({ covered: new Set() });
     }
@@ -81,9 +82,9 @@
       const turn = (this.turn = {});
       const steps = [
         () => model.write(source),
-        ([plain]) => touched && model.write(source, change, spoken(plain)),
+        ([plain]) => (touched ? model.write(source, change, spoken(plain)) : null),
         () => (given.length || width === 1 ? given : model.search(source, change, width, penalty)),
-        ([, forced, found]) => (forced || found.length > 0) && model.write(source, change, found),
+        ([, forced, found]) => (forced || found.length ? model.write(source, change, found) : null),
       ];
       const made = [];
       for (const step of steps) { // the page can answer in between

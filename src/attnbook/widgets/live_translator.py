@@ -25,6 +25,7 @@ SURE = "The least sure word of this translation is “{word}”, with probabilit
 WORDS = {
     "name": "The translator, live",
     "examples": "sentence",
+    "own": "your own sentence",
     "type": "or type Chinese",
     "translate": "Translate",
     "source": "source (press a word to change it)",
@@ -56,7 +57,7 @@ WORDS = {
     "endless": "It found no end and was stopped.",
     "moved": "“{word}” had probability {before} and has {after} now, after the same words.",
     "total": "Log-probability: {now}, unchanged {plain}.",
-    "right": "The test says: {right}.",
+    "right": "The book says “{right}”.",
     "missing": "The translator could not be loaded: the file beside this page is missing.",
 }
 

@@ -74,11 +74,11 @@
       this.at = { row: "plain", index: start.index };
       this.field = make("input", { lang: "zh", "aria-label": words.type, autocomplete: "off",
         spellcheck: false });
-      const sentences = make("select", { "aria-label": words.examples, onchange: () => {
-        const [, chinese, english] = examples[sentences.value];
+      this.sentences = make("select", { "aria-label": words.examples, onchange: () => {
+        const [, chinese, english] = examples[this.sentences.selectedIndex];
         this.change((bench) => bench.read(chinese.split(" "), english));
-      } }, ...examples.map(([name, , english], i) =>
-        make("option", { value: i }, `${name}: ${english}`)));
+      } }, ...examples.map(([name, , english]) => make("option", {}, `${name}: ${english}`)),
+      make("option", { hidden: "" }, words.own));
       const form = make("form", { onsubmit: (event) => {
         event.preventDefault();
         this.change((bench) => bench.type(this.field.value));
@@ -88,7 +88,7 @@
           make("div", { class: name }));
       this.unchanged();
       this.draw();
-      return [make("div", { class: "line" }, sentences, form),
+      return [make("div", { class: "line" }, this.sentences, form),
         make("span", { class: "name" }, words.source), this.chips, this.tools, this.rows,
         make("div", { class: "detail" }, this.maps, this.bars), this.settings];
     }
