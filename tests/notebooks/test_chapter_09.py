@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from attnbook.translation import TRANSLATORS, Vocabulary, load_translator
-from tools.translators import FIRST, TRAININGS, training_code
+from tools.translators import CELLS, CHAPTER, FIRST, TRAININGS, run_cells
 
 
 @pytest.fixture(scope="module")
 def chapter() -> dict[str, Any]:
-    return training_code()
+    return run_cells(CHAPTER, CELLS)
 
 
 @pytest.mark.parametrize(("seed", "farthest"), TRAININGS)
