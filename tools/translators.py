@@ -9,6 +9,8 @@ changed; `tests/notebooks/test_chapter_09.py` finds that out.
 
 import contextlib
 import io
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -26,19 +28,19 @@ TRAININGS = ((1, 8), (2, 8), (0, 20), (1, 20))  # seed, farthest
 FIRST = 10  # the losses of so many steps tell one training from another
 
 
-def training_code() -> dict[str, Any]:
+def run_cells(chapter: Path, cells: Iterable[str]) -> dict[str, Any]:
     """Run the chapter's cells that define its training; return the names they define."""
-    sources = {cell["id"]: cell["source"] for cell in read(CHAPTER)["cells"]}
+    sources = {cell["id"]: cell["source"] for cell in read(chapter)["cells"]}
     space: dict[str, Any] = {}
     with contextlib.redirect_stdout(io.StringIO()):
-        for name in CELLS:
+        for name in cells:
             exec(sources[name], space)
     return space
 
 
 def main() -> int:
     """Train, store in float16, and make sure that no translation has changed by that."""
-    space, trainings, models = training_code(), {}, {}
+    space, trainings, models = run_cells(CHAPTER, CELLS), {}, {}
     chinese, english, corpus = (space[name] for name in ("chinese", "english", "corpus"))
     for seed, farthest in TRAININGS:
         model, losses = space["teach"](farthest, seed)

@@ -322,7 +322,7 @@ def which_head(question):
         "(a) and (b) are about the row of 苹果, (c) about that of 甜, (d) about that of 它.",
         "In (d) only head 1 is left. How much does 它 give to 苹果 there?",
     ),
-    comes_back="Chapter 12 removes heads from a trained model and looks at what breaks.",
+    comes_back="Chapter 13 removes heads from a trained model and looks at what breaks.",
     insight="Two heads can lead to the same word. Whether removing one matters depends on its "
     "block of W_O, which no map shows.",
 )

@@ -339,7 +339,7 @@ def align(weights):
     others=(align_word_by_word,),
     insight="The mean can have its largest weight where no head has its own. Look at each head "
     "before you average.",
-    comes_back="Chapter 9 reads a translator's alignment this way, and chapter 12 asks how far to "
+    comes_back="Chapter 9 reads a translator's alignment this way, and chapter 13 asks how far to "
     "trust it.",
 )
 
@@ -536,7 +536,7 @@ answer is (B, Lk, height, width), one map per word.
         "`weights.mT` is (B, Lk, height·width). `unflatten(-1, ...)` cuts the last axis.",
     ),
     others=(map_by_map,),
-    comes_back="Chapter 12 draws maps for every head of a model.",
+    comes_back="Chapter 13 draws maps for every head of a model.",
     insight="A multi-head layer has the same trap: `view` where `transpose` is meant.",
 )
 

@@ -537,7 +537,7 @@ def verdict(experiment):
         "One experiment passes all three. One fails by its task, one by its training, two by what "
         "is read at once.",
     ),
-    comes_back="Chapter 12 asks the same about what single heads seem to do.",
+    comes_back="Chapter 13 asks the same about what single heads seem to do.",
     insight="A good score is evidence only if a model without the ability would have failed. Name "
     "that model first.",
 )

@@ -43,7 +43,7 @@
       .controls label { flex-basis: 9rem; }
       .row { display: grid; grid-template-columns: 7rem 1fr 3.2rem 3.2rem; gap: 0.6rem; width: 100%;
         align-items: center; text-align: left; min-height: 1.6rem; padding: 0 0.4rem; border: 0;
-        background: none; }
+        background: none; box-sizing: border-box; }
       button.row:hover { background: color-mix(in srgb, var(--ink) 9%, transparent); }
       .head { color: var(--soft); min-height: 0; }
       .row .number { text-align: right; }
@@ -57,7 +57,8 @@
       .cut { color: var(--soft); }
       .cut .title { text-decoration: line-through; }
       .said { min-height: 1.45em; }
-      .texts { margin: 0.9rem 0 0.6rem; padding: 0; list-style: none; min-height: 8.6rem; }
+      .about { margin-top: 0.9rem; }
+      .texts { margin: 0.2rem 0 0.6rem; padding: 0; list-style: none; min-height: 8.6rem; }
       .texts li { padding: 0.3rem 0; border-top: 1px solid var(--quiet); }
       .texts.old { opacity: 0.45; }
       .texts b { font-weight: 600; }
@@ -66,7 +67,7 @@
       .tools { display: flex; flex-wrap: wrap; gap: 0.5rem; }
       [hidden] { display: none; }
       @media (width < 30rem) { .row { grid-template-columns: 5rem 1fr 2.8rem 2.8rem; gap: 0.35rem;
-        padding-inline: 0.1rem; } .said { min-height: 4.4em; } .texts { min-height: 13rem; } }`;
+        padding-inline: 0.1rem; } .said { min-height: 4.4em; } .texts { min-height: 11.5rem; } }`;
 
     build() {
       const { beginning, logits, names, random, settings, start, texts } = this.data;
@@ -83,10 +84,10 @@
         event.preventDefault();
         this.begin(this.field.value.toLowerCase().replaceAll("?", " ?").split(/\s+/).filter(Boolean));
       } }, this.field, make("button", {}, words.go));
-      const sliders = Object.entries(settings).map(([name, values]) => this.slider(words[name],
+      const sliders = Object.entries(settings).map(([name, values]) => this.slider(words.settings[name],
         values.map((value) => (value === 0 ? words.all : String(value))), start[name], (position) => {
           this.chosen[name] = position;
-          this.write();
+          this.write(); // and the bars follow at once
         }));
       this.rows = Array.from({ length: SHOWN + 1 }, (_, i) => {
         const clicked = i < SHOWN && this.source;
@@ -98,7 +99,7 @@
       });
       const head = make("div", { class: "row head", "aria-hidden": true }, make("span", {}, words.next),
         make("span"), ...words.columns.map((name) => make("span", { class: "number" }, name)));
-      this.list = make("ul", { class: "texts", "aria-label": words.texts });
+      this.list = make("ul", { class: "texts" });
       this.again = make("button", { type: "button", onclick: () => {
         this.random = this.random.map((row) => row.map(() => Math.random()));
         this.write();
@@ -107,7 +108,8 @@
         onclick: () => this.begin(this.beginning.slice(0, -1)) }, words.back);
       const here = this.source ? [make("span", { class: "name" }, words.beginning), form] : [];
       return [make("p", { class: "try" }, this.source ? words.try : words.here), ...here,
-        make("div", { class: "controls" }, ...sliders), head, ...this.rows, this.list,
+        make("div", { class: "controls" }, ...sliders), head, ...this.rows,
+        make("div", { class: "name about" }, words.texts), this.list,
         ...(this.source ? [make("div", { class: "tools" }, this.again, this.back)] : [])];
     }
 
@@ -151,7 +153,8 @@
     /** Write the texts anew, each from its own random numbers; the newest call wins. */
     async write() {
       const turn = (this.turn = {});
-      this.stale = true;
+      const { start } = this.data;
+      this.stale = Object.keys(start).some((name) => this.chosen[name] !== start[name]) || this.source;
       const model = await this.model();
       if (!model || turn !== this.turn) return;
       const settings = this.settings();
