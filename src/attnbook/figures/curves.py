@@ -95,17 +95,21 @@ def plot_trade_offs(
 
     Raises:  ValueError if there are too many curves or a point is no pair of numbers
     """
+    beside: tuple[dict[str, Any], ...] = (  # the names of neighboring curves do not meet
+        {"lift": (-5, -8), "ha": "right"}, {"lift": (6, 6), "ha": "left"}, {"lift": (0, 8)},
+        {"lift": (0, -9)}, {"lift": (6, 0), "ha": "left"},
+    )  # fmt: skip
     with _curves((), dict.fromkeys(curves, ()), xlabel, ylabel, markers=MARKERS) as axes:
-        for (curve, points), line in zip(curves.items(), axes.lines, strict=True):
+        for (curve, points), line, style in zip(curves.items(), axes.lines, beside, strict=False):
             pairs = [
                 numbers(f"{curve!r} {name!r}", xy, 2, digits=15) for name, xy in points.items()
             ]
             line.set_data(*zip(*(pair.tolist() for pair in pairs), strict=True))
             for name, pair in zip(points, pairs, strict=True):
-                style = {"fontsize": 8, "color": line.get_color()}
-                write(axes, *pair.tolist(), name, lift=(0, 8), **style)
+                font = {"fontsize": 8, "color": line.get_color()}
+                write(axes, *pair.tolist(), name, **style, **font)
         axes.relim()
-        axes.margins(0.06, 0.1)
+        axes.margins(0.1)
 
 
 @contextmanager
