@@ -121,8 +121,17 @@
         p: p[chosen.p] };
     }
 
+    /** A screen reader says the first text too. */
+    say(text) {
+      super.say(text);
+      clearTimeout(this.resting);
+      this.resting = setTimeout(() => (this.heard.textContent =
+        `${text} ${this.stale ? "" : this.list.firstChild.textContent}`), 400);
+    }
+
     /** Begin with other words. @param {string[]} beginning */
-    begin(beginning) {
+    async begin(beginning) {
+      if (!await this.model()) return;
       this.beginning = beginning.filter((word) => word !== "END");
       this.field.value = this.beginning.join(" ");
       this.write();
