@@ -11,6 +11,7 @@ import json
 
 import numpy as np
 
+from attnbook.language_model import Block
 from attnbook.trained import load_language_model
 from tools.common import ROOT, run_tool
 
@@ -18,9 +19,11 @@ WRITER = ROOT / "press" / "live" / "writer.json"
 
 
 def packed() -> str:
-    """What the page loads: sizes, words, names and shapes of the weights, the weights as float16."""
+    """What the page loads: sizes, words, names and shapes of the weights, then these as float16."""
     model, english = load_language_model(0)
-    attention = model.blocks[0].attention
+    block = model.blocks[0]
+    assert isinstance(block, Block)
+    attention = block.attention
     weights = dict(model.named_parameters())  # the tied matrix once
     halves = [p.detach().half().numpy().ravel() for p in weights.values()]
     stored = {

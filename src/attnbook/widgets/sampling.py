@@ -1,6 +1,7 @@
-"""The next word of a text: its probabilities by temperature, top-k and top-p, and what is written."""
+"""The next word of a text by temperature, top-k and top-p, and texts written with them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,12 +15,30 @@ __all__ = ["explore_sampling"]
 
 N_NAMED = 10  # of the next words
 N_TEXTS, MAX_LENGTH = 4, 15  # words of a text, END included
-SETTINGS = {
-    "temperature": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.7, 2],
+SETTINGS: dict[str, list[float]] = {
+    "temperature": [
+        0.1,
+        0.2,
+        0.3,
+        0.4,
+        0.5,
+        0.6,
+        0.7,
+        0.8,
+        0.9,
+        1,
+        1.1,
+        1.2,
+        1.3,
+        1.4,
+        1.5,
+        1.7,
+        2,
+    ],
     "k": [1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 100, 0],  # 0: all words
     "p": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 1],
 }
-START = {"temperature": 1, "k": 0, "p": 0.9}
+START: dict[str, float] = {"temperature": 1, "k": 0, "p": 0.9}
 RARE = 0.01
 WORDS = {
     "name": "The next word by temperature, top-k and top-p, and what is written",
@@ -74,7 +93,7 @@ def explore_sampling(model: LanguageModel, vocabulary: Vocabulary, beginning: st
             if text[-1][0] == "END":
                 break
         texts.append(text)
-    data = {
+    data: dict[str, Any] = {
         "beginning": words,
         "logits": (1000 * (logits[0] - logits)).round().int().tolist(),
         "names": names[:N_NAMED],
@@ -92,7 +111,7 @@ def explore_sampling(model: LanguageModel, vocabulary: Vocabulary, beginning: st
     show_element("attn-sampling", data, ["next word", *shown, "p = 0.9"], rows)
 
 
-def _left(logits: Tensor, temperature: float, k: int, p: float) -> Tensor:
+def _left(logits: Tensor, temperature: float, k: float, p: float) -> Tensor:
     """The probabilities after temperature, top-k (0: of all words) and top-p, in this order."""
     logits = logits / temperature
-    return keep_top_p(keep_top_k(logits, k or len(logits)), p).softmax(-1)
+    return keep_top_p(keep_top_k(logits, int(k) or len(logits)), p).softmax(-1)

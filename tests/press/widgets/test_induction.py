@@ -85,7 +85,9 @@ def test_its_numbers_are_the_models(figure: Locator, chapter: dict[str, Any]) ->
         probabilities, weights, *adds = without(chapter, off)
         for position, best in enumerate(shown[1]["says"], start=11):
             expected = probabilities[position].sort(descending=True)
-            assert [letters.index(letter) for letter, _ in best] == expected.indices[: len(best)].tolist()
+            assert [letters.index(letter) for letter, _ in best] == expected.indices[
+                : len(best)
+            ].tolist()
             got = torch.tensor([share for _, share in best]).double()
             assert (got - 100 * expected.values[: len(best)]).abs().max() < 0.501
             assert len(best) == 3 or expected.values[len(best)] < 0.02

@@ -72,11 +72,14 @@ def test_what_is_left_is_the_librarys(figure: Locator) -> None:
         logits = (3 * torch.randn(50).double()).sort(descending=True).values
         row = {"temperature": temperature, "k": k, "p": p}
         got = figure.evaluate(
-            "(figure, [logits, row]) => figure.constructor.keep(logits, row)", [logits.tolist(), row]
+            "(figure, [logits, row]) => figure.constructor.keep(logits, row)",
+            [logits.tolist(), row],
         )
         expected = left(logits, temperature, k, p)
         assert len(got) == (expected > 0).sum()
-        torch.testing.assert_close(torch.tensor(got).double(), expected[: len(got)], atol=1e-6, rtol=0)
+        torch.testing.assert_close(
+            torch.tensor(got).double(), expected[: len(got)], atol=1e-6, rtol=0
+        )
 
 
 def test_the_writer_is_the_stored_model(figure: Locator, stored: Stored) -> None:
@@ -132,7 +135,10 @@ def test_texts_are_written_with_the_settings(figure: Locator, stored: Stored) ->
 def test_a_reader_writes(opened: Opened, figure: Locator) -> None:
     said, field = figure.locator(".said"), figure.get_by_role("textbox")
     rows = figure.locator("button.row")
-    assert said.inner_text() == "17 of 386 words are left. The model gives them 0.90 of the probability."
+    assert (
+        said.inner_text()
+        == "17 of 386 words are left. The model gives them 0.90 of the probability."
+    )
     figure.get_by_role("slider", name="top-k").press("Home")
     assert said.inner_text().startswith("1 of 386 words are left.")
     assert sentences(figure) == [sentences(figure)[0]] * 4  # greedy decoding
