@@ -1,5 +1,5 @@
-// A translation, word by word: its probabilities, and where each head of the cross-attention looks.
-// At the first change the page loads the model and what makes changes (press/live).
+// A translation: the probability of each word, and where each head of the cross-attention attends.
+// At the first change the page loads press/live: the model, and what makes changes.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, walk } = globalThis.attnbook;
@@ -54,7 +54,8 @@
         color-mix(in srgb, var(--role-weights-fill) calc(var(--weight) * 55%), transparent); }
       table button { white-space: nowrap; min-height: 1.6rem; padding: 0 0.4rem; }
       button[aria-pressed=false] { text-decoration: line-through; }
-      tr:has([aria-pressed=false]) td { opacity: 0.35; }
+      tr:has([aria-pressed=false]) td { --weight: 0 !important; color: var(--soft); }
+      @media print { .figure { display: none; } }
       .bar { display: grid; grid-template-columns: 6.2rem 1fr 2.6rem; gap: 0.4rem; width: 100%;
         align-items: center; text-align: left; margin-top: 0.3rem; border-color: var(--quiet); }
       i { height: 0.7rem; }
@@ -106,7 +107,7 @@
         this.slider(words.first, [...Array(21).keys()], 0, set("first", Number))));
     }
 
-    /** Let the workbench do something. It is loaded once, with the model, for all such figures. */
+    /** Let the workbench do something. It is loaded once, for all such figures. */
     async change(how) {
       const { attnbook } = globalThis;
       attnbook.arriving ??= new Promise((onload, onerror) => document.head.append(
