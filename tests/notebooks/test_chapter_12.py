@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from attnbook import FeedForward, GatedFeedForward
+from attnbook import FeedForward, GatedFeedForward, keep_top_k
 from attnbook.trained import LANGUAGE_MODELS, load_language_model
 from tests.support.chapters import Chapter
 from tools.language_models import CELLS, CHAPTER, SEEDS
@@ -69,6 +69,24 @@ def test_temperature_lowers_and_cutting_raises_what_is_grammatical_in_each_model
     sharper, cut, as_learned, flatter = right
     assert min(sharper, cut) > as_learned > flatter + 20
     assert different[0] < different[2] <= different[3]
+
+
+def test_top_k_loses_variety_mostly_at_the_first_word(judging, monkeypatch):
+    """The text says so; top-p, with as many grammatical sentences, loses less of it."""
+    write, model = judging["write"], judging["model"]
+
+    def different(**options) -> int:
+        return len(set(write(model, 500, **options)))
+
+    as_learned, by_k, by_p = different(), different(k=10), different(p=0.9)
+    cuts = iter([lambda logits, k: logits])
+    monkeypatch.setattr(
+        "attnbook.sampling.keep_top_k", lambda *given: next(cuts, keep_top_k)(*given)
+    )
+    first_word_free = different(k=10)
+    assert by_k < first_word_free < as_learned
+    assert first_word_free - by_k > (as_learned - by_k) / 2
+    assert by_p > by_k + 20
 
 
 def test_a_gated_network_two_thirds_as_wide_has_as_many_weights():

@@ -106,8 +106,8 @@ def plot_trade_offs(
             ]
             line.set_data(*zip(*(pair.tolist() for pair in pairs), strict=True))
             for name, pair in zip(points, pairs, strict=True):
-                font = {"fontsize": 8, "color": line.get_color()}
-                write(axes, *pair.tolist(), name, **style, **font)
+                x, y = pair.tolist()
+                write(axes, x, y, name, fontsize=8, color=line.get_color(), **style)
         axes.relim()
         axes.margins(0.1)
 
