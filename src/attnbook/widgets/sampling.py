@@ -80,8 +80,8 @@ def explore_sampling(model: LanguageModel, vocabulary: Vocabulary, beginning: st
 
     words = beginning.split()
     names, logits = logits_after(words)
-    points = torch.rand(N_TEXTS, MAX_LENGTH, generator=torch.Generator().manual_seed(0))
-    points = (1000 * points).floor().int()
+    generator = torch.Generator().manual_seed(0)
+    points = torch.randint(1000, (N_TEXTS, MAX_LENGTH), generator=generator)  # in thousandths
     texts = []
     for row in (points / 1000).tolist():
         text: list[tuple[str, bool]] = []
