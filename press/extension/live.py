@@ -15,6 +15,7 @@ from sphinx.application import Sphinx
 LIVE = Path(__file__).parents[1] / "live"
 MODELS = {  # element: name, class, scripts
     "attn-translate": ("translator", "Translator", ("engine", "translator", "workbench")),
+    "attn-sampling": ("writer", "Writer", ("engine", "writer")),
 }
 
 

@@ -45,24 +45,34 @@
     return { mixed, maps };
   }
 
+  /** The number that 16 bits are as a float16. @param {number} bits */
+  function half(bits) {
+    const exponent = (bits >> 10) & 31;
+    const fraction = (bits & 1023) / 1024;
+    const size = exponent ? (1 + fraction) * 2 ** (exponent - 15) : fraction * 2 ** -14;
+    return bits < 0 ? -size : size;
+  }
+
   /** The parameters of a model by the names that PyTorch gives them, and its layers. */
   class Parameters {
     /**
-     * @param {{tensors: [string, number, number, number?][], data: string}} stored for each tensor
-     *   its name, bits and shape; all numbers times 2 ** bits, as 16-bit integers in base64
+     * @param {{tensors: [string, ?number, number, number?][], data: string}} stored for each tensor
+     *   its name, bits and shape; all numbers times 2 ** bits, as 16-bit integers in base64, or as
+     *   float16 where bits are null
      */
     constructor({ tensors, data }) {
       const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
       const integers = new Int16Array(bytes.buffer);
       let at = 0;
       this.tensors = new Map(tensors.map(([name, bits, rows, columns = 1]) => [name,
-        Float32Array.from(integers.subarray(at, at += rows * columns), (x) => x / 2 ** bits)]));
+        Float32Array.from(integers.subarray(at, at += rows * columns), (x) => bits === null ? half(x) : x / 2 ** bits)]));
     }
 
-    /** x Wᵀ + b. @param {string} name @param {Float32Array} x @returns {Float32Array} */
+    /** x Wᵀ + b, if there is a b. @param {string} name @param {Float32Array} x @returns {Float32Array} */
     linear(name, x) {
       const weight = this.tensors.get(`${name}.weight`);
-      const made = this.tensors.get(`${name}.bias`).slice();
+      const made = this.tensors.get(`${name}.bias`)?.slice()
+        ?? new Float32Array(weight.length / x.length);
       for (let row = 0, at = 0; row < made.length; row += 1) {
         let sum = 0;
         for (let i = 0; i < x.length; i += 1, at += 1) sum += weight[at] * x[i];
