@@ -19,7 +19,13 @@ SCHEMA = ["check-jsonschema", "--quiet", "--builtin-schema"]
 COMMANDS = [
     ["ruff", "check"],
     ["ruff", "format", "--check"],
-    ["oxlint", "--config=press/oxlint.json", "press/static", "src/attnbook/widgets/scripts"],
+    [
+        "oxlint",
+        "--config=press/oxlint.json",
+        "press/static",
+        "press/live",
+        "src/attnbook/widgets/scripts",
+    ],
     ["python", "-m", "tools.rules"],
     ["python", "-m", "tools.lock", "--check"],
     ["zizmor", "--offline", "--quiet", "--no-progress", "--persona", "pedantic", ".github"],

@@ -1,48 +1,81 @@
-"""Train the translator of chapter 9 from other seeds, and store the weights for its readers.
+"""Train the translators that chapters 9 and 12 load, and store the weights for their readers.
 
-    .venv/bin/python -m tools.translators
+    .venv/bin/python -m tools.translators                 # all
+    .venv/bin/python -m tools.translators one_sequence    # those of chapter 12 alone
 
-The chapter compares its own translator with these (`load_translator`). Training them takes some
-minutes, too long for a chapter. Do it again when the corpus or the training of section 9.6 has
-changed; `tests/notebooks/test_chapter_09.py` finds that out.
+Chapter 9 compares its own translator with others (`load_translator`), chapter 12 compares models
+without an encoder (`load_one_sequence`). Training them takes some minutes, too long for a chapter.
+Do it again when the corpus or the training of section 9.6 or 12.10 has changed; the tests of the
+two chapters find that out.
 """
 
+import argparse
 import contextlib
+import copy
 import io
-from typing import Any
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
+from torch import nn
 
-from attnbook.translation import TRANSLATORS, load_translator
+from attnbook.translation import ONE_SEQUENCE, TRANSLATORS, load_one_sequence, load_translator
 from tools.common import ROOT, UserError, run_tool
 from tools.normal_form import read
 
-CHAPTER = ROOT / "book" / "09_translation.ipynb"
-CELLS = (
-    *("imports", "dictionary-examples", "pairs-numbers", "model-made", "unshifted-run"),
-    *("word-loss", "anywhere", "training-run", "decoding-translate"),
-)
-TRAININGS = ((1, 8), (2, 8), (0, 20), (1, 20))  # seed, farthest
 FIRST = 10  # the losses of so many steps tell one training from another
 
 
-def training_code() -> dict[str, Any]:
+class Stored(NamedTuple):
+    """What a file holds: trainings, by (seed, farthest), of a chapter's `teach`."""
+
+    file: Path
+    chapter: Path
+    cells: tuple[str, ...]  # those that define `teach` and `translate`
+    trainings: tuple[tuple[int, int], ...]
+    words: dict[str, str]  # the name of each vocabulary in the file, and in the chapter
+    load: Callable[..., nn.Module]  # takes the vocabularies, seed and farthest
+
+
+TWO_STACKS = Stored(
+    TRANSLATORS,
+    ROOT / "book" / "09_translation.ipynb",
+    (
+        *("imports", "dictionary-examples", "pairs-numbers", "model-made", "unshifted-run"),
+        *("word-loss", "anywhere", "training-run", "decoding-translate"),
+    ),
+    ((1, 8), (2, 8), (0, 20), (1, 20)),
+    {"chinese": "chinese", "english": "english"},
+    load_translator,
+)
+ONE_STACK = Stored(
+    ONE_SEQUENCE,
+    ROOT / "book" / "12_language_model.ipynb",
+    ("imports", "joint-pairs", "joint-place", "joint-batches", "joint-teach", "joint-translate"),
+    ((0, 0), (1, 0), (0, 8), (1, 8)),
+    {"Chinese and English": "joint"},
+    load_one_sequence,
+)
+
+
+def run_cells(chapter: Path, cells: Iterable[str]) -> dict[str, Any]:
     """Run the chapter's cells that define its training; return the names they define."""
-    sources = {cell["id"]: cell["source"] for cell in read(CHAPTER)["cells"]}
+    sources = {cell["id"]: cell["source"] for cell in read(chapter)["cells"]}
     space: dict[str, Any] = {}
     with contextlib.redirect_stdout(io.StringIO()):
-        for name in CELLS:
+        for name in cells:
             exec(sources[name], space)
     return space
 
 
-def main() -> int:
+def train_and_store(stored: Stored) -> None:
     """Train, store in float16, and make sure that no translation has changed by that."""
-    space, trainings, models = training_code(), {}, {}
-    chinese, english, corpus = (space[name] for name in ("chinese", "english", "corpus"))
-    for seed, farthest in TRAININGS:
+    space, trainings, models = run_cells(stored.chapter, stored.cells), {}, {}
+    vocabularies = {name: space[variable] for name, variable in stored.words.items()}
+    for seed, farthest in stored.trainings:
         model, losses = space["teach"](farthest, seed)
-        weights = {name: p.cpu().half() for name, p in model.state_dict().items()}
+        weights = copy.deepcopy(model).cpu().half().state_dict()  # tied ones stay one
         trainings[seed, farthest] = {
             "weights": weights,
             "steps": len(losses),
@@ -50,13 +83,22 @@ def main() -> int:
         }
         models[seed, farthest] = model
         print(f"seed {seed}, farthest {farthest}: loss {sum(losses[-20:]) / 20:.3f}", flush=True)
-    words = {"chinese": chinese.words, "english": english.words}
-    torch.save({**words, "trainings": trainings}, TRANSLATORS)
-    pairs = corpus.new_combinations + corpus.longer
+    words = {name: vocabulary.words for name, vocabulary in vocabularies.items()}
+    torch.save({**words, "trainings": trainings}, stored.file)
+    pairs = space["corpus"].new_combinations + space["corpus"].longer
     for (seed, farthest), model in models.items():
-        stored = load_translator(chinese, english, seed, farthest)
-        if space["translate"](stored, pairs) != space["translate"](model, pairs):
+        loaded = stored.load(*vocabularies.values(), seed, farthest)
+        if space["translate"](loaded, pairs) != space["translate"](model, pairs):
             raise UserError(f"float16 changes a translation of seed {seed}, farthest {farthest}")
+
+
+def main() -> int:
+    """Train what the command line names, or all."""
+    files = {stored.file.stem: stored for stored in (TWO_STACKS, ONE_STACK)}
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("files", nargs="*", choices=[[], *files], metavar="file")
+    for name in parser.parse_args().files or files:
+        train_and_store(files[name])
     return 0
 
 

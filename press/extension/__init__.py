@@ -7,6 +7,7 @@ cards           an exercise's hints and solution, folded, from the library
 practice        an exercise's questions, answered on the page with the checker's sentences
 chapters_table  the table of all chapters
 widgets         the scripts of interactive figures, on the pages that hold one
+live            the models that run in a page, loaded at first use
 sections        links that name a section lead to it
 glossary        its Chinese words below the headings, in the search index, in a second order
 chinese         Chinese is marked as such, for screen readers
@@ -32,6 +33,7 @@ from . import (
     glossary,
     licenses,
     links,
+    live,
     markup,
     pictures,
     practice,
@@ -46,7 +48,7 @@ from . import (
 
 PARTS = (
     links, to_directives, formulas, cards, practice, markup, chapters_table, sections, glossary,
-    chinese, pictures, widgets, search, safety, unused, styles, licenses,
+    chinese, pictures, widgets, live, search, safety, unused, styles, licenses,
 )  # fmt: skip
 ENVIRONMENT = 6  # raise it where a change of this folder has to read every page anew
 

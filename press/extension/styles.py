@@ -102,13 +102,13 @@ def join(app: Sphinx, exception: Exception | None) -> None:
 
 
 def digest(app: Sphinx, config: Config) -> None:
-    """Tell Sphinx about a change of press/static, this extension or a color.
+    """Tell Sphinx about a change of press/static, press/live, this extension or a color.
 
     By itself it looks only at the texts. `site_digest` is a value for the templates: when it
     changes, Sphinx writes all pages again.
     """
     folders = [Path(app.confdir, path) for path in config.html_static_path]
-    folders.append(Path(__file__).parent)
+    folders += [Path(__file__).parent, Path(__file__).parents[1] / "live"]
     files = sorted(file for folder in folders for file in folder.rglob("*.*") if file.is_file())
     contents = b"".join(file.read_bytes() for file in files if file.suffix != ".pyc")
     name = hashlib.sha256(contents + colors().encode()).hexdigest()[:8]

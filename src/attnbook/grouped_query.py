@@ -74,12 +74,14 @@ class GroupedQueryAttention(nn.Module):
         mask: Tensor | None = None,
         bias: Tensor | None = None,
         cache: KVCache | None = None,
+        positions: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Attend from the rows of x to themselves and to the cached rows before them.
 
         Shapes:  x (B, L, d_model)   B may be missing; Lk = rows in the cache + L
                  mask (L, Lk), or (B, 1 or L, Lk), or (B, 1 or H, L, Lk); True = may look
                  bias broadcastable to (B, H, L, Lk)
+                 positions (L,) or (B, L), for rotary; without them they continue the cache's
         Returns: output (B, L, d_model), weights (B, H, L, Lk); x's keys and values are in the cache
         """
         check_width("x", x, self.d_model, "d_model")
@@ -87,11 +89,15 @@ class GroupedQueryAttention(nn.Module):
         start, n_cached = (cache.length, cache.n_kept) if cache else (0, 0)
         mask = insert_head_axis(mask, x, x, self.n_heads, n_cached)
         check_bias(bias, x, x, self.n_heads, n_cached)
+        if positions is not None and self.rotary is None:
+            raise ValueError("positions are given, but this layer has none: it needs a Rotary")
         q = self.q_norm(split_heads(self.w_q(x), self.n_heads))  # (B, H, L, Dk)
         k = self.k_norm(split_heads(self.w_k(x), self.n_kv_heads))  # (B, Hkv, L, Dk)
         v = split_heads(self.w_v(x), self.n_kv_heads)  # (B, Hkv, L, Dk)
         if self.rotary is not None:
-            positions = torch.arange(start, start + x.size(-2), device=x.device)
+            if positions is None:
+                positions = torch.arange(start, start + x.size(-2), device=x.device)
+            positions = positions.unsqueeze(-2)  # (1, L) or (B, 1, L): the same in each head
             q = apply_rotary(q, positions, self.rotary.base, self.rotary.scaling)
             k = apply_rotary(k, positions, self.rotary.base, self.rotary.scaling)
         if cache is not None:

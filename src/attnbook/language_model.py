@@ -42,7 +42,7 @@ class Block(nn.Module):
 
     An RMSNorm normalizes the input of each part. Options: as in GroupedQueryAttention.
 
-    Shapes:  x (B, L, d_model)   mask as in GroupedQueryAttention; with a cache, x has new rows only
+    Shapes:  x (B, L, d_model)   mask, cache and positions as in GroupedQueryAttention
     Returns: x (B, L, d_model), weights (B, H, L, Lk)
     """
 
@@ -55,10 +55,10 @@ class Block(nn.Module):
         self.norm1, self.norm2 = (nn.RMSNorm(d_model, eps=EPSILON) for _ in range(2))
 
     def forward(
-        self, x: Tensor, mask: Tensor | None = None, cache: KVCache | None = None
+        self, x: Tensor, mask: Tensor | None = None, **options: Any
     ) -> tuple[Tensor, Tensor]:
         """Let the rows attend to earlier ones, then transform each by itself."""
-        seen, weights = self.attention(self.norm1(x), mask=mask, cache=cache)
+        seen, weights = self.attention(self.norm1(x), mask, **options)
         x = x + seen
         return x + self.feed_forward(self.norm2(x)), weights
 
@@ -101,18 +101,21 @@ class LanguageModel(nn.Module):
         if tied:
             self.to_logits.weight = self.embedding.weight
 
-    def forward(self, tokens: Tensor, cache: list[KVCache] | None = None) -> Tensor:
+    def forward(
+        self, tokens: Tensor, cache: list[KVCache] | None = None, positions: Tensor | None = None
+    ) -> Tensor:
         """Score the token after each one. With a cache, `tokens` holds the new ones only.
 
+        Shapes:  positions (L,) or (B, L), of these tokens; without them 0, 1, 2 …
         Returns: logits (B, L, vocabulary_size)
         """
         check_ids("tokens", tokens, self.embedding.num_embeddings)
         start = cache[0].length if cache else 0
-        positions = torch.arange(start + tokens.size(1), device=tokens.device)
-        mask = positions[start:, None] >= positions  # (L, Lk), the last rows of the causal mask
+        order = torch.arange(start + tokens.size(1), device=tokens.device)
+        mask = order[start:, None] >= order  # (L, Lk), the last rows of the causal mask
         x = self.embedding(tokens)  # (B, L, d_model)
         for i, block in enumerate(self.blocks):
-            x, _ = block(x, mask, cache[i] if cache else None)
+            x, _ = block(x, mask, cache=cache[i] if cache else None, positions=positions)
         return self.to_logits(self.norm(x))  # (B, L, vocabulary_size)
 
     def new_cache(self) -> list[KVCache]:

@@ -24,6 +24,7 @@ from attnbook.grammar.corpus import (
     make_corpus,
     word_by_word,
 )
+from attnbook.language_model import LanguageModel
 from attnbook.masks import padding_mask
 from attnbook.transformer import Transformer
 from attnbook.user_corpus import LoadedPairs, characters, english_words, load_pairs
@@ -43,6 +44,7 @@ __all__ = [
     "draw_pairs",
     "english_words",
     "held_out_combinations",
+    "load_one_sequence",
     "load_pairs",
     "load_translator",
     "make_batch",
@@ -53,6 +55,7 @@ __all__ = [
 PAD, BEGIN, END, UNKNOWN = range(4)
 SPECIAL_TOKENS = ("PAD", "BEGIN", "END", "UNKNOWN")
 TRANSLATORS = Path(__file__).with_name("translators.pt")  # written by tools/translators.py
+ONE_SEQUENCE = Path(__file__).with_name("one_sequence.pt")  # likewise
 
 
 class Vocabulary:
@@ -150,18 +153,40 @@ def load_translator(
 
     Raises:  ValueError if it has no such training, or the vocabularies are not those of its corpus
     """
-    stored = torch.load(TRANSLATORS, weights_only=True)
+    words = {"chinese": chinese.words, "english": english.words}
+    weights = stored_weights(TRANSLATORS, words, seed, farthest)
+    model = Transformer(len(chinese), len(english), 64, 4, 2, 128, norm_first=True).double()
+    model.load_state_dict(weights)
+    return model.eval()
+
+
+def load_one_sequence(joint: Vocabulary, seed: int, farthest: int) -> LanguageModel:
+    """The decoder-only translator of section 12.10, as `load_translator` does that of 9.6."""
+    words = {"Chinese and English": joint.words}
+    weights = stored_weights(ONE_SEQUENCE, words, seed, farthest)
+    model = LanguageModel(len(joint), 64, 4, 2, n_layers=4, d_ff=184).double()
+    model.load_state_dict(weights)
+    return model.eval()
+
+
+def stored_weights(
+    file: Path, words: dict[str, list[str]], seed: int, farthest: int
+) -> dict[str, Tensor]:
+    """The weights of one training in a file that tools/translators.py wrote."""
+    stored = torch.load(file, weights_only=True)
     trainings = stored["trainings"]
     if (seed, farthest) not in trainings:
         raise ValueError(
             f"seed={seed}, farthest={farthest}: the (seed, farthest) stored are {[*trainings]}"
         )
-    if (chinese.words, english.words) != (stored["chinese"], stored["english"]):
-        raise ValueError(
-            f"{len(chinese)} Chinese and {len(english)} English words: the stored translators know "
-            f"the {len(stored['chinese'])} and {len(stored['english'])} of the book's corpus. For "
-            "your own pairs, train them: teach(farthest, seed) in section 9.6"
+    if any(stored[name] != own for name, own in words.items()):
+        counts = " and ".join(
+            f"{len(own)} {name[0].upper()}{name[1:]}" for name, own in words.items()
         )
-    model = Transformer(len(chinese), len(english), 64, 4, 2, 128, norm_first=True).double()
-    model.load_state_dict(trainings[seed, farthest]["weights"])
-    return model.eval()
+        known = " and ".join(str(len(stored[name])) for name in words)
+        raise ValueError(
+            f"{counts} words: the stored translators know the {known} of the book's corpus. For "
+            "your own pairs, train them with the chapter's teach(farthest, seed)"
+        )
+    weights: dict[str, Tensor] = trainings[seed, farthest]["weights"]
+    return weights

@@ -231,6 +231,23 @@ def test_forms_that_know_the_causal_mask_serve_groups(attend):
     assert_close(output, layer(x, causal_mask(L))[0])
 
 
+@torch.no_grad()
+def test_positions_count_the_places_of_rows_that_are_not_there():
+    """Rows at 0, 1, 4, 5, 8 get what they get in a sequence of 9 whose other rows are hidden."""
+    layer, at = grouped(rotary=LLAMA_3_1), torch.tensor([0, 1, 4, 5, 8])
+    long, hidden = drawn(B, 9, D), torch.zeros(9, dtype=torch.bool)
+    hidden[at] = True
+    expected, _ = layer(long, hidden & causal_mask(9))
+    output, _ = layer(long[:, at], causal_mask(L), positions=at)
+    assert_close(output, expected[:, at])
+    assert not torch.allclose(output, layer(long[:, at], causal_mask(L))[0])
+
+
+def test_positions_need_rotary():
+    with pytest.raises(ValueError, match="positions are given, but this layer has none"):
+        grouped()(drawn(B, L, D), positions=torch.arange(L))
+
+
 def test_rotary_has_to_be_a_rotary():
     with pytest.raises(TypeError, match=r"rotary must be a Rotary, such as Rotary\(\), got True"):
         GroupedQueryAttention(24, 6, 2, rotary=True)

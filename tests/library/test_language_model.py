@@ -54,6 +54,30 @@ def test_with_a_cache_the_logits_are_the_same(cuts):
     assert_close(torch.cat(parts, dim=1), made(tokens()))
 
 
+MOVED = torch.tensor([[0, 1, 2, 6, 7, 8, 9], [0, 1, 2, 3, 4, 5, 6], [0, 4, 5, 6, 7, 8, 9]])
+
+
+@torch.no_grad()
+def test_each_sentence_may_have_positions_of_its_own():
+    made = model()
+    together = made(tokens(), positions=MOVED)
+    alone = [made(row[None], positions=at) for row, at in zip(tokens(), MOVED, strict=True)]
+    assert_close(together, torch.cat(alone))
+    plain = made(tokens())
+    same = (together - plain).abs().amax(-1) < 1e-9
+    assert same.tolist() == [[True] * 3 + [False] * 4, [True] * 7, [True] + [False] * 6]
+    assert_close(made(tokens(), positions=MOVED + 5), together)  # only distances count
+
+
+@torch.no_grad()
+def test_moved_positions_are_the_same_with_a_cache():
+    made = model()
+    cache, parts = made.new_cache(), []
+    for part, at in zip(tokens().split(2, dim=1), MOVED.split(2, dim=1), strict=True):
+        parts.append(made(part, cache, at))
+    assert_close(torch.cat(parts, dim=1), made(tokens(), positions=MOVED))
+
+
 def test_tied_the_embedding_table_is_the_last_matrix():
     tied, untied = model(), model(tied=False)
     assert tied.to_logits.weight is tied.embedding.weight

@@ -1,6 +1,9 @@
-"""Chapter 9: the stored translators of other seeds are those of its training."""
+"""Chapter 9: the stored translators are those of its training, also the one in its page."""
 
+import html
 import inspect
+import json
+import re
 from typing import Any
 
 import pytest
@@ -8,16 +11,20 @@ import torch
 
 from attnbook.attention import scaled_dot_product_attention
 from attnbook.positions import SinusoidalPositions
-from attnbook.translation import TRANSLATORS, Vocabulary, load_translator
-from tools.translators import FIRST, TRAININGS, training_code
+from attnbook.translation import TRANSLATORS, Pair, Vocabulary, load_translator
+from attnbook.widgets import explore_translator, live_translator
+from tools.common import ROOT
+from tools.live_models import TRANSLATOR, chinese_words, load_packed
+from tools.normal_form import read
+from tools.translators import FIRST, TWO_STACKS, run_cells
 
 
 @pytest.fixture(scope="module")
 def chapter() -> dict[str, Any]:
-    return training_code()
+    return run_cells(TWO_STACKS.chapter, TWO_STACKS.cells)
 
 
-@pytest.mark.parametrize(("seed", "farthest"), TRAININGS)
+@pytest.mark.parametrize(("seed", "farthest"), TWO_STACKS.trainings)
 def test_a_stored_translator_is_what_the_chapter_would_train(chapter, seed, farthest):
     """If not, train them again: CONTRIBUTING.md, "Change code or a number in a chapter"."""
     stored = torch.load(TRANSLATORS, weights_only=True)["trainings"][seed, farthest]
@@ -31,7 +38,7 @@ def test_a_stored_translator_is_what_the_chapter_would_train(chapter, seed, fart
 
 
 def test_nothing_is_stored_that_the_chapter_does_not_load():
-    assert set(torch.load(TRANSLATORS, weights_only=True)["trainings"]) == set(TRAININGS)
+    assert set(torch.load(TRANSLATORS, weights_only=True)["trainings"]) == set(TWO_STACKS.trainings)
 
 
 def test_a_translator_says_what_it_does_not_fit(chapter):
@@ -82,3 +89,42 @@ class From(SinusoidalPositions):
 
     def forward(self, x: torch.Tensor, start: int = 0) -> torch.Tensor:
         return super().forward(x, self.first + start)
+
+
+def test_the_translator_in_the_page_is_the_one_that_the_chapter_trains(monkeypatch, chapter):
+    """If not, train it again: CONTRIBUTING.md, "Change code or a number in a chapter"."""
+    text = TRANSLATOR.read_text("utf-8")
+    model, chinese, english = load_packed(text)
+    assert english.words == chapter["english"].words
+    assert json.loads(text)["chinese"] == chinese_words(chapter["chinese"])
+
+    (cell,) = [
+        c for c in read(ROOT / "book" / "09_translation.ipynb")["cells"] if c["id"] == "live"
+    ]
+    (output,) = cell["outputs"]
+    printed = re.search('data="([^"]*)"', "".join(output["data"]["text/html"]))
+    wanted = json.loads(html.unescape(printed[1]))
+    shown = []
+    monkeypatch.setattr(
+        live_translator, "show_element", lambda name, data, *rest, note: shown.append(data)
+    )
+    pairs = {
+        name: Pair(tuple(zh.split()), tuple(en.split())) for name, zh, en in wanted["examples"]
+    }
+    explore_translator(model, chinese, english, pairs, wanted["start"]["index"])
+    got = json.loads(json.dumps(shown[0]))
+    words = [[step[0] for step in data["start"]["steps"]] for data in (got, wanted)]
+    assert words[0] == words[1]
+    for data in got, wanted:  # the page's weights are rounded
+        data["start"]["steps"] = numbers(data["start"]["steps"])
+    assert got["start"].pop("steps") == pytest.approx(wanted["start"].pop("steps"), abs=1.001e-3)
+    assert got == wanted
+
+
+def numbers(steps: list) -> list[float]:
+    """The probabilities of the best words, and the weights, of what the figure shows first."""
+    return [
+        x
+        for _, chance, best, maps in steps
+        for x in (chance, *(p for _, p in best), *(w / 1000 for one in maps for w in one))
+    ]

@@ -70,7 +70,7 @@ SCORES = Exercise(
     title="An induction score",
     level=1,
     minutes=8,
-    section="13.3",
+    section="13.4",
     prompt="""
 Write `my_score(weights, ids)`: the induction score of each head. `weights` (..., L, L) are the
 heads' maps of one sequence, and `ids` (L,) are its letters, of which each appears at most twice. If
@@ -428,9 +428,9 @@ CIRCUIT = Exercise(
     title="A head that reads backwards",
     level=2,
     minutes=12,
-    section="13.6",
+    section="13.2",
     prompt="""
-The stream of section 13.6 has the columns `letter`, `previous`, `out` and `position`, and a first
+The stream of section 13.2 has the columns `letter`, `previous`, `out` and `position`, and a first
 head has written each previous letter. The first half of a sequence is a block of different letters.
 The second half names all of them but the first, in any order. Write the second head by hand: for
 each letter of the second half it writes to `out` the letter that stood *before* it in the first
@@ -458,11 +458,11 @@ def backwards(tokens, block, run):
         ),
         Mistake(
             by_entries([AFTER], [COPY]),
-            "These are the two lines of section 13.6: they write the letter *after*.",
+            "These are the two lines of section 13.2: they write the letter *after*.",
         ),
         Mistake(
             by_entries([AFTER, ("second", "first but one")], [COPY]),
-            "This head writes the letter *after*, as the one of section 13.6 does.",
+            "This head writes the letter *after*, as the one of section 13.2 does.",
         ),
         Mistake(
             by_entries(ov=[COPY]),
@@ -558,7 +558,7 @@ def in_pieces(n: int, generator: Generator) -> tuple[Tensor, Tensor]:
 
 
 class TwoLayers(nn.Module):
-    """The kind of model of 13.1, smaller, with weights drawn by a generator."""
+    """The kind of model of 13.3, smaller, with weights drawn by a generator."""
 
     def __init__(self, generator: Generator) -> None:
         super().__init__()
@@ -657,7 +657,7 @@ FIND = Exercise(
     minutes=12,
     section="13.9",
     prompt="""
-Two models like that of 13.1, but smaller, were trained from other seeds, and then one head of each
+Two models like that of 13.3, but smaller, were trained from other seeds, and then one head of each
 was replaced. `model(ids[:, :-1])` returns logits (B, 13, 10) and maps (2, B, 4, 13, 13), and
 `model.layers` holds its two layers of four heads. `ids` (B, 14) are sequences in pieces, and
 `known` (B, 13) marks the letters from the second on that can be known. Without which head is the
@@ -927,7 +927,7 @@ def patched_keys(first, second, x, other, mask):
     insight="In the five models of 13.8 fewer than one letter in ten is right after this patch, "
     "and also after the one that leaks. Only the foretold letter tells the two apart: the models "
     "say it in about 19 of 20 cases after this patch, and in about 1 of 16 after the leaky one.",
-    comes_back="Question 3 of section 13.13 is about such a path.",
+    comes_back="Question 3 of section 13.14 is about such a path.",
     others=(patched_keys_by_difference,),
 )
 
@@ -1047,7 +1047,7 @@ EXPERIMENT = Exercise(
     title="Five kinds with the same map",
     level=3,
     minutes=15,
-    section="13.13",
+    section="13.14",
     prompt="""
 Ten models of two heads came without a description. When a block of eight different letters is
 repeated in one piece, head 0 of all ten puts 0.9 of its weight on the letter due, and all ten

@@ -46,6 +46,7 @@ class VerbPhrase:
 
 BE = {"i": "am", "he": "is", "they": "are"}
 WAS = {"i": "was", "he": "was", "they": "were"}
+TO_BE = tuple((form,) for form in (*BE.values(), *WAS.values()))
 # What precedes the Chinese verb in each tense: in an affirmative clause, and in a negative one.
 TENSE_MARKERS: dict[str, tuple[Words, Words]] = {
     "habit": ((), ("不",)),
@@ -129,8 +130,9 @@ def verb_clause(
     place = draw_place(draw, form, tense, subject, verb_phrase)
     draw.expect(place.at if place else ())
     with_zh, with_en = draw_companion(draw, tense, subject, verb_phrase, place)
+    draw.expect(with_en)
     time_zh, time_en = draw_time(draw, form, tense, verb_phrase, place)
-    draw.expect(with_en, time_en)
+    draw.expect(time_en)
     often = tense == "habit" and not time_zh
     markers = TENSE_MARKERS[tense][negative]
     if tense == "now" and place:

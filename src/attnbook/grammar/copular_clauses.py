@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from attnbook.grammar.clauses import BE, Sentence, copular_clause
+from attnbook.grammar.clauses import BE, TO_BE, Sentence, copular_clause
 from attnbook.grammar.lexicon import (
     Adjective,
     Noun,
@@ -39,8 +39,10 @@ ASKED_ABOUT = ("你", "他", "她", "你们", "他们")
 
 def describe(draw: Draw) -> Sentence | None:
     """A person or a thing with an adjective: 苹果 很 甜. English needs *is*, Chinese 很."""
+    draw.expect_one(*TO_BE)
     if draw.chance(0.2):
         subject, adjective = draw_person(draw), draw.choice(feelings)
+        draw.expect(subject.en, (adjective.en,))
         form = draw.choice(("很", "很", "非常", "太", "negative", "yes_no"))
         return quality(form, subject, adjective)
     form = draw.choice(("很",) * 4 + ("非常", "太", "negative", "yes_no", "比", "比", "比"))
@@ -48,6 +50,8 @@ def describe(draw: Draw) -> Sentence | None:
         [a for a in adjectives if a.comparative] if form == "比" else adjectives
     )
     noun = draw.choice([noun for noun in nouns if noun.kinds & adjective.kinds])
+    draw.expect_one((adjective.en,), adjective.comparative)
+    draw.expect_one(noun.singular, noun.plural)
     determiner = draw.choice(("this", "that", "own") if form == "比" else DEFINITE)
     if determiner == "own" and noun.kinds & NOT_OWNED:
         return None
@@ -56,6 +60,7 @@ def describe(draw: Draw) -> Sentence | None:
         if noun.kinds & {"kin"}
         else draw_noun_phrase(draw, noun, determiner, 0.0)
     )
+    draw.expect(subject.en)
     subject = replace(subject, combinations=frozenset({(adjective.zh, noun.zh)}))
     if form == "比":
         return compare(draw, subject, adjective, noun)
@@ -99,6 +104,7 @@ def compare(draw: Draw, subject: NounPhrase, adjective: Adjective, noun: Noun) -
 
 def there_is(draw: Draw) -> Sentence | None:
     """What a place holds: 桌子 上 有 三 本 书, there are three books on the table."""
+    draw.expect(("there",))
     place = draw.choice(spots) if draw.chance(0.5) else draw.choice(places)
     where: Words = place.zh if place in spots or place.zh == ("海边",) else (*place.zh, "里")
     noun = draw.choice(
@@ -124,6 +130,7 @@ def there_is(draw: Draw) -> Sentence | None:
 
 def is_at(draw: Draw) -> Sentence | None:
     """Where a person or a thing is: 狗 在 椅子 下面."""
+    draw.expect_one(*TO_BE)
     form = draw.choice(("statement", "statement", "negative", "yes_no", "where"))
     day: tuple[Words, Words] = ((), ())
     if draw.chance(0.5):
@@ -131,6 +138,8 @@ def is_at(draw: Draw) -> Sentence | None:
         noun = draw.choice(
             [noun for noun in nouns_of_kind(*sorted(place.holds)) if noun.zh != place.zh[0]]
         )
+        draw.expect_one(noun.singular, noun.plural)
+        draw.expect(() if form == "where" else place.at)
         determiner = draw.choice(FOUND)
         if determiner == "own" and noun.kinds & NOT_OWNED:
             return None
@@ -138,6 +147,7 @@ def is_at(draw: Draw) -> Sentence | None:
         subject = draw_noun_phrase(draw, noun, determiner, described, plain=True)
     else:
         place, subject = draw.choice(places + cities), draw_person(draw)
+        draw.expect(subject.en, () if form == "where" else place.at)
         if form in ("statement", "negative") and subject.zh in (("你",), ("你们",)):
             return None
         if not goes_to(subject, place) or (form == "where" and subject.zh[0] == "这"):
@@ -152,6 +162,7 @@ def is_at(draw: Draw) -> Sentence | None:
 
 def identity(draw: Draw) -> Sentence | None:
     """Who a person is, what a thing is, or whose it is."""
+    draw.expect_one(*TO_BE)
     kind = draw.choice(("job",) * 6 + ("owner",) * 4 + ("whose", "whose", "who", "what"))
     pointer = draw.choice(
         (NounPhrase(("这",), ("this",), "he", (), ()), NounPhrase(("那",), ("that",), "he", (), ()))
@@ -168,6 +179,7 @@ def identity(draw: Draw) -> Sentence | None:
         return Sentence((*pointer.zh, "是", "什么", "？"), ("what", "is", *pointer.en, "?"))
     if kind == "job":
         subject = draw.choice((draw_relative(draw), draw.choice(list(pronouns.values()))))
+        draw.expect(subject.en)
         job = draw.choice([noun for noun in nouns_of_kind("person") if noun.zh != "孩子"])
         if job.zh == "学生" and subject.noun in ("妈妈", "爸爸", "奶奶", "同学"):
             return None
@@ -175,9 +187,11 @@ def identity(draw: Draw) -> Sentence | None:
             return None
         job_en = job.plural if is_plural(subject) else ("a", *job.singular)
         return copular_clause(form, subject, ("是", job.zh), job_en)
+    draw.expect(pointer.en)
     noun = draw.choice(
         [noun for noun in nouns if noun.countable and not noun.kinds & (NOT_OWNED | PEOPLE)]
     )
+    draw.expect_one(noun.singular, noun.plural)
     if kind == "whose":
         en: Words = ("whose", *noun.singular, "is", *pointer.en, "?")
         return Sentence((*pointer.zh, "是", "谁", "的", noun.zh, "？"), en)

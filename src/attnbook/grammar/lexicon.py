@@ -61,6 +61,11 @@ class Verb:
     activity: str = "-"
     traits: Kinds = frozenset()
 
+    @property
+    def forms(self) -> tuple[Words, ...]:
+        """Its English forms: eat, eats, ate, eating."""
+        return self.base, self.third, self.past, self.ing
+
 
 @dataclass(frozen=True)
 class Adjective:

@@ -42,9 +42,16 @@ class Draw:
     # What follows tells `recognize` which draws can be seen in a sentence.
 
     def until(
-        self, make: "Callable[[Draw], T]", fits: "Callable[[Draw, T, U], bool]", about: U
-    ) -> T:
-        """Draw with `make` until it fits, as `fits(draw, drawn, about)` says."""
+        self,
+        make: "Callable[[Draw], NounPhrase]",
+        fits: "Callable[[Draw, NounPhrase, U], bool]",
+        about: U,
+        seen: bool = True,
+    ) -> "NounPhrase":
+        """Draw with `make` until it fits, as `fits(draw, drawn, about)` says.
+
+        `seen` says whether the English of the sentence will have it, in one of its forms.
+        """
         while True:
             drawn = make(self)
             if fits(self, drawn, about):
@@ -56,6 +63,9 @@ class Draw:
 
     def expect(self, *phrases: Words) -> None:
         """Say that the English of the sentence will have these words."""
+
+    def expect_one(self, *phrases: Words) -> None:
+        """Say that the English of the sentence will have one of these phrases."""
 
 
 @dataclass(frozen=True)

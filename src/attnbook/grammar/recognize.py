@@ -32,14 +32,12 @@ class GuidedDraw(Draw):
     and how many options there were. Without a sentence, every option is one of its own.
     """
 
-    def __init__(
-        self, path: list[int], english: Words | None, groups: dict[tuple[int, ...], Any]
-    ) -> None:
+    def __init__(self, path: list[int], english: Words | None, known: dict[Hashable, Any]) -> None:
         self.path, self.position, self.weight = path, 0, 1.0
         self.open: list[tuple[int, int]] = []
         self.guided = english is not None
         self.english: Words = english or ()
-        self.groups = groups  # of lists of options, by the identity of these
+        self.known = known  # what does not depend on the path
         self.text = f" {' '.join(self.english)} "
 
     def follow(self, weights: Sequence[float]) -> int:
@@ -57,15 +55,15 @@ class GuidedDraw(Draw):
 
     def choice(self, options: Sequence[T]) -> T:
         same = tuple(map(id, options))
-        if same not in self.groups:
+        if same not in self.known:
             groups: dict[Hashable, list] = {}
             for option in options:
                 groups.setdefault(self.group(option), [option, 0])[1] += 1
             groups.pop(NoWay, None)
             shares = [count / len(options) for _, count in groups.values()]
             # The options are kept too, so that no other object gets their identity.
-            self.groups[same] = [one for one, _ in groups.values()], shares, options
-        firsts, shares, _ = self.groups[same]
+            self.known[same] = [one for one, _ in groups.values()], shares, options
+        firsts, shares, _ = self.known[same]
         return firsts[self.follow(shares)]
 
     def chance(self, probability: float) -> bool:
@@ -73,8 +71,19 @@ class GuidedDraw(Draw):
             return probability >= 1
         return self.follow((probability, 1 - probability)) == 0
 
-    def until(self, make: Callable[[Draw], T], fits: Callable[[Draw, T, U], bool], about: U) -> T:
-        drawn = make(self)
+    def until(
+        self,
+        make: Callable[[Draw], NounPhrase],
+        fits: Callable[[Draw, NounPhrase, U], bool],
+        about: U,
+        seen: bool = True,
+    ) -> NounPhrase:
+        if (make, seen) not in self.known:
+            made = runs(make, self.english if self.guided else None)
+            shown = [(one, p) for one, p in made if not seen or self.shows_phrase(one)]
+            self.known[make, seen] = [one for one, _ in shown], [p for _, p in shown]
+        options, shares = self.known[make, seen]
+        drawn = options[self.follow(shares)]
         if not fits(self, drawn, about):
             raise NoWay
         self.weight /= probability_to_fit(make, fits, about)
@@ -87,6 +96,10 @@ class GuidedDraw(Draw):
         if self.guided and not all(self.shows(phrase) for phrase in phrases):
             raise NoWay
 
+    def expect_one(self, *phrases: Words) -> None:
+        if self.guided and not self.shows_any(*phrases):
+            raise NoWay
+
     def shows(self, phrase: Words) -> bool:
         return not phrase or f" {' '.join(phrase)} " in self.text
 
@@ -97,11 +110,14 @@ class GuidedDraw(Draw):
         if isinstance(option, str):
             return self.group_of_name(option)
         if isinstance(option, NounPhrase):
-            shown = (option.en, option.object_form, option.possessive)
-            return id(option) if self.shows_any(*shown) else option.zh[0][0]
+            return id(option) if self.shows_phrase(option) else option.zh[0][0]
         if isinstance(option, Noun | Verb | Adjective | Place | Time):
             return self.group_of_word(option)
         return id(option)
+
+    def shows_phrase(self, phrase: NounPhrase) -> bool:
+        shown = (phrase.en, phrase.object_form, phrase.possessive)
+        return not self.guided or self.shows_any(*shown)
 
     def group_of_word(self, option: Noun | Verb | Adjective | Place | Time) -> Hashable:
         shown: tuple[Words, ...]
@@ -113,7 +129,7 @@ class GuidedDraw(Draw):
                 if option.zh in SET_NOUNS:
                     hidden = id(option)
             case Verb():
-                shown, hidden = (option.base, option.third, option.past, option.ing), NoWay
+                shown, hidden = option.forms, NoWay
             case Adjective():
                 shown, hidden = ((option.en,), option.comparative), "adjective"
             case Place():
@@ -141,13 +157,18 @@ class GuidedDraw(Draw):
 
 
 def runs(
-    make: Callable[[GuidedDraw], T], english: Words | None = None
+    make: Callable[[GuidedDraw], T],
+    english: Words | None = None,
+    known: dict[Hashable, Any] | None = None,
 ) -> Iterator[tuple[T, float]]:
-    """Each way in which `make` can choose: what it makes, and the probability of the way."""
+    """Each way in which `make` can choose: what it makes, and the probability of the way.
+
+    `known` keeps between calls what depends on the sentence only.
+    """
+    known = {} if known is None else known
     waiting: list[list[int]] = [[]]
-    groups: dict[tuple[int, ...], Any] = {}
     while waiting:
-        draw = GuidedDraw(waiting.pop(), english, groups)
+        draw = GuidedDraw(waiting.pop(), english, known)
         try:
             made = make(draw)
         except NoWay:
@@ -175,9 +196,10 @@ def ways(english: Sequence[str]) -> Iterator[tuple[Sentence, float]]:
         .replace("cannot", "can not")
         .split()
     )
+    known: dict[Hashable, Any] = {}
     for kind in dict.fromkeys(KINDS):
-        for made, weight in runs(kind, told):
-            sentence = finish(made)
+        for made, weight in runs(kind, told, known):
+            sentence = finish(made) if made is not None and made.en == told else None
             if sentence is not None and sentence.en == tuple(english):
                 yield sentence, weight * KINDS.count(kind) / len(KINDS)
 

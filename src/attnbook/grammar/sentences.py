@@ -46,13 +46,15 @@ def idiom(draw: Draw) -> Sentence | None:
     """An idiom, where word by word would be wrong: 下 雨, 炒 鱿鱼, 吃 醋, 开 玩笑."""
     kind = draw.choice((*("weather",) * 3, FIRE, FIRE, "jealous", JOKE))
     form = draw.choice(("statement", "statement", "negative", "yes_no"))
+    draw.expect(("jealous",) if kind == "jealous" else ())
     if kind == "weather":
         noun, verb = draw.choice((("雨", RAIN), ("雪", SNOW)))
+        draw.expect_one(*verb.forms)
         city = draw.choice((None, None, *cities))
         it = NounPhrase(city.zh if city else (), ("it",), "he", (), ())
         verb_phrase = VerbPhrase(verb, (noun,), bare=True, after=city.at if city else ())
         return verb_clause(draw, form, draw.choice(("past", "future", "now")), it, verb_phrase)
-    subject = draw.until(draw_person, can_be_subject, form)  # not seen where somebody is fired
+    subject = draw.until(draw_person, can_be_subject, form, seen=kind is not FIRE)
     if subject.noun and is_plural(subject):
         return None
     if kind is JOKE:
@@ -69,9 +71,11 @@ def idiom(draw: Draw) -> Sentence | None:
             replace(jealous, zh=(*subject.zh, "没", "吃", "醋")) if form == "negative" else jealous
         )
     fired, employee = draw_person(draw, 0.7), draw_person(draw, 1.0)
+    draw.expect(fired.object_form)
     if fired.noun in ("孩子", "学生", "同学", "奶奶"):
         return None
     boss = noun_phrase(nouns_of_kind("boss")[0], draw.choice(("the", "own")), owner=employee)
+    draw.expect(boss.en)
     verb_phrase = VerbPhrase(
         FIRE, (*fired.zh, "的", "鱿鱼"), fired.object_form, combinations=fired.combinations
     )
@@ -84,6 +88,7 @@ def two_clauses(draw: Draw) -> Sentence | None:
     Chinese leaves out the object or the subject of the second where English says *it*. Only of an
     animal or a person it says 它 or 他.
     """
+    draw.expect_one(("and",), ("but",))
     adjective = draw.choice(adjectives)
     noun = draw.choice([noun for noun in nouns if noun.kinds & adjective.kinds])
     if noun.kinds & {"kin", "opening"}:

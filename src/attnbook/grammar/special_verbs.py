@@ -93,6 +93,7 @@ def animal_event(draw: Draw) -> Sentence | None:
 
 def have(draw: Draw) -> Sentence | None:
     """Somebody has something: 他 没 有 哥哥."""
+    draw.expect_one(*HAVE.forms)
     form = draw.choice(
         ("statement", "statement", "statement", "negative", "yes_no", "count", "who")
     )
@@ -134,6 +135,7 @@ def have(draw: Draw) -> Sentence | None:
 
 def like(draw: Draw) -> Sentence | None:
     """Somebody knows a person, or likes a person, a thing or doing something."""
+    draw.expect_one(*LIKE.forms, *KNOW.forms)
     form = draw.choice(
         ("statement",) * 4 + ("negative", "negative", "yes_no", "yes_no", "what", "who", "why")
     )
@@ -141,6 +143,7 @@ def like(draw: Draw) -> Sentence | None:
     kind = draw.choice(("person", "know", "things", "things", "this", "doing", "doing"))
     if kind in ("person", "know"):
         person = draw_other_person(draw, subject)
+        draw.expect(person.object_form if person and form != "what" else ())
         generic = person is not None and person.en[0] == "the"
         if person is not None and kind == "know" and person.zh[0] == subject.zh[0]:
             return None  # everybody knows his own mother
@@ -192,6 +195,7 @@ def draw_infinitive(draw: Draw) -> VerbPhrase:
 
 def go(draw: Draw) -> Sentence | None:
     """Somebody goes somewhere, sometimes by a vehicle: 坐 火车 去 北京, to beijing by train."""
+    draw.expect_one(*GO.forms)
     form = draw.choice(FORMS)
     tense = draw.choice(("past", "past", "future", "want"))
     if form == "count" or (form == "why" and tense == "future"):
@@ -216,10 +220,12 @@ def go(draw: Draw) -> Sentence | None:
 
 def call(draw: Draw) -> Sentence | None:
     """Somebody calls somebody: 给 他 打 电话, word by word "give him hit telephone"."""
+    draw.expect_one(*CALL.forms)
     form = draw.choice([form for form in FORMS if form not in ("what", "count")])
     tense = draw.choice(("past", "past", "future", "want", "now", "habit", "habit"))
     subject = draw_subject(draw, form)
     person = draw_other_person(draw, subject)
+    draw.expect(person.object_form if person else ())
     if person is None or (tense == "habit" and person.zh[0] in ("这", "那")):
         return None
     if form == "why" and tense in ("now", "future", "habit"):
@@ -235,9 +241,11 @@ def give(draw: Draw) -> Sentence | None:
 
     It takes 把: 把 这 本 书 送给 他, to give this book to him.
     """
+    draw.expect_one(*GIVE.forms)
     form = draw.choice(("statement", "statement", "statement", "negative", "who", "yes_no"))
     subject = draw_subject(draw, form)
     recipient = draw_other_person(draw, subject)
+    draw.expect(recipient.object_form if recipient else ())
     noun = draw.choice(
         nouns_of_kind("gift", "flower", "book", "clothes", "ticket", "pet", "photo", "tool")
     )

@@ -170,6 +170,7 @@ def draw_verb_phrase(
         if form == "what":
             return VerbPhrase(verb, ("谁",), question_words=("who",))
         person = draw_other_person(draw, subject)
+        draw.expect(person.object_form if person else ())
         if person is None or (tense == "habit" and person.zh[0] in ("这", "那")):
             return None
         person_pairs = frozenset((verb.zh[0], word) for word in person.zh if word in people)
@@ -197,6 +198,9 @@ def draw_verb_phrase(
     ):
         return None  # several people wear, ride or buy no single thing
     bare = determiner in ("a", "any", "plural", "the")
+    if not bare:  # else it may be hidden in a set phrase
+        draw.expect_one(noun.singular, noun.plural)
+        draw.expect((determiner,) if determiner in ("this", "that", "some") else ())
     object_phrase = draw_noun_phrase(draw, noun, determiner, 0.0 if bare else 0.4)
     if any(verb.zh[0] not in FITTING.get(one, verb.zh) for one, _ in object_phrase.combinations):
         return None

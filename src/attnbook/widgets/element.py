@@ -8,6 +8,7 @@ opened. The built page takes them out: its style sheet has the colors, and it lo
 
 import html
 import json
+import textwrap
 from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
@@ -39,17 +40,25 @@ def check_shape(name: str, array: Tensor | np.ndarray, shape: tuple[int, ...]) -
 
 
 def show_element(
-    name: str, data: dict[str, Any], head: Sequence[str], rows: list[list[str]]
+    name: str, data: dict[str, Any], head: Sequence[str], rows: list[list[str]], note: str = ""
 ) -> None:
-    """Display an element, with a table in case no script can run, as HTML and as plain text."""
+    """Display an element, with a table in case no script can run, as HTML and as plain text.
+
+    note: of an element that works in the book's pages only, a sentence that says so; it is shown
+    below the table, and no script is printed
+    """
     packed = html.escape(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
     cells = "".join(
         "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>"
         for tag, row in [("th", head), *(("td", row) for row in rows)]
     )
+    text = "\n".join("  ".join(row) for row in [head, *rows])
+    if note:
+        page = f'<{name} data="{packed}"><table>{cells}</table><p>{html.escape(note)}</p></{name}>'
+        display({"text/html": page, "text/plain": f"{text}\n{textwrap.fill(note, 76)}"}, raw=True)
+        return
     scripts = (files(__package__) / "scripts" / f"{part}.js" for part in ("base", name))
     script = "".join(path.read_text("utf-8") for path in scripts)
-    text = "\n".join("  ".join(row) for row in [head, *rows])
     element = f'<{name} data="{packed}"><table>{cells}</table></{name}>'
     page = f"{element}\n<style>{variables()}</style>\n<script>\n{script}</script>"
     display({"text/html": page, "text/plain": text}, raw=True)

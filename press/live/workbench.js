@@ -1,0 +1,160 @@
+// What a reader can change of a translation: the figure attn-translate, with the model at hand.
+"use strict";
+(() => {
+  const { attnbook } = globalThis;
+  const { fill, make, number } = attnbook;
+  const spoken = (steps) => steps.map(({ word }) => word);
+
+  /**
+   * Mark the words that are not in the longest sequence which both sentences share.
+   * @param {string[]} one @param {string[]} other @returns {boolean[]} for each word of the first
+   */
+  function differences(one, other) {
+    const shared = [...one, ""].map(() => [...other, ""].map(() => 0)); // from i and j on
+    for (let i = one.length - 1; i >= 0; i -= 1) {
+      for (let j = other.length - 1; j >= 0; j -= 1) {
+        shared[i][j] = one[i] === other[j] ? shared[i + 1][j + 1] + 1
+          : Math.max(shared[i + 1][j], shared[i][j + 1]);
+      }
+    }
+    let j = 0;
+    return one.map((word, i) => {
+      while (shared[i][j] > shared[i + 1][j] && word !== other[j]) j += 1;
+      const found = shared[i][j] > shared[i + 1][j];
+      j += found;
+      return !found;
+    });
+  }
+
+  /** The changes of one figure. */
+  class Workbench {
+    /** @param {HTMLElement} figure */
+    constructor(figure) {
+      this.figure = figure;
+      this.model = attnbook.translator;
+      figure.known = new Map(this.model.chinese.map(([word, ...about]) => [word, about]));
+      this.right = figure.data.start.right;
+    }
+
+    /** Translate another sentence. @param {string[]} source @param {string} right if it is known */
+    read(source, right = "", chip = null) {
+      this.right = right;
+      if (!right) this.figure.sentences.value = this.figure.words.own;
+      Object.assign(this.figure, { chip, source: source.slice(0, this.figure.data.room) });
+      this.set({ covered: new Set() });
+    }
+
+    /** @param {string} text Chinese, with blanks between its words or without */
+    type(text) {
+      const source = this.model.cut(text);
+      if (source.length) this.read(source);
+    }
+
+    /** Show what can be done with a word, or show it no longer. @param {number} i */
+    open(i) {
+      this.figure.chip = i === this.figure.chip ? null : i;
+      this.figure.draw();
+    }
+
+    /** Switch a head off or on, cover a word or uncover it. */
+    toggle(set, member) {
+      if (!set.delete(member)) set.add(member);
+      this.set({});
+    }
+
+    /** Change some settings; what was written by hand is gone. */
+    set(settings) {
+      Object.assign(this.figure, { given: [] }, settings);
+      this.run();
+    }
+
+    undo() {
+      this.figure.unchanged();
+      this.run();
+    }
+
+    /** Translate without the changes and with them; the newest call wins. */
+    async run() {
+      const { figure, model } = this;
+      const { source, given, covered, off, first, width, penalty } = figure;
+      const change = { hidden: covered, off, first };
+      const touched = covered.size > 0 || off.size > 0 || first > 0;
+      const turn = (this.turn = {});
+      const steps = [
+        () => model.write(source),
+        ([plain]) => (touched ? model.write(source, change, spoken(plain)) : null),
+        () => (given.length || width === 1 ? given : model.search(source, change, width, penalty)),
+        ([, forced, found]) => (forced || found.length ? model.write(source, change, found) : null),
+      ];
+      const made = [];
+      for (const step of steps) { // the page can answer in between
+        made.push(step(made));
+        await new Promise((done) => setTimeout(done));
+        if (turn !== this.turn) return;
+      }
+      [figure.plain, figure.forced, , figure.now] = made;
+      const row = figure.now ? "now" : "plain";
+      figure.at = { row, index: Math.min(figure.at.index, figure[row].length - 1) };
+      figure.draw("fresh");
+    }
+
+    /** Which words of a row are not in the unchanged translation. @param {string} row */
+    marks(row) {
+      return differences(spoken(this.figure[row]), spoken(this.figure.plain));
+    }
+
+    /** What can be done with the word of the source that is open. */
+    tools() {
+      const { figure } = this;
+      const { chip, covered, source, words } = figure;
+      if (chip === null || chip >= source.length) return [];
+      const edit = (at, count, ...others) => {
+        const open = count > others.length ? null : chip;
+        this.read(source.toSpliced(at, count, ...others), "", open);
+      };
+      const all = [this.picker(words.replace, (word) => edit(chip, 1, word)),
+        this.picker(words.insert, (word) => edit(chip + 1, 0, word)),
+        figure.button("cover", covered.has(chip) ? words.uncover : words.cover,
+          () => this.toggle(covered, chip))];
+      if (source.length > 1) all.push(figure.button("remove", words.remove, () => edit(chip, 1)));
+      return all;
+    }
+
+    /** Let the reader pick one of the words that the model knows, by their kinds. */
+    picker(name, picked) {
+      const kinds = new Map();
+      for (const [word, pinyin, meaning, kind] of this.model.chinese) {
+        if (!pinyin) continue; // PAD and the like
+        if (!kinds.has(kind)) kinds.set(kind, make("optgroup", { label: kind }));
+        kinds.get(kind).append(make("option", { value: word }, `${word} ${pinyin} ${meaning}`));
+      }
+      return make("select", { "aria-label": name, "data-key": name,
+        onchange: (event) => picked(event.target.value) },
+      make("option", { hidden: "" }, name), ...kinds.values());
+    }
+
+    /** What there is to say of a picked step, of the sentence and of its translation. */
+    remarks(step) {
+      const { figure, right } = this;
+      const { at, data, forced, now, plain, source, words } = figure;
+      const unknown = source.filter((word) => !figure.known.has(word));
+      const total = (steps) => number(steps.reduce((sum, one) => sum + Math.log(one.chance), 0), 2);
+      const written = spoken(now || plain);
+      const least = (now || plain).toSorted((one, other) => one.chance - other.chance)[0];
+      return [
+        unknown.length > 0 && fill(words.strange, { unknown: unknown.join(" ") }),
+        source.length > data.longest && fill(words.long, { count: source.length, ...data }),
+        source.length === data.room && fill(words.full, data),
+        written.at(-1) !== "END" && words.endless,
+        at.row === "plain" && forced && fill(words.moved, { word: step.word,
+          before: number(plain[at.index].chance, 2), after: number(step.chance, 2) }),
+        fill(least.chance < 0.5 ? words.unsure : words.sure,
+          { word: least.word, chance: number(least.chance, 2) }),
+        now && figure.width > 1 && fill(words.total, { now: total(now), plain: total(plain) }),
+        right && right !== written.slice(0, -1).join(" ") && fill(words.right, { right }),
+      ].filter(Boolean).join(" ");
+    }
+  }
+
+  attnbook.Workbench = Workbench;
+})();

@@ -1,0 +1,166 @@
+"""Two layers of attention on one sequence: where each head attends, what it adds, who needs it."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from string import ascii_lowercase
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from attnbook.heads import split_heads
+from attnbook.interventions import head_outputs
+from attnbook.multi_head import MultiHeadAttention
+from attnbook.widgets.element import show_element
+
+__all__ = ["explore_heads"]
+
+VISIBLE = 0.06  # smaller weights are not drawn
+N_BEST, LIKELY = 3, 0.02  # letters of a prediction, if they are at least so probable
+
+
+class TwoLayers(Protocol):
+    """Two layers of attention with residual connections, and nothing else."""
+
+    token: nn.Embedding
+    layers: Sequence[MultiHeadAttention]
+    unembed: nn.Linear
+
+    def __call__(self, ids: Tensor) -> tuple[Tensor, Tensor]:
+        """Score the next token. Shapes: ids (B, L) -> logits (B, L, V), weights (2, B, H, L, L)."""
+        ...
+
+
+class Run(NamedTuple):
+    """What is computed for one sequence while some heads are removed."""
+
+    probabilities: Tensor  # (L, V)
+    weights: Tensor  # (2, H, L, L)
+    adds: tuple[Tensor, Tensor]  # (H, L, V): to the scores of each letter's query, to the logits
+
+
+def explore_heads(
+    model: TwoLayers, ids: Tensor, known: Tensor, letters: str, row: int = 0, start: int = -1
+) -> None:
+    """Let the reader pick a position of a sequence, see what each head does there, remove heads.
+
+    A removed head outputs its mean over all sequences (mean ablation). One head of layer 1 can be
+    removed at a time, or any heads of layer 2. What a head adds is said by a letter and a number.
+    In layer 2 it is the letter whose logit rises most. In layer 1 it is the letter whose query is
+    helped most to find this position: by what the head adds to the scores of layer 2, on average
+    over its heads. Both numbers are distances from the mean of all letters.
+
+    row: the sequence that is shown; start: the position that is picked at first
+    Shapes:  ids (B, L + 1), whose first half is the block, with L <= 26
+             known (B, L): which of ids[:, 1:] can be known; letters: one character for each id
+    """
+    heads, half = range(model.layers[0].n_heads), ids.size(1) // 2
+    sequence = "".join(letters[i] for i in ids[row].tolist())
+    asked = [at + 1 for at in known[row].nonzero()[:, 0].tolist()]
+    subsets = [[head for head in heads if bits >> head & 1] for bits in range(2 ** len(heads))]
+    upper = [_run(model, ids, row, [[], off]) for off in subsets]  # the first has all heads
+    lower = [_run(model, ids, row, [[head], []]) for head in heads]
+
+    def says(runs: list[Run]) -> str:
+        return "|".join(_rows(run.probabilities[half - 1 :], letters, N_BEST) for run in runs)
+
+    data = {
+        "sequence": sequence,
+        "asked": asked,
+        "start": start % (len(sequence) - 1),
+        "below": _strips(upper[0], 0, letters),
+        "above": [
+            _strips(run, 1, letters) | {"says": says(upper if i == 0 else [run])}
+            for i, run in enumerate([upper[0], *lower])
+        ],
+        "words": WORDS,
+    }
+    named = {"nothing": upper[0]}
+    named |= {f"layer 1, head {head}": lower[head] for head in heads}
+    named |= {f"layer 2, head {head}": upper[2**head] for head in heads}
+    named |= {"layer 2, all heads": upper[-1]}
+    rows = []
+    for name, run in named.items():
+        best = [letters[i] for i in run.probabilities.argmax(-1).tolist()]
+        said = [best[at - 1] for at in asked]
+        n_right = sum(letter == sequence[at] for at, letter in zip(asked, said, strict=True))
+        rows.append([name, " ".join(said), f"{n_right} of {len(asked)}"])
+    head = ["removed", f"predicted for {' '.join(sequence[at] for at in asked)}", "right"]
+    show_element("attn-induction", data, head, rows)
+
+
+@torch.no_grad()
+def _run(model: TwoLayers, ids: Tensor, row: int, removed: list[list[int]]) -> Run:
+    """Run the model on all sequences, without the removed heads of each layer."""
+    with ExitStack() as stack:
+        calls = [
+            stack.enter_context(head_outputs(layer, _averaged(heads)))
+            for layer, heads in zip(model.layers, removed, strict=True)
+        ]
+        logits, weights = model(ids[:, :-1])
+    below, above = (
+        call[0][row] @ split_heads(layer.w_o.weight, layer.n_heads).mT  # (H, L, D)
+        for layer, call in zip(model.layers, calls, strict=True)
+    )
+    reader = model.layers[1]
+    queries = split_heads(reader.w_q(model.token.weight), reader.n_heads)  # (H, V, Dk)
+    keys = split_heads(reader.w_k(below), reader.n_heads)  # (H of layer 1, H of layer 2, L, Dk)
+    scores = (keys @ queries.mT).mean(1) / queries.size(-1) ** 0.5  # (H, L, V)
+    adds = scores, model.unembed(above)
+    return Run(logits[row].softmax(-1), weights[:, row], adds)
+
+
+def _averaged(removed: list[int]) -> Callable[[Tensor], Tensor]:
+    """Replace what these heads output by its mean over the sequences."""
+
+    def replace(outputs: Tensor) -> Tensor:  # (B, H, L, Dv)
+        changed = outputs.clone()
+        changed[:, removed] = outputs.mean(0)[removed]
+        return changed
+
+    return replace
+
+
+def _strips(run: Run, layer: int, letters: str) -> dict[str, str]:
+    """Of each head of a layer: its weights, and the letter that it adds most of, with how much."""
+    adds = run.adds[layer]
+    largest = (adds - adds.mean(-1, keepdim=True)).max(-1)
+    return {
+        "weights": "|".join(_rows(head, ascii_lowercase) for head in run.weights[layer]),
+        "adds": "|".join(
+            "".join(f"{letters[i]}{x:.0f}" for i, x in zip(*head, strict=True))
+            for head in zip(largest.indices.tolist(), largest.values.tolist(), strict=True)
+        ),
+    }
+
+
+def _rows(shares: Tensor, names: str, n_best: int | None = None) -> str:
+    """Write each row as names with hundredths: a97b3. A name alone has all, hundred of them.
+
+    Of a row of probabilities that is the n_best, of a row of weights all that are visible.
+    """
+    least = VISIBLE if n_best is None else LIKELY
+    rows = []
+    for row in shares.tolist():
+        best = sorted(range(len(row)), key=lambda i: -row[i])[:n_best]
+        pairs = [(names[i], round(100 * row[i])) for i in best if row[i] >= least]
+        rows.append("".join(f"{name}{x if x < 100 else ''}" for name, x in pairs))
+    return " ".join(rows)
+
+
+WORDS = {
+    "name": "Two layers of attention, and what they do without some heads",
+    "try": "Pick a letter of the second half, and switch heads off: "
+    "one of layer 1, or any of layer 2.",
+    "sequence": "sequence and predictions",
+    "right": "right: {n} of {all}",
+    "layers": ["layer 1", "layer 2"],
+    "head": "head {head}",
+    "adds": ["key for", "raises"],
+    "mean": "mean",
+    "bars": ["all heads", "now"],
+    "first": "In the first half nothing can be known.",
+    "says": "After {letter} it predicts {best}, {share} %.",
+    "due": ["Right.", "Wrong: {next}.", "A jump to {next}: nobody can know it."],
+    "most": "{layer} attends most to {letters}.",
+}

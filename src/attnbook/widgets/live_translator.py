@@ -1,0 +1,148 @@
+"""The translator of chapter 9 in the page: translate sentences, change them, change the model."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from attnbook.grammar.corpus import LONGEST
+from attnbook.grammar.lexicon import dictionary
+from attnbook.transformer import Transformer
+from attnbook.translation import BEGIN, END, Batch, Pair, Vocabulary, make_batch
+from attnbook.widgets.element import show_element
+
+__all__ = ["explore_translator"]
+
+N_BEST = 5  # of the next words
+MAX_LENGTH = 30  # of a translation
+ROOM = 19  # words of a source: no later position has been trained
+NOTE = (
+    "In this book's pages you can change this sentence, cover words and switch heads off. The page "
+    "then runs the translator itself."
+)
+SURE = "The least sure word of this translation is “{word}”, with probability {chance}."
+WORDS = {
+    "name": "The translator, live",
+    "examples": "sentence",
+    "own": "your own sentence",
+    "type": "or type Chinese",
+    "translate": "Translate",
+    "source": "source (press a word to change it)",
+    "unknown": "unknown",
+    "covered": "covered",
+    "replace": "replace by …",
+    "insert": "insert after it …",
+    "cover": "cover",
+    "uncover": "uncover",
+    "remove": "remove",
+    "english": "translation",
+    "plain": "unchanged",
+    "now": "now",
+    "undo": "undo the changes",
+    "layers": ["first layer", "last layer"],
+    "head": "head {head}",
+    "maps": "Cross-attention, a row for each head",
+    "attends": "Where the heads attend for “{word}” (press one to switch it off)",
+    "next": "The likeliest words here (press one to write it)",
+    "search": "decoding",
+    "searches": ["greedy", "beam 2", "beam 3", "beam 4"],
+    "penalty": "length penalty of a beam",
+    "first": "position of the first word",
+    "sure": SURE,
+    "unsure": f"{SURE} A sentence of the test is seldom so unsure, so this may be nonsense.",
+    "strange": "Not in the vocabulary: {unknown}. The model reads UNKNOWN there.",
+    "long": "This sentence has {count} words. In training none has more than {longest}.",
+    "full": "It reads the first {room} words and no more.",
+    "endless": "It found no end and was stopped.",
+    "moved": "“{word}” had probability {before} and has {after} now, after the same words.",
+    "total": "Log-probability: {now}, unchanged {plain}.",
+    "right": "The book says “{right}”.",
+    "missing": "The translator could not be loaded: the file beside this page is missing.",
+}
+
+
+class Step(NamedTuple):
+    """A word that the model writes: the likeliest words, their probabilities, each head's weights.
+
+    Shapes:  weights (layers · H, Ls)
+    """
+
+    best: list[str]
+    probabilities: list[float]
+    weights: Tensor
+
+
+def explore_translator(
+    model: Transformer,
+    chinese: Vocabulary,
+    english: Vocabulary,
+    sentences: Mapping[str, Pair],
+    start: int,
+) -> None:
+    """Show how the model translates a sentence. In the book's pages, let the reader change it.
+
+    The page has the weights of the book's translator and runs it itself; a notebook shows a table.
+
+    sentences: by name, to choose from; the first is shown
+    start: the word of its translation that is picked at first
+    """
+    pair = next(iter(sentences.values()))
+    steps = _write(
+        model, make_batch([pair], chinese, english, model.to_logits.weight.device), english
+    )
+    least = min(steps, key=lambda step: step.probabilities[0])
+    data = {
+        "start": {
+            "source": [[word, *_entry(word)] for word in pair.chinese],
+            "right": " ".join(pair.english),
+            "said": SURE.format(word=least.best[0], chance=f"{least.probabilities[0]:.2f}"),
+            "index": start,
+            "steps": [
+                [
+                    best[0],
+                    probabilities[0],
+                    [*zip(best, probabilities, strict=True)],
+                    (100 * weights).round().int().tolist(),
+                ]
+                for best, probabilities, weights in steps
+            ],
+        },
+        "examples": [
+            [name, " ".join(one.chinese), " ".join(one.english)] for name, one in sentences.items()
+        ],
+        "heads": steps[0].weights.size(0) // len(model.decoder.layers),
+        "longest": LONGEST,
+        "room": ROOM,
+        "words": WORDS,
+    }
+    rows = []
+    for best, probabilities, weights in steps:
+        most = pair.chinese[weights.mean(0).argmax()]
+        rows.append([best[0], f"{probabilities[0]:.2f}", f"{most} {_entry(most)[0]}"])
+    head = ["word", "probability", "its heads attend most to"]
+    show_element("attn-translate", data, head, rows, note=NOTE)
+
+
+@torch.no_grad()
+def _write(model: Transformer, batch: Batch, english: Vocabulary) -> list[Step]:
+    """Translate by greedy decoding, and keep what each step has computed."""
+    z, _ = model.encode(batch.source, batch.source_mask)
+    ids: list[int] = [BEGIN]
+    steps: list[Step] = []
+    while ids[-1] != END and len(steps) < MAX_LENGTH:
+        target = torch.tensor([ids], device=z.device)
+        logits, _, to_source = model.decode(target, z, batch.source_mask)
+        top = logits[0, -1].softmax(-1).topk(N_BEST)
+        best = top.indices.tolist()
+        probabilities = [round(p, 3) for p in top.values.tolist()]
+        weights = torch.cat([each[0, :, -1] for each in to_source])
+        steps.append(Step([english.words[i] for i in best], probabilities, weights))
+        ids.append(best[0])
+    return steps
+
+
+def _entry(word: str) -> list[str]:
+    """The pinyin of a word and its first meaning, or two empty texts."""
+    pinyin, meaning = dictionary.get(word, ("", ()))
+    return [pinyin, " ".join(meaning)]

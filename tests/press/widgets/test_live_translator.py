@@ -1,0 +1,326 @@
+"""The translator that runs in the page: it computes what the library computes, and is used."""
+
+import base64
+import gzip
+import json
+import math
+import re
+from collections.abc import Iterator
+
+import pytest
+import torch
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from attnbook import SinusoidalPositions, Transformer, beam_search, greedy_decode
+from attnbook.translation import BEGIN, END, Pair, Vocabulary, make_batch, make_corpus
+from press import pack
+from press.extension.live import LIVE, MODELS, joined
+from tests.support.pages import FOLDER, HTML, PHONE, Opened, wait_until, window
+from tools.live_models import TRANSLATOR, load_packed
+
+pytestmark = pytest.mark.usefixtures("book")
+
+CHAPTER = "book/09_translation.html"
+RULES = {"begin": BEGIN, "end": END, "max_length": 30}
+Stored = tuple[Transformer, Vocabulary, Vocabulary]
+
+
+@pytest.fixture(scope="module")
+def stored() -> Stored:
+    """The translator of the page, in the library."""
+    return load_packed(TRANSLATOR.read_text("utf-8"))
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Opened]:
+    """The chapter in a window of its own."""
+    with window(browser, viewport=PHONE, has_touch=True, reduced_motion="reduce") as context:
+        opened = Opened(context, CHAPTER)
+        opened.settle()
+        yield opened
+
+
+def figure_of(opened: Opened) -> Locator:
+    return opened.page.locator("attn-translate")
+
+
+def load(page: Page) -> None:
+    """Load the model as the figure does."""
+    page.locator("attn-translate").evaluate("figure => figure.change(() => {})")
+    wait_until(page, "() => 'Workbench' in attnbook")
+
+
+def write(page: Page, pair: Pair, change: str = "{}", given: tuple[str, ...] = ()) -> dict:
+    """What the page computes for a pair: words, probabilities, logits and weights to the source."""
+    return page.evaluate(
+        f"""([source, given]) => {{
+            const steps = attnbook.translator.write(source, {change}, given);
+            return {{ words: steps.map(s => s.word), chances: steps.map(s => s.chance),
+                logits: steps.map(s => [...s.logits]), maps: steps.map(s => s.maps) }}; }}""",
+        [pair.chinese, given],
+    )
+
+
+def library(stored: Stored, pair: Pair, first: int = 0, hidden: int | None = None):
+    """Logits (m, V) and weights to the source (m, layers · H, n) at the pair's English words."""
+    model, chinese, english = stored
+    b = make_batch([pair], chinese, english)
+    if hidden is not None:
+        b.source_mask[..., hidden] = False
+
+    class From(SinusoidalPositions):
+        def forward(self, x, start=0):
+            return super().forward(x, first + start)
+
+    model.positions = From(model.d_model)
+    with torch.no_grad():
+        z, _ = model.encode(b.source, b.source_mask)
+        logits, _, across = model.decode(b.target, z, b.source_mask)
+    return logits[0], torch.cat(across, dim=1)[0].transpose(0, 1)
+
+
+def close(got: list, wanted: torch.Tensor) -> None:
+    torch.testing.assert_close(torch.tensor(got).double(), wanted, atol=1e-3, rtol=0)
+
+
+def test_logits_and_weights_are_the_librarys(opened: Opened, stored: Stored) -> None:
+    load(opened.page)
+    corpus = make_corpus()
+    for pair in corpus.new_combinations[:70] + corpus.longer[:30]:
+        got = write(opened.page, pair, given=(*pair.english, "END"))
+        logits, weights = library(stored, pair)
+        close(got["logits"], logits)
+        close(got["maps"], weights)
+
+
+def test_translations_are_the_librarys_word_for_word(opened: Opened, stored: Stored) -> None:
+    load(opened.page)
+    model, chinese, english = stored
+    corpus = make_corpus()
+    pairs = corpus.new_combinations[:250] + corpus.longer[:250]
+    script = """pairs => { const began = performance.now();
+        const said = pairs.map(source => attnbook.translator.write(source).map(s => s.word));
+        return [said, performance.now() - began]; }"""
+    said, milliseconds = opened.page.evaluate(script, [pair.chinese for pair in pairs])
+    b = make_batch(pairs, chinese, english)
+    tokens, _ = greedy_decode(model, b.source, b.source_mask, **RULES)
+    assert [words[-1] for words in said] == ["END"] * len(pairs)
+    assert [tuple(words[:-1]) for words in said] == [english.decode(row) for row in tokens]
+    assert milliseconds / sum(map(len, said)) < 50  # for a word
+    cut = opened.page.evaluate(
+        "texts => texts.map(text => attnbook.translator.cut(text))",
+        ["".join(pair.chinese) for pair in pairs],
+    )
+    assert [tuple(words) for words in cut] == [pair.chinese for pair in pairs]
+
+
+def test_beams_are_the_librarys(opened: Opened, stored: Stored) -> None:
+    load(opened.page)
+    model, chinese, english = stored
+    pairs = make_corpus().longer[100:140]
+    for width, penalty in ((2, 0.0), (4, 1.0)):
+        found = opened.page.evaluate(
+            f"""pairs => pairs.map(source =>
+                attnbook.translator.search(source, {{}}, {width}, {penalty}))""",
+            [pair.chinese for pair in pairs],
+        )
+        b = make_batch(pairs, chinese, english)
+        beams = beam_search(
+            model, b.source, b.source_mask, width=width, length_penalty=penalty, **RULES
+        )
+        wanted = [(*english.decode(row), "END") for row in beams.tokens[:, 0]]
+        assert [tuple(words) for words in found] == wanted
+
+
+def test_changes_are_what_the_chapter_does(opened: Opened, stored: Stored) -> None:
+    load(opened.page)
+    pair = make_corpus().new_combinations[0]
+    given = (*pair.english, "END")
+    for place in range(len(pair.chinese)):  # 9.11: a word covered
+        got = write(opened.page, pair, f"{{ hidden: new Set([{place}]) }}", given)
+        close(got["logits"], library(stored, pair, hidden=place)[0])
+    got = write(opened.page, pair, "{ first: 12 }", given)  # 9.9
+    close(got["logits"], library(stored, pair, first=12)[0])
+    model = stored[0]
+    for layer, head in ((0, 1), (1, 3)):  # 9.11: a head switched off
+        weight = model.decoder.layers[layer].cross_attention.w_o.weight
+        kept = weight.detach().clone()
+        with torch.no_grad():
+            weight[:, 16 * head : 16 * (head + 1)] = 0
+            wanted, _ = library(stored, pair)
+            weight.copy_(kept)
+        got = write(opened.page, pair, f"{{ off: new Set([{4 * layer + head}]) }}", given)
+        close(got["logits"], wanted)
+
+
+def test_what_the_page_shows_first_is_what_it_computes(opened: Opened) -> None:
+    load(opened.page)
+    start = json.loads(figure_of(opened).get_attribute("data") or "")["start"]
+    words = tuple(word for word, *_ in start["source"])
+    got = write(opened.page, Pair(words, ()))
+    assert got["words"] == [word for word, *_ in start["steps"]]
+    for step, chance, maps in zip(start["steps"], got["chances"], got["maps"], strict=True):
+        assert step[1] == pytest.approx(chance, abs=0.002)
+        assert math.prod(torch.tensor(step[3]).shape) == math.prod(torch.tensor(maps).shape)
+        assert torch.tensor(step[3]) / 100 == pytest.approx(torch.tensor(maps), abs=0.02)
+
+
+def test_nothing_is_loaded_before_it_is_used_and_then_once(opened: Opened) -> None:
+    figure = figure_of(opened)
+    figure.locator(".token").nth(2).click()  # what comes with the page
+    assert not [url for url in opened.requested if "live-" in url]
+    for _ in range(2):
+        figure.locator(".chip").nth(3).click()
+    expect(figure.locator(".chip").nth(3)).to_have_attribute("aria-expanded", "false")
+    assert len([url for url in opened.requested if "live-translator.js?v=" in url]) == 1
+    assert opened.close() == []
+
+
+def test_a_reader_covers_a_word_and_takes_it_back(opened: Opened, stored: Stored) -> None:
+    figure = figure_of(opened)
+    unchanged, now = (figure.get_by_role("listbox", name=n) for n in ("unchanged", "now"))
+    figure.locator(".chip").nth(3).tap()
+    figure.get_by_role("button", name="cover", exact=True).tap()
+    expect(figure.locator(".chip").nth(3)).to_contain_text("covered")
+    # before and after, with the same words before it
+    pair = make_corpus().new_combinations[0]
+    logits, _ = library(stored, pair, hidden=3)
+    did = logits[1].softmax(-1)[stored[2].encode(["did"])].item()
+    expect(unchanged.get_by_role("option").nth(1)).to_have_text(f"did0.87 → {did:.2f}")
+    unchanged.get_by_role("option").nth(1).tap()
+    expect(figure.locator(".said")).to_contain_text(f"“did” had probability 0.87 and has {did:.2f}")
+    # what it writes now, and which words of that are others
+    _, chinese, english = stored
+    b = make_batch([pair], chinese, english)
+    b.source_mask[..., 3] = False
+    tokens, _ = greedy_decode(stored[0], b.source, b.source_mask, **RULES)
+    words = [*english.decode(tokens[0]), "END"]
+    texts = now.get_by_role("option").all_inner_texts()
+    assert [text.split()[0] for text in texts] == words
+    marked = now.locator(".changed").all_inner_texts()
+    assert marked == [word for word in words if word not in pair.english and word != "END"]
+    assert marked
+    assert not opened.wide()
+    figure.get_by_role("button", name="undo the changes").tap()
+    expect(now).to_have_count(0)
+    expect(figure.locator(".chip").nth(3)).to_contain_text("not")
+    assert opened.close() == []
+
+
+def test_a_reader_exchanges_words_and_types_some(opened: Opened) -> None:
+    figure = figure_of(opened)
+    said = figure.locator(".said")
+    spoken = figure.get_by_role("listbox", name="translation")
+    figure.locator(".chip").nth(8).click()
+    figure.get_by_role("combobox", name="replace by …").select_option("鞋")
+    expect(figure.locator(".chip").nth(8)).to_contain_text("xié")
+    expect(spoken).to_contain_text("shoes")
+    figure.get_by_role("button", name="remove").click()
+    expect(figure.locator(".chip")).to_have_count(8)
+    field = figure.get_by_role("textbox")
+    field.fill("我爱北京?")
+    field.press("Enter")
+    expect(figure.locator(".chip")).to_have_count(4)
+    expect(figure.locator(".chip.unknown")).to_have_text("爱unknown")
+    expect(said).to_contain_text("Not in the vocabulary: 爱.")
+    expect(said).to_contain_text("this may be nonsense")
+    field.fill("很" * 25)
+    field.press("Enter")
+    expect(figure.locator(".chip")).to_have_count(19)
+    expect(said).to_contain_text("This sentence has 19 words. In training none has more than 11.")
+    assert not opened.wide()
+    assert opened.close() == []
+
+
+def test_heads_a_slip_a_beam_and_positions(opened: Opened) -> None:
+    figure = figure_of(opened)
+    now = figure.get_by_role("listbox", name="now")
+    head = figure.get_by_role("button", name="head 0")
+    for i in range(2):  # in both layers
+        head.nth(i).click()
+        expect(head.nth(i)).to_have_attribute("aria-pressed", "false")
+    expect(now).to_be_visible()
+    figure.get_by_role("button", name="undo the changes").click()
+    expect(now).to_have_count(0)
+    figure.locator(".token").nth(1).click()
+    bars = figure.locator(".bar")
+    slip = bars.nth(3).inner_text().split()[0]
+    bars.nth(3).click()
+    expect(now.get_by_role("option").nth(1)).to_contain_text(slip)
+    expect(now.locator(".changed").first).to_have_text(slip)
+
+    # the sentence with the red shirt, as in 9.13: greedy decoding and a beam without the penalty
+    sentences = figure.get_by_role("combobox", name="sentence")
+    sentences.select_option(index=6)
+    expect(figure.locator(".chip")).to_have_count(12)
+    figure.get_by_role("radio", name="beam 3").check(force=True)
+    for penalty, words in (("0", "your red shirt"), ("1", "your friend 's red shirt")):
+        figure.get_by_role("radio", name=penalty, exact=True).check(force=True)
+        spaced = words.replace(" ", r"[\d.]+")
+        expect(now).to_have_text(re.compile(rf"for[\d.]+{spaced}[\d.]+at"))
+    slider = figure.get_by_role("slider")
+    slider.focus()
+    opened.page.keyboard.press("End")
+    expect(figure.locator(".said")).to_contain_text("Log-probability")
+    assert opened.close() == []
+
+
+def test_the_keyboard_is_enough_and_keeps_its_place(opened: Opened) -> None:
+    figure = figure_of(opened)
+    figure.locator(".token").nth(1).focus()
+    opened.page.keyboard.press("ArrowRight")
+    active = "figure => figure.shadowRoot.activeElement.dataset.key"
+    assert figure.evaluate(active) == "plain 2"
+    expect(figure.locator(".token").nth(2)).to_have_attribute("aria-selected", "true")
+    figure.locator(".heard", has_text="least sure").wait_for(state="attached")
+    figure.get_by_role("button", name="head 3").nth(1).focus()
+    opened.page.keyboard.press("Enter")
+    expect(figure.get_by_role("listbox", name="now")).to_be_visible()
+    assert figure.evaluate(active) == "head 7"
+    figure.locator(".chip").first.focus()
+    opened.page.keyboard.press("Space")
+    expect(figure.get_by_role("combobox", name="replace by …")).to_be_visible()
+    assert figure.evaluate(active) == "chip 0"
+    unnamed = """figure => [...figure.shadowRoot.querySelectorAll(
+        'button, select, input, [tabindex]')].filter(e => !e.textContent.trim()
+        && !e.getAttribute('aria-label') && !e.closest('label')).map(e => e.outerHTML)"""
+    assert figure.evaluate(unnamed) == []
+    assert opened.violations() == []
+
+
+def test_a_missing_file_is_said_and_asked_for_again(opened: Opened) -> None:
+    figure = figure_of(opened)
+    opened.page.route("**/live-translator.js*", lambda route: route.abort())
+    figure.locator(".chip").first.click()
+    expect(figure.locator(".said")).to_contain_text("could not be loaded")
+    opened.page.unroute("**/live-translator.js*")
+    figure.locator(".chip").first.click()
+    expect(figure.get_by_role("button", name="cover", exact=True)).to_be_visible()
+
+
+def test_print_and_pages_without_scripts_have_the_table(browser: Browser, opened: Opened) -> None:
+    opened.page.emulate_media(media="print")
+    assert opened.page.locator("attn-translate > table").is_visible()
+    assert not figure_of(opened).locator(".figure").is_visible()
+    with window(browser, java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(FOLDER + CHAPTER)
+        table = page.locator("attn-translate > table")
+        assert table.is_visible()
+        assert "méi" in (table.text_content() or "")
+        note = page.locator("attn-translate > p").text_content() or ""
+        assert note.startswith("In this book's pages")
+
+
+def test_the_model_is_small_and_comes_with_the_zip() -> None:
+    sizes = {"translator": (400_000, 500_000), "writer": (200_000, 250_000)}
+    for element, (name, _, scripts) in MODELS.items():
+        numbers = json.loads((LIVE / f"{name}.json").read_text("utf-8"))["data"]
+        least, most = sizes[name]
+        assert least < len(base64.b64decode(numbers)) <= most
+        built = HTML / "_static" / f"live-{name}.js"
+        assert built.read_text("utf-8") == joined(element)
+        assert len(gzip.compress(built.read_bytes())) <= 500_000
+        assert built in pack.reached(HTML)
+        for script in scripts:
+            assert len((LIVE / f"{script}.js").read_bytes()) < 12_000

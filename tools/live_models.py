@@ -1,0 +1,120 @@
+"""Write the weights of the model that runs in the pages: the translator of chapter 9.
+
+    .venv/bin/python -m tools.live_models
+
+It trains the translator with the chapter's own cells, which takes some minutes, and writes its
+weights with its words into press/live/translator.json. Do it again when the corpus or the training
+of section 9.6 has changed; `tests/notebooks/test_chapter_09.py` finds that out.
+
+A weight takes 16 bits: it is an integer divided by a power of two, the same for a whole tensor. The
+training rounds to multiples of 2^-16, so where no weight of a tensor exceeds 1/2 nothing is lost.
+(float16 has the same size, but rounds weights near 1 to multiples of 2^-11.)
+"""
+
+import base64
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from attnbook.grammar import words
+from attnbook.grammar.lexicon import dictionary, nouns, rows
+from attnbook.transformer import Transformer
+from attnbook.translation import Vocabulary
+from tools.common import ROOT, UserError, run_tool
+from tools.translators import TWO_STACKS, run_cells
+
+TRANSLATOR = ROOT / "press" / "live" / "translator.json"
+HEADS, LAYERS, WIDTH, D_FF = 4, 2, 64, 128  # as in section 9.4
+LARGEST = 2**15 - 1
+PEOPLE = {"person", "kin", "boss"}
+ANIMALS = {"animal", "fish"}
+FOOD = {"fruit", "snack", "egg", "dish", "soup", "drink", "sauce"}
+
+
+def kinds() -> Iterator[tuple[str, str]]:
+    """The Chinese words of the grammar, each with the kind under which a reader finds it."""
+    for noun in nouns:
+        groups = ((PEOPLE, "people"), (ANIMALS, "animals"), (FOOD, "food and drink"))
+        yield noun.zh, next((name for kind, name in groups if noun.kinds & kind), "things")
+    tables = {
+        "pronouns": words.PRONOUNS,
+        "verbs": words.VERBS,
+        "adjectives": words.ADJECTIVES + words.FEELINGS + words.COLORS,
+        "places": words.PLACES + words.CITIES,
+        "times": "\n".join(line.split()[0].replace("_", "\n") for line in lines(words.TIMES)),
+        "measure words": words.MEASURES,
+    }
+    for name, table in tables.items():
+        yield from ((row[0], name) for row in rows(table))
+
+
+def lines(table: str) -> list[str]:
+    return [line for line in table.splitlines() if line]
+
+
+def chinese_words(chinese: Vocabulary) -> list[list[str]]:
+    """For each id its word, pinyin, meaning and kind."""
+    kind_of = dict(reversed([*kinds()]))
+    found = []
+    for word in chinese.words:
+        pinyin, meaning = dictionary.get(word, ("", ()))
+        found.append([word, pinyin, " ".join(meaning), kind_of.get(word, "others")])
+    return found
+
+
+def packed(model: Transformer, chinese: Vocabulary, english: Vocabulary) -> dict[str, Any]:
+    """What the page loads: sizes, words, names and shapes of the weights, the weights."""
+    parameters = {name: p.cpu().numpy() for name, p in model.state_dict().items()}
+    bits = {
+        name: min(16, math.floor(math.log2(LARGEST / abs(p).max())))
+        for name, p in parameters.items()
+    }
+    integers = [(p * 2.0 ** bits[name]).round().ravel() for name, p in parameters.items()]
+    return {
+        "heads": HEADS,
+        "layers": LAYERS,
+        "width": WIDTH,
+        "chinese": chinese_words(chinese),
+        "english": english.words,
+        "tensors": [[name, bits[name], *p.shape] for name, p in parameters.items()],
+        "data": base64.b64encode(np.concatenate(integers).astype("<i2").tobytes()).decode(),
+    }
+
+
+def load_packed(text: str) -> tuple[Transformer, Vocabulary, Vocabulary]:
+    """The model of such a file in float64, with its vocabularies."""
+    stored = json.loads(text)
+    chinese = Vocabulary([[word for word, *_ in stored["chinese"]]])
+    english = Vocabulary([stored["english"]])
+    integers = torch.from_numpy(np.frombuffer(base64.b64decode(stored["data"]), "<i2").copy())
+    sizes = [math.prod(shape) for _, _, *shape in stored["tensors"]]
+    weights = {
+        name: part.double().view(shape) / 2**bits
+        for (name, bits, *shape), part in zip(stored["tensors"], integers.split(sizes), strict=True)
+    }
+    made = len(chinese), len(english), WIDTH, HEADS, LAYERS, D_FF
+    model = Transformer(*made, norm_first=True).double()
+    model.load_state_dict(weights)
+    return model.eval(), chinese, english
+
+
+def main() -> int:
+    """Train, write, and make sure that no translation has changed by the rounding."""
+    space = run_cells(TWO_STACKS.chapter, TWO_STACKS.cells)
+    model, losses = space["teach"](8)
+    print(f"loss {sum(losses[-20:]) / 20:.3f}", flush=True)
+    text = json.dumps(packed(model, space["chinese"], space["english"]), ensure_ascii=False)
+    stored, *_ = load_packed(text)
+    pairs = space["corpus"].new_combinations + space["corpus"].longer
+    if space["translate"](stored, pairs) != space["translate"](model, pairs):
+        raise UserError("16 bits change a translation")
+    TRANSLATOR.write_text(text + "\n", encoding="utf-8", newline="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    run_tool(main)

@@ -1,0 +1,48 @@
+"""Write the weights of the model that writes in the page of chapter 12.
+
+    .venv/bin/python -m tools.live_writer
+
+It is the stored language model of seed 0 (`load_language_model`). Do it again when that has
+changed; `tests/press/widgets/test_sampling.py` finds that out.
+"""
+
+import base64
+import json
+
+import numpy as np
+
+from attnbook.language_model import Block
+from attnbook.trained import load_language_model
+from tools.common import ROOT, run_tool
+
+WRITER = ROOT / "press" / "live" / "writer.json"
+
+
+def packed() -> str:
+    """What the page loads: sizes, words, names and shapes of the weights, then these as float16."""
+    model, english = load_language_model(0)
+    block = model.blocks[0]
+    assert isinstance(block, Block)
+    attention = block.attention
+    weights = dict(model.named_parameters())  # the tied matrix once
+    halves = [p.detach().half().numpy().ravel() for p in weights.values()]
+    stored = {
+        "heads": attention.n_heads,
+        "keyHeads": attention.n_kv_heads,
+        "layers": len(model.blocks),
+        "width": attention.d_model,
+        "words": english.words,
+        "tensors": [[name, None, *p.shape] for name, p in weights.items()],
+        "data": base64.b64encode(np.concatenate(halves).astype("<f2").tobytes()).decode(),
+    }
+    return json.dumps(stored, ensure_ascii=False) + "\n"
+
+
+def main() -> int:
+    """Write the file."""
+    WRITER.write_text(packed(), encoding="utf-8", newline="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    run_tool(main)
