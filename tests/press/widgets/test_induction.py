@@ -14,7 +14,7 @@ from tests.support.chapters import Chapter
 from tests.support.pages import FOLDER
 
 ROW = 18  # of the 256 sequences
-TRAINING = ["task-draw", "task-first-layer", "grown-train", "grown-grow", "grown-exam"]
+TRAINING = ["task-draw", "task-first-layer", "grown-train", "grown-grow", "hand-exam"]
 
 pytestmark = pytest.mark.usefixtures("book")
 
@@ -24,7 +24,7 @@ def chapter() -> Iterator[dict[str, Any]]:
     """What the chapter defines, with its model trained once more."""
     threads = torch.get_num_threads()
     space = Chapter("13_reading_attention.ipynb").run(*TRAINING, "circuits-code", "remove-kinds")
-    space["rounded"], _ = space["grow"](0, round_to=2.0**-16)
+    space["rounded"], _ = space["grow"](0)
     yield space
     torch.set_default_dtype(torch.float32)
     torch.set_num_threads(threads)

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 import torch
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from attnbook import LanguageModel, keep_top_k, keep_top_p
 from attnbook.grammar.noun_phrases import Draw
 from attnbook.grammar.sentences import KINDS, finish
 from attnbook.trained import load_language_model
 from attnbook.translation import BEGIN, Vocabulary
+from tests.support.chapters import Chapter
 from tests.support.pages import FOLDER, PHONE, Opened, window
 from tools.live_writer import WRITER, packed
 
@@ -184,3 +185,18 @@ def test_a_missing_file_is_named(browser: Browser) -> None:
         figure.get_by_role("slider", name="top-k").press("Home")
         expect(figure.locator(".said")).to_contain_text("The model could not be loaded")
         assert figure.locator("button.row .number").last.inner_text() == "–"  # bars need no model
+
+
+def test_in_a_notebook_the_bars_follow_and_the_texts_are_of_the_start(page: Page) -> None:
+    cells = Chapter("12_language_model.ipynb").cells
+    (output,) = cells["explore-sampling"]["outputs"]
+    page.set_content("".join(output["data"]["text/html"]))
+    figure = page.locator("attn-sampling")
+    assert "In the book's pages the model then writes" in figure.locator(".try").inner_text()
+    assert figure.locator("form, button").count() == 0
+    slider = figure.get_by_role("slider", name="top-k")
+    slider.press("Home")
+    assert figure.locator(".said").inner_text().startswith("1 of 386 words are left.")
+    expect(figure.locator(".texts.old")).to_have_count(1)
+    slider.press("End")
+    expect(figure.locator(".texts.old")).to_have_count(0)
