@@ -43,7 +43,8 @@ class Solution(ExerciseDirective):
         for number, hint in enumerate(exercise.hints, 1):
             hints += folded(f"Hint {number}", f"hint-{number}", self.parse_text_to_nodes(hint))
         insight = self.parse_text_to_nodes(exercise.insight)
-        return hints + folded("Solution", "solution", [block, *insight])
+        content = hints + folded("Solution", "solution", [block, *insight])
+        return [nodes.container("", *content, classes=["hints"])]
 
 
 def folded(summary: str, kind: str, content: list[nodes.Node]) -> list[nodes.Node]:
