@@ -27,6 +27,7 @@ from tools.rerun_sections import name_clashes
 
 LIBRARY = ROOT / "src" / "attnbook"
 LONGEST_CELL = 15  # lines
+LONGEST_LINE = 84  # characters; a page 1,200 pixels wide or a tablet cuts longer lines
 LONGEST_COPY = 5  # lines in a row that may equal the library's
 SHORTEST_ALT = 40  # characters
 RUN = ".venv/bin/python -m tools.run"
@@ -138,6 +139,9 @@ def cell_rules(cell: dict[str, Any], code: list[dict[str, Any]]) -> Iterator[str
         return
     if (length := len(source.splitlines())) > LONGEST_CELL:
         yield f"has {length} lines: {LONGEST_CELL} at most, one idea in a cell"
+    for number, line in enumerate(source.splitlines(), start=1):
+        if (length := len(line)) > LONGEST_LINE:
+            yield f"line {number} has {length} characters: {LONGEST_LINE} at most, or it is cut"
     if match := re.search(NETWORK, source):
         yield f"sets up the machine or asks the network: {match[0]!r}"
     for piece in pieces(source) & library().keys():

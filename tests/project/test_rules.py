@@ -151,6 +151,10 @@ BROKEN: dict[str, tuple[Edit, str]] = {
     "search path": (source("s.sys.path.append('..')"), "sets up the machine"),
     "installs": (source("%pip install x"), "'%pip install x' is not plain Python"),
     "long cell": (source("\n".join(f"x = {n}" for n in range(16))), "has 16 lines"),
+    "long line": (
+        source(f"print(2)\nx = 1  # {'long ' * 15}x"),
+        "cell count: line 2 has 85 characters: 84 at most",
+    ),
     # copies of the library
     "copied function": (source(COPY), "copies attention.py"),
     "short copy": (source(inspect.getsource(attnbook.merge_heads)), "copies heads.py"),

@@ -308,7 +308,7 @@ the *last* word, row 8, can depend on the *first* word, 0. If that never happens
 """,
     stub="""
 def layers_needed(pattern):
-    raise NotImplementedError  # fill in the answers, 0 for never; then delete this line
+    raise NotImplementedError  # fill in, 0 for never; then delete this line
     found = {"a": None, "b": None, "c": None, "d": None, "e": None, "f": None}
     return found[pattern]
 """,
