@@ -28,7 +28,6 @@ from nbformat.sign import NotebookNotary
 from nbformat.v4 import new_markdown_cell
 
 from attnbook.colors import ROLES
-from tools import markers
 from tools.cells import STUB
 from tools.chapters import chapters, drafts
 from tools.normal_form import INSTALL_ID, text_of
@@ -181,13 +180,10 @@ def put_below(notebook: NotebookNode, kept: NotebookNode) -> None:
 
 def for_readers(notebook: NotebookNode) -> None:
     """Fold the cell that installs, clear outputs that answer a prediction, color formulas."""
-    after_question = False
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = colored(cell.source)
-        if cell.cell_type == "markdown" and "caption" not in cell.metadata.get("tags", []):
-            after_question = f"**{markers.PREDICT}**" in cell.source
-        elif cell.cell_type == "code" and after_question:
+        elif "answer" in cell.metadata.get("tags", []):
             cell.outputs, cell.execution_count = [], None
         if cell.id == INSTALL_ID:
             cell.metadata.jupyter = {"source_hidden": True}

@@ -42,6 +42,12 @@ def ran(id: str, source: str) -> NotebookNode:
     return new_code_cell(source, id=id, execution_count=1, outputs=[shown])
 
 
+def answering(cell: NotebookNode) -> NotebookNode:
+    """Tag a cell that answers a prediction."""
+    cell.metadata.tags = ["answer"]
+    return cell
+
+
 def write_chapter(root: Path, text: str, **stubs: str) -> None:
     """Write a book of a chapter with this text, a page, and these stubs or two."""
     stubs = stubs or {"answer": STUB, "other": STUB}
@@ -52,10 +58,10 @@ def write_chapter(root: Path, text: str, **stubs: str) -> None:
         new_markdown_cell(text, id="text"),
         ran("seen", "1"),
         new_markdown_cell("**Predict before you run.** What?", id="question"),
-        ran("experiment", "2"),
+        answering(ran("experiment", "2")),
         new_markdown_cell("*A caption.*", id="caption", metadata={"tags": ["caption"]}),
-        ran("more", "3"),
-        new_markdown_cell("That is why.", id="why"),
+        answering(ran("more", "3")),
+        answering(new_markdown_cell("That is why.", id="why")),
         ran("after", "4"),
         *(new_code_cell(stub, id=f"stub-{name}") for name, stub in stubs.items()),
     ]
