@@ -89,6 +89,13 @@ def test_top_k_loses_variety_mostly_at_the_first_word(judging, monkeypatch):
     assert by_p > by_k + 20
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_top_p_keeps_more_variety_than_top_k_in_each_model(judging, seed):
+    model = judging["models"][seed]
+    by_k, by_p = (len(set(judging["write"](model, 500, **way))) for way in ({"k": 10}, {"p": 0.9}))
+    assert by_p > by_k + 20
+
+
 def test_a_gated_network_two_thirds_as_wide_has_as_many_weights():
     counts = [
         sum(p.numel() for p in network.parameters() if p.dim() == 2)

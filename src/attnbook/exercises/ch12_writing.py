@@ -64,7 +64,7 @@ def count_cases(generator: Generator) -> list[Case]:
     return [
         case(11, 24, 6, 2, 3, 7, tied=False),
         case(11, 24, 6, 2, 3, 7, tied=True),
-        case(386, 64, 4, 2, 3, 160, tied=True),  # this chapter's model
+        case(386, 64, 4, 2, 2, 160, tied=True),  # this chapter's model
         case(29, 36, 6, 1, 5, 47, tied=False),
         case(9000, 512, 16, 2, 4, 1376, tied=True),
     ]
@@ -158,6 +158,12 @@ number of parameters of the chapter's `LanguageModel` of these sizes. It has `n_
 no biases. With `tied` (True or False), the last matrix is the embedding table itself. Return a
 whole number. (Building the model and counting passes, but the point is a formula.)
 """,
+    stub="""
+def count_parameters(
+    vocabulary_size, d_model, n_heads, n_kv_heads, n_layers, d_ff, tied
+):
+    raise NotImplementedError
+""",
     reference=count_parameters,
     cases=count_cases,
     mistakes=(
@@ -177,7 +183,7 @@ whole number. (Building the model and counting passes, but the point is a formul
         ),
         Mistake(
             Count(tables=lambda tied: 0 if tied else 1),
-            "Two tables stand below and above the blocks. `tied` makes them one, not none.",
+            "There is one table below the blocks and one above. `tied` makes them one, not none.",
         ),
         Mistake(
             Count(tables=lambda tied: 2 if tied else 1),
@@ -1026,7 +1032,7 @@ problem. `how_it_draws(draw)` calls it as often as it likes and returns
         Mistake(
             lambda draw: "plain",
             "softmax leaves out no word if the logits are nearly equal, and gives the second of "
-            "two words with logits 0 and 1 a share of 0.73. One of the two is not so here.",
+            "two words with logits 0 and 1 a share of 0.73. One of the two does not hold here.",
         ),
         Mistake(
             lambda draw: "temperature",
@@ -1034,13 +1040,13 @@ problem. `how_it_draws(draw)` calls it as often as it likes and returns
         ),
         Mistake(
             lambda draw: "top-k",
-            "top-k leaves as many of 200 nearly equal words as of 100, and more than one. Not so "
-            "here.",
+            "top-k leaves as many of 200 nearly equal words as of 100, and more than one. Not "
+            "this one.",
         ),
         Mistake(
             lambda draw: "top-p",
             "top-p leaves about twice as many of 200 nearly equal words as of 100, but not all. "
-            "Not so here.",
+            "Not this one.",
         ),
     ),
     hints=(
