@@ -166,7 +166,8 @@ next. Its map has a row for each word that the decoder was given, from BEGIN on,
     stub="""
 def column(row):
     raise NotImplementedError  # fill in the answers, then delete this line
-    found = {"BEGIN": None, "i": None, "a": None, "book": None, "the": None, "library": None}
+    found = {"BEGIN": None, "i": None, "a": None,
+             "book": None, "the": None, "library": None}
     return found[row]
 """,
     reference=column,
