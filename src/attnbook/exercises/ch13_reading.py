@@ -341,7 +341,7 @@ Run = Callable[[Tensor, Tensor], Tensor]
 
 def backwards(tokens: int, block: int, run: Run) -> Tensor:
     columns = torch.arange(3 * tokens + 2 * block)
-    letter, previous, out, position = columns.split([tokens, tokens, tokens, 2 * block])
+    letter, previous, out, position = columns.split([tokens] * 3 + [2 * block])
     qk, ov = torch.zeros(2, len(columns), len(columns))
     qk[letter, letter] = 100  # find the same letter
     qk[position[block:, None], position[:block]] = 100  # in the first half
@@ -440,9 +440,9 @@ head run, and returns what it has written to `out` in the second half.
     stub="""
 def backwards(tokens, block, run):
     columns = torch.arange(3 * tokens + 2 * block)
-    letter, previous, out, position = columns.split([tokens, tokens, tokens, 2 * block])
+    letter, previous, out, position = columns.split([tokens] * 3 + [2 * block])
     qk, ov = torch.zeros(2, len(columns), len(columns))
-    raise NotImplementedError  # make the entries here; position[:block] is the first half
+    raise NotImplementedError  # make entries; position[:block] is the first half
     return run(qk, ov)
 """,
     reference=backwards,

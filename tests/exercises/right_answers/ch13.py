@@ -89,7 +89,7 @@ def backwards_by_loops(tokens, block, run):
 
 def backwards_not_in_the_second_half(tokens, block, run):
     columns = torch.arange(3 * tokens + 2 * block)
-    letter, previous, out, position = columns.split([tokens, tokens, tokens, 2 * block])
+    letter, previous, out, position = columns.split([tokens] * 3 + [2 * block])
     qk, ov = torch.zeros(2, len(columns), len(columns), dtype=torch.float64)
     qk[letter, letter] = 20
     qk[position[:, None], position[block:]] = -50
