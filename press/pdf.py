@@ -144,8 +144,10 @@ def spoken(tag: Tag) -> str:
 def unfold(article: Tag, answers: Tag) -> None:
     """Move what folds below questions and exercises to the end; say here and there where."""
     title, page = one(article, "h1"), answers["data-page"]
-    for row in article.select(".hints"):
-        row.unwrap()
+    for fold in article.select("details.code"):
+        one(fold, "summary").decompose()
+    for wrapped in article.select(".hints, details.code"):
+        wrapped.unwrap()
     for number, asked in enumerate(article.select("p.predict, div.exercise"), 1):
         asked["id"] = f"{title['id']}--{number}"
         heading = asked.select_one(".admonition-title") or one(

@@ -305,5 +305,6 @@ addEventListener("beforeprint", () => {
   theme = root.dataset.theme;
   root.dataset.theme = "light";
   for (const picture of document.images) picture.loading = "eager";
+  for (const fold of document.querySelectorAll("details.code")) fold.open = true;
 });
 addEventListener("afterprint", () => (root.dataset.theme = theme));

@@ -24,6 +24,7 @@ from tests.support.pages import CHAPTERS, HTML
 from tools.common import ROOT, UserError
 
 HAN = re.compile(r"[\u4e00-\u9fff]")
+FOLDS = "details:not(.code)"  # code is where it was run
 FORMULA = "formula: "
 PAINTS = {"f", "F", "f*", "S", "s", "B", "B*", "b", "b*", "sh", "Do"}  # the operators of PDF
 FOOT = 24 * 72 / 25.4  # the lowest margin of a page, in points
@@ -85,7 +86,8 @@ def test_the_outline_has_every_page_and_section_in_order(
         items = [item for first in outline.root for item in (first, *first.children)]
     wanted = [heading.get_text() for page in sources.values() for heading in page.select("h1, h2")]
     assert [item.title for item in items[: len(wanted)]] == wanted
-    rounds = len({details["class"][-1] for page in sources.values() for details in page("details")})
+    folds = [details for page in sources.values() for details in page.select(FOLDS)]
+    rounds = len({details["class"][-1] for details in folds})
     assert len(items) == len(wanted) + 1 + rounds
     for item in items:
         page, _, _, top, _ = item.destination
@@ -142,7 +144,7 @@ def test_what_folds_on_a_screen_stands_at_the_end_in_rounds(
     there = destinations(pdf)
     before = squeezed("".join(texts[: there["answers"] - 1]))
     behind = squeezed("".join(texts[there["answers"] - 1 :]))
-    for details in [details for page in sources.values() for details in page("details")]:
+    for details in [details for page in sources.values() for details in page.select(FOLDS)]:
         summary = details.summary.extract()
         pieces = [squeezed(piece) for piece in details(string=True)]
         says = max(pieces, key=len)[:40]  # forty letters lie on a line or two, so on one page
@@ -231,7 +233,7 @@ def test_the_file_says_what_it_is(made: Path, pdf: Pdf) -> None:
     assert str(pdf.Root.Lang) == "en"
     assert pdf.Root.PageMode == "/UseOutlines"
     assert bool(pdf.Root.ViewerPreferences.DisplayDocTitle)
-    assert made.stat().st_size < 17e6
+    assert made.stat().st_size < 20e6
 
 
 def test_one_line_says_that_there_is_no_browser(monkeypatch: pytest.MonkeyPatch) -> None:
