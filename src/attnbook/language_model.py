@@ -15,10 +15,9 @@ EPSILON = 1e-5  # of each RMSNorm, as in Llama
 
 
 class GatedFeedForward(nn.Module):
-    """A feed-forward network in which one product is multiplied by another, the gate.
+    """A feed-forward network whose columns are products of two linear functions: SwiGLU.
 
-    Of d_ff columns, each is the product of two linear functions of the row, one of them passed
-    through SiLU, x · sigmoid(x). It is also called SwiGLU, and has three matrices without biases.
+    One of the two, the gate, passes through SiLU, x · sigmoid(x). No matrix has a bias.
 
     Shapes:  x (..., d_model) -> (..., d_ff) -> (..., d_model)
     Raises:  TypeError, ValueError if a size is not a positive int
@@ -28,8 +27,7 @@ class GatedFeedForward(nn.Module):
     def __init__(self, d_model: int, d_ff: int) -> None:
         super().__init__()
         check_size("d_ff", d_ff)
-        self.gate = nn.Linear(d_model, d_ff, bias=False)
-        self.up = nn.Linear(d_model, d_ff, bias=False)
+        self.gate, self.up = (nn.Linear(d_model, d_ff, bias=False) for _ in range(2))
         self.down = nn.Linear(d_ff, d_model, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -93,9 +91,8 @@ class LanguageModel(nn.Module):
         check_size("n_layers", n_layers)
         self.embedding = nn.Embedding(vocabulary_size, d_model)
         nn.init.normal_(self.embedding.weight, std=d_model**-0.5)
-        self.blocks = nn.ModuleList(
-            Block(d_model, n_heads, n_kv_heads, d_ff, **options) for _ in range(n_layers)
-        )
+        sizes = d_model, n_heads, n_kv_heads, d_ff
+        self.blocks = nn.ModuleList(Block(*sizes, **options) for _ in range(n_layers))
         self.norm = nn.RMSNorm(d_model, eps=EPSILON)
         self.to_logits = nn.Linear(d_model, vocabulary_size, bias=False)
         if tied:
