@@ -184,8 +184,10 @@ def modified_argument(attempt: Attempt) -> str:
     """The function wrote to one of its arguments."""
     names = list(inspect.signature(attempt.exercise.reference).parameters)
     modified = ", ".join(f"`{names[i]}`" for i in attempt.failed.outcome.modified)
-    arguments = attempt.failed.case.arguments
-    if any(isinstance(arguments[i], nn.Module) for i in attempt.failed.outcome.modified):
+    if any(
+        isinstance(attempt.failed.case.arguments[i], nn.Module)
+        for i in attempt.failed.outcome.modified
+    ):
         return (
             f"Your function left a hook or other weights in what it was given ({modified}). The "
             "caller still needs it as it was: `head_outputs` restores a layer after its block."
