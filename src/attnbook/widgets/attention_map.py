@@ -47,6 +47,7 @@ def explore_attention(
         ],
         "words": {
             "name": "Who looks at whom",
+            "try": "Pick a query on the left: the lines show which keys it attends to.",
             "maps": choose,
             "queries": "queries",
             "keys": "keys",

@@ -43,6 +43,7 @@ def follow_steps(
         "roles": ROLES,
         "words": {
             "name": "A head, cell by cell",
+            "try": "Pick a step, then a cell: the arithmetic of this cell appears below.",
             "sentences": "sentence",
             "mask": "mask",
             "nothing": "none",

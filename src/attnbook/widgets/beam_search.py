@@ -9,7 +9,7 @@ from torch import Tensor
 from attnbook.decoding import Beams, beam_search, log_probabilities
 from attnbook.transformer import Transformer
 from attnbook.translation import BEGIN, END, Vocabulary
-from attnbook.widgets.element import show_element
+from attnbook.widgets.element import PLAY, show_element
 
 __all__ = ["follow_beams"]
 
@@ -70,6 +70,8 @@ def follow_beams(
         "trees": trees,
         "words": {
             "name": "A search for the likeliest sentence, word by word",
+            "try": "Press play, or pick a candidate to read its sentence and its score.",
+            **PLAY,
             "searches": "beam",
             "steps": "step",
             "over": "over",

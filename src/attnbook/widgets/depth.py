@@ -37,6 +37,7 @@ def explore_depth(rows: Tensor, reaches: Tensor, words: Sequence[str]) -> None:
         "start": [1, 0, deepest // 4],
         "words": {
             "name": "A stack of untrained layers",
+            "try": "Add layers. Then do the same with and without residual connections.",
             "residual": "residual connections",
             "yes_no": RESIDUAL,
             "norm": "norm",

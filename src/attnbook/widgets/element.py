@@ -20,6 +20,7 @@ from torch import Tensor
 from attnbook.colors import variables
 
 Numbers = Tensor | np.ndarray | Sequence[float]
+PLAY = {"play": "▶ play", "stop": "■ stop"}  # of a figure with steps
 
 
 def one_row(scores: Numbers, labels: Sequence[str]) -> list[float]:

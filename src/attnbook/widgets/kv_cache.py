@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import torch
 
 from attnbook.cache import KVCache
-from attnbook.widgets.element import show_element
+from attnbook.widgets.element import PLAY, show_element
 
 __all__ = ["explore_cache"]
 
@@ -27,7 +27,7 @@ def explore_cache(
 ) -> None:
     """Let the reader generate word by word, and see what is computed and what is read from a cache.
 
-    caches: by name an empty cache, or None for generating without one; the first is shown first
+    caches: by name an empty cache, or None for generating without one; the last is shown first
     key_heads: the numbers of key heads to choose from, the largest first
     The counts are those of one GroupedQueryAttention layer in float32.
     """
@@ -40,6 +40,8 @@ def explore_cache(
         "key_heads": list(key_heads),
         "words": {
             "name": "What is computed for the newest word, and what is read",
+            "try": "Press play. Then pick another way of generating, and compare the counts.",
+            **PLAY,
             "newest": "newest word",
             "modes": "written",
             "heads": "key heads",

@@ -40,6 +40,7 @@ def ask_library(
         "wishes": [{"name": name, "query": wish.tolist()} for name, wish in wishes.items()],
         "words": {
             "name": "A library to ask: a wish, ten books, a report",
+            "try": "Ask for what you want: move a slider. Then pick a book to see its key.",
             "start": "start from",
             "query": "query: how much you want of each topic",
             "key": "key: what the picked card offers",
@@ -80,6 +81,7 @@ def drag_keys(query: np.ndarray, keys: np.ndarray, names: Sequence[str], reach: 
         "reach": reach,
         "words": {
             "name": "Length and angle: a query and keys to drag",
+            "try": "Drag an arrowhead: make a key longer, then turn it.",
             "query": "query",
             "key": "key {name}",
             "length": "length",

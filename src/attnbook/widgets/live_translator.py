@@ -24,6 +24,7 @@ NOTE = (
 SURE = "The least sure word of this translation is “{word}”, with probability {chance}."
 WORDS = {
     "name": "The translator, live",
+    "try": "Press a Chinese word and exchange it. Then press an English one: where does it attend?",
     "examples": "sentence",
     "own": "your own sentence",
     "type": "or type Chinese",

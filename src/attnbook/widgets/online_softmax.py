@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from attnbook.widgets.element import one_row, show_element
+from attnbook.widgets.element import PLAY, one_row, show_element
 
 __all__ = ["explore_online_softmax"]
 
@@ -29,9 +29,11 @@ def explore_online_softmax(
         "sizes": list(sizes),
         "words": {
             "name": "A softmax whose keys arrive in an order of your choice",
+            "try": "Press play. Then drag a word to another place, or press it to move it one place "
+            "to the left.",
+            **PLAY,
             "seen": "keys so far",
             "sizes": "keys at a time",
-            "how": "Drag a word to another place, or press it: it comes one place earlier.",
             "rows": {
                 "words": "key",
                 "power": "e^(s − m)",

@@ -20,6 +20,7 @@ def turn_clocks(length: int, d_model: int, start: int, step: int, reach: int = 2
         "reach": reach,
         "words": {
             "name": "Two positions as clock hands",
+            "try": "Move each slider by itself: which of them changes the dot product?",
             "position": "position t",
             "step": "step φ",
             "hand": "pair {k}",

@@ -29,7 +29,11 @@ def explore_temperature(
     if start not in multipliers:
         raise ValueError(f"start={start} is none of the multipliers {list(multipliers)}")
     factors = [{"name": f"× {times:.3g}", "times": times} for times in multipliers]
-    words = {"name": "The same scores, times a number", "factors": "scores times"}
+    words = {
+        "name": "The same scores, times a number",
+        "try": "Multiply the scores by a larger number, and watch the weights.",
+        "factors": "scores times",
+    }
     _softmax([("scores", 1, row)], labels, factors, list(multipliers).index(start), words)
 
 
@@ -44,7 +48,12 @@ def explore_scaling(scores: Mapping[int, Numbers], labels: Sequence[str]) -> Non
         {"name": name, "power": power}
         for name, power in (("undivided", 0), ("÷ √d_k", 0.5), ("÷ d_k", 1))
     ]
-    words = {"name": "A row of scores, divided", "factors": "scores", "sets": "width d_k"}
+    words = {
+        "name": "A row of scores, divided",
+        "try": "Make the heads wider, first without dividing the scores, then with it.",
+        "factors": "scores",
+        "sets": "width d_k",
+    }
     _softmax(sets, labels, factors, 0, words)
 
 
@@ -67,6 +76,7 @@ def paint_mask(scores: Tensor, words: Sequence[str], masks: Mapping[str, Tensor]
         ],
         "words": {
             "name": "A mask to paint: rows are queries, columns are keys",
+            "try": "Click a cell to open or close it. A red frame marks a leak.",
             "start": "start from",
             "polarity": "written down as",
             "may": "True = may look",

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnbook.widgets.element import check_shape, show_element
+from attnbook.widgets.element import PLAY, check_shape, show_element
 
 __all__ = ["watch_attention", "watch_embeddings"]
 
@@ -50,6 +50,7 @@ def watch_embeddings(
         "nearest": nearest,
         "words": {
             "name": "A training, watched: words as points in the plane",
+            "try": "Press play, or drag along the loss. Then pick a kind of word.",
             "kinds": "kinds of words",
             "found": "{found} of {all}",
             "alike": "Most like {word}: {other}.",
@@ -78,6 +79,7 @@ def watch_attention(
         ],
         "words": {
             "name": "A training, watched: who looks at whom",
+            "try": "Press play, or drag along the loss.",
             "queries": "queries",
             "said": "{query} looks most at {key}: weight {weight}.",
         },
@@ -114,8 +116,7 @@ def _training(
     data["words"] |= {
         "steps": "training steps",
         "loss": "loss",
-        "play": "▶ play",
-        "stop": "■ stop",
+        **PLAY,
         "told": "Step {step}: loss {loss}.",
     }
     rows = [

@@ -40,6 +40,7 @@ def test_cache(page: Page) -> None:
     def states() -> list[str]:
         return figure.locator(".keys > div").evaluate_all("keys => keys.map(key => key.className)")
 
+    figure.get_by_role("radio", name="no cache").check(force=True)
     slider.focus()
     page.keyboard.press("End")
     assert said.inner_text() == "Rows computed for first: 6. Not for the first time: 5."

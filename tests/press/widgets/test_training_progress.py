@@ -29,9 +29,10 @@ def opened(page: Page, address: str) -> tuple[Locator, Any, Locator]:
 def test_rows(page: Page) -> None:
     figure, numbers, said = opened(page, EMBEDDINGS)
     counts = figure.locator(".kind .number")
+    figure.locator("input[type=range]").focus()
+    page.keyboard.press("Home")
     assert said.inner_text().startswith("Step 0: loss 3.00.")
     assert counts.first.inner_text() == "0 of 3"
-    figure.locator("input[type=range]").focus()
     page.keyboard.press("End")
     table = figure.locator("> table tr").last.locator("td").all_text_contents()
     assert said.inner_text().startswith(f"Step {table[0]}: loss {table[1]}.")
@@ -51,6 +52,7 @@ def test_rows(page: Page) -> None:
 @pytest.mark.usefixtures("book")
 def test_a_kind_is_picked(page: Page) -> None:
     figure, numbers, said = opened(page, EMBEDDINGS)
+    figure.locator("input[type=range]").press("Home")
     named = "names => names.filter(n => n.style.display !== 'none').map(n => n.textContent)"
     figure.get_by_role("option", name="goods").hover()
     rows = numbers["kinds"][3]["rows"]
@@ -80,6 +82,7 @@ def test_it_plays_and_stops(browser: Browser) -> None:
         button, slider = figure.locator("button"), figure.locator("input[type=range]")
         shown = figure.locator("label output")
         expect(button).to_have_text("▶ play")
+        slider.press("Home")
         button.click()
         expect(button).to_have_text("■ stop")
         for steps in ("1", "2", "3"):
@@ -107,6 +110,7 @@ def test_it_plays_and_stops(browser: Browser) -> None:
 def test_map(page: Page) -> None:
     figure, numbers, said = opened(page, HEAD)
     cells = figure.locator(".cell")
+    figure.locator("input[type=range]").press("Home")
     assert {float(text) for text in cells.all_inner_texts()} == {0.33}
     curve = figure.locator("svg.curve").bounding_box()
     assert curve

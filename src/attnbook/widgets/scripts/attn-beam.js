@@ -54,15 +54,15 @@
       const { trees } = this.data;
       const { words } = this;
       this.grown = trees.map(grow);
-      this.tree = 0;
-      this.seen = 0;
-      this.chosen = [0, 0];
+      this.tree = trees.length - 1;
+      const middle = Math.floor(this.grown[this.tree].length / 2);
+      this.go(middle);
       const rows = Math.max(...this.grown.map((steps) => steps.length));
       const columns = Math.max(...this.grown.flat().map((step) => step.length));
       const names = Array.from({ length: rows }, (_, row) => String(row + 1));
-      this.steps = this.slider(words.steps, names, 0, (row) => this.go(row));
+      this.steps = this.stepper(words.steps, names, middle, (row) => this.go(row));
       const controls = make("div", { class: "controls" },
-        this.options(words.searches, trees.map(({ name }) => name), 0, (tree) => {
+        this.options(words.searches, trees.map(({ name }) => name), this.tree, (tree) => {
           this.tree = tree;
           this.go(Math.min(this.seen, this.grown[tree].length - 1));
         }), this.steps);
@@ -114,7 +114,7 @@
       const { trees, vocabulary } = this.data;
       const { chosen, seen, words } = this;
       const steps = this.grown[this.tree];
-      const input = this.steps.querySelector("input");
+      const { input } = this;
       input.max = steps.length - 1;
       input.value = seen;
       this.steps.querySelector("output").textContent = seen + 1;

@@ -58,12 +58,13 @@
     build() {
       const { labels, modes, key_heads: heads } = this.data;
       const { words } = this;
-      this.at = 0;
-      this.mode = 0;
+      this.at = Math.floor(labels.length / 2);
+      this.mode = modes.length - 1;
       this.heads = heads[0];
       const controls = make("div", { class: "controls" },
-        this.slider(words.newest, labels, 0, (at) => (this.at = at)),
-        this.options(words.modes, modes.map(({ name }) => name), 0, (mode) => (this.mode = mode)));
+        this.stepper(words.newest, labels, this.at, (at) => (this.at = at)),
+        this.options(words.modes, modes.map(({ name }) => name), this.mode,
+          (mode) => (this.mode = mode)));
       if (heads.length > 1) {
         controls.append(this.options(words.heads, heads.map(String), 0,
           (position) => (this.heads = heads[position])));

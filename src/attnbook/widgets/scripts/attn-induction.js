@@ -17,7 +17,6 @@
     static pairs = pairs;
 
     static style = `
-      .try { margin: 0 0 0.8rem; color: var(--soft); }
       .sequence { display: grid; grid-template-columns: repeat(var(--half), 1fr); gap: 0.3rem 2px;
         margin: 0.3rem 0 1rem; text-align: center; }
       [role=row] { display: contents; }
@@ -94,7 +93,7 @@
       this.layers = words.layers.map((name, layer) => this.layer(name, layer));
       this.bars = words.bars.map(() => make("div", { class: "bar" }));
       const bars = words.bars.flatMap((name, i) => [make("div", { class: "head" }, name), this.bars[i]]);
-      return [make("p", { class: "try" }, words.try),
+      return [
         make("div", { class: "name" }, words.sequence, this.right), picker,
         ...this.layers.map(({ grid }) => grid),
         make("div", { class: "bars", "aria-hidden": true }, ...bars)];

@@ -51,10 +51,10 @@
       .column.waits > :not(button, .score) { visibility: hidden; }
       .column.waits .score { color: var(--soft); }
       .column.shrinks .shrink, .column.new .largest { font-weight: 700; }
-      button { font: inherit; color: inherit; background: var(--ground); padding: 0;
+      .column button { font: inherit; color: inherit; background: var(--ground); padding: 0;
         border: 1px solid var(--line); margin: 0 6px; border-radius: 0.4rem; cursor: grab;
         touch-action: pan-y; user-select: none; -webkit-user-select: none; height: 1.75rem; }
-      button:hover { border-color: var(--ink); }
+      .column button:hover { border-color: var(--ink); }
       button:focus-visible { outline: 3px solid var(--accent); outline-offset: -2px; }
       .space { position: relative; height: 7.1rem; align-self: end; margin: 0 18%; }
       .bar { position: absolute; inset: 1.3rem 0 0; background: var(--line); border-radius: 2px 2px 0 0;
@@ -72,9 +72,8 @@
         background: var(--accent); }
       .caption { color: var(--soft); margin-top: 0.9rem; }
       .said { min-height: 4.4em; }
-      .how { color: var(--soft); margin-bottom: 0.5rem; }
       @media (width < 30rem) { .board { grid-template-columns: 3.9rem 1fr; font-size: 0.78rem; }
-        button { margin: 0 2px; } button, .power, .names { font-size: 0.7rem; }
+        .column button { margin: 0 2px; } .column button, .power, .names { font-size: 0.7rem; }
         .names { white-space: nowrap; } .said { min-height: 7.3em; } }`;
 
     build() {
@@ -82,8 +81,8 @@
       const { words } = this;
       this.order = labels.map((_, i) => i);
       this.size = sizes[0];
-      this.seen = 1;
-      this.steps = this.slider(words.seen, labels.map((_, i) => String(i + 1)), 0,
+      this.seen = Math.ceil(labels.length / 2);
+      this.steps = this.stepper(words.seen, labels.map((_, i) => String(i + 1)), this.seen - 1,
         (position) => (this.seen = position + 1));
       const controls = make("div", { class: "controls" }, this.steps,
         this.options(words.sizes, sizes.map(String), 0, (position) => {
@@ -119,7 +118,7 @@
         mark.style.transform = `translateY(${-3 * x / this.reach}rem)`;
         return make("div", {}, make("i"), mark);
       });
-      return [controls, make("div", { class: "how" }, words.how),
+      return [controls, 
         make("div", { class: "board" }, names, columns),
         make("div", { class: "caption" }, words.output),
         make("div", { class: "output", "aria-hidden": true }, ...this.bars)];
@@ -163,7 +162,7 @@
       const steps = gather(scores, values, order, size);
       const step = steps[this.seen - 1];
       const keys = Math.min(this.seen * size, order.length);
-      const input = this.steps.querySelector("input");
+      const { input } = this;
       input.max = steps.length - 1;
       input.value = this.seen - 1;
       this.steps.querySelector("output").textContent = keys;

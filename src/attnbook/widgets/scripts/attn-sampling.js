@@ -32,7 +32,6 @@
     static keep = keep;
 
     static style = `
-      .try { margin: 0 0 0.8rem; color: var(--soft); }
       form { display: flex; gap: 0.5rem; margin: 0.25rem 0 0.8rem; }
       button, form input { font: inherit; color: var(--ink); background: var(--ground); min-width: 0;
         border: 1px solid var(--line); border-radius: 0.4rem; padding: 0.25rem 0.6rem;
@@ -107,7 +106,8 @@
       this.back = make("button", { type: "button",
         onclick: () => this.begin(this.beginning.slice(0, -1)) }, words.back);
       const here = this.source ? [make("span", { class: "name" }, words.beginning), form] : [];
-      return [make("p", { class: "try" }, this.source ? words.try : words.here), ...here,
+      if (!this.source) this.words = { ...words, try: words.here };
+      return [...here,
         make("div", { class: "controls" }, ...sliders), head, ...this.rows,
         make("div", { class: "name about" }, words.texts), this.list,
         ...(this.source ? [make("div", { class: "tools" }, this.again, this.back)] : [])];

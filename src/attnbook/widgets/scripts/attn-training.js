@@ -14,10 +14,9 @@
   const move = (drawn, x, y) => (drawn.style.transform = `translate(${x}px, ${y}px)`);
 
   define("attn-training", class extends Figure {
+    static pace = 380; // milliseconds a step; a screen reader waits longer
+
     static style = `
-      .controls { flex-wrap: nowrap; align-items: end; gap: 1rem; }
-      button { font: inherit; color: inherit; background: none; border: 1px solid var(--line);
-        border-radius: 0.4rem; min-width: 5.2rem; padding: 0.25rem 0; cursor: pointer; }
       .board { display: flex; flex-wrap: wrap; gap: 0.8rem 1.4rem; }
       .seen { flex: 1.2 1 18rem; min-width: 0; }
       .beside { flex: 1 1 14rem; min-width: 0; }
@@ -53,47 +52,18 @@
         calc((8 + 92 * var(--weight)) * var(--depth)), var(--ground)); transition: background-color 0.3s; }
       .head { color: var(--soft); }
       @media (width < 30rem) { :host { --first: 4.6rem; } .row { font-size: 0.8rem; }
-        .said { min-height: 5.8em; } }
-      @media (prefers-reduced-motion: reduce) { button { display: none; } }`;
+        .said { min-height: 5.8em; } }`;
 
     build() {
       const { steps, kinds, words } = this.data;
-      this.at = this.picked = 0;
-      const slider = this.slider(words.steps, steps.map(String), 0, (at) => (this.at = at));
-      this.input = slider.querySelector("input");
-      for (const hand of ["pointerdown", "keydown"]) {
-        this.input.addEventListener(hand, () => this.stop());
-      }
-      this.button = make("button", { type: "button", tabindex: 0, onclick: () => this.play() },
-        words.play);
+      this.picked = 0;
+      this.at = Math.floor(steps.length / 2);
+      const slider = this.stepper(words.steps, steps.map(String), this.at, (at) => (this.at = at));
       this.loss = make("output");
       const beside = div("beside", div("name", words.loss, this.loss), this.curve());
       const seen = div("seen", ...(kinds ? [this.plane()] : this.map()));
       if (kinds) beside.append(this.legend());
-      return [div("controls", this.button, slider), div("board", seen, beside)];
-    }
-
-    /** Show another of the steps that were kept. */
-    go(at) {
-      this.input.value = at;
-      this.input.dispatchEvent(new Event("input"));
-    }
-
-    /** Go from step to step until the end, or until somebody stops it. */
-    play() {
-      const last = this.data.steps.length - 1;
-      if (this.playing) return this.stop();
-      this.button.textContent = this.words.stop;
-      this.go(this.at === last ? 0 : this.at + 1);
-      this.playing = setInterval(() => {
-        this.go(this.at + 1);
-        if (this.at === last) this.stop();
-      }, 380); // a screen reader waits longer
-    }
-
-    stop() {
-      this.playing = clearInterval(this.playing);
-      this.button.textContent = this.words.play;
+      return [div("controls", slider), div("board", seen, beside)];
     }
 
     /** The loss over the steps. A finger or a mouse on it goes to a step, too. */
@@ -120,7 +90,7 @@
         const box = drawing.getBoundingClientRect();
         const x = (event.clientX - box.left) / box.width * 264;
         const far = steps.map((step) => Math.abs(this.x(step) - x));
-        this.go(far.indexOf(Math.min(...far)));
+        this.show(far.indexOf(Math.min(...far)));
       };
       drawing.addEventListener("pointerdown", pick);
       drawing.addEventListener("pointermove", pick);

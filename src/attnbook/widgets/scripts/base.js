@@ -31,9 +31,16 @@ globalThis.attnbook ??= (() => {
       outline-offset: 3px; border-radius: 0.3rem; }
     .closed { background: repeating-linear-gradient(-45deg, var(--quiet) 0 2px,
       transparent 2px 7px); }
+    .try { margin: 0 0 0.8rem; padding-bottom: 0.6rem; border-bottom: 1px solid var(--quiet);
+      color: var(--soft); }
+    .stepper { display: flex; flex: 1 1 14rem; align-items: end; gap: 1rem; }
+    .play { font: inherit; color: inherit; background: none; border: 1px solid var(--line);
+      border-radius: 0.4rem; width: 5.2rem; height: auto; margin: 0; padding: 0.25rem 0;
+      cursor: pointer; }
     .said { min-height: 2.9em; margin: 0.8rem 0 0; color: var(--ink); }
     .heard { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-    @media (prefers-reduced-motion: reduce) { * { transition: none !important; } }
+    @media (prefers-reduced-motion: reduce) { * { transition: none !important; }
+      .play { display: none; } }
     .table { display: none; }
     @media print { .figure { display: none; } .table { display: block; } }`;
 
@@ -131,7 +138,9 @@ globalThis.attnbook ??= (() => {
       this.heard = make("div", { class: "heard", "aria-live": "polite" });
       this.said = make("p", { class: "said" });
       const figure = make("div", { class: "figure", role: "group", "aria-label": this.words.name });
-      figure.append(...this.build(), this.said, this.heard);
+      const parts = this.build();
+      if (this.words.try) figure.append(make("p", { class: "try" }, this.words.try));
+      figure.append(...parts, this.said, this.heard);
       root.append(figure, make("div", { class: "table" }, make("slot")));
       // Our pages say their theme. (A section that is asked for a style before it is laid out makes
       // a jump miss.)
@@ -177,6 +186,43 @@ globalThis.attnbook ??= (() => {
         },
       });
       return make("label", {}, make("span", { class: "name" }, name, output), input);
+    }
+
+    /** A slider over steps, with a button that plays them. The parameters are those of slider(). */
+    stepper(...slider) {
+      const made = this.slider(...slider);
+      this.input = made.querySelector("input");
+      for (const hand of ["pointerdown", "keydown"]) {
+        this.input.addEventListener(hand, () => this.stop());
+      }
+      this.button = make("button", { type: "button", class: "play", onclick: () => this.play() },
+        this.words.play);
+      return make("div", { class: "stepper" }, this.button, made);
+    }
+
+    /** Show another step. */
+    show(step) {
+      this.input.value = step;
+      this.input.dispatchEvent(new Event("input"));
+    }
+
+    /** Go from step to step to the end, or until the reader stops it; from the end, start again. */
+    play() {
+      if (this.playing) return this.stop();
+      const next = () => this.show(Number(this.input.value) + 1);
+      const atEnd = () => this.input.value === this.input.max;
+      this.button.textContent = this.words.stop;
+      if (atEnd()) this.show(0);
+      else next();
+      this.playing = setInterval(() => {
+        next();
+        if (atEnd()) this.stop();
+      }, this.constructor.pace ?? 800);
+    }
+
+    stop() {
+      this.playing = clearInterval(this.playing);
+      this.button.textContent = this.words.play;
     }
 
     /** A row of options, one of them chosen. @param {(position: number) => void} chose */
