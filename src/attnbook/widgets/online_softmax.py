@@ -29,7 +29,7 @@ def explore_online_softmax(
         "sizes": list(sizes),
         "words": {
             "name": "A softmax whose keys arrive in an order of your choice",
-            "try": "Press play. Then drag a word to another place, or press it to move it one place "
+            "try": "Press play. Then drag a word elsewhere, or press it to move it one place "
             "to the left.",
             **PLAY,
             "seen": "keys so far",
