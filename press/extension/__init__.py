@@ -5,8 +5,10 @@ formulas        KaTeX at build time, so that no page needs a script to show a fo
 to_directives   the plain Markdown of a notebook becomes the directives of a page
 cards           an exercise's hints and solution, folded, from the library
 practice        an exercise's questions, answered on the page with the checker's sentences
-chapters_table  the table of all chapters
+chapters_table  the table of all chapters, and their minutes in the links to them
+output          an interactive figure of a chapter on another page
 widgets         the scripts of interactive figures, on the pages that hold one
+folds           code that a reader can do without at first
 live            the models that run in a page, loaded at first use
 sections        links that name a section lead to it
 glossary        its Chinese words below the headings, in the search index, in a second order
@@ -29,12 +31,14 @@ from . import (
     cards,
     chapters_table,
     chinese,
+    folds,
     formulas,
     glossary,
     licenses,
     links,
     live,
     markup,
+    output,
     pictures,
     practice,
     safety,
@@ -47,10 +51,11 @@ from . import (
 )
 
 PARTS = (
-    links, to_directives, formulas, cards, practice, markup, chapters_table, sections, glossary,
-    chinese, pictures, widgets, live, search, safety, unused, styles, licenses,
+    links, to_directives, formulas, cards, practice, markup, folds, chapters_table,
+    output, sections, glossary, chinese, pictures, widgets, live, search, safety, unused, styles,
+    licenses,
 )  # fmt: skip
-ENVIRONMENT = 6  # raise it where a change of this folder has to read every page anew
+ENVIRONMENT = 7  # raise it where a change of this folder has to read every page anew
 
 
 def setup(app: Sphinx) -> dict[str, bool | int]:

@@ -1,4 +1,10 @@
-"""`:::{chapters}`: the table of all chapters, from _toc.yml and their first cells."""
+"""`:::{chapters}`: the table of all chapters, from _toc.yml and their first cells.
+
+The links to the next and the previous page say the minutes of a chapter, too.
+"""
+
+from pathlib import Path
+from typing import Any
 
 from docutils import nodes
 from docutils.statemachine import StringList
@@ -21,7 +27,8 @@ class Chapters(SphinxDirective):
         except UserError as error:
             raise self.error(str(error)) from None
         for chapter in found:
-            self.env.note_dependency(str(chapter.path))
+            for source in chapter.path, picture_of(chapter):
+                self.env.note_dependency(str(source))
         lines = [row(*HEAD), "|--:|:--|--:|--:|", *map(row_of, found), sum_of(found)]
         box = nodes.container(classes=["chapters"])
         self.state.nested_parse(StringList(lines, source=self.env.docname), 0, box)
@@ -30,10 +37,16 @@ class Chapters(SphinxDirective):
 
 def row_of(chapter: Chapter) -> str:
     """A chapter's row of the table."""
+    drawing = picture_of(chapter).read_text("utf-8").strip()
     link = f"[{chapter.short_title}]({chapter.path.name})"
     minutes = chapter.minutes, chapter.minutes + chapter.second_minutes
     times = (f"{count}\xa0min" for count in minutes)
-    return row(str(chapter.number), f"{link}<br>{chapter.question}", *times)
+    return row(drawing, f"{link}<br>{chapter.question}", *times)
+
+
+def picture_of(chapter: Chapter) -> Path:
+    """The small drawing of a chapter, in the colors of the roles."""
+    return ROOT / "book" / "images" / "chapters" / f"{chapter.number:02}.svg"
 
 
 def sum_of(found: list[Chapter]) -> str:
@@ -48,6 +61,13 @@ def row(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def add_minutes(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Give the templates the minutes of the chapter to which a link leads, or None."""
+    minutes = {chapter.path.stem: chapter.minutes for chapter in chapters()}
+    context["minutes_of"] = lambda link: minutes.get(Path(link).stem)
+
+
 def setup(app: Sphinx) -> None:
-    """Register the directive."""
+    """Register the directive, and what the templates ask for."""
     app.add_directive("chapters", Chapters)
+    app.connect("html-page-context", add_minutes)

@@ -15,6 +15,7 @@ up the branch that Colab opens, name this very commit of the repository in the c
 it, and the whole address of each page that is no notebook. Else they are as in the reader's my/.
 """
 
+import importlib.metadata
 import os
 import re
 import shutil
@@ -72,6 +73,7 @@ def read_environment(app: Sphinx, config: Config) -> None:
     config.html_context |= {
         "repository": repository,
         "branch": branch or "main",
+        "version": importlib.metadata.version("attnbook"),
         "launch": {"branch": LAUNCH_BRANCH, "folder": NOTEBOOKS},
     }
     # [the PDF](repository:/releases/...) in a page, inside :::{only} repository

@@ -3,12 +3,11 @@
 And two classes, by the words of tools/markers.py: a paragraph that opens with the bold words of a
 question to the reader gets "predict", and the words at the end of a heading that say that a section
 may be left out at first get "second-reading".
-
-The code of some cells is folded: of imports where it stands, of what only draws below its picture.
 """
 
 import posixpath
 import re
+from html import escape
 from pathlib import Path
 from urllib.parse import quote
 from xml.etree import ElementTree
@@ -22,6 +21,7 @@ from tools import markers
 from . import private
 
 SIDE = r"([\d.]+)(?:(pt)|px)?"  # of a picture
+PHONE_LINE = 40  # characters of a table's row that fit on a phone
 
 
 def mark(app: Sphinx, doctree: nodes.document) -> None:
@@ -40,17 +40,26 @@ def mark(app: Sphinx, doctree: nodes.document) -> None:
                 nodes.Text(last.removesuffix(ends)),
                 nodes.inline("", markers.SECOND_READING, classes=["second-reading"]),
             ]
+    parts = app.env.temp_data.get("parts", {})
+    for title in doctree.findall(nodes.title):
+        if part := parts.get(title.rawsource or title.astext()):
+            title += nodes.inline("", part, classes=["part"])
 
 
-def fold_code(app: Sphinx, doctree: nodes.document) -> None:
-    """Fold the code of the cells that to_directives.py has tagged."""
-    for words, first in ("imports", True), ("code", False):
-        for cell in doctree.findall(nodes.container):
-            if f"tag_fold-{words}" in cell["classes"]:
-                opening = f'<details class="code"><summary>{words}</summary>'
-                folded = [nodes.raw("", opening, format="html"), cell[0]]
-                folded.append(nodes.raw("", "</details>", format="html"))
-                cell.children = [*folded, *cell[1:]] if first else [*cell[1:], *folded]
+def label_cells(app: Sphinx, doctree: nodes.document) -> None:
+    """Give the cells of a wide table the names of their columns: a phone stacks its rows."""
+    for table in doctree.findall(nodes.table):
+        head, body = (list(table.findall(part)) for part in (nodes.thead, nodes.tbody))
+        names = [entry.astext() for part in head for entry in part.findall(nodes.entry)]
+        rows = [row.children for part in body for row in part.children]
+        longest = [
+            max(len(entry.astext()) for entry in column) for column in zip(*rows, strict=True)
+        ]
+        if len(names) > 2 and sum(longest) > PHONE_LINE:
+            table["classes"].append("stack")
+            for row in rows:
+                for name, entry in zip(names, row, strict=True):
+                    entry["label"] = name
 
 
 def svg_size(path: Path) -> tuple[int, int] | None:
@@ -90,9 +99,12 @@ def visit_image(self: HTML5Translator, node: nodes.image) -> None:
 
 
 def visit_entry(self: HTML5Translator, node: nodes.entry) -> None:
-    """Write the empty corner of a table as no heading: it heads nothing."""
+    """Write the empty corner of a table as no heading: it heads nothing. Name the column."""
     if node.astext() or not isinstance(node.parent.parent, nodes.thead):
         private.theirs(self, node)
+        if label := node.get("label"):
+            tag = self.body[-1].replace(">", f' data-label="{escape(label)}">', 1)
+            self.body[-1] = tag
         return
     node.parent.column += 1
     self.body.append("<td></td>\n")
@@ -102,7 +114,7 @@ def visit_entry(self: HTML5Translator, node: nodes.entry) -> None:
 def setup(app: Sphinx) -> None:
     """Put the visitors in their places; what follows a node is left to the translator's own."""
     app.connect("doctree-read", mark, priority=400)  # before Sphinx takes the headings
-    app.connect("doctree-read", fold_code)
+    app.connect("doctree-read", label_cells)
     app.connect("doctree-resolved", size_pictures)
     for visit in (visit_image, visit_entry):
         node = getattr(nodes, visit.__name__.removeprefix("visit_"))

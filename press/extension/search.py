@@ -21,9 +21,9 @@ from sphinx.search.en import SearchEnglish
 
 HAN = r"\u3400-\u9fff"  # the blocks of Chinese characters in common use
 
-# Left out of the texts: what a reader unfolds, since an excerpt would give it away; what stands
-# twice, as the drawn half of a formula beside its MathML; and what is no text.
-LEFT_OUT = ".answer, .choice, .katex-html, .headerlink, .launch, .to-run"
+# Left out of the texts: what a reader unfolds, since an excerpt would give it away; the drawn half
+# of a formula, which has its MathML beside it; and what is not text.
+LEFT_OUT = ".answer, .choice, .katex-html, .headerlink, .launch, .to-run, .part, .second-reading"
 IN_LINE = frozenset("a b code em i mi mn mo mtext span strong sub sup".split())
 
 
@@ -73,7 +73,10 @@ def texts(page: str) -> list[tuple[str, str, str]]:
 
 
 def write_texts(app: Sphinx, exception: Exception | None) -> None:
-    """Write searchtexts.js, for search.html alone. A builder of another kind writes no pages."""
+    """Write searchtexts.js for search.html, and the headings alone for the box of every page.
+
+    A builder of another kind writes no pages.
+    """
     if exception or app.builder.format != "html":
         return
     pages = {
@@ -82,6 +85,14 @@ def write_texts(app: Sphinx, exception: Exception | None) -> None:
     }
     data = json.dumps(pages, ensure_ascii=False, separators=(",", ":"))
     Path(app.outdir, "searchtexts.js").write_text(f"Search.texts = {data};\n", "utf8")
+    headings = [
+        [page, anchor, heading]
+        for page, found in pages.items()
+        for anchor, heading, _ in found
+        if heading
+    ]
+    data = json.dumps(headings, ensure_ascii=False, separators=(",", ":"))
+    Path(app.outdir, "searchheadings.js").write_text(f"BOOK_HEADINGS = {data};\n", "utf8")
 
 
 def setup(app: Sphinx) -> None:

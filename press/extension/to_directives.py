@@ -13,7 +13,9 @@ answer                      answers the prediction above it: a page hides it, or
 caption                     stands under a picture, in the emphasis of a caption
 solution                    offers hints as code to run; a page folds them, and the solution
 
-A page also folds the code of the imports, and of cells that only draw (markup.py).
+A heading whose metadata has a "part" begins one, such as "Training a head": a page shows its name
+and its minutes (markup.py). A page also folds the code of the imports, and of cells that only draw
+(folds.py).
 """
 
 import ast
@@ -21,10 +23,13 @@ import json
 import re
 from typing import Any
 
+import nbformat
+from nbformat.v4 import new_notebook
 from sphinx.application import Sphinx
 
 from attnbook import figures, widgets
 from tools import markers
+from tools.minutes import reading_seconds, rounded
 
 BOXES = {"opening", "danger", "exercise"}
 BOX = re.compile(r"(?:^### (?P<heading>.+)\n\n)?(?P<quote>(?:^>.*\n?)+)", re.M)
@@ -41,10 +46,26 @@ def write_directives(app: Sphinx, docname: str, source: list[str]) -> None:
     """Write the directives into a notebook that Sphinx has just read."""
     if app.env.doc2path(docname).endswith(".ipynb"):
         notebook = json.loads(source[0])
+        app.env.temp_data["parts"] = parts(source[0])
         cells: list[Cell] = []
         for cell in notebook["cells"]:
             write_cell(cell, cells, docname.rpartition("/")[2])
         source[0] = json.dumps(notebook | {"cells": cells})
+
+
+def parts(source: str) -> dict[str, str]:
+    """Of each heading that begins a part of a chapter: the part's name and minutes."""
+    begun: list[tuple[str, str, list[Cell]]] = []
+    for cell in nbformat.reads(source, as_version=4).cells:
+        if name := cell.metadata.get("part"):
+            begun.append((cell.source.splitlines()[0].lstrip("# "), name, []))
+        if begun:
+            begun[-1][2].append(cell)
+    counts = [sum(reading_seconds(new_notebook(cells=cells))[:1]) for _, _, cells in begun]
+    return {
+        heading: f"{name} · {rounded(seconds)} min"
+        for (heading, name, _), seconds in zip(begun, counts, strict=True)
+    }
 
 
 def write_cell(cell: Cell, before: list[Cell], page: str) -> None:

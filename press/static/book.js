@@ -2,7 +2,7 @@
 // nothing that measures the whole page while it is being laid out.
 //
 //  1 light and dark   2 drawers for the two side bars   3 search   4 where am I
-//  5 scrolling from the keyboard   6 predictions   7 where the reader has been   8 print
+//  5 scrolling from the keyboard   6 predictions   7 where the reader has been   8 hints   9 print
 "use strict";
 
 const root = document.documentElement;
@@ -95,6 +95,26 @@ addEventListener("keydown", (event) => {
   event.preventDefault();
   search();
 });
+// While one types, the box offers the first sections whose headings have all the words. The list of
+// headings is loaded with the first letter.
+const box = dialog.querySelector("form");
+const offers = document.createElement("ul");
+const base = new URL("..", document.currentScript.src);
+box.after(offers);
+box.addEventListener("input", async ({ target }) => {
+  globalThis.BOOK_HEADINGS ?? await new Promise((onload) => document.head.append(Object.assign(
+    document.createElement("script"), { src: new URL("searchheadings.js", base), onload })));
+  const words = target.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const fits = (heading) => words.every((word) => heading.toLowerCase().includes(word));
+  const found = words.length ? BOOK_HEADINGS.filter(([, , heading]) => fits(heading)) : [];
+  offers.replaceChildren(...found.slice(0, 6).map(([name, id, textContent]) => {
+    const href = new URL(`${name}.html#${id}`, base);
+    const item = document.createElement("li");
+    item.append(Object.assign(document.createElement("a"), { href, textContent }));
+    return item;
+  }));
+});
+offers.addEventListener("click", () => dialog.close());
 // Sphinx's link that hides what was marked is a script in an address, which the policy refuses.
 addEventListener("click", (event) => {
   if (!event.target.closest?.(".highlight-link a")) return;
@@ -274,11 +294,31 @@ function read() {
   if (isChapter(page)) keep(() => (localStorage[`attnbook read ${page}`] = "yes"));
 }
 
+const ours = () => kept((store) => Object.keys(store).filter((key) => key.startsWith("attnbook "))) ?? [];
+const span = (className, textContent) =>
+  Object.assign(document.createElement("span"), { className, textContent });
+
 for (const link of document.querySelectorAll("nav.bd-links a, .chapters a")) {
   const name = link.pathname.split("/").pop();
-  if (!kept((store) => store[`attnbook read ${name}`])) continue;
-  link.classList.add("read");
-  link.append(Object.assign(document.createElement("span"), { textContent: " (read)" }));
+  if (kept((store) => store[`attnbook read ${name}`])) {
+    link.classList.add("read");
+    link.append(span("", " (read)"));
+  }
+  const solved = ours().filter((key) => key.startsWith(`attnbook solved ${name.slice(0, 2)}.`)).length;
+  if (isChapter(name) && solved) link.append(span("solved", ` ${solved} solved`));
+}
+
+// What is solved on this page, beside its exercises in the contents; it changes as they are solved.
+const asked = document.querySelectorAll("attn-choice");
+const exercises = contents.get(asked[0]?.closest("article section > section"));
+if (exercises) {
+  const count = exercises.appendChild(span("solved", ""));
+  const tell = () => {
+    const solved = [...asked].filter(({ key }) => kept((store) => store[key])).length;
+    count.textContent = solved ? ` ${solved} of ${asked.length} solved` : "";
+  };
+  addEventListener("solved", tell);
+  addEventListener("load", tell);
 }
 
 const start = one(".start");
@@ -288,7 +328,6 @@ if (start && last) {
   start.prepend(Object.assign(document.createElement("a"),
     { href, textContent: `Continue: ${textContent}` }));
 }
-const ours = () => kept((store) => Object.keys(store).filter((key) => key.startsWith("attnbook "))) ?? [];
 if (start && ours().length) {
   const forget = Object.assign(document.createElement("button"),
     { className: "guess all", textContent: "Forget what I have read and solved on these pages" });
@@ -299,12 +338,21 @@ if (start && ours().length) {
   one(".chapters").after(forget);
 }
 
-// 8 print: paper is white, and pictures are there that nobody has scrolled to
+// 8 hints: the next one is offered when the last has been opened
+for (const row of document.querySelectorAll(".hints")) {
+  [...row.querySelectorAll(":scope > details")].forEach((hint, i, hints) => {
+    hint.hidden = i > 0;
+    hint.addEventListener("toggle", () => hints[i + 1]?.removeAttribute("hidden"), { once: true });
+  });
+}
+
+// 9 print: paper is white, and pictures are there that nobody has scrolled to
 let theme;
 addEventListener("beforeprint", () => {
   theme = root.dataset.theme;
   root.dataset.theme = "light";
   for (const picture of document.images) picture.loading = "eager";
   for (const fold of document.querySelectorAll("details.code")) fold.open = true;
+  for (const hint of document.querySelectorAll(".hints > details")) hint.hidden = false;
 });
 addEventListener("afterprint", () => (root.dataset.theme = theme));

@@ -155,6 +155,7 @@
         sign.textContent = signs[box.className] ?? "";
       }
       this.forget.hidden = !kept((storage) => storage.getItem(this.key));
+      this.dispatchEvent(new Event("solved", { bubbles: true })); // the page counts
     }
   });
 })();

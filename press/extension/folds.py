@@ -1,0 +1,71 @@
+"""Code that a reader can do without at first is folded.
+
+Of the imports where it stands, of a cell that only draws below its picture (to_directives.py finds
+both). A listing of the library shows what is computed; its docstring and its checks are in the
+whole source, folded below.
+"""
+
+import ast
+import re
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+
+def fold_code(app: Sphinx, doctree: nodes.document) -> None:
+    """Fold the code of the cells that to_directives.py has tagged."""
+    for words, first in ("imports", True), ("code", False):
+        for cell in doctree.findall(nodes.container):
+            if f"tag_fold-{words}" in cell["classes"]:
+                code = folded(words, cell[0])
+                cell.children = [*code, *cell[1:]] if first else [*cell[1:], *code]
+
+
+def fold_listings(app: Sphinx, doctree: nodes.document) -> None:
+    """Shorten the listings of the cells that call show_source."""
+    for cell in doctree.findall(nodes.container):
+        if cell.get("nb_element") == "cell_code" and "show_source(" in cell[0].astext():
+            for block in list(cell[-1].findall(nodes.literal_block)):
+                if (short := without_checks(block.astext())) != block.astext():
+                    brief = nodes.literal_block(short, short, language="python")
+                    whole = folded("docstring and checks", block.deepcopy())
+                    block.replace_self([brief, *whole])
+
+
+def folded(summary: str, content: nodes.Node) -> list[nodes.Node]:
+    """Return code folded under a summary."""
+    opening = f'<details class="code"><summary>{summary}</summary>'
+    closing = nodes.raw("", "</details>", format="html")
+    return [nodes.raw("", opening, format="html"), content, closing]
+
+
+def without_checks(source: str) -> str:
+    """Return a source without its docstrings, and without what raises errors for bad input."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:  # the listing of a part
+        return source
+    dropped: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt) and node.end_lineno and is_a_check(node):
+            dropped |= {*range(node.lineno, node.end_lineno + 1)}
+    lines = enumerate(source.splitlines(), start=1)
+    kept = "\n".join(line for number, line in lines if number not in dropped)
+    return re.sub(r"(:\n)\n+", r"\1", kept)
+
+
+def is_a_check(node: ast.stmt) -> bool:
+    """Whether a statement is a docstring, a call of a check, or raises an error on a condition."""
+    if isinstance(node, ast.If):
+        return isinstance(node.body[0], ast.Raise) and not node.orelse
+    if not isinstance(node, ast.Expr):
+        return False
+    value = node.value
+    named = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id
+    return isinstance(value, ast.Constant) or (bool(named) and "check" in str(named))
+
+
+def setup(app: Sphinx) -> None:
+    """Fold when a page is read."""
+    app.connect("doctree-read", fold_code)
+    app.connect("doctree-read", fold_listings)
