@@ -86,7 +86,8 @@ def addresses(path: Path) -> list[str]:
     if path.suffix != ".html":
         return []
     page = BeautifulSoup(path.read_bytes(), "html.parser")
-    return [str(tag.get("href") or tag["src"]) for tag in page.select("[href], [src]")]
+    named = page.select("[href], [src], [data-headings]")
+    return [str(tag.get("href") or tag.get("src") or tag["data-headings"]) for tag in named]
 
 
 def pack(files: dict[str, bytes], target: Path) -> None:

@@ -95,20 +95,21 @@ addEventListener("keydown", (event) => {
   event.preventDefault();
   search();
 });
-// While one types, the box offers the first sections whose headings have all the words. The list of
-// headings is loaded with the first letter.
-const box = dialog.querySelector("form");
+// While the reader types, the box offers the first sections whose headings have all the words. The
+// list of headings is loaded with the first letter.
 const offers = document.createElement("ul");
-const base = new URL("..", document.currentScript.src);
-box.after(offers);
-box.addEventListener("input", async ({ target }) => {
-  globalThis.BOOK_HEADINGS ?? await new Promise((onload) => document.head.append(Object.assign(
-    document.createElement("script"), { src: new URL("searchheadings.js", base), onload })));
+const { headings } = one("[data-headings]").dataset;
+let loaded;
+dialog.querySelector("form").after(offers);
+dialog.addEventListener("input", async ({ target }) => {
+  loaded ??= new Promise((onload) => document.head.append(Object.assign(
+    document.createElement("script"), { src: headings, onload })));
+  await loaded;
   const words = target.value.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = (heading) => words.every((word) => heading.toLowerCase().includes(word));
   const found = words.length ? BOOK_HEADINGS.filter(([, , heading]) => fits(heading)) : [];
   offers.replaceChildren(...found.slice(0, 6).map(([name, id, textContent]) => {
-    const href = new URL(`${name}.html#${id}`, base);
+    const href = new URL(`${name}.html#${id}`, new URL(headings, location));
     const item = document.createElement("li");
     item.append(Object.assign(document.createElement("a"), { href, textContent }));
     return item;

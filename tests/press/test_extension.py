@@ -92,7 +92,7 @@ An $\\textcolor{ky}{K}$.
 """,
     "square.svg": RIGHT["square.svg"].replace("role-key", "role-ky"),
 }
-PARTS = "to_directives formulas cards markup pictures safety"
+PARTS = "to_directives formulas cards markup folds pictures safety"
 SETTINGS = {"html_math_renderer": "katex"}
 
 
