@@ -110,7 +110,7 @@ def test_the_loss_falls_before_the_weights_move_and_not_below_ln_4_without_them(
     for seed in range(5):
         _, losses, maps = reader["grow"](seed)
         assert losses[0] - losses[20] > 0.05
-        assert (maps[20] - maps[0]).abs().max() < 0.052
+        assert (maps[20] - maps[0]).abs().max() < 0.05
         assert maps[200][0, 2] > 0.9
         assert maps[200][2, 0] > 0.9
     torch.manual_seed(0)
