@@ -74,7 +74,7 @@ def test_steps(page: Page) -> None:
     figure.get_by_role("radio", name="causal").check(force=True)
     step.nth(5).check(force=True)
     assert comes.inner_text().endswith("−∞")
-    figure.locator(".heard", has_text="may not look at").wait_for(state="attached")
+    figure.locator(".heard", has_text="may not attend to").wait_for(state="attached")
     step.nth(6).check(force=True)
     assert [float(text) for text in cells.all_inner_texts()[:3]] == [1, 0, 0]
     figure.get_by_role("radio", name="none").check(force=True)
