@@ -53,7 +53,7 @@ def score_cases(generator: Generator) -> list[Case]:
         case("3 queries, 5 keys, width 7", sizes=(3, 5, 7)),
         case(f"{lq} queries, {lk} keys, width {d_k}", sizes=(lq, lk, d_k)),
         case("a batch of 2 with 3 heads, width 6", 2, 3, sizes=(5, 7, 6)),
-        case("one axis more in front, width 10", 2, 3, 4, sizes=(7, 5, 10)),
+        case("one more leading axis, width 10", 2, 3, 4, sizes=(7, 5, 10)),
         case("one query, one key, width 3", sizes=(1, 1, 3)),
     ]
 
@@ -124,7 +124,7 @@ def weight_cases(generator: Generator) -> list[Case]:
         case("3 queries, 5 keys", 3, 5),
         case(f"{lq} queries, {lk} keys", lq, lk),
         case("batch and heads", 2, 3, 5, 7),
-        case("one axis more in front", 2, 4, 3, 6, 5),
+        case("one more leading axis", 2, 4, 3, 6, 5),
         case("scores in the thousands", 4, 6, scale=1000.0),
         Case(
             (draw(generator, 5, 6) + around,),
@@ -376,7 +376,7 @@ def attend_cases(generator: Generator) -> list[Case]:
         case("3 queries, 5 keys, Dk = 7, Dv = 6", sizes=[3, 5, 7, 6]),
         case("other sizes", sizes=some_sizes(generator, 4)),
         case("a batch of 2 with 3 heads", 2, 3, sizes=[5, 7, 6, 8]),
-        case("one axis more in front", 2, 3, 4, sizes=[7, 5, 10, 6]),
+        case("one more leading axis", 2, 3, 4, sizes=[7, 5, 10, 6]),
     ]
 
 
@@ -470,7 +470,7 @@ def backward_cases(generator: Generator) -> list[Case]:
         case("3 queries, 5 keys", 3, 5),
         case("other sizes", *some_sizes(generator, 2)),
         case("batch and heads", 2, 3, 5, 7),
-        case("one axis more in front", 2, 3, 4, 7, 5),
+        case("one more leading axis", 2, 3, 4, 7, 5),
         case("saturated weights", 4, 6, sharp=200.0),
         Case(tuple(x.as_subclass(small) for x in many.arguments), many.sizes, many.note),
     ]
