@@ -67,7 +67,6 @@ EXAMPLES = {
     "position": (lambda x: figures.plot_by_position(range(5), {"a": x}, "y", 3), STEPS, NONE),
     "reach": (lambda x: figures.plot_reach({"a": x, "b": STEPS}, "", ""), STEPS + 0.1, NONE),
     "trade": (lambda x: figures.plot_trade_offs(x_y(x), "x", "y"), STEPS, NONE),
-    "scores": (lambda x: figures.plot_softmax_row(x, MAP[0, :3], WORDS), SCORES, {"weights"}),
     "temperatures": (lambda x: figures.plot_temperatures(x, KEYS, [1, 3, 9]), MAP, {"weights"}),
     "softmax": (lambda x: figures.plot_softmax_steps(x, WORDS), SCORES, {"weights"}),
     "online": (lambda x: figures.plot_online_softmax(x, WORDS), SCORES, NONE),
@@ -281,15 +280,14 @@ def test_a_curve_ends_where_it_meets_the_floor_and_has_its_name_there(drawn):
 
 
 def test_bars_are_as_long_as_their_numbers(drawn):
-    figures.plot_softmax_row(SCORES, MAP[0, :3], WORDS)
+    figures.plot_softmax_steps(SCORES, WORDS)
     figures.plot_temperatures(MAP.numpy(), KEYS, [1, 1 / 3, 10])
-    left, right = drawn[0].axes
+    left, _, right = drawn[0].axes
     assert [(fill, width) for fill, *_, width, _ in boxes(left)] == [
         (PLAIN, pytest.approx(score)) for score in SCORES.tolist()
     ]
     assert {fill for fill, *_ in boxes(right)} == {ROLES["weights"].fill}
     assert left.get_ylim() == (3, 0)
-    assert texts(left) == ["1.50", "0.00", "−2.00"]
     for axes, row, title in zip(drawn[1].axes, MAP, ("1", "0.33", "10"), strict=True):
         assert [width for *_, width, _ in boxes(axes)] == pytest.approx(row.tolist())
         assert (axes.get_title(), axes.get_xlim()) == (f"scores × {title}", (0, 1))
@@ -485,7 +483,6 @@ BAD = [
     ("by_distance", (range(5), FIVE | {"f": STEPS}, "y"), "6 curves: 1 to 5"),
     ("trade_offs", ({"a": {"b": (1, 2, 3)}}, "x", "y"), r"'a' 'b' has shape \(3,\)"),
     ("reach", ({"a": [1e-12, 1]}, "x", "y"), "curve 'a' starts below 1e-09"),
-    ("softmax_row", (SCORES, SCORES[:2], WORDS), r"weights has shape \(2,\) .* ask for \(3,\)"),
     ("softmax_steps", (SCORES, WORDS[:2]), r"scores has shape \(3,\) .* ask for \(2,\)"),
     ("arrows", (QUERY, KEY, WORDS[:2]), r"keys has shape \(3, 2\) .* ask for \(2, 2\)"),
     ("points", ({"a": MAP}, {"b": [0]}, {}), r"panel 'a' has shape \(3, 4\)"),

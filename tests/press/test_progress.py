@@ -49,7 +49,7 @@ def test_what_was_read_is_marked_and_forgotten(reader: BrowserContext, server: s
 def test_the_first_page_continues_where_the_reader_left(
     reader: BrowserContext, server: str
 ) -> None:
-    page = opened(reader, server + "book/03_single_head.html#one-equation")
+    page = opened(reader, server + "book/03_single_head.html#attention-in-one-equation")
     page.wait_for_function("document.querySelector('#pst-page-toc-nav a.active')")
     section = page.locator("#pst-page-toc-nav a.active")
     name, target = section.inner_text(), section.get_attribute("href")

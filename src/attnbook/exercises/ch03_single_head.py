@@ -53,7 +53,7 @@ def score_cases(generator: Generator) -> list[Case]:
         case("3 queries, 5 keys, width 7", sizes=(3, 5, 7)),
         case(f"{lq} queries, {lk} keys, width {d_k}", sizes=(lq, lk, d_k)),
         case("a batch of 2 with 3 heads, width 6", 2, 3, sizes=(5, 7, 6)),
-        case("one axis more in front, width 10", 2, 3, 4, sizes=(7, 5, 10)),
+        case("one more leading axis, width 10", 2, 3, 4, sizes=(7, 5, 10)),
         case("one query, one key, width 3", sizes=(1, 1, 3)),
     ]
 
@@ -66,7 +66,7 @@ SCORES = Exercise(
     section="3.6",
     prompt="""
 Write `my_scores(query, key)`: the scaled dot product of each query with each key. `query` has shape
-(..., Lq, Dk), `key` (..., Lk, Dk), and the answer (..., Lq, Lk). The dots stand for any number of
+(..., Lq, Dk), `key` has (..., Lk, Dk), and the answer has (..., Lq, Lk). The dots are any number of
 leading dimensions, such as batch and heads.
 """,
     reference=my_scores,
@@ -82,22 +82,22 @@ leading dimensions, such as batch and heads.
                 (q[..., : min(q.size(-2), k.size(-2)), :] * k[..., : q.size(-2), :]).sum(-1)
                 / math.sqrt(q.size(-1))
             ),
-            "Query i met key i alone. Every query has to meet every key.",
+            "You compared query i with key i only. Every query has to meet every key.",
         ),
         Mistake(
             lambda q, k: torch.cdist(q, k),
-            "These are distances: small for a good match, where a dot product is large.",
+            "These are distances. They are small for a good match, but a dot product is large.",
         ),
     ),
     common_mistakes=MistakeSet(lambda head: head.scores, SCORE_MISTAKES),
     hints=(
         "One matrix product gives all dot products, if the keys are its columns.",
         "`key.mT` swaps the last two axes and leaves batch and heads alone.",
-        "`query @ key.mT`, divided by √Dk, where Dk is the width of both.",
+        "Compute `query @ key.mT` and divide it by √Dk, the root of the width of both.",
     ),
-    insight="One product compares every query with every key, as the loops of section 3.5 do.",
-    comes_back="Chapter 4 runs this line for all heads at once, chapter 6 adds a mask, and "
-    "chapter 7 positions.",
+    insight="One matrix product compares every query with every key, like the loops of 3.5.",
+    comes_back="Chapter 4 runs this line for all heads at once. Chapter 6 adds a mask, and "
+    "chapter 7 adds positions.",
     others=(by_einsum, shared_scale),
 )
 
@@ -124,7 +124,7 @@ def weight_cases(generator: Generator) -> list[Case]:
         case("3 queries, 5 keys", 3, 5),
         case(f"{lq} queries, {lk} keys", lq, lk),
         case("batch and heads", 2, 3, 5, 7),
-        case("one axis more in front", 2, 4, 3, 6, 5),
+        case("one more leading axis", 2, 4, 3, 6, 5),
         case("scores in the thousands", 4, 6, scale=1000.0),
         Case(
             (draw(generator, 5, 6) + around,),
@@ -149,9 +149,9 @@ WEIGHTS = Exercise(
     minutes=10,
     section="3.7",
     prompt="""
-Write `my_weights(scores)`: the softmax over each row, made of `exp` and sums, without calling a
-softmax. `scores` and the answer have shape (..., Lq, Lk). Scores such as 1000 and −1000 have to
-work.
+Write `my_weights(scores)`: the softmax along each row. Build it from `exp` and sums, without
+calling a softmax. `scores` and the answer have shape (..., Lq, Lk). It has to work for scores such
+as 1000 and −1000.
 """,
     reference=my_weights,
     cases=weight_cases,
@@ -164,7 +164,8 @@ work.
         ),
         Mistake(
             column_shifted,
-            "You subtracted each column's maximum. A shift cancels only if a whole row shares it.",
+            "You subtracted each column's maximum. A shift cancels only if it is the same for a "
+            "whole row.",
         ),
         Mistake(
             lambda scores: overflowing(scores.clamp(-50, 50)),
@@ -198,13 +199,14 @@ work.
     properties=(ROWS_SUM_TO_ONE,),
     without=("softmax", "log_softmax", "Softmax"),
     hints=(
-        "A shift of a whole row cancels in the quotient. Which shift makes every exponent ≤ 0?",
+        "If you shift a whole row, the shift cancels in the quotient. Which shift makes every "
+        "exponent ≤ 0?",
         "`scores.amax(dim=-1, keepdim=True)` is each row's largest score.",
         "Subtract it, take `exp`, divide by `.sum(dim=-1, keepdim=True)`.",
     ),
-    insight="Softmaxes in libraries do this, so large scores do not turn into nan.",
-    comes_back="The book's `softmax` has one more case: in chapter 6 a row may have nothing to "
-    "attend to.",
+    insight="The softmax functions of libraries do this, so that large scores do not become nan.",
+    comes_back="The book's `softmax` handles another case: in chapter 6 a query may have nothing "
+    "to attend to.",
     others=(by_logarithms,),
 )
 
@@ -238,9 +240,9 @@ SHAPES = Exercise(
     minutes=5,
     section="3.2",
     prompt="""
-`shapes(what, Lq, Lk, D, Dk, Dv)` gets one of the words `"scores"`, `"weights"`, `"output"` and
-`"w_v"`, and five sizes. Return the shape of that tensor as a tuple, written with the sizes. Lq rows
-give queries, Lk rows give keys and values, and all are D wide before the projections.
+`shapes(what, Lq, Lk, D, Dk, Dv)` takes one of the words `"scores"`, `"weights"`, `"output"` and
+`"w_v"`, and five sizes. Return the shape of that tensor as a tuple of sizes. The queries come from
+Lq rows, the keys and values from Lk rows, and all rows are D wide before the projections.
 """,
     stub="""
 def shapes(what, Lq, Lk, D, Dk, Dv):
@@ -255,26 +257,26 @@ def shapes(what, Lq, Lk, D, Dk, Dv):
         {
             (("scores", "weights"), "Lk, Lq"): "One row per query, one column per key.",
             (("scores", "weights"), "Lq, Dk"): "Each number belongs to a query and a key. The "
-            "width Dk is summed over.",
+            "dot product sums over the width Dk.",
             ("weights", "Lq, Lq"): "Each query distributes its weight over the keys.",
             ("output", "Lq, Dk"): "The output mixes values, so it is as wide as they are.",
             ("output", "Lk, Dv"): "There is one row of output per query.",
             ("output", "Lq, D"): "One head's output is as wide as its values. W_O, in chapter 4, "
-            "leads back to D.",
+            "projects it back to D.",
             ("output", "Lq, Lk"): "These are the weights. The output is a mixture of values.",
             ("w_v", "Dv, D"): "In X W_V, the rows of W_V meet the columns of X. (nn.Linear stores "
             "the transposed matrix.)",
             ("w_v", "Lk, Dv"): "These are the values. W_V turns rows of width D into them.",
-            ("w_v", "D, Dk"): "Queries and keys are Dk wide. Values have a width of their own.",
+            ("w_v", "D, Dk"): "Queries and keys are Dk wide. Values have their own width.",
         },
     ),
     hints=(
-        "Write the product first: (Lq, Dk) times what gives (Lq, Lk)?",
+        "Write the matrix product first: (Lq, Dk) times which shape gives (Lq, Lk)?",
         "A softmax changes no shape. The output mixes rows of width Dv, once per query.",
-        "scores and weights: (Lq, Lk). output: (Lq, Dv). W_V has to lead from width D to Dv.",
+        "Scores and weights are (Lq, Lk), the output is (Lq, Dv). W_V projects from width D to Dv.",
     ),
-    insight="Dk is in no result: queries and keys meet in it, and it is summed over.",
-    comes_back="Chapter 4 asks the same with two more axes, batch and heads.",
+    insight="Dk does not appear in any of the shapes, because the dot products sum over it.",
+    comes_back="Chapter 4 asks the same question with two more axes, batch and heads.",
     others=(by_computing,),
 )
 
@@ -301,8 +303,8 @@ These are attention weights, one row per query and one column per key.
 | **short** | 0.05 | 0.80 | 0.05 | 0.10 |
 | **eat** | 0.40 | 0.10 | 0.30 | 0.20 |
 
-`read(question)` returns one of the four words. (a) To which word does *Life* attend most? (b) Which
-word attends to *short* most? (c) Whose output is the plain average of all four values? (d) Which
+`read(question)` returns one of the four words. (a) To which word does “Life” attend most? (b) Which
+word attends most to “short”? (c) Whose output is the plain average of all four values? (d) Which
 word's value has the most weight in the four outputs together?
 """,
     stub="""
@@ -315,29 +317,38 @@ def read(question):
     mistakes=choices(
         read,
         {
-            ("a", "eat"): "*eat* attends to *Life* most: you went down the column. Queries are "
+            ("a", "eat"): "“eat” attends most to “Life”: you read down the column. Queries are "
             "the rows.",
-            ("a", "is"): "0.20 is the second largest weight in the row of *Life*.",
-            ("a", "Life"): "A word need not attend to itself: the diagonal holds 0.10 here.",
-            ("b", "is"): "*short* attends to *is* most: that is its row. The question is about "
+            ("a", "is"): "0.20 is the second largest weight in the row of “Life”.",
+            (
+                "a",
+                "Life",
+            ): "A word does not have to attend to itself: the diagonal holds 0.10 here.",
+            ("b", "is"): "“short” attends most to “is”: that is its row. The question is about "
             "its column.",
-            ("b", "eat"): "*eat* gives *short* 0.30. Another row gives it more.",
-            ("b", "short"): "*short* gives itself 0.05, the least in its column.",
+            ("b", "eat"): "“eat” gives “short” 0.30. Another row gives it more.",
+            ("b", "short"): "“short” gives itself 0.05, the smallest weight in its column.",
             ("c", "Life"): "0.60 of its output is one value. An average needs four equal weights.",
             ("c", "short"): "0.80 of its output is one value. An average needs four equal weights.",
             ("c", "eat"): "0.40 of its output is one value. An average needs four equal weights.",
-            ("d", "short"): "The column of *short* adds up to 1.20. Another adds up to more.",
-            ("d", "Life"): "The column of *Life* adds up to 0.80. (Every row adds up to 1.)",
-            ("d", "eat"): "The column of *eat* adds up to 0.65, the least of all. Add up columns, "
+            (
+                "d",
+                "short",
+            ): "The column of “short” adds up to 1.20. Another column adds up to more.",
+            ("d", "Life"): "The column of “Life” adds up to 0.80. (Every row adds up to 1.)",
+            (
+                "d",
+                "eat",
+            ): "The column of “eat” adds up to 0.65, less than any other. Add up columns, "
             "not rows.",
         },
     ),
     hints=(
         "A row belongs to a query, a column to a key.",
         "(a) is about one row, (b) about one column. (c) asks for a row of equal numbers.",
-        "For (d) add up each column: these are the value's weights in the four outputs.",
+        "For (d), add up each column. It holds the weights of one value in the four outputs.",
     ),
-    insight="Rows sum to 1, columns do not: a word can get weight from all others or from none.",
+    insight="Rows sum to 1, columns do not: a word can get weight from every word or from none.",
     comes_back="Chapter 4 reads two such maps of one layer.",
 )
 
@@ -365,7 +376,7 @@ def attend_cases(generator: Generator) -> list[Case]:
         case("3 queries, 5 keys, Dk = 7, Dv = 6", sizes=[3, 5, 7, 6]),
         case("other sizes", sizes=some_sizes(generator, 4)),
         case("a batch of 2 with 3 heads", 2, 3, sizes=[5, 7, 6, 8]),
-        case("one axis more in front", 2, 3, 4, sizes=[7, 5, 10, 6]),
+        case("one more leading axis", 2, 3, 4, sizes=[7, 5, 10, 6]),
     ]
 
 
@@ -376,8 +387,8 @@ REPAIR = Exercise(
     minutes=10,
     section="3.6",
     prompt="""
-Each of these three lines of attention has one fault. Repair them. `query` is (..., Lq, Dk), `key`
-(..., Lk, Dk), `value` (..., Lk, Dv), the answer (..., Lq, Dv).
+Each of these three lines of attention has one fault. Fix them. `query` is (..., Lq, Dk), `key` is
+(..., Lk, Dk), `value` is (..., Lk, Dv), and the answer is (..., Lq, Dv).
 """,
     stub="""
 def attend(query, key, value):
@@ -397,8 +408,7 @@ def attend(query, key, value):
         ),
         Mistake(
             lambda q, k, v: (q @ k.mT / math.sqrt(v.size(-1))).softmax(-1) @ v,
-            "The first line still divides by √Dv. Dot products add up over the width of the "
-            "queries.",
+            "The first line still divides by √Dv. Dot products sum over the width of the queries.",
         ),
         Mistake(
             lambda q, k, v: (q @ k.mT / math.sqrt(q.size(-1))).softmax(-2) @ v,
@@ -406,8 +416,8 @@ def attend(query, key, value):
         ),
         Mistake(
             lambda q, k, v: (q @ k.mT / math.sqrt(v.size(-1))).softmax(-2) @ v,
-            "The last line is right now. In the first, whose width is under the root? In the "
-            "second, what sums to 1?",
+            "The last line is right now. Which width is under the root in the first? What sums "
+            "to 1 in the second?",
         ),
         Mistake(
             lambda q, k, v: (q @ k.mT).softmax(-1) @ v,
@@ -428,12 +438,12 @@ def attend(query, key, value):
     hints=(
         "Write the shape at the end of each line. Only the last line can raise an error, and not "
         "if Lq = Lk.",
-        "Under the root belongs the width that the dot product adds up over.",
-        "`query.size(-1)`, `dim=-1`, and no `.mT` on the weights.",
+        "The width under the root is the one that the dot product sums over.",
+        "Use `query.size(-1)`, `dim=-1`, and no `.mT` on the weights.",
     ),
     insight="Two of the faults never raise an error, and with Lq = Lk neither does the third. "
     "Comparing numbers with a reference finds all three if Dk and Dv differ.",
-    comes_back="04.repair and 07.repair hide a wrong root again.",
+    comes_back="04.repair and 07.repair hide another wrong root.",
     others=(with_pytorch,),
 )
 
@@ -460,8 +470,8 @@ def backward_cases(generator: Generator) -> list[Case]:
         case("3 queries, 5 keys", 3, 5),
         case("other sizes", *some_sizes(generator, 2)),
         case("batch and heads", 2, 3, 5, 7),
-        case("one axis more in front", 2, 3, 4, 7, 5),
-        case("weights that have decided", 4, 6, sharp=200.0),
+        case("one more leading axis", 2, 3, 4, 7, 5),
+        case("saturated weights", 4, 6, sharp=200.0),
         Case(tuple(x.as_subclass(small) for x in many.arguments), many.sizes, many.note),
     ]
 
@@ -484,8 +494,8 @@ the (Lk, Lk) matrix J = diag(a) − a aᵀ.
     mistakes=(
         Mistake(
             lambda a, g: a * (1 - a) * g,
-            "That is the diagonal of J. A score also changes the other weights of its row, "
-            "through −a aᵀ.",
+            "That uses only the diagonal of J. A score also changes the other weights of its "
+            "row, through −a aᵀ.",
         ),
         Mistake(
             lambda a, g: a * g,
@@ -517,7 +527,7 @@ the (Lk, Lk) matrix J = diag(a) − a aᵀ.
         ),
         Mistake(
             lambda a, g: ((a.diag_embed() - a[..., None] * a[..., None, :]) @ g[..., None])[..., 0],
-            "You built J. Multiply out J times the gradient on paper: only rows are left.",
+            "You built J. Multiply out J times the gradient on paper: only rows remain.",
         ),
     ),
     gradients=False,
@@ -533,13 +543,13 @@ the (Lk, Lk) matrix J = diag(a) − a aᵀ.
         "aᵀ g is one number per row. Keep its axis with `keepdim=True`.",
         "`weights * (d_weights - that number)`.",
     ),
-    insight="Fused attention kernels compute this line, too. Where a weight is 0 or 1 it gives 0: "
-    "the saturation of section 3.9.",
-    comes_back="In chapter 6 a row may have nothing to attend to, and this line meets a nan.",
+    insight="Fused attention kernels compute this line, too. Where the weights of a row are 0 "
+    "and 1, it gives 0: this is the saturation of section 3.9.",
+    comes_back="In chapter 6 a query may have nothing to attend to, and this line meets a nan.",
     others=(in_two_parts,),
 )
 
-# --- 03.experiment: what does a stranger's head divide by? -----------------------------------
+# --- 03.experiment: find out what a head divides by -------------------------------------------
 
 StrangeHead = Callable[[Tensor, Tensor, Tensor], Tensor]
 
@@ -582,15 +592,15 @@ HEADS = {"A": LENGTH, "B": ROOT, "C": RAW, "D": WIDTH, "E": shifted}
 
 EXPERIMENT = Exercise(
     id="03.experiment",
-    title="What does a stranger's head divide by?",
+    title="Find out what a head divides by",
     level=3,
     minutes=15,
     section="3.8",
     prompt="""
-Five heads come without their source. Each takes `query`, `key` and `value`, as in section 3.6, and
-returns only the output. Before the softmax it divides its scores by something, or by nothing. Write
-an experiment that tells which: `divides_by(head)` calls `head` on tensors of your choice and
-returns `"nothing"`, `"Dk"`, `"root of Dk"` or `"root of Lk"`.
+You get five heads without their source code. Each takes `query`, `key` and `value`, as in section
+3.6, and returns only the output. Before the softmax, it may divide its scores by something. Write
+an experiment that finds out by what: `divides_by(head)` calls `head` with tensors of your choice,
+and returns `"nothing"`, `"Dk"`, `"root of Dk"` or `"root of Lk"`.
 """,
     reference=divides_by,
     cases=lambda generator: [Case((head,), note=f"head {name}") for name, head in HEADS.items()],
@@ -599,10 +609,10 @@ returns `"nothing"`, `"Dk"`, `"root of Dk"` or `"root of Lk"`.
         {
             ((LENGTH, ROOT, WIDTH, shifted), "nothing"): "it divides. A width of 1, or a single "
             "key, would hide that.",
-            (LENGTH, "Dk"): "its divisor does not change with the width. Widen the keys: do the "
-            "weights change?",
-            (LENGTH, "root of Dk"): "can your experiment tell √Dk from √Lk? Take a number of keys "
-            "that is not the width.",
+            (LENGTH, "Dk"): "its divisor does not change with the width. Make the keys wider: do "
+            "the weights change?",
+            (LENGTH, "root of Dk"): "can your experiment tell √Dk from √Lk? The number of keys "
+            "must differ from the width.",
             ((ROOT, shifted), "Dk"): "it divides by less than the width.",
             ((ROOT, WIDTH, shifted), "root of Lk"): "its divisor does not change with the number "
             "of keys. Add keys, and compare the ratio of two weights.",
@@ -617,7 +627,7 @@ returns `"nothing"`, `"Dk"`, `"root of Dk"` or `"root of Lk"`.
         },
     ),
     hints=(
-        "You choose the values, too. Which ones show the weights in the output?",
+        "You choose the values, too. Which values show the weights in the output?",
         "The ratio of two weights is e to the difference of their scores. Make that difference 1 "
         "before the division.",
         "`value = torch.eye(Lk)` shows the weights. With Dk = 9 and Lk = 4 the four divisors "
@@ -625,7 +635,7 @@ returns `"nothing"`, `"Dk"`, `"root of Dk"` or `"root of Lk"`.
     ),
     insight="With Dk = Lk, √Dk and √Lk are the same number. Test a layer with sizes that all "
     "differ.",
-    comes_back="Section 6.11 finds leaks in the same way: change one input, and see which outputs "
+    comes_back="Section 6.11 finds leaks in the same way: change one input and see which outputs "
     "change.",
     others=(by_trying,),
 )

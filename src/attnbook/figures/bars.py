@@ -20,26 +20,9 @@ from attnbook.figures.heatmaps import WEIGHTS, signed
 __all__ = [
     "plot_online_softmax",
     "plot_shares",
-    "plot_softmax_row",
     "plot_softmax_steps",
     "plot_temperatures",
 ]
-
-
-def plot_softmax_row(scores: Tensor, weights: Tensor, labels: Sequence[str]) -> None:
-    """Draw one row before and after the softmax: scores as bars, then the weights they become.
-
-    Shapes:  scores (Lk,), weights (Lk,), labels Lk
-    Raises:  ValueError if the lengths differ
-    """
-    s, w = numbers("scores", scores, len(labels)), numbers("weights", weights, len(labels))
-    with canvas(6.2, 0.34 * len(labels) + 0.75) as figure:
-        bars = (("scores", s, None), ("weights = softmax(scores)", w, "weights"))
-        for axes, (name, x, role) in zip(side_by_side(figure, 2), bars, strict=True):
-            _draw_panel(axes, x, labels, role, ".2f")
-            axes.set_title(name, color=text_color(role))
-            axes.axvline(0, color=SOFT, linewidth=0.8)
-            axes.margins(x=0.22)
 
 
 def plot_softmax_steps(scores: Tensor, labels: Sequence[str]) -> None:
@@ -130,7 +113,7 @@ def plot_shares(shares: Mapping[str, Tensor], ticks: Sequence[str], xlabel: str)
             axes.spines[:].set_visible(False)
             axes.set_xlabel(xlabel)
         sheet[0].set_yticks([0, 0.5, 1], ["0", "½", "1"])
-        sheet[0].set_ylabel("weights, the winner's lowest", color=text_color("weights"))
+        sheet[0].set_ylabel("weights, the largest at the bottom", color=text_color("weights"))
 
 
 def draw_bars(

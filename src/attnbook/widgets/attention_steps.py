@@ -27,7 +27,7 @@ def follow_steps(
     """Let the reader go through a head step by step, and see how each number is computed.
 
     start: the query and the key that are chosen at first
-    columns: the names of the columns of x, of queries and keys, and of values, if they have any
+    columns: the names of the columns of x, of queries and keys, and of values, if any
     Shapes:  sentences: by name its L words and x (L, D); matrices: (D, Dk), (D, Dk), (D, Dv)
     Raises:  ValueError if a shape does not fit, or a number does not fit into 16 bits
     """
@@ -42,7 +42,7 @@ def follow_steps(
         "columns": columns,
         "roles": ROLES,
         "words": {
-            "name": "A head, cell by cell",
+            "name": "An attention head, cell by cell",
             "try": "Pick a step, then a cell: the arithmetic of this cell appears below.",
             "sentences": "sentence",
             "mask": "mask",
@@ -51,16 +51,16 @@ def follow_steps(
             "steps": "step",
             "made": ["Q", "K", "V", "scores", "scaled", "masked", "weights", "output"],
             "said": [
-                "What {query} asks, column {column} of its query: {value}.",
-                "What {query} can be found by, column {column} of its key: {value}.",
-                "What {query} hands over, column {column} of its value: {value}.",
+                "Column {column} of the query of {query}: {value}.",
+                "Column {column} of the key of {query}: {value}.",
+                "Column {column} of the value of {query}: {value}.",
                 "The query of {query} times the key of {key}: score {value}.",
                 "The score of {query} for {key}, divided by the root of {width}: {value}.",
-                "{query} may look at {key}: the score stays {value}.",
-                "{query} looks at {key} with weight {value}.",
-                "Column {column} of what {query} takes home: {value}.",
+                "{query} may attend to {key}: the score stays {value}.",
+                "{query} attends to {key} with weight {value}.",
+                "Column {column} of the output for {query}: {value}.",
             ],
-            "closed": "{query} may not look at {key}, which comes later: its score is {value}.",
+            "closed": "{query} may not attend to {key}, which comes later: the score is {value}.",
         },
     }
     i, _ = start

@@ -78,17 +78,17 @@ def watch_attention(
             [[round(w, 2) for w in row] for row in weights.tolist()] for weights in maps.values()
         ],
         "words": {
-            "name": "A training, watched: who looks at whom",
+            "name": "A training run, step by step: which word attends to which",
             "try": "Press play, or drag along the loss.",
             "queries": "queries",
-            "said": "{query} looks most at {key}: weight {weight}.",
+            "said": "{query} attends most to {key}: weight {weight}.",
         },
     }
     cells = [
         [f"{words[row.argmax()]} {row.max():.2f}" for row in weights.detach().cpu()]
         for weights in maps.values()
     ]
-    _training(data, losses, list(maps), words, [f"{word} looks at" for word in words], cells)
+    _training(data, losses, list(maps), words, [f"{word} attends to" for word in words], cells)
 
 
 def _check(losses: Sequence[float], tensors: Mapping[int, Tensor], shape: tuple[int, int]) -> None:

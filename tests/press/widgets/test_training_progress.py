@@ -121,9 +121,9 @@ def test_map(page: Page) -> None:
     assert [float(text) for text in cells.all_inner_texts()] == flat
     figure.get_by_role("listbox").focus()
     page.keyboard.press("End")
-    assert f"甜 sweet looks most at 苹果 apple: weight {flat[6]:.2f}." in said.inner_text()
+    assert f"甜 sweet attends most to 苹果 apple: weight {flat[6]:.2f}." in said.inner_text()
     figure.get_by_role("option").first.tap()
-    assert said.inner_text().endswith(f"苹果 apple looks most at 甜 sweet: weight {flat[2]:.2f}.")
+    assert said.inner_text().endswith(f"苹果 apple attends most to 甜 sweet: weight {flat[2]:.2f}.")
     heard = figure.locator(".heard", has_text=said.inner_text())
     heard.wait_for(state="attached")
 
