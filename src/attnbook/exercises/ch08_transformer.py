@@ -1015,11 +1015,8 @@ BOX_MISTAKES = {
     ("pre", "no norm"): "Output minus input does not grow with the input, so the sublayers "
     "read normalized rows. Compare two inputs, both very large.",
     ("post", "pre"): "However large the input, the output keeps its size: the last step is a norm.",
-    (
-        "post",
-        "no residual",
-    ): "Part of each input row is left in its output row. Take the mean "
-    "cosine of many rows. A learned shift is the same in all of them: subtract their mean first.",
+    ("post", "no residual"): "Part of each input row is left in its output. Take the mean cosine "
+    "of many rows. A learned shift is the same in all of them: subtract their mean first.",
     ("post", "no norm"): "However large the input, the output keeps its size. (Rows of `randn` "
     "nearly have mean 0 and variance 1 already: try larger ones.)",
     ("no residual", "pre"): "A large input does not make this output large, as it would if both "
