@@ -1039,7 +1039,7 @@ EXPERIMENT = Exercise(
     minutes=15,
     section="8.10",
     prompt="""
-You get twelve encoder layers without their source code. Each has an attention and a feed-forward
+You get twelve encoder layers without their source code. Each has self-attention and a feed-forward
 network whose matrices you cannot see. `layer(x)` takes any `x` of shape (B, L, 64) and returns the
 same shape. Think of an experiment, and write `where_is_the_norm(layer)`, which returns
 
