@@ -45,7 +45,7 @@ def norm_cases(generator: Generator) -> list[Case]:
         case("2 sentences", 1e-2, 2, 3, 10),
         case(f"{batch} sentences, numbers around 20", 1e-2, batch, length, 17, plus=20.0),
         case("two axes in front", 0.1, 2, 3, 5, 14),
-        case("numbers of a thousandth", 1e-6, 5, 11, by=1e-3),
+        case("numbers around a thousandth", 1e-6, 5, 11, by=1e-3),
         constant,
     ]
 
@@ -72,14 +72,14 @@ NORM_MISTAKES = (
     WrongLine(
         "axis",
         lambda x: (-2,),
-        "Mean and variance ran over the words, down each column. Each word has its own, along its "
-        "D numbers: the last axis.",
+        "You took mean and variance over the words, down each column. Each word has its own, along "
+        "its D numbers: the last axis.",
     ),
     WrongLine(
         "axis",
         lambda x: (1,),
-        "Mean and variance ran along axis 1. With a batch in front those are the words: count axes "
-        "from the end.",
+        "You took mean and variance along axis 1. With a batch in front, that axis is the words: "
+        "count axes from the end.",
     ),
     WrongLine(
         "axis",
@@ -101,7 +101,7 @@ NORM_MISTAKES = (
     WrongLine(
         "spread",
         lambda x, axis, eps: variance(x, axis).sqrt() + eps,
-        "You added eps to the root. It belongs inside the root, beside the variance.",
+        "You added eps to the root. Add it to the variance, under the root.",
     ),
     WrongLine(
         "spread",
@@ -203,7 +203,7 @@ column d by `gain[d]`, and add `shift[d]`.
     others=(by_var_and_mean,),
 )
 
-# --- 08.clip: all gradients by one factor ----------------------------------------------------
+# --- 08.clip: one factor for all gradients ----------------------------------------------------
 
 
 def my_clip(gradients: list[Tensor], limit: float) -> list[Tensor]:
@@ -221,17 +221,17 @@ def clip_cases(generator: Generator) -> list[Case]:
     def case(note: str, limit: float, *shapes: tuple[int, ...], length: float) -> Case:
         drawn = [draw(generator, *shape) for shape in shapes]
         gradients = [length * g / flat(drawn).norm() for g in drawn]
-        return Case((gradients, limit), note=f"{note}: limit {limit:g}, total length {length:g}")
+        return Case((gradients, limit), note=f"{note}: limit {limit:g}, total norm {length:g}")
 
     both = [torch.tensor([3.0, 0.0]).double(), torch.tensor([[0.0], [4.0], [0.0]]).double()]
     return [
-        case("two gradients, too long", 1.5, (3,), (2, 3), length=6.0),
-        case("two gradients, short enough", 2.5, (2,), (3, 2), length=0.75),
-        Case((both, 4.5), note="lengths 3 and 4, each below the limit of 4.5: together 5"),
-        case("four gradients, far too long", 0.7, (2,), (5, 2), (5,), (2, 3, 5), length=300.0),
+        case("two gradients, too large", 1.5, (3,), (2, 3), length=6.0),
+        case("two gradients, small enough", 2.5, (2,), (3, 2), length=0.75),
+        Case((both, 4.5), note="norms 3 and 4, each below the limit of 4.5: together 5"),
+        case("four gradients, far too large", 0.7, (2,), (5, 2), (5,), (2, 3, 5), length=300.0),
         case("a single gradient", 3.5, (7,), length=11.0),
         case("all of them 0", 0.5, (3,), (2, 5), length=0.0),
-        case("long, but within the limit", 20.0, (5, 3), (7,), length=17.0),
+        case("large, but within the limit", 20.0, (5, 3), (7,), length=17.0),
     ]
 
 
@@ -241,7 +241,7 @@ def flat(gradients: list[Tensor]) -> Tensor:
 
 @dataclass(frozen=True)
 class Clip:
-    """A length for each gradient and the factor it leads to. Each is right unless replaced."""
+    """A norm for each gradient and the factor it leads to. Each is right unless replaced."""
 
     length: Callable[[list[Tensor]], list[Tensor]] = lambda gs: [flat(gs).norm()] * len(gs)
     factor: Callable[[Tensor, float], Tensor] = lambda length, limit: (limit / length).clamp(max=1)
@@ -256,48 +256,48 @@ CLIP_MISTAKES = (
         "length",
         lambda gs: [g.norm() for g in gs],
         "You compared each gradient with the limit by itself. Then they shrink by different "
-        "factors, and the direction changes: use the length of all of them together.",
+        "factors, and the direction changes: use the norm of all of them together.",
     ),
     WrongLine(
         "length",
         lambda gs: [sum(g.norm() for g in gs)] * len(gs),
-        "You added the lengths of the gradients. The length of all numbers together is the root "
+        "You added the norms of the gradients. The norm of all numbers together is the root "
         "of the sum of all *squares*.",
     ),
     WrongLine(
         "length",
         lambda gs: [(flat(gs) ** 2).sum()] * len(gs),
-        "You used the sum of squares as the length. The length is its root.",
+        "You used the sum of squares as the norm. The norm is its root.",
     ),
     WrongLine(
         "length",
         lambda gs: [flat(gs).abs().max()] * len(gs),
-        "You compared the largest number with the limit. Compare the length of all numbers.",
+        "You compared the largest number with the limit. Compare the norm of all numbers.",
     ),
     WrongLine(
         "factor",
         lambda length, limit: limit / length,
-        "You scaled short gradients up to the limit. What is within the limit stays as it is.",
+        "You scaled small gradients up to the limit. Gradients within the limit stay as they are.",
     ),
     WrongLine(
         "factor",
         lambda length, limit: (length > limit) / length.clamp_min(1e-30) + (length <= limit),
-        "Gradients that were too long have length 1 now. They should have length `limit`.",
+        "Gradients that were too large have norm 1 now. They should have norm `limit`.",
     ),
     WrongLine(
         "factor",
         lambda length, limit: (length / limit).clamp(max=1),
-        "Your factor is length / limit, which shortens short gradients. It is limit / length.",
+        "Your factor is norm / limit, which shrinks small gradients. It is limit / norm.",
     ),
     WrongLine(
         "factor",
         lambda length, limit: (limit / length).clamp(min=1),
-        "You took the larger of 1 and limit / length. The factor is the smaller one.",
+        "You took the larger of 1 and limit / norm. The factor is the smaller one.",
     ),
     WrongLine(
         "factor",
         lambda length, limit: (length > limit) * limit + (length <= limit),
-        "You multiplied by the limit. Divide by the length as well.",
+        "You multiplied by the limit. Divide by the norm as well.",
     ),
     WrongLine(
         "factor",
@@ -314,10 +314,10 @@ CLIP = Exercise(
     section="8.11",
     prompt="""
 Write `my_clip(gradients, limit)`. `gradients` is a list of tensors of any shapes, one for each
-parameter of a model. Take them as one long vector, whose length is the root of the sum of all
-squares. If it is longer than `limit`, multiply every gradient by the same factor, so that the
-length becomes `limit`. If not, all stay as they are. Return a list of gradients, and do not write
-to the tensors that you were given.
+parameter of a model. Treat them as one long vector, whose norm is the root of the sum of all
+squares. If the norm is larger than `limit`, multiply every gradient by the same factor, so that the
+norm becomes `limit`. If not, return them as they are. Return a list of gradients, and do not change
+the tensors that you were given.
 """,
     reference=my_clip,
     cases=clip_cases,
@@ -342,7 +342,7 @@ to the tensors that you were given.
             ),
         ),
         Property(
-            "Your gradients together are still longer than the limit.",
+            "The norm of your gradients together is still larger than the limit.",
             lambda answer, case: bool(flat(answer).norm() <= case.arguments[1] * (1 + 1e-6)),
         ),
         Property(
@@ -354,7 +354,7 @@ to the tensors that you were given.
             ),
         ),
         Property(
-            "Your gradients are shorter than they have to be.",
+            "Your gradients are smaller than they have to be.",
             lambda answer, case: bool(
                 flat(answer).norm()
                 >= (1 - 1e-6) * min(case.arguments[1], flat(case.arguments[0]).norm())
@@ -362,13 +362,13 @@ to the tensors that you were given.
         ),
     ),
     hints=(
-        "First compute one number: the length of everything. The shapes do not matter for it.",
+        "First compute one number: the norm of everything. The shapes do not matter for it.",
         "`g.flatten()` makes a vector of any gradient, and `torch.cat` joins them. Or add up "
         "`(g**2).sum()` over all of them and take the root.",
-        "The factor is limit / length, but never more than 1.",
+        "The factor is limit / norm, but never more than 1.",
     ),
-    insight="Clipping shortens the gradient and keeps its direction. Clipping each number, or each "
-    "parameter's gradient, by itself would in general change the direction.",
+    insight="Clipping limits the norm of the gradient and keeps its direction. Clipping each "
+    "number, or each parameter's gradient, by itself would in general change the direction.",
     comes_back="Chapter 9 trains its translator with it.",
     others=(by_a_sum_of_squares,),
 )
@@ -395,21 +395,21 @@ def moves_mistake(changes: str, answer: str, message: str) -> Mistake:
 
 MOVES = Exercise(
     id="08.moves",
-    title="Who notices?",
+    title="Which rows change?",
     level=2,
     minutes=10,
     section="8.8",
     prompt="""
 A Transformer of two encoder and two decoder layers, as this chapter builds it, reads five source
 words, 0 to 4, of which 4 is padding, and four target words, 0 to 3. The padding is masked wherever
-source words are keys, and the future wherever target words are. Now one thing is changed. Which of
-the decoder's four output rows change? (Ignore rounding in the last digit.)
+source words are keys, and the future is masked wherever target words are keys. Now one thing is
+changed. Which of the decoder's four output rows change? (Ignore rounding in the last digit.)
 
 - `"a"`: source word 1 becomes another word.
 - `"b"`: source word 4, the padding, becomes another word.
 - `"c"`: target word 2 becomes another word.
-- `"d"`: as in b, but the mask of the padding was forgotten in the decoder.
-- `"e"`: source words 0 and 1 change places, and no positions were added to the source.
+- `"d"`: as in b, but the decoder has no padding mask.
+- `"e"`: source words 0 and 1 are swapped, and the source has no positional encoding.
 - `"f"`: as in a, but in both decoder layers the output of the cross-attention is set to 0.
 - `"g"`: as in c, but in both decoder layers the output of the self-attention is set to 0.
 - `"h"`: as in c, but the second decoder layer has no causal mask.
@@ -435,7 +435,7 @@ def moves(change):
         moves_mistake(
             "cgh",
             "none",
-            "Row 2 starts from target word 2, and the residual connections carry it to the top.",
+            "Row 2 begins with target word 2, and the residual connections carry it to the top.",
         ),
         moves_mistake(
             "abdef",
@@ -447,7 +447,7 @@ def moves(change):
         moves_mistake(
             "abdef",
             "later",
-            "The causal mask lies between target words. It hides no source word.",
+            "The causal mask applies between target words. It hides no source word.",
         ),
         moves_mistake(
             "b", "all", "The padding is masked in the encoder and in the decoder. No path is left."
@@ -483,8 +483,8 @@ def moves(change):
         ),
     ),
     hints=(
-        "Follow the change upward. At each part ask: where do queries, keys and values come from, "
-        "and what is masked?",
+        "Follow the change upward. At each sublayer ask: where do queries, keys and values come "
+        "from, and what is masked?",
         "Only attention moves information between rows. In each decoder layer there is one path "
         "between target rows, and one from source to target.",
         "A weighted sum over keys and values does not depend on their order. And one layer without "
@@ -496,7 +496,7 @@ def moves(change):
     code=False,
 )
 
-# --- 08.count: what does the whole machine learn? ---------------------------------------------
+# --- 08.count: the parameters of a Transformer ------------------------------------------------
 
 
 def my_count(
@@ -585,18 +585,18 @@ COUNT_MISTAKES = (
     WrongLine(
         "norms",
         lambda: 4,
-        "A decoder layer has three norms, and a feed-forward network a second bias, of d_model "
-        "numbers. One of the two is not right in yours: the difference is the same.",
+        "A decoder layer has three norms, and a feed-forward network has a second bias, of d_model "
+        "numbers. One of the two is missing; the difference is the same.",
     ),
     WrongLine(
         "last_norms",
         lambda first: 0,
-        "With `norm_first`, one more norm stands on top of each stack.",
+        "With `norm_first`, each stack has one more norm at the top.",
     ),
     WrongLine(
         "last_norms",
         lambda first: 2,
-        "Only with `norm_first` does a norm stand on top of each stack.",
+        "Only with `norm_first` does each stack have a norm at the top.",
     ),
     WrongLine("tables", lambda s, t, d: 0, "The two embedding tables are missing."),
     WrongLine("to_words", lambda t, d: 0, "The last linear layer, which scores words, is missing."),
@@ -629,17 +629,17 @@ def off_by(name: str, sizes: Callable[..., Sequence[int]]) -> Property:
 
 COUNT = Exercise(
     id="08.count",
-    title="What does the whole machine learn?",
+    title="Count the parameters",
     level=2,
     minutes=10,
     section="8.9",
     prompt="""
 Write `my_count(source_size, target_size, d_model, n_layers, d_ff, norm_first)`: the number of
-parameters of the library's `Transformer` of these sizes, however many heads it has. The first two
-are the numbers of words in the two languages. Encoder and decoder have `n_layers` layers each,
-`norm_first` is that of section 8.10, and positions are sinusoids. What stands below and above the
-layers counts, too. Answer with a whole number. (Building the model and counting passes, but the
-point is a formula.)
+parameters of the library's `Transformer` of these sizes, for any number of heads. The first two
+are the vocabulary sizes of source and target. Encoder and decoder have `n_layers` layers each, and
+positions are sinusoids. With `norm_first` the layers are pre-norm, as in section 8.10. Count what
+is below and above the layers, too. Answer with a whole number. (Building the model and counting
+passes, but the point is a formula.)
 """,
     reference=my_count,
     cases=count_cases,
@@ -647,7 +647,7 @@ point is a formula.)
     common_mistakes=MistakeSet(lambda count: count, COUNT_MISTAKES, right=Count()),
     properties=(
         not_counted(
-            "This is the encoder alone. The decoder has layers and an embedding table of its own.",
+            "This is the encoder alone. The decoder has its own layers and embedding table.",
             count_encoder,
             lambda s, t, d, *more: s * d + count_encoder(s, t, d, *more),
         ),
@@ -657,15 +657,15 @@ point is a formula.)
             lambda s, t, d, n, *more: 10 * n * d + count_weights(s, t, d, n, *more),
         ),
         not_counted(
-            "Source and target have an embedding table each, and the last linear layer is another.",
+            "Source and target each have an embedding table, and the last linear layer is another.",
             lambda s, t, d, *more: my_count(s, t, d, *more) - s * d,
             lambda s, t, d, *more: my_count(s, t, d, *more) - t * d,
         ),
         off_by("one norm", lambda s, t, d, n, f, first: (2 * d, 2 * d * n)),
         off_by("the norms of all layers", lambda s, t, d, n, f, first: (10 * d * n,)),
-        off_by("one attention a layer", lambda s, t, d, n, f, first: (4 * (d * d + d) * n,)),
+        off_by("one attention per layer", lambda s, t, d, n, f, first: (4 * (d * d + d) * n,)),
         off_by(
-            "one feed-forward network a layer",
+            "one feed-forward network per layer",
             lambda s, t, d, n, f, first: ((2 * d * f + f + d) * n,),
         ),
         off_by(
@@ -676,15 +676,15 @@ point is a formula.)
         ),
     ),
     hints=(
-        "Section 8.9 counts a layer of each kind. What stands below the layers and above them, and "
+        "Section 8.9 counts a layer of each kind. What is below the layers and above them, and "
         "what does `norm_first` add?",
         "An embedding table has d_model numbers for each word. The last linear layer has as many "
         "for each target word, and a bias. With `norm_first` each stack ends in a norm.",
         "n_layers · (12 (D² + D) + 2 (2 D F + F + D) + 10 D), then (S + T) · D, then D · T + T, "
         "and 4 D more if `norm_first`.",
     ),
-    insight="The layers do not grow with the vocabulary, and embedding tables and last layer do "
-    "not grow with depth. Neither the number of heads nor the length of a sentence matters.",
+    insight="The layers do not grow with the vocabulary, and the embedding tables and the last "
+    "layer do not grow with depth. The number of heads and the length of a sentence do not matter.",
     comes_back="11.bytes counts what such a model keeps in memory while it writes.",
     others=(count_of_a_model,),
 )
@@ -713,7 +713,7 @@ def by_a_loop(
 
 
 def some_parts(generator: Generator, d: int) -> tuple[Rows, Rows, Rows, list[Rows]]:
-    """Return a decoder layer's parts with matrices of their own, as functions."""
+    """Return the sublayers and norms of a decoder layer with random matrices, as functions."""
     back, across = draw(generator, 2, 3, d, d) / d**0.5
     w_in, w_out = draw(generator, 2, d, d) / d**0.5
     gains, shifts = draw(generator, 2, 3, d)
@@ -801,19 +801,20 @@ LAYER_MISTAKES = (
     WrongLine(
         "second",
         FORMS["adds before"],
-        "The second line adds y, so its residual connection skips two parts. Each part adds to its "
-        "own input.",
+        "The second line adds y, so its residual connection skips two sublayers. Each sublayer "
+        "adds to its own input.",
     ),
     WrongLine(
         "third",
         FORMS["pre-norm"],
-        "The last line normalizes what the feed-forward network reads, as pre-norm does. "
+        "The last line normalizes the input of the feed-forward network, as pre-norm does. "
         "Post-norm normalizes the sum.",
     ),
     WrongLine(
         "second",
         FORMS["no residual"],
-        "The second line has no residual connection: only what was found in the source goes on.",
+        "The second line has no residual connection: nothing is added to the output of "
+        "`look_across`.",
     ),
     WrongLine(
         "second",
@@ -867,12 +868,12 @@ REPAIR = Exercise(
     minutes=12,
     section="8.7",
     prompt="""
-A decoder layer from memory, post-norm, as in the paper. Its parts come as functions:
-`look_back(rows)` is the masked self-attention of the target, `look_across(rows, context)` the
-cross-attention of `rows` to `context`, `feed_forward(rows)` the feed-forward network, and `norms` a
-list of three norms, in the order in which they are used. `y` (B, Lq, D) is the target, `z`
-(B, Lk, D) the encoder's output, and the answer has y's shape. The layer runs, and each of its three
-lines has a fault.
+Somebody wrote this post-norm decoder layer from memory. The sublayers are functions:
+`look_back(rows)` is the masked self-attention of the target, `look_across(rows, context)` is the
+cross-attention of `rows` to `context`, and `feed_forward(rows)` is the feed-forward network.
+`norms` is a list of three norms, in the order in which they are used. `y` (B, Lq, D) is the target,
+`z` (B, Lk, D) is the encoder's output, and the answer has y's shape. The code runs, but each of its
+three lines has a fault.
 """,
     stub="""
 def my_decoder_layer(y, z, look_back, look_across, feed_forward, norms):
@@ -888,13 +889,13 @@ def my_decoder_layer(y, z, look_back, look_across, feed_forward, norms):
     mistakes=(
         Mistake(
             Layer(FORMS["no residual"], FORMS["adds before"], FORMS["pre-norm"]),
-            "All three faults are still there. Ask of each part: what is its input, is that input "
-            "added to its output, and where is the norm?",
+            "All three faults are still there. Ask of each sublayer: what is its input, is that "
+            "input added to its output, and where is the norm?",
         ),
         Mistake(
             Layer(FORMS["pre-norm"], FORMS["pre-norm"], FORMS["pre-norm"]),
-            "This is a pre-norm layer: each part reads normalized rows. In a post-norm layer the "
-            "norm comes after each sum.",
+            "This is a pre-norm layer: each sublayer reads normalized rows. In a post-norm layer "
+            "the norm comes after each sum.",
         ),
         Mistake(
             source_first,
@@ -920,12 +921,12 @@ def my_decoder_layer(y, z, look_back, look_across, feed_forward, norms):
         ),
     ),
     hints=(
-        "All three lines have the same form: norm(input + part(input)). Compare each with it.",
+        "All three lines should have the form norm(input + sublayer(input)). Compare each with it.",
         "In the first line something is missing, in the second the wrong tensor is added, in the "
         "third two things are in the wrong order.",
         "In the second line `look_across` reads `a`, so `a` is what is added to its output.",
     ),
-    insight="A post-norm layer is the same line three times, each with another part in it. All "
+    insight="A post-norm decoder layer is the same line three times, with three sublayers. All "
     "three faults keep the shape, so only a comparison of numbers reveals them.",
     comes_back="In 08.experiment you find such faults without seeing the code.",
     others=(by_a_loop,),
@@ -969,7 +970,7 @@ def layer_norm(x: Tensor, learned: bool) -> Tensor:
 def black_box(
     kind: str, strength: float = 1.0, learned: bool = False, sums: tuple[int, int] = (1, 1)
 ) -> Black:
-    """Return an encoder layer with norms before, after or nowhere, and with both sums or not."""
+    """Return an encoder layer with norms before, after or nowhere, and with these sums."""
 
     def attention(x: Tensor) -> Tensor:
         w_q, w_k, w_v, w_o = MATRICES[:4].to(x)
@@ -991,39 +992,41 @@ def black_box(
 
 BOXES: dict[str, Black] = {
     "a pre-norm layer": black_box("pre"),
-    "a pre-norm layer whose parts add little": black_box("pre", 0.05, learned=True),
-    "a pre-norm layer whose parts add much": black_box("pre", 30.0),
+    "a pre-norm layer whose sublayers add little": black_box("pre", 0.05, learned=True),
+    "a pre-norm layer whose sublayers add much": black_box("pre", 30.0),
     "a post-norm layer": black_box("post"),
     "a post-norm layer with learned gains and shifts": black_box("post", 0.8, learned=True),
-    "a post-norm layer whose parts add little": black_box("post", 0.05),
-    "norms before the parts, and no sum": black_box("pre", sums=(0, 0)),
-    "norms after the parts, and no sum": black_box("post", learned=True, sums=(0, 0)),
-    "post-norm, without the sum around the feed-forward network": black_box("post", sums=(1, 0)),
-    "pre-norm, without the sum around the attention": black_box("pre", sums=(0, 1)),
-    "sums and no norm": black_box("none"),
-    "sums and no norm, the parts add little": black_box("none", 0.05),
+    "a post-norm layer whose sublayers add little": black_box("post", 0.05),
+    "norms before the sublayers, no residual connection": black_box("pre", sums=(0, 0)),
+    "norms after the sublayers, no residual connection": black_box(
+        "post", learned=True, sums=(0, 0)
+    ),
+    "post-norm, nothing added around the feed-forward network": black_box("post", sums=(1, 0)),
+    "pre-norm, nothing added around the attention": black_box("pre", sums=(0, 1)),
+    "residual connections and no norm": black_box("none"),
+    "residual connections and no norm, the sublayers add little": black_box("none", 0.05),
 }
 kind_of = functools.cache(where_is_the_norm)  # since each mistake is tried on every box
 BOX_MISTAKES = {
     ("pre", "post"): "Multiply the input by a million, and the output grows with it. If a norm "
     "came last, it could not.",
     ("pre", "no residual"): "Multiply the input by a million, and the output grows with it. So "
-    "residual connections lead past the norms.",
-    ("pre", "no norm"): "Output minus input does not grow with the input, so the parts read "
-    "normalized rows. Compare two inputs, both very large.",
+    "residual connections bypass the norms.",
+    ("pre", "no norm"): "Output minus input does not grow with the input, so the sublayers "
+    "read normalized rows. Compare two inputs, both very large.",
     ("post", "pre"): "However large the input, the output keeps its size: the last step is a norm.",
-    ("post", "no residual"): "Something of each input row is left in its output row. Take the mean "
-    "cosine of many rows. A learned shift is the same in all of them: subtract their mean first.",
+    ("post", "no residual"): "Part of each input row is left in its output. Take the mean cosine "
+    "of many rows. A learned shift is the same in all of them: subtract their mean first.",
     ("post", "no norm"): "However large the input, the output keeps its size. (Rows of `randn` "
     "nearly have mean 0 and variance 1 already: try larger ones.)",
     ("no residual", "pre"): "A large input does not make this output large, as it would if both "
-    "parts added to their input.",
-    ("no residual", "post"): "Of an input row next to nothing is left in its output row: take the "
+    "sublayers added to their input.",
+    ("no residual", "post"): "Almost nothing of an input row is left in its output row: take the "
     "mean cosine of many rows.",
     ("no residual", "no norm"): "A large input does not make this output large, so something "
     "normalizes it.",
-    ("no norm", "pre"): "Output minus input grows with the input. If the parts read normalized "
-    "rows, it would not.",
+    ("no norm", "pre"): "Output minus input grows with the input. If the sublayers read "
+    "normalized rows, it would not.",
     ("no norm", "post"): "The output grows with the input. If a norm came last, it could not.",
     ("no norm", "no residual"): "The output grows with the input, so nothing is normalized. The "
     "layers without a residual connection have norms.",
@@ -1036,16 +1039,16 @@ EXPERIMENT = Exercise(
     minutes=15,
     section="8.10",
     prompt="""
-Twelve encoder layers came without their source, each with an attention and a feed-forward network
-whose matrices you cannot see. `layer(x)` takes any `x` of shape (B, L, 64) and returns the same
-shape. Think of an experiment, and write `where_is_the_norm(layer)`, which returns
+You get twelve encoder layers without their source code. Each has self-attention and a feed-forward
+network whose matrices you cannot see. `layer(x)` takes any `x` of shape (B, L, 64) and returns the
+same shape. Think of an experiment, and write `where_is_the_norm(layer)`, which returns
 
-- `"pre"` if each part reads normalized rows and adds to what came in,
-- `"post"` if each part adds to what came in and the sum is normalized,
-- `"no residual"` if one of the two sums is missing, or both (with norms before or after),
-- `"no norm"` if both sums are there and no norm is.
+- `"pre"` if each sublayer reads normalized rows and its output is added to its input,
+- `"post"` if each sublayer's output is added to its input and the sum is normalized,
+- `"no residual"` if one or both residual connections are missing (with norms before or after),
+- `"no norm"` if both residual connections are there, but no norm.
 
-Some parts add much and some add little, and some norms have learned gains and shifts.
+Some sublayers add much and some add little, and some norms have learned gains and shifts.
 """,
     reference=where_is_the_norm,
     cases=lambda generator: [Case((layer,), note=name) for name, layer in BOXES.items()],
@@ -1068,7 +1071,7 @@ Some parts add much and some add little, and some norms have learned gains and s
     insight="In a pre-norm stack the input reaches the last norm as one term of a sum, and from "
     "there the gradient has a path back without a norm. In a post-norm stack every norm rescales "
     "both.",
-    comes_back="10.experiment and 11.experiment open other black boxes in this way.",
+    comes_back="10.experiment and 11.experiment examine other black boxes in this way.",
     others=(by_two_sizes,),
     code=False,
 )

@@ -61,8 +61,8 @@ def plot_which_mask(
 def plot_residual_stream(tokens: Sequence[str], n_layers: int) -> None:
     """Draw one residual stream per token, and in a frame a layer that reads from it and adds to it.
 
-    The layer has its norms before its parts. Attention is one box that crosses all streams; the
-    feed-forward network is a box for each token.
+    The layer normalizes the input of each sublayer. Attention is one box that crosses all streams;
+    the feed-forward network is a box for each token.
     """
     streams = [0.75 + APART * i for i in range(len(tokens))]
     first, last = streams[0] + ASIDE, streams[-1] + ASIDE
@@ -74,7 +74,7 @@ def plot_residual_stream(tokens: Sequence[str], n_layers: int) -> None:
         for x, token in zip(streams, tokens, strict=True):
             write(axes, x, 0.1, f"embedding of\n{token}", fontsize=9, va="bottom")
             write(axes, x, 5.17, "output", fontsize=9, va="bottom")
-            if x > first:  # the stream passes in front of the attention, which goes on behind it
+            if x > first:  # the stream crosses in front of the attention box
                 axes.plot([x - 0.22, x + 0.16], [ATTENTION] * 2, color=INK, linewidth=1)
                 arrow(axes, (x - 0.15, ATTENTION), (x - 0.3, ATTENTION), color=INK)
                 arrow(axes, (x + 0.1, ATTENTION), (x + 0.24, ATTENTION), color=INK)
@@ -101,7 +101,7 @@ def _long_part(axes: Axes, first: float, last: float, y: float) -> None:
 
 
 def _read_and_add(axes: Axes, x: float, y: float, name: str) -> None:
-    """Draw the way from a stream through a norm to a part, and back to the stream's next sum."""
+    """Draw the path from a stream through a norm to a sublayer, and back to the next sum."""
     aside, low, high = x + ASIDE, y - 0.88, y + 0.46
     axes.plot([x, aside, aside], [low, low, y - 0.66], color=SOFT, linewidth=1)
     rounded(axes, (aside - NARROW, y - 0.66), 2 * NARROW, 0.24, 0.06, fc=PAPER, ec=INK, lw=1)
@@ -118,8 +118,8 @@ def plot_transformer(
 ) -> None:
     """Draw the whole Transformer with a shape on every arrow, for one pair of sentences.
 
-    The encoder is on the left, the decoder on the right, both from bottom to top. Each part has a
-    residual connection. The encoder output Z gives the keys and values of every decoder layer.
+    The encoder is on the left, the decoder on the right, both from bottom to top. Each sublayer has
+    a residual connection. Every decoder layer takes its keys and values from the encoder output Z.
     """
     source_shape, target_shape = f"({n_source}, {d_model})", f"({n_target}, {d_model})"
     feed_forward = f"feed-forward\n{d_model} → {d_ff} → {d_model}"
@@ -142,7 +142,7 @@ def plot_transformer(
         _up(axes, 4.1, end, end + 0.43, target_shape)
         _part(axes, (4.1, end + 0.65), f"linear\n{d_model} → {n_words}")
         _up(axes, 4.1, end + 0.87, end + 1.3, f"({n_target}, {n_words})")
-        write(axes, 4.1, end + 1.32, "scores of the next words", va="bottom", fontsize=9)
+        write(axes, 4.1, end + 1.32, "logits of the next words", va="bottom", fontsize=9)
 
 
 STACK, STEP, HALF = 2.62, 1.5, 0.78  # bottom of the layers, height of a part, half its width
@@ -154,7 +154,7 @@ def _stack(
     """Draw an encoder or decoder stack from its words up to its output; return its top."""
     write(axes, x, 0.2, words, fontsize=9)
     _up(axes, x, 0.42, 0.7, "")
-    _part(axes, (x, 0.92), r"table, times $\sqrt{D}$")
+    _part(axes, (x, 0.92), r"embedding, times $\sqrt{D}$")
     _up(axes, x, 1.14, 1.48, rows, side)
     _plus(axes, (x, 1.6))
     inside, outside = ("left", "right") if side < 0 else ("right", "left")

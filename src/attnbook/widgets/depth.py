@@ -9,18 +9,18 @@ from attnbook.widgets.element import check_shape, show_element
 __all__ = ["explore_depth"]
 
 SHOWN = 8  # columns of each row
-LEVELS = 12  # a column is drawn with so many heights up, and as many down
+LEVELS = 12  # heights above the middle of a cell, and as many below
 RESIDUAL = ("with", "without")
 NORMS = ("none", "after", "before")
 
 
 def explore_depth(rows: Tensor, reaches: Tensor, words: Sequence[str]) -> None:
-    """Let the reader choose a depth, the residual connection and the norm of an untrained stack.
+    """Let the reader choose depth, residual connections and norms of an untrained stack.
 
     Both tensors begin with the axes of the choices: residual connection (with, without), norm
-    (none, after each sum, before each part), layers 0, 1, 2, …
+    (none, after each sum, before each sublayer), layers 0, 1, 2, …
 
-    rows: on top of so many layers; reaches: the share of a gradient that reaches the bottom
+    rows: at the top of so many layers; reaches: the norm of the gradient at the bottom
     Shapes:  rows (2, 3, N + 1, L, D), reaches (2, 3, N + 1), words L
     Raises:  ValueError if a shape does not fit
     """
@@ -44,14 +44,14 @@ def explore_depth(rows: Tensor, reaches: Tensor, words: Sequence[str]) -> None:
             "norms": NORMS,
             "depth": "layers",
             "reach": "gradient that reaches the bottom",
-            "top": "rows on top, their first numbers",
-            "said": "{reach} of the gradient reaches the bottom of {depth} layers. The rows on top "
-            "differ by {difference} of their size: {alike}.",
+            "top": "rows at the top: their first numbers",
+            "said": "{reach} of the gradient reaches the bottom of {depth} layers. The rows at the "
+            "top differ by {difference} of their size: {alike}.",
             "alike": "they are nearly the same",
             "apart": "they can be told apart",
         },
     }
-    head = ["residual, norm", f"gradient under {deepest} layers", "rows differ by"]
+    head = ["residual, norm", f"gradient below {deepest} layers", "rows differ by"]
     table = [
         [f"{residual}, {norm}", f"{reaches[i, j, -1]:.0e}", f"{spread[i, j, -1]:.2f}"]
         for i, residual in enumerate(RESIDUAL)
@@ -61,7 +61,7 @@ def explore_depth(rows: Tensor, reaches: Tensor, words: Sequence[str]) -> None:
 
 
 def _heights(stack: Tensor) -> list[str]:
-    """The first columns of each table (L, D), one letter a number; the largest is a or y."""
+    """The first columns of each matrix (L, D), one letter per number; the largest is a or y."""
     tables = stack[..., :SHOWN]
     scaled = tables / tables.abs().amax(dim=(-2, -1), keepdim=True)
     levels = (LEVELS * scaled).round().long() + LEVELS + ord("a")

@@ -53,7 +53,7 @@ def test_letters_are_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = rows[1, 2, 3, :, :8] / rows[1, 2, 3, :, :8].abs().max()
     found = torch.tensor([ord(letter) - ord("m") for letter in letters]).view(4, 8) / 12
     torch.testing.assert_close(found.double(), expected, atol=1 / 24, rtol=0)
-    assert "gradient under 4 layers" in shown[0]["text/plain"]
+    assert "gradient below 4 layers" in shown[0]["text/plain"]
 
 
 def test_shapes_that_do_not_fit() -> None:

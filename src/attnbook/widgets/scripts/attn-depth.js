@@ -1,4 +1,4 @@
-// A stack of layers: what comes back of a gradient, and what is left of the rows' differences.
+// A stack of layers: the gradient at the bottom, and how much the rows at the top still differ.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, svg } = globalThis.attnbook;
