@@ -14,6 +14,7 @@ from py_mini_racer import MiniRacer
 from attnbook.colors import ROLES
 from attnbook.exercises.catalog import ALL
 from press.extension import markup, private, styles
+from press.extension.folds import without_checks
 from press.extension.formulas import KATEX, FormulaError, render
 from press.extension.search import BookSearch, texts
 from tests.support.pages import build, parsed
@@ -29,6 +30,7 @@ DRESSED = [
     ("plot_steps(1)", ["drawing"]),
     ("x = plot_steps(1)", ["computing"]),
     ("Two, **as** predicted.", ["answer"]),
+    ("## Deep\n\nsea", ["part"]),
     ("before it\n\n> **Beware**\n>\n> of `~`\n\nafter it", ["danger"]),
     ("> A saying", []),
     ("*Under no picture.*", ["caption"]),
@@ -45,6 +47,8 @@ def plain_notebook() -> str:
     for source, tags in DRESSED:
         code = bool({"imports", "drawing", "computing", "picture", "solution"} & set(tags))
         cell = (new_code_cell if code else new_markdown_cell)(source, metadata={"tags": tags})
+        if tags == ["part"]:
+            cell.metadata = {"part": "A part"}
         if "imports" in tags:
             cell.id = "imports"
         if {"drawing", "computing", "picture"} & set(tags):
@@ -71,6 +75,10 @@ Predict before you run, they say: **Predict before you run.**
 ## A long one (second reading)
 
 ## A (second reading) of it
+
+| a | b | c |
+|---|---|---|
+| this is a table | with long cells | for a phone |
 
 |   | one |
 |---|-----|
@@ -127,7 +135,11 @@ def test_what_the_visitors_and_the_transform_write(book: Path) -> None:
     (mark,) = page.select("h2 .second-reading")
     assert mark.parent
     assert mark.parent.get_text().startswith(f"A long one {mark.get_text()}")
-    corner, one, *rest = page.select_one("table").select("th, td")
+    wide, narrow = page.select("table")
+    assert "stack" in wide["class"]
+    assert [cell.get("data-label") for cell in wide.select("td")] == ["a", "b", "c"]
+    assert "stack" not in narrow["class"]
+    corner, one, *rest = narrow.select("th, td")
     assert (corner.name, one.name) == ("td", "th")
     assert {cell.name for cell in rest} == {"td"}
     (picture,) = page.select("a span.picture img")
@@ -154,6 +166,31 @@ def test_imports_are_folded_and_what_only_draws_below_its_picture(book: Path) ->
     assert [fold.pre.get_text().strip() for fold in folds] == ["import math", "plot_steps(1)"]
 
 
+LISTING = '''def add(x: int, y: int) -> int:
+    """Return a sum.
+
+    Raises:  ValueError
+    """
+    check_numbers(x, y)
+    if x < 0:
+        raise ValueError("x")
+    if y:  # it counts
+        x += y
+
+    return x'''
+
+
+def test_a_listing_shows_what_is_computed() -> None:
+    assert without_checks(LISTING).splitlines() == [
+        "def add(x: int, y: int) -> int:",
+        "    if y:  # it counts",
+        "        x += y",
+        "",
+        "    return x",
+    ]
+    assert without_checks("    indented = 1") == "    indented = 1"
+
+
 def test_a_notebook_of_plain_markdown_becomes_boxes_captions_and_folds(book: Path) -> None:
     page = parsed(book / "dressed.html").select_one("[role=main], .body")
     kinds = ("danger", "exercise")
@@ -166,7 +203,7 @@ def test_a_notebook_of_plain_markdown_becomes_boxes_captions_and_folds(book: Pat
     assert boxes["exercise"].select("li code")
     assert not boxes["danger"].find(string="after it")
     assert page.select_one("h1").get_text().startswith("A page")
-    assert [h.get_text() for h in page.select("h2, h3")] == []
+    assert [h.get_text() for h in page.select("h2, h3")] == ["DeepA part · 5 min¶"]
     assert page.select_one("figcaption .caption-text em").get_text() == "small"
     assert [caption.get_text() for caption in page.select("figcaption .caption-text")] == [
         "A small square."

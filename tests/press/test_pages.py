@@ -86,6 +86,8 @@ ON_A_DESK = {
         return cut; })()""",
 }
 ON_A_PHONE = {
+    "tables that are cut": """[...document.querySelectorAll('.pst-scrollable-table-container')]
+        .filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.innerText.slice(0, 100))""",
     "pictures that are cut": """[...document.querySelectorAll('.picture')]
         .filter(e => e.scrollWidth > e.clientWidth).map(e => e.innerHTML)""",
     "what is too wide": """(() => {
@@ -350,6 +352,29 @@ def test_the_contents_open_on_a_phone_from_the_keyboard(
     opened.page.keyboard.press("Escape")
     expect(link).not_to_be_visible()
     opened.close()
+
+
+def test_the_box_of_the_search_offers_sections(screens: dict[str, BrowserContext]) -> None:
+    page = Opened(screens["light"], "book/index.html").page
+    page.keyboard.press("Control+k")
+    page.keyboard.type("cross attention")
+    offers = page.locator("#pst-search-dialog li a")
+    expect(offers.first).to_have_text(re.compile("cross-attention", re.I))
+    assert offers.count() <= 6
+    offers.first.click()
+    expect(page.locator("article")).to_contain_text(re.compile("cross-attention", re.I))
+    page.close()
+
+
+def test_the_next_hint_comes_after_the_last(screens: dict[str, BrowserContext]) -> None:
+    page = Opened(screens["light"], "book/03_single_head.html").page
+    hints = page.locator(".hints").first.locator(":scope > details")
+    shown = "hints => hints.map(hint => hint.checkVisibility())"
+    assert hints.evaluate_all(shown) == [True, *[False] * (hints.count() - 1)]
+    hints.first.locator("summary").click()
+    expect(hints.nth(1)).to_be_visible()
+    assert hints.evaluate_all(shown)[2:] == [False] * (hints.count() - 2)
+    page.close()
 
 
 @pytest.mark.parametrize("address", ["index.html", *PAGES])

@@ -1,5 +1,6 @@
 """The pages remember, in this browser alone, what was read, and forget it when asked."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -44,6 +45,25 @@ def test_what_was_read_is_marked_and_forgotten(reader: BrowserContext, server: s
     first.get_by_role("button", name=FORGET).click()
     expect(first.locator(MARKED)).to_have_count(0)
     assert first.evaluate("Object.keys(localStorage).filter(k => k.startsWith('attnbook'))") == []
+
+
+def test_what_is_solved_is_counted_where_its_links_are(reader: BrowserContext, server: str) -> None:
+    page = opened(reader, server + "book/03_single_head.html")
+    count = page.locator("#pst-page-toc-nav .solved")
+    expect(count).to_have_text("")
+    exercise = page.locator("attn-choice").first
+    for question in exercise.locator("fieldset").all():
+        for answer in question.locator("label").all():
+            answer.click()
+            exercise.get_by_role("button", name="Check").click()
+            if "right" in (question.get_attribute("class") or ""):
+                break
+    expect(count).to_have_text(re.compile(r"1 of \d solved"))
+    page.goto(server + "book/index.html")
+    expect(page.locator("nav.bd-links .solved")).to_have_text("1 solved")
+    exercise = opened(reader, server + "book/03_single_head.html").locator("attn-choice").first
+    exercise.get_by_role("button", name="Forget that it is solved").click()
+    expect(exercise.page.locator("#pst-page-toc-nav .solved")).to_have_text("")
 
 
 def test_the_first_page_continues_where_the_reader_left(
