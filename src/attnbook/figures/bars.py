@@ -55,7 +55,7 @@ def plot_softmax_steps(scores: Tensor, labels: Sequence[str]) -> None:
         bars = (
             ("score", s, None, "g"),
             ("e to the score", powers, None, ".1f"),
-            ("share", shares, "weights", ".3f"),
+            ("weight", shares, "weights", ".3f"),
         )
         for axes, (name, x, role, form) in zip(side_by_side(figure, 3), bars, strict=True):
             _draw_panel(axes, x, labels, role, form)
