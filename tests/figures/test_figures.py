@@ -68,12 +68,10 @@ EXAMPLES = {
     "reach": (lambda x: figures.plot_reach({"a": x, "b": STEPS}, "", ""), STEPS + 0.1, NONE),
     "trade": (lambda x: figures.plot_trade_offs(x_y(x), "x", "y"), STEPS, NONE),
     "scores": (lambda x: figures.plot_softmax_row(x, MAP[0, :3], WORDS), SCORES, {"weights"}),
-    "temperatures": (lambda x: figures.plot_temperatures(x, KEYS, [1, 3, 9]), MAP, {"weights"}),
     "softmax": (lambda x: figures.plot_softmax_steps(x, WORDS), SCORES, {"weights"}),
     "online": (lambda x: figures.plot_online_softmax(x, WORDS), SCORES, NONE),
     "layers": (lambda x: figures.plot_layers(LONG[: int(x) - 3], "first"), N, NONE),
     "chain": (lambda x: figures.plot_chain_and_fan(int(x)), N, NONE),
-    "arrows": (lambda x: figures.plot_arrows(QUERY, x, WORDS), KEY, MATCH),
     "points": (lambda x: figures.plot_points({"a": x}, {"b": [0, 2]}, {1: "c"}), KEY, NONE),
     "shares": (lambda x: figures.plot_shares({"a": x, "b": SPLIT}, WORDS, "x"), SPLIT, {"weights"}),
     "shapes": (lambda x: figures.plot_shapes(Q, "@", ("K", int(x), 6, "key")), N, MATCH),
@@ -282,7 +280,6 @@ def test_a_curve_ends_where_it_meets_the_floor_and_has_its_name_there(drawn):
 
 def test_bars_are_as_long_as_their_numbers(drawn):
     figures.plot_softmax_row(SCORES, MAP[0, :3], WORDS)
-    figures.plot_temperatures(MAP.numpy(), KEYS, [1, 1 / 3, 10])
     left, right = drawn[0].axes
     assert [(fill, width) for fill, *_, width, _ in boxes(left)] == [
         (PLAIN, pytest.approx(score)) for score in SCORES.tolist()
@@ -290,9 +287,6 @@ def test_bars_are_as_long_as_their_numbers(drawn):
     assert {fill for fill, *_ in boxes(right)} == {ROLES["weights"].fill}
     assert left.get_ylim() == (3, 0)
     assert texts(left) == ["1.50", "0.00", "−2.00"]
-    for axes, row, title in zip(drawn[1].axes, MAP, ("1", "0.33", "10"), strict=True):
-        assert [width for *_, width, _ in boxes(axes)] == pytest.approx(row.tolist())
-        assert (axes.get_title(), axes.get_xlim()) == (f"scores × {title}", (0, 1))
 
 
 def test_the_steps_of_a_softmax_end_in_its_weights(drawn):
@@ -310,16 +304,6 @@ def test_a_softmax_of_one_key_after_the_other_shrinks_what_it_had(drawn):
         assert [width for *_, width, _ in boxes(axes)] == pytest.approx(powers.tolist())
         assert axes.get_title() == f"largest\n{largest:.2f}"
         assert axes.get_xlabel() == f"sum\n{powers.sum():.2f}"
-
-
-def test_the_shadow_of_a_key_is_its_dot_product_with_the_direction_of_the_query(drawn):
-    figures.plot_arrows(QUERY.numpy(), KEY, WORDS)
-    (axes,) = drawn[0].axes
-    tips = torch.tensor([end for _, end in arrows(axes)])
-    assert torch.allclose(tips, torch.cat([KEY, QUERY[None]]))
-    feet = torch.tensor(np.array([line.get_xydata()[0] for line in axes.lines[1::2]])).float()
-    along = QUERY / QUERY.norm()
-    assert torch.allclose(feet, (KEY @ along)[:, None] * along, atol=1e-5)
 
 
 def test_points_stand_in_their_groups_each_with_a_marker(drawn):
