@@ -471,7 +471,6 @@ BAD = [
     ("reach", ({"a": [1e-12, 1]}, "x", "y"), "curve 'a' starts below 1e-09"),
     ("softmax_row", (SCORES, SCORES[:2], WORDS), r"weights has shape \(2,\) .* ask for \(3,\)"),
     ("softmax_steps", (SCORES, WORDS[:2]), r"scores has shape \(3,\) .* ask for \(2,\)"),
-    ("arrows", (QUERY, KEY, WORDS[:2]), r"keys has shape \(3, 2\) .* ask for \(2, 2\)"),
     ("points", ({"a": MAP}, {"b": [0]}, {}), r"panel 'a' has shape \(3, 4\)"),
     ("points", ({"a": KEY}, {}, {}), "0 groups: 1 to 6 can be told apart"),
     (

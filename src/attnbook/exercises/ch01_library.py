@@ -179,7 +179,7 @@ def winner(what):
     ),
     insight="A query's length, unless it is 0, cannot change who wins. Its sign can: among "
     "negative scores, 0 is the largest.",
-    comes_back="Chapter 3 measures how scores grow with the width, and what dividing by √Dk changes.",
+    comes_back="Chapter 3 measures how scores grow with the width, and what √Dk changes.",
 )
 
 # --- 01.temperature: how sharp a look-up is - ------------------------------------------------
@@ -521,8 +521,8 @@ per query.
     ),
     insight="The queries do not affect each other: the reports are the same one at a time or all "
     "at once.",
-    comes_back="Chapter 6 relies on that: training computes all words at once, but writing goes one "
-    "word at a time.",
+    comes_back="Chapter 6 relies on that: training computes all words at once, but writing goes "
+    "one word at a time.",
 )
 
 # --- 01.experiment: which experiment can decide? ---------------------------------------------
@@ -543,8 +543,8 @@ EXPERIMENT = Exercise(
     section="1.9 (second reading)",
     prompt="""
 Here are five claims, with three experiments for each. `experiment(claim)` gets the word in front of
-a claim and returns `"A"`, `"B"` or `"C"`: the one experiment that would refute the whole claim if it
-were wrong.
+a claim and returns `"A"`, `"B"` or `"C"`: the one experiment that would refute the whole claim if
+it were wrong.
 
 `"fading"`: *with each further input, less of the first one is left in an RNN's state.*
 - A: two sequences that differ in every input; how far apart are the last states?
