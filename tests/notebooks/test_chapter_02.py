@@ -55,7 +55,7 @@ def test_ten_tables_know_kinds_and_sentences_that_they_have_not_seen(names, tabl
         assert to_each > similar[fruits][:, firms].mean() + 0.1
         tastes = rows(names, model, 1)[[number[w] for w in "甜酸脆"]]
         assert tastes[:, [number[w] for w in "甜酸脆"]].min() > 0.9
-        seen, held_out, impossible = names["chances"](model).tolist()
+        seen, held_out, impossible = names["probabilities"](model).tolist()
         assert held_out > 0.9 * seen
         assert impossible < 0.1 * seen
 
@@ -80,7 +80,7 @@ def test_kinds_are_complete_before_half_of_the_drop(names):
 def test_a_table_of_two_numbers_keeps_to_kinds_for_a_thousand_steps(names):
     for seed in (5, 6):
         model = names["learn"](names["fresh"](seed, 2), names["seen"], 1000)
-        seen, held_out, impossible = names["chances"](model).tolist()
+        seen, held_out, impossible = names["probabilities"](model).tolist()
         assert held_out == pytest.approx(seen, rel=0.05)
         assert impossible < 0.4 * seen
 

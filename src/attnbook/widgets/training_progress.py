@@ -49,7 +49,7 @@ def watch_embeddings(
         ],
         "nearest": nearest,
         "words": {
-            "name": "A training, watched: words as points in the plane",
+            "name": "Training step by step: words as points in the plane",
             "kinds": "kinds of words",
             "found": "{found} of {all}",
             "alike": "Most like {word}: {other}.",
