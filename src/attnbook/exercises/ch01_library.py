@@ -198,11 +198,15 @@ def temper_cases(generator: Generator) -> list[Case]:
     return [
         Case((draw(generator, 3), 2.5), {"Lk": 3}, "3 books, temperature 2.5"),
         Case((draw(generator, 10), 0.3), {"Lk": 10}, "10 books, temperature 0.3"),
-        Case((draw(generator, 4, 7), 3.0), {"Lq": 4, "Lk": 7}, "4 questions to 7 books, at 3"),
+        Case(
+            (draw(generator, 4, 7), 3.0),
+            {"Lq": 4, "Lk": 7},
+            "4 questions to 7 books, temperature 3",
+        ),
         Case(
             (draw(generator, 2, 3, 5, 6), 1.7),
             {"A": 2, "B": 3, "Lq": 5, "Lk": 6},
-            "two axes in front of the questions, at 1.7",
+            "two axes in front of the questions, temperature 1.7",
         ),
         Case((draw(generator, 2, 5), math.inf), {"Lq": 2, "Lk": 5}, "an infinite temperature"),
         Case(

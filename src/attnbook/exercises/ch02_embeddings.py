@@ -44,7 +44,7 @@ def encode_cases(generator: Generator) -> list[Case]:
         Case(
             (["eat", "dessert", "eat"], ["eat", "dessert", "eat", "first"]),
             {"L": 3},
-            "a corpus in which a word comes twice",
+            "a corpus in which a word occurs twice",
         ),
         Case(
             (["tea", "or", "lunch", "dinner", "and"], ["tea", "and", "tea", "or", "milk", "tea"]),
@@ -97,8 +97,8 @@ ENCODE = Exercise(
     prompt="""
 Write `encode(words, corpus)` for two lists of words. The vocabulary consists of the different words
 of the corpus, sorted by `sorted` and numbered from 0. The answer is a tensor of whole numbers, the
-ids of `words`, of shape (L,). All words outside the vocabulary share one further id, the first that
-is free.
+ids of `words`, of shape (L,). All words outside the vocabulary share one extra id, the first free
+one.
 """,
     reference=encode,
     cases=encode_cases,
@@ -155,7 +155,7 @@ is free.
         ),
     ),
     others=(encode_by_counting,),
-    comes_back="Chapter 9 encodes two languages this way, with further ids for the ends of "
+    comes_back="Chapter 9 encodes two languages this way, with extra ids for the ends of "
     "sentences.",
     hints=(
         "Remove repetitions, sort, number. Then look up each word.",
@@ -354,7 +354,7 @@ is to see that it gives the same result.)
         Mistake(
             lambda ids, table: F.one_hot(ids).to(table.dtype) @ table,
             "Without `num_classes` the one-hot rows end at the largest id. They need N numbers, "
-            "as the table has rows.",
+            "one for each row of the table.",
         ),
         Mistake(
             lambda ids, table: table.mT @ F.one_hot(ids, len(table)).to(table.dtype).mT,
@@ -436,10 +436,10 @@ def merge_cases(generator: Generator) -> list[Case]:
     words = " ".join(letters[i : i + 5] for i in range(0, 40, 5))
     return [
         case("cold colder", "co, ol and ld are equally frequent: the first wins"),
-        case("mama to too", "a pair that comes twice in a word"),
-        case("tea tea tea see bee a", "a word that comes three times, and one of a letter"),
+        case("mama to too", "a pair that occurs twice in a word"),
+        case("tea tea tea see bee a", "a word that occurs three times, and one of a single letter"),
         case("shoe slate stone side yes", "words that end in e before words that begin with s"),
-        case("aaa aaa baaaa", "a letter beside itself: merge from the left"),
+        case("aaa aaa baaaa", "a letter next to itself: merge from the left"),
         Case(
             ([["sw", "ee", "t"], ["sw", "ee", "t", "er"], ["w", "ee"], ["ee", "t"]],),
             note="pieces of several letters",
@@ -571,7 +571,9 @@ the new corpus, a list of lists, and leave the given one unchanged.
             "You compared what two pieces spell. a, bc and ab, c spell the same but are different "
             "pairs.",
         ),
-        Mistake(once_a_word, "You merged the pair once per word. It may occur there again."),
+        Mistake(
+            once_a_word, "You merged the pair once per word. It may occur there more than once."
+        ),
         Mistake(lambda corpus: [list(word) for word in corpus], "Nothing was merged."),
         Mistake(
             lambda corpus: [["".join(word)] for word in corpus],
@@ -589,8 +591,8 @@ the new corpus, a list of lists, and leave the given one unchanged.
     ),
     hints=(
         "First count, then merge. `itertools.pairwise(word)` gives the neighbors.",
-        "`Counter` keeps the order in which it met the pairs; `most_common(1)` and `max` take the "
-        "first of equals.",
+        "`Counter` keeps the order in which it first saw the pairs; `most_common(1)` and `max` "
+        "take the first of equals.",
         "Build a new list: if its last piece and the next one are the pair, extend the last.",
     ),
     properties=(
