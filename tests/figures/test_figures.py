@@ -67,12 +67,10 @@ EXAMPLES = {
     "position": (lambda x: figures.plot_by_position(range(5), {"a": x}, "y", 3), STEPS, NONE),
     "reach": (lambda x: figures.plot_reach({"a": x, "b": STEPS}, "", ""), STEPS + 0.1, NONE),
     "trade": (lambda x: figures.plot_trade_offs(x_y(x), "x", "y"), STEPS, NONE),
-    "temperatures": (lambda x: figures.plot_temperatures(x, KEYS, [1, 3, 9]), MAP, {"weights"}),
     "softmax": (lambda x: figures.plot_softmax_steps(x, WORDS), SCORES, {"weights"}),
     "online": (lambda x: figures.plot_online_softmax(x, WORDS), SCORES, NONE),
     "layers": (lambda x: figures.plot_layers(LONG[: int(x) - 3], "first"), N, NONE),
     "chain": (lambda x: figures.plot_chain_and_fan(int(x)), N, NONE),
-    "arrows": (lambda x: figures.plot_arrows(QUERY, x, WORDS), KEY, MATCH),
     "points": (lambda x: figures.plot_points({"a": x}, {"b": [0, 2]}, {1: "c"}), KEY, NONE),
     "shares": (lambda x: figures.plot_shares({"a": x, "b": SPLIT}, WORDS, "x"), SPLIT, {"weights"}),
     "shapes": (lambda x: figures.plot_shapes(Q, "@", ("K", int(x), 6, "key")), N, MATCH),
@@ -281,16 +279,12 @@ def test_a_curve_ends_where_it_meets_the_floor_and_has_its_name_there(drawn):
 
 def test_bars_are_as_long_as_their_numbers(drawn):
     figures.plot_softmax_steps(SCORES, WORDS)
-    figures.plot_temperatures(MAP.numpy(), KEYS, [1, 1 / 3, 10])
     left, _, right = drawn[0].axes
     assert [(fill, width) for fill, *_, width, _ in boxes(left)] == [
         (PLAIN, pytest.approx(score)) for score in SCORES.tolist()
     ]
     assert {fill for fill, *_ in boxes(right)} == {ROLES["weights"].fill}
     assert left.get_ylim() == (3, 0)
-    for axes, row, title in zip(drawn[1].axes, MAP, ("1", "0.33", "10"), strict=True):
-        assert [width for *_, width, _ in boxes(axes)] == pytest.approx(row.tolist())
-        assert (axes.get_title(), axes.get_xlim()) == (f"scores × {title}", (0, 1))
 
 
 def test_the_steps_of_a_softmax_end_in_its_weights(drawn):
@@ -308,16 +302,6 @@ def test_a_softmax_of_one_key_after_the_other_shrinks_what_it_had(drawn):
         assert [width for *_, width, _ in boxes(axes)] == pytest.approx(powers.tolist())
         assert axes.get_title() == f"largest\n{largest:.2f}"
         assert axes.get_xlabel() == f"sum\n{powers.sum():.2f}"
-
-
-def test_the_shadow_of_a_key_is_its_dot_product_with_the_direction_of_the_query(drawn):
-    figures.plot_arrows(QUERY.numpy(), KEY, WORDS)
-    (axes,) = drawn[0].axes
-    tips = torch.tensor([end for _, end in arrows(axes)])
-    assert torch.allclose(tips, torch.cat([KEY, QUERY[None]]))
-    feet = torch.tensor(np.array([line.get_xydata()[0] for line in axes.lines[1::2]])).float()
-    along = QUERY / QUERY.norm()
-    assert torch.allclose(feet, (KEY @ along)[:, None] * along, atol=1e-5)
 
 
 def test_points_stand_in_their_groups_each_with_a_marker(drawn):
@@ -484,7 +468,6 @@ BAD = [
     ("trade_offs", ({"a": {"b": (1, 2, 3)}}, "x", "y"), r"'a' 'b' has shape \(3,\)"),
     ("reach", ({"a": [1e-12, 1]}, "x", "y"), "curve 'a' starts below 1e-09"),
     ("softmax_steps", (SCORES, WORDS[:2]), r"scores has shape \(3,\) .* ask for \(2,\)"),
-    ("arrows", (QUERY, KEY, WORDS[:2]), r"keys has shape \(3, 2\) .* ask for \(2, 2\)"),
     ("points", ({"a": MAP}, {"b": [0]}, {}), r"panel 'a' has shape \(3, 4\)"),
     ("points", ({"a": KEY}, {}, {}), "0 groups: 1 to 6 can be told apart"),
     (

@@ -95,7 +95,7 @@ of section 1.2, without dividing them.
         ),
         Mistake(
             lambda q, k, v: (k @ q).softmax(0)[:, None] * v,
-            "The books are weighted, but not yet added up to one report.",
+            "The books are weighted, but not yet added up into one report.",
         ),
         Mistake(
             lambda q, k, v: (k * q).softmax(0).sum(1) @ v,
@@ -179,10 +179,10 @@ def winner(what):
     ),
     insight="A query's length, unless it is 0, cannot change who wins. Its sign can: among "
     "negative scores, 0 is the largest.",
-    comes_back="Chapter 3 measures how scores grow with the width, and what the root changes.",
+    comes_back="Chapter 3 measures how scores grow with the width, and what √Dk changes.",
 )
 
-# --- 01.temperature: how decided a look-up is ------------------------------------------------
+# --- 01.temperature: how sharp a look-up is - ------------------------------------------------
 
 
 def temper(scores: Tensor, temperature: float) -> Tensor:
@@ -198,11 +198,15 @@ def temper_cases(generator: Generator) -> list[Case]:
     return [
         Case((draw(generator, 3), 2.5), {"Lk": 3}, "3 books, temperature 2.5"),
         Case((draw(generator, 10), 0.3), {"Lk": 10}, "10 books, temperature 0.3"),
-        Case((draw(generator, 4, 7), 3.0), {"Lq": 4, "Lk": 7}, "4 questions to 7 books, at 3"),
+        Case(
+            (draw(generator, 4, 7), 3.0),
+            {"Lq": 4, "Lk": 7},
+            "4 questions to 7 books, temperature 3",
+        ),
         Case(
             (draw(generator, 2, 3, 5, 6), 1.7),
             {"A": 2, "B": 3, "Lq": 5, "Lk": 6},
-            "two axes in front of the questions, at 1.7",
+            "two axes in front of the questions, temperature 1.7",
         ),
         Case((draw(generator, 2, 5), math.inf), {"Lq": 2, "Lk": 5}, "an infinite temperature"),
         Case(
@@ -241,7 +245,7 @@ TEMPERATURE = Exercise(
     section="1.4",
     prompt="""
 Write `temper(scores, temperature)`: the weights at a temperature, a positive number. At temperature
-1 they are the plain softmax, above it more even, below it more decided. `scores` and the answer
+1 they are the plain softmax, above 1 they are more even, below 1 sharper. `scores` and the answer
 have shape (..., Lk), with any number of axes in front, and the answer's rows sum to 1. Temperatures
 such as 0.001 and `math.inf` have to work.
 """,
@@ -262,8 +266,8 @@ such as 0.001 and `math.inf` have to work.
         ),
         Mistake(
             lambda scores, temperature: (scores - temperature).softmax(-1),
-            "You subtracted the temperature from all scores, which changes no difference between "
-            "them. Divide.",
+            "You subtracted the temperature from all scores, which changes none of their "
+            "differences. Divide.",
         ),
         Mistake(
             lambda scores, temperature: scores.softmax(-1) / temperature,
@@ -415,7 +419,7 @@ def cosines(queries, keys):
     mistakes=(
         Mistake(
             lambda q, k: cosines(q, k).softmax(-1),
-            "These are weights. The cosines themselves are asked for, and they may be negative.",
+            "These are weights. Return the cosines themselves, which may be negative.",
         ),
         Mistake(
             lambda q, k: cosines(k, q),
@@ -423,11 +427,11 @@ def cosines(queries, keys):
         ),
         Mistake(
             lambda q, k: cosines(k, k),
-            "The keys are compared with one another. Each query has to meet each key.",
+            "You compared the keys with one another. Compare each query with each key.",
         ),
         Mistake(
             lambda q, k: F.cosine_similarity(q, k),
-            "Query i met key i alone. Every query has to meet every key.",
+            "You compared query i with key i only. Compare every query with every key.",
         ),
     ),
     common_mistakes=MistakeSet(lambda right: right, WRONG_CUTS, right=Cosines()),
@@ -502,7 +506,7 @@ per query.
         ),
         Mistake(
             lambda q, k, v: (k @ q.T / math.sqrt(k.size(1))).softmax(1) @ v,
-            "What meets the values is (Lk, Lq). Row i belongs to query i: (Lq, Lk).",
+            "Your weights have shape (Lk, Lq). Row i belongs to query i: (Lq, Lk).",
         ),
     ),
     common_mistakes=MistakeSet(
@@ -521,8 +525,8 @@ per query.
     ),
     insight="The queries do not affect each other: the reports are the same one at a time or all "
     "at once.",
-    comes_back="Chapter 6 relies on that: training computes all words at once, writing one after "
-    "another.",
+    comes_back="Chapter 6 relies on that: training computes all words at once, but writing goes "
+    "one word at a time.",
 )
 
 # --- 01.experiment: which experiment can decide? ---------------------------------------------
@@ -542,21 +546,21 @@ EXPERIMENT = Exercise(
     minutes=10,
     section="1.9 (second reading)",
     prompt="""
-Five claims, three experiments for each. `experiment(claim)` gets the word in front of a claim and
-returns `"A"`, `"B"` or `"C"`: the one experiment that can show the whole claim to be wrong if it is
-wrong.
+Here are five claims, with three experiments for each. `experiment(claim)` gets the word in front of
+a claim and returns `"A"`, `"B"` or `"C"`: the one experiment that would refute the whole claim if
+it were wrong.
 
 `"fading"`: *with each further input, less of the first one is left in an RNN's state.*
 - A: two sequences that differ in every input; how far apart are the last states?
 - B: two sequences that differ in the first input; how far apart are the states after each step?
 - C: one sequence; how far is each state from the first state?
 
-`"kind"`: *this kind of network forgets, and not only the one that we drew.*
+`"kind"`: *this kind of network forgets, not only the one that we initialized.*
 - A: many more pairs of sequences, the same network
 - B: sequences ten times as long, the same network
-- C: several networks of this kind with other random numbers, the same measurement
+- C: several networks of this kind, each initialized differently, the same measurement
 
-`"distance"`: *to attention, a far input is as easy to learn from as a near one.*
+`"distance"`: *for attention, a far input is as easy to learn from as a near one.*
 - A: 64 inputs; how large is the gradient of the last output at each of them?
 - B: 8, 16, 32, 64 inputs; how large is the gradient of the last output at the first input?
 - C: 64 inputs; is the gradient at the first input larger in attention or in the RNN?
@@ -605,15 +609,15 @@ def experiment(claim):
         },
     ),
     hints=(
-        "If the claim were wrong, would you see it here? Could anything else cause the same "
-        "result?",
+        "If the claim were wrong, would this experiment show it? Could anything else cause the "
+        "same result?",
         "What varies, and what stays fixed? If two things vary at once, you cannot tell them "
         "apart.",
         "One claim is about two things, number and position, and one is about formulas, not "
         "machines.",
     ),
-    insight="Sections 1.7 to 1.9 make these five measurements. Ask of any curve what was kept "
-    "fixed.",
+    insight="Sections 1.7 and 1.8 make the first four measurements, section 1.6 the count. Ask of "
+    "any curve what was kept fixed.",
     comes_back="Chapters 5 and 7 ask the same about trained models: which control decides?",
 )
 

@@ -44,7 +44,7 @@ def encode_cases(generator: Generator) -> list[Case]:
         Case(
             (["eat", "dessert", "eat"], ["eat", "dessert", "eat", "first"]),
             {"L": 3},
-            "a corpus in which a word comes twice",
+            "a corpus in which a word occurs twice",
         ),
         Case(
             (["tea", "or", "lunch", "dinner", "and"], ["tea", "and", "tea", "or", "milk", "tea"]),
@@ -97,8 +97,8 @@ ENCODE = Exercise(
     prompt="""
 Write `encode(words, corpus)` for two lists of words. The vocabulary consists of the different words
 of the corpus, sorted by `sorted` and numbered from 0. The answer is a tensor of whole numbers, the
-ids of `words`, of shape (L,). All words outside the vocabulary share one further id, the first that
-is free.
+ids of `words`, of shape (L,). All words outside the vocabulary share one extra id, the first free
+one.
 """,
     reference=encode,
     cases=encode_cases,
@@ -111,18 +111,18 @@ is free.
             "Each id is the word's first index in the sorted corpus, with its repetitions. Remove "
             "these before you number.",
         ),
-        Mistake(numbering(sorted), "You numbered repeated words, too, so the ids have gaps."),
+        Mistake(numbering(sorted), "You numbered repeated words too, so the ids have gaps."),
         Mistake(
             numbering(lambda corpus: list(dict.fromkeys(corpus))),
             "You numbered the words in the order of the corpus. Sort them first.",
         ),
         Mistake(
             numbering(distinct, unknown=lambda number: 0),
-            "Unknown words got the id 0, which is a word's already.",
+            "Unknown words got the id 0, which already belongs to a word.",
         ),
         Mistake(
             numbering(distinct, unknown=lambda number: -1),
-            "Unknown words got −1, which fetches the last row of an embedding table: a word's.",
+            "Unknown words got −1, which fetches the last row of a table, that of a known word.",
         ),
         Mistake(
             numbering(distinct, unknown=lambda number: len(number) + 1),
@@ -155,7 +155,7 @@ is free.
         ),
     ),
     others=(encode_by_counting,),
-    comes_back="Chapter 9 encodes two languages this way, with further ids for the ends of "
+    comes_back="Chapter 9 encodes two languages this way, with extra ids for the ends of "
     "sentences.",
     hints=(
         "Remove repetitions, sort, number. Then look up each word.",
@@ -210,7 +210,7 @@ def my_gradient(question):
             ("b", 1.0): "*sugar* does not occur. If its row changes, X stays the same.",
             ("c", 2.0): "`mean(0)` divides by the number of tokens.",
             ("c", 1.0): "In a mean each token counts 1/L. How many are *tea*?",
-            ("c", 0.2): "That is the part of one token. *tea* occurs twice.",
+            ("c", 0.2): "That is the share of one token. *tea* occurs twice.",
             ("c", 0.5): "You divided by the 4 different words. `mean(0)` divides by the number of "
             "tokens.",
             ("d", 2.0): "The detached part sends back no gradient.",
@@ -234,7 +234,7 @@ def my_gradient(question):
     "product.",
 )
 
-# --- 02.order: what a summary still knows ----------------------------------------------------
+# --- 02.order: what a summary keeps ----------------------------------------------------------
 
 
 def notices(summary: str) -> str:
@@ -243,7 +243,7 @@ def notices(summary: str) -> str:
 
 ORDER = Exercise(
     id="02.order",
-    title="What a summary still knows",
+    title="What a summary keeps",
     level=1,
     minutes=8,
     section="2.10",
@@ -335,9 +335,9 @@ LOOKUP = Exercise(
     section="2.4",
     prompt="""
 Write `my_look_up(ids, table)`: fetch a row of `table` (N, D) for each id, by a matrix product with
-one-hot rows. `ids` holds whole numbers, of shape (..., L), where the dots stand for a batch or for
-nothing; the answer has shape (..., L, D) and the dtype of the table. (Indexing passes, too; the
-point is to see that it gives the same.)
+one-hot rows. `ids` holds whole numbers, of shape (..., L), where the dots are any number of axes in
+front; the answer has shape (..., L, D) and the dtype of the table. (Indexing passes, too; the point
+is to see that it gives the same result.)
 """,
     reference=my_look_up,
     cases=lookup_cases,
@@ -354,11 +354,11 @@ point is to see that it gives the same.)
         Mistake(
             lambda ids, table: F.one_hot(ids).to(table.dtype) @ table,
             "Without `num_classes` the one-hot rows end at the largest id. They need N numbers, "
-            "as the table has rows.",
+            "one for each row of the table.",
         ),
         Mistake(
             lambda ids, table: table.mT @ F.one_hot(ids, len(table)).to(table.dtype).mT,
-            "The words are your columns. Put the one-hot rows first.",
+            "Your columns belong to the words. Put the one-hot rows first in the product.",
         ),
         Mistake(
             lambda ids, table: F.one_hot(ids, len(table)).to(table.dtype).mT @ table,
@@ -370,7 +370,7 @@ point is to see that it gives the same.)
         ),
     ),
     hints=(
-        "Each id becomes a row of N numbers: one 1, else 0.",
+        "Each id becomes a row of N numbers: a single 1, and zeros elsewhere.",
         "`F.one_hot(ids, num_classes=...)` makes whole numbers. How many columns are needed?",
         "Convert them with `.to(table.dtype)`, then multiply: `@ table`.",
     ),
@@ -378,8 +378,8 @@ point is to see that it gives the same.)
     comes_back="Chapter 9's last layer is the reverse: vectors in, words out.",
     properties=(
         Property(
-            "A look-up copies rows, and some row of yours is not in the table. Was it rounded, or "
-            "made inside?",
+            "A look-up copies rows, but one of your rows is not in the table. Was it rounded, or "
+            "did you make a table of your own?",
             lambda answer, case: bool(
                 (answer[..., None, :] == case.arguments[1]).all(-1).any(-1).all()
             ),
@@ -436,10 +436,10 @@ def merge_cases(generator: Generator) -> list[Case]:
     words = " ".join(letters[i : i + 5] for i in range(0, 40, 5))
     return [
         case("cold colder", "co, ol and ld are equally frequent: the first wins"),
-        case("mama to too", "a pair that comes twice in a word"),
-        case("tea tea tea see bee a", "a word that comes three times, and one of a letter"),
+        case("mama to too", "a pair that occurs twice in a word"),
+        case("tea tea tea see bee a", "a word that occurs three times, and one of a single letter"),
         case("shoe slate stone side yes", "words that end in e before words that begin with s"),
-        case("aaa aaa baaaa", "a letter beside itself: merge from the left"),
+        case("aaa aaa baaaa", "a letter next to itself: merge from the left"),
         Case(
             ([["sw", "ee", "t"], ["sw", "ee", "t", "er"], ["w", "ee"], ["ee", "t"]],),
             note="pieces of several letters",
@@ -571,7 +571,9 @@ the new corpus, a list of lists, and leave the given one unchanged.
             "You compared what two pieces spell. a, bc and ab, c spell the same but are different "
             "pairs.",
         ),
-        Mistake(once_a_word, "You merged the pair once per word. It may occur there again."),
+        Mistake(
+            once_a_word, "You merged the pair once per word. It may occur there more than once."
+        ),
         Mistake(lambda corpus: [list(word) for word in corpus], "Nothing was merged."),
         Mistake(
             lambda corpus: [["".join(word)] for word in corpus],
@@ -589,8 +591,8 @@ the new corpus, a list of lists, and leave the given one unchanged.
     ),
     hints=(
         "First count, then merge. `itertools.pairwise(word)` gives the neighbors.",
-        "`Counter` keeps the order in which it met the pairs; `most_common(1)` and `max` take the "
-        "first of equals.",
+        "`Counter` keeps the order in which it first saw the pairs; `most_common(1)` and `max` "
+        "take the first of equals.",
         "Build a new list: if its last piece and the next one are the pair, extend the last.",
     ),
     properties=(
@@ -669,8 +671,8 @@ SUMMARIES: dict[str, tuple[Summary, bool, str]] = {
     "the mean, and a thousandth of the first row": (
         lambda X: X.mean(0) + X[0] / 1000,
         True,
-        "It contains a thousandth of the first row. Rounding is much smaller: so can your "
-        "tolerance be.",
+        "It contains a thousandth of the first row. Rounding errors are much smaller, so your "
+        "tolerance can be, too.",
     ),
     "all rows, one after the other": (
         lambda X: X.flatten(),
@@ -691,11 +693,11 @@ EXPERIMENT = Exercise(
     minutes=15,
     section="2.10",
     prompt="""
-You have predicted what a summary still knows. Now find it out for summaries that you cannot see.
+You have predicted what a summary keeps. Now find that out for summaries that you cannot see.
 Write `notices_order(summary)`: `summary(X)` takes an embedded sentence of your choice, `X` of shape
 (L, D) with L ≥ 2, and returns a tensor. Call it as often as you like. Return `True` if it gives
-different answers for the same rows in different orders, and `False` if it never does. Differences
-by rounding do not count.
+different answers for the same rows in different orders, and `False` if it never does. Rounding
+differences do not count.
 """,
     reference=notices_order,
     cases=lambda generator: [Case((f,), note=name) for name, (f, *_) in SUMMARIES.items()],

@@ -39,11 +39,11 @@ def ask_library(
         "amounts": sorted(offered),
         "wishes": [{"name": name, "query": wish.tolist()} for name, wish in wishes.items()],
         "words": {
-            "name": "A library to ask: a wish, ten books, a report",
+            "name": "A library to query: a question, ten books, a report",
             "try": "Ask for what you want: move a slider. Then pick a book to see its key.",
             "start": "start from",
             "query": "query: how much you want of each topic",
-            "key": "key: what the picked card offers",
+            "key": "key: what the selected card offers",
             "weights": "weights",
             "output": "output: the pages of your report",
             "said": "{title}: {sum} = {score}, weight {weight}. "

@@ -49,7 +49,7 @@ def watch_embeddings(
         ],
         "nearest": nearest,
         "words": {
-            "name": "A training, watched: words as points in the plane",
+            "name": "Training step by step: words as points in the plane",
             "try": "Press play, or drag along the loss. Then pick a kind of word.",
             "kinds": "kinds of words",
             "found": "{found} of {all}",

@@ -62,7 +62,7 @@ def test_a_look_up_is_the_librarys(library: Locator) -> None:
 
 
 def test_a_wish(library: Locator, page: Page) -> None:
-    space = Chapter("01_library.ipynb").run("cards", "contents", "arrays")
+    space = Chapter("01_library.ipynb").run("cards", "arrays")
     keys, values = (torch.from_numpy(space[name]) for name in ("keys", "values"))
     said = library.locator(".said")
     offered = library.locator(".wishes i").evaluate_all("all => all.map(i => +i.style.opacity)")
