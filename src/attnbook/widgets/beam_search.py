@@ -69,10 +69,10 @@ def follow_beams(
         "vocabulary": [vocabulary.words[word] for word in used],
         "trees": trees,
         "words": {
-            "name": "A search for the likeliest sentence, word by word",
+            "name": "A search for the most probable sentence, word by word",
             "searches": "beam",
             "steps": "step",
-            "over": "over",
+            "over": "ended",
             "kept": "{sentence}: words {count}, log-probability {total}, score {score}. Kept.",
             "dropped": "{sentence}: words {count}, log-probability {total}, score {score}. "
             "Dropped: the beam keeps {width}.",
