@@ -3,11 +3,13 @@
 import html
 import inspect
 import json
+import math
 import re
 from typing import Any
 
 import pytest
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from attnbook import greedy_decode
 from attnbook.positions import SinusoidalPositions
@@ -22,10 +24,13 @@ from attnbook.translation import (
     make_batch,
 )
 from attnbook.widgets import explore_translator, live_translator
+from tests.support.chapters import Chapter
 from tools.common import ROOT
 from tools.live_models import TRANSLATOR, chinese_words, load_packed
 from tools.normal_form import read
 from tools.translators import FIRST, TWO_STACKS, run_cells
+
+NOTEBOOK = Chapter("09_translation.ipynb")
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +78,30 @@ def test_without_the_shift_a_model_learns_to_copy(chapter):
     b = next(batches)
     said, _ = greedy_decode(model, b.source, b.source_mask, begin=BEGIN, end=END, max_length=8)
     assert (said == BEGIN).all()
+
+
+def test_a_broken_batch_does_harm_through_both_averages_of_adam(chapter):
+    """Section 9.5: with its average gradient put back, the loss does not rise, but stays high."""
+    exec(NOTEBOOK.source("cares-run"), chapter)
+
+    def put_back(adam, *_):
+        for p, state in adam.state.items():
+            if state["step"] == 29:
+                kept[p] = state["exp_avg"].clone()
+            if state["step"] == 30:
+                state["exp_avg"].copy_(kept[p])
+
+    def losses(**cares):
+        return chapter["small_training"](0, broken=30, **cares)[1]
+
+    kept: dict[torch.Tensor, torch.Tensor] = {}
+    clipped, broken = losses(), losses(clip=math.inf)
+    hook = register_optimizer_step_post_hook(put_back)
+    repaired = losses(clip=math.inf)
+    hook.remove()
+    assert repaired[39] < repaired[28] < broken[39]
+    ends = [chapter["end_of"](run) for run in (clipped, repaired, broken)]
+    assert ends[0] + 0.5 < ends[1] < ends[2]
 
 
 def test_low_probabilities_warn_of_senseless_sentences(chapter):
