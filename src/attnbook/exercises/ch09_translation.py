@@ -409,7 +409,7 @@ def greedy_then_clean(model: Model, target: Tensor, longest: int) -> Tensor:
 
 
 def written_by(plans: Sequence[Sequence[int]], scores: Tensor) -> Model:
-    """Return a model that writes these sentences, if each word is asked for in its place.
+    """Return a model that writes these sentences, if it is asked for their words in order.
 
     After END, and after a word that is not its own, it goes on with words that lead nowhere. A
     word wins by a small margin: a word drawn by its probability is often another one.
@@ -593,8 +593,8 @@ def my_beam_step(totals: Tensor, logs: Tensor, done: Tensor) -> Beam:
     stays[:, 0] = 0.0  # PAD costs nothing
     logs = torch.where(done[:, None], stays, logs)
     every = totals[:, None] + logs  # (k, V)
-    best, place = every.flatten().topk(len(totals))
-    return best, place // logs.size(1), place % logs.size(1)
+    best, index = every.flatten().topk(len(totals))
+    return best, index // logs.size(1), index % logs.size(1)
 
 
 def beam_by_lists(totals: Tensor, logs: Tensor, done: Tensor) -> Beam:
