@@ -30,7 +30,7 @@ JOINED = ROOT / "_build" / "pdf" / "book.html"
 PDF = ROOT / "_build" / "attention-book.pdf"
 TEMPLATE = ROOT / "press" / "print" / "book.html"
 
-NOT_PRINTED = "a.headerlink, .toctree-wrapper, nav, button, script, noscript, .katex-mathml"
+NOT_PRINTED = "h2 > .part, a.headerlink, .toctree-wrapper, nav, button, script, noscript, .katex-mathml"
 UNCOLORED = ".highlight :is(.n, .o, .p, .w, .nn)"  # tags that would be half of the file
 NUMBER = re.compile(r"^\w+\.\w* ")  # of a chapter or a section
 FILL_IN = "(links, pages) => links.forEach(link => link.textContent = pages[link.hash.slice(1)])"
@@ -188,8 +188,9 @@ def add_contents(book: BeautifulSoup) -> None:
             heading.extend(list(parsed(f"<p>{numbered}</p>").contents))
         if chapter["data-part"]:
             contents.append(parsed(f'<p class="part">{chapter["data-part"]}</p>'))
-        contents.append(entries(headings))
-        if opening := chapter.select_one("h1 + .opening"):
+        opening = chapter.select_one("h1 + .opening")
+        contents.append(entries(headings if opening else headings[:1]))
+        if opening:
             opening.insert_after(entries(headings[1:]))
             running = json.dumps(headings[0].get_text(), ensure_ascii=False)
             rule = f"@page c{place} {{ @top-left {{ content: {running} }} }}\n"
@@ -240,6 +241,7 @@ def finish(pdf: bytes, book: BeautifulSoup) -> None:
                         heading.get_text(), pikepdf.Array(document.Root.Dests[f"/{heading['id']}"])
                     )
                     for heading in chapter.select("h1, h2")
+                    if f"/{heading['id']}" in document.Root.Dests  # it is in the contents
                 )
                 first.children, first.is_closed = others, True
                 outline.root.append(first)

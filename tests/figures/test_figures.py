@@ -45,10 +45,6 @@ HOURS = (torch.tensor([1.0, 2.0, 4.0, 9.0]), torch.tensor([3.0, 5.0, -2.0, 4.0])
 Q, K = ("Q", 6, 24, "query"), ("Kᵀ", 24, 6, "key")
 
 
-def x_y(x):
-    return {"T": {"low": x[:2], "high": x[2:4]}, "k": {"one": x[3:]}}
-
-
 # What is drawn, the numbers that move it, and the roles whose colors it wears.
 NONE, MATCH, MAPS, ALL = set(), {"query", "key"}, {"query", "key", "weights"}, set(ROLES)
 N = torch.tensor(7.05)
@@ -66,7 +62,6 @@ EXAMPLES = {
     "distance": (lambda x: figures.plot_by_distance(range(-2, 3), {"a": x}, "y"), STEPS, NONE),
     "position": (lambda x: figures.plot_by_position(range(5), {"a": x}, "y", 3), STEPS, NONE),
     "reach": (lambda x: figures.plot_reach({"a": x, "b": STEPS}, "", ""), STEPS + 0.1, NONE),
-    "trade": (lambda x: figures.plot_trade_offs(x_y(x), "x", "y"), STEPS, NONE),
     "softmax": (lambda x: figures.plot_softmax_steps(x, WORDS), SCORES, {"weights"}),
     "online": (lambda x: figures.plot_online_softmax(x, WORDS), SCORES, NONE),
     "layers": (lambda x: figures.plot_layers(LONG[: int(x) - 3], "first"), N, NONE),
@@ -245,20 +240,6 @@ def test_curves_differ_in_color_dashes_and_marker(drawn):
     assert [text.get_text() for text in axes.get_legend().get_texts()] == list(FIVE)
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     assert names(axes)[1] == ["1", "2", "4", "8", "16"]
-
-
-def test_each_point_of_a_trade_off_has_its_name(drawn):
-    figures.plot_trade_offs(
-        {"T": {"low": (3, 1), "high": (5, 0.5)}, "k": {"one": (2, 7)}}, "x", "y"
-    )
-    (axes,) = drawn[0].axes
-    assert [line.get_xydata().tolist() for line in axes.lines] == [[[3, 1], [5, 0.5]], [[2, 7]]]
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["T", "k"]
-    color = {line.get_label(): line.get_color() for line in axes.lines}
-    found = [(text.get_text(), text.xy, text.get_color()) for text in axes.texts]
-    assert found == [
-        ("low", (3, 1), color["T"]), ("high", (5, 0.5), color["T"]), ("one", (2, 7), color["k"])
-    ]  # fmt: skip
 
 
 def test_a_curve_ends_where_it_meets_the_floor_and_has_its_name_there(drawn):
@@ -465,7 +446,6 @@ BAD = [
     ("kernel_regression", (*HOURS, {"a": MAP * 2}, "h"), "a lies between 0 and 1.75"),
     ("lines", ([1, 2], {"a": [1]}, "x", "y"), r"'a' has shape \(1,\) but its labels ask for \(2"),
     ("by_distance", (range(5), FIVE | {"f": STEPS}, "y"), "6 curves: 1 to 5"),
-    ("trade_offs", ({"a": {"b": (1, 2, 3)}}, "x", "y"), r"'a' 'b' has shape \(3,\)"),
     ("reach", ({"a": [1e-12, 1]}, "x", "y"), "curve 'a' starts below 1e-09"),
     ("softmax_steps", (SCORES, WORDS[:2]), r"scores has shape \(3,\) .* ask for \(2,\)"),
     ("points", ({"a": MAP}, {"b": [0]}, {}), r"panel 'a' has shape \(3, 4\)"),

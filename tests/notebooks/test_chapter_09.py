@@ -3,20 +3,34 @@
 import html
 import inspect
 import json
+import math
 import re
 from typing import Any
 
 import pytest
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from attnbook.attention import scaled_dot_product_attention
+from attnbook import greedy_decode
 from attnbook.positions import SinusoidalPositions
-from attnbook.translation import TRANSLATORS, Pair, Vocabulary, load_translator
+from attnbook.translation import (
+    BEGIN,
+    END,
+    PAD,
+    TRANSLATORS,
+    Pair,
+    Vocabulary,
+    load_translator,
+    make_batch,
+)
 from attnbook.widgets import explore_translator, live_translator
+from tests.support.chapters import Chapter
 from tools.common import ROOT
 from tools.live_models import TRANSLATOR, chinese_words, load_packed
 from tools.normal_form import read
 from tools.translators import FIRST, TWO_STACKS, run_cells
+
+NOTEBOOK = Chapter("09_translation.ipynb")
 
 
 @pytest.fixture(scope="module")
@@ -50,21 +64,71 @@ def test_a_translator_says_what_it_does_not_fit(chapter):
         load_translator(own, english, seed=1)
 
 
-def test_without_the_shift_a_model_copies_without_attention_too(chapter):
-    """Section 9.4: the residual connection carries the word up."""
-
-    def switched_off(*arguments, **options):
-        output, weights = scaled_dot_product_attention(*arguments, **options)
-        return 0 * output, weights
-
-    batches = chapter["stream"](torch.Generator().manual_seed(0), size=8)
-    model = chapter["new_model"](0, d_model=32, n_layers=1, attend=switched_off)
+def test_without_the_shift_a_model_learns_to_copy(chapter):
+    """Section 9.4: its loss is nearly 0, and left alone it repeats BEGIN."""
+    batches = chapter["stream"](torch.Generator().manual_seed(0), size=16)
+    model = chapter["new_model"](0, d_model=32, n_layers=1)
 
     def copying(model):
         b = next(batches)
         return chapter["word_loss"](model, b, labels=b.target)
 
-    assert chapter["train_long"](model, copying, 120, 0.02, warm_up=20, clip=1.0)[-1] < 0.1
+    losses = chapter["train_long"](model, copying, 120, 0.02, warm_up=20, clip=1.0)
+    assert losses[-1] < 0.1
+    b = next(batches)
+    said, _ = greedy_decode(model, b.source, b.source_mask, begin=BEGIN, end=END, max_length=8)
+    assert (said == BEGIN).all()
+
+
+def test_a_broken_batch_does_harm_through_both_averages_of_adam(chapter):
+    """Section 9.5: with its average gradient put back, the loss does not rise, but stays high."""
+    exec(NOTEBOOK.source("cares-run"), chapter)
+
+    def put_back(adam, *_):
+        for p, state in adam.state.items():
+            if state["step"] == 29:
+                kept[p] = state["exp_avg"].clone()
+            if state["step"] == 30:
+                state["exp_avg"].copy_(kept[p])
+
+    def losses(**cares):
+        return chapter["small_training"](0, broken=30, **cares)[1]
+
+    kept: dict[torch.Tensor, torch.Tensor] = {}
+    clipped, broken = losses(), losses(clip=math.inf)
+    hook = register_optimizer_step_post_hook(put_back)
+    repaired = losses(clip=math.inf)
+    hook.remove()
+    assert repaired[39] < repaired[28] < broken[39]
+    ends = [chapter["end_of"](run) for run in (clipped, repaired, broken)]
+    assert ends[0] + 0.5 < ends[1] < ends[2]
+
+
+def test_low_probabilities_warn_of_senseless_sentences(chapter):
+    """Section 9.14: in about 60 of 100 translations some word is below 0.5, else in 3 to 5."""
+    chinese, english = chapter["chinese"], chapter["english"]
+    as_they_are = chapter["corpus"].new_combinations
+    generator, changed = torch.Generator().manual_seed(0), []
+    for pair in as_they_are:
+        words = list(pair.chinese)
+        at = torch.randint(len(words), (), generator=generator)
+        words[at] = chinese.words[torch.randint(4, len(chinese), (), generator=generator)]
+        changed.append(Pair(tuple(words), ()))
+
+    def unsure(model, pairs):
+        said = chapter["translate"](model, pairs)
+        own = [Pair(p.chinese, s) for p, s in zip(pairs, said, strict=True)]
+        b = make_batch(own, chinese, english)
+        written = model(b.source, b.target, b.source_mask).softmax(-1)
+        written = written.gather(-1, b.labels[..., None])[..., 0]
+        return ((written < 0.5) & (b.labels != PAD)).any(-1).double().mean()
+
+    first, _, _ = load_packed(TRANSLATOR.read_text("utf-8"))
+    models = [first, *(load_translator(chinese, english, seed) for seed in (1, 2))]
+    with torch.no_grad():
+        for model in models:
+            assert 0.025 < unsure(model, as_they_are) < 0.055
+            assert 0.58 < unsure(model, changed) < 0.62
 
 
 def test_positions_met_often_do_not_mend_longer_sentences(chapter):

@@ -1,4 +1,4 @@
-"""Exercises of chapter 9: a machine that translates."""
+"""Exercises of chapter 9: a model that translates."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -86,8 +86,7 @@ not count. PAD is 0, BEGIN is 1, END is 2, and every word has a larger id.
         ),
         Mistake(
             lambda target: target.roll(-1, dims=1),
-            "`roll` puts BEGIN, which drops out at the front, at the end of the row. And where is "
-            "END?",
+            "`roll` moves BEGIN from the front to the end of the row. And where is END?",
         ),
         Mistake(
             lambda target: torch.cat((torch.zeros_like(target[:, :1]), target[:, :-1]), dim=1),
@@ -121,14 +120,14 @@ not count. PAD is 0, BEGIN is 1, END is 2, and every word has a larger id.
     ),
     hints=(
         "Write down a short sentence, such as `BEGIN i swim PAD`, and below each of its positions "
-        "what has to be answered there.",
+        "the right answer.",
         "Shifted to the left by one, the words are right. END belongs where a word was given and "
         "nothing follows.",
         "`torch.cat((target[:, 1:], ...), dim=1)`, then `masked_fill` where `target` is not 0 and "
         "the shifted row is.",
     ),
-    insight="A sentence of n words gives n + 1 questions, all answered in one pass: that is "
-    "teacher forcing. The last question is where to stop.",
+    insight="A sentence of n words gives n + 1 questions, all answered in one pass. The answer to "
+    "the last question is END.",
     comes_back="09.loss leaves out the positions that are PAD here.",
     others=(labels_by_lengths,),
 )
@@ -151,8 +150,8 @@ ROWS = Exercise(
     minutes=6,
     section="9.11",
     prompt="""
-A model has read 我 昨天 在 图书馆 看 了 一 本 书, and has written *i read a book in the library
-yesterday*. Suppose that one of its heads always attends to the Chinese word that is translated
+A model has read 我 昨天 在 图书馆 看 了 一 本 书, and has written “i read a book in the library
+yesterday”. Suppose that one of its heads always attends to the Chinese word that is translated
 next. Its map has a row for each word that the decoder was given, from BEGIN on, and these columns:
 
 | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 |
@@ -184,15 +183,16 @@ def column(row):
         ),
         columns_mistake(
             {"a": 3, "book": 4, "the": 6, "library": 7},
-            "the languages differ in order: row n need not attend to word n.",
+            "the two languages use different orders: row n need not attend to word n.",
         ),
         columns_mistake(
-            {"BEGIN": 1, "i": 1}, "Chinese goes on with 昨天. Which word does English write here?"
+            {"BEGIN": 1, "i": 1},
+            "the Chinese continues with 昨天. Which word does the English need here?",
         ),
         columns_mistake({"the": 2, "library": 2}, "在 was translated before the library."),
-        columns_mistake({"i": 5}, "了 says that it is done. Which Chinese word does *read* mean?"),
+        columns_mistake({"i": 5}, "了 says that it is done. Which Chinese word means “read”?"),
         columns_mistake(
-            {"a": 7}, "本 is a measure word, and English has none. What is written next?"
+            {"a": 7}, "本 is a measure word, which English does not need. What is written next?"
         ),
         columns_mistake({"book": 3}, "two English words come before the library."),
     ),
@@ -205,14 +205,14 @@ def column(row):
     ),
     hints=(
         "Write target and labels below each other: which label is at the position of this name?",
-        "The row of a word is the row in which the *next* word is written: BEGIN writes i.",
+        "In the row of a word, the *next* word is written: BEGIN writes i.",
         "From row to row: i, read, a, book, in, the, library, yesterday, END. Find each of them in "
         "the last line of the table.",
     ),
-    insight="A row is named for the word that was given, and its weights serve the word that is "
-    "written next. If you read a map one row off, the model seems to look back at what it has just "
+    insight="A row is named after the word that was given, and its weights are used to write the "
+    "next word. If you read a map one row off, the model seems to attend to what it has just "
     "translated. And real heads need not attend to the word they translate: see section 5.6.",
-    comes_back="09.greedy reads such a row too: the last one, which writes the next word.",
+    comes_back="09.greedy also reads such a row: the last one, which writes the next word.",
     code=False,
 )
 
@@ -276,12 +276,12 @@ LOSS_MISTAKES = (
         lambda logits: logits.log_softmax(1),
         "The softmax ran over the positions. It runs over the V ids, the last axis.",
     ),
-    WrongLine("score", lambda logs, right, s: right, "`smoothing` has no influence."),
+    WrongLine("score", lambda logs, right, s: right, "`smoothing` has no effect."),
     WrongLine(
         "score",
         lambda logs, right, s: (1 - s) * right + s * (logs.sum(-1) - right) / (logs.size(-1) - 1),
         "You spread `smoothing` over the V − 1 other ids. Here, as in PyTorch, the right one gets "
-        "its part, too.",
+        "a part of it as well.",
     ),
     WrongLine(
         "score",
@@ -292,19 +292,19 @@ LOSS_MISTAKES = (
     WrongLine(
         "score",
         lambda logs, right, s: (1 - s) * right + s * logs[..., PAD + 1 :].mean(-1),
-        "You spread `smoothing` over all ids but PAD. PAD gets its part, too.",
+        "You spread `smoothing` over all ids except PAD. PAD gets a part of it as well.",
     ),
     WrongLine(
         "score",
         lambda logs, right, s: (1 - s) * right + s * logs.sum(-1),
-        "Every id gets all of `smoothing` here. Each should get a V-th of it.",
+        "Every id gets all of `smoothing`. Each should get `smoothing` / V.",
     ),
     WrongLine(
         "score",
         lambda logs, right, s: ((1 - s) * right + s * logs.mean(-1)) / logs.size(-1),
         "At each position you took the mean over the V ids. Take the sum.",
     ),
-    WrongLine("mean", lambda loss, real: loss.mean(), "The padding counts. Leave it out."),
+    WrongLine("mean", lambda loss, real: loss.mean(), "You counted the padding. Leave it out."),
     WrongLine(
         "mean",
         lambda loss, real: (loss * real).mean(),
@@ -345,15 +345,15 @@ Write `my_loss(logits, labels, smoothing)`, the loss that chapter 9 trains with,
 the right ids, 0 where there is only padding. At each position the wanted probability is
 1 − `smoothing` for the right id, and `smoothing` is spread evenly over all V ids, the right one and
 PAD among them. The loss of a position is minus the sum, over all ids, of the wanted probability
-times ln of the model's. Return the mean over all positions of the batch that are no padding.
+times ln of the model's probability. Return the mean over all positions that are not padding.
 """,
     reference=my_loss,
     cases=loss_cases,
     without=("cross_entropy", "CrossEntropyLoss"),
     properties=(
         Property(
-            "You are right except for logits of hundreds: there a probability is rounded to 0, and "
-            "its ln is lost. Use `log_softmax`, which never computes the probability.",
+            "Your answer is right except for logits of hundreds. There a probability is rounded to "
+            "0, and its ln is lost. Use `log_softmax`, which never computes the probability.",
             lambda answer, case: bool(
                 case.arguments[0].abs().max() < 100
                 or torch.isclose(answer, my_loss(*case.arguments))
@@ -377,7 +377,7 @@ times ln of the model's. Return the mean over all positions of the batch that ar
         "`labels != 0` as an index keeps the words and drops the padding. Then take the mean.",
     ),
     insight="The mean over all V ids does not depend on the label. Smoothing adds it as a term "
-    "that grows when any id gets too little probability, so no logit can run far ahead of others.",
+    "that grows when any id gets too little probability, so no logit gets far above the others.",
     comes_back="09.beam adds such logarithms, word by word, to compare whole sentences.",
     others=(loss_by_distribution,),
 )
@@ -409,7 +409,7 @@ def greedy_then_clean(model: Model, target: Tensor, longest: int) -> Tensor:
 
 
 def written_by(plans: Sequence[Sequence[int]], scores: Tensor) -> Model:
-    """Return a model that writes these sentences, if each word is asked for in its place.
+    """Return a model that writes these sentences, if it is asked for their words in order.
 
     After END, and after a word that is not its own, it goes on with words that lead nowhere. A
     word wins by a small margin: a word drawn by its probability is often another one.
@@ -450,7 +450,7 @@ def greedy_cases(generator: Generator) -> list[Case]:
         case("2 sentences, the longest comes last", 8, 1, 5),
         case("2 sentences, one of them never ends", 5, 2, 5),
         case("4 sentences, one of them empty", 6, 3, 0, 2, 4),
-        case("exactly as long as permitted", 4, 3, 1),
+        case("exactly as long as allowed", 4, 3, 1),
     ]
 
 
@@ -484,7 +484,7 @@ GREEDY_MISTAKES = (
     WrongLine(
         "read",
         read_first_row,
-        "Row 0 has the scores of the word after BEGIN, however many have been written.",
+        "Row 0 has the scores of the word after BEGIN, however many words have been written.",
     ),
     WrongLine(
         "read",
@@ -495,18 +495,18 @@ GREEDY_MISTAKES = (
     WrongLine(
         "read",
         lambda model, target: model(target[:, -1:])[:, -1:],
-        "The model reads the last word only. It needs all words so far.",
+        "The model reads only the last word. It needs all words so far.",
     ),
     WrongLine(
         "choose",
         lambda scores: scores.argmax(1),
         "`argmax` ran over the positions. The scores of the words are on the last axis.",
     ),
-    WrongLine("pad", lambda word, done: word, "A sentence that has ended goes on writing."),
+    WrongLine("pad", lambda word, done: word, "A sentence that has ended continues to write."),
     WrongLine(
         "pad",
         lambda word, done: word.masked_fill(done, END),
-        "After its END a sentence gets more of them. It should get PAD.",
+        "After its END a sentence gets more ENDs. It should get PAD.",
     ),
     WrongLine(
         "pad",
@@ -517,11 +517,11 @@ GREEDY_MISTAKES = (
     WrongLine(
         "stop",
         torch.any,
-        "The loop stops as soon as *one* sentence has ended. (Once it goes on, look at what the "
-        "ended ones write.)",
+        "The loop stops as soon as *one* sentence has ended. (Once that is repaired, look at what "
+        "the ended ones write.)",
     ),
-    WrongLine("stop", lambda done: False, "The loop goes on after all sentences have ended."),
-    WrongLine("answer", lambda target: target, "BEGIN is still in front. It was given."),
+    WrongLine("stop", lambda done: False, "The loop continues after all sentences have ended."),
+    WrongLine("answer", lambda target: target, "BEGIN is still at the front, but it was given."),
 )
 
 GREEDY = Exercise(
@@ -531,12 +531,12 @@ GREEDY = Exercise(
     minutes=12,
     section="9.7",
     prompt="""
-`my_greedy(model, target, longest)` should write a batch of sentences, always with the word of the
-highest score. `model(target)` takes the ids so far of all B sentences, (B, L), those that have
-ended included, and returns scores (B, L, V): row i of a sentence for the word after its i-th.
+`my_greedy(model, target, longest)` should write a batch of sentences, always taking the word with
+the highest score. `model(target)` takes the ids so far of all B sentences, (B, L), including those
+that have ended, and returns scores (B, L, V). Row i of a sentence scores the word after its i-th.
 `target` (B, 1) is BEGIN for each sentence. The answer (B, n) has the words without BEGIN, each
 sentence's END, and PAD after it; n is at most `longest`, and no more than the longest sentence
-needs. PAD is 0, BEGIN is 1, END is 2. The loop below runs, and has three faults.
+needs. PAD is 0, BEGIN is 1, END is 2. The loop below runs, but it has three faults.
 """,
     stub="""
 def my_greedy(model, target, longest):
@@ -559,27 +559,27 @@ def my_greedy(model, target, longest):
             Greedy(read=read_first_row, stop=torch.any),
             "At least two faults are left: which row has the scores of the next word, and when has "
             "the whole batch ended? The third shows once these are repaired: what does a sentence "
-            "write that has ended?",
+            "write after it has ended?",
         ),
     ),
     common_mistakes=MistakeSet(lambda loop: loop, GREEDY_MISTAKES, right=Greedy()),
     properties=(
         Property(
-            "After its END a sentence has PAD only, and one of yours has more.",
+            "After its END a sentence has only PAD, but one of yours has other words.",
             lambda answer, case: (
                 not bool(((answer == END).cumsum(1)[:, :-1] * answer[:, 1:]).any())
             ),
         ),
     ),
     hints=(
-        "Print `target` in each step, for two sentences of different lengths, and look at what is "
+        "Print `target` at each step, for two sentences of different lengths, and look at what is "
         "added.",
         "After three words the model returns four rows. Which one has seen all of them?",
         "`[:, -1:]`, `.masked_fill(done, 0)`, `done.all()`.",
     ),
     insight="None of the three faults raises an error, and with a batch of one sentence two of "
     "them do nothing at all. Test such a loop with sentences of different lengths.",
-    comes_back="Chapter 11 runs this loop without computing the old rows again.",
+    comes_back="Chapter 11 runs this loop without computing earlier rows again.",
     others=(greedy_then_clean,),
 )
 
@@ -593,8 +593,8 @@ def my_beam_step(totals: Tensor, logs: Tensor, done: Tensor) -> Beam:
     stays[:, 0] = 0.0  # PAD costs nothing
     logs = torch.where(done[:, None], stays, logs)
     every = totals[:, None] + logs  # (k, V)
-    best, place = every.flatten().topk(len(totals))
-    return best, place // logs.size(1), place % logs.size(1)
+    best, index = every.flatten().topk(len(totals))
+    return best, index // logs.size(1), index % logs.size(1)
 
 
 def beam_by_lists(totals: Tensor, logs: Tensor, done: Tensor) -> Beam:
@@ -677,17 +677,17 @@ def padded_afterwards(totals: Tensor, logs: Tensor, done: Tensor) -> Beam:
 
 
 BEAM_MISTAKES = (
-    WrongLine("logs", lambda logs, done: logs, "A sentence that has ended goes on writing."),
+    WrongLine("logs", lambda logs, done: logs, "A sentence that has ended continues to write."),
     WrongLine(
         "logs",
         lambda logs, done: ended_logs(logs, done, pad=logs[:, PAD]),
-        "After END, PAD costs what the model asks for it. It should cost nothing.",
+        "After END you added ln p of PAD. There PAD should cost nothing.",
     ),
     WrongLine(
         "logs",
         lambda logs, done: ended_logs(logs, done, other=0.0),
-        "A sentence that has ended goes on with every word at no cost. Only PAD is possible; the "
-        "others get −∞.",
+        "You continue a sentence that has ended with any word at no cost. Only PAD is possible; "
+        "the others get −∞.",
     ),
     WrongLine(
         "logs",
@@ -703,14 +703,14 @@ BEAM_MISTAKES = (
     WrongLine(
         "logs",
         lambda logs, done: F.pad(ended_logs(logs, done)[:, 1:], (1, 0)),
-        "PAD costs nothing for any sentence. It should be free for those that have ended only.",
+        "PAD costs nothing for any sentence. It should be free only for those that have ended.",
     ),
-    WrongLine("every", lambda totals, logs: logs.clone(), "The sums so far have no influence."),
+    WrongLine("every", lambda totals, logs: logs.clone(), "The sums so far have no effect."),
     WrongLine(
         "choose",
         one_each,
-        "Each sentence keeps its own best word, as k greedy searches would. All continuations of "
-        "all sentences compete.",
+        "You kept the best word of each sentence, as k greedy searches would. But all "
+        "continuations of all sentences compete.",
     ),
     WrongLine(
         "choose",
@@ -720,13 +720,13 @@ BEAM_MISTAKES = (
     WrongLine(
         "choose",
         ended_first,
-        "A sentence that has ended keeps its place, however far behind it is. It competes with all "
-        "others.",
+        "You always keep a sentence that has ended, however far behind it is. It has to compete "
+        "with all others.",
     ),
     WrongLine(
         "answer",
         lambda totals, best, sentences, words: (best, words, sentences),
-        "Sentence and word are exchanged.",
+        "You swapped the sentences and the words.",
     ),
     WrongLine(
         "answer",
@@ -746,34 +746,34 @@ BEAM = Exercise(
 A beam search keeps k sentences. `totals` (k,) are the sums of ln p of their words so far, `logs`
 (k, V) is ln p of each next word, and `done` (k,) is True for a sentence that has ended. Write
 `my_beam_step(totals, logs, done)`: of all sentences that are one word longer, keep the k with the
-highest sums. A sentence that has ended goes on with PAD alone, the id 0, which costs nothing.
-Return three tensors (k,), the best first: the new sums, the sentence that each continues (0 to
-k − 1), and the word added (0 to V − 1).
+highest sums. A sentence that has ended is continued only by PAD, the id 0, at no cost. Return three
+tensors (k,), the best first: the new sums, the sentence that each continues (0 to k − 1), and the
+word added (0 to V − 1).
 """,
     reference=my_beam_step,
     cases=beam_cases,
     mistakes=(
         Mistake(
             padded_afterwards,
-            "You put PAD in after the choice. Before it, the ended sentence competed with words "
+            "You put in PAD after the choice. Until then, the ended sentence competed with words "
             "that it cannot write.",
         ),
     ),
     common_mistakes=MistakeSet(lambda step: step, BEAM_MISTAKES, right=Step()),
     properties=(
         Property(
-            "Three tensors of shape (k,) are asked for.",
+            "Return three tensors of shape (k,).",
             lambda answer, case: (
                 len(answer) == 3 and all(x.shape == case.arguments[0].shape for x in answer)
             ),
         ),
         Property(
-            "A sentence that has ended goes on with another word than PAD.",
+            "You continue a sentence that has ended with a word other than PAD.",
             lambda answer, case: not bool(answer[2][case.arguments[2][answer[1]]].any()),
         ),
         Property(
-            "Your sums are right, but not the sentences and words. In a flattened (k, V), a place "
-            "is the sentence times V plus the word.",
+            "Your sums are right, but not the sentences and words. In the flattened (k, V) tensor, "
+            "an index is the sentence times V plus the word.",
             lambda answer, case: (
                 not torch.allclose(answer[0], my_beam_step(*case.arguments)[0])
                 or all(map(torch.equal, answer[1:], my_beam_step(*case.arguments)[1:]))
@@ -788,7 +788,7 @@ k − 1), and the word added (0 to V − 1).
             ),
         ),
         Property(
-            "The best does not come first.",
+            "Your best sentence does not come first.",
             lambda answer, case: bool((answer[0].diff() <= 0).all()),
         ),
     ),
@@ -796,11 +796,11 @@ k − 1), and the word added (0 to V − 1).
         "How many continuations are there in all? Compute their sums first, as a (k, V) tensor.",
         "A sentence that has ended gets a row of its own: 0 for PAD and −∞ for all other words. "
         "`torch.where(done[:, None], ..., logs)`.",
-        "`.flatten().topk(k)` gives the best sums and their places. A place is the sentence times "
-        "V plus the word.",
+        "`.flatten().topk(k)` gives the best sums and their indices. An index is the sentence "
+        "times V plus the word.",
     ),
     insight="A sentence that has ended stays in the beam with its sum, and drops out if others "
-    "pass it. With k = 1 this is greedy decoding.",
+    "overtake it. With k = 1 this is greedy decoding.",
     comes_back="The library's `beam_search` takes such steps until all sentences have ended.",
     others=(beam_by_lists,),
     gradients=False,
@@ -896,19 +896,19 @@ PROGRAMS: dict[str, Translator] = {
 }
 PROGRAM_MISTAKES = {
     ("rules", "memory"): "it translates new sentences. Did you compare with the right translation, "
-    "*the* and *is* included?",
+    "including “the” and “is”?",
     ("rules", "dictionary"): "it does not translate word by word: look at a new sentence.",
     ("rules", "short"): "it translates sentences of any length. Is your long sentence right, and "
     "your translation of it?",
     ("memory", "rules"): "ask for a sentence that is not in the table, made of words that are.",
     ("memory", "dictionary"): "it always answers with a whole sentence of the table.",
-    ("memory", "short"): "it fails on short sentences, too, if they are new.",
-    ("dictionary", "rules"): "look for *is* in a sentence that is not in the table.",
-    ("dictionary", "memory"): "its answer to a new sentence is no sentence of the table.",
+    ("memory", "short"): "it also fails on short sentences, if they are new.",
+    ("dictionary", "rules"): "look for “is” in a sentence that is not in the table.",
+    ("dictionary", "memory"): "its answer to a new sentence is not in the table.",
     ("dictionary", "short"): "new sentences fail even if they are short. Look at how.",
     ("short", "rules"): "ask for a sentence of three clauses, longer than any in the table.",
     ("short", "memory"): "it translates new sentences, as long as they are short.",
-    ("short", "dictionary"): "it writes *is* and *the* where English needs them.",
+    ("short", "dictionary"): "it writes “is” and “the” where English needs them.",
 }
 
 
@@ -929,12 +929,12 @@ Seven programs have learned from these eight pairs, and from nothing else.
 |:--|:--|:--|
 {TABLE}
 
-You get one of them, `translate`, which takes a Chinese sentence as text, with blanks between the
-words, and returns its English. What has it learned? Think of an experiment:
-`kind_of(translate)` calls it on sentences of your own and returns `"memory"` (its answer is a
-translation that it knows, perhaps of another sentence), `"dictionary"` (what it does not know it
-translates word by word), `"short"` (it has the rules, but fails on sentences that are longer than
-those above), or `"rules"`.
+You get one of them, `translate`, which takes a Chinese sentence as text, with spaces between the
+words, and returns its English. What has it learned? Think of an experiment: `kind_of(translate)`
+calls it on sentences of your own and returns `"memory"` (its answer is always a translation from
+the table, perhaps of another sentence), `"dictionary"` (it translates word by word what it does not
+know), `"short"` (it has the rules, but fails on sentences that are longer than those above), or
+`"rules"`.
 """,
     reference=kind_of,
     cases=lambda generator: [
@@ -944,15 +944,15 @@ those above), or `"rules"`.
         program_mistake(kind, said, message) for (kind, said), message in PROGRAM_MISTAKES.items()
     ),
     hints=(
-        "What would each of the four kinds answer to a sentence of the table? That tells nothing.",
-        "All words known, their combination new: 苹果 很 新. Only two of the four kinds get it "
+        "A sentence from the table tells you little. Think of what each kind says to a new one.",
+        "In 苹果 很 新 all words are known, but not together. Only two of the four kinds get it "
         "right, and the other two fail in different ways.",
-        "A sentence longer than any in the table, of three clauses, tells the last two apart.",
+        "A sentence of three clauses, longer than any in the table, tells these two apart.",
     ),
     insight="Five of the seven would pass a test on known sentences. New combinations tell rules "
-    "from memory, and longer sentences show whether the rules go on beyond the training lengths. "
-    "That is why chapter 9 has two tests.",
-    comes_back="10.experiment and 11.experiment ask black boxes of other kinds.",
+    "from memory, and longer sentences show whether the rules also work beyond the training "
+    "lengths. That is why chapter 9 has two tests.",
+    comes_back="10.experiment and 11.experiment question black boxes of other kinds.",
     others=(kind_by_all_short_ones,),
     code=False,
 )

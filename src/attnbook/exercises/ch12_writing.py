@@ -92,7 +92,7 @@ COUNT_MISTAKES = (
     WrongLine(
         "key_value",
         lambda d, h, g: 2 * d * d,
-        "W_K and W_V are narrower than W_Q: together they have only `n_kv_heads` heads each, "
+        "W_K and W_V are narrower than W_Q: each has only `n_kv_heads` heads, which are "
         "d_model / n_heads wide.",
     ),
     WrongLine(
@@ -103,7 +103,7 @@ COUNT_MISTAKES = (
     WrongLine(
         "key_value",
         lambda d, h, g: d * (d // h * g),
-        "Keys and values have a matrix each.",
+        "Keys and values each have a matrix.",
     ),
     WrongLine(
         "key_value",
@@ -130,9 +130,11 @@ COUNT_MISTAKES = (
     WrongLine(
         "norms",
         lambda d: 4 * d,
-        "You gave each norm of a block a shift. RMSNorm has only a weight for each column.",
+        "You gave each norm a bias. RMSNorm has only a weight for each column.",
     ),
-    WrongLine("norms", lambda d: d, "A block has two norms: each of its two parts has its own."),
+    WrongLine(
+        "norms", lambda d: d, "A block has two norms: each of its two sublayers has its own."
+    ),
     WrongLine("last_norm", lambda d: 0, "The last norm, above all blocks, is missing."),
     WrongLine(
         "tables",
@@ -155,8 +157,8 @@ COUNT = Exercise(
     prompt="""
 Write `count_parameters(vocabulary_size, d_model, n_heads, n_kv_heads, n_layers, d_ff, tied)`: the
 number of parameters of the chapter's `LanguageModel` of these sizes. It has `n_layers` blocks, and
-no biases. With `tied` (True or False), the last matrix is the embedding table itself. Return a
-whole number. (Building the model and counting passes, but the point is a formula.)
+no biases. If `tied` is True, the last matrix is the embedding table itself. Return a whole number.
+(Building the model and counting its parameters passes, but the point is a formula.)
 """,
     stub="""
 def count_parameters(
@@ -174,7 +176,7 @@ def count_parameters(
         ),
         Mistake(
             Count(norms=lambda d: 4 * d, last_norm=lambda d: 2 * d),
-            "You counted two vectors for each norm, as in LayerNorm. RMSNorm has no shift.",
+            "You counted two vectors for each norm, as in LayerNorm. RMSNorm has no bias.",
         ),
         Mistake(Count(layers=lambda n: 1), "That is one block. There are `n_layers` of them."),
         Mistake(
@@ -183,11 +185,11 @@ def count_parameters(
         ),
         Mistake(
             Count(tables=lambda tied: 0 if tied else 1),
-            "There is one table below the blocks and one above. `tied` makes them one, not none.",
+            "There is one table below the blocks and one above. `tied` makes them one, not zero.",
         ),
         Mistake(
             Count(tables=lambda tied: 2 if tied else 1),
-            "You exchanged the two cases: tied means one table, not tied two.",
+            "You swapped the two cases: `tied` means one table, otherwise there are two.",
         ),
     ),
     common_mistakes=MistakeSet(lambda count: count, COUNT_MISTAKES, right=Count()),
@@ -200,8 +202,8 @@ def count_parameters(
         "3 * d_model * d_ff + 2 * d_model`. Add the tables and the last norm.",
     ),
     insight="`count_parameters(128_256, 2048, 32, 8, 16, 8192, True)` is Llama 3.2 1B: "
-    "1,235,814,400 parameters, 65 % of them in the feed-forward networks. Not tied, it would have "
-    "263 million more.",
+    "1,235,814,400 parameters, 65 % of them in the feed-forward networks. Without tying, it would "
+    "have 263 million more.",
     comes_back="The cache grows with `n_kv_heads` in the same way: 11.bytes.",
     others=(count_by_building,),
 )
@@ -225,17 +227,17 @@ SEES = Exercise(
     minutes=8,
     section="12.11",
     prompt="""
-苹果 很 甜 (*píngguǒ hěn tián*) means *the apple is sweet*. Below are vectors in the last block of
-trained models, which have several blocks; *both* is an encoder and a decoder. On how many tokens of
-the input can each vector depend, its own token included? BEGIN and GAP, which marks a hidden word,
-are tokens, too. `tokens_seen(thing)` returns the number.
+苹果 很 甜 (*píngguǒ hěn tián*) means “the apple is sweet”. Below are vectors in the last block of
+trained models, which have several blocks; “both” is an encoder and a decoder. On how many tokens of
+the input can each vector depend, including its own? BEGIN and GAP, which marks a hidden word, also
+count as tokens. `tokens_seen(thing)` returns the number.
 
 | thing | model | input | the vector at |
 |:--|:--|:--|:--|
-| `"a"` | decoder-only | BEGIN the apple is sweet | *is* |
+| `"a"` | decoder-only | BEGIN the apple is sweet | is |
 | `"b"` | encoder-only | the GAP is sweet today | GAP |
-| `"c"` | both | 苹果 很 甜; BEGIN the apple is sweet | *is* (decoder) |
-| `"d"` | decoder-only | 苹果 很 甜 BEGIN the apple is | *is* |
+| `"c"` | both | 苹果 很 甜; BEGIN the apple is sweet | is (decoder) |
+| `"d"` | decoder-only | 苹果 很 甜 BEGIN the apple is | is |
 | `"e"` | decoder-only | 苹果 很 甜 BEGIN the apple is | 很 |
 | `"f"` | both | 苹果 很 甜; BEGIN the apple is sweet | 很 (encoder) |
 | `"g"` | encoder-only | GAP apple is sweet | GAP |
@@ -250,23 +252,27 @@ def tokens_seen(thing):
     reference=tokens_seen,
     cases=lambda generator: [Case((t,), note=f"thing {t}") for t in "abcdefg"],
     mistakes=(
-        seen_as("*sweet* comes later: the causal mask hides it.", a=5, c=8),
+        seen_as("“sweet” comes later: the causal mask hides it.", a=5, c=8),
         seen_as(
-            "one too few. The vector depends on its own token, too, and BEGIN is a token.",
+            "one too few. The vector also depends on its own token, and BEGIN is a token.",
             a=3,
             c=6,
             d=6,
             e=1,
         ),
         seen_as("GAP is a token of the input, and it counts.", b=4, g=3),
-        seen_as("an encoder has no causal mask: later tokens are seen.", b=2, f=2, g=1),
-        seen_as("the source is seen, too: by cross-attention, or because it is earlier.", c=4, d=4),
-        seen_as("what has been written is seen, too, not the source alone.", c=3, d=3),
-        seen_as("a decoder-only model has the causal mask everywhere, in the source too.", e=7),
+        seen_as("an encoder has no causal mask, so it also sees later tokens.", b=2, f=2, g=1),
+        seen_as(
+            "it also sees the source: by cross-attention, or because the source is earlier.",
+            c=4,
+            d=4,
+        ),
+        seen_as("it sees not only the source, but also what has been written.", c=3, d=3),
+        seen_as("a decoder-only model has the causal mask everywhere, also in the source.", e=7),
         seen_as("the causal mask hides 甜, although it belongs to the source.", e=3),
         seen_as("in an encoder each word attends to all words of its sentence.", f=1),
-        seen_as("the encoder knows nothing of what the decoder is given.", f=8),
-        seen_as("the encoder knows nothing of BEGIN, *the*, *apple* and *is*.", f=7),
+        seen_as("the encoder does not see what the decoder is given.", f=8),
+        seen_as("the encoder does not see BEGIN, “the”, “apple” and “is”.", f=7),
     ),
     hints=(
         "Which models have a causal mask, and for which of their tokens?",
@@ -274,10 +280,10 @@ def tokens_seen(thing):
         "cross-attention also depends on the whole source.",
         "d: all of 苹果 很 甜 BEGIN the apple is. e: only what comes before 甜.",
     ),
-    insight="At *is*, the decoder-only model of d depends on the same 7 tokens as that of c. What "
-    "differs is the source: in one stack it is read behind the causal mask, so 很 depends on 2 "
-    "tokens, in an encoder on 3.",
-    comes_back="12.perplexity scores a sequence such as that of d.",
+    insight="At “is”, the decoder-only model of d depends on the same 7 tokens as the decoder of "
+    "c. What differs is the source: with a causal mask, 很 depends on 2 tokens; in an "
+    "encoder, on 3.",
+    comes_back="12.perplexity scores a sequence like that of d.",
     code=False,
 )
 
@@ -323,7 +329,7 @@ def top_p_cases(generator: Generator) -> list[Case]:
         case("sums that reach p exactly", torch.tensor(exact, dtype=torch.float64), 0.75),
         case(f"{rows} rows of 12 words", drawn(rows, 12), 0.83),
         case("2 sentences, 3 positions", drawn(2, 3, 8), 0.62),
-        case("two axes in front of the positions", drawn(2, 3, 4, 9), 0.91),
+        case("two axes before the positions", drawn(2, 3, 4, 9), 0.91),
     ]
 
 
@@ -381,12 +387,12 @@ dimensions.
     mistakes=(
         Mistake(
             top_p(lambda ordered, before, p: before + ordered <= p),
-            "The word with which the sum crosses p is missing. Where the first word alone has more "
+            "The word with which the sum crosses p is missing. If the first word alone has more "
             "than p, nothing is left, and 0/0 is nan.",
         ),
         Mistake(
             top_p(first_always),
-            "You keep the first word always, but the word with which the sum crosses p is missing.",
+            "You always keep the first word, but the word with which the sum crosses p is missing.",
         ),
         Mistake(
             top_p(lambda ordered, before, p: before + ordered < p),
@@ -395,16 +401,17 @@ dimensions.
         ),
         Mistake(
             top_p(lambda ordered, before, p: before <= p),
-            "One word too many where the sum reaches p exactly: then it is enough.",
+            "You keep one word too many where the sum reaches p exactly.",
         ),
         Mistake(lambda probabilities, p: probabilities, "Nothing is cut: every word is kept."),
         Mistake(
             lambda probabilities, p: my_top_p(probabilities.softmax(-1), p),
-            "You took a softmax first. These are probabilities already, no logits.",
+            "You took a softmax first, but these are probabilities already, not logits.",
         ),
         Mistake(
             top_p(normalize=lambda kept, stays, p: kept),
-            "The right words are kept. Their probabilities no longer sum to 1: divide by the sum.",
+            "You kept the right words, but their probabilities no longer sum to 1: divide by the "
+            "sum.",
         ),
         Mistake(
             top_p(
@@ -419,12 +426,12 @@ dimensions.
         ),
         Mistake(
             top_p(put_back=lambda kept, order: kept.gather(-1, order)),
-            "`gather(-1, order)`, or `kept[order]`, sorts once more. The way back is `scatter`, or "
-            "`order.argsort()` as the index.",
+            "`gather(-1, order)`, or `kept[order]`, sorts once more. To undo the sorting, use "
+            "`scatter`, or `order.argsort()` as the index.",
         ),
         Mistake(
             top_p(sort=lambda x: x.argsort(-1)),
-            "You began with the *least* probable word: `sort` ascends unless you ask otherwise.",
+            "You began with the *least* probable word: by default, `sort` is ascending.",
         ),
         Mistake(
             top_p(sort=lambda x: torch.arange(x.size(-1), device=x.device).expand(x.shape)),
@@ -433,7 +440,7 @@ dimensions.
     ),
     properties=(
         Property(
-            "Each row has to sum to 1, and not all of yours do. Does each row have its own cut?",
+            "Each row has to sum to 1, but not all of yours do. Does each row have its own cut?",
             lambda answer, case: bool((answer.sum(-1) - 1).abs().max() < 1e-6),
         ),
     ),
@@ -445,7 +452,7 @@ dimensions.
         "`scatter(-1, order, ...)`.",
     ),
     insight="How many words are kept depends on the row: one where the model is sure, many where "
-    "it is not. The kept ones always have a probability of at least p together.",
+    "it is not. Together, the kept ones always have a probability of at least p.",
     comes_back="12.repair uses the library's `keep_top_p`, in a sampler.",
     others=(top_p_without_sorting,),
 )
@@ -543,7 +550,7 @@ PERPLEXITY_MISTAKES = (
     WrongLine(
         "logs",
         lambda logits: logits,
-        "You took logits for logarithms of probabilities: `log_softmax` is missing.",
+        "You used logits as logarithms of probabilities: `log_softmax` is missing.",
     ),
     WrongLine(
         "logs",
@@ -558,17 +565,17 @@ PERPLEXITY_MISTAKES = (
     WrongLine(
         "counts",
         lambda labels, after, next_is: labels != PAD,
-        "The source counts in yours. It is given, so only what comes after the separator counts.",
+        "You counted the source. It is given, so only what comes after the separator counts.",
     ),
     WrongLine(
         "counts",
         lambda labels, after, next_is: after,
-        "Padding counts in yours: leave out the positions whose next token is PAD.",
+        "You counted padding: leave out the positions whose next token is PAD.",
     ),
     WrongLine(
         "counts",
         lambda labels, after, next_is: (after | next_is) & (labels != PAD),
-        "The separator itself counts in yours. It is the token *after* it that is predicted first.",
+        "You counted the separator. The first predicted token is the one *after* it.",
     ),
     WrongLine(
         "counts",
@@ -578,13 +585,13 @@ PERPLEXITY_MISTAKES = (
     WrongLine(
         "counts",
         lambda labels, after, next_is: after & (labels != PAD) & (labels != END),
-        "END is missing. It has to be predicted, too.",
+        "END is missing. It also has to be predicted.",
     ),
     WrongLine(
         "average",
         lambda nats, counts: mean_of_row(nats, counts).mean().exp(),
-        "You took the mean of each row, then the mean of these. So a token of a short target "
-        "counts more than one of a long target: average over all tokens at once.",
+        "You took the mean of each row, then the mean of these. Then a token of a short target "
+        "counts more than one of a long target. Average over all tokens at once.",
     ),
     WrongLine(
         "average",
@@ -664,21 +671,21 @@ and END. PAD is {PAD}, BEGIN is {BEGIN}, END is {END}. BEGIN and END occur once 
     common_mistakes=MistakeSet(lambda line: line, PERPLEXITY_MISTAKES, right=Perplexity()),
     properties=(
         Property(
-            "No perplexity is below 1: at 1 every token is certain.",
+            "A perplexity is never below 1: at 1 every token is certain.",
             lambda answer, case: float(answer) >= 1,
         ),
     ),
     hints=(
         "Write down one row, and below each token the next one. Which of these were given, and "
         "which have to be predicted?",
-        "Count the positions from the separator on whose next token is not PAD. Their number is "
-        "that of the target words, plus 1 for END in each row.",
+        "Use the positions from the separator on whose next token is not PAD. There are as many of "
+        "them as target words, plus 1 for END in each row.",
         "`labels = tokens[:, 1:]`, `logits[:, :-1].log_softmax(-1)`, and `gather`. `(tokens == "
         "BEGIN).cumsum(1)[:, :-1] > 0` is True from the separator on. Then the mean, and `exp`.",
     ),
     insight="A loss over the same positions trains a decoder-only model to translate or to "
-    "answer. What was given is read, and the model need not learn to write it.",
-    comes_back="In the chat of section 12.13 the answers count in this way, not the questions.",
+    "answer. It only reads what was given, and need not learn to write it.",
+    comes_back="In the chat of section 12.13 only the answers count, not the questions.",
     others=(perplexity_by_ignoring,),
 )
 
@@ -781,8 +788,8 @@ SAMPLER_MISTAKES = (
     WrongLine(
         "words",
         logit_zero,
-        "A logit of 0 is like any other: e⁰ is 1. So PAD can still be drawn. Only −∞ gives it a "
-        "probability of 0.",
+        "A logit of 0 does not mean a probability of 0: e⁰ is 1, so PAD can still be drawn. Only "
+        "−∞ gives it a probability of 0.",
     ),
     WrongLine(
         "words",
@@ -793,7 +800,7 @@ SAMPLER_MISTAKES = (
         "words",
         pad_removed_late,
         "PAD is removed after the softmax, so a row no longer sums to 1, and PAD has taken part in "
-        "the cut. Remove it from the logits, before both.",
+        "the cut. Remove it from the logits first.",
     ),
     WrongLine(
         "words",
@@ -832,10 +839,10 @@ SAMPLER_MISTAKES = (
     WrongLine(
         "ended",
         pad_added,
-        "In a row that has ended, PAD has 1 and the words still have theirs, 2 in all. So it "
-        "writes on about half of the time. Replace the whole row.",
+        "In a row that has ended, PAD has 1 and the words still have their probabilities, 2 in "
+        "all. So it continues about half of the time. Replace the whole row.",
     ),
-    WrongLine("ended", lambda x, done: x, "A row that has ended writes on."),
+    WrongLine("ended", lambda x, done: x, "A row that has ended continues."),
     WrongLine(
         "ended",
         lambda x, done: x.masked_fill(done[:, None], 0.0),
@@ -844,7 +851,7 @@ SAMPLER_MISTAKES = (
     WrongLine(
         "ended",
         lambda x, done: x.masked_fill(done[:, None], torch.nan),
-        "All logits of a row that has ended are −∞, so its softmax is nan. There PAD has to stay.",
+        "All logits of a row that has ended are −∞, so its softmax is nan. Keep PAD there.",
     ),
     WrongLine(
         "ended",
@@ -870,9 +877,9 @@ REPAIR = Exercise(
 One step of a sampler, for a batch of B rows. `logits` (B, V) are the model's for the next token,
 and `done` (B,) is True for a row that has ended. `next_probabilities(logits, done, temperature, p)`
 should return the probabilities (B, V) from which the next tokens are drawn. A row that has not
-ended never gets PAD: among the other tokens, the logits are divided by `temperature`, then cut by
+ended never gets PAD: the logits of the other tokens are divided by `temperature`, then cut by
 top-p, then turned into probabilities. A row that has ended gets PAD and nothing else. PAD is {PAD}.
-The function runs, and has three faults. (The library's `keep_top_p` is right.)
+The function runs, but it has three faults. (The library's `keep_top_p` is right.)
 """,
     stub="""
 def next_probabilities(logits, done, temperature, p):
@@ -920,12 +927,12 @@ def next_probabilities(logits, done, temperature, p):
             ),
         ),
         Property(
-            "A row that has not ended has to give PAD a probability of 0, and one of yours does "
+            "A row that has not ended has to give PAD a probability of 0, but one of yours does "
             "not.",
             lambda answer, case: not bool(answer[~case.arguments[1], PAD].any()),
         ),
         Property(
-            "Each row has to sum to 1, and not all of yours do.",
+            "Each row has to sum to 1, but not all of yours do.",
             lambda answer, case: bool((answer.sum(-1) - 1).abs().max() < 1e-6),
         ),
     ),
@@ -937,8 +944,8 @@ def next_probabilities(logits, done, temperature, p):
         "`masked_fill(is_pad, -torch.inf)`, `keep_top_p(logits / temperature, p)`, and "
         "`torch.where(done[:, None], is_pad.to(probabilities), probabilities)`.",
     ),
-    insight="None of the three raises an error: `torch.multinomial` divides by the sum itself. "
-    "Test a sampler by its probabilities: what must never be drawn has exactly 0.",
+    insight="None of the three raises an error, because `torch.multinomial` divides by the sum "
+    "itself. Test the probabilities of a sampler: what must never be drawn has exactly 0.",
     comes_back="In 12.experiment you see a sampler only by what it draws.",
     others=(next_of_the_unfinished,),
 )
@@ -997,15 +1004,15 @@ EXPERIMENT = Exercise(
     section="12.8",
     prompt="""
 Twelve samplers came without a description. `draw(logits, n)` takes `logits` (V,) of your choice, V
-at most 1,000, and returns n words, the ids of n independent draws, (n,). Up to a million are no
-problem. `how_it_draws(draw)` calls it as often as it likes and returns
+at most 1,000, and returns n words, the ids of n independent draws, (n,). You can ask for up to a
+million. `how_it_draws(draw)` calls it as often as you like and returns
 
 - `"greedy"`: always the most probable word;
 - `"plain"`: from the probabilities softmax(logits);
 - `"temperature"`: from all words, but with a temperature other than 1 (at most 0.7, or at least
   1.5);
-- `"top-k"`: from the k most probable words, k from 2 to 40, perhaps with a temperature, too;
-- `"top-p"`: cut by p, from 0.4 to 0.95, perhaps with a temperature, too.
+- `"top-k"`: from the k most probable words, k from 2 to 40, perhaps also with a temperature;
+- `"top-p"`: cut by p, from 0.4 to 0.95, perhaps also with a temperature.
 """,
     reference=how_it_draws,
     cases=lambda generator: [
@@ -1020,7 +1027,7 @@ problem. `how_it_draws(draw)` calls it as often as it likes and returns
                 "one word e times as frequent as the other. That is temperature 1.",
                 (SAMPLERS["k 40"], "plain"): "it keeps 40 words. Did you give it more?",
                 (SAMPLERS["k 40"], "temperature"): "it keeps 40 words. Give it more than that.",
-                (SAMPLERS["p 0.4"], "greedy"): "from two words it always draws the first. Give it "
+                (SAMPLERS["p 0.4"], "greedy"): "it draws only one of two words. Give it "
                 "more words, with nearly equal logits.",
                 (BOTH, "temperature"): "it has a temperature, but it cuts as well.",
             },
@@ -1031,8 +1038,8 @@ problem. `how_it_draws(draw)` calls it as often as it likes and returns
         ),
         Mistake(
             lambda draw: "plain",
-            "softmax leaves out no word if the logits are nearly equal, and gives the second of "
-            "two words with logits 0 and 1 a share of 0.73. One of the two does not hold here.",
+            "softmax leaves out no word if the logits are nearly equal. And of two words with "
+            "logits 0 and 1, it gives the second a probability of 0.73. One of these fails here.",
         ),
         Mistake(
             lambda draw: "temperature",
@@ -1040,26 +1047,26 @@ problem. `how_it_draws(draw)` calls it as often as it likes and returns
         ),
         Mistake(
             lambda draw: "top-k",
-            "top-k leaves as many of 200 nearly equal words as of 100, and more than one. Not "
-            "this one.",
+            "top-k keeps as many of 200 nearly equal words as of 100, and more than one. This one "
+            "does not.",
         ),
         Mistake(
             lambda draw: "top-p",
-            "top-p leaves about twice as many of 200 nearly equal words as of 100, but not all. "
-            "Not this one.",
+            "top-p keeps about twice as many of 200 nearly equal words as of 100, but not all. "
+            "This one does not.",
         ),
     ),
     hints=(
-        "Give it 100 logits that are nearly equal, but not quite, and draw many thousand words. "
+        "Give it 100 logits that are nearly but not quite equal, and draw many thousand words. "
         "How many different ones occur?",
         "A cut makes words impossible, a temperature only rare. With nearly equal logits each word "
         "that is not cut occurs. What changes with twice as many words?",
         "The same number of different words for 100 and for 200: top-k, or greedy if it is 1. "
-        "Twice as many: top-p, unless all occur. Then logits 0 and 1: plain gives word 1 a share "
-        "of 0.73.",
+        "Twice as many: top-p, unless all occur. Then try logits 0 and 1: plain gives word 1 a "
+        "probability of 0.73.",
     ),
-    insight="A cut shows in what never occurs, a temperature in how often things occur. With "
-    "nearly equal logits the first can be seen alone, and with two words the second.",
+    insight="A cut shows in which words never occur, a temperature in how often words occur. "
+    "Nearly equal logits show only the first, and two words show the second.",
     comes_back="Services that run a language model have such settings, often all at once.",
     code=False,
 )

@@ -69,12 +69,12 @@ def follow_beams(
         "vocabulary": [vocabulary.words[word] for word in used],
         "trees": trees,
         "words": {
-            "name": "A search for the likeliest sentence, word by word",
+            "name": "A search for the most probable sentence, word by word",
             "try": "Press play, or pick a candidate to read its sentence and its score.",
             **PLAY,
             "searches": "beam",
             "steps": "step",
-            "over": "over",
+            "over": "ended",
             "kept": "{sentence}: words {count}, log-probability {total}, score {score}. Kept.",
             "dropped": "{sentence}: words {count}, log-probability {total}, score {score}. "
             "Dropped: the beam keeps {width}.",

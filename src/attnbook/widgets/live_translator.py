@@ -21,7 +21,7 @@ NOTE = (
     "In this book's pages you can change this sentence, cover words and switch heads off. The page "
     "then runs the translator itself."
 )
-SURE = "The least sure word of this translation is “{word}”, with probability {chance}."
+SURE = "The least certain word of this translation is “{word}”, with probability {chance}."
 WORDS = {
     "name": "The translator, live",
     "try": "Press a Chinese word and exchange it. Then press an English one: where does it attend?",
@@ -32,8 +32,8 @@ WORDS = {
     "source": "source (press a word to change it)",
     "unknown": "unknown",
     "covered": "covered",
-    "replace": "replace by …",
-    "insert": "insert after it …",
+    "replace": "replace with …",
+    "insert": "insert after …",
     "cover": "cover",
     "uncover": "uncover",
     "remove": "remove",
@@ -45,26 +45,26 @@ WORDS = {
     "head": "head {head}",
     "maps": "Cross-attention, a row for each head",
     "attends": "Where the heads attend for “{word}” (press one to switch it off)",
-    "next": "The likeliest words here (press one to write it)",
+    "next": "The most probable next words (press one to write it)",
     "search": "decoding",
     "searches": ["greedy", "beam 2", "beam 3", "beam 4"],
-    "penalty": "length penalty of a beam",
+    "penalty": "length penalty",
     "first": "position of the first word",
     "sure": SURE,
-    "unsure": f"{SURE} A sentence of the test is seldom so unsure, so this may be nonsense.",
+    "unsure": f"{SURE} That is rare in the test set, so this may be nonsense.",
     "strange": "Not in the vocabulary: {unknown}. The model reads UNKNOWN there.",
-    "long": "This sentence has {count} words. In training none has more than {longest}.",
-    "full": "It reads the first {room} words and no more.",
-    "endless": "It found no end and was stopped.",
+    "long": "This sentence has {count} words. No training sentence has more than {longest}.",
+    "full": "The model reads only the first {room} words.",
+    "endless": "The model did not write END and was stopped.",
     "moved": "“{word}” had probability {before} and has {after} now, after the same words.",
-    "total": "Log-probability: {now}, unchanged {plain}.",
-    "right": "The book says “{right}”.",
+    "total": "Log-probability: {now}, without the changes {plain}.",
+    "right": "The right translation is “{right}”.",
     "missing": "The translator could not be loaded: the file beside this page is missing.",
 }
 
 
 class Step(NamedTuple):
-    """A word that the model writes: the likeliest words, their probabilities, each head's weights.
+    """A word that the model writes: the best words, their probabilities, each head's weights.
 
     Shapes:  weights (layers · H, Ls)
     """

@@ -41,21 +41,21 @@ SETTINGS: dict[str, list[float]] = {
 START: dict[str, float] = {"temperature": 1, "k": 0, "p": 0.9}
 RARE = 0.01
 WORDS = {
-    "name": "The next word by temperature, top-k and top-p, and what is written",
-    "try": "Move a slider: the texts are written anew with the same random numbers. "
+    "name": "The next word by temperature, top-k and top-p, and sampled texts",
+    "try": "Move a slider: the texts are written again with the same random numbers. "
     "Press a word to write it yourself.",
     "here": "Move a slider to see which words are left. "
-    "In the book's pages the model then writes the texts anew.",
+    "In the book's pages the model then writes the texts again.",
     "beginning": "beginning",
-    "go": "Go on",
+    "go": "Continue",
     "settings": {"temperature": "temperature", "k": "top-k", "p": "top-p"},
     "all": "all",
     "next": "next word",
     "columns": ["model", "left"],
     "others": "{n} others",
-    "kept": "{n} of {all} words are left. The model gives them {had} of the probability.",
+    "kept": "{n} of {all} words are left. Together they have a probability of {had} in the model.",
     "strange": "Not in the vocabulary: {unknown}. The model reads UNKNOWN there.",
-    "texts": "What is written (dotted: a word to which the model gives less than 0.01)",
+    "texts": "Sampled texts (dotted: a word to which the model gives less than 0.01)",
     "again": "Draw again",
     "back": "Remove the last word",
     "missing": "The model could not be loaded: the file beside this page is missing.",

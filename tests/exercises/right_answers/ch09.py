@@ -184,8 +184,8 @@ BEAM = """def my_beam_step(totals: Tensor, logs: Tensor, done: Tensor) -> Beam:
     stays[:, 0] = 0.0
     logs = torch.where(done[:, None], stays, logs)
     every = totals[:, None] + logs
-    best, place = every.flatten().topk(len(totals))
-    return (best, place // logs.size(1), place % logs.size(1))"""
+    best, index = every.flatten().topk(len(totals))
+    return (best, index // logs.size(1), index % logs.size(1))"""
 
 # A mutant that computes the same is no wrong answer: what it says instead, and why it is right.
 EQUIVALENT = {

@@ -212,7 +212,7 @@ def test_a_reader_exchanges_words_and_types_some(opened: Opened) -> None:
     said = figure.locator(".said")
     spoken = figure.get_by_role("listbox", name="translation")
     figure.locator(".chip").nth(8).click()
-    figure.get_by_role("combobox", name="replace by …").select_option("鞋")
+    figure.get_by_role("combobox", name="replace with …").select_option("鞋")
     expect(figure.locator(".chip").nth(8)).to_contain_text("xié")
     expect(spoken).to_contain_text("shoes")
     figure.get_by_role("button", name="remove").click()
@@ -227,7 +227,9 @@ def test_a_reader_exchanges_words_and_types_some(opened: Opened) -> None:
     field.fill("很" * 25)
     field.press("Enter")
     expect(figure.locator(".chip")).to_have_count(19)
-    expect(said).to_contain_text("This sentence has 19 words. In training none has more than 11.")
+    expect(said).to_contain_text(
+        "This sentence has 19 words. No training sentence has more than 11."
+    )
     assert not opened.wide()
     assert opened.close() == []
 
@@ -272,14 +274,14 @@ def test_the_keyboard_is_enough_and_keeps_its_place(opened: Opened) -> None:
     active = "figure => figure.shadowRoot.activeElement.dataset.key"
     assert figure.evaluate(active) == "plain 2"
     expect(figure.locator(".token").nth(2)).to_have_attribute("aria-selected", "true")
-    figure.locator(".heard", has_text="least sure").wait_for(state="attached")
+    figure.locator(".heard", has_text="least certain").wait_for(state="attached")
     figure.get_by_role("button", name="head 3").nth(1).focus()
     opened.page.keyboard.press("Enter")
     expect(figure.get_by_role("listbox", name="now")).to_be_visible()
     assert figure.evaluate(active) == "head 7"
     figure.locator(".chip").first.focus()
     opened.page.keyboard.press("Space")
-    expect(figure.get_by_role("combobox", name="replace by …")).to_be_visible()
+    expect(figure.get_by_role("combobox", name="replace with …")).to_be_visible()
     assert figure.evaluate(active) == "chip 0"
     unnamed = """figure => [...figure.shadowRoot.querySelectorAll(
         'button, select, input, [tabindex]')].filter(e => !e.textContent.trim()

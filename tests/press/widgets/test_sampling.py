@@ -138,7 +138,7 @@ def test_a_reader_writes(opened: Opened, figure: Locator) -> None:
     rows = figure.locator("button.row")
     assert (
         said.inner_text()
-        == "17 of 386 words are left. The model gives them 0.90 of the probability."
+        == "17 of 386 words are left. Together they have a probability of 0.90 in the model."
     )
     figure.get_by_role("slider", name="top-k").press("Home")
     assert said.inner_text().startswith("1 of 386 words are left.")
@@ -154,7 +154,7 @@ def test_a_reader_writes(opened: Opened, figure: Locator) -> None:
     expect(said).to_contain_text("Not in the vocabulary: zzz. The model reads UNKNOWN there.")
     assert sentences(figure)[0][:5] == ["does", "she", "zzz", "like", "?"]
     field.fill("")
-    figure.get_by_role("button", name="Go on").tap()
+    figure.get_by_role("button", name="Continue").tap()
     expect(figure.get_by_role("button", name="Remove the last word")).to_be_disabled()
     figure.locator(".heard", has_text=said.inner_text()).wait_for(state="attached")
     assert not opened.wide()
