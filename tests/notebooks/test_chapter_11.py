@@ -1,6 +1,7 @@
 """Chapter 11: what its text claims beyond what its cells print."""
 
 import itertools
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -18,7 +19,14 @@ from transformers import (
     Qwen3NextConfig,
 )
 
-from attnbook import GroupedQueryAttention, KVCache, Rotary, apply_rotary, causal_mask
+from attnbook import (
+    GroupedQueryAttention,
+    KVCache,
+    Rotary,
+    apply_rotary,
+    causal_mask,
+    scaled_dot_product_attention,
+)
 from tests.support.chapters import Chapter
 
 chapter = Chapter("11_modern_attention.ipynb")
@@ -133,3 +141,31 @@ def test_steps_at_position_0_are_wrong_from_the_second_word_on():
         off.append((layer(row[None], cache=cache)[0] - wanted).abs().max())
     assert off[0] < 1e-6
     assert min(off[1:]) > 1e-3
+
+
+def slowed(*divisors: float) -> Callable[..., tuple[Tensor, Tensor]]:
+    """Attention that divides the positions of each pair of columns by its own divisor."""
+
+    def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, bias: Tensor | None):
+        at = torch.arange(query.size(-2))
+
+        def slower(rows: Tensor) -> Tensor:
+            pairs = zip(rows.split(2, dim=-1), divisors, strict=True)
+            moved = [apply_rotary(x, (at / by - at) / 10**k) for k, (x, by) in enumerate(pairs)]
+            return torch.cat(moved, dim=-1)
+
+        return scaled_dot_product_attention(slower(query), slower(key), value, mask, bias)
+
+    return attend
+
+
+def test_it_is_the_fastest_rotation_that_tells_neighbors_apart():
+    space = chapter.run("longer-reader", "longer-tasks-code", "longer-train")
+    model = space["trained"](space["two_back"], "rotary", 0)
+    found = []
+    for divisors in (4, 1, 1, 1), (1, 4, 4, 4):
+        for layer in model.layers:
+            layer.attend = slowed(*divisors)
+        found.append(space["right"](model, space["two_back"], "rotary", 64))
+    assert found[0] < 0.1
+    assert found[1] > 0.9
