@@ -44,7 +44,7 @@ def test_cache(page: Page) -> None:
     page.keyboard.press("End")
     assert said.inner_text() == "Rows computed for first: 6. Computed before: 5."
     assert states() == ["again"] * 5 + ["new"]
-    assert counts(0)[2:] == ["355,712", "0"]  # what the chapter prints
+    assert counts(0)[2:] == ["355,712", "0"]
     assert counts(1)[2:] == ["100,992", "3,072"]
     figure.get_by_role("radio", name="with a cache").tap(force=True)
     assert states() == ["read"] * 5 + ["new"]

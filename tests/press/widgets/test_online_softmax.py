@@ -45,7 +45,7 @@ def test_online(page: Page) -> None:
     def column(word: str, name: str) -> str:
         return figure.locator(".column", has_text=word).locator(f".{name}").inner_text()
 
-    assert said.inner_text().startswith("Life: the sum begins with 1.00.")
+    assert said.inner_text().startswith("Life: the sum starts at 1.00.")
     slider.focus()
     for _ in range(4):
         page.keyboard.press("ArrowRight")
