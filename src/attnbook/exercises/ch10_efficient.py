@@ -989,7 +989,7 @@ EXPERIMENT = Exercise(
     minutes=15,
     section="10.11",
     prompt="""
-Here are ten programs without their source. Each takes `query` (L, Dk), `key` (L, Dk) and `value`
+Here are ten programs without source code. Each takes `query` (L, Dk), `key` (L, Dk) and `value`
 (L, Dv) of your choice, L at most 64, and returns the output, (L, Dv), without the weights. Some are
 causal. `what_is(attend)` calls one as often as it likes and returns
 
