@@ -63,7 +63,6 @@ EXAMPLES = {
     "position": (lambda x: figures.plot_by_position(range(5), {"a": x}, "y", 3), STEPS, NONE),
     "reach": (lambda x: figures.plot_reach({"a": x, "b": STEPS}, "", ""), STEPS + 0.1, NONE),
     "softmax": (lambda x: figures.plot_softmax_steps(x, WORDS), SCORES, {"weights"}),
-    "online": (lambda x: figures.plot_online_softmax(x, WORDS), SCORES, NONE),
     "layers": (lambda x: figures.plot_layers(LONG[: int(x) - 3], "first"), N, NONE),
     "chain": (lambda x: figures.plot_chain_and_fan(int(x)), N, NONE),
     "points": (lambda x: figures.plot_points({"a": x}, {"b": [0, 2]}, {1: "c"}), KEY, NONE),
@@ -273,16 +272,6 @@ def test_the_steps_of_a_softmax_end_in_its_weights(drawn):
     widths = [[width for *_, width, _ in boxes(axes)] for axes in drawn[0].axes]
     steps = SCORES, SCORES.exp(), SCORES.softmax(0)
     assert widths == [pytest.approx(step.tolist(), abs=1e-5) for step in steps]
-
-
-def test_a_softmax_of_one_key_after_the_other_shrinks_what_it_had(drawn):
-    scores = torch.tensor([0.5, -1.0, 2.0, 1.0])
-    figures.plot_online_softmax(scores, KEYS)
-    for seen, largest, axes in zip((1, 2, 3, 4), (0.5, 0.5, 2, 2), drawn[0].axes, strict=True):
-        powers = (scores[:seen] - largest).exp()
-        assert [width for *_, width, _ in boxes(axes)] == pytest.approx(powers.tolist())
-        assert axes.get_title() == f"largest\n{largest:.2f}"
-        assert axes.get_xlabel() == f"sum\n{powers.sum():.2f}"
 
 
 def test_points_stand_in_their_groups_each_with_a_marker(drawn):

@@ -95,7 +95,7 @@ PATTERN = Exercise(
     minutes=8,
     section="10.8",
     prompt="""
-Write `my_pattern(length, window, global_tokens)`: Longformer's mask, boolean, True = may look, of
+Write `my_pattern(length, window, global_tokens)`: Longformer's mask, boolean, True = may attend, of
 shape (L, L). Each word attends to itself and to `window` words on each side. `global_tokens` is a
 tuple of positions such as `(0, 6)`. The words there attend to every word, and every word attends to
 them.
@@ -236,8 +236,8 @@ def cheapest(text):
         ),
         Mistake(
             lambda text: "window" if text == "f" else cheapest(text),
-            "Besides attending to the 30 global words, every word is attended to by them: that "
-            "costs as much again.",
+            "Every word attends to the 30 global words, and they attend to every word. That "
+            "doubles the cost of the global words.",
         ),
         Mistake(
             lambda text: "window",
@@ -260,7 +260,7 @@ def cheapest(text):
         "So compare three numbers: text a has 50, 65 and 64.",
     ),
     insight="All three cost 2 · L · D times a number: L, 2w + 1 + 2g, or D. The smallest wins.",
-    comes_back="These are multiplications. Section 10.14 also measures the time.",
+    comes_back="Section 10.14 puts the forms in the order in which to try them.",
     code=False,
 )
 
@@ -278,9 +278,10 @@ HOPS = Exercise(
     minutes=10,
     section="10.8",
     prompt="""
-Six masks for nine words: row i has an `x` where word i may look. Every layer of a model has the
-same mask. `layers_needed(pattern)` returns the smallest number of layers after which the output of
-the *last* word, row 8, can depend on the *first* word, 0. If that never happens, it returns 0.
+Here are six masks for nine words. Row i has an `x` for each word that word i may attend to. Every
+layer of a model has the same mask. `layers_needed(pattern)` returns the smallest number of layers
+after which the output of the *last* word, row 8, can depend on the *first* word, 0. If that never
+happens, it returns 0.
 
 ```
       a                     b                     c
@@ -391,8 +392,8 @@ def merge_cases(generator: Generator) -> list[Case]:
         case("one axis more in front", 4, 2, 3, 5, 6),
         case("large scores: every lse is near 1000", 3, 6, level=1000.0),
         case("query 0 has very large scores, query 1 very low ones", 3, 7, level=levels),
-        case("query 2 may look at nothing in chunk a", 5, 3, empty=2, b={}),
-        case("query 0 may look at nothing in chunk b", 3, 8, b={"empty": 0}),
+        case("query 2 has no key in chunk a", 5, 3, empty=2, b={}),
+        case("query 0 has no key in chunk b", 3, 8, b={"empty": 0}),
     ]
 
 
@@ -431,7 +432,7 @@ log-sum-exp (LSE), the logarithm of the sum of e^score over this chunk's keys. C
 same two. Write `my_merge(output_a, lse_a, output_b, lse_b)`: the output of attention over all keys,
 (..., Lq, Dv).
 The scores themselves are no longer there, and they may have been in the hundreds. In one of the two
-chunks a query may have had nothing to look at. Then its `lse` there is −∞ and its output is zeros.
+chunks a query may have had no key to attend to. Then its `lse` there is −∞, its output is zeros.
 """,
     reference=my_merge,
     cases=merge_cases,
@@ -449,7 +450,8 @@ chunks a query may have had nothing to look at. Then its `lse` there is −∞ a
         ),
         Mistake(
             weighted(lambda a, b: a / (a + b), lambda a, b: b / (a + b)),
-            "You weighted by the logarithms. The weights are the shares of e^lse_a and e^lse_b.",
+            "You weighted by the logarithms. The weights are e^lse_a and e^lse_b, divided by "
+            "their sum.",
         ),
         Mistake(
             weighted(softmax_of_two),
@@ -632,12 +634,13 @@ running sum of Dk × Dv numbers and one of Dk numbers.
         ),
         Mistake(
             divided_by(lambda weights, query, key: (query * key).sum(-1, keepdim=True)),
-            "You divided by q · k of the word itself. The sum of the keys has to run along, too.",
+            "You divided by q · k of the word itself. The denominator needs the sum of all keys "
+            "so far.",
         ),
         Mistake(
             divided_by(lambda weights, query, key: (query * key).sum(-1, keepdim=True).cumsum(-2)),
             "Your denominator adds up q_j · k_j, each key with its own query. The query of word i "
-            "meets the sum of all keys so far.",
+            "is multiplied by the sum of all keys so far.",
         ),
         Mistake(
             divided_by(lambda weights, query, key: key.cumsum(-2).sum(-1, keepdim=True)),
@@ -834,7 +837,7 @@ def my_chunked(query, key, value, chunk):
         Mistake(
             in_chunks_of(not_rescaled, not_rescaled, full_chunks),
             "Both faults are still there. How many chunks do 7 keys make if a chunk has 3? And "
-            "what happens to the old sums when a larger score comes?",
+            "what has to happen to the old sums when a larger score arrives?",
         ),
         Mistake(
             in_chunks_of(not_rescaled, not_rescaled),
@@ -847,11 +850,11 @@ def my_chunked(query, key, value, chunk):
         ),
         Mistake(
             in_chunks_of(output_grows=not_rescaled),
-            "`total` is rescaled, `output` is not. Both were computed with the old `largest`.",
+            "`total` is rescaled, but `output` is not. Both were computed with the old `largest`.",
         ),
         Mistake(
             in_chunks_of(total_grows=not_rescaled),
-            "`output` is rescaled, `total` is not. Both were computed with the old `largest`.",
+            "`output` is rescaled, but `total` is not. Both were computed with the old `largest`.",
         ),
         Mistake(
             in_chunks_of(
@@ -892,7 +895,8 @@ def my_chunked(query, key, value, chunk):
                 ],
                 dim=-2,
             ),
-            "You cut the queries into chunks. Each still meets all keys at once: cut the keys.",
+            "You cut the queries into chunks, and each still attends to all keys at once. Cut the "
+            "keys.",
         ),
     ),
     hints=(
@@ -903,8 +907,8 @@ def my_chunked(query, key, value, chunk):
         "Run over `key.split(chunk, dim=-2)` itself. Multiply `total` and `output` by "
         "`(largest - new).exp()` before you add.",
     ),
-    insight="Nothing is approximated: the result does not depend on the chunk. What is kept "
-    "between chunks is Dv + 2 numbers for each query.",
+    insight="Nothing is approximated: the result does not depend on the chunk. Between "
+    "chunks, only Dv + 2 numbers are kept for each query.",
     comes_back="The library's `chunked_attention` runs this loop, and a fused kernel does the "
     "same.",
     others=(chunked_by_merging,),
@@ -972,7 +976,7 @@ PROGRAMS = {
 CONFUSED = {
     ("causal", "window"): "it attends to all earlier words. Look at the last row.",
     ("20 words", "softmax"): "its window has 20 words on each side. Was your text long enough?",
-    ("20 words", "global"): "its window has 20 words on each side. That is no global word yet.",
+    ("20 words", "global"): "its window has 20 words on each side. It has no global word.",
     ("word 0", "softmax"): "the last word attends to the first, but not to those between.",
     ("word 7", "window"): "every word attends to word 7. Did you try only the first word?",
     ("chunks", "linear"): "it reads keys in chunks, but large queries give one all the weight.",
@@ -985,14 +989,14 @@ EXPERIMENT = Exercise(
     minutes=15,
     section="10.11",
     prompt="""
-Ten programs came without their source. Each takes `query` (L, Dk), `key` (L, Dk) and `value`
+Here are ten programs without source code. Each takes `query` (L, Dk), `key` (L, Dk) and `value`
 (L, Dv) of your choice, L at most 64, and returns the output, (L, Dv), without the weights. Some are
 causal. `what_is(attend)` calls one as often as it likes and returns
 
-- `"softmax"` if a word weights all that it may look at, at least all earlier words, by e^score;
+- `"softmax"` if each word attends to all words, or to all earlier ones, with weights e^score / sum;
 - `"window"` if it attends only to words near it, at most 20 on each side;
 - `"global"` if every word attends to those near it and to one word among the first eight;
-- `"linear"` if a word weights all that it may look at by φ(q) · φ(k), without a softmax.
+- `"linear"` if it attends to the same words with weights φ(q) · φ(k) / sum, without a softmax.
 """,
     reference=what_is,
     cases=lambda generator: [
@@ -1006,7 +1010,7 @@ causal. `what_is(attend)` calls one as often as it likes and returns
         Mistake(
             lambda attend: "softmax",
             "in a softmax over all keys, ordinary queries give no key a weight of exactly 0, and "
-            "very large ones give one key all the weight. One of the two is not so here.",
+            "very large ones give one key all the weight. One of the two is different here.",
         ),
         Mistake(
             lambda attend: "window",
@@ -1014,13 +1018,13 @@ causal. `what_is(attend)` calls one as often as it likes and returns
         ),
         Mistake(
             lambda attend: "global",
-            "the last word attends to all words far away, or to none. A global word is the only "
-            "one.",
+            "the last word attends to all distant words, or to none. With a global word it "
+            "attends to exactly one.",
         ),
         Mistake(
             lambda attend: "linear",
             "in linear attention, ordinary queries give no key a weight of exactly 0, and very "
-            "large ones do not give one key all the weight. One of the two is not so here.",
+            "large ones do not give one key all the weight. One of the two is different here.",
         ),
     ),
     hints=(

@@ -412,7 +412,8 @@ def fate(thing):
         ),
         Mistake(
             lambda thing: "drop",
-            "The eleventh word attends to the ten. What do queries meet in each layer?",
+            "The eleventh word attends to the ten. What are its queries compared with in each "
+            "layer?",
         ),
         Mistake(
             lambda thing: "again",
@@ -865,7 +866,7 @@ layer, with the rows in the order that our `apply_rotary` needs.
     ),
     insight="A dot product does not depend on the order of its terms, as long as queries and keys "
     "agree. So the values and W_O stay as they are.",
-    comes_back="Section 11.7 tells how closely our layer then matches Llama's.",
+    comes_back="Section 11.7 says how closely our layer then matches Llama.",
     others=(for_pairs_by_numbers,),
 )
 
@@ -951,9 +952,9 @@ EXPERIMENT = Exercise(
     minutes=15,
     section="11.10",
     prompt="""
-Twelve causal heads came without a description. Each takes rows `x` (L, 8) of your choice, L at most
-256, and returns its weights, (L, L). `how_told(attend)` calls one as often as it likes and returns
-how it is told the positions:
+Here are twelve causal heads without a description. Each takes rows `x` (L, 8) of your choice, L at
+most 256, and returns its weights, (L, L). `how_told(attend)` calls one as often as it likes and
+returns how it is told the positions:
 
 - `"nothing"`: not at all, apart from the causal mask;
 - `"added"`: something is added to the rows, different for each position;
@@ -973,12 +974,12 @@ how it is told the positions:
         Mistake(
             lambda attend: "added",
             "with something added, rows of zeros get different weights, with no equal steps in the "
-            "logarithm and no exact 0. Not so here.",
+            "logarithm and no exact 0. That is not the case here.",
         ),
         Mistake(
             lambda attend: "rotary",
             "rotary positions give zeros equal weights, and one random word at all positions "
-            "weights that differ. One of the two is not so here.",
+            "weights that differ. One of the two is different here.",
         ),
         Mistake(
             lambda attend: "alibi",
@@ -987,7 +988,8 @@ how it is told the positions:
         ),
         Mistake(
             lambda attend: "window",
-            "in a window of at most 120 words, a text of 200 has weights of exactly 0. Not here.",
+            "in a window of at most 120 words, a text of 200 has weights of exactly 0. "
+            "This one has none.",
         ),
     ),
     hints=(

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from attnbook.colors import RULE, SOFT
+from attnbook.colors import RULE
 from attnbook.figures.canvas import (
     canvas,
     fill_color,
@@ -18,7 +18,6 @@ from attnbook.figures.canvas import (
 from attnbook.figures.heatmaps import WEIGHTS, signed
 
 __all__ = [
-    "plot_online_softmax",
     "plot_shares",
     "plot_softmax_steps",
 ]
@@ -43,27 +42,6 @@ def plot_softmax_steps(scores: Tensor, labels: Sequence[str]) -> None:
             _draw_panel(axes, x, labels, role, form)
             axes.set_title(name, color=text_color(role), fontsize=9.5)
             axes.margins(x=0.32)
-
-
-def plot_online_softmax(scores: Tensor, labels: Sequence[str]) -> None:
-    """Draw an online softmax, one panel per key, with the keys so far.
-
-    A bar is e to the power of the score minus the largest score so far. Where a new score is the
-    largest, all earlier bars shrink, and so does their sum.
-
-    Shapes:  scores (Lk,), tensor or NumPy array; labels Lk
-    Raises:  ValueError if the lengths differ
-    """
-    s = numbers("scores", scores, len(labels))
-    with canvas(6.9, 0.2 * len(labels) + 0.8) as figure:
-        for seen, axes in enumerate(side_by_side(figure, len(labels)), start=1):
-            largest = s[:seen].max()
-            powers = (s[:seen] - largest).exp()
-            _draw_panel(axes, powers, labels, None, ".2f")
-            weight = "bold" if s[seen - 1] == largest else None
-            axes.set_title(f"largest\n{largest:.2f}", fontsize=8.5, weight=weight)
-            axes.set_xlabel(f"sum\n{powers.sum():.2f}", fontsize=8.5)
-            axes.set_xlim(0, 1.75)
 
 
 def plot_shares(shares: Mapping[str, Tensor], ticks: Sequence[str], xlabel: str) -> None:

@@ -14,7 +14,7 @@ LEGEND = {
     "again": "computed again",
     "masked": "computed, and masked",
     "read": "read from the cache",
-    "gone": "let go",
+    "gone": "dropped",
 }
 
 
@@ -52,13 +52,13 @@ def explore_cache(
                 "written",
                 "rows computed",
                 "multiplications",
-                "in all so far",
+                "in total so far",
                 "bytes kept",
             ],
-            "again": "Rows computed for {word}: {rows}. Not for the first time: {before}.",
+            "again": "Rows computed for {word}: {rows}. Computed before: {before}.",
             "cached": "Rows computed for {word}: 1. Read from the cache: {read}. "
-            + ("Let go: {gone}. " if "gone" in _states(caches) else "")
-            + "For the next word {bytes} bytes are kept.",
+            + ("Dropped: {gone}. " if "gone" in _states(caches) else "")
+            + "{bytes} bytes are kept for the next word.",
         },
     }
     rows = [

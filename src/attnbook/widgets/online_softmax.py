@@ -28,27 +28,27 @@ def explore_online_softmax(
         "values": [[round(x, 2) for x in value] for value in values.tolist()],
         "sizes": list(sizes),
         "words": {
-            "name": "A softmax whose keys arrive in an order of your choice",
-            "try": "Press play. Then drag a word elsewhere, or press it to move it one place "
-            "to the left.",
-            **PLAY,
+            "name": "A softmax whose keys arrive in the order that you choose",
             "seen": "keys so far",
             "sizes": "keys at a time",
+            "try": "Press play. Then drag a word elsewhere, or click it to move it one place "
+            "to the left.",
+            **PLAY,
             "rows": {
                 "words": "key",
                 "power": "e^(s − m)",
                 "score": "score s",
                 "largest": "largest m",
-                "shrink": "old times",
+                "shrink": "factor",
                 "total": "sum l",
             },
-            "output": "mixture / sum, number by number; the marks are the softmax of the whole row",
-            "first": "{words}: the sum begins with {plus}.",
-            "larger": "{words}: a new largest score. All that was gathered is multiplied by "
-            "{shrink}, then {plus} is added: the sum is {total}.",
-            "smaller": "{words}: no larger score. {plus} is added: the sum is {total}.",
+            "output": "mixture / sum, number by number; marks: the softmax of the whole row",
+            "first": "{words}: the sum starts at {plus}.",
+            "larger": "{words}: a new largest score. Everything so far is multiplied by "
+            "{shrink}, then {plus} is added. The sum is {total}.",
+            "smaller": "{words}: no larger score. {plus} is added. The sum is {total}.",
             "so_far": "Mixture / sum is off by up to {off}.",
-            "end": "All keys have come. Times that the sum has shrunk: {shrinks}. Level m + log l: "
+            "end": "All keys have arrived. How often the sum has shrunk: {shrinks}. LSE m + log l: "
             "{level}. Mixture / sum is off by {off}.",
         },
     }
@@ -58,4 +58,4 @@ def explore_online_softmax(
         shrink = math.exp(previous - largest)
         total = total * shrink + math.exp(score - largest)
         rows.append([label, *(f"{x:.2f}" for x in (score, largest, shrink, total))])
-    show_element("attn-online", data, ["key", "score s", "largest m", "old times", "sum l"], rows)
+    show_element("attn-online", data, ["key", "score s", "largest m", "factor", "sum l"], rows)

@@ -43,15 +43,15 @@ def test_cache(page: Page) -> None:
     figure.get_by_role("radio", name="no cache").check(force=True)
     slider.focus()
     page.keyboard.press("End")
-    assert said.inner_text() == "Rows computed for first: 6. Not for the first time: 5."
+    assert said.inner_text() == "Rows computed for first: 6. Computed before: 5."
     assert states() == ["again"] * 5 + ["new"]
-    assert counts(0)[2:] == ["355,712", "0"]  # what the chapter prints
+    assert counts(0)[2:] == ["355,712", "0"]
     assert counts(1)[2:] == ["100,992", "3,072"]
     figure.get_by_role("radio", name="with a cache").tap(force=True)
     assert states() == ["read"] * 5 + ["new"]
     figure.get_by_role("radio", name="1", exact=True).check(force=True)
     assert counts(1)[2:] == ["57,984", "384"]
-    assert "Read from the cache: 5. For the next word 384 bytes are kept." in said.inner_text()
+    assert "Read from the cache: 5. 384 bytes are kept for the next word." in said.inner_text()
     figure.locator(".heard", has_text=said.inner_text()).wait_for(state="attached")
 
     figure = page.locator("attn-cache").last
@@ -60,4 +60,4 @@ def test_cache(page: Page) -> None:
     assert states() == ["read", *["gone"] * 6, "read", "read", "new"]
     figure.get_by_role("radio", name="window of 4").check(force=True)
     assert states() == [*["gone"] * 6, *["read"] * 3, "new"]
-    assert "Read from the cache: 3. Let go: 6." in figure.locator(".said").inner_text()
+    assert "Read from the cache: 3. Dropped: 6." in figure.locator(".said").inner_text()

@@ -47,24 +47,24 @@ def test_online(page: Page) -> None:
 
     slider.focus()
     page.keyboard.press("Home")
-    assert said.inner_text().startswith("Life: the sum begins with 1.00.")
+    assert said.inner_text().startswith("Life: the sum starts at 1.00.")
     for _ in range(4):
         page.keyboard.press("ArrowRight")
-    assert "dessert: a new largest score. All that was gathered is multiplied by 0.59" in (
+    assert "dessert: a new largest score. Everything so far is multiplied by 0.59" in (
         said.inner_text()
     )
     assert (column("Life", "power"), column("dessert", "total")) == ("0.59", "1.94")
     page.keyboard.press("End")
-    assert "has shrunk: 1. Level m + log l: 2.9852. Mixture / sum is off by 0.00." in (
+    assert "has shrunk: 1. LSE m + log l: 2.9852. Mixture / sum is off by 0.00." in (
         said.inner_text()
     )
     keys.filter(has_text="Life").press("ArrowLeft")  # round to the other end
     assert column("Life", "score") == "1.75"
     assert column("is", "shrink") == "–"
-    assert "has shrunk: 2. Level m + log l: 2.9852." in said.inner_text()
+    assert "has shrunk: 2. LSE m + log l: 2.9852." in said.inner_text()
     for _ in range(3):
         keys.filter(has_text="dessert").click()  # until it is the first
-    assert "has shrunk: 0. Level m + log l: 2.9852." in said.inner_text()
+    assert "has shrunk: 0. LSE m + log l: 2.9852." in said.inner_text()
     place = "column => column.style.getPropertyValue('--place')"
     dessert = figure.locator(".column", has_text="dessert")
     assert dessert.evaluate(place) == "0"
@@ -79,7 +79,7 @@ def test_online(page: Page) -> None:
     assert slider.get_attribute("aria-valuetext") == "6"
     total = math.exp(-1.56 - 2.28) + math.exp(0.66 - 2.28) + 1  # is, short, dessert
     assert column("dessert", "total") == f"{total:.2f}"
-    assert "Level m + log l: 2.9852." in said.inner_text()
+    assert "LSE m + log l: 2.9852." in said.inner_text()
     slider.press("Home")
     assert slider.get_attribute("aria-valuetext") == "3"
     keys.last.tap()
