@@ -63,7 +63,6 @@ EXAMPLES = {
     "four": (lambda x: figures.plot_lines(STEPS + 1, FOUR | {"a": x}, "", "", "x"), STEPS, NONE),
     "times": (lambda x: figures.plot_times(STEPS + 1, {"a": x + 1}, "x", "y"), STEPS, NONE),
     "distance": (lambda x: figures.plot_by_distance(range(-2, 3), {"a": x}, "y"), STEPS, NONE),
-    "position": (lambda x: figures.plot_by_position(range(5), {"a": x}, "y", 3), STEPS, NONE),
     "reach": (lambda x: figures.plot_reach({"a": x, "b": STEPS}, "", ""), STEPS + 0.1, NONE),
     "trade": (lambda x: figures.plot_trade_offs(x_y(x), "x", "y"), STEPS, NONE),
     "scores": (lambda x: figures.plot_softmax_row(x, MAP[0, :3], WORDS), SCORES, {"weights"}),
