@@ -68,9 +68,9 @@ def paint_mask(scores: Tensor, words: Sequence[str], masks: Mapping[str, Tensor]
         "words": {
             "name": "A mask to paint: rows are queries, columns are keys",
             "start": "start from",
-            "polarity": "written down as",
+            "polarity": "convention",
             "may": "True = may look",
-            "may_not": "True = may not",
+            "may_not": "True = may not look",
             "look": "{query} looks at {key} with weight {weight}.",
             "leak": "{query} looks at {key}, which comes later, with weight {weight}.",
             "closed": "{query} may not look at {key}.",
