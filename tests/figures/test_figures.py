@@ -4,7 +4,6 @@ A figure stands in EXAMPLES, which holds it to what all figures promise. One tha
 a test of its own; of one that draws a scheme, the chapters' stored pictures are the test.
 """
 
-import itertools
 import math
 
 import numpy as np
@@ -30,7 +29,7 @@ FOUR = dict.fromkeys(("numbers in the maps", "parameters", "operations", "width"
 DECAY = {"fast": 0.1 ** torch.arange(20.0), "slow": 0.9 ** torch.arange(20.0)}
 ENCODING = sinusoidal_encoding(3, 8)
 PAIR, LATER = ENCODING[:, 2:4], ENCODING[:, 2:4] @ rotation_matrix(3, 8)[2:4, 2:4].T
-MASK, ALL4 = causal_mask(3), torch.ones(4, 4, dtype=torch.bool)
+MASK = causal_mask(3)
 WIDE = torch.tensor([[True, False, False, True], [True, True, False, False], [False] * 4])
 PICTURE = {"a picture": torch.tensor([[[1.0, 0, 0], [0, 1, 0]], [[0, 0, 1], [1, 1, 1]]])}
 PATCHES = torch.tensor([[0.3, 0.04], [0.2, 1.0]])
@@ -60,7 +59,6 @@ EXAMPLES = {
     "four": (lambda x: figures.plot_lines(STEPS + 1, FOUR | {"a": x}, "", "", "x"), STEPS, NONE),
     "times": (lambda x: figures.plot_times(STEPS + 1, {"a": x + 1}, "x", "y"), STEPS, NONE),
     "distance": (lambda x: figures.plot_by_distance(range(-2, 3), {"a": x}, "y"), STEPS, NONE),
-    "position": (lambda x: figures.plot_by_position(range(5), {"a": x}, "y", 3), STEPS, NONE),
     "reach": (lambda x: figures.plot_reach({"a": x, "b": STEPS}, "", ""), STEPS + 0.1, NONE),
     "softmax": (lambda x: figures.plot_softmax_steps(x, WORDS), SCORES, {"weights"}),
     "layers": (lambda x: figures.plot_layers(LONG[: int(x) - 3], "first"), N, NONE),
@@ -77,7 +75,6 @@ EXAMPLES = {
     "rotary": (lambda x: figures.plot_rotary(x, QUERY, [(0, 2), (3, 1)]), KEY[1] / 2, MATCH),
     "masks": (lambda x: figures.plot_masks({"a": MASK, "b": x[:, :3] > 0.15}, WORDS), MAP, MATCH),
     "leaks": (lambda x: figures.plot_leaks({"a": x[:, :3] > 0.15}, MASK, WORDS), MAP, NONE),
-    "which": (lambda x: figures.plot_which_mask(ALL4, MASK, x > 0.15, KEYS, WORDS), MAP, MATCH),
     "transformer": (lambda x: figures.plot_transformer(3, 6, 16, 4, 64, int(x), 99), N, {"key"}),
     "stream": (lambda x: figures.plot_residual_stream(WORDS, int(x)), N, NONE),
     "patches": (lambda x: figures.plot_patches(PICTURE | {"looks": x}), PATCHES, NONE),
@@ -367,15 +364,6 @@ def test_a_mask_is_full_where_a_query_may_look_and_hatched_where_not(drawn):
     assert [patch.get_hatch() for patch in legend.get_patches()] == [None, "///"]
 
 
-def test_each_attention_of_a_transformer_wears_its_own_mask(drawn):
-    encoder = torch.tensor([[True, True, True, False]] * 4)
-    figures.plot_which_mask(encoder, MASK, WIDE, KEYS, WORDS)
-    (axes,) = drawn[0].axes
-    looks = iter(cell.get_hatch() is None for cell in axes.patches if isinstance(cell, Rectangle))
-    for mask in (encoder, MASK, WIDE):
-        assert list(itertools.islice(looks, mask.numel())) == mask.flatten().tolist()
-
-
 def test_a_leak_is_dark_and_carries_a_sign(drawn):
     moved = torch.tensor([[True, True, False], [False, True, False], [True, True, True]])
     figures.plot_leaks({"some": moved}, MASK, WORDS)
@@ -383,7 +371,7 @@ def test_a_leak_is_dark_and_carries_a_sign(drawn):
     m, leak, still = MARKED, INK, PAPER
     assert [fill for fill, _ in looks(axes)] == [m, leak, still, still, m, still, m, m, m]
     assert written(axes) == {(0, 1): "×"}
-    assert drawn[0].legends[0].get_texts()[0].get_text() == "moved, and must not ×"
+    assert drawn[0].legends[0].get_texts()[0].get_text() == "changed, but must not ×"
 
 
 def test_patches_have_their_colors_and_weights_their_tenths(drawn):
@@ -447,7 +435,6 @@ BAD = [
     ("rotary", (KEY, QUERY, [(0, 1)]), r"query has shape \(3, 2\) but its labels ask for \(2,\)"),
     ("masks", ({"a": MASK.int()}, WORDS), "a has dtype torch.int32: it must be boolean"),
     ("masks", ({"a": WIDE}, WORDS), r"a has shape \(3, 4\) .* ask for \(3, 3\)"),
-    ("which_mask", (ALL4, MASK, WIDE.T, KEYS, WORDS), r"cross has shape \(4, 3\)"),
     ("leaks", ({"a": MASK}, WIDE, WORDS), r"allowed has shape \(3, 4\) .* ask for \(3, 3\)"),
     ("patches", ({"a": PATCHES - 1},), "a lies between -0.96 and 0: it must be between 0 and 1"),
     ("embedding", (TABLE, [0], WORDS[:2]), r"table has shape \(3, 4\) .* ask for \(2, 4\)"),

@@ -1,8 +1,13 @@
 """Chapter 7: what its text claims beyond what its cells print."""
 
+import math
+from functools import partial
+
 import pytest
 import torch
+from torch import nn
 
+from attnbook import TransformerXLAttention, sinusoidal_encoding
 from tests.support.chapters import Chapter
 
 chapter = Chapter("07_positional_encoding.ipynb")
@@ -17,23 +22,34 @@ def test_a_deal_holds_each_card_once_at_most_and_all_orders_differ():
     assert cards.unique().tolist() == list(range(52))
 
 
-def test_the_exam_asks_for_the_card_two_back():
-    found = chapter.run("deal", "reader-class", "ways", "lesson-code", "exam", "right")
+def test_right_asks_for_the_card_two_back():
+    right = chapter.run("deal", "right")["right"]
 
-    def oracle(cards: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def oracle(cards: torch.Tensor) -> tuple[torch.Tensor, None]:
         names = torch.zeros(*cards.shape, 52, device=cards.device)
         names[:, 2:].scatter_(-1, cards[:, :-2, None], 1.0)
-        return names, torch.zeros(len(cards), 1, cards.size(1), cards.size(1))
+        return names, None
 
-    assert found["right"](oracle).eq(1).all()
-    assert found["right"](lambda cards: oracle(cards.roll(1, 1))).mean() < 0.05
+    assert right(oracle).eq(1).all()
+    assert right(lambda cards: oracle(cards.roll(1, 1))).mean() < 0.05
 
 
 @pytest.mark.parametrize("direction", [(1.0,) * 16, tuple(range(-5, 11))])
 def test_a_number_has_its_favorite_at_an_end_along_any_direction(direction):
     favorites = chapter.run("favorites")["favorites"]
-    places = torch.arange(12.0)[:, None] * torch.tensor(direction)
-    assert favorites(places) == [0, 11]
+    numbers = torch.arange(12.0)[:, None] * torch.tensor(direction)
+    assert favorites(numbers) == [0, 11]
+
+
+@pytest.mark.parametrize(("width", "positions"), [(16, 19869), (512, 60611)])
+def test_the_slowest_hand_comes_around_after_so_many_positions(width, positions):
+    assert round(2 * math.pi * 10000 ** ((width - 2) / width)) == positions
+
+
+def test_the_dot_product_stays_positive_over_the_distances_shown_and_not_further():
+    p = sinusoidal_encoding(1000, 64)
+    products = p @ p[0]
+    assert products[:81].min() > 0 > products.min()
 
 
 def test_turning_the_other_way_would_move_the_curve_to_the_right():
@@ -44,74 +60,168 @@ def test_turning_the_other_way_would_move_the_curve_to_the_right():
     assert turned["query turned by M(−2)"].argmax() - 20 == 2
 
 
+def test_in_the_dial_only_a_position_with_itself_reaches_8():
+    p = sinusoidal_encoding(84, 16).double()
+    by_step = torch.stack([(p[:64] * p[s : 64 + s]).sum(-1) for s in range(21)])  # (21, 64)
+    torch.testing.assert_close(by_step, by_step[:, :1].expand(-1, 64))
+    assert by_step[0, 0].item() == pytest.approx(8)
+    assert by_step[1:, 0].max() < 7.5
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("ridge", ["0.001", "1.0"])
-def test_what_hides_places_is_the_part_of_words_in_their_directions(seed, ridge, capsys):
+def test_what_hides_positions_is_the_part_of_words_in_their_directions(seed, ridge, capsys):
     fit = chapter.source("readable-run").replace("0.01", ridge)
     cell = chapter.source("readable-widths").replace("manual_seed(0)", f"manual_seed({seed})")
     capsys.readouterr()
     changed = {"readable-run": fit, "readable-widths": cell}
     chapter.run("readable-run", "readable-inside", "readable-widths", **changed)
-    lines = [line.split("|")[1].split() for line in capsys.readouterr().out.splitlines()[1:]]
-    found = [int(places.rstrip("%")) for _, places, *_ in lines]
-    narrow, wider, widest, many_places, long_step = found
-    assert narrow < wider - 10 < widest - 20
-    assert abs(many_places - widest) <= 5
-    assert narrow < long_step - 30
-    assert [[words, *without] for words, _, *without in lines] == [["100%"] * 3] * 5
+    lines = [line.split("|")[1:] for line in capsys.readouterr().out.splitlines()[1:]]
+    narrow, wide, long_step = (int(found.split()[1].rstrip("%")) for found, _ in lines)
+    assert narrow < min(wide, long_step) - 30
+    assert [[found.split()[0], *without.split()] for found, without in lines] == [["100%"] * 3] * 3
 
 
 @pytest.fixture(scope="module")
 def cards():
-    """Sections 7.7, 7.12 and 7.14 before they train, with the number of steps free."""
-    lesson = chapter.source("lesson-code").replace("shuffled=False)", "shuffled=False, steps=150)")
+    """Section 7.7, and 7.12 before it trains."""
     return chapter.run(
-        *("deal", "reader-class", "ways", "lesson-code", "exam", "right", "rotary"),
-        *("more-ways", "rotary-widths", "near-only", "loud-run"),
+        *("deal", "reader-class", "lesson-code", "right", "task-run", "look-figure"),
+        *("rotary", "more-ways", "loud-run"),
         **{
-            "lesson-code": lesson.replace("steps=150)\n    return", "steps=steps)\n    return"),
-            "more-ways": chapter.source("more-ways").partition("tried = ")[0],
-            "rotary-widths": chapter.source("rotary-widths").partition("for way, wide")[0],
-            "near-only": chapter.source("near-only").partition("for way in")[0],
+            "look-figure": chapter.source("look-figure").partition("shown =")[0],
+            "more-ways": chapter.source("more-ways").partition("tried =")[0],
             "loud-run": chapter.source("loud-run").partition("for words")[0],
         },
     )
 
 
-def test_hiding_far_cards_helps_a_rotary_head_more_than_hiding_as_many_at_random(cards):
-    """What 7.12 says of the mask, at half the width, where most ground is lost."""
-    torch.manual_seed(0)
-    steps = torch.arange(48) - torch.arange(48)[:, None]
-    order = torch.rand(48, 48).masked_fill((steps == -2) | (steps == 0), 2).argsort(descending=True)
-    some = order.argsort() < (steps.abs() < 12).sum(-1, keepdim=True)  # as many, with −2 and 0
+@pytest.fixture(scope="module")
+def relative(cards):
+    """Five models each with Shaw's vectors and with rotary positions."""
+    return {
+        name: [cards["taught"](nn.Identity, seed, cards[f"{name}_head"]) for seed in range(5)]
+        for name in ("shaw", "rotary")
+    }
 
-    def at_random(model):
+
+def heads(cards, width: int) -> dict[str, partial]:
+    """The heads of 7.12 in another width."""
+    return {
+        "shaw": partial(cards["ShawAttention"], width, 1, max_distance=4),
+        "rotary": partial(cards["MultiHeadAttention"], width, 1, attend=cards["rotary"]),
+        "sinusoids": partial(cards["MultiHeadAttention"], width, 1),
+    }
+
+
+def share(cards, model, length: int = 48) -> float:
+    return cards["right"](model, length).mean().item()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sinusoids_are_of_no_use_if_the_answers_have_another_order(cards, seed):
+    torch.manual_seed(seed)
+    model = cards["Reader"](cards["ways"]["sinusoids"](), cards["MultiHeadAttention"](32, 1))
+    generator = torch.Generator().manual_seed(seed)
+
+    def loss(model: nn.Module) -> torch.Tensor:
+        dealt = cards["deal"](32, 12, generator).to(cards["device"]())
+        answers = dealt[:, torch.randperm(12, generator=generator)][:, :-2]
+        guesses = model(dealt)[0][:, 2:].flatten(0, 1)
+        return nn.functional.cross_entropy(guesses, answers.flatten())
+
+    cards["train"](model.to(cards["device"]()), loss, 150)
+    assert share(cards, model.eval(), 12) < 0.15
+
+
+def test_a_number_finds_the_first_card_and_no_other(cards):
+    for model in cards["models"]["t"]:
+        found = cards["right"](model)
+        assert found[0] > 0.9
+        assert found[1:].mean() < 0.01
+
+
+def test_heads_on_sinusoids_look_two_back(cards):
+    two_back = [cards["by_distance"](model)[9] for model in cards["models"]["sinusoids"]]
+    assert min(two_back) > 0.5
+
+
+def test_relative_heads_do_not_notice_that_a_sentence_moves(cards):
+    torch.manual_seed(0)
+    x = torch.randn(6, 16)
+    later = torch.cat((torch.randn(4, 16), x))
+    sentence = (torch.arange(10) >= 4).expand(10, 10)
+    for name, make in heads(cards, 16).items():
+        head = make()
+        add = cards["SinusoidalPositions"](16) if name == "sinusoids" else nn.Identity()
+        moved = head(add(later), mask=sentence)[0][4:]
+        assert torch.allclose(moved, head(add(x))[0], atol=1e-5) == (name != "sinusoids")
+
+
+def test_without_far_cards_rotary_heads_recover(cards, relative):
+    def near_only(model):
         def read(hand):
-            mixed, weights = model.attend(model.place(model.embed(hand)), mask=some)
+            position = torch.arange(hand.size(1), device=hand.device)
+            near = (position - position[:, None]).abs() < 12
+            mixed, weights = model.attend(model.positions(model.embed(hand)), mask=near)
             return model.name(mixed), weights
 
         return read
 
-    head = cards["relative"](16)["rotary"]
-    for seed in range(3):
-        model = cards["taught"](torch.nn.Identity, seed, head)
-        seen = model, at_random(model), cards["near_only"](model)
-        full, random, near = (cards["right"](read, 48).mean().item() for read in seen)
-        assert full + 0.2 < random < near - 0.1
+    assert all(share(cards, model) < 0.9 for model in relative["rotary"])
+    assert all(share(cards, near_only(model)) > 0.9 for model in relative["rotary"])
 
 
-def test_a_wide_rotary_head_loses_ground_again_after_more_steps(cards):
-    head = cards["relative"](64)["rotary"]
-    model = cards["taught"](torch.nn.Identity, 2, head, steps=600)
-    assert cards["right"](model, 48).mean() < 0.9 < cards["right"](model, 12).mean()
+def test_at_half_the_width_rotary_heads_fail_and_shaws_do_not(cards):
+    for seed in range(5):
+        rotary, shaw = (
+            cards["taught"](nn.Identity, seed, heads(cards, 16)[name])
+            for name in ("rotary", "shaw")
+        )
+        assert share(cards, rotary) < 0.5
+        assert share(cards, shaw) > 0.9
 
 
-def test_quiet_places_are_enough_after_ten_times_the_steps(cards):
-    def quiet():
-        return cards["Louder"](1, 1 / 4)
+def test_transformer_xl_generalizes_as_shaw_does(cards, relative):
+    for model in relative["shaw"]:
+        assert share(cards, model) > 0.9
+    for seed in range(5):
+        head = partial(TransformerXLAttention, 32, 1)
+        assert share(cards, cards["taught"](nn.Identity, seed, head)) > 0.9
 
-    assert cards["right"](cards["taught"](quiet, 0)).mean() < 0.3
-    assert cards["right"](cards["taught"](quiet, 0, steps=1500)).mean() > 0.9
+
+def test_twelve_encodings_need_six_directions_and_position_40_is_mostly_outside():
+    p = sinusoidal_encoding(48, 32).double()
+    main = torch.linalg.svd(p[:12]).Vh[:6]
+    outside = (p - p @ main.T @ main).norm(dim=-1) / p.norm(dim=-1)
+    assert outside[:12].max() < 0.013
+    assert round(100 * outside[40].item()) == 74
+
+
+class FromAnywhere(nn.Module):
+    """Sinusoids from a random position on in training, and from 0 on afterwards."""
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        n = rows.size(-2)
+        start = int(torch.randint(48 - n + 1, ())) if self.training else 0
+        return rows + sinusoidal_encoding(start + n, 32).to(rows)[start:]
+
+
+def test_random_positions_in_training_help_the_sinusoids(cards):
+    for seed in range(5):
+        usual, helped = (
+            share(cards, cards["taught"](add, seed))
+            for add in (cards["ways"]["sinusoids"], FromAnywhere)
+        )
+        assert usual < 0.5 < helped
+
+
+def test_small_encodings_are_enough_after_ten_times_the_steps(cards):
+    small = partial(cards["Scaled"], 1, 1 / 4)
+    assert share(cards, cards["taught"](small, 0), 12) < 0.3
+    longer = chapter.source("lesson-code").replace("steps=150", "steps=1500")
+    exec(longer, space := dict(cards))
+    assert share(cards, space["taught"](small, 0), 12) > 0.9
 
 
 @pytest.mark.parametrize("deviation", [1 / 16, 1 / 32**0.5])
@@ -119,9 +229,10 @@ def test_a_table_of_small_words_needs_no_factor(cards, monkeypatch, deviation):
     """Small numbers in the table, and not a factor: what 7.14 says of the paper's."""
 
     class Small(cards["Reader"]):
-        def __init__(self, place, attend):
-            super().__init__(place, attend)
-            torch.nn.init.normal_(self.embed.weight, std=deviation)
+        def __init__(self, positions, attend):
+            super().__init__(positions, attend)
+            nn.init.normal_(self.embed.weight, std=deviation)
 
     monkeypatch.setitem(cards, "Reader", Small)
-    assert cards["right"](cards["taught"](cards["add_sinusoids"], 1)).mean() > 0.9
+    model = cards["taught"](cards["ways"]["sinusoids"], 1)
+    assert share(cards, model, 12) > 0.9

@@ -31,9 +31,9 @@ def last_rows(n_queries: int, n_keys: int) -> Tensor:
     return causal_mask(n_keys)[n_keys - n_queries :]
 
 
-def by_places(n_queries: int, n_keys: int) -> Tensor:
+def by_positions(n_queries: int, n_keys: int) -> Tensor:
     key = torch.arange(n_keys)
-    query = key[n_keys - n_queries :, None]  # (Lq, 1), where each query stands
+    query = key[n_keys - n_queries :, None]  # (Lq, 1), the position of each query
     return key <= query
 
 
@@ -49,7 +49,7 @@ def causal_cases(generator: Generator) -> list[Case]:
 
 
 def triangle(side: str, shift: int) -> Callable[[int, int], Tensor]:
-    """The mistakes with this mask: the other side, or a diagonal that lies beside the right one."""
+    """The mistakes with this mask: the other side, or a diagonal next to the right one."""
 
     def wrong(n_queries: int, n_keys: int) -> Tensor:
         everyone = torch.ones(n_queries, n_keys, dtype=torch.bool)
@@ -131,7 +131,7 @@ is the row of section 6.12. The answer is boolean, True = may look, of shape (Lq
     insight="With one query the mask is all True: the newest word needs no mask. `is_causal=True` "
     "would show it only the first word.",
     comes_back="06.heads combines the square one with a mask for padding.",
-    others=(last_rows, by_places),
+    others=(last_rows, by_positions),
 )
 
 # --- 06.verdict: which program leaks? --------------------------------------------------------
@@ -199,16 +199,17 @@ def verdict(program):
         },
     ),
     hints=(
-        "Of which words is each number made that enters output i? The weights are not all.",
-        "A sum can leak: over what do the softmax of (c) and the mean of (f) run?",
-        "Three leak and one is blind. Two layers that only look back can only look back.",
+        "Which words enter each number that output i is computed from? Check more than the "
+        "weights.",
+        "A sum can leak. What do the softmax of (c) and the mean of (f) sum over?",
+        "Three leak and one is blind. If no layer looks ahead, a stack of two does not, either.",
     ),
-    insight="Two of the three leaks have triangular weights, so no map shows them. Changing a "
-    "word does.",
+    insight="Two of the three leaks have triangular weights, so no attention map shows them. "
+    "Changing a word does.",
     comes_back="In 06.experiment you change words yourself. Chapter 7 shuffles them.",
 )
 
-# --- 06.weights: a softmax that knows what nothing is ----------------------------------------
+# --- 06.weights: a softmax with a rule for empty rows ----------------------------------------
 
 
 def my_weights(scores: Tensor, mask: Tensor) -> Tensor:
@@ -268,7 +269,7 @@ def hidden_are_zero(answer: Tensor, case: Case) -> bool:
 
 WEIGHTS = Exercise(
     id="06.weights",
-    title="A softmax that knows what nothing is",
+    title="A softmax with a rule for empty rows",
     level=2,
     minutes=12,
     section="6.10 (second reading)",
@@ -289,7 +290,7 @@ exactly 0, and a query that may look at nothing gets a row of zeros.
         ),
         Mistake(
             lambda scores, mask: scores.softmax(-1) * mask.any(-1, keepdim=True),
-            "The rows that may look at nothing are right. In the others hidden keys got a weight.",
+            "The rows that may look at nothing are right. In the others, hidden keys got weight.",
         ),
         Mistake(
             lambda scores, mask: (
@@ -316,13 +317,13 @@ exactly 0, and a query that may look at nothing gets a row of zeros.
     ),
     hints=(
         "What has to be done before the softmax, so that no denominator contains a hidden score? "
-        "And what after it?",
+        "And what has to be done after it?",
         "`masked_fill(~mask, -torch.inf)` before it makes every row right except those that may "
         "look at nothing: 0/0.",
         "After the softmax, fill all hidden entries with 0. There is no nan elsewhere.",
     ),
-    insight="Minus infinity before, zero after. The first also keeps nan out of the gradient of "
-    "an empty row, because a filled entry has none. Adding −∞ would not.",
+    insight="Fill in minus infinity before the softmax, and zero after it. Filling also keeps nan "
+    "out of the gradients, because a filled entry has none. Adding −∞ would not.",
     comes_back="From here on the book's `softmax` does this in every layer.",
     others=(filled_once, by_hand),
 )
@@ -375,10 +376,10 @@ HEADS = Exercise(
     minutes=10,
     section="6.10 (second reading)",
     prompt="""
-A batch of sentences is to be continued at the right end, so short ones are padded on the *left*, to
-`length` words. `lengths` (B,) holds the number of real words of each. Write `may_look(lengths,
+We want to continue a batch of sentences at the right end, so short ones are padded on the *left*,
+to `length` words. `lengths` (B,) holds the number of real words of each. Write `may_look(lengths,
 length)`: the mask that is causal and hides the padding, the same for all heads, boolean, True = may
-look, of shape (B, 1, L, L). This leaves the rows of the padding empty, and so they should be.
+look, of shape (B, 1, L, L). The rows of the padding are then empty, as they should be.
 """,
     reference=may_look,
     cases=head_cases,
@@ -395,12 +396,12 @@ look, of shape (B, 1, L, L). This leaves the rows of the padding empty, and so t
         ),
         Mistake(
             combined(lambda causal, real: causal | real[:, None, None, :]),
-            "You combined the masks with *or*. Both have to permit a look.",
+            "You combined the masks with *or*. A key is visible only if both masks permit it.",
         ),
         Mistake(
             combined(lambda causal, real: causal & real[:, None, :, None]),
-            "You hid the rows of the padding. Its columns have to be hidden, since keys are what "
-            "is seen.",
+            "You hid the rows of the padding. Hide its columns, because the keys are what a query "
+            "looks at.",
         ),
         Mistake(
             combined(lambda causal, real: real[:, None, None, :].expand(-1, -1, len(causal), -1)),
@@ -412,7 +413,7 @@ look, of shape (B, 1, L, L). This leaves the rows of the padding empty, and so t
         ),
         Mistake(
             combined(lambda causal, real: ~(causal & real[:, None, None, :])),
-            "The right entries with the opposite meaning: your True hides.",
+            "Your entries are right but have the opposite meaning: your True hides.",
         ),
         Mistake(
             combined(lambda causal, real: causal & ~real[:, None, None, :]),
@@ -531,7 +532,7 @@ def for_pytorch(mask, n_heads):
         ),
         Mistake(
             lambda mask, n_heads: ~mask[:, :1].expand(-1, n_heads, -1, -1).flatten(0, 1),
-            "Every head got the mask of head 0. Keep an axis of heads that is there already.",
+            "Every head got the mask of head 0. If there is an axis of heads already, keep it.",
         ),
         Mistake(
             lambda mask, n_heads: ~mask[:, 0],
@@ -544,8 +545,8 @@ def for_pytorch(mask, n_heads):
     ),
     hints=(
         "One fault is the meaning of True. The other is an order that the shape does not show.",
-        "Flattening (H, B, …) puts all sentences of head 0 first. Which axes, in which order, are "
-        "to be flattened?",
+        "Flattening (H, B, …) puts all sentences of head 0 first. Which axes do you have to "
+        "flatten, and in which order?",
         "Without the `transpose`, `expand` has to stretch axis 1. And add one `~`.",
     ),
     insight="B·H and H·B are the same number, so no shape check finds this, and neither does a "
@@ -617,11 +618,11 @@ EXPERIMENT = Exercise(
     minutes=12,
     section="6.11",
     prompt="""
-Six causal programs come without their source. Each takes `x` (L, D), for any L and D, and returns
-as many rows. How many words back is the furthest word on which some output depends? Write an
-experiment like the leak detector of section 6.11: `reach(layer)` calls `layer` on tensors of your
-choice and returns that whole number, 0 if each output depends only on its own word. None of the six
-looks back further than 8 words.
+You get six causal programs without their source code. Each takes `x` (L, D), for any L and D, and
+returns as many rows. How many words back is the furthest word on which some output depends? Write
+an experiment like the leak detector of section 6.11: `reach(layer)` calls `layer` on tensors of
+your choice and returns that whole number, 0 if each output depends only on its own word. None of
+the six looks back further than 8 words.
 """,
     reference=reach,
     cases=lambda generator: [
@@ -656,8 +657,8 @@ looks back further than 8 words.
     ),
     hints=(
         "Run it on two texts that differ in one word. Which outputs differ?",
-        "Change the first word of a text of 12, and look at all outputs behind it.",
-        "`(layer(other) != layer(x)).any(dim=-1)` tells which rows changed; `.nonzero().max()` is "
+        "Change the first word of a text of 12, and look at all outputs after it.",
+        "`(layer(other) != layer(x)).any(dim=-1)` shows which rows changed; `.nonzero().max()` is "
         "the last of them.",
     ),
     insight="A single layer sees no further than its mask, but in a stack each layer adds its "

@@ -20,13 +20,13 @@ from attnbook.positions import sinusoids
 
 # --- 07.order: what a shuffle does -----------------------------------------------------------
 
-SITUATIONS = ("bare", "places", "baggage", "context", "torn")
+SITUATIONS = ("bare", "positions", "baggage", "context", "torn")
 
 
 def after_shuffle(situation: str) -> str:
     return {
         "bare": "reordered",
-        "places": "other",
+        "positions": "other",
         "baggage": "reordered",
         "context": "same",
         "torn": "other",
@@ -40,14 +40,14 @@ ORDER = Exercise(
     minutes=8,
     section="7.3",
     prompt="""
-Six rows go through attention; then some are shuffled and go through again.
+Six rows go through attention. Then some of them are shuffled, and they go through it again.
 `after_shuffle(situation)` says how the output changes: `"same"` (equal, row by row), `"reordered"`
 (the same rows, shuffled as the words were), or `"other"` (new numbers).
 
 | situation | what happens |
 |:--|:--|
 | `"bare"` | self-attention without positions, all rows are shuffled |
-| `"places"` | the words are shuffled, then sinusoids are added, then self-attention |
+| `"positions"` | the words are shuffled, then sinusoids are added, then self-attention |
 | `"baggage"` | sinusoids are added, then the sums are shuffled, then self-attention |
 | `"context"` | keys and values are shuffled, both in the same way; the queries stay |
 | `"torn"` | the keys alone are shuffled; queries and values stay |
@@ -55,7 +55,7 @@ Six rows go through attention; then some are shuffled and go through again.
     stub="""
 def after_shuffle(situation):
     raise NotImplementedError  # fill in the answers, then delete this line
-    first = {"bare": "", "places": "", "baggage": ""}
+    first = {"bare": "", "positions": "", "baggage": ""}
     then = {"context": "", "torn": ""}
     return (first | then)[situation]
 """,
@@ -68,9 +68,12 @@ def after_shuffle(situation):
             "*Equivariant* is not *invariant*.",
             ("bare", "other"): "Each row is a sum over all words, and a sum does not depend on "
             "the order of its terms.",
-            ("places", "same"): "Each word gets the encoding of its new position, and so another "
+            (
+                "positions",
+                "same",
+            ): "Each word gets the encoding of its new position, and so another "
             "query, key and value.",
-            ("places", "reordered"): "Each word gets the encoding of its new position. It does "
+            ("positions", "reordered"): "Each word gets the encoding of its new position. It does "
             "not keep the old one.",
             ("baggage", "same"): "The rows of the input have moved, and those of the output move "
             "with them.",
@@ -80,18 +83,19 @@ def after_shuffle(situation):
             "moved.",
             ("context", "other"): "Each key has moved with its value. Every query finds the same "
             "pairs.",
-            ("torn", "same"): "Each weight belongs to a key, but multiplies a value that is not "
-            "its pair any more.",
-            ("torn", "reordered"): "Every query mixes values by weights that belong to others.",
+            ("torn", "same"): "Each weight belongs to a key, but now it multiplies the value "
+            "of another key.",
+            ("torn", "reordered"): "Every query now mixes the values with weights that belong "
+            "to other values.",
         },
     ),
     hints=(
-        "An output row is a sum over pairs of weight and value. Which sum gets other terms?",
+        "An output row is a sum over pairs of weight and value. When does a sum get other terms?",
         "Does the *set* of key-value pairs change? Do the *queries* move?",
-        "Pairs in another order change nothing. Queries that move take their rows along. "
+        "Pairs in another order change nothing. Queries that move take their output rows along. "
         "Separated pairs give new numbers.",
     ),
-    comes_back="The last exercise of this chapter tests layers you cannot see.",
+    comes_back="The last exercise of this chapter tests layers that you cannot see.",
     insight="Attention treats keys and values as a set of pairs, and the queries one by one. "
     "Section 7.1 follows from that.",
 )
@@ -161,8 +165,8 @@ next. Try it without a loop over positions.
     mistakes=(
         Mistake(
             halves,
-            "All your sines are in front of all cosines, as in many programs. The formula "
-            "alternates.",
+            "All your sines come before all cosines, as in many programs. In the formula they "
+            "alternate.",
         ),
         Mistake(
             lambda length, d_model: clocks(length, speeds(d_model), first=1),
@@ -190,7 +194,7 @@ next. Try it without a loop over positions.
             lambda length, d_model: (
                 clocks(length, speeds(d_model)).unflatten(-1, (-1, 2)).flip(-1).flatten(1)
             ),
-            "Your cosines are in front of your sines. Row 0 begins 0, 1.",
+            "Your cosines come before your sines. Row 0 begins with 0, 1.",
         ),
         Mistake(
             lambda length, d_model: (
@@ -219,23 +223,23 @@ next. Try it without a loop over positions.
     ),
     properties=(
         Property(
-            "A sine and its cosine are a hand of length 1. Yours are not.",
+            "A sine and its cosine form a hand of length 1. Yours do not.",
             lambda answer, case: bool(
                 (answer.unflatten(-1, (-1, 2)).norm(dim=-1) - 1).abs().max() < 1e-4
             ),
         ),
     ),
     hints=(
-        "Every angle is a product of a position, of which there are L, and a speed, of which "
-        "there are D/2.",
+        "Each angle is the product of a position and a speed. There are L positions and D/2 "
+        "speeds.",
         "`torch.arange(length)[:, None] * speed` is (L, D/2). Take its sine and its cosine.",
         "`torch.stack((sines, cosines), dim=-1)` is (L, D/2, 2); `.flatten(1)` makes them "
         "alternate.",
     ),
     others=(encode_by_loops,),
     comes_back="Section 7.4 turns these hands, and chapter 11 turns queries and keys instead.",
-    insight="An encoding depends neither on the words nor on the length: row 40 is the same in 41 "
-    "words as in a book.",
+    insight="An encoding depends neither on the words nor on the length: row 40 is the same in a "
+    "text of 41 words and in a book.",
 )
 
 # --- 07.distance: which row for which distance -----------------------------------------------
@@ -294,7 +298,7 @@ distance j − i, clipped to ±max_distance. The answer is a tensor of whole num
         ),
         Mistake(
             lambda length, far: steps(length).abs().clamp(max=far) + far,
-            "You ignored the sign before the shift, so no key gets a row of the left side.",
+            "You ignored the sign before the shift, so no key gets a row for the left side.",
         ),
         Mistake(
             lambda length, far: (steps(length) + far).clamp(0, 2 * far + 1),
@@ -302,7 +306,7 @@ distance j − i, clipped to ±max_distance. The answer is a tensor of whole num
         ),
         Mistake(
             lambda length, far: (steps(length) + far).clamp(-far, far),
-            "You shifted first, and then clipped as if these still were distances.",
+            "You shifted first and then clipped, as if these were still distances.",
         ),
         Mistake(
             lambda length, far: steps(length).clamp(max=far) + far,
@@ -316,7 +320,7 @@ distance j − i, clipped to ±max_distance. The answer is a tensor of whole num
         ),
         Mistake(
             lambda length, far: steps(length).clamp(-far, far) + length - 1,
-            "You shifted by length − 1. Distance 0 has the middle row of the table for any length.",
+            "You shifted by length − 1. Distance 0 has the middle row of the table at any length.",
         ),
         Mistake(
             lambda length, far: (steps(length) + far).clamp(min=0).clamp(max=max(2 * far - 1, 0)),
@@ -333,9 +337,9 @@ distance j − i, clipped to ±max_distance. The answer is a tensor of whole num
         "`(here - here[:, None]).clamp(-max_distance, max_distance) + max_distance`.",
     ),
     others=(table_rows_moved_first,),
-    comes_back="Section 7.12 tests Shaw's table on four times the length of training.",
-    insight="The matrix for a long sentence contains that for a short one. The same is true of "
-    "sinusoids, and they fail on longer texts in section 7.12.",
+    comes_back="Section 7.12 tests Shaw's vectors on deals four times as long as in training.",
+    insight="The matrix for a long sentence contains the one for a short sentence. The same is "
+    "true of sinusoids, and yet they fail on longer deals in section 7.12.",
 )
 
 # --- 07.repair: three faults in three lines --------------------------------------------------
@@ -427,8 +431,8 @@ def placed_scores(x, table, w_q, w_k):
         ),
         Mistake(
             faulty(by_batch, by_d=True),
-            "Keys and queries both know their positions now. What is `len(x)`? Over which width "
-            "do the dot products add up?",
+            "Keys and queries both know their positions now. What is `len(x)`? Which width do "
+            "the dot products sum over?",
         ),
         Mistake(
             faulty(key_of=of_words, by_d=True),
@@ -463,9 +467,9 @@ def placed_scores(x, table, w_q, w_k):
         ),
     ),
     hints=(
-        "`table[: n]` is (n, D). Which n fits under (B, L, D)?",
-        "Queries and keys are made from the *same* rows, and the root is of the width in which "
-        "they meet.",
+        "`table[: n]` is (n, D). Which n broadcasts with (B, L, D)?",
+        "Queries and keys are made from the *same* rows, and the root is that of the width which "
+        "their dot product sums over.",
         "`x.size(-2)`, `rows @ w_k`, `query.size(-1)`.",
     ),
     common_mistakes=MistakeSet(
@@ -498,7 +502,7 @@ LONGER = Exercise(
 A claim: *with my encoding a model reads longer texts than it was trained on.* Five experiments are
 proposed. `verdict(experiment)` says of each `"fair"` (it can show or refute the claim), `"order"`
 (the task can be done without order), `"seen"` (the length of the test occurs in training), or
-`"length"` (the model never reads more than in training). Some word is right twice.
+`"length"` (the model never reads more than in training). One of the words is right twice.
 
 | | training | test |
 |:--|:--|:--|
@@ -534,8 +538,8 @@ def verdict(experiment):
         "Is the order needed? Is the test longer than anything in training? Does the model read "
         "it in one piece?",
         "In one of the tasks the right answer stays the same when the cards are shuffled.",
-        "One experiment passes all three. One fails by its task, one by its training, two by what "
-        "is read at once.",
+        "One experiment passes all three checks. One fails because of its task, one because of "
+        "its training, and two because of how much is read at once.",
     ),
     comes_back="Chapter 13 asks the same about what single heads seem to do.",
     insight="A good score is evidence only if a model without the ability would have failed. Name "
@@ -631,21 +635,21 @@ encodings, shape (..., L, D). (The (D, D) matrix of section 7.4 does it, but tak
         ),
         Mistake(
             lambda p, angles: move(p, angles).unflatten(-1, (-1, 2)).transpose(-1, -2).flatten(-2),
-            "The numbers are right, but all sines are in front of all cosines. Let them alternate.",
+            "The numbers are right, but all sines come before all cosines. Let them alternate.",
         ),
         Mistake(
             lambda p, angles: p + angles.repeat_interleave(2),
-            "You added the angle to the sine and the cosine. It is to be added *inside* them.",
+            "You added the angle to the sine and the cosine. Add it *inside* them.",
         ),
         Mistake(
             lambda p, angles: move(p, math.pi / 2 - angles),
-            "You exchanged the sine and the cosine of the angle. With an angle of 0 nothing may "
+            "You swapped the sine and the cosine of the angle. With an angle of 0, nothing should "
             "change.",
         ),
     ),
     properties=(
         Property(
-            "A turn keeps every hand's length, and yours does not.",
+            "A rotation keeps the length of every hand. Yours does not.",
             lambda answer, case: bool(
                 (answer.unflatten(-1, (-1, 2)).norm(dim=-1) - 1).abs().max() < 1e-6
             ),
@@ -658,23 +662,23 @@ encodings, shape (..., L, D). (The (D, D) matrix of section 7.4 does it, but tak
         "sin. Then `stack(..., dim=-1).flatten(-2)`.",
     ),
     others=(move_through_the_angle,),
-    gradients=False,  # hands are one long: what happens to longer ones is nobody's business
+    gradients=False,  # hands have length 1; answers may differ on others
     comes_back="Rotary positions (chapter 11) turn queries and keys like this, in the other "
     "direction.",
-    insight="Two products and a sum for each number, where the matrix would take D products.",
+    insight="This takes two products and a sum for each number, where the matrix takes D products.",
 )
 
-# --- 07.experiment: place or distance? -------------------------------------------------------
+# --- 07.experiment: position or distance? ----------------------------------------------------
 
 Scores = Callable[[Tensor], Tensor]
 
 
 def knows(scores: Scores) -> str:
     word = torch.randn(8, dtype=torch.float64)
-    s = scores(word.expand(12, 8))  # one word, twelve times: what differs is not the words
+    s = scores(word.expand(12, 8))  # one word, twelve times: differences are not due to words
     if torch.allclose(s, s[0, 0].expand(12, 12)):
         return "nothing"
-    return "distance" if torch.allclose(s[1:, 1:], s[:-1, :-1]) else "place"
+    return "distance" if torch.allclose(s[1:, 1:], s[:-1, :-1]) else "position"
 
 
 W_Q, W_K = draw(Generator().manual_seed(7), 2, 8, 8)
@@ -727,35 +731,37 @@ NOTES = (
     "learned rows, added to the words",
     "sinusoids, added to the words",
     "sinusoids, compared without matrices",
-    "a learned row for the first place alone",
-    "a learned row for each place from 4 on",
-    "a number for each place, the key's minus the query's",
+    "a learned row for the first position only",
+    "a learned row for each position from 4 on",
+    "a number for each position, the key's minus the query's",
     "Shaw's vector for each distance",
     "a number for each distance",
-    "minus the distance, left as right",
+    "minus the distance, the same on both sides",
     "a number for distances from 4 on",
 )
 
 EXPERIMENT = Exercise(
     id="07.experiment",
-    title="Place or distance?",
+    title="Position or distance?",
     level=3,
     minutes=15,
     section="7.9",
     prompt="""
 You get the part of a layer that computes its scores: `scores(x)` takes rows of your choice, `x` of
-shape (L, 8) with L up to 256, and returns the (L, L) scores. What does it know of positions? Write
-`knows(scores)`: call it as often as you like and return `"nothing"` if only the words count,
-`"distance"` if it also counts how far apart two words are (perhaps with the side), but not where,
-and `"place"` if it counts where they are. It is tried on twelve such parts.
+shape (L, 8) with L up to 256, and returns the (L, L) scores. What does it know about positions?
+Write `knows(scores)`: call it as often as you like. Return `"nothing"` if only the words matter,
+`"distance"` if it also matters how far apart two words are (perhaps also on which side), and
+`"position"` if it matters where they are. It is tested on twelve such parts.
 """,
     reference=knows,
     cases=lambda generator: [Case((f,), note=note) for f, note in zip(PARTS, NOTES, strict=True)],
     mistakes=choices(
         knows,
         {
-            ((WORDS, PRODUCTS), "place"): "Only words are compared. Make them all equal, or follow "
-            "each to its new position.",
+            (
+                (WORDS, PRODUCTS),
+                "position",
+            ): "Only words are compared. Make them all equal, or follow each to its new position.",
             ((WORDS, PRODUCTS), "distance"): "Only words are compared. Does anything change if "
             "they are all equal?",
             ((ROWS, WAVES, PLAIN_WAVES, NUMBERS), "nothing"): "Positions change its scores. With "
@@ -769,13 +775,18 @@ and `"place"` if it counts where they are. It is tried on twelve such parts.
             (FIRST, "distance"): "Only the first position is marked. Do you look at row 0?",
             (LATER, "distance"): "Only positions from 4 on are marked. Compare all along the "
             "diagonals.",
-            (NUMBERS, "distance"): "A position compared with itself gets 0 everywhere. Look beside "
-            "the diagonal, too.",
+            (
+                NUMBERS,
+                "distance",
+            ): "A position compared with itself gets 0 everywhere. Look next to the diagonal, too.",
             (SHAW, "nothing"): "Words of zeros make queries of zeros, and these ignore the "
             "distance. Take other words.",
             ((BIAS, MINUS, FAR), "nothing"): "The distance changes its scores. With equal words in "
             "a long sentence, are all scores equal?",
-            ((SHAW, BIAS, MINUS, FAR), "place"): "Move two words along together, and their score "
+            (
+                (SHAW, BIAS, MINUS, FAR),
+                "position",
+            ): "Move two words along together, and their score "
             "stays the same. Did your words change?",
         },
     ),
@@ -787,7 +798,7 @@ and `"place"` if it counts where they are. It is tried on twelve such parts.
         "`torch.allclose(s[1:, 1:], s[:-1, :-1])` compares each score with the next one on its "
         "diagonal.",
     ),
-    comes_back="Chapter 11 adds a third way to tell the distance: rotary positions.",
+    comes_back="Chapter 11 has more about a third way to tell the distance: rotary positions.",
     insight="With words of zeros, Shaw's layer would seem to know nothing. Keep fixed what you do "
     "not ask about, but do not remove it.",
 )

@@ -10,12 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
-from attnbook.colors import CURVES, GRID, RULE, SHADE
+from attnbook.colors import CURVES, GRID, RULE
 from attnbook.figures.canvas import canvas, numbers, write
 
 __all__ = [
     "plot_by_distance",
-    "plot_by_position",
     "plot_lines",
     "plot_reach",
     "plot_times",
@@ -58,18 +57,6 @@ def plot_by_distance(distances: Sequence[int], series: Curves, ylabel: str) -> N
     xlabel = "distance: the key's position minus the query's"
     with _curves(distances, series, xlabel, ylabel) as axes:
         axes.axvline(0, color=RULE, linewidth=1, zorder=1.9)  # behind the curves
-
-
-def plot_by_position(positions: Sequence[int], series: Curves, ylabel: str, seen: int) -> None:
-    """Draw up to five named curves from 0 to 1 over the position, the first `seen` ones shaded.
-
-    Shapes:  positions (N,), rising; each series (N,)
-    Raises:  ValueError if there are too many curves or a length does not fit
-    """
-    with _curves(positions, series, "position t", ylabel) as axes:
-        axes.axvspan(positions[0], seen - 0.5, facecolor=SHADE)
-        write(axes, (positions[0] + seen) / 2, 0.19, "seen in training", rotation=90)
-        axes.set_ylim(-0.03, 1.05)
 
 
 def plot_reach(curves: Curves, xlabel: str, ylabel: str) -> None:

@@ -1,61 +1,14 @@
-"""Diagrams of the Transformer: its parts with their shapes, and its attention masks."""
+"""Diagrams of the Transformer: its residual stream, and its parts with their shapes."""
 
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle
-from torch import Tensor
 
 from attnbook.colors import INK, PAPER, SHADE, SOFT
 from attnbook.figures.canvas import Point, arrow, drawing, rounded, text_color, write
-from attnbook.figures.grids import MASK, draw_kinds, draw_legend, yes_no
 
-__all__ = ["plot_residual_stream", "plot_transformer", "plot_which_mask"]
-
-CELL = 0.27  # inches
-LEFT, RIGHT = 0.95, 4.0  # the left edges of the grids of the encoder and of the decoder
-BELOW, BETWEEN = 0.75, 0.62  # space for the names of the keys, and for a heading
-
-
-def plot_which_mask(
-    encoder: Tensor, decoder: Tensor, cross: Tensor, source: Sequence[str], target: Sequence[str]
-) -> None:
-    """Draw the three attention layers of a Transformer with their masks, filled where True.
-
-    The encoder is on the left. Its output goes to the cross-attention of the decoder as keys
-    and values; the queries come from the decoder's self-attention below.
-
-    Shapes:  encoder (Ls, Ls), decoder (Lt, Lt), cross (Lt, Ls), boolean, True = may attend;
-             source Ls labels, target Lt labels
-    Raises:  ValueError if a mask is not boolean or of another size
-    """
-    n_source, n_target = len(source), len(target)
-    encoder = yes_no("encoder", encoder, n_source, n_source)
-    decoder = yes_no("decoder", decoder, n_target, n_target)
-    cross = yes_no("cross", cross, n_target, n_source)
-    wide, tall = CELL * n_source, CELL * n_target
-    upper = BETWEEN + tall + BELOW + BETWEEN  # where the decoder's self-attention begins
-    lower = upper + tall - wide  # the two lower grids stand on one line
-    width, height = RIGHT + max(tall, wide + 1.1) + 0.2, upper + tall + BELOW
-    with drawing(width, height, (0, width), (height, 0), square=False) as axes:
-        _grid(axes, encoder, (LEFT, lower), source, source, "encoder: self-attention")
-        _grid(axes, decoder, (RIGHT, upper), target, target, "decoder: self-attention")
-        heading = "decoder: cross-attention"
-        _grid(axes, cross, (RIGHT, BETWEEN), target, source, heading, queries_right=True)
-        turn, middle = BETWEEN + tall + BELOW - 0.02, RIGHT + wide / 2
-        key, query = text_color("key"), text_color("query")
-        up, across = LEFT + wide / 2, [LEFT + wide / 2, middle]
-        axes.plot([up, up], [lower - BETWEEN + 0.1, turn], color=key)
-        axes.plot(across, [turn, turn], color=key)
-        arrow(axes, (middle, turn), (middle, turn - 0.16), color=key)
-        low, label = turn - 0.06, "keys and values: the encoder's output"
-        write(axes, up + 0.1, low, label, "key", ha="left", va="bottom", fontsize=9)
-        side = RIGHT + wide + 0.32
-        arrow(axes, (side, upper - BETWEEN + 0.28), (side, BETWEEN + tall + 0.04), color=query)
-        write(axes, side + 0.08, low, "queries", "query", ha="left", va="bottom", fontsize=9)
-        arrow(axes, (middle, 0.3), (middle, 0.06), color=SOFT)
-        write(axes, middle + 0.1, 0.16, "on, to the next words", ha="left", fontsize=9)
-        draw_legend(axes, MASK, loc="upper left", bbox_to_anchor=(0.04, 0.97))
+__all__ = ["plot_residual_stream", "plot_transformer"]
 
 
 def plot_residual_stream(tokens: Sequence[str], n_layers: int) -> None:
@@ -197,26 +150,3 @@ def _up(axes: Axes, x: float, start: float, end: float, rows: str, side: int = -
     arrow(axes, (x, start), (x, end))
     inside = "left" if side < 0 else "right"
     write(axes, x - side * 0.07, (start + end) / 2, rows, ha=inside, fontsize=9, color=SOFT)
-
-
-def _grid(
-    axes: Axes,
-    mask: Tensor,
-    corner: Point,
-    queries: Sequence[str],
-    keys: Sequence[str],
-    heading: str,
-    queries_right: bool = False,
-) -> None:
-    """Draw one mask with its heading above, the keys below, and the queries at one side."""
-    left, top = corner
-    bottom, right = top + CELL * len(queries), left + CELL * len(keys)
-    draw_kinds(axes, mask, MASK, corner, CELL)
-    x, ha = (right + 0.07, "left") if queries_right else (left - 0.07, "right")
-    for i, word in enumerate(queries):
-        y = top + CELL * (i + 0.5)
-        write(axes, x, y, word, "query", ha=ha, fontsize=8.5)
-    for j, word in enumerate(keys):
-        write(axes, left + CELL * (j + 0.65), bottom + 0.06, word, "key", fontsize=8.5, ha="right",
-              va="top", rotation=40, rotation_mode="anchor")  # fmt: skip
-    write(axes, left, top - 0.12, heading, ha="left", va="bottom", fontweight="bold")

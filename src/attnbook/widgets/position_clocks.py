@@ -1,4 +1,4 @@
-"""Sinusoidal positions as clock hands: two of them, compared pair by pair."""
+"""Sinusoidal positions as clock hands: two of them, compared hand by hand."""
 
 from attnbook.positions import sinusoidal_encoding
 from attnbook.widgets.element import show_element
@@ -23,16 +23,16 @@ def turn_clocks(length: int, d_model: int, start: int, step: int, reach: int = 2
             "try": "Move each slider by itself: which of them changes the dot product?",
             "position": "position t",
             "step": "step φ",
-            "hand": "pair {k}",
-            "axis": "dot product over the step",
-            "said": "From {t} to {to}: pair 0 turns by {degrees}°. p({t}) · p({to}) = {product}.",
+            "hand": "hand {k}",
+            "axis": "dot product by step φ",
+            "said": "From {t} to {to}: hand 0 turns by {degrees}°. p({t}) · p({to}) = {product}.",
         },
     }
     first, second = sinusoidal_encoding(max(start, start + step) + 1, d_model)[
         [start, start + step]
     ]
     rows = [
-        [f"pair {k}", *(f"({s:.2f}, {c:.2f})" for s, c in pair)]
+        [f"hand {k}", *(f"({s:.2f}, {c:.2f})" for s, c in pair)]
         for k, pair in enumerate(zip(first.view(-1, 2), second.view(-1, 2), strict=True))
     ]
     rows += [["dot product", f"{first @ second:.4f}", ""]]

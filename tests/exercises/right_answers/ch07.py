@@ -25,7 +25,7 @@ def after_shuffle_computed(situation):
 
     before, after = {
         "bare": lambda: (attend(x), attend(x[order])),
-        "places": lambda: (attend(x + p), attend(x[order] + p)),
+        "positions": lambda: (attend(x + p), attend(x[order] + p)),
         "baggage": lambda: (attend(x + p), attend((x + p)[order])),
         "context": lambda: (attend(p, x), attend(p, x[order])),
         "torn": lambda: (attend(p, x, x), attend(p, x[order], x)),
@@ -133,7 +133,7 @@ def knows_by_moving(scores):
     x, before = torch.randn(9, 8), torch.randn(5, 8)
     alone, later = scores(x), scores(torch.cat((before, x)))[5:, 5:]
     if not torch.allclose(alone, later, atol=1e-6):
-        return "place"
+        return "position"
     order = torch.randperm(9)
     shuffled = scores(x[order])
     return "nothing" if torch.allclose(shuffled, alone[order][:, order], atol=1e-6) else "distance"
@@ -143,7 +143,7 @@ def knows_by_diagonals(scores):
     s = scores(torch.rand(1, 8).repeat(20, 1))
     spread = max((s.diagonal(d) - s.diagonal(d)[0]).abs().max().item() for d in range(-19, 20))
     if spread > 1e-6:
-        return "place"
+        return "position"
     return "distance" if (s - s[3, 3]).abs().max() > 1e-6 else "nothing"
 
 
@@ -160,7 +160,7 @@ def knows_by_two_words(scores):
         return abs(float(one - other)) > 1e-9
 
     if any(differ(score(0, d), score(3, 3 + d)) for d in range(1, 9)):
-        return "place"
+        return "position"
     apart = [score(9, 9 + d) for d in (-6, -2, -1, 1, 2, 6)]
     return "distance" if any(differ(apart[0], other) for other in apart) else "nothing"
 

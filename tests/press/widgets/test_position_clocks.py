@@ -21,7 +21,7 @@ def test_dial(page: Page) -> None:
     figure.locator("input[type=range]").first.focus()
     page.keyboard.press("End")
     said = figure.locator(".said").inner_text()
-    assert said.startswith("From 63 to 65: pair 0 turns by 115°.")
+    assert said.startswith("From 63 to 65: hand 0 turns by 115°.")
     expected = sinusoids(torch.tensor([63, 65]), 16)
     assert f"{expected[0] @ expected[1]:.4f}" in said
     assert slow.evaluate(hands) == pytest.approx(expected[1, -2:].tolist(), abs=1e-6)
