@@ -46,7 +46,7 @@ def test_the_painters_weights_change_a_little_with_the_colors_and_find_their_phr
     """What the maps of 5.7 show: each patch attends most to its own phrase, whatever its color."""
     cells = "picture-data picture-code picture-model-code picture-run picture-paint picture-steer"
     made = chapter.run(*cells.split())
-    maps = made["maps"]  # (256, 36, 4)
+    maps = made["looks"]  # (256, 36, 4)
     assert (maps.amax(dim=0) - maps.amin(dim=0)).max() < 0.2
     own = made["order"][0].argsort()[made["scene"][0]]
     assert (made["patch_maps"][0].argmax(dim=-1) == own).all()

@@ -222,7 +222,7 @@ COUNT = Exercise(
     prompt="""
 Write `my_parameters(d_model, n_heads, bias)`: how many parameters `MultiHeadAttention` has, W_O
 included. All heads together are as wide as the model; `bias` says whether each linear layer has a
-bias. Return a whole number. (Counting a layer's parameters also passes, but the point is a formula.)
+bias. Return a whole number. (Counting a layer's parameters passes too, but the point is a formula.)
 """,
     reference=my_parameters,
     cases=count_cases,
