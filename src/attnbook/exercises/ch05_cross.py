@@ -588,7 +588,7 @@ claim to be wrong if it is wrong.
 - C: other random seeds, the best of their maps
 
 `"new"`: *the model can align pairs of words that it never met together.*
-- A: a test on sentences of training, in another order
+- A: a test on the training sentences, in another order
 - B: a test on new sentences, drawn like those of training
 - C: a test on tastes and foods that training kept apart
 
