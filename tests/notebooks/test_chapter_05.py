@@ -10,20 +10,16 @@ chapter = Chapter("05_cross_attention.ipynb")
 
 @pytest.fixture(scope="module")
 def desk():
-    """Sections 5.6 and 5.8 before they train, with the learning rate and the steps free."""
-    free = chapter.source("align-run").replace("make=Desk)", "make=Desk, steps=300, lr=0.02)")
-    free = free.replace("steps=300, lr=0.02)\n    torch.set", "steps, lr)\n    torch.set")
-    return chapter.run(
-        *("world", "corpus", "aligner-code", "aligner-loss", "aligner-exam", "align-run"),
-        "additive-code",
-        **{"align-run": free},
-    )
+    """Sections 5.6 and 5.8 before they train."""
+    cells = "world corpus aligner-code aligner-loss align-run desks-table additive-code"
+    rows = chapter.source("desks-table").partition("for seed")[0]
+    return chapter.run(*cells.split(), "additive-test", **{"desks-table": rows})
 
 
 def test_what_a_desk_writes_for_a_covered_color_depends_on_the_sentence(desk):
     """Seed 1: red is covered in the 64 sentences of the first order, by taste, food and place."""
     chinese_words, english_words = desk["CHINESE"], desk["ENGLISH"]
-    model, order = desk["learn"](1).model, desk["ORDERS"][0].split()
+    model, order = desk["learn"](1), desk["ORDERS"][0].split()
     written = set()
     for taste, food, place in torch.cartesian_prod(*[torch.arange(4)] * 3).tolist():
         pick = {"T": taste, "F": 4 + food, "C": 8, "P": 12 + place}
@@ -38,10 +34,28 @@ def test_what_a_desk_writes_for_a_covered_color_depends_on_the_sentence(desk):
     assert written - colors
 
 
+def test_seed_3_attends_to_the_apple_without_needing_it(desk):
+    model = desk["learn"](3)
+    source, said, weights = desk["read_map"](model)
+    _, blind, _ = desk["read_map"](model, hidden="苹果")
+    assert said[2] == blind[2] == "apple"
+    assert weights[2, source.index("苹果")] > 0.95
+
+
+def test_the_painters_weights_change_a_little_with_the_colors_and_find_their_phrases():
+    """What the maps of 5.7 show: each patch attends most to its own phrase, whatever its color."""
+    cells = "picture-data picture-code picture-model-code picture-run picture-paint picture-steer"
+    made = chapter.run(*cells.split())
+    maps = made["looks"]  # (256, 36, 4)
+    assert (maps.amax(dim=0) - maps.amin(dim=0)).max() < 0.2
+    own = made["order"][0].argsort()[made["scene"][0]]
+    assert (made["patch_maps"][0].argmax(dim=-1) == own).all()
+
+
 def test_the_dot_product_keeps_more_weight_at_a_lower_learning_rate(desk):
     def additive():
         return desk["Desk"](attend=desk["Additive"](16))
 
     slowly = {"steps": 1200, "lr": 0.005}
-    dot, added = desk["learn"](0, **slowly), desk["learn"](0, make=additive, **slowly)
-    assert dot.after.weight.min() > 0.5 > added.after.weight.min() + 0.3
+    dot, added = desk["learn"](0, **slowly), desk["learn"](0, additive, **slowly)
+    assert desk["examine"](dot)[0].min() > 0.5 > desk["examine"](added)[0].min() + 0.3

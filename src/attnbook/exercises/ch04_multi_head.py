@@ -89,50 +89,50 @@ def shapes(what, B, L, D, H, Dk, Dv):
     mistakes=choices(
         shapes,
         {
-            ("query", "B, L, H, Dk"): "The axis of the heads is still behind that of the words.",
+            ("query", "B, L, H, Dk"): "The axis of the heads still comes after that of the words.",
             ("query", "B, L, H * Dk"): "This is the projection before the split.",
-            ("weights", "B, L, L"): "There is one map per sentence *and head*.",
+            ("weights", "B, L, L"): "There is one map for each sentence *and head*.",
             (("weights", "context"), "B, H, L, Dk"): "Only queries and keys are Dk wide.",
             ("weights", "B, H, H"): "Heads do not attend to each other. Words attend to words.",
-            ("context", "B, L, H * Dv"): "That is after the merge.",
+            ("context", "B, L, H * Dv"): "This is the shape after the merge.",
             ("concat", "B, L, H * Dk"): "The contexts are merged, and they are Dv wide.",
-            ("concat", "B, L, Dv"): "The heads' parts stand side by side. Nothing is averaged.",
+            ("concat", "B, L, Dv"): "The heads' parts are side by side. Nothing is averaged.",
             ("w_o", "D, H * Dv"): "In `concat @ w_o` the rows of w_o meet the columns of concat. "
             "(nn.Linear stores the transposed matrix.)",
-            ("w_o", "D, D"): "Square only if H · Dv is D.",
+            ("w_o", "D, D"): "w_o is square only if H · Dv is D.",
             ("output", "B, L, H * Dv"): "W_O comes last, and leads back to the width of the model.",
             ("output", "B, H, L, D"): "W_O adds up the heads, so no axis of heads is left.",
         },
     ),
     properties=(
         Property(
-            "The batch is the first axis of every tensor but the learned matrix.",
+            "The batch is the first axis of every tensor except the learned matrix.",
             lambda answer, case: (
                 (tuple(answer[:1]) == (case.arguments[1],)) == (case.arguments[0] != "w_o")
             ),
         ),
         Property(
-            "The sizes are right, but not their order: a word is a row, and the heads come before "
-            "the words.",
+            "The sizes are right, but their order is not: a word is a row, and the heads come "
+            "before the words.",
             lambda answer, case: (
                 sorted(answer) != sorted(shapes(*case.arguments))
                 or tuple(answer) == shapes(*case.arguments)
             ),
         ),
         Property(
-            "The heads have an axis between the split and the merge only. How many axes is that?",
+            "The heads have an axis only between the split and the merge. How many axes is that?",
             lambda answer, case: len(answer) == len(shapes(*case.arguments)),
         ),
     ),
     comes_back="Chapter 5 has two lengths, Lq and Lk, so the weights are no longer square.",
     hints=(
-        "Inside a head, the axis H is right behind B, and the last two axes are a matrix.",
+        "Inside a head, the axis H comes right after B, and the last two axes are a matrix.",
         "query ends in (L, Dk), weights in (L, L), context in (L, Dv). The merge joins H and Dv.",
         "concat is (B, L, H · Dv); w_o has to lead from H · Dv to D.",
     ),
     others=(shapes_computed,),
-    insight="Inside the heads there is no D, outside them no Dk and no Dv. Only the four matrices "
-    "have both.",
+    insight="Inside the heads there is no D, and outside them there is no Dk or Dv. Only the four "
+    "matrices have both.",
 )
 
 # --- 04.count: what does a layer cost? -------------------------------------------------------
@@ -195,8 +195,8 @@ COUNT_MISTAKES = (
         lambda d, h: 3 * d * d + d * d // h,
         "Your W_O has n_heads times too few numbers. It takes the concat of all heads.",
     ),
-    WrongLine("biases", lambda d, h: 0, "With `bias=True` each column gets a learned number, too."),
-    WrongLine("biases", lambda d, h: 4, "A bias has one number per column, not one in all."),
+    WrongLine("biases", lambda d, h: 0, "With `bias=True` each column also gets a learned number."),
+    WrongLine("biases", lambda d, h: 4, "A bias has one number per column, not a single number."),
     WrongLine("biases", lambda d, h: d, "You counted one bias. Each of the four layers has one."),
     WrongLine("biases", lambda d, h: 3 * d, "You counted three biases. W_O has one as well."),
     WrongLine(
@@ -222,7 +222,7 @@ COUNT = Exercise(
     prompt="""
 Write `my_parameters(d_model, n_heads, bias)`: how many parameters `MultiHeadAttention` has, W_O
 included. All heads together are as wide as the model; `bias` says whether each linear layer has a
-bias. Return a whole number. (Counting a layer's parameters passes, too; the point is a formula.)
+bias. Return a whole number. (Counting a layer's parameters passes too, but the point is a formula.)
 """,
     reference=my_parameters,
     cases=count_cases,
@@ -244,7 +244,7 @@ bias. Return a whole number. (Counting a layer's parameters passes, too; the poi
     ),
     others=(parameters_of_a_layer,),
     comes_back="Chapter 8 adds a feed-forward network to the layer, and counts again.",
-    insight="The answer does not use `n_heads`: heads divide the columns, and add none.",
+    insight="The answer does not use `n_heads`: the heads divide the columns and add none.",
 )
 
 # --- 04.jobs: which head does what -----------------------------------------------------------
@@ -261,8 +261,8 @@ JOBS = Exercise(
     minutes=8,
     section="4.11",
     prompt="""
-Two attention maps of one layer. 苹果 (píngguǒ) is *apple*, 很 (hěn) *very*, 甜 (tián) *sweet*,
-它 (tā) *it*.
+Here are two attention maps of one layer. 苹果 (píngguǒ) is “apple”, 很 (hěn) is “very”,
+甜 (tián) is “sweet”, and 它 (tā) is “it”.
 
 | head 0 | 苹果 | 很 | 甜 | 它 |
 |:--|--:|--:|--:|--:|
@@ -281,9 +281,9 @@ Two attention maps of one layer. 苹果 (píngguǒ) is *apple*, 很 (hěn) *very
 A head *leads* one word to another if more than half of its row goes there. `which_head(question)`
 returns `"0"`, `"1"`, `"both"` or `"neither"`.
 
-- `"a"`: which head leads 苹果 to what is said of it?
-- `"b"`: which leads 苹果 to the word that stands for it?
-- `"c"`: which leads 甜 to 苹果?
+- `"a"`: which head leads 苹果 to the word that describes it?
+- `"b"`: which head leads 苹果 to the word that refers to it?
+- `"c"`: which head leads 甜 to 苹果?
 - `"d"`: set head 0's block of W_O to 0. Which head still leads 它 to 苹果 *and* affects the output?
 """,
     stub="""
@@ -296,11 +296,11 @@ def which_head(question):
     mistakes=choices(
         which_head,
         {
-            ("a", "0"): "In head 0, 苹果 gives 0.80 to 它, which stands for it. What is said of it "
-            "is 甜.",
+            ("a", "0"): "In head 0, 苹果 gives 0.80 to 它, which refers to it. The word that "
+            "describes it is 甜.",
             ("a", "both"): "In head 0 the large weight is in the row of 甜. The question is about "
             "the row of 苹果.",
-            (("a", "b"), "neither"): "Go along the row of 苹果 in both maps.",
+            (("a", "b"), "neither"): "Read the row of 苹果 in both maps.",
             ("b", "1"): "In head 1, 苹果 gives 它 only 0.05.",
             (
                 "b",
@@ -322,12 +322,12 @@ def which_head(question):
         "(a) and (b) are about the row of 苹果, (c) about that of 甜, (d) about that of 它.",
         "In (d) only head 1 is left. How much does 它 give to 苹果 there?",
     ),
-    comes_back="Chapter 13 removes heads from a trained model and looks at what breaks.",
-    insight="Two heads can lead to the same word. Whether removing one matters depends on its "
-    "block of W_O, which no map shows.",
+    comes_back="Chapter 13 removes heads from a trained model to see what breaks.",
+    insight="Two heads can lead to the same word. Whether it matters that one is removed depends "
+    "on its block of W_O, which no map shows.",
 )
 
-# --- 04.split: one projection, cut into heads ------------------------------------------------
+# --- 04.split: one projection, split into heads ----------------------------------------------
 
 
 def split(x: Tensor, n_heads: int) -> Tensor:
@@ -360,7 +360,7 @@ def three_axes(x: Tensor, n_heads: int) -> Tensor:
 
 SPLIT = Exercise(
     id="04.split",
-    title="Cut one projection into heads",
+    title="Split one projection into heads",
     level=2,
     minutes=8,
     section="4.6",
@@ -368,7 +368,7 @@ SPLIT = Exercise(
 Write `split(x, n_heads)`. `x` has shape (..., L, D), with any number of axes in place of the dots,
 or none. The answer has shape (..., H, L, Dk), where H is `n_heads` and Dk is D/H, a whole number:
 head 0 gets the first Dk columns of every word, head 1 the next Dk, and so on. (The library's
-`split_heads` passes, too; the point is to see how it is done.)
+`split_heads` also passes, but the point is to see how it is done.)
 """,
     reference=split,
     cases=split_cases,
@@ -376,8 +376,8 @@ head 0 gets the first Dk columns of every word, head 1 the next Dk, and so on. (
     mistakes=(
         Mistake(
             lambda x, n_heads: x.reshape(*x.shape[:-2], n_heads, x.size(-2), -1),
-            "`view` and `reshape` move no number, so head 0 holds the first words whole. Cut the "
-            "last axis in two first, then swap axes.",
+            "`view` and `reshape` do not move any numbers, so head 0 gets the first words as a "
+            "whole. Split the last axis in two first, then swap the axes.",
         ),
         Mistake(
             lambda x, n_heads: x.unflatten(-1, (-1, n_heads)).movedim(-1, -3),
@@ -386,11 +386,11 @@ head 0 gets the first Dk columns of every word, head 1 the next Dk, and so on. (
         ),
         Mistake(
             lambda x, n_heads: x.unflatten(-1, (n_heads, -1)),
-            "Each row is cut. Now the axis of the heads has to move in front of that of the words.",
+            "Each row is split. Now the axis of the heads has to come before that of the words.",
         ),
         Mistake(
             lambda x, n_heads: x.chunk(n_heads, dim=-1),
-            "The pieces are right. They need an axis, in front of that of the words.",
+            "The pieces are right. They need an axis of their own, before that of the words.",
         ),
         Mistake(
             lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(0, 1),
@@ -408,8 +408,7 @@ head 0 gets the first Dk columns of every word, head 1 the next Dk, and so on. (
         ),
         Mistake(
             lambda x, n_heads: torch.stack(x.chunk(n_heads, dim=-1)),
-            "Your heads are in front of the batch. They belong behind it, right in front of the "
-            "words.",
+            "Your heads come before the batch. They belong after it, right before the words.",
         ),
     ),
     hints=(
@@ -418,8 +417,8 @@ head 0 gets the first Dk columns of every word, head 1 the next Dk, and so on. (
         "Then `.transpose(-2, -3)`.",
     ),
     others=(split_one_by_one,),
-    comes_back="In section 4.10 GPT-2's one projection is cut in the same way.",
-    insight="No number was multiplied: a head is a few neighboring columns.",
+    comes_back="In section 4.10 the single projection of GPT-2 is split in the same way.",
+    insight="Nothing was multiplied: a head is a few neighboring columns.",
 )
 
 # --- 04.mix: merge, and W_O ------------------------------------------------------------------
@@ -497,8 +496,8 @@ so on. (The library's `merge_heads` does half of it; try without.)
         ),
         Mistake(
             lambda contexts, w_o: contexts.flatten(-3, -2) @ w_o,
-            "You put the heads below each other, in H · L rows. They belong side by side, in L "
-            "rows.",
+            "You put the heads one below the other, in H · L rows. They belong side by side, in "
+            "L rows.",
         ),
         Mistake(
             lambda contexts, w_o: contexts.transpose(0, 1).flatten(-2) @ w_o,
@@ -530,7 +529,7 @@ so on. (The library's `merge_heads` does half of it; try without.)
         "`contexts.transpose(-2, -3).flatten(-2) @ w_o`.",
     ),
     others=(mix_as_a_sum,),
-    comes_back="Section 4.11 does so, to see what a head contributes.",
+    comes_back="Section 4.11 removes heads in this way, to see what each of them does.",
     insight="The result is a sum over heads, each multiplied by its own block: setting Dv rows of "
     "W_O to 0 removes a head.",
 )
@@ -635,18 +634,18 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
         ),
         Mistake(
             layer(BY_D, last=alone),
-            "The merge is right now. One matrix is still not used, and the root is of the wrong "
+            "The merge is right now. One matrix is still not used, and the scale uses the wrong "
             "width.",
         ),
         Mistake(
             layer(merge=reshaped, last=alone),
-            "The scale is right now. One matrix is still not used, and the reshape moves no "
-            "number.",
+            "The scale is right now. One matrix is still not used, and the reshape does not move "
+            "any numbers.",
         ),
         Mistake(
             layer(Head(scores=lambda query, key: query @ key.mT), reshaped),
-            "The wrong root is gone, but so is the scale, and a row of your concat still holds "
-            "several words.",
+            "The wrong scale is gone, but now there is none, and a row of your concat still "
+            "holds several words.",
         ),
         Mistake(
             layer(BY_D),
@@ -654,8 +653,8 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
         ),
         Mistake(
             layer(merge=reshaped),
-            "`reshape` moves no number, so each row of your concat holds several words of one "
-            "head.",
+            "`reshape` does not move any numbers, so each row of your concat holds several words "
+            "of one head.",
         ),
         Mistake(
             layer(merge=turns),
@@ -675,8 +674,8 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
         ),
         Mistake(
             layer(Head(scores=lambda query, key: query @ key)),
-            "Two matrices in a head do not fit. Queries (L, Dk) meet transposed keys, and weights "
-            "(L, L) meet values (L, Dv).",
+            "Two matrices in a head do not fit. Queries (L, Dk) are multiplied by transposed keys, "
+            "and weights (L, L) by values (L, Dv).",
         ),
     ),
     common_mistakes=MistakeSet(
@@ -691,7 +690,7 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
     hints=(
         "Which argument is never used? Over which width does a *head's* dot product add up? What "
         "is a row of `concat`?",
-        "The reshape is section 4.6 backwards: the library has the right function.",
+        "The reshape is the bug of section 4.6 in reverse: the library has the right function.",
         "`q.size(-1)`, `merge_heads(weights @ v)`, `concat @ w_o`.",
     ),
     insight="All three faults keep the shape. Only numbers from another implementation reveal "
@@ -738,13 +737,13 @@ CUTS: dict[str, tuple[Cut, bool, str]] = {
     "the pieces one by one, then stacked": (
         one_by_one,
         True,
-        "It is right, made of copies in memory. Compare numbers, not memory layouts.",
+        "It is right, although it copies the pieces. Compare numbers, not memory layouts.",
     ),
     "a `view` into (H, L, Dk)": (
         by_view,
         False,
-        "It is section 4.6's `view`: the right shape, wrong heads. Which numbers does each head "
-        "have?",
+        "It is the `view` of section 4.6: the right shape, but wrong heads. Which numbers does "
+        "each head have?",
     ),
     "heads that take turns among the columns": (
         taking_turns,
@@ -754,35 +753,35 @@ CUTS: dict[str, tuple[Cut, bool, str]] = {
     "the last head first": (
         lambda x, n_heads: split_heads(x, n_heads).flip(-3),
         False,
-        "Its heads are in the wrong order, each as it should be. Do all your columns differ?",
+        "Each of its heads is right, but their order is wrong. Do all your columns differ?",
     ),
     "the last piece for every head but head 0": (
         by_first_and_last,
         False,
-        "Its first and last heads are right, those between are not. Two heads are too few to "
-        "see that.",
+        "Its first and last heads are right, but those between are wrong. Two heads are too "
+        "few to see that.",
     ),
     "axes 0 and 1 swapped": (
         lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(0, 1),
         False,
-        "It is right for a sentence, wrong for a batch. Try (..., L, D) with axes in place of "
-        "the dots.",
+        "It is right for a sentence but wrong for a batch. Try (..., L, D) with axes in place "
+        "of the dots.",
     ),
     "axes 1 and 2 swapped": (
         lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(1, 2),
         False,
-        "It is right for a batch, wrong without one and with two. Try both.",
+        "It is right with one batch axis, but wrong with none and with two. Try both.",
     ),
     "axes 2 and 3 swapped": (
         lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(-2, -3 if x.dim() == 4 else -1),
         False,
-        "It is right for two axes in front, wrong for one and for none. Try them all.",
+        "It is right with two batch axes, but wrong with one and with none. Try them all.",
     ),
     "numbers of half precision": (
         lambda x, n_heads: split_heads(x.half(), n_heads).to(x.dtype),
         False,
-        "It rounds the numbers to three digits. Small whole numbers survive that, and a wide "
-        "tolerance hides it.",
+        "It rounds the numbers to three digits. Small whole numbers do not show that, and a "
+        "wide tolerance hides it.",
     ),
 }
 
@@ -796,8 +795,8 @@ EXPERIMENT = Exercise(
 `cut(x, n_heads)` should do what `split_heads` does: turn (..., L, D), with any number of axes in
 place of the dots, into (..., H, L, Dk), where each head has neighboring columns. Write a test:
 `is_right(cut)` calls it with inputs of your choice, and returns `True` if it finds no fault, else
-`False`. It is tried on ten cuts that you cannot see. Two are right, and some are wrong for certain
-inputs only. You may use the whole library.
+`False`. It is tried on ten cuts that you cannot see. Two of them are right, and some are
+wrong only for certain inputs. You may use the whole library.
 """,
     reference=is_right,
     cases=lambda generator: [Case((f,), note=name) for name, (f, *_) in CUTS.items()],

@@ -26,7 +26,7 @@ from attnbook.exercises.exercise import (
     some_sizes,
 )
 
-# --- 05.roles: who asks, who is asked --------------------------------------------------------
+# --- 05.roles: which sequence asks -------------------------------------------------------------
 
 SITUATIONS = ("translate", "paint", "caption", "library", "encode")
 
@@ -43,24 +43,24 @@ def roles(situation: str) -> tuple[str, str]:
 
 ROLES = Exercise(
     id="05.roles",
-    title="Who asks, who is asked",
+    title="Which sequence asks, and which is asked",
     level=1,
     minutes=5,
     section="5.5",
     prompt="""
-`roles(situation)` returns two words: from which sequence the queries come, and from which the keys
-and values.
+`roles(situation)` returns two words: the sequence from which the queries come, and the sequence
+from which the keys and values come.
 
 | situation | what happens | choose from |
 |:--|:--|:--|
 | `"translate"` | a decoder writes English, the target, and reads Chinese | target, source |
-| `"paint"` | a picture in the making attends to its prompt | picture, prompt |
+| `"paint"` | an unfinished picture attends to its prompt | picture, prompt |
 | `"caption"` | a caption is written for a finished picture | caption, picture |
 | `"library"` | chapter 1: your question and ten cards | question, cards |
 | `"encode"` | an encoder reads the source, in self-attention | target, source |
 
-Take the words from the last column, as a pair such as `("prompt", "prompt")`. The same word may
-occur twice.
+Take the words from the last column, and return a pair such as `("prompt", "prompt")`. Both words
+may be the same.
 """,
     stub="""
 def roles(situation):
@@ -81,16 +81,22 @@ def roles(situation):
         {
             ("translate", ("source", "target")): "Reversed: the Chinese sentence cannot look at "
             "the English one, which is not written yet.",
-            ("translate", ("target", "target")): "A target that only looks at itself never sees "
-            "the source.",
+            ("translate", ("target", "target")): "A target that attends only to itself never "
+            "sees the source.",
             ("translate", ("source", "source")): "This is the encoder's self-attention. The "
             "decoder writes the target.",
             ("paint", ("prompt", "picture")): "Reversed: this makes a new row for each word of "
             "the prompt, not for each patch.",
-            ("paint", ("picture", "picture")): "Patches that look at patches never see the prompt.",
+            (
+                "paint",
+                ("picture", "picture"),
+            ): "Patches that attend to patches never see the prompt.",
             ("caption", ("picture", "caption")): "Reversed: this makes a new row for each patch, "
             "not for each word.",
-            ("caption", ("caption", "caption")): "Words that look at words never see the picture.",
+            (
+                "caption",
+                ("caption", "caption"),
+            ): "Words that attend to words never see the picture.",
             ("library", ("cards", "question")): "Reversed: your question is compared with each "
             "card.",
             ("library", ("cards", "cards")): "Cards query each other at the end of chapter 1. "
@@ -105,7 +111,7 @@ def roles(situation):
         "The output has one row per query. Of which sequence do you want new rows?",
         "In self-attention both words are the same.",
     ),
-    insight="The output is as long as the sequence of the queries, so its shape tells the roles.",
+    insight="The output is as long as the sequence of the queries, so its shape shows the roles.",
     comes_back="Each layer of chapter 8's decoder has both kinds, one after the other.",
 )
 
@@ -178,26 +184,26 @@ answer is (..., Lq, Dv); the dots stand for any number of axes, or none.
         Mistake(from_sides(0, 0, 0), "You never use the context. That is self-attention."),
         Mistake(
             from_sides(1, 0, 0),
-            "The roles are reversed: there is one row of output per row of x.",
+            "The roles are reversed: the output has one row for each row of x.",
         ),
         Mistake(from_sides(1, 1, 1), "You never use x: the context queries itself."),
         Mistake(
             from_sides(0, 1, 0),
-            "The keys are from the context and the values from x. Both have to be from the same "
-            "rows.",
+            "Your keys come from the context and your values from x. Both have to come from the "
+            "same rows.",
         ),
         Mistake(
             from_sides(0, 0, 1),
-            "The keys are from x and the values from the context. Both have to be from the same "
-            "rows.",
+            "Your keys come from x and your values from the context. Both have to come from the "
+            "same rows.",
         ),
         Mistake(
             lambda x, context, w_q, w_k, w_v: (
                 ((context @ w_k) @ (x @ w_q).mT / math.sqrt(w_q.size(-1))).softmax(-1)
                 @ (context @ w_v)
             ),
-            "What meets the values is (Lk, Lq). Row i of the weights belongs to row i of x: (Lq, "
-            "Lk).",
+            "You multiply the values by a matrix (Lk, Lq). Row i of the weights belongs to row i "
+            "of x, so they are (Lq, Lk).",
         ),
         Mistake(
             lambda x, context, w_q, w_k, w_v: my_cross(x, context, w_k, w_q, w_v),
@@ -211,7 +217,7 @@ answer is (..., Lq, Dv); the dots stand for any number of axes, or none.
             lambda x, context, w_q, w_k, w_v: my_cross(
                 x, torch.cat((x, context), -2), w_q, w_k, w_v
             ),
-            "Keys and values are made from x and the context together. Only the context is asked.",
+            "You made keys and values from x and the context together. Only the context is asked.",
         ),
         Mistake(
             lambda x, context, w_q, w_k, w_v: my_cross(x, context, w_q.mT, w_k.mT, w_v.mT),
@@ -235,7 +241,7 @@ answer is (..., Lq, Dv); the dots stand for any number of axes, or none.
         "x.",
         "After the projections it is the equation of chapter 3, unchanged.",
     ),
-    insight="Only one word differs from self-attention, twice: `context` for `x`.",
+    insight="Only one word differs from self-attention: `context` replaces `x`, twice.",
     comes_back="The decoder of chapter 8 reads the encoder's output with these three lines.",
 )
 
@@ -266,14 +272,14 @@ def align_cases(generator: Generator) -> list[Case]:
 
 ALIGN = Exercise(
     id="05.align",
-    title="Whom does each word look at?",
+    title="Which word does each word attend to?",
     level=2,
     minutes=8,
     section="5.6",
     prompt="""
-For each query, this line should return the position in the source with the most weight in the mean
-of the heads. It does not: repair it. `weights` is (B, H, Lq, Lk), the answer (B, Lq), a tensor of
-whole numbers between 0 and Lk − 1.
+For each query, this line should return the position in the source that has the most weight, when
+the weights are averaged over the heads. It does not. Repair it. `weights` is (B, H, Lq, Lk), the
+answer (B, Lq), a tensor of whole numbers between 0 and Lk − 1.
 """,
     stub="""
 def align(weights):
@@ -286,17 +292,17 @@ def align(weights):
     mistakes=(
         Mistake(
             lambda weights: weights.argmax(dim=-2).mean(dim=1),
-            "PyTorch refuses to average whole numbers, and half-way between word 2 and word 6 is "
-            "no word: average the weights first.",
+            "PyTorch refuses to average whole numbers, and there is no word halfway between word "
+            "2 and word 6. Average the weights first.",
         ),
         Mistake(
             lambda weights: weights.argmax(dim=-1).double().mean(dim=1),
-            "You averaged positions. Half-way between word 2 and word 6 is no word: average the "
-            "weights first.",
+            "You averaged positions. There is no word halfway between word 2 and word 6. Average "
+            "the weights first.",
         ),
         Mistake(
             lambda weights: weights.argmax(dim=-1).mode(dim=1).values,
-            "Each head has one vote here, however undecided it is. Average the weights instead.",
+            "Each head has one vote here, even if it is undecided. Average the weights instead.",
         ),
         Mistake(
             lambda weights: weights.argmax(dim=-1),
@@ -323,7 +329,7 @@ def align(weights):
         ),
         Mistake(
             lambda weights: weights.mean(dim=1).amax(dim=-1),
-            "This is the largest weight. Its position is asked for.",
+            "This is the largest weight. The question is about its position.",
         ),
         Mistake(lambda weights: weights[:, 0].argmax(dim=-1), "You used head 0 only."),
         Mistake(
@@ -411,7 +417,7 @@ a·b·c multiplications. Return a whole number. (One head has no W_O.)
         ),
         Mistake(
             lambda Lq, Lk, D, Dc, Dk, Dv: 2 * multiplications(Lq, Lk, D, Dc, Dk, Dv),
-            "Exactly twice as many: you counted additions, too.",
+            "Exactly twice as many: you also counted the additions.",
         ),
         Mistake(
             lambda Lq, Lk, D, Dc, Dk, Dv: multiplications(Lq, Lk, D, Dc, Dk, Dv) + Lq * Lk,
@@ -440,7 +446,7 @@ a·b·c multiplications. Return a whole number. (One head has no W_O.)
         ),
         Mistake(
             lambda Lq, Lk, D, Dc, Dk, Dv: Lq * D * Dk + Lk * D * (Dk + Dv) + Lq * Lk * (Dk + Dv),
-            "The context's rows are Dc wide, not D.",
+            "The rows of the context are Dc wide, not D.",
         ),
         Mistake(
             lambda Lq, Lk, D, Dc, Dk, Dv: Lq * D * Dk + 2 * Lk * Dc * Dk + 2 * Lq * Lk * Dk,
@@ -504,8 +510,8 @@ answer is (B, Lk, height, width), one map per word.
     mistakes=(
         Mistake(
             lambda weights, height, width: weights.reshape(weights.size(0), -1, height, width),
-            "`view` and `reshape` keep the numbers' order in memory, so patches and words get "
-            "mixed. Swap the two axes first.",
+            "`view` and `reshape` keep the order of the numbers in memory, so patches and words "
+            "get mixed. Swap the two axes first.",
         ),
         Mistake(
             lambda weights, height, width: weights.mT.unflatten(-1, (width, height)),
@@ -518,12 +524,12 @@ answer is (B, Lk, height, width), one map per word.
         ),
         Mistake(
             lambda weights, height, width: weights.unflatten(1, (height, width)),
-            "The patches are right, but the words' axis is the last. It belongs in front of "
+            "The patches are right, but the axis of the words is the last. It belongs before "
             "height and width.",
         ),
         Mistake(
             lambda weights, height, width: weights.unflatten(1, (height, width)).movedim(-1, 0),
-            "Your words are in front of the batch.",
+            "Your words come before the batch.",
         ),
         Mistake(
             lambda weights, height, width: weights.mT.softmax(-1).unflatten(-1, (height, width)),
@@ -531,13 +537,13 @@ answer is (B, Lk, height, width), one map per word.
         ),
     ),
     hints=(
-        "Move the words in front of the patches, then cut the patches into rows.",
+        "Move the words before the patches, then cut the patches into rows.",
         "Swapping axes moves numbers; cutting an axis does not. Swap first.",
         "`weights.mT` is (B, Lk, height·width). `unflatten(-1, ...)` cuts the last axis.",
     ),
     others=(map_by_map,),
     comes_back="Chapter 13 draws maps for every head of a model.",
-    insight="A multi-head layer has the same trap: `view` where `transpose` is meant.",
+    insight="The multi-head layer has the same trap: `view` in place of a transpose.",
 )
 
 # --- 05.experiment: choose the control -------------------------------------------------------
@@ -558,7 +564,7 @@ EXPERIMENT = Exercise(
     prompt="""
 The map of a trained translator has its large weights at the right Chinese words. Here are six
 claims about it, or about the painter, with three experiments each. `which_control(claim)` gets the
-word in front of a claim and returns `"A"`, `"B"` or `"C"`: the one experiment that can show the
+name of a claim and returns `"A"`, `"B"` or `"C"`: the one experiment that can show the
 claim to be wrong if it is wrong.
 
 `"task"`: *training made the map; it was not there before.*
@@ -582,7 +588,7 @@ claim to be wrong if it is wrong.
 - C: other random seeds, the best of their maps
 
 `"new"`: *the model can align pairs of words that it never met together.*
-- A: a test on sentences of training, in another order
+- A: a test on the training sentences, in another order
 - B: a test on new sentences, drawn like those of training
 - C: a test on tastes and foods that training kept apart
 
@@ -623,22 +629,22 @@ def which_control(claim):
             "claim is about any.",
             ("new", "A"): "The words of these sentences did meet in training.",
             ("new", "B"): "A new sentence may contain only old pairs. The pairs have to be new.",
-            ("needed", "B"): "That map and picture agree does not show a cause. Take the "
+            ("needed", "B"): "Agreement of map and picture does not show a cause. Take the "
             "attention away.",
-            ("needed", "C"): "Another scene may also be painted by looking. What would the "
-            "picture be without it?",
+            ("needed", "C"): "Attention may paint another scene as well. What would the "
+            "picture be without attention?",
         },
     ),
     hints=(
-        "What does the claim call the cause? The experiment has to change that, and nothing else.",
-        "Imagine that the claim is wrong. In which of the three would the result differ?",
-        "One takes away training, one attention; others separate pairs, move a word, hold pairs "
-        "out, take other seeds.",
+        "What does the claim call the cause? The experiment has to change this cause only.",
+        "Imagine that the claim is wrong. Which of the three results would then differ?",
+        "One experiment takes away training, and one takes away attention. Others separate pairs, "
+        "move a word, hold pairs out, or use other seeds.",
     ),
     comes_back="Chapter 7 asks the same about models that read longer texts than they were "
     "trained on.",
     insight="An untrained model, shuffled pairs, several seeds, pairs held out: each control "
-    "answers another doubt about a map.",
+    "answers a different doubt about a map.",
 )
 
 CHAPTER = "5. Two sequences"
