@@ -137,12 +137,12 @@ def test_heads_are_removed(figure: Locator) -> None:
 def test_a_letter_is_picked(figure: Locator, page: Page) -> None:
     said, cells = figure.locator(".said"), figure.get_by_role("gridcell")
     cells.nth(2).click()
-    assert said.inner_text().startswith("In the first half nothing can be known. Layer 1 attends")
+    assert said.inner_text().startswith("In the first half nothing is predictable. Layer 1 attends")
     assert figure.locator(".adds").nth(2).inner_text() == "c +25"
     page.keyboard.press("ArrowDown")
-    assert "A jump to p: nobody can know it." in said.inner_text()
+    assert "A jump to p, which is not predictable." in said.inner_text()
     page.keyboard.press("ArrowRight")
-    assert said.inner_text().startswith("After p it predicts c, 100 %. Right.")
+    assert said.inner_text().startswith("After p it predicts c, 100%. Right.")
     page.keyboard.press("End")
     assert said.inner_text().startswith("After f it predicts d")
     assert cells.nth(22).evaluate("cell => cell.getRootNode().activeElement === cell")
