@@ -1,10 +1,9 @@
-"""HTML that Sphinx and docutils would write otherwise, by visitors in the place of theirs.
+"""Change some of the HTML of Sphinx and docutils, with our own visitors.
 
-And two classes, by the words of tools/markers.py: a paragraph that opens with the bold words of a
-question to the reader gets "predict", and the words at the end of a heading that say that a section
-may be left out at first get "second-reading".
+Two classes are set by the words of tools/markers.py: a paragraph that begins with the bold words of
+a prediction gets "predict", and "(second reading)" at the end of a heading gets "second-reading".
 
-The code of some cells is folded: of imports where it stands, of what only draws below its picture.
+The code of some cells is folded: imports in place, and code that only draws below its picture.
 """
 
 import posixpath
@@ -62,7 +61,7 @@ def svg_size(path: Path) -> tuple[int, int] | None:
 
 
 def size_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Give each SVG its size, so that the text below does not jump when it arrives.
+    """Give each SVG its size, so that the text below does not jump when it loads.
 
     Sphinx makes a picture whose size is set a link to its file.
     """
@@ -76,7 +75,7 @@ def size_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 def visit_image(self: HTML5Translator, node: nodes.image) -> None:
     """Write the size as attributes, since the style sheet could not shrink a style.
 
-    On a phone a picture may scroll, where one wider than the screen would be too small to read.
+    On a phone a wide picture scrolls, because it would be too small to read if it were shrunk.
     """
     if "pixels" not in node:
         private.theirs(self, node)
@@ -90,7 +89,7 @@ def visit_image(self: HTML5Translator, node: nodes.image) -> None:
 
 
 def visit_entry(self: HTML5Translator, node: nodes.entry) -> None:
-    """Write the empty corner of a table as no heading: it heads nothing."""
+    """Write the empty corner of a table as an ordinary cell, because it is not a heading."""
     if node.astext() or not isinstance(node.parent.parent, nodes.thead):
         private.theirs(self, node)
         return

@@ -174,7 +174,7 @@ def unsupported(query, key):
     ("wrong", "message"),
     [
         (lambda q: q, "takes 1 positional argument but 2 were given The card asks for `compare("),
-        (endless, "calls itself without an end"),
+        (endless, "calls itself endlessly"),
         (unsupported, "raised NotImplementedError: mean(): not for whole numbers"),
         (lambda q, k: sys.exit(1), "raised SystemExit"),
         (write_to_query, "changed what it was given (`query`)"),
@@ -185,14 +185,14 @@ def unsupported(query, key):
         (lambda q, k: compare(q, k).float() + 1, "A try The answer is not right yet."),
         (lambda q, k: compare(q, k).to_sparse(), "of an unusual kind"),
         (lambda q, k: compare(q, k).to("meta"), "on meta, the arguments are on c"),
-        (lambda q, k: compare(q, k).float().sum(-1), "(2,); (2, 3) is asked for (Lq=2, Lk=3)."),
-        (lambda q, k: (k @ q.mT).exp(), "rows and columns are exchanged. The keys ask."),
+        (lambda q, k: compare(q, k).float().sum(-1), "(2,); it should have (2, 3) (Lq=2, Lk=3)."),
+        (lambda q, k: (k @ q.mT).exp(), "rows and columns are swapped. The keys ask."),
         (lambda q, k: compare(q, k) @ torch.ones(3 + 4 * (len(q) > 2), 9).to(q), "Axis Lk is 9"),
         (lambda q, k: q @ k.mT, "A try You forgot exp. case     small yours "),
         (lambda q, k: -compare(q, k), "Answers are positive. case     small yours    −"),
         (lambda q, k: compare(q, k) + 1, "not right yet. case     small"),
-        (lambda q, k: compare(q, k) * 3, 'is 3 times the wanted one (Lk in this case). hint("'),
-        (lambda q, k: compare(q, k) * len(q), "(Lq in this case). In other cases it is another"),
+        (lambda q, k: compare(q, k) * 3, 'is 3 times the right one (Lk in this case). hint("'),
+        (lambda q, k: compare(q, k) * len(q), "(Lq in this case). In other cases the factor is"),
         (lambda q, k: compare(q, k) * (1 + (len(q) == 5)), "Right in 2 of 4 cases."),
         (lambda q, k: compare(q, k) * torch.ones(3 + 4 * (len(q) > 2)).cumsum(0), "column 0 is"),
         (lambda q, k: q < k, "where          q (2, 5), k (3, 5) case           small"),
@@ -209,7 +209,7 @@ def test_a_misunderstanding_is_named_if_it_fits_every_case_and_else_in_this_case
 
     assert "A try You forgot exp." in card_of(lambda q, k: q @ k.mT)
     loose = replace(TRY, properties=())
-    assert "In this case, though not in all, it looks like this: You forgot exp." in card_of(
+    assert "In this case, but not in all, the problem looks like this: You forgot exp." in card_of(
         same_if_small, loose
     )
     two = replace(TRY, mistakes=(Mistake(same_if_small, "Other."), *TRY.mistakes))
@@ -277,7 +277,7 @@ def test_all_questions_of_a_choice_are_told_at_once_and_the_form_before_the_cont
     assert "0 of 3 are right." in text
     assert "question a: A is not B." in text
     assert "question b: not answered yet." in text
-    assert 'question c: one of "2", "A", "B", "neither" is asked for. You have \'none\'.' in text
+    assert 'question c: it has to be one of "2", "A", "B", "neither". You have \'none\'.' in text
     text = card_of(lambda q: {"a": "neither", "b": "2", "c": "neither"}[q], CHOICE)
     assert "2 of 3 are right. question a: 'neither' is not right." in text
     assert "raised KeyError" in card_of(lambda q: {"a": "A"}[q], CHOICE)
@@ -286,19 +286,19 @@ def test_all_questions_of_a_choice_are_told_at_once_and_the_form_before_the_cont
 @pytest.mark.parametrize(
     ("got", "allowed", "message"),
     [
-        ("2", [2, 0.5], "a number is asked for."),
+        ("2", [2, 0.5], "it has to be a number."),
         (np.float32(2), [2, 0.5], ""),
         (torch.tensor(2.0), [2, 0.5], ""),
-        (True, [2, 0.5], "a number is asked for."),
+        (True, [2, 0.5], "it has to be a number."),
         (np.bool_(True), [True, False], ""),
-        ({6, 7}, [(6, 7), (7, 6)], "a tuple of length 2, each item a whole number, is asked for."),
+        ({6, 7}, [(6, 7), (7, 6)], "it has to be a tuple of length 2, each item a whole number."),
         (torch.tensor([6, 7]), [(6, 7)], ""),
         ((6, 7, 8), [(6, 7), (6, 7, 8, 9)], "a tuple of length 2 or 4, each"),
-        ("a b", [("a", "b")], 'a tuple of length 2, each item one of "a", "b", is asked for.'),
+        ("a b", [("a", "b")], 'it has to be a tuple of length 2, each item one of "a", "b".'),
         (["A", "b"], [("a", "b")], ""),
         (1, ["0", "1"], ""),
         (1.0, ["0", "1"], ""),
-        (0.5, ["0", "1"], 'one of "0", "1" is asked for.'),
+        (0.5, ["0", "1"], 'it has to be one of "0", "1".'),
         (["A", 1.0], [("a", "1")], ""),
     ],
 )
@@ -355,21 +355,21 @@ ROWS = torch.tensor([[1.0, 2.0, 4.0], [8.0, 16.0, 33.0], [64.0, 5.0, 7.0]])
 @pytest.mark.parametrize(
     ("got", "message"),
     [
-        (3 * ROWS, "Every number is 3 times the wanted one (√Dk in this case)."),
+        (3 * ROWS, "Every number is 3 times the right one (√Dk in this case)."),
         (-ROWS, "Every number has the opposite sign."),
-        (ROWS + 2, "Every number is the wanted one plus 2."),
-        (ROWS.log(), "What is missing is `exp`: of your numbers it gives the wanted ones."),
-        (ROWS.mT, "Rows and columns are exchanged: transposed it would be right."),
-        (ROWS.flip(0), "The rows stand in the opposite order."),
-        (ROWS.flip(1), "The columns stand in the opposite order."),
+        (ROWS + 2, "Every number is the right one plus 2."),
+        (ROWS.log(), "`exp` is missing: applied to your numbers, it gives the right ones."),
+        (ROWS.mT, "Rows and columns are swapped: transposed, your answer would be right."),
+        (ROWS.flip(0), "The rows are in the opposite order."),
+        (ROWS.flip(1), "The columns are in the opposite order."),
         (torch.cat((ROWS[:2], ROWS[:1])), "Of 3 rows, rows 0, 1 are right."),
         (ROWS + torch.tensor([0, 0, 1]), "Of 3 columns, columns 0, 1 are right."),
-        (ROWS.roll(4).view(3, 3), "The numbers are the wanted ones, in other places."),
+        (ROWS.roll(4).view(3, 3), "The numbers are right, but in the wrong places."),
         (ROWS.masked_fill(ROWS > 40, torch.nan), "1 of your 9 numbers are nan. The rest is right."),
-        (ROWS + 0.0004, "Every number is the wanted one plus 0.0004"),
-        (ROWS * (1 + ROWS / 1e5), "Nearly: no number is off by more than 0.04."),
+        (ROWS + 0.0004, "Every number is the right one plus 0.0004"),
+        (ROWS * (1 + ROWS / 1e5), "Nearly right: no number is off by more than 0.04."),
         (ROWS > 4, "8 of 9 numbers differ."),
-        (torch.stack((9 * ROWS, ROWS)), "Each matrix is right, and they stand in another order."),
+        (torch.stack((9 * ROWS, ROWS)), "Each matrix is right, but they are in a different order."),
     ],
 )
 def test_the_relation_of_an_answer_to_the_wanted_one_has_a_message(got, message):
@@ -381,9 +381,9 @@ def test_the_relation_of_an_answer_to_the_wanted_one_has_a_message(got, message)
 @pytest.mark.parametrize(
     ("pairs", "message"),
     [
-        ([(16, 2), (24, 3), (40, 5)], "In all cases, every number is 8 times the wanted one."),
-        ([([4, 5], [3, 4]), ([3], [2])], "In all cases, every number is the wanted one plus 1."),
-        ([(torch.tensor([0, 1]), torch.tensor([1, 2])), (4, 5)], "is the wanted one minus 1."),
+        ([(16, 2), (24, 3), (40, 5)], "In all cases, every number is 8 times the right one."),
+        ([([4, 5], [3, 4]), ([3], [2])], "In all cases, every number is the right one plus 1."),
+        ([(torch.tensor([0, 1]), torch.tensor([1, 2])), (4, 5)], "is the right one minus 1."),
         ([(16, 2), (24, 3), (41, 5)], None),
         ([(16, 2), (16, 2), (24, 3)], None),  # two numbers are too few
         ([(0, 2), (0, 3), (0, 5)], None),
@@ -448,16 +448,16 @@ def test_what_counts_as_right(got, wanted, right):
     ("got", "wanted", "message"),
     [
         (144.0, 144, ""),
-        ("144", 144, "returned a str. A whole number is asked for."),
+        ("144", 144, "returned a str. It should return a whole number."),
         (np.int64(144), 144, ""),
         (torch.tensor(144), 144, ""),
         ((1, 2), [1, 2], ""),
         (torch.tensor([1, 2]), [1, 2], ""),
-        (3, [1, 2], "returned an int. A list is asked for."),
-        ([[1], [2]], [1, 2], "Item 0 of your answer is a list; a number is asked for."),
-        (["a", None], ["a", "b"], "Item 1 of your answer is a NoneType; text is asked for."),
-        ([[1.0]], (torch.ones(1),), "Item 0 of your answer is a list; a tensor is asked for."),
-        (torch.ones(1, 1), [torch.ones(1)], "returned a Tensor. A list is asked for."),
+        (3, [1, 2], "returned an int. It should return a list."),
+        ([[1], [2]], [1, 2], "Item 0 of your answer is a list; it should be a number."),
+        (["a", None], ["a", "b"], "Item 1 of your answer is a NoneType; it should be text."),
+        ([[1.0]], (torch.ones(1),), "Item 0 of your answer is a list; it should be a tensor."),
+        (torch.ones(1, 1), [torch.ones(1)], "returned a Tensor. It should return a list."),
         (torch.ones(2).int(), torch.ones(2).long(), ""),
         (torch.ones(2), torch.ones(2).long(), "holds numbers (torch.float32); whole numbers are"),
     ],
@@ -495,7 +495,7 @@ def undone(query, key):
         (lambda q, k: compare(q.detach(), k), "but no gradient reaches `query`"),
         (lambda q, k: compare(q, k.detach()), "but no gradient reaches `key`"),
         (lambda q, k: compare(0.5 * (q + q.detach()), k), "but the gradient of `query` is not"),
-        (with_numpy, "NumPy has none, and raises an error where gradients are wanted"),
+        (with_numpy, "NumPy has none, and raises an error if they are needed"),
     ],
 )
 def test_lost_gradients_are_told_and_fail_only_where_the_card_speaks_of_them(wrong, message):
@@ -561,7 +561,7 @@ def test_two_things_are_said_only_if_no_single_mistake_fits_the_failed_case():
 def test_two_mistakes_with_the_same_outcome_are_both_said():
     five = lambda n, more: 5 * n + 2 * more  # noqa: E731
     text = card_of(five, two_at_once((five, "Five."), (five, "One too few.")))
-    assert "A try Five. Or this, which gives the same: One too few." in text
+    assert "A try Five. Or this, which has the same result: One too few." in text
 
 
 def test_one_number_that_agrees_by_chance_names_no_mistake():
@@ -688,7 +688,7 @@ def test_what_fills_the_memory_is_stopped_at_once(fills):
 
     before = resource.getrlimit(resource.RLIMIT_DATA)
     text = card_of(fills)
-    assert "asks for more memory than it may have (2 GB)" in text
+    assert "needs more memory than the limit (2 GB)" in text
     assert "10**9" in text, "the line is missing"
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
@@ -841,11 +841,11 @@ def test_odd_answers_are_wrong_and_break_nothing(place):
         (lambda: check(compare, ["03.scores"]), "did you mean 03.scores"),
         (lambda: check("99.try", compare), 'the function comes first: check(compare, "99.try")'),
         (lambda: check(0.5, "99.try"), 'this is float: check(compare, "99.try"), without calling'),
-        (lambda: check(Model, "99.try"), "Model is a class: give an object that can be called"),
-        (lambda: check(compare), 'an id is asked for, in quotes: "99.try"'),
-        (lambda: check(), "the id that stands on the card is missing"),
-        (lambda: hint(compare), 'hint: an id is asked for, in quotes: "99.try"'),
-        (lambda: hint(), "hint: the id that stands on the card is missing"),
+        (lambda: check(Model, "99.try"), "Model is a class: pass an object that can be called"),
+        (lambda: check(compare), 'give an id in quotes: "99.try"'),
+        (lambda: check(), "the id from the card is missing"),
+        (lambda: hint(compare), 'hint: give an id in quotes: "99.try"'),
+        (lambda: hint(), "hint: the id from the card is missing"),
         (lambda: solution("foo"), "solution: there is no exercise 'foo'"),
     ],
 )
@@ -896,7 +896,7 @@ def answer_below_the_raise(query, key):
     return query @ key.mT
 
 
-STILL_RAISES = ": its line `raise NotImplementedError` still stops it; delete that line."
+STILL_RAISES = ": its line `raise NotImplementedError` still stops it, so delete that line."
 
 
 @pytest.mark.parametrize(

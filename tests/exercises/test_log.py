@@ -40,7 +40,7 @@ def test_hints_come_one_by_one_and_then_all_of_them_once(printed):
     assert "2 more" in texts[0]
     assert f"hint 2 of 3\n  {second}" in texts[1]
     assert f"hint 3 of 3\n  {third}" in texts[2]
-    assert 'That was the last; see solution("03.scores").' in texts[2]
+    assert 'That was the last hint; see solution("03.scores").' in texts[2]
     assert texts[3].count(f"\n  {first}") == 1
     assert texts[3].startswith("· 03.scores all hints\n")
 

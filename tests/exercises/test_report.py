@@ -58,7 +58,7 @@ def test_rows_are_sorted_by_name_and_no_file_hides_another(handed_in, printed):
     rows, err, code = printed()
     assert list(dict.fromkeys(row["reader"] for row in rows)) == ["anna", "Carl", "dora"]
     assert code == 1
-    assert "was left out: there is another file of the reader dora" in err
+    assert "was skipped: there is another file for the reader dora" in err
 
 
 def test_bad_files_are_named_and_left_out(handed_in, printed, monkeypatch):

@@ -206,7 +206,7 @@ def test_start_writes_a_file_once_and_never_over_an_answer(typed):
     Path(FILE).write_text("mine")
     out, _, code = typed("start 03.scores")
     assert code == 0
-    assert "stays as it is" in out
+    assert "was not changed" in out
     assert Path(FILE).read_text() == "mine"
 
 
@@ -251,7 +251,7 @@ def test_in_a_terminal(line, message, typed):
         ("check 03.scores", "03_scores.py is not here; python -m attnbook start 03.scores writes"),
         ("check nowhere.py", "nowhere.py"),
         ("report nowhere", "nowhere: "),
-        ("report .", "holds no progress file"),
+        ("report .", "contains no progress file"),
         ("start 03.map", "03_map.py: "),
     ],
 )
@@ -356,14 +356,14 @@ def test_a_check_has_a_time_of_its_own(as_main, monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("source", "parts"),
     [
-        ("def f(:\n", ("is no Python yet", "SyntaxError", "line 1   def f(:")),
+        ("def f(:\n", ("is not valid Python yet", "SyntaxError", "line 1   def f(:")),
         ("\nx = np.ones(3)", ("stopped before its end", "name 'np' is", "line 2   x = np.ones(3)")),
         ("def my_score(): 0\nmy_scores", ("Did you mean `my_score`?", "line 2   my_scores")),
         ("def dot(): 0\nmy_scores", ("asks for `my_scores`; your file defines `dot`.",)),
         ("import nowhere_at_all", ("No module named", "line 1   import")),
         ("import sys\nsys.exit()", ("SystemExit", "line 2   sys.exit()")),
-        ("import helper", ("helper.py is no Python yet", "line 1   1 +")),
-        ("\x00", ("is no Python yet", "null byte")),
+        ("import helper", ("helper.py is not valid Python yet", "line 1   1 +")),
+        ("\x00", ("is not valid Python yet", "null byte")),
     ],
 )
 def test_the_line_at_which_a_file_stops_before_its_check_is_shown(source, parts, as_main):
@@ -377,7 +377,7 @@ def test_the_line_at_which_a_file_stops_before_its_check_is_shown(source, parts,
     [
         ("03_scores.py", "", 'last line should be `check(my_scores, "03.scores")`, not indented.'),
         ("01_winner.py", "", 'should be `check(winner, "01.winner")`, not indented.'),
-        ("01_winner.py", "1", "`python -m attnbook reset 01.winner` gives the stub back"),
+        ("01_winner.py", "1", "`python -m attnbook reset 01.winner` brings back the stub"),
         ("mine.py", "1", 'should be `check(NAME, "ID")`, not indented.'),
     ],
 )
@@ -526,7 +526,7 @@ def test_another_file_that_is_saved_becomes_the_one_at_hand(watcher, capsys):
         ("solution", "Or `solution --insist`"),
         ("solution --insist", "one right answer"),
         ("card", "Exercise 03.scores"),
-        ("p", "Where you stand"),
+        ("p", "Your progress"),
         ("n", "Exercise 03.map"),
         ("fly", "There is no 'fly'"),
         ("", ""),

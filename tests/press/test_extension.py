@@ -262,7 +262,7 @@ def test_chinese_is_marked_in_text_and_not_in_blocks_of_code(bilingual: Path) ->
 def test_a_line_of_the_glossary_that_is_no_row_is_a_warning(tmp_path: Path) -> None:
     broken = GLOSSARY.replace("| [6.2](masks.ipynb) |", "| 6.2 |")
     said = build(tmp_path, {"index.md": broken}, "sections glossary chinese", glossary_page="index")
-    assert "no row of the glossary: | BLEU |" in said
+    assert "not a row of the glossary: | BLEU |" in said
 
 
 def test_what_is_wrong_is_a_warning_with_its_place(tmp_path: Path) -> None:

@@ -209,7 +209,7 @@ def test_a_student_works_through_a_chapter(lab: str, page: Page) -> None:
     page.evaluate(RESTARTED)
     told = run(page, stub, right)
     imports = next("".join(cell["source"]) for cell in book if cell["id"] == "imports")
-    assert f"it begins with `{imports.splitlines()[0]}`, below “1. " in told
+    assert f"it starts with `{imports.splitlines()[0]}`, below “1. " in told
     assert "This exercise needs no other cell." in told
 
     # She saves, and all this time nobody was asked for news or updates.

@@ -161,7 +161,7 @@ def test_a_changed_copy_stays_and_a_newer_version_is_put_beside_it(tmp_path: Pat
     write_chapter(tmp_path, "four")
     kept = new.read_bytes()
     (line,) = copy_book(tmp_path, mine)
-    assert line.endswith("take away this copy or '01_library (new).ipynb'")
+    assert line.endswith("remove this copy or '01_library (new).ipynb'")
     assert new.read_bytes() == kept
 
     old.unlink()

@@ -300,7 +300,7 @@ def test_the_message_names_the_command_that_writes_the_normal_form(
     ("page", "message"),
     [
         (None, "attention book: _toc.yml names book/01_gone, but there is no book/01_gone.ipynb"),
-        ("{", "is not a notebook that can be read (Expecting"),
+        ("{", "is not a readable notebook (Expecting"),
     ],
 )
 def test_a_page_that_is_missing_or_broken_is_said_without_a_traceback(
