@@ -53,7 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Start one worker more than there are cores, since some wait for a kernel or a browser."""
+    """Start one more worker than there are cores, because some wait for a kernel or a browser."""
     return (os.cpu_count() or 1) + 1
 
 
@@ -73,7 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class GpuWasUsed(pytest.Item):
-    """Runs after the cells of a notebook: its kernel has put tensors on the GPU."""
+    """Runs after the cells of a notebook and checks that its kernel has put tensors on the GPU."""
 
     def runtest(self) -> None:
         """Ask the kernel, which is still running."""
@@ -136,7 +136,7 @@ def second_runs(notebook: IPyNbFile, cells: list[IPyNbCell]) -> Iterator[IPyNbCe
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item):
-    """In a rehearsal, let a notebook's kernel play the GPU from before its first cell."""
+    """In a rehearsal, make a notebook's kernel simulate the GPU before its first cell."""
     result = yield
     notebook = item.parent
     if rehearsed and isinstance(notebook, IPyNbFile) and item.name == "Cell 0":

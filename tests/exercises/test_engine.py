@@ -1,4 +1,4 @@
-"""The checker's message for every kind of wrong answer, and its care for the reader's program."""
+"""The checker's messages for every kind of wrong answer, and protection from readers' code."""
 
 import contextlib
 import math
@@ -166,7 +166,7 @@ def endless(query, key):
 
 
 def unsupported(query, key):
-    """Fail as some versions of PyTorch do: that is a try, not the stub."""
+    """Fail like some versions of PyTorch do: this counts as a try and not as the stub."""
     raise NotImplementedError("mean(): not for whole numbers")
 
 
@@ -293,7 +293,7 @@ def test_all_questions_of_a_choice_are_told_at_once_and_the_form_before_the_cont
         (np.bool_(True), [True, False], ""),
         ({6, 7}, [(6, 7), (7, 6)], "it has to be a tuple of length 2, each item a whole number."),
         (torch.tensor([6, 7]), [(6, 7)], ""),
-        ((6, 7, 8), [(6, 7), (6, 7, 8, 9)], "a tuple of length 2 or 4, each"),
+        ((6, 7, 8), [(6, 7), (6, 7, 8, 9)], "it has to be a tuple of length 2 or 4, each"),
         ("a b", [("a", "b")], 'it has to be a tuple of length 2, each item one of "a", "b".'),
         (["A", "b"], [("a", "b")], ""),
         (1, ["0", "1"], ""),
@@ -459,7 +459,11 @@ def test_what_counts_as_right(got, wanted, right):
         ([[1.0]], (torch.ones(1),), "Item 0 of your answer is a list; it should be a tensor."),
         (torch.ones(1, 1), [torch.ones(1)], "returned a Tensor. It should return a list."),
         (torch.ones(2).int(), torch.ones(2).long(), ""),
-        (torch.ones(2), torch.ones(2).long(), "holds numbers (torch.float32); whole numbers are"),
+        (
+            torch.ones(2),
+            torch.ones(2).long(),
+            "holds numbers (torch.float32); it should hold whole numbers",
+        ),
     ],
 )
 def test_what_is_said_of_the_wrong_kind(got, wanted, message):

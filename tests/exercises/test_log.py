@@ -1,4 +1,4 @@
-"""Where the reader stands: what is kept, what is shown of it, and what no failure may cost."""
+"""The reader's progress: what is kept, what is shown, and what no failure may lose."""
 
 import json
 import os

@@ -51,7 +51,7 @@ def typed(capsys):
 
 
 def answer(line: str) -> None:
-    """Write an answer into the file of 03.scores, in the place of what its stub raises."""
+    """Write an answer into the file of 03.scores, in place of the stub's `raise`."""
     answer_files.create(EXERCISE)
     content = answer_files.file_content(EXERCISE)
     path = answer_files.path_of(EXERCISE)
@@ -248,7 +248,10 @@ def test_in_a_terminal(line, message, typed):
     [
         ("chek", "invalid choice: 'chek'"),
         ("hint 03.scroes", "did you mean 03.scores"),
-        ("check 03.scores", "03_scores.py is not here; python -m attnbook start 03.scores writes"),
+        (
+            "check 03.scores",
+            "03_scores.py does not exist here; python -m attnbook start 03.scores creates",
+        ),
         ("check nowhere.py", "nowhere.py"),
         ("report nowhere", "nowhere: "),
         ("report .", "contains no progress file"),
@@ -330,12 +333,12 @@ def test_a_file_that_runs_ends_with_the_program_that_runs_it():
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline().strip() == b"begun"
         process.kill()
-        process.communicate(timeout=5)  # that is, nobody is left who could write
+        process.communicate(timeout=5)  # that is, no process is left that could write
 
 
 @pytest.fixture
 def as_main(monkeypatch):
-    """What running a file changes is put back."""
+    """Changes made by running a file are undone."""
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     monkeypatch.setattr(sys, "argv", [])
     monkeypatch.setattr(sys, "path", ["", *sys.path])
@@ -405,7 +408,7 @@ def test_lines_in_messages_are_those_that_ran_not_those_saved_since(as_main, cap
 
 
 class Quick:
-    """In the place of a process: a file is right if it says so."""
+    """Replaces the process: a file is right if it says so."""
 
     ran: list[str]
 
@@ -491,7 +494,10 @@ def test_where_nobody_can_type_the_next_exercise_comes_at_once(watcher):
 def test_a_file_that_is_deleted_is_named_once(watcher, capsys):
     Path("03_map.py").write_text("wrong")
     poll(watcher)
-    for name, told in (("03_map.py", "is gone. Save it again, or"), (FILE, "is gone.\n")):
+    for name, told in (
+        ("03_map.py", "has disappeared. Save it again, or"),
+        (FILE, "has disappeared.\n"),
+    ):
         capsys.readouterr()
         Path(name).unlink()
         poll(watcher, 4)
@@ -528,7 +534,7 @@ def test_another_file_that_is_saved_becomes_the_one_at_hand(watcher, capsys):
         ("card", "Exercise 03.scores"),
         ("p", "Your progress"),
         ("n", "Exercise 03.map"),
-        ("fly", "There is no 'fly'"),
+        ("fly", "There is no command 'fly'"),
         ("", ""),
     ],
 )
@@ -550,7 +556,7 @@ def test_watch_from_the_first_save_to_ctrl_c(tmp_path):
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=output,
-            # what runs in the background of a shell ignores Ctrl-C, and so would this
+            # programs in the background of a shell ignore Ctrl-C, and so would this
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
@@ -563,7 +569,7 @@ def test_watch_from_the_first_save_to_ctrl_c(tmp_path):
         pytest.fail(f"no {words!r} in {(tmp_path / 'output').read_text('utf-8')}")
 
     try:
-        wait_for("Save it")
+        wait_for("It is checked")
         answer(WRONG)
         wait_for("✗ 03.scores")
         process.stdin.write(b"hint\n")

@@ -1,4 +1,4 @@
-"""The sheet: the same SVG on every machine, in the book's own font, with every character drawn."""
+"""The canvas: the same SVG on every machine, in the book's own font, with every character drawn."""
 
 import dataclasses
 import functools

@@ -1,4 +1,4 @@
-"""Each figure shows the numbers it was given, where they belong: Matplotlib's objects are asked.
+"""Each figure shows its numbers in the right places, according to Matplotlib's objects.
 
 A figure stands in EXAMPLES, which holds it to what all figures promise. One that draws numbers has
 a test of its own; of one that draws a scheme, the chapters' stored pictures are the test.
@@ -49,7 +49,7 @@ def x_y(x):
     return {"T": {"low": x[:2], "high": x[2:4]}, "k": {"one": x[3:]}}
 
 
-# What is drawn, the numbers that move it, and the roles whose colors it wears.
+# The figure, the numbers that change it, and the roles whose colors it has.
 NONE, MATCH, MAPS, ALL = set(), {"query", "key"}, {"query", "key", "weights"}, set(ROLES)
 N = torch.tensor(7.05)
 EXAMPLES = {
@@ -113,7 +113,7 @@ def test_every_figure_has_an_example():
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_what_every_figure_promises(name, drawn):
-    """A number moves it, noise does not, nothing is cut off, and role colors mean roles."""
+    """A number changes it, noise does not, nothing is cut off, and role colors mean roles."""
     draw, x, roles = EXAMPLES[name]
     moved = x.clone()
     moved.view(-1)[0] -= 0.1
@@ -143,7 +143,7 @@ def texts(axes):
 
 
 def written(axes):
-    """What stands in the cells, by (row, column)."""
+    """The texts in the cells, by (row, column)."""
     found = {(int(t.get_position()[1]), int(t.get_position()[0])): t.get_text() for t in axes.texts}
     return {place: text for place, text in found.items() if text}
 

@@ -63,7 +63,7 @@ def test_it_equals_pytorch(leading, table):
     if table == "both":
         added = bias.masked_fill(~mask, -math.inf)
     output, weights = attention(query, key, value, mask, bias)
-    one_each = torch.eye(LK, dtype=torch.float64)  # values by which the output is the weights
+    one_each = torch.eye(LK, dtype=torch.float64)  # with these values the output equals the weights
     for ours, values in ((output, value), (weights, one_each.expand(*leading, LK, LK))):
         expected = F.scaled_dot_product_attention(query, key, values, added)
         assert_close(ours, expected, rtol=0, atol=1e-12)
@@ -73,7 +73,7 @@ def test_it_equals_pytorch(leading, table):
 
 @pytest.mark.parametrize("lowest", [torch.finfo(torch.float64).min, -1e300])
 def test_a_hidden_score_takes_no_weight_from_the_lowest_that_counts(lowest):
-    """Some programs hide keys by a bias of the lowest number."""
+    """Some programs hide keys by a bias of the lowest finite number."""
     query, key, value = draw()
     mask, bias = some_mask(), torch.full((LQ, LK), lowest, dtype=torch.float64)
     _, weights = attention(query, key, value, mask, bias)
@@ -143,7 +143,7 @@ def test_vmap_maps_over_any_argument():
 
 
 def with_an_empty_row() -> tuple:
-    """Query, key, value, and attention to them under a mask with an empty row."""
+    """Query, key, value, and their attention with a mask that has an empty row."""
     mask = some_mask()
     mask[3] = False
     return draw(), lambda query, key, value: attention(query, key, value, mask)[0]

@@ -1,4 +1,4 @@
-"""The cache: what it keeps, gives back, and forgets, and multi-head attention that uses one."""
+"""The cache: what it keeps, returns and drops, and multi-head attention that uses one."""
 
 import pytest
 import torch
@@ -43,7 +43,7 @@ def test_with_a_window_it_keeps_the_first_and_the_last(window, n_sinks):
 
 @pytest.mark.parametrize(("window", "n_sinks"), [(None, 0), (3, 0), (3, 1)])
 def test_it_holds_the_bytes_of_what_it_keeps_and_no_more(window, n_sinks):
-    """A view would hold on to all that it is a view of: here to the keys of other positions."""
+    """A view would keep the whole tensor in memory, with the keys of other positions."""
     cache, rows = KVCache(window, n_sinks), drawn(B, H, 9, DK + DV)
 
     def held() -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""What is counted: multiplications of matrix products, and the memory of what was made."""
+"""Counting: multiplications of matrix products, and the memory of new tensors."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Decoding: greedy and beam search against full recomputation and against trying everything."""
+"""Decoding: greedy and beam search compared with full recomputation and exhaustive search."""
 
 import itertools
 
@@ -12,7 +12,7 @@ from tests.support.largest import Largest
 
 B, LS, SOURCE, TARGET, BEGIN, END, LONGEST = 4, 6, 11, 5, 3, 1, 4
 LENGTHS = (6, 2, 5, 1)
-FEW = 3  # words of a sentence, where every sentence is tried
+FEW = 3  # words of a sentence in exhaustive search
 WAYS = {"begin": BEGIN, "end": END, "max_length": LONGEST}
 
 
@@ -40,7 +40,7 @@ def equal(ours: Tensor, theirs: Tensor) -> None:
 
 
 def log_prob(made: Transformer, words: Tensor, mask: Tensor, sentence: list[int]) -> float:
-    """The log-probability of a sentence up to its END, all at once, by teacher forcing."""
+    """The log-probability of a sentence up to its END, computed in one pass by teacher forcing."""
     if END in sentence:
         sentence = sentence[: sentence.index(END) + 1]
     given = torch.tensor([[BEGIN, *sentence[:-1]]])
@@ -49,7 +49,7 @@ def log_prob(made: Transformer, words: Tensor, mask: Tensor, sentence: list[int]
 
 
 def everything(made: Transformer, words: Tensor, mask: Tensor, penalty: float) -> dict:
-    """The score of every sentence of up to FEW words: up to END, or of FEW words without one."""
+    """The score of every sentence that ends within FEW words, or has FEW words without an END."""
     others = [word for word in range(TARGET) if word != END]
     starts = [s for n in range(FEW) for s in itertools.product(others, repeat=n)]
     over = [(*start, END) for start in starts]

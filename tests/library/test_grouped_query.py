@@ -1,4 +1,4 @@
-"""Fewer key heads: the same as with copied key heads, without copying any."""
+"""Fewer key heads: the same result as with copied key heads, without copying any."""
 
 from functools import partial
 
@@ -48,7 +48,7 @@ def grouped(n_kv_heads: int = 2, **options) -> GroupedQueryAttention:
 def with_copies(
     layer: GroupedQueryAttention, x: Tensor, mask: Tensor | None, bias: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """What groups of heads mean: each key head and each value head once for every query head."""
+    """The definition of groups: each key head and value head repeated for every query head."""
     query = split_heads(layer.w_q(x), layer.n_heads)
     key, value = (
         split_heads(w(x), layer.n_kv_heads).repeat_interleave(H // layer.n_kv_heads, dim=-3)
@@ -108,7 +108,7 @@ def test_one_sequence_needs_no_batch_axis():
 
 @torch.no_grad()
 def test_a_step_makes_the_new_cache_and_no_copies_of_its_keys():
-    """With copies a step would make three times as many keys and values again."""
+    """With copies, a step would create three times as many keys and values."""
     layer, cache = GroupedQueryAttention(D, 8, 2, d_k=128), KVCache()
     cache.update(*torch.randn(2, 1, 2, 2000, 128))
     step = cost(lambda: layer(torch.randn(1, 1, D), cache=cache))
@@ -244,7 +244,7 @@ def test_positions_count_the_places_of_rows_that_are_not_there():
 
 
 def test_positions_need_rotary():
-    with pytest.raises(ValueError, match="positions are given, but this layer has none"):
+    with pytest.raises(ValueError, match="positions were given, but this layer uses none"):
         grouped()(drawn(B, L, D), positions=torch.arange(L))
 
 

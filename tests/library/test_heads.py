@@ -1,4 +1,4 @@
-"""SelfAttention, split and merge, MultiHeadAttention: by definition, by PyTorch, at the edges."""
+"""SelfAttention, split, merge, MultiHeadAttention: by definition, against PyTorch, edge cases."""
 
 import copy
 
@@ -27,7 +27,7 @@ def drawn(*size: int, seed: int = 0) -> torch.Tensor:
 
 
 def redraw(module: nn.Module, seed: int = 0) -> nn.Module:
-    """Give every parameter, biases included, a random number: PyTorch starts some at zero."""
+    """Give all parameters, biases included, random numbers: PyTorch initializes some with zeros."""
     generator = torch.Generator().manual_seed(seed)
     module.double()
     with torch.no_grad():
@@ -172,7 +172,7 @@ MASKS = {
 
 
 def inverted(mask):
-    """Our mask as PyTorch's attn_mask, where True means "must not look": (B * H, Lq, Lk)."""
+    """Our mask as PyTorch's attn_mask, where True means "may not look", (B * H, Lq, Lk)."""
     if mask is None:
         return None
     mask = mask.unsqueeze(1) if mask.dim() == 3 else mask
@@ -275,7 +275,7 @@ def test_attend_is_called_once_with_heads_apart_and_its_answer_is_used():
 
 # --- masks -----------------------------------------------------------------------------------
 
-N = 4  # B = H = Lq = Lk: here a mask on a wrong axis raises nothing
+N = 4  # B = H = Lq = Lk: here a mask on a wrong axis raises no error
 
 
 def square(mask: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Positions that are added to the rows: the formulas by hand, the rotation, the learned table."""
+"""Positions that are added to the rows: formulas by hand, the rotation, the learned table."""
 
 import math
 import re

@@ -58,7 +58,7 @@ def test_their_repaired_forms_are_accepted(right):
     assert is_grammatical(right.split())
 
 
-def test_two_words_exchanged_make_a_sentence_hardly_ever():
+def test_two_swapped_words_rarely_make_a_sentence():
     shuffled, rng = [], random.Random(0)
     for english in sentences(40, 2):
         at = rng.randrange(len(english) - 1)
@@ -69,7 +69,7 @@ def test_two_words_exchanged_make_a_sentence_hardly_ever():
 
 
 def test_probabilities_are_those_of_the_draws():
-    """Of 120 sentences: how often they should be in 20,000 others, and how often they are."""
+    """For 120 sentences: the expected and the actual number among 20,000 others."""
     draw, tries, seen = Draw(3), 0, Counter()
     while seen.total() < 20_000:
         tries += 1

@@ -1,4 +1,4 @@
-"""Relative positions: Shaw's and Transformer-XL's attention against a slow loop of the papers."""
+"""Relative positions: Shaw's and Transformer-XL's attention compared with loops from the papers."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""The named data of the book: S1's sentence must be S1's, to the last printed digit."""
+"""The data of the book: S1's sentence equals S1's, to the last printed digit."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""The training loops: they are Adam, they learn, repeat themselves and are silent; one goes on."""
+"""The training loops: equal to Adam, reproducible, silent, and resumable from a checkpoint."""
 
 import io
 import sys
@@ -79,7 +79,7 @@ def noisy(model: nn.Module, generator: torch.Generator) -> torch.Tensor:
 
 
 def long(model, steps=7, interrupt=None, file=None, **settings):
-    """Train with a noisy loss; with `interrupt`, Ctrl-C comes at the call of that number."""
+    """Train with a noisy loss; with `interrupt`, simulate Ctrl-C at the call of that number."""
     generator = torch.Generator().manual_seed(5)
     calls = []
 
@@ -210,7 +210,7 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path, message):
     file = tmp_path / "model.pt"
     long(fresh(), file=file)
     kept = file.read_bytes()
-    with pytest.raises(ValueError, match="is of another training") as error:
+    with pytest.raises(ValueError, match="belongs to another training") as error:
         long(**{"model": fresh(), "file": file} | OTHERS[message])
     assert message in str(error.value)
     assert file.read_bytes() == kept
@@ -223,7 +223,7 @@ def test_what_is_no_checkpoint_is_named(tmp_path, content):
         torch.save({"model": fresh().state_dict()}, file)
     else:
         file.write_bytes(content)
-    with pytest.raises(ValueError, match="damaged, or no checkpoint"):
+    with pytest.raises(ValueError, match="damaged, or not a checkpoint"):
         long(fresh(), file=file)
 
 

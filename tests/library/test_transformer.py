@@ -1,4 +1,4 @@
-"""The Transformer's parts and the whole: equal to PyTorch's by copied weights, and by property."""
+"""The Transformer and its parts: equal to PyTorch's with copied weights, and properties."""
 
 import copy
 
@@ -114,7 +114,7 @@ def test_a_decoder_layer_equals_pytorchs(training, norm_first):
 @pytest.mark.parametrize(("norm_first", "last_norm"), [(False, False), (False, True), (True, True)])
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 def test_the_whole_equals_nn_transformer(training, norm_first, last_norm):
-    """nn.Transformer has a last norm always; the paper, and ours, only where norms come first."""
+    """nn.Transformer always has a last norm; the paper and ours have one only with norm_first."""
     options = sizes(norm_first)
     theirs = nn.Transformer(num_encoder_layers=N, num_decoder_layers=N, **options)
     redraw(theirs).train(training)
@@ -256,7 +256,7 @@ def test_the_feed_forward_network_treats_each_row_by_itself():
 
 @pytest.mark.parametrize("part", ["outputs", "inside", "rows"])
 def test_dropout_falls_where_it_is_said_and_only_in_training(part):
-    """With dropout 1 nothing of a part is left."""
+    """With dropout 1 a part adds nothing."""
     layer, x = redraw(EncoderLayer(D, H, D_FF, dropout=1.0, norm_first=True)), drawn(B, LS, D)
     if part == "outputs":
         equal(layer(x)[0], x)

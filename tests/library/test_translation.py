@@ -1,4 +1,4 @@
-"""The corpus: what both languages owe each other, what training never sees, batches, own pairs."""
+"""The corpus: both languages agree, held-out sets, batches, and the reader's own pairs."""
 
 import itertools
 import os
@@ -73,7 +73,7 @@ def test_no_chinese_sentence_has_two_translations(drawn: list[Sentence]) -> None
 
 
 def test_there_are_far_more_than_100_000_pairs(drawn: list[Sentence]) -> None:
-    """Of N sentences two draws are alike with a chance of 1/N at least, and so N is bounded."""
+    """Two draws from N sentences are equal with a probability of at least 1/N, which bounds N."""
     long = Counter(made.zh for made in drawn if len(made.zh) >= 9)
     draws = long.total()
     alike = sum(count * (count - 1) // 2 for count in long.values())
@@ -93,7 +93,7 @@ def test_every_word_is_in_the_dictionary_with_its_sound(drawn: list[Sentence]) -
 def test_the_dictionary_uses_english_words_of_the_corpus(drawn: list[Sentence]) -> None:
     english = {word for made in drawn for word in made.en} | {"?"}
     glosses = {word for _, meaning in lexicon.dictionary.values() for word in meaning}
-    # What is only ever said otherwise: the parts of idioms, and dictionary forms of phrases.
+    # What only occurs in other forms: the parts of idioms, and dictionary forms of phrases.
     assert glosses - english <= {
         *("hit", "telephone", "rain", "fry", "sit", "train", "plane", "taxi", "today", "together"),
         *(",", "return", "beijing", "joke", "snow", "take"),
@@ -243,7 +243,7 @@ def test_noun_phrases(
 
 
 class First(Draw):
-    """Takes the first of everything, and every chance, or none."""
+    """Takes the first of everything, and every random option or none."""
 
     def __init__(self, always: bool) -> None:
         self.always = always
@@ -332,7 +332,7 @@ def test_a_sentence_is_for_training_or_of_a_test_set(corpus: Corpus) -> None:
 
 
 def test_held_out_words_are_learned_in_other_combinations(corpus: Corpus) -> None:
-    """And in the same place: a verb with other objects, an object behind other verbs."""
+    """And in the same position: a verb with other objects, an object after other verbs."""
     adjectives = {adjective.zh for adjective in lexicon.adjectives}
     learned = Counter(pair for made in corpus.train for pair in made.combinations)
     for first, second in held_out_combinations():
@@ -375,7 +375,7 @@ def test_the_sizes_are_those_asked_for() -> None:
 
 
 def test_a_seed_gives_the_same_corpus_in_every_process() -> None:
-    """Sets have another order in another process: no draw may depend on it."""
+    """The order of sets differs between processes, so no draw may depend on it."""
     code = (
         "from attnbook.translation import make_corpus; import hashlib\n"
         "made = repr([(p.chinese, p.english) for part in make_corpus(300, 20, 5) for p in part])\n"
@@ -566,7 +566,7 @@ def test_no_line_crashes_and_none_is_lost(tmp_path_factory, lines: list[bytes]) 
     loaded = load_pairs(path)
     named = [int(re.match(r"line (\d+): ", problem)[1]) for problem in loaded.problems]
     assert named == sorted(set(named))
-    assert len(loaded.pairs) + len(named) in (count, count - 1)  # nothing behind the last line end
+    assert len(loaded.pairs) + len(named) in (count, count - 1)  # nothing after the last line end
 
 
 def test_another_cut_may_be_given(tmp_path: Path) -> None:

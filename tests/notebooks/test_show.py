@@ -62,7 +62,7 @@ def test_device_obeys_the_environment(monkeypatch):
         device()
     monkeypatch.setenv("ATTNBOOK_DEVICE", "cuda")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(RuntimeError, match="PyTorch sees no CUDA device"):
+    with pytest.raises(RuntimeError, match="PyTorch finds no CUDA device"):
         device()
     monkeypatch.delenv("ATTNBOOK_DEVICE")
     assert device() == torch.device("cpu")

@@ -1,4 +1,4 @@
-"""The appendix on the sources: its tables are whole, and what is wrong is shown.
+"""The appendix on the sources: its tables are complete, and mistakes are shown.
 
 That its references are right, and that a row waits for no chapter which is there, are rules of
 tools/rules.py; that its numbers agree with the sources', its own cells assert.
@@ -47,7 +47,7 @@ def code_under(heading: str) -> list[str]:
 
 
 def to_read_with_care(source: str) -> list[list[str]]:
-    """The rows of a source's second table: what it says, what is so, the kind, where shown."""
+    """The rows of a source's second table: what it says, what is true, the kind, where shown."""
     (table,) = re.findall(rf"^\| what {source} says \|.*\n\|[-:|]+\n((?:\|.*\|\n?)+)", TEXT, re.M)
     return [row.strip("| ").split(" | ") for row in table.splitlines()]
 

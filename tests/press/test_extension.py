@@ -1,4 +1,4 @@
-"""The Sphinx extension behind the HTML edition: each part by itself, and in small books."""
+"""The Sphinx extension of the HTML pages: each part by itself, and in small books."""
 
 import json
 import re
@@ -54,7 +54,7 @@ def plain_notebook() -> str:
     return nbformat.writes(new_notebook(cells=cells, metadata=metadata))
 
 
-# Small books, built once: what is right, and what has to be a warning
+# Small books, built once: correct ones, and some that have to give a warning
 RIGHT = {
     "index.md": "# Title\n\n```{toctree}\ndressed\nformulas\nmarkup\nsolution\n```\n",
     "formulas.md": "# Formulas\n\n$$\na = b\n$$\n\nOf $\\textcolor{key}{K}$ see ($d_k$).\n",
@@ -363,7 +363,7 @@ def test_the_theme_keeps_the_rules_that_pages_use_and_loses_the_rest() -> None:
 
 
 def test_the_sheets_become_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The theme's, in a folder of its own, and the book's; a class made in a script stays."""
+    """The theme's CSS, in a separate folder, and the book's; a class made in a script stays."""
     (tmp_path / "_static" / "part").mkdir(parents=True)
     theme = """/*! by someone */ .used, .gone { --a: url(x.woff2); --b: url("../y.png") }
         p { background: url("data:image/svg+xml,%3Csvg/%3E") } @font-face { src: url('z.woff2') }"""

@@ -41,7 +41,7 @@ MARKS += ('class="page-links"', "repository-button", "repository:", "Open in Col
 
 @pytest.fixture(scope="module")
 def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three pages as a fork publishes them; the addresses are as somebody may have typed them."""
+    """Three pages as a fork publishes them; the addresses are typed as people may type them."""
     folder = tmp_path_factory.mktemp("published")
     (folder / "toc.yml").write_text(TOC)
     typed = {"ATTNBOOK_REPOSITORY": f" {REPOSITORY}.git/ ", "ATTNBOOK_SITE": f"{SITE}/"}

@@ -36,7 +36,7 @@ from tools.common import ROOT
 
 pytestmark = pytest.mark.usefixtures("book")
 
-# The most that a page may weigh, in kB: text as a web host sends it, compressed. Index and texts
+# The maximum size of a page in kB, with text compressed as a web host sends it. The index and texts
 # for the search grow with the book, and only the search page loads them.
 BUDGET = {"html": 80, "css": 30, "js": 33, "woff2": 150, "pictures": 150}
 SEARCH_BUDGET = 20  # for each page of the book
@@ -47,7 +47,7 @@ THEME = "document.documentElement.dataset.theme"
 ON_EVERY_SCREEN = {
     "formulas that are not set": """[...document.querySelectorAll(
         ':is(span, div).math:not(:has(.katex)), .katex-error')].map(e => e.outerHTML)""",
-    # the Stand-ins are fonts of the reader's own
+    # the stand-ins are the reader's own fonts
     "fonts that failed": """[...document.fonts].filter(f => f.status === 'error')
         .map(f => f.family).filter(name => !name.includes('Stand-in'))""",
     "LaTeX in the text": """(() => {
@@ -136,7 +136,7 @@ def test_a_page_on_a_phone(screens: dict[str, BrowserContext], server: str, addr
 
 
 def assert_complete(opened: Opened, checks: dict[str, str]) -> None:
-    """Whether everything on the page has come, fits the window and is no heavier than it may be."""
+    """Whether everything on the page is loaded, fits the window and keeps to the size limit."""
     opened.settle()
     opened.page.keyboard.press("Tab")  # the ring is for those who use the keyboard
     found = {wrong: opened.page.evaluate(check) for wrong, check in checks.items()}
@@ -156,11 +156,11 @@ def assert_weight(opened: Opened) -> None:
             content = path.read_bytes()
             weights[kind] += len(content if packed else gzip.compress(content))
     assert {kind: w for kind, w in weights.items() if w > 1000 * BUDGET[kind]} == {}
-    assert min(weights[kind] for kind in ("html", "css", "js")) > 1000  # it did measure
+    assert min(weights[kind] for kind in ("html", "css", "js")) > 1000  # it did measure something
 
 
 def use(page: Page) -> None:
-    """Use what a page has: the theme, what folds, a button that copies, contents, print."""
+    """Use the parts of a page: the theme, folds, a copy button, contents, print."""
     themes = []
     for _ in range(3):  # light, dark, the system's
         page.locator(".theme-switch-button").click()

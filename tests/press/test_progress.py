@@ -1,4 +1,4 @@
-"""The pages remember, in this browser alone, what was read, and forget it when asked."""
+"""The pages remember what was read, only in this browser, and can forget it."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""No page sends anything anywhere, and the browser is told to see to it.
+"""No page sends anything anywhere, and the browser enforces it.
 
 Each page carries a content-security-policy. It has to be obeyed: tests/press/test_pages.py uses
 each page, and the browser refuses nothing. And it has to be this one, and come first.
@@ -48,7 +48,7 @@ def test_the_policy_comes_first_and_the_page_keeps_to_it(address: str) -> None:
         "base-uri": ["'none'"],
     }
 
-    # and nothing on the page that it would refuse
+    # and nothing on the page violates it
     assert page.select("style, iframe, object, embed, base, [href^='javascript:']") == []
     handlers = {name for e in page.find_all(True) for name in e.attrs if name.startswith("on")}
     assert handlers == set()

@@ -34,7 +34,7 @@ def download(book: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A small book to pack, and a zip of before in the place of its zip."""
+    """A small book to pack, with an earlier zip in the place of its zip."""
     for name, text in SMALL.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)

@@ -31,7 +31,7 @@ NAME = "01_library.ipynb"
 
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the tests away from the signatures and the progress of whoever runs them."""
+    """Keep the tests away from the signatures and the progress of the person who runs them."""
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("ATTNBOOK_PROGRESS", str(tmp_path / "progress"))
 

@@ -240,7 +240,7 @@ def test_a_page_that_the_contents_do_not_name_is_named(tmp_path: Path) -> None:
 
 
 def begun(cells: Cells) -> None:
-    """Leave of a chapter what its author writes on the first day."""
+    """Reduce a chapter to what its author writes on the first day."""
     cells["title"]["source"] = "# 3. A small chapter"
     cells["summary"]["source"] = "## 3.3 To be continued"
     for name in ("library", "check"):

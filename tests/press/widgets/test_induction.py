@@ -1,4 +1,4 @@
-"""The figure of two layers, used as a reader would, and its numbers, which are the model's."""
+"""The figure of two layers, used as a reader would, and its numbers, which match the model."""
 
 import itertools
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("book")
 
 @pytest.fixture(scope="module")
 def chapter() -> Iterator[dict[str, Any]]:
-    """What the chapter defines, with its model trained once more."""
+    """The names of the chapter, with its model trained again."""
     threads = torch.get_num_threads()
     space = Chapter("13_reading_attention.ipynb").run(*TRAINING, "circuits-code", "remove-kinds")
     space["rounded"], _ = space["grow"](0)
@@ -32,7 +32,7 @@ def chapter() -> Iterator[dict[str, Any]]:
 
 @pytest.fixture
 def figure(page: Page) -> Locator:
-    """The figure as it begins."""
+    """The figure in its initial state."""
     page.goto(FOLDER + "book/13_reading_attention.html")
     return page.locator("attn-induction")
 

@@ -1,4 +1,4 @@
-"""The translator that runs in the page: it computes what the library computes, and is used."""
+"""The translator that runs in the page: used as a reader would, and equal to the library's."""
 
 import base64
 import gzip
