@@ -498,7 +498,7 @@ def undone(query, key):
         (lambda q, k: torch.tensor(compare(q, k).tolist()).to(q), "no gradient flows back"),
         (lambda q, k: compare(q.detach(), k), "but no gradient reaches `query`"),
         (lambda q, k: compare(q, k.detach()), "but no gradient reaches `key`"),
-        (lambda q, k: compare(0.5 * (q + q.detach()), k), "but the gradient of `query` is not"),
+        (lambda q, k: compare(0.5 * (q + q.detach()), k), "but the gradient of `query` is wrong"),
         (with_numpy, "NumPy has none, and raises an error if they are needed"),
     ],
 )
@@ -520,7 +520,7 @@ def test_lost_gradients_are_told_and_fail_only_where_the_card_speaks_of_them(wro
     [
         (lambda q, k: compare(q, Cut.apply(k)), "numbers in the gradient of `key` are nan"),
         (lambda q, k: compare(q.detach(), Cut.apply(k)), "in the gradient of `key` are nan"),
-        (undone, "forbidden where gradients are wanted"),
+        (undone, "forbidden if gradients are needed"),
     ],
 )
 def test_gradients_that_are_nan_or_raise_fail(wrong, message):

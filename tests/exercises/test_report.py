@@ -77,7 +77,7 @@ def test_bad_files_are_named_and_left_out(handed_in, printed, monkeypatch):
     assert code == 1
     warnings = err.splitlines()
     for name in ("photo.png", "empty.jsonl", "deep.jsonl", "other.jsonl", "large.jsonl", "gone"):
-        assert sum(f"attnbook: {name}" in line and "was left out" in line for line in warnings) == 1
+        assert sum(f"attnbook: {name}" in line and "was skipped" in line for line in warnings) == 1
     assert "attnbook: anna.jsonl has 1 damaged lines, which are not counted" in warnings
     assert len(warnings) == 7
 
