@@ -4,9 +4,9 @@ links           to the repository, to Colab and Binder, as the environment says 
 formulas        KaTeX at build time, so that no page needs a script to show a formula
 to_directives   the plain Markdown of a notebook becomes the directives of a page
 cards           an exercise's hints and solution, folded, from the library
-practice        an exercise's questions, answered on the page with the checker's messages
+practice        an exercise's questions, answered on the page with the checker's sentences
 chapters_table  the table of all chapters
-widgets         the scripts of interactive figures, on the pages that use them
+widgets         the scripts of interactive figures, on the pages that hold one
 live            the models that run in a page, loaded at first use
 sections        links to numbered sections
 glossary        its Chinese words below headings and in the search index; a table by pinyin
@@ -50,7 +50,7 @@ PARTS = (
     links, to_directives, formulas, cards, practice, markup, chapters_table, sections, glossary,
     chinese, pictures, widgets, live, search, safety, unused, styles, licenses,
 )  # fmt: skip
-ENVIRONMENT = 6  # raise it if a change in this folder requires reading every page again
+ENVIRONMENT = 6  # raise it where a change of this folder has to read every page anew
 
 
 def setup(app: Sphinx) -> dict[str, bool | int]:

@@ -1,9 +1,10 @@
 """Change some of the HTML of Sphinx and docutils, with our own visitors.
 
-Two classes are set by the words of tools/markers.py: a paragraph that begins with the bold words of
-a prediction gets "predict", and "(second reading)" at the end of a heading gets "second-reading".
+And two classes, by the words of tools/markers.py: a paragraph that opens with the bold words of a
+question to the reader gets "predict", and the words at the end of a heading that say that a section
+may be left out at first get "second-reading".
 
-The code of some cells is folded: imports in place, and code that only draws below its picture.
+The code of some cells is folded: of imports where it stands, of what only draws below its picture.
 """
 
 import posixpath
@@ -89,7 +90,7 @@ def visit_image(self: HTML5Translator, node: nodes.image) -> None:
 
 
 def visit_entry(self: HTML5Translator, node: nodes.entry) -> None:
-    """Write the empty corner of a table as an ordinary cell, because it is not a heading."""
+    """Write the empty corner of a table as no heading: it heads nothing."""
     if node.astext() or not isinstance(node.parent.parent, nodes.thead):
         private.theirs(self, node)
         return

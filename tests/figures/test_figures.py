@@ -49,7 +49,7 @@ def x_y(x):
     return {"T": {"low": x[:2], "high": x[2:4]}, "k": {"one": x[3:]}}
 
 
-# The figure, the numbers that change it, and the roles whose colors it has.
+# What is drawn, the numbers that move it, and the roles whose colors it wears.
 NONE, MATCH, MAPS, ALL = set(), {"query", "key"}, {"query", "key", "weights"}, set(ROLES)
 N = torch.tensor(7.05)
 EXAMPLES = {
