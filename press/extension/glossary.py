@@ -145,7 +145,7 @@ def rewrite(app: Sphinx, env: BuildEnvironment) -> set[str]:
 
 
 def setup(app: Sphinx) -> None:
-    """Read the rows anew for each page, since they are few."""
+    """Read the rows again for each page, since they are few."""
     app.add_config_value("glossary_page", "book/notation", "env")
     app.add_directive("by-pinyin", ByPinyin)
     app.connect("env-updated", rewrite)

@@ -35,7 +35,7 @@ from tools.normal_form import text_of
 NOTEBOOKS = "notebooks"  # the folder of the copies, in the built book
 LAUNCH_BRANCH = "launch"  # .github/workflows/book.yml pushes that folder as this branch
 SOURCE = re.compile(r"^SOURCE = .*$", re.M)  # the line of tools/normal_form.INSTALL to fill in
-PAGE = re.compile(r"(?<=\]\()(\w+)\.md\b")  # a link to a page that is no notebook
+PAGE = re.compile(r"(?<=\]\()(\w+)\.md\b")  # a link to a page that is not a notebook
 
 FORMS = {  # of each variable: the form of its value, without what may trail it, and an example
     "ATTNBOOK_REPOSITORY": (  # Colab and Binder know GitHub's

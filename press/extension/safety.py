@@ -29,7 +29,7 @@ ALLOWED = {
 def safety(*scripts: str) -> str:
     """The policy of a page as <meta> elements.
 
-    scripts: the texts of the page's inline scripts, exactly as they stand between their tags
+    scripts: the texts of the page's inline scripts, exactly as they are between their tags
     """
     digests = (hashlib.sha256(script.encode("utf8")).digest() for script in scripts)
     named = "".join(f" 'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)

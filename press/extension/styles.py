@@ -34,7 +34,7 @@ NOT_USED = "_static/pygments.css"
 def usable(selector: list[Node], names: set[str]) -> bool:
     """Whether all classes and ids in the selector are among the names.
 
-    What stands in brackets, as in :not(.this) or [class*="that"], is one token, and taken as given.
+    A part in brackets, as in :not(.this) or [class*="that"], is one token, and taken as satisfied.
     """
     pairs = pairwise([None, *selector])
     asked = {t.value for dot, t in pairs if t.type == "hash" or (t.type == "ident" and dot == ".")}

@@ -24,7 +24,7 @@ def load_pairs(path: str | Path, cut: Callable[[str], Sequence[str]] | None = No
     after it are ignored. The side with more Chinese characters is the Chinese one. `cut` splits it
     into words; by default each character is a word.
 
-    Raises:  ValueError if the path is no file
+    Raises:  ValueError if the path is not a file
     """
     if not Path(path).is_file():
         raise ValueError(f"there is no file {str(path)!r}")

@@ -1,6 +1,6 @@
 """Each figure shows its numbers in the right places, according to Matplotlib's objects.
 
-A figure stands in EXAMPLES, which holds it to what all figures promise. One that draws numbers has
+Every figure is in EXAMPLES, which tests what all figures have in common. One that draws numbers has
 a test of its own; of one that draws a scheme, the chapters' stored pictures are the test.
 """
 

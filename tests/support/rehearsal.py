@@ -4,7 +4,7 @@ A tensor moved to "cuda" becomes `OnGpu`: it computes on the CPU, and keeps the 
 notebook can break on a real device. Two devices do not mix; NumPy gets no tensor that was not moved
 back; random numbers are drawn on the CPU; what CUDA computes in no fixed order is refused, as
 `torch.use_deterministic_algorithms` refuses it there. Sums run backwards, so that their last digits
-differ as on a device of another make: what a chapter prints must not hang on them.
+differ as on a device of another make: what a chapter prints must not depend on them.
 
 What this cannot show is shown only by a GPU: its own kernels, its memory, its speed.
 

@@ -157,7 +157,7 @@ def numeric_relation(got: Tensor, wanted: Tensor, sizes: Mapping[str, int]) -> R
 def factor_in_sizes(factor: float, sizes: Mapping[str, int]) -> str:
     """Express a factor by the case's sizes, such as " (√Dk in this case)", or return ""."""
     for name, size in sizes.items():
-        if size < 2:  # 1 is no factor, and 0 has no reciprocal
+        if size < 2:  # 1 is not a factor, and 0 has no reciprocal
             continue
         for text, value in (
             (f"√{name}", size**0.5),
