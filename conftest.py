@@ -2,8 +2,8 @@
 
 ATTNBOOK_DEVICE is cpu (the default) or cuda. On CUDA each notebook gets one more test after its
 last cell, which checks that the notebook used the GPU. With ATTNBOOK_REHEARSAL=1 as well, the CPU
-plays the GPU. With --rerun-sections each section of a notebook runs a second time, in the kernel
-that has already run the whole notebook.
+simulates the GPU. With --rerun-sections each section of a notebook runs a second time, in the
+kernel that has already run the whole notebook.
 
 `make test` starts one worker per core and one more (pytest-xdist), each with one thread. The tests
 of a file stay on one worker, and so do the cells of a notebook.

@@ -17,7 +17,7 @@ LIBRARIES = re.compile(r"\b(collections|copy|F|functools|itertools|math|nn|np|ra
 CHAPTERS = sorted(path for path in BOOK.glob("*.ipynb") if exercises_of(path))
 
 
-def test_every_exercise_stands_in_a_chapter():
+def test_every_exercise_is_in_a_chapter():
     placed = {exercise.id for path in CHAPTERS for exercise in exercises_of(path)}
     missing = [id for id in ALL if id not in placed]
     assert not missing, (

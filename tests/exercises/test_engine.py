@@ -237,7 +237,7 @@ def test_a_mistake_set_has_each_wrong_line_and_each_two_in_different_lines():
     assert "√Dv" in singles[-1].message
 
 
-def test_a_choice_is_a_question_and_an_answer_or_what_is_computed_from_the_sizes():
+def test_choices_are_questions_with_answers_or_functions_of_the_sizes():
     answers = {"a": "Life", "b": "is"}
     (mistake,) = choices(lambda question: answers[question], {("a", "eat"): "Not to eat."})
     assert [mistake.wrong(question) for question in "ab"] == ["eat", "is"]
@@ -256,7 +256,7 @@ def test_one_message_may_serve_several_questions_of_a_choice():
     assert mistake.message == "It is not."
 
 
-def test_a_stub_follows_from_the_signature_and_choices_are_no_code():
+def test_a_stub_follows_from_the_signature_and_choices_are_not_code():
     plain = replace(TRY, stub="")
     assert plain.stub == "def compare(query, key):\n    raise NotImplementedError"
     assert replace(TRY, stub="def compare(): ...").stub == "def compare(): ..."
@@ -271,7 +271,7 @@ def test_sizes_are_named_by_the_last_axes():
         named_sizes("Lk", (3, 5))
 
 
-def test_all_questions_of_a_choice_are_told_at_once_and_the_form_before_the_content():
+def test_all_questions_of_a_choice_are_answered_at_once_and_form_before_content():
     assert card_of(lambda q: {"a": " b.", "b": 2, "c": "Neither"}[q], CHOICE).startswith("✓")
     text = card_of(lambda q: {"a": "A", "b": None, "c": "none"}[q], CHOICE)
     assert "0 of 3 are right." in text
@@ -307,7 +307,7 @@ def test_the_form_of_an_answer_is_derived_from_the_answers_that_there_are(got, a
     assert bool(form_error(got, allowed)) == bool(message)
 
 
-def test_what_it_printed_and_was_warned_of_stands_in_the_card(capsys):
+def test_output_and_warnings_of_an_answer_are_in_the_card(capsys):
     def loud(query, key):
         print("hello from inside")
         warnings.warn("take care", stacklevel=1)
@@ -372,7 +372,7 @@ ROWS = torch.tensor([[1.0, 2.0, 4.0], [8.0, 16.0, 33.0], [64.0, 5.0, 7.0]])
         (torch.stack((9 * ROWS, ROWS)), "Each matrix is right, but they are in a different order."),
     ],
 )
-def test_the_relation_of_an_answer_to_the_wanted_one_has_a_message(got, message):
+def test_the_relation_of_an_answer_to_the_right_one_has_a_message(got, message):
     wanted = ROWS if got.dtype == torch.float else ROWS <= 5
     wanted = torch.stack((ROWS, 9 * ROWS)) if got.dim() == 3 else wanted
     assert relation(got, wanted, {"Lq": 4, "Dk": 9}).message.startswith(message)
@@ -440,7 +440,7 @@ def test_a_relation_has_a_kind_and_numbers_or_is_none():
         (torch.ones(2).to_sparse(), torch.ones(2), False),
     ],
 )
-def test_what_counts_as_right(got, wanted, right):
+def test_answers_that_count_as_right(got, wanted, right):
     assert matches(got, wanted) is right
 
 
@@ -466,7 +466,7 @@ def test_what_counts_as_right(got, wanted, right):
         ),
     ],
 )
-def test_what_is_said_of_the_wrong_kind(got, wanted, message):
+def test_messages_for_answers_of_the_wrong_kind(got, wanted, message):
     assert message in type_error(got, wanted)
     assert bool(type_error(got, wanted)) == bool(message)
 
@@ -502,7 +502,7 @@ def undone(query, key):
         (with_numpy, "NumPy has none, and raises an error if they are needed"),
     ],
 )
-def test_lost_gradients_are_told_and_fail_only_where_the_card_speaks_of_them(wrong, message):
+def test_lost_gradients_are_reported_and_fail_only_if_the_card_mentions_them(wrong, message):
     passes = "The card does not ask for gradients, so this passes."
     card = card_of(wrong)
     assert card.startswith("✓ 99.try A try The numbers are right, ")
@@ -529,7 +529,7 @@ def test_gradients_that_are_nan_or_raise_fail(wrong, message):
     assert card_of(wrong, replace(TRY, gradients=False)).startswith("✓")
 
 
-def test_nothing_empty_is_asked_for_a_gradient():
+def test_empty_tensors_need_no_gradient():
     joined = replace(
         TRY,
         reference=lambda old, new: torch.cat((old, new)).exp(),
@@ -553,7 +553,7 @@ def two_at_once(*mistakes):
     return replace(NUMBERS, common_mistakes=tuple(Mistake(*parts) for parts in mistakes))
 
 
-def test_two_things_are_said_only_if_no_single_mistake_fits_the_failed_case():
+def test_two_mistakes_are_named_only_if_no_single_one_fits_the_failed_case():
     first, second = (lambda n, more: 5 * n + 2 * more, "Five."), (lambda n, more: 6 * n, "No more.")
     both = (lambda n, more: 5 * n, "Two things. Five. No more.", False)
     assert "this: Five." in card_of(both[0], two_at_once(first, second, both))
@@ -562,7 +562,7 @@ def test_two_things_are_said_only_if_no_single_mistake_fits_the_failed_case():
     assert "A try Two things." in card_of(both[0], two_at_once(third, second, both))
 
 
-def test_two_mistakes_with_the_same_outcome_are_both_said():
+def test_two_mistakes_with_the_same_outcome_are_both_named():
     five = lambda n, more: 5 * n + 2 * more  # noqa: E731
     text = card_of(five, two_at_once((five, "Five."), (five, "One too few.")))
     assert "A try Five. Or this, which has the same result: One too few." in text
@@ -613,7 +613,7 @@ def test_a_property_is_asked_of_an_answer_that_is_near_enough():
     )
 
 
-def test_what_the_card_forbids_is_looked_for_in_helpers_too():
+def test_forbidden_names_are_also_found_in_helpers():
     forbidding = replace(TRY, without=("exp",))
     assert "Right, and the card asks for it without `exp`." in card_of(calls_a_helper, forbidding)
     assert card_of(lambda q, k: torch.e ** (q @ k.mT), forbidding).startswith("✓")
@@ -640,7 +640,7 @@ def test_after_a_pass_other_answers_are_shown_and_where_the_idea_comes_back():
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no alarms on this platform")
-def test_an_endless_loop_is_stopped_even_behind_a_bare_except(monkeypatch):
+def test_an_endless_loop_is_stopped_even_inside_a_bare_except(monkeypatch):
     def stubborn(query, key):
         with contextlib.suppress(BaseException):
             while True:
@@ -671,7 +671,7 @@ def calls_what_catches_all(query, key):
 
 
 @pytest.mark.parametrize("stubborn", [catches_all, calls_what_catches_all])
-def test_what_catches_every_exception_is_stopped_in_any_thread(stubborn, monkeypatch):
+def test_an_answer_that_catches_every_exception_is_stopped_in_any_thread(stubborn, monkeypatch):
     monkeypatch.setattr(guard, "SECONDS", 0.2)
     tracing = sys.gettrace()
     assert "still running after" in card_of(stubborn)
@@ -687,7 +687,7 @@ def test_what_catches_every_exception_is_stopped_in_any_thread(stubborn, monkeyp
     [lambda q, k: torch.ones(10**9), lambda q, k: np.ones(10**9), lambda q, k: [0] * 10**9],
     ids=["torch", "numpy", "list"],
 )
-def test_what_fills_the_memory_is_stopped_at_once(fills):
+def test_an_answer_that_fills_the_memory_is_stopped_at_once(fills):
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_DATA)
@@ -697,7 +697,7 @@ def test_what_fills_the_memory_is_stopped_at_once(fills):
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
 
-def test_an_answer_that_calls_check_is_told_so(capsys):
+def test_an_answer_that_calls_check_gets_a_message(capsys):
     def checks_itself(query, key):
         check(checks_itself, "99.try")
         return compare(query, key)
@@ -744,7 +744,7 @@ def test_in_another_thread_it_works_and_stops_an_endless_loop(monkeypatch):
         assert pool.submit(card_of, compare).result().startswith("✓ 99.try")
 
 
-def test_what_it_changed_outlives_no_check_and_changes_no_judgment():
+def test_changes_by_an_answer_are_undone_and_do_not_change_the_result():
     def states():
         numpys = np.random.get_state()  # noqa: NPY002
         drawn = (torch.get_rng_state().tolist(), random.getstate(), numpys)
@@ -860,7 +860,7 @@ def test_a_call_that_cannot_be_meant_is_answered_in_one_line(call, message, caps
     assert out.count("\n") == 1
 
 
-def test_an_id_is_found_without_its_zero_and_a_name_that_belongs_elsewhere_is_told(capsys):
+def test_an_id_is_found_without_its_zero_and_a_name_of_another_exercise_is_reported(capsys):
     assert find("1.winner") is find(" 01.Winner ") is ALL["01.winner"]
 
     def my_scores(question):
@@ -870,7 +870,7 @@ def test_an_id_is_found_without_its_zero_and_a_name_that_belongs_elsewhere_is_to
     assert "`my_scores` is what 03.scores asks for." in capsys.readouterr().out
 
 
-def test_readers_see_code_without_annotations_and_else_as_it_was():
+def test_readers_see_unchanged_code_without_annotations():
     code = (
         "def mix(\n    é: Tensor, n: int = 3, *more: 'Tensor', **rest: dict[str, int]\n"
         ") -> tuple[Tensor, 'ö']:\n    ü = é[1:2]; found: list[str] = []  # → list\n"
@@ -883,7 +883,7 @@ def test_readers_see_code_without_annotations_and_else_as_it_was():
     )
 
 
-# --- what waits ------------------------------------------------------------------------------
+# --- answers that wait ----------------------------------------------------------------------------
 
 
 def stub(query, key):
@@ -907,7 +907,7 @@ STILL_RAISES = ": its line `raise NotImplementedError` still stops it, so delete
     ("function", "why"),
     [(stub, ""), (stub_without_its_comment, ""), (answer_below_the_raise, STILL_RAISES)],
 )
-def test_an_untouched_stub_is_no_try(function, why, capsys):
+def test_an_untouched_stub_does_not_count_as_a_try(function, why, capsys):
     check(function, "99.try")
     assert capsys.readouterr().out == f"○ 99.try not attempted{why}\n"
     assert log.read() == ({}, "")
@@ -921,7 +921,7 @@ def test_a_notebooks_card_shows_code_as_text():
     assert "<code>a &lt; b</code>" in Feedback("info", "x", "see `a < b`")._repr_html_()
 
 
-def test_a_module_is_copied_and_has_to_be_left_as_it_was():
+def test_a_module_is_copied_and_must_not_be_changed():
     layer = nn.Linear(3, 3).requires_grad_(False)
     before = layer.weight.clone()
     use = replace(

@@ -102,7 +102,7 @@ class Nan(torch.autograd.Function):
 
 
 @pytest.mark.parametrize("name", CODE)
-def test_a_gradient_that_is_cut_or_nan_for_one_argument_is_told(name):
+def test_a_gradient_that_is_cut_or_nan_for_one_argument_is_reported(name):
     exercise, solved = ALL[name], solved_cases(name, 0)
     case = next((s.case for s in solved if s.gradients), None)
     floats = [i for i, a in enumerate(case.arguments) if is_real(a)] if case else []

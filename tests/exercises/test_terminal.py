@@ -76,7 +76,7 @@ def test_every_card_fits_and_shows_no_markup(name, capsys, monkeypatch):
         assert [line for line in lines if re.search(MARKUP, line)] == []
 
 
-def test_details_are_said_once_whatever_else_is_empty():
+def test_details_are_shown_once_whatever_else_is_empty():
     card = repr(Feedback("info", "head", "", ("a  1\nb  2", "def f():\n    pass")))
     assert card == "· head\n  a  1\n  b  2\ndef f():\n    pass"
 
@@ -93,7 +93,7 @@ def test_columns_too_long_for_the_screen_go_on_below_where_they_began(capsys, mo
     ]
 
 
-def test_other_right_answers_stand_under_a_pass_and_can_be_copied():
+def test_other_right_answers_are_shown_under_a_pass_and_can_be_copied():
     answer = f"def a():\n    return {'long ' * 30}1"
     card = repr(Feedback("passed", "head", others=(answer, answer)))
     assert card.count(f"Another right answer:\n{answer}") == 2
@@ -267,7 +267,7 @@ def test_an_error_is_one_line(line, message, typed, monkeypatch, tmp_path):
     assert message in err
 
 
-def test_a_closed_output_is_no_error(monkeypatch):
+def test_a_closed_output_is_not_an_error(monkeypatch):
     stream = io.StringIO()
     stream.close()
     monkeypatch.setattr(sys, "stdout", stream)
@@ -276,7 +276,7 @@ def test_a_closed_output_is_no_error(monkeypatch):
     assert log.read()[0][NAME]["pass"] == 1
 
 
-def test_nobody_reads_on():
+def test_a_closed_pipe_ends_the_program_without_a_traceback():
     reading, writing = os.pipe()
     os.close(reading)
     with open(writing, "w") as stream, pytest.MonkeyPatch.context() as patch:
@@ -284,7 +284,7 @@ def test_nobody_reads_on():
         assert console.ignore_broken_pipe(lambda: main(["list"])) == 1
 
 
-def test_damaged_progress_is_told_by_next_and_list(typed):
+def test_damaged_progress_is_reported_by_next_and_list(typed):
     log.record(NAME, "pass")
     with log.path().open("a") as file:
         file.write("\n{")
@@ -317,7 +317,9 @@ def test_check_runs_the_file_in_a_process_of_its_own(capfd):
         ("    return query\nimport sys; sys.stdout.close()\n", "✗ 03.scores"),
     ],
 )
-def test_an_answer_that_takes_python_down_or_never_ends_is_told(line, message, capfd, monkeypatch):
+def test_an_answer_that_crashes_python_or_never_ends_gets_a_message(
+    line, message, capfd, monkeypatch
+):
     monkeypatch.setattr(runner, "CHECK_SECONDS", 3.0)
     answer(line)
     assert not runner.all_passed(Runner().run(Path(FILE)))
@@ -345,7 +347,7 @@ def as_main(monkeypatch):
     monkeypatch.setattr(exercises, "diagnose", exercises.diagnose)
 
 
-def test_a_check_has_a_time_of_its_own(as_main, monkeypatch, tmp_path):
+def test_each_check_has_its_own_time_limit(as_main, monkeypatch, tmp_path):
     limits: list[float] = []
     monkeypatch.setattr(
         "faulthandler.dump_traceback_later", lambda seconds, **more: limits.append(seconds)
@@ -384,7 +386,7 @@ def test_the_line_at_which_a_file_stops_before_its_check_is_shown(source, parts,
         ("mine.py", "1", 'should be `check(NAME, "ID")`, not indented.'),
     ],
 )
-def test_a_file_without_a_check_is_told_its_own(
+def test_a_file_without_a_check_gets_a_message_with_the_right_line(
     name, source, message, as_main, capsys, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(console, "command_template", "python -m attnbook {name} {exercise}")
@@ -471,7 +473,7 @@ def test_after_a_pass_enter_opens_the_next_exercise_that_is_open(watcher, capsys
     assert "You have passed them all." in capsys.readouterr().out
 
 
-def test_a_pass_that_is_spoiled_again_waits_no_longer(watcher, capsys):
+def test_a_pass_that_is_spoiled_does_not_wait_for_enter(watcher, capsys):
     for content in ("right", "wrong"):
         Path(FILE).write_text(content)
         poll(watcher)
@@ -507,7 +509,7 @@ def test_a_file_that_is_deleted_is_named_once(watcher, capsys):
     assert Quick.ran[-1] == "wrong again"
 
 
-def test_reset_while_watching_begins_again_and_checks_nothing(watcher, capsys):
+def test_reset_while_watching_starts_again_and_checks_nothing(watcher, capsys):
     stub = Path(FILE).read_text("utf-8")
     Path(FILE).write_text("wrong")
     poll(watcher)

@@ -64,7 +64,7 @@ def test_colors_are_seen_on_both_pages():
         assert min(contrast(color, LIGHT), contrast(turned(color), DARK)) >= 3, color
 
 
-def test_curves_are_told_apart_with_any_eyes_and_boxes_with_most():
+def test_curves_can_be_told_apart_with_any_color_vision_and_boxes_with_most():
     pages = zip(*BOXES.values(), strict=True)
     palettes = [(CURVES, sight) for sight in SIGHTS] + [(page, "all cones") for page in pages]
     for palette, sight in palettes:

@@ -70,7 +70,7 @@ def sentence(tokens: Tensor) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("cached", [True, False])
 @pytest.mark.parametrize("seed", range(4))
-def test_greedy_takes_the_likeliest_word_each_time(seed, cached):
+def test_greedy_decoding_takes_the_most_probable_word_at_each_step(seed, cached):
     made, (words, mask) = model(seed), source(seed)
     tokens, log_probs = greedy_decode(made, words, mask, cached=cached, **WAYS)
     for b in range(B):
@@ -167,7 +167,7 @@ def test_a_batch_of_no_sentence_has_no_translation():
     assert beam_search(model(), none, width=2, **WAYS).tokens.shape == (0, 2, 0)
 
 
-def test_a_wider_beam_than_there_are_sentences_says_so():
+def test_a_beam_wider_than_the_number_of_sentences_gets_scores_of_minus_infinity():
     made, (words, mask) = model(), source()
     ways = WAYS | {"max_length": 1}
     beams = beam_search(made, words, mask, width=TARGET + 2, **ways)

@@ -119,7 +119,7 @@ def test_gradients_flow_through_the_weights_of_blocks_too():
         assert_close(*found, **NEARLY)
 
 
-def test_blocks_compute_nothing_behind_the_last_key_that_is_shown():
+def test_blocks_compute_nothing_after_the_last_visible_key():
     qkv = draw(B, lq=LK)
 
     def products(mask):

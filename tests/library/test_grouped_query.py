@@ -124,7 +124,7 @@ def test_a_step_makes_the_new_cache_and_no_copies_of_its_keys():
 @torch.no_grad()
 @pytest.mark.parametrize("rotary", [None, LLAMA_3_1])
 @pytest.mark.parametrize("pieces", [[1] * 9, [4, 1, 1, 3]])
-def test_with_a_cache_rows_get_what_they_get_together(rotary, pieces):
+def test_with_a_cache_rows_get_the_same_outputs_as_together(rotary, pieces):
     layer, x, cache = grouped(3, rotary=rotary, qk_norm=True), drawn(B, 9, D), KVCache()
     whole, weights = layer(x, mask=causal_mask(9))
     end = 0
@@ -139,7 +139,7 @@ def test_with_a_cache_rows_get_what_they_get_together(rotary, pieces):
 
 @torch.no_grad()
 @pytest.mark.parametrize("rotary", [None, LLAMA_3_1])
-def test_with_a_window_and_sinks_rows_get_what_their_mask_gives(rotary):
+def test_a_window_with_sinks_equals_its_mask(rotary):
     layer, x, cache = grouped(2, rotary=rotary), drawn(B, 12, D), KVCache(window=4, n_sinks=2)
     mask = sink_mask(12, 4, 2)
     whole, _ = layer(x, mask=mask)
@@ -214,7 +214,7 @@ def test_sizes_of_a_layer_that_do_not_fit_are_named(sizes, options, message):
         (drawn(1, L, D), {}, r"key has shape \(1, 2, 5, 4\) but the cache has \(7, 2, 1, 4\)"),
     ],
 )
-def test_what_does_not_fit_is_named_and_the_cache_stays_as_it_was(x, options, message):
+def test_bad_input_is_named_and_does_not_change_the_cache(x, options, message):
     layer, cache = grouped(), KVCache()
     layer(drawn(B, 1, D), cache=cache)
     before = dict(vars(cache))

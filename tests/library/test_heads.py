@@ -295,7 +295,7 @@ def square(mask: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor
         (some_mask(N, 1, 1, N), lambda mask: mask),
     ],
 )
-def test_a_mask_speaks_of_its_own_axes(mask, expected):
+def test_errors_of_a_mask_name_its_axes(mask, expected):
     assert (square(mask) > 0).equal(expected(mask).expand(N, N, N, N))
 
 
@@ -318,7 +318,7 @@ def test_the_mask_of_a_context_that_all_sequences_share():
 # --- edges -----------------------------------------------------------------------------------
 
 
-def test_a_query_that_may_look_at_nothing_gets_the_bias_alone():
+def test_a_query_that_may_look_at_nothing_gets_only_the_bias():
     attention, mask = layer(DC), some_mask(B, LQ, LK)
     mask[1, 3] = False
     output, weights = attention(drawn(B, LQ, D), drawn(B, LK, DC), mask=mask)

@@ -86,7 +86,7 @@ def test_it_reads_grouped_queries_with_a_width_of_their_own():
 # --- replacing ---------------------------------------------------------------------------------
 
 
-def test_what_it_replaces_is_what_w_o_gets(layer):
+def test_w_o_gets_the_replaced_outputs(layer):
     query, key, other = drawn(B, LQ, D), drawn(B, LK, D_CONTEXT, seed=1), drawn(B, LQ, DK, seed=2)
 
     def second_head_replaced(outputs: Tensor) -> Tensor:

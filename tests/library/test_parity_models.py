@@ -202,7 +202,7 @@ def test_gpt2_padded_on_the_left(gpt2):
     assert ours[1].transpose(1, 2)[~real.bool()].eq(0).all()
 
 
-def test_gpt2_matrices_left_unturned_raise_nothing_and_are_wrong(gpt2):
+def test_gpt2_matrices_that_are_not_transposed_fail_silently(gpt2):
     attention = gpt2.h[0].attn
     x, output, _ = caught(gpt2, attention, attention, input_ids=ids())
     unturned = from_gpt2(attention, transpose=False)

@@ -16,7 +16,7 @@ def sentences(n: int, seed: int) -> list[tuple[str, ...]]:
     return [draw_sentence(draw).en for _ in range(n)]
 
 
-def test_what_the_grammar_makes_is_accepted():
+def test_sentences_of_the_grammar_are_accepted():
     rejected = [" ".join(english) for english in sentences(150, 0) if not is_grammatical(english)]
     assert rejected == []
 
@@ -83,7 +83,7 @@ def test_probabilities_are_those_of_the_draws():
 
 
 @pytest.mark.parametrize("form", ["statement", "negative", "yes_no"])
-def test_what_is_drawn_until_it_fits_has_probabilities_that_sum_to_1(form):
+def test_repeated_draws_have_probabilities_that_sum_to_1(form):
     subjects = list(runs(lambda draw: draw_subject(draw, form)))
     assert sum(p for _, p in subjects) == pytest.approx(1)
     assert ("i",) in {subject.en for subject, _ in subjects} or form == "yes_no"

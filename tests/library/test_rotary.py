@@ -128,7 +128,7 @@ ROWS, HERE = torch.ones(L, 6), torch.arange(L)
         ),
     ],
 )
-def test_what_cannot_be_turned_is_named(arguments, error, message):
+def test_rows_that_cannot_be_rotated_are_named(arguments, error, message):
     with pytest.raises(error, match=message):
         apply_rotary(*arguments)
 

@@ -161,7 +161,7 @@ def test_time_comes_early_in_chinese_and_last_in_english(drawn: list[Sentence]) 
                 assert made.zh[-n:] != time.zh, made
 
 
-def test_nothing_is_said_twice(drawn: list[Sentence]) -> None:
+def test_no_message_is_shown_twice(drawn: list[Sentence]) -> None:
     for made in drawn:
         assert all(word != after for word, after in itertools.pairwise(made.zh)), made
         assert all(word != after for word, after in itertools.pairwise(made.en)), made
@@ -428,7 +428,7 @@ sentences = st.lists(st.sampled_from(ENGLISH.words[4:]), max_size=9)
 
 
 @given(sentences)
-def test_what_is_encoded_can_be_read_again(words: list[str]) -> None:
+def test_encoded_words_can_be_decoded(words: list[str]) -> None:
     assert ENGLISH.decode(ENGLISH.encode(words)) == tuple(words)
     assert ENGLISH.decode([BEGIN, *ENGLISH.encode(words), END, *ENGLISH.encode(words), PAD]) == (
         *words,
@@ -446,7 +446,7 @@ def test_a_vocabulary_numbers_each_word_once() -> None:
     assert len(Vocabulary([["PAD", "END"]])) == 4
 
 
-def test_a_vocabulary_says_what_it_cannot_read() -> None:
+def test_a_vocabulary_names_words_and_ids_that_it_cannot_read() -> None:
     with pytest.raises(TypeError, match="'i slept' is one string"):
         ENGLISH.encode("i slept")
     for i in (-1, len(ENGLISH)):
@@ -471,7 +471,7 @@ def test_a_batch_is_padded_and_shifted() -> None:
         make_batch([], CHINESE, ENGLISH)
 
 
-def test_pairs_are_drawn_from_all_and_alike_from_a_seed() -> None:
+def test_pairs_are_drawn_from_all_and_repeat_with_a_seed() -> None:
     def drawn(seed: int) -> list[Pair]:
         return draw_pairs(PAIRS, 50, torch.Generator().manual_seed(seed))
 
@@ -538,7 +538,7 @@ def test_line_ends_may_be_mixed(tmp_path: Path) -> None:
     assert loaded == ([HI] * 4, ["line 4: it has no tab", "line 5: it is empty"])
 
 
-def test_a_line_of_100_mb_costs_no_memory_and_no_neighbor(tmp_path: Path) -> None:
+def test_a_line_of_100_mb_is_skipped_without_using_memory(tmp_path: Path) -> None:
     line = "Hi.\t嗨。\n".encode()
     path = written(tmp_path, line)
     with open(path, "ab") as file:
@@ -553,7 +553,7 @@ def test_an_empty_file_holds_nothing(tmp_path: Path) -> None:
     assert load_pairs(str(written(tmp_path, b"\xef\xbb\xbf"))) == ([], [])
 
 
-def test_a_path_that_is_no_file_is_named(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_file_is_named(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "missing.tsv"):
         with pytest.raises(ValueError, match="there is no file"):
             load_pairs(path)

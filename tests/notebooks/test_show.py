@@ -68,7 +68,7 @@ def test_device_obeys_the_environment(monkeypatch):
     assert device() == torch.device("cpu")
 
 
-def test_a_gpu_is_told_to_compute_whole_products_in_a_fixed_order_and_a_cpu_is_not(monkeypatch):
+def test_only_a_gpu_is_set_to_full_precision_and_deterministic_kernels(monkeypatch):
     kept = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
     exact = torch.are_deterministic_algorithms_enabled()
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)

@@ -96,7 +96,7 @@ def test_an_invented_quotation_is_found() -> None:
     assert quotations.digests("更好地控制") <= HASHES["S0"]
 
 
-def test_every_decimal_that_s1_prints_stands_in_the_chapters() -> None:
+def test_every_decimal_that_s1_prints_is_in_the_chapters() -> None:
     code = [appendix.source(name) for name in code_under("^### S1: its numbers$")]
     typed = re.findall(r"-?\b\d+\.\d{4}\b", "\n".join(code))
     chapters = "02_embeddings.ipynb", "03_single_head.ipynb"

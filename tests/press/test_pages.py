@@ -286,13 +286,13 @@ def test_a_search_for_a_word_of_the_glossary_finds_its_section_first(
     assert opened.close() == []
 
 
-def test_search_says_what_it_does_not_find(screens: dict[str, BrowserContext]) -> None:
+def test_search_reports_words_that_it_does_not_find(screens: dict[str, BrowserContext]) -> None:
     opened = Opened(screens["light"], f"search.html?q={quote('力注')}")  # 注意力 read backwards
     expect(opened.page.locator("main")).to_contain_text("did not match any documents")
     assert opened.close() == []
 
 
-def test_a_second_search_marks_nothing_of_the_first(browser: Browser) -> None:
+def test_a_second_search_does_not_mark_words_of_the_first(browser: Browser) -> None:
     context = window(browser)
     # Sphinx marks a little later; here that is after the results have come
     context.add_init_script(
@@ -372,7 +372,7 @@ def test_the_search_is_not_heavier_than_its_budget() -> None:
     assert 10_000 < weight < 1000 * SEARCH_BUDGET * len(CHAPTERS)
 
 
-def test_the_style_sheet_is_the_themes_in_a_layer_and_the_books_behind_it() -> None:
+def test_the_style_sheet_has_the_themes_rules_in_a_layer_and_then_the_books() -> None:
     authors, rest = (HTML / "_static" / "site.css").read_text("utf8").split("@layer theme {")
     assert authors.startswith("/*!")
     assert ":root{--role-" in rest

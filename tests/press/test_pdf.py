@@ -138,7 +138,7 @@ def test_no_word_and_no_chinese_character_is_lost(
         assert {word for word in lost if word not in whole} == set(), name  # some are broken
 
 
-def test_what_folds_on_a_screen_stands_at_the_end_in_rounds(
+def test_folded_parts_are_at_the_end_in_rounds(
     pdf: Pdf, sources: dict[str, Tag], texts: list[str]
 ) -> None:
     there = destinations(pdf)
@@ -226,7 +226,7 @@ def strokes(picture: Dictionary) -> int:
     return painted
 
 
-def test_the_file_says_what_it_is(made: Path, pdf: Pdf) -> None:
+def test_the_pdf_has_a_title_and_metadata(made: Path, pdf: Pdf) -> None:
     assert set(pdf.docinfo) == {"/Title", "/Author", "/Subject"}  # no date, no machine
     config = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
     assert pdf.docinfo["/Title"] == config["title"]

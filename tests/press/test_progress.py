@@ -26,7 +26,7 @@ def opened(reader: BrowserContext, address: str) -> Page:
     return page
 
 
-def test_what_was_read_is_marked_and_forgotten(reader: BrowserContext, server: str) -> None:
+def test_progress_is_marked_and_can_be_erased(reader: BrowserContext, server: str) -> None:
     first = opened(reader, server + "book/index.html")
     expect(first.locator(MARKED)).to_have_count(0)
     assert first.get_by_role("button", name=FORGET).count() == 0

@@ -67,7 +67,7 @@ def test_the_first_page_leads_to_the_book_without_scripts_too(browser: Browser) 
         expect(page.locator(".theme-switch-button")).not_to_be_visible()
 
 
-def test_the_first_page_alone_says_to_unpack_the_zip(browser: Browser, tmp_path: Path) -> None:
+def test_only_the_first_page_asks_to_unpack_the_zip(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "index.html").write_bytes((HTML / "index.html").read_bytes())
     with window(browser) as context:
         opened = Opened(context, "index.html", tmp_path.as_uri() + "/")

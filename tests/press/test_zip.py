@@ -59,7 +59,7 @@ def test_the_same_book_gives_the_same_bytes(small: Path) -> None:
     assert pack.ZIP.read_bytes() == before
 
 
-def test_one_page_to_open_and_no_litter(download: Path) -> None:
+def test_there_is_one_page_to_open_and_no_other_file(download: Path) -> None:
     with zipfile.ZipFile(download) as archive:
         entries = archive.infolist()
         names = archive.namelist()
@@ -107,7 +107,7 @@ def test_it_opens_without_a_network_from_any_folder(
 
 
 @pytest.mark.parametrize("missing", [*list(SMALL)[:-1], None], ids=str)
-def test_what_prevents_a_zip_is_said_in_one_line_and_leaves_the_old_one(
+def test_a_failure_is_reported_in_one_line_and_keeps_the_old_zip(
     small: Path,
     monkeypatch: pytest.MonkeyPatch,
     missing: str | None,

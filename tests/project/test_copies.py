@@ -224,7 +224,7 @@ def test_a_draft_is_not_copied(tmp_path: Path) -> None:
     assert not (tmp_path / "my" / "notes.md").exists()
 
 
-def test_the_books_own_pages_have_no_dead_link_and_nothing_raw(tmp_path: Path) -> None:
+def test_the_books_own_pages_have_no_dead_links_and_no_raw_text(tmp_path: Path) -> None:
     assert copy_book(ROOT, tmp_path / "my") == []
     for path in (tmp_path / "my").glob("*.*"):
         text = path.read_text("utf-8")

@@ -104,7 +104,7 @@ for line in ROUNDED:
 """
 
 
-def test_a_rehearsal_refuses_what_a_gpu_refuses_and_rounds_otherwise() -> None:
+def test_a_rehearsal_raises_the_errors_of_a_gpu_and_rounds_differently() -> None:
     script = SCRIPT.replace("ROUNDED", repr(ROUNDED))
     done = run("-c", script, *REFUSED, *ALLOWED, device="cpu")
     assert done.returncode == 0, done.stderr

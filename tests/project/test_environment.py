@@ -212,7 +212,7 @@ def test_an_old_python_starts_a_supported_one_or_is_refused(
     assert "this needs Python 3.11 to 3.14" in failure()
 
 
-def test_a_machine_without_what_is_needed_is_refused_before_the_download(
+def test_a_machine_that_lacks_something_is_refused_before_the_download(
     project: Path, commands: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as debian:

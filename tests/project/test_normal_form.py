@@ -208,7 +208,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_what_is_not_a_notebook_is_refused_and_stays(
+def test_a_file_that_is_not_a_notebook_is_refused_and_unchanged(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "n.ipynb"

@@ -93,7 +93,7 @@ def plot_trade_offs(
 ) -> None:
     """Draw up to five named curves, each through points (x, y) with names of their own.
 
-    Raises:  ValueError if there are too many curves or a point is not a pair of numbers
+    Raises:  ValueError if there are too many curves or a point is no pair of numbers
     """
     beside: tuple[dict[str, Any], ...] = (  # the names of neighboring curves do not meet
         {"lift": (-5, -8), "ha": "right"}, {"lift": (6, 6), "ha": "left"}, {"lift": (0, 8)},

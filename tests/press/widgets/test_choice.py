@@ -64,7 +64,7 @@ def from_the_checker(exercise: Exercise, answers: Answers) -> str:
 
 
 @pytest.mark.parametrize("exercise", BUILT.values(), ids=BUILT)
-def test_each_answer_is_told_what_the_checker_says(exercise: Exercise) -> None:
+def test_each_answer_gets_the_checkers_message(exercise: Exercise) -> None:
     data = data_of(exercise)
     if not data:  # it is answered in code, and the page says how
         assert exercise.code or callable(solve_cases(exercise, 0)[0].case.arguments[0])
@@ -203,7 +203,7 @@ def test_numbers_are_judged_as_the_checker_does(page: Page, id: str) -> None:
 
 
 @pytest.mark.parametrize("storage", ["throw new DOMException('refused')", "return undefined"])
-def test_where_the_browser_keeps_nothing(browser: Browser, storage: str) -> None:
+def test_a_browser_that_stores_nothing(browser: Browser, storage: str) -> None:
     with window(browser) as context:
         for name in ("localStorage", "sessionStorage"):
             context.add_init_script(
@@ -219,7 +219,7 @@ def test_where_the_browser_keeps_nothing(browser: Browser, storage: str) -> None
         assert page.evaluate("document.documentElement.dataset.theme") == "light"
 
 
-def test_in_print_the_card_is_as_it_was(browser: Browser) -> None:
+def test_in_print_the_card_is_unchanged(browser: Browser) -> None:
     with window(browser) as context:
         page = context.new_page()
         element = opened(page, "01.winner")
@@ -242,7 +242,7 @@ def test_without_scripts_the_answers_are_a_table_and_the_stub_is_there(browser: 
         assert element.locator("table").is_visible()
 
 
-def test_axe_finds_nothing_in_what_is_said(page: Page) -> None:
+def test_axe_finds_nothing_in_the_messages(page: Page) -> None:
     for id, right in (("02.gradient", False), ("02.order", False), ("02.order", True)):
         element = opened(page, id)
         choose(element, picked(data_of(ALL[id]), right=right))

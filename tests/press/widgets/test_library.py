@@ -39,7 +39,7 @@ def plane(page: Page) -> Locator:
     return page.locator("attn-plane")
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_bad_input_is_refused() -> None:
     square, wish = np.eye(3), {"wish": np.ones(3)}
     with pytest.raises(ValueError, match=r"values has shape \(3, 3\): it must be \(3, 2\)"):
         ask_library(wish, square, square, "abc", "def", "gh")

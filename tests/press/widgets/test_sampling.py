@@ -67,7 +67,7 @@ def sentences(figure: Locator) -> list[list[str]]:
     return [text.split() for text in figure.locator(".texts li").all_inner_texts()]
 
 
-def test_what_is_left_is_the_librarys(figure: Locator) -> None:
+def test_the_remaining_probabilities_equal_the_librarys(figure: Locator) -> None:
     torch.manual_seed(0)
     for temperature, k, p in itertools.product((0.1, 1, 1.7), (1, 7, 50), (0.1, 0.9, 1)):
         logits = (3 * torch.randn(50).double()).sort(descending=True).values

@@ -157,7 +157,7 @@ def test_rows_are_the_tables(printed: list[Any]) -> None:
     assert (places[0] > 0).all()
 
 
-def test_what_does_not_fit() -> None:
+def test_bad_input() -> None:
     table = torch.ones(2, 3)
     with pytest.raises(ValueError, match=r"step 4 has shape \(2, 3\): it must be \(3, 3\)"):
         watch_embeddings([1.0] * 9, {4: table}, ["a", "b", "c"], {"all": [0, 1, 2]})
