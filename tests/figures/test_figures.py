@@ -302,7 +302,7 @@ def test_the_steps_of_a_softmax_end_in_its_weights(drawn):
     assert widths == [pytest.approx(step.tolist(), abs=1e-5) for step in steps]
 
 
-def test_an_online_softmax_shrinks_the_earlier_sum(drawn):
+def test_a_softmax_of_one_key_after_the_other_shrinks_what_it_had(drawn):
     scores = torch.tensor([0.5, -1.0, 2.0, 1.0])
     figures.plot_online_softmax(scores, KEYS)
     for seen, largest, axes in zip((1, 2, 3, 4), (0.5, 0.5, 2, 2), drawn[0].axes, strict=True):
@@ -322,7 +322,7 @@ def test_the_shadow_of_a_key_is_its_dot_product_with_the_direction_of_the_query(
     assert torch.allclose(feet, (KEY @ along)[:, None] * along, atol=1e-5)
 
 
-def test_points_are_drawn_in_their_groups_each_with_a_marker(drawn):
+def test_points_stand_in_their_groups_each_with_a_marker(drawn):
     figures.plot_points({"a": KEY, "b": KEY * 2}, {"x": [0, 2], "y": [1]}, {1: "c"})
     for axes, panel in zip(drawn[0].axes, (KEY, KEY * 2), strict=True):
         first, second, *_ = axes.lines
@@ -333,7 +333,7 @@ def test_points_are_drawn_in_their_groups_each_with_a_marker(drawn):
     assert [text.get_text() for text in drawn[0].legends[0].get_texts()] == ["x", "y"]
 
 
-def test_weights_are_stacked_with_the_largest_lowest_and_darkest(drawn):
+def test_shares_stand_upon_each_other_the_largest_lowest_and_darkest(drawn):
     figures.plot_shares({"a": SPLIT, "b": SPLIT[:, :2]}, WORDS, "width")
     left, right = drawn[0].axes
     first, *_, last = [boxes(left)[i : i + 3] for i in (0, 3, 6)]
