@@ -415,7 +415,7 @@ def test_a_mask_is_full_where_a_query_may_look_and_hatched_where_not(drawn):
     assert [patch.get_hatch() for patch in legend.get_patches()] == [None, "///"]
 
 
-def test_each_attention_of_a_transformer_uses_its_own_mask(drawn):
+def test_each_attention_of_a_transformer_wears_its_own_mask(drawn):
     encoder = torch.tensor([[True, True, True, False]] * 4)
     figures.plot_which_mask(encoder, MASK, WIDE, KEYS, WORDS)
     (axes,) = drawn[0].axes

@@ -35,7 +35,7 @@ def plot_which_mask(
     cross = yes_no("cross", cross, n_target, n_source)
     wide, tall = CELL * n_source, CELL * n_target
     upper = BETWEEN + tall + BELOW + BETWEEN  # where the decoder's self-attention begins
-    lower = upper + tall - wide  # the two lower grids are aligned
+    lower = upper + tall - wide  # the two lower grids stand on one line
     width, height = RIGHT + max(tall, wide + 1.1) + 0.2, upper + tall + BELOW
     with drawing(width, height, (0, width), (height, 0), square=False) as axes:
         _grid(axes, encoder, (LEFT, lower), source, source, "encoder: self-attention")
