@@ -29,7 +29,7 @@ def norm_loop(x, gain, shift, eps):
 
 
 def norm_by_squares(x, gain, shift, eps):
-    """The mean of the squares minus the square of the mean."""
+    """The mean of the squares less the square of the mean."""
     mean = x.mean(-1, keepdim=True)
     variance = x.square().mean(-1, keepdim=True) - mean.square()
     return torch.addcmul(shift, (x - mean) / torch.sqrt(variance + eps), gain)
@@ -39,7 +39,7 @@ def norm_by_squares(x, gain, shift, eps):
 
 
 def count_built(source_size, target_size, d_model, n_layers, d_ff, norm_first):
-    """PyTorch's layers, with the parts that its class lacks; its stacks always end with a norm."""
+    """PyTorch's layers, and what its class does not have; its towers always end in a norm."""
     towers = nn.Transformer(d_model, 1, n_layers, n_layers, d_ff, batch_first=True, device="meta")
     count = sum(p.numel() for p in towers.parameters())
     if not norm_first:
@@ -55,7 +55,7 @@ def count_formula(s, t, d, n, f, first):
 
 
 def moves_measured(change):
-    """Build the model from PyTorch's layers, change it, and see which rows change."""
+    """Build the machine from PyTorch's layers, change it, and look which rows move."""
     torch.manual_seed(0)
     source, target = torch.randn(1, 5, 8).double(), torch.randn(1, 4, 8).double()
     encoder = [nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True) for _ in range(2)]
