@@ -110,7 +110,7 @@ def test_its_numbers_are_the_models(figure: Locator, chapter: dict[str, Any]) ->
 def test_heads_are_removed(figure: Locator) -> None:
     said, right = figure.locator(".said"), figure.locator("output")
     assert said.inner_text() == (
-        "After c it predicts m, 100 %. Right. Layer 1 attends most to d, n, f, h. "
+        "After c it predicts m, 100%. Right. Layer 1 attends most to d, n, f, h. "
         "Layer 2 attends most to m, m, m, m."
     )
     assert right.inner_text() == "right: 9 of 9"
@@ -126,7 +126,7 @@ def test_heads_are_removed(figure: Locator) -> None:
     assert right.inner_text() == "right: 6 of 9"
     assert figure.locator(".wrong").all_inner_texts() == ["a", "d", "d"]
     assert said.inner_text().startswith("After c it predicts d, 98 %. Wrong: m.")
-    assert figure.locator(".due").all_inner_texts() == ["m 100 %"]  # with all heads
+    assert figure.locator(".due").all_inner_texts() == ["m 100%"]  # with all heads
     figure.locator(".heard", has_text=said.inner_text()).wait_for(state="attached")
     switch(figure, 1, 0).uncheck()  # one at a time
     assert switch(figure, 1, 2).is_checked()
