@@ -116,7 +116,7 @@ def test_heads_are_removed(figure: Locator) -> None:
     assert right.inner_text() == "right: 9 of 9"
     for head in (0, 1, 3):
         switch(figure, 2, head).uncheck()
-    assert said.inner_text().startswith("After c it predicts m, 99 %. Right.")
+    assert said.inner_text().startswith("After c it predicts m, 99%. Right.")
     assert right.inner_text() == "right: 8 of 9"
     assert figure.locator(".adds.off").all_inner_texts() == ["mean"] * 3
     switch(figure, 2, 2).press("Space")
