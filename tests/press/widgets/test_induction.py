@@ -125,7 +125,7 @@ def test_heads_are_removed(figure: Locator) -> None:
     assert [switch(figure, 2, head).is_checked() for head in range(4)] == [True] * 4
     assert right.inner_text() == "right: 6 of 9"
     assert figure.locator(".wrong").all_inner_texts() == ["a", "d", "d"]
-    assert said.inner_text().startswith("After c it predicts d, 98 %. Wrong: m.")
+    assert said.inner_text().startswith("After c it predicts d, 98%. Wrong: m.")
     assert figure.locator(".due").all_inner_texts() == ["m 100 %"]  # with all heads
     figure.locator(".heard", has_text=said.inner_text()).wait_for(state="attached")
     switch(figure, 1, 0).uncheck()  # one at a time
