@@ -4,11 +4,11 @@ links           to the repository, to Colab and Binder, as the environment says 
 formulas        KaTeX at build time, so that no page needs a script to show a formula
 to_directives   the plain Markdown of a notebook becomes the directives of a page
 cards           an exercise's hints and solution, folded, from the library
-practice        an exercise's questions, answered on the page with the checker's sentences
+practice        an exercise's questions, answered on the page with the checker's messages
 chapters_table  the table of all chapters, and their minutes in the links to them
-output          an interactive figure of a chapter on another page
-widgets         the scripts of interactive figures, on the pages that hold one
-folds           code that a reader can do without at first
+output          an interactive figure of a chapter, shown on another page
+widgets         the scripts of interactive figures, on the pages that use them
+folds           code that readers can skip at first
 live            the models that run in a page, loaded at first use
 sections        links to numbered sections
 glossary        its Chinese words below headings and in the search index; a table by pinyin
@@ -55,7 +55,7 @@ PARTS = (
     output, sections, glossary, chinese, pictures, widgets, live, search, safety, unused, styles,
     licenses,
 )  # fmt: skip
-ENVIRONMENT = 7  # raise it where a change of this folder has to read every page anew
+ENVIRONMENT = 7  # raise it if a change in this folder requires reading every page again
 
 
 def setup(app: Sphinx) -> dict[str, bool | int]:

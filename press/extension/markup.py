@@ -1,8 +1,7 @@
 """Change some of the HTML of Sphinx and docutils, with our own visitors.
 
-And two classes, by the words of tools/markers.py: a paragraph that opens with the bold words of a
-question to the reader gets "predict", and the words at the end of a heading that say that a section
-may be left out at first get "second-reading".
+Two classes are set by the words of tools/markers.py: a paragraph that begins with the bold words of
+a prediction gets "predict", and "(second reading)" at the end of a heading gets "second-reading".
 """
 
 import posixpath
@@ -99,7 +98,7 @@ def visit_image(self: HTML5Translator, node: nodes.image) -> None:
 
 
 def visit_entry(self: HTML5Translator, node: nodes.entry) -> None:
-    """Write the empty corner of a table as no heading: it heads nothing. Name the column."""
+    """Write the empty corner of a table as an ordinary cell. Name the column."""
     if node.astext() or not isinstance(node.parent.parent, nodes.thead):
         private.theirs(self, node)
         if label := node.get("label"):

@@ -21,8 +21,8 @@ from sphinx.search.en import SearchEnglish
 
 HAN = r"\u3400-\u9fff"  # the blocks of Chinese characters in common use
 
-# Left out of the texts: what a reader unfolds, since an excerpt would give it away; the drawn half
-# of a formula, which has its MathML beside it; and what is not text.
+# Left out of the texts: what is folded, because an excerpt would give it away; the visible half of
+# a formula, which has its MathML beside it; and everything that is not text.
 LEFT_OUT = ".answer, .choice, .katex-html, .headerlink, .launch, .to-run, .part, .second-reading"
 IN_LINE = frozenset("a b code em i mi mn mo mtext span strong sub sup".split())
 

@@ -1,8 +1,8 @@
 // The behavior of the pages. This replaces the theme's scripts and Bootstrap: it loads faster, and
 // never measures the whole page during layout.
 //
-//  1 light and dark   2 drawers for the two side bars   3 search   4 where am I
-//  5 scrolling from the keyboard   6 predictions   7 where the reader has been   8 hints   9 print
+//  1 light and dark   2 drawers for the two side bars   3 search   4 the current section
+//  5 scrolling from the keyboard   6 predictions   7 the reader's progress   8 hints   9 print
 "use strict";
 
 const root = document.documentElement;
@@ -116,7 +116,7 @@ dialog.addEventListener("input", async ({ target }) => {
   }));
 });
 offers.addEventListener("click", () => dialog.close());
-// Sphinx's link that hides what was marked is a script in an address, which the policy refuses.
+// Sphinx's link that hides highlights is a script in an address, which the policy refuses.
 addEventListener("click", (event) => {
   if (!event.target.closest?.(".highlight-link a")) return;
   event.preventDefault();
@@ -347,7 +347,7 @@ for (const row of document.querySelectorAll(".hints")) {
   });
 }
 
-// 9 print: paper is white, and pictures are there that nobody has scrolled to
+// 9 print: in light colors, with all pictures loaded
 let theme;
 addEventListener("beforeprint", () => {
   theme = root.dataset.theme;
