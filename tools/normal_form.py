@@ -49,7 +49,7 @@ if importlib.util.find_spec("attnbook") is None:
 INSTALL_ID = "install"
 
 KEPT_METADATA = ("mystnb",)  # what an author may set for a notebook
-KEPT_CELL_METADATA = ("mystnb", "part", "tags")  # and for a cell; everything else comes from an editor
+KEPT_CELL_METADATA = ("mystnb", "part", "tags")  # and for a cell; the rest comes from an editor
 
 
 def read(path: Path) -> NotebookNode:
