@@ -68,8 +68,8 @@ LOOKUP = Exercise(
     section="1.2",
     prompt="""
 Write `lookup(query, keys, values)`: match, focus and mix for one question. `query` has shape (Dk,),
-`keys` (Lk, Dk), `values` (Lk, Dv), the report (Dv,); all are PyTorch tensors. Use the plain scores
-of section 1.2, without dividing them.
+`keys` (Lk, Dk), `values` (Lk, Dv), and the report (Dv,). All are PyTorch tensors. Use the plain
+scores of section 1.2, without dividing them.
 """,
     reference=lookup,
     others=(lookup_by_loops,),
@@ -95,7 +95,7 @@ of section 1.2, without dividing them.
         ),
         Mistake(
             lambda q, k, v: (k @ q).softmax(0)[:, None] * v,
-            "The books are weighted, but not yet added up into one report.",
+            "You weighted the books but did not add them up into one report.",
         ),
         Mistake(
             lambda q, k, v: (k * q).softmax(0).sum(1) @ v,
@@ -182,7 +182,7 @@ def winner(what):
     comes_back="Chapter 3 measures how scores grow with the width, and what √Dk changes.",
 )
 
-# --- 01.temperature: how sharp a look-up is - ------------------------------------------------
+# --- 01.temperature: how sharp a look-up is -------------------------------------------------
 
 
 def temper(scores: Tensor, temperature: float) -> Tensor:
@@ -244,10 +244,10 @@ TEMPERATURE = Exercise(
     minutes=10,
     section="1.4",
     prompt="""
-Write `temper(scores, temperature)`: the weights at a temperature, a positive number. At temperature
-1 they are the plain softmax, above 1 they are more even, below 1 sharper. `scores` and the answer
-have shape (..., Lk), with any number of axes in front, and the answer's rows sum to 1. Temperatures
-such as 0.001 and `math.inf` have to work.
+Write `temper(scores, temperature)`, which returns the weights at a given temperature, a positive
+number. At temperature 1 they are the plain softmax, above 1 they are more even, and below 1 they
+are sharper. `scores` and the answer have shape (..., Lk), with any number of axes in front, and
+the answer's rows sum to 1. Temperatures such as 0.001 and `math.inf` have to work.
 """,
     reference=temper,
     others=(temper_shifted,),
@@ -276,8 +276,8 @@ such as 0.001 and `math.inf` have to work.
         ),
         Mistake(
             overflowing,
-            "e to the 1000 is too large for a float. Subtract each row's largest score first, or "
-            "let `softmax` do it.",
+            "e to the power of 1,000 is too large for a float. Subtract each row's largest score "
+            "first, or let `softmax` do it.",
         ),
         Mistake(
             lambda scores, temperature: overflowing(scores - scores.max(), temperature),
@@ -286,8 +286,8 @@ such as 0.001 and `math.inf` have to work.
         ),
         Mistake(
             powers_of_weights,
-            "You raised the weights to a power. Small weights have underflowed to 0 by then: "
-            "divide the scores.",
+            "You raised the weights to a power. By then, small weights have underflowed to 0. "
+            "Divide the scores instead.",
         ),
         Mistake(
             lambda scores, temperature: (scores / temperature).softmax(0),
@@ -295,7 +295,8 @@ such as 0.001 and `math.inf` have to work.
         ),
         Mistake(
             lambda scores, temperature: (scores / temperature).softmax(min(1, scores.dim() - 1)),
-            "The softmax ran over axis 1, which is right for two axes only. Count from the end.",
+            "The softmax ran over axis 1, which is right only if there are two axes. Count from "
+            "the end.",
         ),
         Mistake(
             lambda scores, temperature: (
@@ -384,12 +385,12 @@ WRONG_CUTS = tuple(
     for line in ("queries", "keys")
     for wrong, message in (
         (by_column, "The {line} are divided by the lengths of their columns. Each is a row."),
-        (by_all, "The {line} are all divided by one number: `norm` without `dim`."),
+        (by_all, "The {line} are all divided by one number, because `norm` has no `dim`."),
         (as_it_is, "The {line} keep their lengths."),
         (
             by_flat_lengths,
-            "The lengths of the {line} are right, but they are lined up with the columns. To "
-            "divide rows they have to be (L, 1).",
+            "The lengths of the {line} are right, but they line up with the columns. To divide "
+            "rows, they need the shape (L, 1).",
         ),
     )
 )
@@ -401,9 +402,9 @@ COSINE = Exercise(
     minutes=10,
     section="1.5",
     prompt="""
-`cosines(queries, keys)` should give the cosine of each query with each key, so that no card wins by
-its length. `queries` has shape (Lq, Dk), `keys` (Lk, Dk), the answer (Lq, Lk); no row is all zeros.
-Two of the three lines below have a fault, and neither raises an error. Repair them.
+`cosines(queries, keys)` should return the cosine of each query with each key, so that no card wins
+by its length. `queries` has shape (Lq, Dk), `keys` (Lk, Dk), and the answer (Lq, Lk). No row is all
+zeros. Two of the three lines below have a bug, and neither raises an error. Repair them.
 """,
     stub="""
 def cosines(queries, keys):
@@ -444,10 +445,10 @@ def cosines(queries, keys):
     hints=(
         "Which numbers make up one card: a row or a column of `keys`? They give its length.",
         "`dim` names the axis that is summed over. The topics of a card run along axis 1.",
-        "Print `keys.norm(dim=1).shape`. To divide rows it has to be (Lk, 1): `keepdim=True`.",
+        "Print `keys.norm(dim=1).shape`. To divide rows, it has to be (Lk, 1): use `keepdim=True`.",
     ),
     insight="A wrong axis that broadcasts raises no error. Print the shape of what you divide by.",
-    comes_back="Chapter 2 compares words by such a table, before and after training.",
+    comes_back="Chapter 2 compares words by such a table of cosines.",
 )
 
 # --- 01.queries: many questions at once ------------------------------------------------------
@@ -490,8 +491,8 @@ QUERIES = Exercise(
     section="1.6",
     prompt="""
 Write `lookups(queries, keys, values)`: the equation of section 1.6, with its √Dk, in PyTorch.
-`queries` has shape (Lq, Dk), `keys` (Lk, Dk), `values` (Lk, Dv), the answer (Lq, Dv): one report
-per query.
+`queries` has shape (Lq, Dk), `keys` (Lk, Dk), `values` (Lk, Dv), and the answer (Lq, Dv): one
+report per query.
 """,
     reference=lookups,
     others=(lookups_one_by_one, lookups_by_pytorch),
@@ -521,11 +522,11 @@ per query.
         "Two products with a softmax between them. What is the shape after each step?",
         "`queries @ keys.T` is (Lq, Lk): row i has the scores of query i. Which axis has to sum "
         "to 1?",
-        "Divide by `math.sqrt(keys.size(1))`, take `.softmax(dim=1)`, multiply with `values`.",
+        "Divide by `math.sqrt(keys.size(1))`, take `.softmax(dim=1)`, multiply by `values`.",
     ),
-    insight="The queries do not affect each other: the reports are the same one at a time or all "
-    "at once.",
-    comes_back="Chapter 6 relies on that: training computes all words at once, but writing goes "
+    insight="The queries do not affect each other: answered one at a time or all at once, they "
+    "get the same reports.",
+    comes_back="Chapter 6 relies on this: training processes all words at once, but writing goes "
     "one word at a time.",
 )
 
@@ -547,8 +548,8 @@ EXPERIMENT = Exercise(
     section="1.9 (second reading)",
     prompt="""
 Here are five claims, with three experiments for each. `experiment(claim)` gets the word in front of
-a claim and returns `"A"`, `"B"` or `"C"`: the one experiment that would refute the whole claim if
-it were wrong.
+a claim. It returns `"A"`, `"B"` or `"C"`: the only experiment that would show it if any part of the
+claim were wrong.
 
 `"fading"`: *with each further input, less of the first one is left in an RNN's state.*
 - A: two sequences that differ in every input; how far apart are the last states?
@@ -569,11 +570,11 @@ it were wrong.
 position.*
 - A: 100 inputs; the match first, in the middle, last
 - B: 10, 100, 1,000 inputs; the match always last
-- C: 10, 100, 1,000 inputs; with each, the match first, in the middle, last
+- C: 10, 100, 1,000 inputs; for each number, the match first, in the middle, last
 
 `"queue"`: *computed as the formulas are written, the steps of an RNN wait for one another, and
 those of attention do not.*
-- A: run both on your machine, for 4, 16, 64 inputs, and measure the time
+- A: for 4, 16, 64 inputs, run both on your machine and measure the time
 - B: for 4, 16, 64 inputs, count the longest chain of operations that wait for one another
 - C: for 4, 16, 64 inputs, count all operations
 """,
@@ -604,8 +605,8 @@ def experiment(claim):
             ("crowd", "B"): "The match gets another position and more competitors. You cannot "
             "tell which of the two matters.",
             ("queue", "A"): "A clock measures one machine. The claim is about the formulas.",
-            ("queue", "C"): "How much is computed and how much has to wait are two things: "
-            "attention computes L² scores, all at once.",
+            ("queue", "C"): "How much is computed and how much has to wait are different "
+            "questions: attention computes L² scores, all at once.",
         },
     ),
     hints=(
@@ -613,11 +614,11 @@ def experiment(claim):
         "same result?",
         "What varies, and what stays fixed? If two things vary at once, you cannot tell them "
         "apart.",
-        "One claim is about two things, number and position, and one is about formulas, not "
-        "machines.",
+        "One claim is about two things, the number and the position. Another is about formulas, "
+        "not about machines.",
     ),
-    insight="Sections 1.7 and 1.8 make the first four measurements, section 1.6 the count. Ask of "
-    "any curve what was kept fixed.",
+    insight="Sections 1.7 and 1.8 make the first four measurements, and section 1.6 has the count. "
+    "For any curve, ask what was kept fixed.",
     comes_back="Chapters 5 and 7 ask the same about trained models: which control decides?",
 )
 

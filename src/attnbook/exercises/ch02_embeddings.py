@@ -96,9 +96,9 @@ ENCODE = Exercise(
     section="2.2",
     prompt="""
 Write `encode(words, corpus)` for two lists of words. The vocabulary consists of the different words
-of the corpus, sorted by `sorted` and numbered from 0. The answer is a tensor of whole numbers, the
-ids of `words`, of shape (L,). All words outside the vocabulary share one extra id, the first free
-one.
+of the corpus, sorted by `sorted` and numbered from 0. The answer is a tensor of shape (L,) that
+holds the ids of `words`, which are whole numbers. All words outside the vocabulary share one extra
+id, the first free one.
 """,
     reference=encode,
     cases=encode_cases,
@@ -108,8 +108,8 @@ one.
             lambda words, corpus: torch.tensor(
                 [sorted(corpus).index(w) if w in corpus else len(set(corpus)) for w in words]
             ),
-            "Each id is the word's first index in the sorted corpus, with its repetitions. Remove "
-            "these before you number.",
+            "Each id is the word's first index in the sorted corpus, repetitions included. Remove "
+            "them before you number the words.",
         ),
         Mistake(numbering(sorted), "You numbered repeated words too, so the ids have gaps."),
         Mistake(
@@ -122,11 +122,12 @@ one.
         ),
         Mistake(
             numbering(distinct, unknown=lambda number: -1),
-            "Unknown words got −1, which fetches the last row of a table, that of a known word.",
+            "Unknown words got −1, which fetches the last row of a table. It belongs to a known "
+            "word.",
         ),
         Mistake(
             numbering(distinct, unknown=lambda number: len(number) + 1),
-            "Unknown words got N + 1. Ids count from 0.",
+            "Unknown words got N + 1. Ids count from 0, so N is the first free one.",
         ),
         Mistake(
             numbering(distinct, unknown=lambda number: len(number) - 1),
@@ -150,7 +151,7 @@ one.
     ),
     properties=(
         Property(
-            "Ids follow the order of `sorted`, and yours do not. A set alone has no order.",
+            "Ids follow the order of `sorted`, but yours do not. A set has no order of its own.",
             lambda answer, case: rises(answer, *case.arguments),
         ),
     ),
@@ -162,7 +163,8 @@ one.
         "A dictionary's `.get(word, default)` returns the default for a word that is not in it.",
         "With N words in the vocabulary, the ids 0 … N − 1 are taken.",
     ),
-    insight="All unknown words share one id and so one embedding: a model cannot tell them apart.",
+    insight="All unknown words share one id and therefore one embedding, so a model cannot tell "
+    "them apart.",
 )
 
 # --- 02.gradient: who learns? ----------------------------------------------------------------
@@ -179,10 +181,10 @@ GRADIENT = Exercise(
     minutes=6,
     section="2.4",
     prompt="""
-The vocabulary is *and, milk, or, sugar, tea*, the sentence "tea and tea or milk" with L = 5 tokens,
-`embed` an `nn.Embedding` of 5 rows, and `X = embed(ids)`. After `backward()` all numbers in a row
-of `embed.weight.grad` are the same. `my_gradient(question)` returns that number; it is 0 for a row
-without a gradient.
+The vocabulary is *and, milk, or, sugar, tea*. The sentence is "tea and tea or milk", with L = 5
+tokens. `embed` is an `nn.Embedding` of 5 rows, and `X = embed(ids)`. After `backward()`, all
+numbers in a row of `embed.weight.grad` are the same. `my_gradient(question)` returns that number,
+which is 0 for a row without a gradient.
 
 | | loss | whose row |
 |:--|:--|:--|
@@ -209,29 +211,29 @@ def my_gradient(question):
             (("a", "e"), 0.4): "`sum` divides by nothing.",
             ("b", 1.0): "*sugar* does not occur. If its row changes, X stays the same.",
             ("c", 2.0): "`mean(0)` divides by the number of tokens.",
-            ("c", 1.0): "In a mean each token counts 1/L. How many are *tea*?",
-            ("c", 0.2): "That is the share of one token. *tea* occurs twice.",
+            ("c", 1.0): "In a mean, each token counts 1/L. How many tokens are *tea*?",
+            ("c", 0.2): "That is what one token contributes. *tea* occurs twice.",
             ("c", 0.5): "You divided by the 4 different words. `mean(0)` divides by the number of "
             "tokens.",
-            ("d", 2.0): "The detached part sends back no gradient.",
+            ("d", 2.0): "The detached part sends no gradient back.",
             ("d", 1.0): "`X[1]` is the second token. Which word is it?",
         },
     ),
     hints=(
-        "Change the row a little. How often does that change reach the loss?",
-        "In (c) each token counts a fifth. In (d) only one token sends a gradient back: which?",
+        "Change the row a little. How many times does that change enter the loss?",
+        "In (c) each token counts a fifth. In (d) only one token sends a gradient back: which one?",
         "The gradient counts the tokens of a word. (e) is (a), written as a product.",
     ),
     properties=(
         Property(
-            "Count the tokens that use this row, and what each adds to the loss: 1, a part of it, "
-            "or nothing.",
+            "Count the tokens that use this row. Then ask how much each adds to the loss: 1, a "
+            "fraction, or nothing.",
             lambda answer, case: abs(float(answer) - my_gradient(*case.arguments)) < 1e-6,
         ),
     ),
     comes_back="In section 2.10 a word has two meanings, and both change its one row.",
-    insight="A row gets a gradient only when its word is read. And (e) is (a): a look-up is this "
-    "product.",
+    insight="A row gets a gradient only when its word is read. And (e) is the same as (a), because "
+    "a look-up is this product.",
 )
 
 # --- 02.order: what a summary keeps ----------------------------------------------------------
@@ -274,13 +276,13 @@ def notices(summary):
         notices,
         {
             ("a", "neither"): "*very* makes up two thirds of one mean and half of the other.",
-            (("a", "b", "e"), "both"): "It is the same in any order of the words.",
+            (("a", "b", "e"), "both"): "It is the same for any order of the words.",
             (("a", "b", "e"), "order"): "Swap two words. Does anything change?",
             (("b", "e"), "count"): "A word that occurs twice changes neither the maximum nor the "
             "1.",
-            ("c", "order"): "Order, yes. And how many numbers does it have for three tokens, and "
+            ("c", "order"): "Order, yes. But how many numbers does it have for three tokens, and "
             "for two?",
-            ("c", "count"): "Count, yes. And which token comes first in it?",
+            ("c", "count"): "Count, yes. But which token comes first in it?",
             ("c", "neither"): "It contains every row, one after the other.",
             ("d", "neither"): "Which word comes first in each of the four sentences?",
             ("d", "count"): "Both sentences of the second pair begin with *very*. And the first "
@@ -289,9 +291,9 @@ def notices(summary):
         },
     ),
     hints=(
-        "What happens if two rows of X are swapped? If a row occurs twice?",
+        "What happens if two rows of X are swapped? And if a row occurs twice?",
         "A mean and a maximum ignore the order. Only one of them ignores repetitions.",
-        "Two notice neither, and one notices only the first row.",
+        "Two of them notice neither, and one notices only the first row.",
     ),
     comes_back="The last exercise of this chapter asks the same of summaries that you cannot see.",
     insight="Attention without positions is like (a): a weighted mean. So chapter 7 has to add "
@@ -335,9 +337,9 @@ LOOKUP = Exercise(
     section="2.4",
     prompt="""
 Write `my_look_up(ids, table)`: fetch a row of `table` (N, D) for each id, by a matrix product with
-one-hot rows. `ids` holds whole numbers, of shape (..., L), where the dots are any number of axes in
-front; the answer has shape (..., L, D) and the dtype of the table. (Indexing passes, too; the point
-is to see that it gives the same result.)
+one-hot rows. `ids` holds whole numbers and has shape (..., L), where the dots are any number of
+axes in front. The answer has shape (..., L, D) and the dtype of the table. (Indexing also passes;
+the point is to see that the product gives the same result.)
 """,
     reference=my_look_up,
     cases=lookup_cases,
@@ -353,12 +355,13 @@ is to see that it gives the same result.)
         ),
         Mistake(
             lambda ids, table: F.one_hot(ids).to(table.dtype) @ table,
-            "Without `num_classes` the one-hot rows end at the largest id. They need N numbers, "
-            "one for each row of the table.",
+            "Without `num_classes`, the one-hot rows are only as long as the largest id requires. "
+            "They need N numbers, one for each row of the table.",
         ),
         Mistake(
             lambda ids, table: table.mT @ F.one_hot(ids, len(table)).to(table.dtype).mT,
-            "Your columns belong to the words. Put the one-hot rows first in the product.",
+            "In your answer the columns belong to the words. Put the one-hot rows first in the "
+            "product.",
         ),
         Mistake(
             lambda ids, table: F.one_hot(ids, len(table)).to(table.dtype).mT @ table,
@@ -366,7 +369,7 @@ is to see that it gives the same result.)
         ),
         Mistake(
             lambda ids, table: ids[..., None] * table[0],
-            "You multiplied by the ids. They are names: twice the id is not twice the word.",
+            "You multiplied by the ids. Ids are names: twice the id is not twice the word.",
         ),
     ),
     hints=(
@@ -379,7 +382,7 @@ is to see that it gives the same result.)
     properties=(
         Property(
             "A look-up copies rows, but one of your rows is not in the table. Was it rounded, or "
-            "did you make a table of your own?",
+            "does it come from another table?",
             lambda answer, case: bool(
                 (answer[..., None, :] == case.arguments[1]).all(-1).any(-1).all()
             ),
@@ -536,9 +539,10 @@ MERGE = Exercise(
     section="2.7 (second reading)",
     prompt="""
 Write `merge_step(corpus)`. The corpus is a list of words, each a list of pieces such as `["c", "o",
-"ld"]`. Count every pair of neighbors within a word, take the most frequent pair (of equally
-frequent ones the first in the corpus), and merge it everywhere, in each word from the left. Return
-the new corpus, a list of lists, and leave the given one unchanged.
+"ld"]`. Count every pair of neighbors within a word and take the most frequent pair. If
+several are equally frequent, take the one that comes first in the corpus. Merge this pair
+everywhere, going through each word from the left. Return the new corpus, a list of lists, and leave
+the given one unchanged.
 """,
     reference=merge_step,
     cases=merge_cases,
@@ -553,7 +557,7 @@ the new corpus, a list of lists, and leave the given one unchanged.
                     p for word in corpus for p in dict.fromkeys(itertools.pairwise(word))
                 ).most_common(1)[0][0]
             ),
-            "You counted each pair once per word. Twice in a word counts twice.",
+            "You counted each pair once per word. A pair that occurs twice in a word counts twice.",
         ),
         Mistake(
             chosen(
@@ -561,15 +565,15 @@ the new corpus, a list of lists, and leave the given one unchanged.
             ),
             "You counted each different word once. A word counts as often as it occurs.",
         ),
-        Mistake(chosen(last_of_the_best), "Of equally frequent pairs you took the last."),
+        Mistake(chosen(last_of_the_best), "Of the equally frequent pairs, you took the last."),
         Mistake(
             chosen(alphabetical),
-            "Of equally frequent pairs you took the first in the alphabet, not in the corpus.",
+            "Of the equally frequent pairs, you took the first in the alphabet, not in the corpus.",
         ),
         Mistake(
             spelled,
-            "You compared what two pieces spell. a, bc and ab, c spell the same but are different "
-            "pairs.",
+            "You compared what two pieces spell. The pairs a, bc and ab, c spell the same but are "
+            "different.",
         ),
         Mistake(
             once_a_word, "You merged the pair once per word. It may occur there more than once."
@@ -586,23 +590,24 @@ the new corpus, a list of lists, and leave the given one unchanged.
                 .split()
                 for word in corpus
             ],
-            "You replaced in the text, where a pair also matches parts of pieces: e, r in te, r.",
+            "You replaced text, where a pair also matches parts of pieces, such as e, r in te, r.",
         ),
     ),
     hints=(
         "First count, then merge. `itertools.pairwise(word)` gives the neighbors.",
         "`Counter` keeps the order in which it first saw the pairs; `most_common(1)` and `max` "
-        "take the first of equals.",
-        "Build a new list: if its last piece and the next one are the pair, extend the last.",
+        "take the first of several equals.",
+        "Build a new list: if its last piece and the next one are the pair, extend the last piece.",
     ),
     properties=(
         Property("Each word has to be a list of pieces.", lists),
         Property(
-            "A word has lost or gained letters. Does the last piece stay? Is a merged one gone?",
+            "A word has lost or gained letters. Did you keep the last piece, and remove the pieces "
+            "that you merged?",
             joined,
         ),
         Property(
-            "More than one pair was merged. A step chooses one for the whole corpus.",
+            "More than one pair was merged. A step chooses one pair for the whole corpus.",
             one_pair,
         ),
     ),
@@ -645,17 +650,17 @@ SUMMARIES: dict[str, tuple[Summary, bool, str]] = {
     "the first row": (
         lambda X: X[0],
         True,
-        "It is the first row. Did you move that one?",
+        "The summary is the first row. Did you move that one?",
     ),
     "the last row": (
         lambda X: X[-1],
         True,
-        "It is the last row. Did you move that one?",
+        "The summary is the last row. Did you move that one?",
     ),
     "the row in the middle": (
         lambda X: X[len(X) // 2],
         True,
-        "Reversing an odd number of rows leaves the middle one in place. Try other orders.",
+        "Reversing an odd number of rows leaves the middle row in place. Try other orders.",
     ),
     "how far neighbors differ, added up": (
         lambda X: (X[1:] - X[:-1]).abs().sum(0),
@@ -665,24 +670,24 @@ SUMMARIES: dict[str, tuple[Summary, bool, str]] = {
     "each row times the next, in a circle, added up": (
         lambda X: (X * X.roll(1, 0)).sum(0),
         True,
-        "In a circle of three all rows are neighbors, and a longer one can be rotated or "
-        "reversed. Shuffle more rows.",
+        "In a circle of three, all rows are neighbors, and rotating or reversing a longer circle "
+        "changes nothing. Shuffle more rows.",
     ),
     "the mean, and a thousandth of the first row": (
         lambda X: X.mean(0) + X[0] / 1000,
         True,
-        "It contains a thousandth of the first row. Rounding errors are much smaller, so your "
-        "tolerance can be, too.",
+        "The summary contains a thousandth of the first row. Rounding errors are much smaller, so "
+        "your tolerance can be much smaller, too.",
     ),
     "all rows, one after the other": (
         lambda X: X.flatten(),
         True,
-        "It contains all rows, in order. Do the rows of your sentence differ?",
+        "The summary contains all rows, in order. Do the rows of your sentence differ?",
     ),
     "the second number of the first row": (
         lambda X: X[0, 1:2],
         True,
-        "It is one number, the second of the first row. Do all your numbers differ?",
+        "The summary is one number, the second of the first row. Do all your numbers differ?",
     ),
 }
 
@@ -693,11 +698,11 @@ EXPERIMENT = Exercise(
     minutes=15,
     section="2.10",
     prompt="""
-You have predicted what a summary keeps. Now find that out for summaries that you cannot see.
-Write `notices_order(summary)`: `summary(X)` takes an embedded sentence of your choice, `X` of shape
-(L, D) with L ≥ 2, and returns a tensor. Call it as often as you like. Return `True` if it gives
-different answers for the same rows in different orders, and `False` if it never does. Rounding
-differences do not count.
+You have predicted what a summary keeps. Now find out by experiment, for summaries that you cannot
+see. Write `notices_order(summary)`. The function `summary(X)` takes an embedded sentence of your
+choice, `X` of shape (L, D) with L ≥ 2, and returns a tensor. Call it as often as you like. Return
+`True` if it gives different answers for the same rows in different orders, and `False` if it never
+does. Rounding differences do not count.
 """,
     reference=notices_order,
     cases=lambda generator: [Case((f,), note=name) for name, (f, *_) in SUMMARIES.items()],
@@ -712,9 +717,9 @@ differences do not count.
         "rows, and `torch.allclose` ignores rounding.",
     ),
     comes_back="Chapter 7 asks the same of whole layers, and chapter 6 of masks.",
-    insight="Eight of these summaries notice the order. Reversing a sentence of odd length misses "
-    "three of them. Finding nothing proves little if the experiment could hardly have found "
-    "anything.",
+    insight="Eight of these summaries notice the order. If you only reverse a sentence of odd "
+    "length, you miss three of them. Finding nothing proves little if the experiment could hardly "
+    "have found anything.",
 )
 
 CHAPTER = "2. Words to vectors"
