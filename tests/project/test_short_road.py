@@ -1,0 +1,110 @@
+"""The short road: how long it is, and that it needs nothing that only a second reading explains."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from tools import markers
+from tools.chapters import chapters
+from tools.common import ROOT
+
+HOUR = 60
+LONGER = {3: 80}  # minutes of a chapter that may take more than an hour
+ROW = re.compile(r"^\| ([^|(,]+?)(?: \([^|]*|, [^|]*)? \| [^|]*\| \[([\d.]+)\]\(", re.M)
+# words that are used in their everyday sense before the field's sense is introduced
+EVERYDAY = {"attention", "batch", "head", "key", "leak", "query", "rank", "vocabulary"}
+
+
+class Text(NamedTuple):
+    """A text of the short road, without its code and pictures."""
+
+    section: tuple[int, int]
+    text: str
+
+
+def test_a_chapter_takes_an_hour() -> None:
+    found = chapters()
+    minutes = {chapter.number: chapter.minutes for chapter in found}
+    assert {n: m for n, m in minutes.items() if m > LONGER.get(n, HOUR)} == {}
+    assert sum(m for n, m in minutes.items() if n < 10) <= 9.5 * HOUR
+    assert sum(minutes.values()) <= 13.5 * HOUR
+    assert sum(chapter.minutes + chapter.second_minutes for chapter in found) <= 19 * HOUR
+
+
+def number(section: str) -> tuple[int, int]:
+    """A section's number, to compare it by."""
+    chapter, place = section.split(".")
+    return int(chapter), int(place)
+
+
+def headings() -> dict[tuple[int, int], str]:
+    """The headings of all sections."""
+    found = {}
+    for chapter in chapters():
+        for cell in json.loads(chapter.path.read_text("utf-8"))["cells"]:
+            if heading := re.match(r"## (\d+\.\d+) (.*)", "".join(cell["source"])):
+                found[number(heading[1])] = heading[2]
+    return found
+
+
+def short_road() -> Iterator[Text]:
+    """The texts of the short road in order, without captions, exercises, summaries and sources."""
+    last = ("Exercises", *markers.CLOSING)
+    for chapter in chapters():
+        here, skipped = (chapter.number, 0), False
+        for cell in json.loads(chapter.path.read_text("utf-8"))["cells"]:
+            source, tags = "".join(cell["source"]), cell["metadata"].get("tags", [])
+            if heading := re.match(r"## (\d+\.\d+) (.*)", source):
+                here = number(heading[1])
+                skipped = heading[2].endswith(f"({markers.SECOND_READING})") or heading[2] in last
+            if (
+                cell["cell_type"] == "markdown"
+                and not skipped
+                and not {"caption", "opening"} & {*tags}
+            ):
+                yield Text(here, re.sub(r"`[^`]*`|!\[.*?\]", "", source))
+
+
+def test_a_second_reading_is_called_so_wherever_the_short_road_names_it() -> None:
+    second = {
+        n for n, heading in headings().items() if heading.endswith(markers.SECOND_READING + ")")
+    }
+    assert second
+    unmarked = [
+        (here, name)
+        for here, text in short_road()
+        for name in re.findall(r"(?:[Ss]ections? |\[)(\d+\.\d+)\b", text)
+        if number(name) in second and markers.SECOND_READING not in text
+    ]
+    assert unmarked == []
+
+
+def test_a_term_is_introduced_before_the_short_road_uses_it() -> None:
+    """Or its introduction is named beside it, or the glossary linked."""
+    texts, known = list(short_road()), headings()
+    early = []
+    rows = ROW.findall((ROOT / "book" / "notation.md").read_text("utf-8"))
+    assert len(rows) > 100
+    for term, section in rows:
+        introduced = number(section)
+        if term in EVERYDAY:
+            continue
+        word = re.compile(rf"\b(?<!cross-){re.escape(term)}s?\b", re.I)
+        later = re.compile(rf"\b{re.escape(section)}\b|chapter {introduced[0]}\b|#glossary")
+        for here, text in texts:
+            if word.search(text) and not later.search(text):
+                only_second = known[introduced].endswith(markers.SECOND_READING + ")")
+                if here < introduced or only_second:
+                    early.append((term, section, here))
+                break
+    assert early == []
+
+
+@pytest.mark.parametrize("section", ["9.13", "11.6"])
+def test_the_rows_of_the_glossary_are_read(section: str) -> None:
+    assert ROW.findall(f"| a word (W) | \u8bcd *c\u00ed* | [{section}](x.ipynb) | a |") == [
+        ("a word", section)
+    ]
