@@ -25,7 +25,7 @@ def train(
     per step while its gradient stays about the same, and by less once it shrinks or changes sign.
 
     Returns: the loss at each step, before that step's update
-    Raises:  TypeError, ValueError if steps is no positive int or the loss no single number
+    Raises:  TypeError, ValueError if steps is not a positive int or the loss is not one number
     Source:  Kingma and Ba 2015 (Adam)
     """
     check_size("steps", steps)

@@ -522,8 +522,8 @@ the (Lk, Lk) matrix J = diag(a) − a aᵀ.
         ),
         Mistake(
             lambda a, g: a * (g - g.sum(-1, keepdim=True)),
-            "You subtracted the plain sum of the gradient. First multiply each of its numbers by its "
-            "weight in a.",
+            "You subtracted the plain sum of the gradient. First multiply each of its numbers by "
+            "its weight in a.",
         ),
         Mistake(
             lambda a, g: a * (g - (a * g).sum()),

@@ -473,8 +473,8 @@ def moves(change):
         moves_mistake(
             "g",
             "later",
-            "How would row 3 learn about word 2? Cross-attention, norms and the feed-forward network "
-            "work on each target row alone.",
+            "How would row 3 learn about word 2? Cross-attention, norms and the feed-forward "
+            "network work on each target row alone.",
         ),
         moves_mistake(
             "h",
@@ -657,7 +657,7 @@ passes, but the point is a formula.)
             lambda s, t, d, n, *more: 10 * n * d + count_weights(s, t, d, n, *more),
         ),
         not_counted(
-            "Source and target each have an embedding table. Neither is the last linear layer.",
+            "Source and target each have an embedding table. The last linear layer has its own matrix.",
             lambda s, t, d, *more: my_count(s, t, d, *more) - s * d,
             lambda s, t, d, *more: my_count(s, t, d, *more) - t * d,
         ),
