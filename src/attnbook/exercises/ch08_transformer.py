@@ -657,7 +657,8 @@ passes, but the point is a formula.)
             lambda s, t, d, n, *more: 10 * n * d + count_weights(s, t, d, n, *more),
         ),
         not_counted(
-            "Source and target each have an embedding table. The last linear layer has its own matrix.",
+            "Source and target each have an embedding table, and the last linear layer has its own "
+            "matrix.",
             lambda s, t, d, *more: my_count(s, t, d, *more) - s * d,
             lambda s, t, d, *more: my_count(s, t, d, *more) - t * d,
         ),
