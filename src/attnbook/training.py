@@ -22,10 +22,10 @@ def train(
     """Train a model for some steps of Adam with the learning rate `lr`.
 
     `loss(model)` draws its own examples and returns one number. Each parameter moves by about `lr`
-    per step while its gradient stays about the same, and by less once it shrinks or changes sign.
+    per step while its gradient stays about the same, and by less if it shrinks or changes sign.
 
     Returns: the loss at each step, before that step's update
-    Raises:  TypeError, ValueError if steps is not a positive int or the loss is not one number
+    Raises:  TypeError, ValueError if steps is not a positive int or the loss not a single number
     Source:  Kingma and Ba 2015 (Adam)
     """
     check_size("steps", steps)
