@@ -189,7 +189,9 @@ def test_one_head_is_enough_if_the_first_clause_is_neutral(critics):
         return ("the", noun, "was", "served", "but", *then), happy
 
     texts = critics["all_of"](served_first)
-    assert min(critics["trained"](texts, 32, 1, seed)[1] for seed in range(2)) > 0.9
+    accuracies = sorted(critics["trained"](texts, 32, 1, seed)[1] for seed in range(3))
+    assert accuracies[0] > 0.9
+    assert accuracies[1] > 0.99
 
 
 def test_one_head_learns_both_clauses_in_twice_the_steps(critics):

@@ -159,8 +159,8 @@ as 1000 and −1000.
     mistakes=(
         Mistake(
             overflowing,
-            "exp(1000) is too large for a float and exp(−900) too small. Subtract each row's "
-            "largest score first.",
+            "exp(1000) is too large for a float, and exp(−900) is too small. First subtract each "
+            "row's largest score.",
         ),
         Mistake(
             column_shifted,
@@ -183,7 +183,7 @@ as 1000 and −1000.
         ),
         Mistake(
             lambda scores: overflowing(scores).nan_to_num(0.0),
-            "You replaced nan by 0, so the largest scores get no weight. Keep `exp` from "
+            "You replaced nan with 0, so the largest scores get no weight. Keep `exp` from "
             "overflowing instead.",
         ),
         Mistake(
@@ -317,15 +317,18 @@ def read(question):
     mistakes=choices(
         read,
         {
-            ("a", "eat"): "“eat” attends most to “Life”: you read down the column. Queries are "
+            (
+                "a",
+                "eat",
+            ): "You read down the column of “Life”: “eat” attends most to it. Queries are "
             "the rows.",
             ("a", "is"): "0.20 is the second largest weight in the row of “Life”.",
             (
                 "a",
                 "Life",
             ): "A word does not have to attend to itself: the diagonal holds 0.10 here.",
-            ("b", "is"): "“short” attends most to “is”: that is its row. The question is about "
-            "its column.",
+            ("b", "is"): "In its row, “short” attends most to “is”. The question is about the "
+            "column of “short”.",
             ("b", "eat"): "“eat” gives “short” 0.30. Another row gives it more.",
             ("b", "short"): "“short” gives itself 0.05, the smallest weight in its column.",
             ("c", "Life"): "0.60 of its output is one value. An average needs four equal weights.",
@@ -421,7 +424,7 @@ def attend(query, key, value):
         ),
         Mistake(
             lambda q, k, v: (q @ k.mT).softmax(-1) @ v,
-            "The wrong root is gone, but something still has to divide the scores.",
+            "The wrong root is gone, but the scores still have to be divided.",
         ),
         Mistake(
             lambda q, k, v: (q @ k.mT).softmax(-1) @ v / math.sqrt(q.size(-1)),
@@ -494,12 +497,12 @@ the (Lk, Lk) matrix J = diag(a) − a aᵀ.
     mistakes=(
         Mistake(
             lambda a, g: a * (1 - a) * g,
-            "That uses only the diagonal of J. A score also changes the other weights of its "
+            "You used only the diagonal of J. A score also changes the other weights of its "
             "row, through −a aᵀ.",
         ),
         Mistake(
             lambda a, g: a * g,
-            "That is diag(a) times the gradient. The second part of J, −a aᵀ, is missing.",
+            "You computed diag(a) times the gradient. The second part of J, −a aᵀ, is missing.",
         ),
         Mistake(
             lambda a, g: a * (g - (a * g).sum(-2, keepdim=True)),
@@ -507,7 +510,7 @@ the (Lk, Lk) matrix J = diag(a) − a aᵀ.
         ),
         Mistake(
             lambda a, g: a * (g - g.mean(-1, keepdim=True)),
-            "You subtracted the plain mean. aᵀ times the gradient is a mean weighted by a.",
+            "You subtracted the plain mean. aᵀ times the gradient is a mean with the weights a.",
         ),
         Mistake(
             lambda a, g: g - (a * g).sum(-1, keepdim=True),
@@ -519,7 +522,8 @@ the (Lk, Lk) matrix J = diag(a) − a aᵀ.
         ),
         Mistake(
             lambda a, g: a * (g - g.sum(-1, keepdim=True)),
-            "You subtracted the plain sum of the gradient. aᵀ weights each of its numbers.",
+            "You subtracted the plain sum of the gradient. First multiply each of its numbers by "
+            "its weight in a.",
         ),
         Mistake(
             lambda a, g: a * (g - (a * g).sum()),
@@ -543,9 +547,9 @@ the (Lk, Lk) matrix J = diag(a) − a aᵀ.
         "aᵀ g is one number per row. Keep its axis with `keepdim=True`.",
         "`weights * (d_weights - that number)`.",
     ),
-    insight="Fused attention kernels compute this line, too. Where the weights of a row are 0 "
+    insight="Fused attention kernels also compute this line. Where the weights of a row are 0 "
     "and 1, it gives 0: this is the saturation of section 3.9.",
-    comes_back="In chapter 6 a query may have nothing to attend to, and this line meets a nan.",
+    comes_back="In chapter 6 a query may have nothing to attend to, and this line then gets a nan.",
     others=(in_two_parts,),
 )
 

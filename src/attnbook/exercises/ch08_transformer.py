@@ -72,14 +72,14 @@ NORM_MISTAKES = (
     WrongLine(
         "axis",
         lambda x: (-2,),
-        "You took mean and variance over the words, down each column. Each word has its own, along "
-        "its D numbers: the last axis.",
+        "You took mean and variance over the words, down each column. Take them for each word, "
+        "along its D numbers: the last axis.",
     ),
     WrongLine(
         "axis",
         lambda x: (1,),
-        "You took mean and variance along axis 1. With a batch in front, that axis is the words: "
-        "count axes from the end.",
+        "You took mean and variance along axis 1. With a batch in front, that axis counts the "
+        "words. Count axes from the end.",
     ),
     WrongLine(
         "axis",
@@ -331,7 +331,7 @@ the tensors that you were given.
     common_mistakes=MistakeSet(lambda clip: clip, CLIP_MISTAKES, right=Clip()),
     properties=(
         Property(
-            "You were given more or fewer gradients than you returned.",
+            "You did not return as many gradients as you were given.",
             lambda answer, case: len(answer) == len(case.arguments[0]),
         ),
         Property(
@@ -430,7 +430,7 @@ def moves(change):
             "ad",
             "none",
             "The decoder's cross-attention takes keys and values from all rows of the encoder's "
-            "output that are not masked. Has one of those changed?",
+            "output that are not masked. Has one of those rows changed?",
         ),
         moves_mistake(
             "cgh",
@@ -458,7 +458,7 @@ def moves(change):
         moves_mistake(
             "e",
             "all",
-            "Without positions the encoder's rows are the same in another order, and a weighted "
+            "Without positions, the encoder's rows are the same in another order, and a weighted "
             "sum over keys and values does not depend on their order.",
         ),
         moves_mistake(
@@ -473,13 +473,13 @@ def moves(change):
         moves_mistake(
             "g",
             "later",
-            "How would row 3 learn of word 2? Cross-attention, norms and the feed-forward network "
-            "work on each target row alone.",
+            "How would row 3 learn about word 2? Cross-attention, norms and the feed-forward "
+            "network work on each target row alone.",
         ),
         moves_mistake(
             "h",
             "later",
-            "In the second layer rows 0 and 1 attend to row 2, which has changed in the first.",
+            "In the second layer, rows 0 and 1 attend to row 2, which changed in the first layer.",
         ),
     ),
     hints=(
@@ -567,13 +567,13 @@ COUNT_MISTAKES = (
     WrongLine(
         "attention",
         lambda d: 4 * d * d,
-        "The biases of the attention are missing: each of its four linear layers has one.",
+        "The biases of attention are missing: each of its four linear layers has one.",
     ),
     WrongLine("attention", lambda d: 3 * (d * d + d), "Attention has a fourth linear layer, W_O."),
     WrongLine(
         "attentions",
         lambda: 2,
-        "A decoder layer has two attentions: self-attention and cross-attention.",
+        "A decoder layer has two attention sublayers: self-attention and cross-attention.",
     ),
     WrongLine("network", lambda d, f: 2 * d * f, "The feed-forward network has two biases."),
     WrongLine(
@@ -585,8 +585,8 @@ COUNT_MISTAKES = (
     WrongLine(
         "norms",
         lambda: 4,
-        "A decoder layer has three norms, and a feed-forward network has a second bias, of d_model "
-        "numbers. One of the two is missing; the difference is the same.",
+        "Either the third norm of each decoder layer is missing, or the second bias of each "
+        "feed-forward network. The difference is the same.",
     ),
     WrongLine(
         "last_norms",
@@ -657,13 +657,16 @@ passes, but the point is a formula.)
             lambda s, t, d, n, *more: 10 * n * d + count_weights(s, t, d, n, *more),
         ),
         not_counted(
-            "Source and target each have an embedding table, and the last linear layer is another.",
+            "Source and target each have an embedding table, and the last linear layer has its own "
+            "matrix.",
             lambda s, t, d, *more: my_count(s, t, d, *more) - s * d,
             lambda s, t, d, *more: my_count(s, t, d, *more) - t * d,
         ),
         off_by("one norm", lambda s, t, d, n, f, first: (2 * d, 2 * d * n)),
         off_by("the norms of all layers", lambda s, t, d, n, f, first: (10 * d * n,)),
-        off_by("one attention per layer", lambda s, t, d, n, f, first: (4 * (d * d + d) * n,)),
+        off_by(
+            "one attention sublayer per layer", lambda s, t, d, n, f, first: (4 * (d * d + d) * n,)
+        ),
         off_by(
             "one feed-forward network per layer",
             lambda s, t, d, n, f, first: ((2 * d * f + f + d) * n,),
@@ -922,9 +925,9 @@ def my_decoder_layer(y, z, look_back, look_across, feed_forward, norms):
     ),
     hints=(
         "All three lines should have the form norm(input + sublayer(input)). Compare each with it.",
-        "In the first line something is missing, in the second the wrong tensor is added, in the "
-        "third two things are in the wrong order.",
-        "In the second line `look_across` reads `a`, so `a` is what is added to its output.",
+        "In the first line, something is missing. In the second, the wrong tensor is added. In the "
+        "third, two things are in the wrong order.",
+        "In the second line, `look_across` reads `a`, so `a` has to be added to its output.",
     ),
     insight="A post-norm decoder layer is the same line three times, with three sublayers. All "
     "three faults keep the shape, so only a comparison of numbers reveals them.",
@@ -1014,19 +1017,22 @@ BOX_MISTAKES = {
     "residual connections bypass the norms.",
     ("pre", "no norm"): "Output minus input does not grow with the input, so the sublayers "
     "read normalized rows. Compare two inputs, both very large.",
-    ("post", "pre"): "However large the input, the output keeps its size: the last step is a norm.",
+    (
+        "post",
+        "pre",
+    ): "However large the input is, the output does not grow: the last step is a norm.",
     ("post", "no residual"): "Part of each input row is left in its output. Take the mean cosine "
     "of many rows. A learned shift is the same in all of them: subtract their mean first.",
-    ("post", "no norm"): "However large the input, the output keeps its size. (Rows of `randn` "
-    "nearly have mean 0 and variance 1 already: try larger ones.)",
+    ("post", "no norm"): "However large the input is, the output does not grow. (Rows of `randn` "
+    "already have a mean near 0 and a variance near 1: try larger ones.)",
     ("no residual", "pre"): "A large input does not make this output large, as it would if both "
     "sublayers added to their input.",
     ("no residual", "post"): "Almost nothing of an input row is left in its output row: take the "
     "mean cosine of many rows.",
     ("no residual", "no norm"): "A large input does not make this output large, so something "
     "normalizes it.",
-    ("no norm", "pre"): "Output minus input grows with the input. If the sublayers read "
-    "normalized rows, it would not.",
+    ("no norm", "pre"): "Output minus input grows with the input. It would not if the sublayers "
+    "read normalized rows.",
     ("no norm", "post"): "The output grows with the input. If a norm came last, it could not.",
     ("no norm", "no residual"): "The output grows with the input, so nothing is normalized. The "
     "layers without a residual connection have norms.",
@@ -1064,12 +1070,12 @@ Some sublayers add much and some add little, and some norms have learned gains a
         "connection do with it?",
         "If the output grows with the input, does output minus input grow as well? If it does not "
         "grow, is an output row at all similar to its input row?",
-        "`layer(1e6 * x)` tells two kinds apart by its size. For the other two, the mean of "
+        "`layer(1e6 * x)` is large for two of the kinds. For the other two, the mean of "
         "`torch.cosine_similarity(out, x, dim=-1)` over many random rows is about 0 if nothing "
         "is left of the input.",
     ),
-    insight="In a pre-norm stack the input reaches the last norm as one term of a sum, and from "
-    "there the gradient has a path back without a norm. In a post-norm stack every norm rescales "
+    insight="In a pre-norm stack, the input reaches the last norm as one term of a sum, and from "
+    "there the gradient has a path back without a norm. In a post-norm stack, every norm rescales "
     "both.",
     comes_back="10.experiment and 11.experiment examine other black boxes in this way.",
     others=(by_two_sizes,),
