@@ -74,7 +74,7 @@ not count. PAD is 0, BEGIN is 1, END is 2, and every word has a larger id.
     cases=shift_cases,
     axes="B L",
     mistakes=(
-        Mistake(lambda target: target, "Nothing has moved: a model would learn to copy its input."),
+        Mistake(lambda target: target, "Nothing was shifted: a model would learn to copy."),
         Mistake(shifted, "The words are right, but without END a model never learns to stop."),
         Mistake(
             lambda target: torch.cat((target[:, 1:], torch.full_like(target[:, :1], END)), dim=1),
@@ -86,15 +86,15 @@ not count. PAD is 0, BEGIN is 1, END is 2, and every word has a larger id.
         ),
         Mistake(
             lambda target: target.roll(-1, dims=1),
-            "`roll` moves BEGIN from the front to the end of the row. And where is END?",
+            "`roll` moves BEGIN from the beginning to the end of the row. And where is END?",
         ),
         Mistake(
             lambda target: torch.cat((torch.zeros_like(target[:, :1]), target[:, :-1]), dim=1),
-            "The rows have moved to the right: each position is asked for the word *before*.",
+            "The rows were shifted to the right: each position is asked for the word *before* it.",
         ),
         Mistake(
             lambda target: target[:, 1:],
-            "Each row has lost a position. The answer has as many as `target`.",
+            "Each row has lost a position. Your answer needs as many as `target` has.",
         ),
         Mistake(
             lambda target: shifted(end_after_the_words(target)),
@@ -103,11 +103,11 @@ not count. PAD is 0, BEGIN is 1, END is 2, and every word has a larger id.
     ),
     properties=(
         Property(
-            "No position is asked for BEGIN: it is given, and never comes next.",
+            "No position is asked for BEGIN. It is given, and it never comes next.",
             lambda answer, case: not bool((answer == BEGIN).any()),
         ),
         Property(
-            "Each sentence needs one END, and yours do not all have one.",
+            "Each sentence needs one END, but not all of yours have one.",
             lambda answer, case: bool(((answer == END).sum(1) == 1).all()),
         ),
         Property(
@@ -121,13 +121,13 @@ not count. PAD is 0, BEGIN is 1, END is 2, and every word has a larger id.
     hints=(
         "Write down a short sentence, such as `BEGIN i swim PAD`, and below each of its positions "
         "the right answer.",
-        "Shifted to the left by one, the words are right. END belongs where a word was given and "
-        "nothing follows.",
+        "Shift the row to the left by one, and the words are right. END belongs where a word was "
+        "given and nothing follows it.",
         "`torch.cat((target[:, 1:], ...), dim=1)`, then `masked_fill` where `target` is not 0 and "
         "the shifted row is.",
     ),
-    insight="A sentence of n words gives n + 1 questions, all answered in one pass. The answer to "
-    "the last question is END.",
+    insight="A sentence of n words asks n + 1 questions, all answered in one pass. The answer to "
+    "the last one is END.",
     comes_back="09.loss leaves out the positions that are PAD here.",
     others=(labels_by_lengths,),
 )
@@ -150,7 +150,7 @@ ROWS = Exercise(
     minutes=6,
     section="9.11",
     prompt="""
-A model has read 我 昨天 在 图书馆 看 了 一 本 书, and has written “i read a book in the library
+A model has read 我 昨天 在 图书馆 看 了 一 本 书 and has written “i read a book in the library
 yesterday”. Suppose that one of its heads always attends to the Chinese word that is translated
 next. Its map has a row for each word that the decoder was given, from BEGIN on, and these columns:
 
@@ -160,7 +160,7 @@ next. Its map has a row for each word that the decoder was given, from BEGIN on,
 | wǒ | zuótiān | zài | túshūguǎn | kàn | le | yī | běn | shū |
 | i | yesterday | in | library | read | (done) | a | (measure) | book |
 
-`column(row)` returns the column in which the row of this name has its greatest weight.
+`column(row)` returns the column in which the row with this name has its greatest weight.
 """,
     stub="""
 def column(row):
@@ -189,8 +189,8 @@ def column(row):
             {"BEGIN": 1, "i": 1},
             "the Chinese continues with 昨天. Which word does the English need here?",
         ),
-        columns_mistake({"the": 2, "library": 2}, "在 was translated before the library."),
-        columns_mistake({"i": 5}, "了 says that it is done. Which Chinese word means “read”?"),
+        columns_mistake({"the": 2, "library": 2}, "在 was translated before 图书馆."),
+        columns_mistake({"i": 5}, "了 marks that it is done. Which Chinese word means “read”?"),
         columns_mistake(
             {"a": 7}, "本 is a measure word, which English does not need. What is written next?"
         ),
@@ -204,7 +204,7 @@ def column(row):
         ),
     ),
     hints=(
-        "Write target and labels below each other: which label is at the position of this name?",
+        "Write the target and the labels below each other. Which label is below this name?",
         "In the row of a word, the *next* word is written: BEGIN writes i.",
         "From row to row: i, read, a, book, in, the, library, yesterday, END. Find each of them in "
         "the last line of the table.",
@@ -314,7 +314,7 @@ LOSS_MISTAKES = (
     WrongLine(
         "mean",
         lambda loss, real: ((loss * real).sum(1) / real.sum(1)).mean(),
-        "You took the mean of each sentence first. Then a word of a short sentence counts more, "
+        "You took the mean of each sentence first. Then a word in a short sentence counts more, "
         "and an empty sentence gives nan. Take one mean over all words.",
     ),
     WrongLine(
@@ -342,7 +342,7 @@ LOSS = Exercise(
     prompt="""
 Write `my_loss(logits, labels, smoothing)`, the loss that chapter 9 trains with, without
 `cross_entropy`. `logits` (B, L, V) are the scores of V ids, before the softmax; `labels` (B, L) are
-the right ids, 0 where there is only padding. At each position the wanted probability is
+the right ids, and 0 where there is only padding. At each position the wanted probability is
 1 − `smoothing` for the right id, and `smoothing` is spread evenly over all V ids, the right one and
 PAD among them. The loss of a position is minus the sum, over all ids, of the wanted probability
 times ln of the model's probability. Return the mean over all positions that are not padding.
@@ -352,8 +352,8 @@ times ln of the model's probability. Return the mean over all positions that are
     without=("cross_entropy", "CrossEntropyLoss"),
     properties=(
         Property(
-            "Your answer is right except for logits of hundreds. There a probability is rounded to "
-            "0, and its ln is lost. Use `log_softmax`, which never computes the probability.",
+            "Your answer is right, except if logits are in the hundreds. Then a probability is "
+            "rounded to 0, and its ln is lost. `log_softmax` never computes the probability.",
             lambda answer, case: bool(
                 case.arguments[0].abs().max() < 100
                 or torch.isclose(answer, my_loss(*case.arguments))
@@ -372,7 +372,7 @@ times ln of the model's probability. Return the mean over all positions that are
     common_mistakes=MistakeSet(lambda loss: loss, LOSS_MISTAKES, right=Loss()),
     hints=(
         "`log_softmax` gives (B, L, V) logarithms. At each position you need two numbers: the "
-        "logarithm of the right id, and the mean of all.",
+        "logarithm for the right id, and the mean over all ids.",
         "`logs.gather(-1, labels[..., None])` picks the right ones, with a last axis of size 1.",
         "`labels != 0` as an index keeps the words and drops the padding. Then take the mean.",
     ),
@@ -502,7 +502,7 @@ GREEDY_MISTAKES = (
         lambda scores: scores.argmax(1),
         "`argmax` ran over the positions. The scores of the words are on the last axis.",
     ),
-    WrongLine("pad", lambda word, done: word, "A sentence that has ended continues to write."),
+    WrongLine("pad", lambda word, done: word, "A sentence that has ended gets more words."),
     WrongLine(
         "pad",
         lambda word, done: word.masked_fill(done, END),
@@ -531,7 +531,7 @@ GREEDY = Exercise(
     minutes=12,
     section="9.7",
     prompt="""
-`my_greedy(model, target, longest)` should write a batch of sentences, always taking the word with
+`my_greedy(model, target, longest)` should write a batch of sentences, always with the word that has
 the highest score. `model(target)` takes the ids so far of all B sentences, (B, L), including those
 that have ended, and returns scores (B, L, V). Row i of a sentence scores the word after its i-th.
 `target` (B, 1) is BEGIN for each sentence. The answer (B, n) has the words without BEGIN, each
@@ -558,8 +558,8 @@ def my_greedy(model, target, longest):
         Mistake(
             Greedy(read=read_first_row, stop=torch.any),
             "At least two faults are left: which row has the scores of the next word, and when has "
-            "the whole batch ended? The third shows once these are repaired: what does a sentence "
-            "write after it has ended?",
+            "the whole batch ended? The third shows up once these are repaired: what does a "
+            "sentence get after it has ended?",
         ),
     ),
     common_mistakes=MistakeSet(lambda loop: loop, GREEDY_MISTAKES, right=Greedy()),
@@ -572,8 +572,8 @@ def my_greedy(model, target, longest):
         ),
     ),
     hints=(
-        "Print `target` at each step, for two sentences of different lengths, and look at what is "
-        "added.",
+        "Print `target` at each step for two sentences of different lengths, and look at what each "
+        "step adds.",
         "After three words the model returns four rows. Which one has seen all of them?",
         "`[:, -1:]`, `.masked_fill(done, 0)`, `done.all()`.",
     ),
@@ -677,11 +677,11 @@ def padded_afterwards(totals: Tensor, logs: Tensor, done: Tensor) -> Beam:
 
 
 BEAM_MISTAKES = (
-    WrongLine("logs", lambda logs, done: logs, "A sentence that has ended continues to write."),
+    WrongLine("logs", lambda logs, done: logs, "A sentence that has ended gets more words."),
     WrongLine(
         "logs",
         lambda logs, done: ended_logs(logs, done, pad=logs[:, PAD]),
-        "After END you added ln p of PAD. There PAD should cost nothing.",
+        "After END you added ln p of PAD. PAD should cost nothing there.",
     ),
     WrongLine(
         "logs",
@@ -710,7 +710,7 @@ BEAM_MISTAKES = (
         "choose",
         one_each,
         "You kept the best word of each sentence, as k greedy searches would. But all "
-        "continuations of all sentences compete.",
+        "continuations of all sentences compete with each other.",
     ),
     WrongLine(
         "choose",
@@ -747,16 +747,16 @@ A beam search keeps k sentences. `totals` (k,) are the sums of ln p of their wor
 (k, V) is ln p of each next word, and `done` (k,) is True for a sentence that has ended. Write
 `my_beam_step(totals, logs, done)`: of all sentences that are one word longer, keep the k with the
 highest sums. A sentence that has ended is continued only by PAD, the id 0, at no cost. Return three
-tensors (k,), the best first: the new sums, the sentence that each continues (0 to k − 1), and the
-word added (0 to V − 1).
+tensors (k,), with the best first: the new sums, the index of the sentence that each continues
+(0 to k − 1), and the id of the word added (0 to V − 1).
 """,
     reference=my_beam_step,
     cases=beam_cases,
     mistakes=(
         Mistake(
             padded_afterwards,
-            "You put in PAD after the choice. Until then, the ended sentence competed with words "
-            "that it cannot write.",
+            "You inserted PAD after the choice. Until then, the ended sentence competed with words "
+            "that it cannot have.",
         ),
     ),
     common_mistakes=MistakeSet(lambda step: step, BEAM_MISTAKES, right=Step()),
@@ -772,8 +772,8 @@ word added (0 to V − 1).
             lambda answer, case: not bool(answer[2][case.arguments[2][answer[1]]].any()),
         ),
         Property(
-            "Your sums are right, but not the sentences and words. In the flattened (k, V) tensor, "
-            "an index is the sentence times V plus the word.",
+            "Your sums are right, but your sentences and words are not. In the flattened (k, V) "
+            "tensor, an index is the sentence times V plus the word.",
             lambda answer, case: (
                 not torch.allclose(answer[0], my_beam_step(*case.arguments)[0])
                 or all(map(torch.equal, answer[1:], my_beam_step(*case.arguments)[1:]))
@@ -799,8 +799,8 @@ word added (0 to V − 1).
         "`.flatten().topk(k)` gives the best sums and their indices. An index is the sentence "
         "times V plus the word.",
     ),
-    insight="A sentence that has ended stays in the beam with its sum, and drops out if others "
-    "overtake it. With k = 1 this is greedy decoding.",
+    insight="A sentence that has ended stays in the beam with its sum, and drops out if enough "
+    "others overtake it. With k = 1 this is greedy decoding.",
     comes_back="The library's `beam_search` takes such steps until all sentences have ended.",
     others=(beam_by_lists,),
     gradients=False,
@@ -895,18 +895,18 @@ PROGRAMS: dict[str, Translator] = {
     "G": two_clauses,
 }
 PROGRAM_MISTAKES = {
-    ("rules", "memory"): "it translates new sentences. Did you compare with the right translation, "
-    "including “the” and “is”?",
+    ("rules", "memory"): "it translates new sentences. Did you compare its answer with the right "
+    "translation, including “the” and “is”?",
     ("rules", "dictionary"): "it does not translate word by word: look at a new sentence.",
-    ("rules", "short"): "it translates sentences of any length. Is your long sentence right, and "
-    "your translation of it?",
-    ("memory", "rules"): "ask for a sentence that is not in the table, made of words that are.",
-    ("memory", "dictionary"): "it always answers with a whole sentence of the table.",
+    ("rules", "short"): "it translates sentences of any length. Are your long sentence and "
+    "your translation of it right?",
+    ("memory", "rules"): "try a sentence that is not in the table, made of words that are.",
+    ("memory", "dictionary"): "it always answers with a whole sentence from the table.",
     ("memory", "short"): "it also fails on short sentences, if they are new.",
     ("dictionary", "rules"): "look for “is” in a sentence that is not in the table.",
     ("dictionary", "memory"): "its answer to a new sentence is not in the table.",
-    ("dictionary", "short"): "new sentences fail even if they are short. Look at how.",
-    ("short", "rules"): "ask for a sentence of three clauses, longer than any in the table.",
+    ("dictionary", "short"): "new sentences go wrong even if they are short. Look at how.",
+    ("short", "rules"): "try a sentence of three clauses, longer than any in the table.",
     ("short", "memory"): "it translates new sentences, as long as they are short.",
     ("short", "dictionary"): "it writes “is” and “the” where English needs them.",
 }
@@ -932,8 +932,8 @@ Seven programs have learned from these eight pairs, and from nothing else.
 You get one of them, `translate`, which takes a Chinese sentence as text, with spaces between the
 words, and returns its English. What has it learned? Think of an experiment: `kind_of(translate)`
 calls it on sentences of your own and returns `"memory"` (its answer is always a translation from
-the table, perhaps of another sentence), `"dictionary"` (it translates word by word what it does not
-know), `"short"` (it has the rules, but fails on sentences that are longer than those above), or
+the table, perhaps of another sentence), `"dictionary"` (it translates new sentences word by word),
+`"short"` (it knows the rules, but fails on sentences that are longer than those above), or
 `"rules"`.
 """,
     reference=kind_of,
@@ -944,15 +944,15 @@ know), `"short"` (it has the rules, but fails on sentences that are longer than 
         program_mistake(kind, said, message) for (kind, said), message in PROGRAM_MISTAKES.items()
     ),
     hints=(
-        "A sentence from the table tells you little. Think of what each kind says to a new one.",
-        "In 苹果 很 新 all words are known, but not together. Only two of the four kinds get it "
-        "right, and the other two fail in different ways.",
+        "A sentence from the table tells you little. Think of what each kind does with a new one.",
+        "In 苹果 很 新, all words are known, but not their combination. Only two of the four kinds "
+        "get it right, and the other two fail in different ways.",
         "A sentence of three clauses, longer than any in the table, tells these two apart.",
     ),
-    insight="Five of the seven would pass a test on known sentences. New combinations tell rules "
-    "from memory, and longer sentences show whether the rules also work beyond the training "
+    insight="Five of the seven would pass a test on known sentences. New combinations distinguish "
+    "rules from memory, and longer sentences show whether the rules also work beyond the training "
     "lengths. That is why chapter 9 has two tests.",
-    comes_back="10.experiment and 11.experiment question black boxes of other kinds.",
+    comes_back="10.experiment and 11.experiment test other kinds of black boxes.",
     others=(kind_by_all_short_ones,),
     code=False,
 )

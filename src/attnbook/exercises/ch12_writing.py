@@ -103,7 +103,7 @@ COUNT_MISTAKES = (
     WrongLine(
         "key_value",
         lambda d, h, g: d * (d // h * g),
-        "Keys and values each have a matrix.",
+        "Keys and values each have a matrix of their own.",
     ),
     WrongLine(
         "key_value",
@@ -156,7 +156,7 @@ COUNT = Exercise(
     section="12.4",
     prompt="""
 Write `count_parameters(vocabulary_size, d_model, n_heads, n_kv_heads, n_layers, d_ff, tied)`: the
-number of parameters of the chapter's `LanguageModel` of these sizes. It has `n_layers` blocks, and
+number of parameters of the chapter's `LanguageModel` with these sizes. It has `n_layers` blocks and
 no biases. If `tied` is True, the last matrix is the embedding table itself. Return a whole number.
 (Building the model and counting its parameters passes, but the point is a formula.)
 """,
@@ -194,10 +194,10 @@ def count_parameters(
     ),
     common_mistakes=MistakeSet(lambda count: count, COUNT_MISTAKES, right=Count()),
     hints=(
-        "Begin with one block: the matrices of attention, those of the feed-forward network, and "
-        "the norms.",
+        "Begin with one block: the matrices of attention, the matrices of the feed-forward "
+        "network, and the norms.",
         "W_Q and W_O are d_model × d_model. W_K and W_V have d_model / n_heads · n_kv_heads "
-        "columns. The network has three matrices, and an RMSNorm d_model weights.",
+        "columns. The network has three matrices, and each RMSNorm has d_model weights.",
         "`d_kv = d_model // n_heads * n_kv_heads`. A block has `2 * d_model * (d_model + d_kv) + "
         "3 * d_model * d_ff + 2 * d_model`. Add the tables and the last norm.",
     ),
@@ -254,7 +254,7 @@ def tokens_seen(thing):
     mistakes=(
         seen_as("“sweet” comes later: the causal mask hides it.", a=5, c=8),
         seen_as(
-            "one too few. The vector also depends on its own token, and BEGIN is a token.",
+            "one too few. The vector also depends on its own token, and BEGIN counts as a token.",
             a=3,
             c=6,
             d=6,
@@ -268,7 +268,7 @@ def tokens_seen(thing):
             d=4,
         ),
         seen_as("it sees not only the source, but also what has been written.", c=3, d=3),
-        seen_as("a decoder-only model has the causal mask everywhere, also in the source.", e=7),
+        seen_as("a decoder-only model has the causal mask everywhere, even in the source.", e=7),
         seen_as("the causal mask hides 甜, although it belongs to the source.", e=3),
         seen_as("in an encoder each word attends to all words of its sentence.", f=1),
         seen_as("the encoder does not see what the decoder is given.", f=8),
@@ -281,8 +281,8 @@ def tokens_seen(thing):
         "d: all of 苹果 很 甜 BEGIN the apple is. e: only what comes before 甜.",
     ),
     insight="At “is”, the decoder-only model of d depends on the same 7 tokens as the decoder of "
-    "c. What differs is the source: with a causal mask, 很 depends on 2 tokens; in an "
-    "encoder, on 3.",
+    "c. The difference is in the source: with a causal mask, 很 depends on 2 tokens, and in an "
+    "encoder on 3.",
     comes_back="12.perplexity scores a sequence like that of d.",
     code=False,
 )
@@ -396,8 +396,8 @@ dimensions.
         ),
         Mistake(
             top_p(lambda ordered, before, p: before + ordered < p),
-            "You keep a word if the sum *with* it is below p. Ask for the sum *before* it: then "
-            "the word that reaches p is kept.",
+            "You keep a word if the sum *with* it is below p. Use the sum *before* it. Then the "
+            "word that reaches p is kept.",
         ),
         Mistake(
             top_p(lambda ordered, before, p: before <= p),
@@ -406,7 +406,7 @@ dimensions.
         Mistake(lambda probabilities, p: probabilities, "Nothing is cut: every word is kept."),
         Mistake(
             lambda probabilities, p: my_top_p(probabilities.softmax(-1), p),
-            "You took a softmax first, but these are probabilities already, not logits.",
+            "You took a softmax first, but these are already probabilities, not logits.",
         ),
         Mistake(
             top_p(normalize=lambda kept, stays, p: kept),
@@ -417,7 +417,7 @@ dimensions.
             top_p(
                 normalize=lambda kept, stays, p: kept.masked_fill(~stays, -torch.inf).softmax(-1)
             ),
-            "You took a softmax of probabilities. It belongs to logits: here, divide by the sum.",
+            "You took a softmax of probabilities. Softmax is for logits: here, divide by the sum.",
         ),
         Mistake(
             top_p(put_back=lambda kept, order: kept),
@@ -445,15 +445,15 @@ dimensions.
         ),
     ),
     hints=(
-        "Sort a row, the largest first. Which words have a sum of less than p *before* them?",
+        "Sort a row with the largest first. Which words have a sum of less than p *before* them?",
         "`cumsum` includes the word itself. Subtract its own probability.",
         "`ordered, order = probabilities.sort(dim=-1, descending=True)`, keep where "
         "`ordered.cumsum(-1) - ordered < p`, divide by the sum, and put back with "
         "`scatter(-1, order, ...)`.",
     ),
     insight="How many words are kept depends on the row: one where the model is sure, many where "
-    "it is not. Together, the kept ones always have a probability of at least p.",
-    comes_back="12.repair uses the library's `keep_top_p`, in a sampler.",
+    "it is not. Together, those words always have a probability of at least p.",
+    comes_back="12.repair uses the library's `keep_top_p` in a sampler.",
     others=(top_p_without_sorting,),
 )
 
@@ -560,7 +560,7 @@ PERPLEXITY_MISTAKES = (
     WrongLine(
         "logs",
         lambda logits: logits.log_softmax(1),
-        "Your softmax ran over the positions. It belongs to the V words, the last axis.",
+        "Your softmax ran over the positions. It should run over the V words, the last axis.",
     ),
     WrongLine(
         "counts",
@@ -630,7 +630,7 @@ PERPLEXITY_OF_TARGETS = Exercise(
     prompt=f"""
 A decoder-only model translates. Each row of `tokens` (B, L) holds the words of the source, BEGIN as
 the separator, the words of the target, END, and PAD up to the longest. `logits` (B, L, V) are the
-model's: those at position i are for the token at i + 1. Write `my_perplexity(logits, tokens)`: the
+model's. Those at position i are for the token at i + 1. Write `my_perplexity(logits, tokens)`: the
 perplexity per token of all targets of the batch, one number. The tokens of a target are its words
 and END. PAD is {PAD}, BEGIN is {BEGIN}, END is {END}. BEGIN and END occur once in each row.
 """,
@@ -684,7 +684,7 @@ and END. PAD is {PAD}, BEGIN is {BEGIN}, END is {END}. BEGIN and END occur once 
         "BEGIN).cumsum(1)[:, :-1] > 0` is True from the separator on. Then the mean, and `exp`.",
     ),
     insight="A loss over the same positions trains a decoder-only model to translate or to "
-    "answer. It only reads what was given, and need not learn to write it.",
+    "answer. The model only reads what was given, and need not learn to write it.",
     comes_back="In the chat of section 12.13 only the answers count, not the questions.",
     others=(perplexity_by_ignoring,),
 )
@@ -799,14 +799,14 @@ SAMPLER_MISTAKES = (
     WrongLine(
         "words",
         pad_removed_late,
-        "PAD is removed after the softmax, so a row no longer sums to 1, and PAD has taken part in "
-        "the cut. Remove it from the logits first.",
+        "You removed PAD after the softmax, so a row no longer sums to 1, and PAD took part in the "
+        "cut. Remove it from the logits first.",
     ),
     WrongLine(
         "words",
         pad_removed_and_divided,
-        "PAD has taken part in the cut: with its probability the sum reaches p earlier, and words "
-        "are lost. Remove it from the logits before `keep_top_p`.",
+        "PAD took part in the cut: with its probability, the sum reaches p earlier, and words are "
+        "lost. Remove it from the logits before `keep_top_p`.",
     ),
     WrongLine(
         "words",
@@ -821,8 +821,8 @@ SAMPLER_MISTAKES = (
     WrongLine(
         "cut",
         cut_first,
-        "You cut before you divide by the temperature, so p meets the probabilities of temperature "
-        "1. Divide first.",
+        "You cut before you divide by the temperature, so p is applied to the probabilities at "
+        "temperature 1. Divide first.",
     ),
     WrongLine(
         "cut",
@@ -839,8 +839,8 @@ SAMPLER_MISTAKES = (
     WrongLine(
         "ended",
         pad_added,
-        "In a row that has ended, PAD has 1 and the words still have their probabilities, 2 in "
-        "all. So it continues about half of the time. Replace the whole row.",
+        "In a row that has ended, PAD has 1 and the words keep their probabilities, which makes 2 "
+        "in all. So it continues about half of the time. Replace the whole row.",
     ),
     WrongLine("ended", lambda x, done: x, "A row that has ended continues."),
     WrongLine(
@@ -900,7 +900,7 @@ def next_probabilities(logits, done, temperature, p):
         Mistake(
             Sampler(logit_zero, cut_first, pad_added),
             "All three faults are still there. What is the probability of PAD in a row that has "
-            "not ended? Does a row that has ended sum to 1? And which probabilities does p meet?",
+            "not ended? Does a row that has ended sum to 1? And which probabilities does p cut?",
         ),
         Mistake(
             Sampler(cut=cut_first, ended=pad_added),
@@ -937,16 +937,16 @@ def next_probabilities(logits, done, temperature, p):
         ),
     ),
     hints=(
-        "Print the probabilities of three rows, one of which has ended. Which sum to 1, and where "
-        "does PAD have a probability?",
+        "Print the probabilities of three rows, one of which has ended. Which rows sum to 1, and "
+        "where is the probability of PAD above 0?",
         "A logit that means *never* is −∞. The temperature changes which words are needed to "
         "reach p. And a row that has ended needs all of its numbers replaced.",
         "`masked_fill(is_pad, -torch.inf)`, `keep_top_p(logits / temperature, p)`, and "
         "`torch.where(done[:, None], is_pad.to(probabilities), probabilities)`.",
     ),
     insight="None of the three raises an error, because `torch.multinomial` divides by the sum "
-    "itself. Test the probabilities of a sampler: what must never be drawn has exactly 0.",
-    comes_back="In 12.experiment you see a sampler only by what it draws.",
+    "itself. Test the probabilities of a sampler: what must never be drawn needs exactly 0.",
+    comes_back="In 12.experiment, you see only what a sampler draws.",
     others=(next_of_the_unfinished,),
 )
 
@@ -1004,15 +1004,15 @@ EXPERIMENT = Exercise(
     section="12.8",
     prompt="""
 Twelve samplers came without a description. `draw(logits, n)` takes `logits` (V,) of your choice, V
-at most 1,000, and returns n words, the ids of n independent draws, (n,). You can ask for up to a
+at most 1,000, and returns the ids of n words that are drawn independently, (n,). n can be up to a
 million. `how_it_draws(draw)` calls it as often as you like and returns
 
 - `"greedy"`: always the most probable word;
 - `"plain"`: from the probabilities softmax(logits);
 - `"temperature"`: from all words, but with a temperature other than 1 (at most 0.7, or at least
   1.5);
-- `"top-k"`: from the k most probable words, k from 2 to 40, perhaps also with a temperature;
-- `"top-p"`: cut by p, from 0.4 to 0.95, perhaps also with a temperature.
+- `"top-k"`: from the k most probable words, with k from 2 to 40 and perhaps a temperature;
+- `"top-p"`: from the words that top-p keeps, with p from 0.4 to 0.95 and perhaps a temperature.
 """,
     reference=how_it_draws,
     cases=lambda generator: [
@@ -1029,7 +1029,7 @@ million. `how_it_draws(draw)` calls it as often as you like and returns
                 (SAMPLERS["k 40"], "temperature"): "it keeps 40 words. Give it more than that.",
                 (SAMPLERS["p 0.4"], "greedy"): "it draws only one of two words. Give it "
                 "more words, with nearly equal logits.",
-                (BOTH, "temperature"): "it has a temperature, but it cuts as well.",
+                (BOTH, "temperature"): "it has a temperature, but it also leaves out words.",
             },
         ),
         Mistake(
@@ -1057,17 +1057,17 @@ million. `how_it_draws(draw)` calls it as often as you like and returns
         ),
     ),
     hints=(
-        "Give it 100 logits that are nearly but not quite equal, and draw many thousand words. "
-        "How many different ones occur?",
-        "A cut makes words impossible, a temperature only rare. With nearly equal logits each word "
-        "that is not cut occurs. What changes with twice as many words?",
-        "The same number of different words for 100 and for 200: top-k, or greedy if it is 1. "
-        "Twice as many: top-p, unless all occur. Then try logits 0 and 1: plain gives word 1 a "
-        "probability of 0.73.",
+        "Give it 100 logits that are nearly but not quite equal, and draw many thousands of words. "
+        "How many different words occur?",
+        "A cut makes words impossible, and a temperature only makes them rare. With nearly equal "
+        "logits, each word that is not cut occurs. What changes with twice as many words?",
+        "If 100 and 200 words give the same number of different words, it is top-k, or greedy if "
+        "that is 1. If 200 give twice as many, it is top-p, unless all occur. If all occur, try "
+        "logits 0 and 1: plain gives word 1 a probability of 0.73.",
     ),
-    insight="A cut shows in which words never occur, a temperature in how often words occur. "
+    insight="A cut shows in which words never occur, and a temperature in how often words occur. "
     "Nearly equal logits show only the first, and two words show the second.",
-    comes_back="Services that run a language model have such settings, often all at once.",
+    comes_back="Services that run a language model offer such settings, often all of them at once.",
     code=False,
 )
 
