@@ -75,13 +75,14 @@ is the row of section 6.12. The answer is boolean, True = may look, of shape (Lq
     mistakes=(
         Mistake(
             lambda n_queries, n_keys: torch.ones(n_queries, n_keys, dtype=torch.bool).tril(),
-            "Your triangle starts in the top left corner, but the queries are the newest words.",
+            "Your triangle starts in the top left corner. The queries are the *newest* words, so "
+            "it has to end in the bottom right corner.",
         ),
         Mistake(
             triangle("tril", 1),
             "Off by one: each word also sees the next one, which it has to predict.",
         ),
-        Mistake(triangle("tril", -1), "Off by one: a word may see itself."),
+        Mistake(triangle("tril", -1), "Off by one: a word may also see itself."),
         Mistake(
             triangle("triu", 1),
             "Your True hides, as in `nn.MultiheadAttention`. In this book True means may look.",
@@ -101,12 +102,12 @@ is the row of section 6.12. The answer is boolean, True = may look, of shape (Lq
             lambda n_queries, n_keys: torch.ones(n_queries, n_keys, dtype=torch.bool).tril(
                 n_queries - n_keys
             ),
-            "The shift has the wrong sign. The diagonal moves to the right, which is positive in "
-            "`tril`.",
+            "The shift has the wrong sign. The diagonal has to move to the right, which is "
+            "positive in `tril`.",
         ),
         Mistake(
             lambda n_queries, n_keys: torch.ones(n_queries, n_keys, dtype=torch.bool),
-            "Everything is permitted. That is right for the newest word only.",
+            "Everything is permitted. This is right only for the newest word.",
         ),
         Mistake(
             lambda n_queries, n_keys: torch.ones(n_queries, n_keys, dtype=torch.bool).triu(1),
@@ -130,7 +131,7 @@ is the row of section 6.12. The answer is boolean, True = may look, of shape (Lq
     ),
     insight="With one query the mask is all True: the newest word needs no mask. `is_causal=True` "
     "would show it only the first word.",
-    comes_back="06.heads combines the square one with a mask for padding.",
+    comes_back="06.heads combines the square causal mask with a padding mask.",
     others=(last_rows, by_positions),
 )
 
@@ -184,7 +185,7 @@ def verdict(program):
         {
             ("a", "sealed"): "`tril(1)` keeps one diagonal too many. Which column does it add to "
             "row 0?",
-            (("a", "c", "f"), "blind"): "Every word still depends on all words before it.",
+            (("a", "c", "f"), "blind"): "Every output still depends on all words up to its own.",
             ("b", "sealed"): "`~ones.tril(-3)` removes the lower left corner: row 4 cannot see "
             "word 0.",
             ("b", "leak"): "`&` can only hide more. Nothing above the diagonal is permitted.",
@@ -192,17 +193,19 @@ def verdict(program):
             "by a sum. Over which words?",
             ("d", "leak"): "In float32, exp(−10⁹) is exactly 0, and each row has an ordinary "
             "score: its own word's.",
-            (("d", "e"), "blind"): "Only the future is hidden.",
+            (("d", "e"), "blind"): "Nothing but the future is hidden.",
             ("e", "leak"): "Row j of `y` depends on words 0 … j, and row i attends only to rows j "
             "≤ i.",
-            ("f", "sealed"): "`mean(0)` runs over the words, so each row gets a part of the last.",
+            ("f", "sealed"): "`mean(0)` runs over the words, so part of the last row enters "
+            "every row.",
         },
     ),
     hints=(
         "Which words enter each number that output i is computed from? Check more than the "
         "weights.",
         "A sum can leak. What do the softmax of (c) and the mean of (f) sum over?",
-        "Three leak and one is blind. If no layer looks ahead, a stack of two does not, either.",
+        "Three programs leak and one is blind. If no layer looks ahead, a stack of two does not, "
+        "either.",
     ),
     insight="Two of the three leaks have triangular weights, so no attention map shows them. "
     "Changing a word does.",
@@ -249,7 +252,7 @@ def weight_cases(generator: Generator) -> list[Case]:
         case("3 queries, 5 keys", some(3, 5), 3, 5),
         case(f"{lq} queries, {lk} keys", some(lq, lk), lq, lk),
         case("padding, a mask of shape (2, 1, 1, 7)", torch.arange(7) < lengths, 2, 3, 5, 7),
-        case("one axis more in front, one mask for all", some(5, 6), 2, 4, 3, 5, 6),
+        case("one more axis in front, one mask for all", some(5, 6), 2, 4, 3, 5, 6),
         case("every hidden key has the score 1000", some(3, 8), 3, 8, hidden=1000.0),
         case(
             "permitted scores near −20000, hidden ones 0", some(5, 7), 5, 7, hidden=0.0, plus=-2e4
@@ -316,14 +319,14 @@ exactly 0, and a query that may look at nothing gets a row of zeros.
         ),
     ),
     hints=(
-        "What has to be done before the softmax, so that no denominator contains a hidden score? "
-        "And what has to be done after it?",
+        "What do you have to do before the softmax, so that no denominator contains a hidden "
+        "score? And what do you have to do after it?",
         "`masked_fill(~mask, -torch.inf)` before it makes every row right except those that may "
-        "look at nothing: 0/0.",
-        "After the softmax, fill all hidden entries with 0. There is no nan elsewhere.",
+        "look at nothing. They become 0/0.",
+        "After the softmax, fill all hidden entries with 0. No other entry is nan.",
     ),
     insight="Fill in minus infinity before the softmax, and zero after it. Filling also keeps nan "
-    "out of the gradients, because a filled entry has none. Adding −∞ would not.",
+    "out of the gradients, because no gradient flows through a filled entry. Adding −∞ would not.",
     comes_back="From here on the book's `softmax` does this in every layer.",
     others=(filled_once, by_hand),
 )
@@ -332,16 +335,17 @@ exactly 0, and a query that may look at nothing gets a row of zeros.
 
 
 def may_look(lengths: Tensor, length: int) -> Tensor:
-    place = torch.arange(length).to(lengths.device)
-    causal = place <= place[:, None]  # (L, L)
-    real = place >= length - lengths[:, None]  # (B, L)
+    position = torch.arange(length).to(lengths.device)
+    causal = position <= position[:, None]  # (L, L)
+    real = position >= length - lengths[:, None]  # (B, L)
     return causal & real[:, None, None, :]
 
 
 def by_distance(lengths: Tensor, length: int) -> Tensor:
-    place = torch.arange(length, device=lengths.device)
-    back = place[:, None] - place  # (L, L), how far back each key lies
-    into = place[:, None] - (length - lengths)[:, None, None, None]  # how far in the query stands
+    position = torch.arange(length, device=lengths.device)
+    back = position[:, None] - position  # (L, L), how far back each key is
+    first = (length - lengths)[:, None, None, None]  # the position of the first real word
+    into = position[:, None] - first  # how far into its sentence each query is
     return (back >= 0) & (back <= into)
 
 
@@ -387,8 +391,8 @@ look, of shape (B, 1, L, L). The rows of the padding are then empty, as they sho
     mistakes=(
         Mistake(
             combined(lambda causal, real: causal & real[:, None, :]),
-            "A mask of three axes is lined up with (H, Lq, Lk), so sentence b's mask goes to head "
-            "b.",
+            "A mask with three axes is aligned with (H, Lq, Lk), so the mask of sentence b goes to "
+            "head b.",
         ),
         Mistake(
             combined(lambda causal, real: causal & real[None, :, None, :]),
@@ -477,8 +481,8 @@ def pytorch_cases(generator: Generator) -> list[Case]:
     def case(note: str, n_heads: int, *shape: int) -> Case:
         mask = torch.rand(*shape, generator=generator) < 0.5
         mask[..., 0] = True
-        mask[0, 0, 0, 1], mask[-1, 0, 0, 1] = True, False  # no two sentences alike
-        mask[:, 0, 1, 1], mask[:, -1, 1, 1] = True, shape[1] == 1  # no two heads alike
+        mask[0, 0, 0, 1], mask[-1, 0, 0, 1] = True, False  # no two sentences are equal
+        mask[:, 0, 1, 1], mask[:, -1, 1, 1] = True, shape[1] == 1  # no two heads are equal
         sizes = {"B": shape[0], "H": n_heads, "Lq": shape[2], "Lk": shape[3]}
         return Case((mask, n_heads), sizes, note)
 
@@ -523,12 +527,12 @@ def for_pytorch(mask, n_heads):
         ),
         Mistake(
             lambda mask, n_heads: ~heads_outside(mask, n_heads),
-            "The meaning is right now. The order is still head 0 of all sentences, then head 1: "
-            "sentences come first.",
+            "The meaning of True is now right. But the order is still head 0 of all sentences, "
+            "then head 1. The sentences come first.",
         ),
         Mistake(
             lambda mask, n_heads: mask.expand(-1, n_heads, -1, -1).flatten(0, 1),
-            "The order is right now. But to this layer True means may NOT look.",
+            "The order is now right. But to this layer, True means may NOT look.",
         ),
         Mistake(
             lambda mask, n_heads: ~mask[:, :1].expand(-1, n_heads, -1, -1).flatten(0, 1),
@@ -549,8 +553,8 @@ def for_pytorch(mask, n_heads):
         "flatten, and in which order?",
         "Without the `transpose`, `expand` has to stretch axis 1. And add one `~`.",
     ),
-    insight="B·H and H·B are the same number, so no shape check finds this, and neither does a "
-    "batch of one sentence.",
+    insight="B·H and H·B are the same number, so neither a shape check nor a batch of one sentence "
+    "finds this mistake.",
     comes_back="Chapter 4 has the same trap: a `view` in place of a transpose.",
     others=(by_stacking,),
 )
@@ -642,7 +646,7 @@ the six looks back further than 8 words.
     ),
     properties=(
         Property(
-            "none of the six looks that far: count from the word that you changed.",
+            "none of the six looks that far back. Count from the word that you changed.",
             lambda answer, case: answer <= 8,
         ),
         Property(
@@ -650,8 +654,8 @@ the six looks back further than 8 words.
             lambda answer, case: answer != reach(case.arguments[0]) + 1,
         ),
         Property(
-            "some output depends on a word further back. Do you compare all outputs, and go on "
-            "after a word that changes nothing?",
+            "some output depends on a word further back. Do you compare all outputs, and do you go "
+            "on after a word that changes nothing?",
             lambda answer, case: answer >= reach(case.arguments[0]),
         ),
     ),
@@ -661,9 +665,9 @@ the six looks back further than 8 words.
         "`(layer(other) != layer(x)).any(dim=-1)` shows which rows changed; `.nonzero().max()` is "
         "the last of them.",
     ),
-    insight="A single layer sees no further than its mask, but in a stack each layer adds its "
-    "reach.",
-    comes_back="Chapter 7 asks in the same way what a layer knows about the order of its words.",
+    insight="A single layer sees no further than its mask permits, but in a stack each layer adds "
+    "its own reach.",
+    comes_back="Chapter 7 tests in the same way what a layer knows about the order of its words.",
     others=(by_gradients,),
 )
 

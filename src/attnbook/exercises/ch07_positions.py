@@ -71,18 +71,17 @@ def after_shuffle(situation):
             (
                 "positions",
                 "same",
-            ): "Each word gets the encoding of its new position, and so another "
-            "query, key and value.",
+            ): "Each word gets the encoding of its new position, so its query, "
+            "key and value change.",
             ("positions", "reordered"): "Each word gets the encoding of its new position. It does "
             "not keep the old one.",
-            ("baggage", "same"): "The rows of the input have moved, and those of the output move "
-            "with them.",
+            ("baggage", "same"): "The input rows have moved, and the output rows move with them.",
             ("baggage", "other"): "The encodings move with the words, so the layer sees the same "
             "six rows.",
             ("context", "reordered"): "The output has one row per query, and the queries have not "
             "moved.",
-            ("context", "other"): "Each key has moved with its value. Every query finds the same "
-            "pairs.",
+            ("context", "other"): "Each key has moved with its value, so every query finds the "
+            "same pairs.",
             ("torn", "same"): "Each weight belongs to a key, but now it multiplies the value "
             "of another key.",
             ("torn", "reordered"): "Every query now mixes the values with weights that belong "
@@ -90,14 +89,14 @@ def after_shuffle(situation):
         },
     ),
     hints=(
-        "An output row is a sum over pairs of weight and value. When does a sum get other terms?",
+        "An output row is a sum over pairs of weight and value. When do the terms change?",
         "Does the *set* of key-value pairs change? Do the *queries* move?",
-        "Pairs in another order change nothing. Queries that move take their output rows along. "
-        "Separated pairs give new numbers.",
+        "Pairs in another order change nothing. Queries that move take their output rows with "
+        "them. If keys and values are separated, the numbers are new.",
     ),
     comes_back="The last exercise of this chapter tests layers that you cannot see.",
-    insight="Attention treats keys and values as a set of pairs, and the queries one by one. "
-    "Section 7.1 follows from that.",
+    insight="Attention treats keys and values as a set of pairs, and each query on its own. "
+    "This explains the result of section 7.1.",
 )
 
 # --- 07.encode: a row of clocks --------------------------------------------------------------
@@ -170,7 +169,7 @@ next. Try it without a loop over positions.
         ),
         Mistake(
             lambda length, d_model: clocks(length, speeds(d_model), first=1),
-            "Your first row is position 1. Position 0 has a row, too.",
+            "Your first row is that of position 1. Position 0 has a row, too.",
         ),
         Mistake(
             lambda length, d_model: clocks(length, speeds(d_model) ** 0.5),
@@ -188,7 +187,7 @@ next. Try it without a loop over positions.
         ),
         Mistake(
             lambda length, d_model: own_speed(length, d_model, count=2),
-            "You took the column's index for k. It counts hands, and each hand has two columns.",
+            "You used the column index as k. But k counts hands, and each hand has two columns.",
         ),
         Mistake(
             lambda length, d_model: (
@@ -290,7 +289,7 @@ distance j − i, clipped to ±max_distance. The answer is a tensor of whole num
         ),
         Mistake(
             lambda length, far: steps(length).clamp(-far, far),
-            "These are the clipped distances. Row 0 belongs to −max_distance.",
+            "These are the clipped distances, not the rows. Row 0 belongs to −max_distance.",
         ),
         Mistake(
             lambda length, far: steps(length).abs().clamp(max=far),
@@ -306,17 +305,16 @@ distance j − i, clipped to ±max_distance. The answer is a tensor of whole num
         ),
         Mistake(
             lambda length, far: (steps(length) + far).clamp(-far, far),
-            "You shifted first and then clipped, as if these were still distances.",
+            "You shifted first and then clipped, as if the rows were still distances.",
         ),
         Mistake(
             lambda length, far: steps(length).clamp(max=far) + far,
-            "You clipped only distances that are too large, so distant keys on the left get "
-            "negative rows.",
+            "You clipped only the large distances, so distant keys on the left get negative rows.",
         ),
         Mistake(
             lambda length, far: steps(length).clamp(min=-far) + far,
-            "You clipped only distances that are too small, so distant keys on the right get rows "
-            "that do not exist.",
+            "You clipped only the negative distances, so distant keys on the right get rows that "
+            "do not exist.",
         ),
         Mistake(
             lambda length, far: steps(length).clamp(-far, far) + length - 1,
@@ -324,7 +322,7 @@ distance j − i, clipped to ±max_distance. The answer is a tensor of whole num
         ),
         Mistake(
             lambda length, far: (steps(length) + far).clamp(min=0).clamp(max=max(2 * far - 1, 0)),
-            "Your last row is 2 · max_distance − 1. The distance 0 has a row, too.",
+            "Your last row is 2 · max_distance − 1. Distance 0 has a row, too.",
         ),
         Mistake(
             lambda length, far: steps(length).clamp(-far, far) + far + 1,
@@ -333,13 +331,13 @@ distance j − i, clipped to ±max_distance. The answer is a tensor of whole num
     ),
     hints=(
         "`torch.arange(length)`, once as a row and once as a column: their difference is (L, L).",
-        "`clamp(-max_distance, max_distance)` clips. What makes the smallest 0?",
+        "`clamp(-max_distance, max_distance)` clips. How do you make the smallest number 0?",
         "`(here - here[:, None]).clamp(-max_distance, max_distance) + max_distance`.",
     ),
     others=(table_rows_moved_first,),
     comes_back="Section 7.12 tests Shaw's vectors on deals four times as long as in training.",
     insight="The matrix for a long sentence contains the one for a short sentence. The same is "
-    "true of sinusoids, and yet they fail on longer deals in section 7.12.",
+    "true of sinusoids, but in section 7.12 they fail on longer deals.",
 )
 
 # --- 07.repair: three faults in three lines --------------------------------------------------
@@ -426,7 +424,7 @@ def placed_scores(x, table, w_q, w_k):
         ),
         Mistake(
             faulty(by_batch, of_words),
-            "The scale is right now. What is `len(x)` in the first line? Which rows are the keys "
+            "The scale is now right. What is `len(x)` in the first line? Which rows are the keys "
             "made from?",
         ),
         Mistake(
@@ -436,21 +434,21 @@ def placed_scores(x, table, w_q, w_k):
         ),
         Mistake(
             faulty(key_of=of_words, by_d=True),
-            "The first line is right now. The keys still have no positions, and the root is of "
+            "The first line is now right. The keys still have no positions, and the root is of "
             "the wrong width.",
         ),
         Mistake(
             faulty(by_batch),
-            "`len(x)` is B, the number of sentences. With one sentence every word gets position "
-            "0, without an error.",
+            "`len(x)` is B, the number of sentences. With one sentence, every word gets position "
+            "0, and there is no error.",
         ),
-        Mistake(faulty(key_of=of_words), "The queries have positions, the keys do not."),
-        Mistake(faulty(by_d=True), "You still divide by √D. Queries and keys are Dk wide."),
+        Mistake(faulty(key_of=of_words), "The queries have positions, but the keys do not."),
+        Mistake(faulty(by_d=True), "You still divide by √D, but queries and keys have width Dk."),
         Mistake(
             lambda x, table, w_q, w_k: (
                 (x @ w_q) @ ((x + table[: x.size(-2)]) @ w_k).mT / math.sqrt(w_q.size(-1))
             ),
-            "The keys have positions now, the queries do not.",
+            "The keys have positions now, but the queries do not.",
         ),
         Mistake(faulty(lambda x, table: x + table[:1]), "Every word gets row 0 of the table."),
         Mistake(
@@ -468,7 +466,7 @@ def placed_scores(x, table, w_q, w_k):
     ),
     hints=(
         "`table[: n]` is (n, D). Which n broadcasts with (B, L, D)?",
-        "Queries and keys are made from the *same* rows, and the root is that of the width which "
+        "Queries and keys are made from the *same* rows. Divide by the root of the width that "
         "their dot product sums over.",
         "`x.size(-2)`, `rows @ w_k`, `query.size(-1)`.",
     ),
@@ -479,7 +477,7 @@ def placed_scores(x, table, w_q, w_k):
     ),
     others=(placed_scores_in_four_terms,),
     comes_back="Chapter 8 adds the positions in this first line.",
-    insight="With a batch of one, `len(x)` is wrong without an error. Test with sizes that all "
+    insight="With a batch of one, `len(x)` is wrong but raises no error. Test with sizes that all "
     "differ.",
 )
 
@@ -502,7 +500,7 @@ LONGER = Exercise(
 A claim: *with my encoding a model reads longer texts than it was trained on.* Five experiments are
 proposed. `verdict(experiment)` says of each `"fair"` (it can show or refute the claim), `"order"`
 (the task can be done without order), `"seen"` (the length of the test occurs in training), or
-`"length"` (the model never reads more than in training). One of the words is right twice.
+`"length"` (the model never reads more than in training). One of these answers is right twice.
 
 | | training | test |
 |:--|:--|:--|
@@ -523,11 +521,11 @@ def verdict(experiment):
         verdict,
         {
             ("A", "fair"): "The highest card is the same in every order.",
-            (("A", "B"), "length"): "48 cards are more than the 12 of the training.",
+            (("A", "B"), "length"): "48 cards are more than the 12 in training.",
             (("A", "B"), "seen"): "No training deal has 48 cards.",
-            (("B", "C", "D", "E"), "order"): "In another order, another card is two before.",
-            ("C", "fair"): "The training has deals of 48 cards, too.",
-            ("C", "length"): "The test is longer than some deals of the training, and as long as "
+            (("B", "C", "D", "E"), "order"): "In another order, a different card is two before.",
+            ("C", "fair"): "The training contains deals of 48 cards, too.",
+            ("C", "length"): "The test deals are longer than some training deals, but as long as "
             "others.",
             ("D", "fair"): "The deals are new, but how long are they?",
             (("D", "E"), "seen"): "These deals are new. How long is what the model reads at once?",
@@ -535,8 +533,8 @@ def verdict(experiment):
         },
     ),
     hints=(
-        "Is the order needed? Is the test longer than anything in training? Does the model read "
-        "it in one piece?",
+        "Does the task need order? Is the test longer than anything in training? Does the model "
+        "read it in one piece?",
         "In one of the tasks the right answer stays the same when the cards are shuffled.",
         "One experiment passes all three checks. One fails because of its task, one because of "
         "its training, and two because of how much is read at once.",
@@ -619,11 +617,11 @@ encodings, shape (..., L, D). (The (D, D) matrix of section 7.4 does it, but tak
         ),
         Mistake(
             lambda p, angles: turned(p, angles, 1, 1),
-            "Both of your formulas have a plus. The cosine of a sum has a minus.",
+            "Both of your formulas have a plus. The formula for the cosine has a minus.",
         ),
         Mistake(
             lambda p, angles: turned(p, angles, -1, -1),
-            "Both of your formulas have a minus. The sine of a sum has a plus.",
+            "Both of your formulas have a minus. The formula for the sine has a plus.",
         ),
         Mistake(
             old_sine_lost,
@@ -764,12 +762,12 @@ Write `knows(scores)`: call it as often as you like. Return `"nothing"` if only 
             ): "Only words are compared. Make them all equal, or follow each to its new position.",
             ((WORDS, PRODUCTS), "distance"): "Only words are compared. Does anything change if "
             "they are all equal?",
-            ((ROWS, WAVES, PLAIN_WAVES, NUMBERS), "nothing"): "Positions change its scores. With "
-            "one word in all positions, are all scores equal?",
+            ((ROWS, WAVES, PLAIN_WAVES, NUMBERS), "nothing"): "Positions change the scores. With "
+            "the same word at all positions, are all scores equal?",
             ((ROWS, WAVES), "distance"): "Pairs of positions at the same distance have different "
             "scores. Do you compare such pairs?",
             (PLAIN_WAVES, "distance"): "Encodings compared with encodings know only the distance, "
-            "but words are compared with them, too. Words of zeros hide that.",
+            "but words are compared with them, too. Words made of zeros hide that.",
             ((FIRST, LATER), "nothing"): "Only some positions are marked. Is your sentence long "
             "enough, and do you look at its first row?",
             (FIRST, "distance"): "Only the first position is marked. Do you look at row 0?",
@@ -779,28 +777,27 @@ Write `knows(scores)`: call it as often as you like. Return `"nothing"` if only 
                 NUMBERS,
                 "distance",
             ): "A position compared with itself gets 0 everywhere. Look next to the diagonal, too.",
-            (SHAW, "nothing"): "Words of zeros make queries of zeros, and these ignore the "
-            "distance. Take other words.",
-            ((BIAS, MINUS, FAR), "nothing"): "The distance changes its scores. With equal words in "
+            (SHAW, "nothing"): "Words made of zeros give queries of zeros, which ignore the "
+            "distance. Use other words.",
+            ((BIAS, MINUS, FAR), "nothing"): "The distance changes the scores. With equal words in "
             "a long sentence, are all scores equal?",
             (
                 (SHAW, BIAS, MINUS, FAR),
                 "position",
-            ): "Move two words along together, and their score "
-            "stays the same. Did your words change?",
+            ): "If two words move together, their score stays the same. Did your words change?",
         },
     ),
     hints=(
-        "Keep the words the same while positions change. In which sentence can no score differ "
-        "because of its words?",
-        "Twelve times the same random word. If not all scores are equal: along which lines of the "
-        "(L, L) scores is the distance the same?",
+        "Keep the words the same while positions change. In which sentence can the scores not "
+        "differ because of the words?",
+        "Repeat one random word twelve times. If the scores are not all equal, along which lines "
+        "of the (L, L) scores is the distance the same?",
         "`torch.allclose(s[1:, 1:], s[:-1, :-1])` compares each score with the next one on its "
         "diagonal.",
     ),
-    comes_back="Chapter 11 has more about a third way to tell the distance: rotary positions.",
-    insight="With words of zeros, Shaw's layer would seem to know nothing. Keep fixed what you do "
-    "not ask about, but do not remove it.",
+    comes_back="Chapter 11 returns to a third way to encode distances: rotary positions.",
+    insight="With words made of zeros, Shaw's layer would seem to know nothing. Keep fixed "
+    "whatever you are not testing, but do not remove it.",
 )
 
 CHAPTER = "7. Positions"

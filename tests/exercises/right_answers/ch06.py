@@ -153,9 +153,9 @@ RIGHT = {
 EQUIVALENT = {
     "06.heads": {
         "def may_look(lengths: Tensor, length: int) -> Tensor:\n"
-        "    place = torch.arange(length).to(lengths.device)\n"
-        "    causal = place <= place[:, None]\n"
-        "    real = place >= length - lengths[:, None]\n"
+        "    position = torch.arange(length).to(lengths.device)\n"
+        "    causal = position <= position[:, None]\n"
+        "    real = position >= length - lengths[:, None]\n"
         "    return real[:, None, None, :] & causal": "and is the same both ways",
     },
 }
