@@ -62,13 +62,13 @@ class Rotary:
 def apply_rotary(
     x: Tensor, positions: Tensor, base: float = 10000.0, scaling: RotaryScaling | None = None
 ) -> Tensor:
-    """Turn each row of queries or keys by an angle that grows with its position.
+    """Rotate each row of queries or keys by an angle that grows with its position.
 
-    Columns 2k and 2k + 1 are one arrow, and it turns by position · ω_k, as hand k of the sinusoids
-    does: row t becomes x_t @ rotation_matrix(t, Dk), with two products per number instead of Dk. A
-    rotation keeps every length, and the dot product of two rotated rows depends on the difference
-    of their positions alone. (Meta's Llama pairs neighbors in the same way; Hugging Face's version
-    of it pairs column k with column k + Dk / 2: the same, with the columns in another order.)
+    Columns 2k and 2k + 1 form an arrow, which rotates by position · ω_k, like hand k of the
+    sinusoids: row t becomes x_t @ rotation_matrix(t, Dk), with two products per number, not Dk. A
+    rotation keeps every length, and the dot product of two rotated rows depends only on the
+    difference of their positions. (Meta's Llama pairs neighbors in the same way. Hugging Face's
+    version pairs column k with column k + Dk / 2: the same, with the columns in another order.)
 
     Shapes:  x (..., L, Dk)   positions (L,), or broadcastable to (..., L); any real numbers
              base  of the frequencies ω_k = base^(−2k / Dk)   scaling  slows some of them
