@@ -123,7 +123,7 @@ them.
         ),
         Mistake(
             pattern(lambda back, window: (back >= 0) & (back <= window)),
-            "Your window has earlier words only. It extends to both sides.",
+            "Your window contains only earlier words. It extends to both sides.",
         ),
         Mistake(
             pattern(lambda back, window: back <= window),
@@ -131,13 +131,13 @@ them.
         ),
         Mistake(
             pattern(join=lambda near, column: near | column.mT),
-            "The global words attend to all, but not all attend to them: their columns are "
-            "missing.",
+            "The global words attend to all words, but not all words attend to them: their "
+            "columns are missing.",
         ),
         Mistake(
             pattern(join=lambda near, column: near | column),
-            "All attend to the global words, but these attend to their window only: their rows "
-            "are missing.",
+            "All words attend to the global words, but these attend only to their windows: their "
+            "rows are missing.",
         ),
         Mistake(
             pattern(join=lambda near, column: near | (column & column.mT)),
@@ -165,7 +165,7 @@ them.
     ),
     hints=(
         "The window is about the distance between two positions. Subtract `torch.arange(length)` "
-        "as a row from the same as a column.",
+        "as a row from the same numbers as a column.",
         "A global word fills its row and its column.",
         "`(position - position[:, None]).abs() <= window`, then `|`.",
     ),
@@ -214,8 +214,9 @@ CHEAPEST = Exercise(
 One head of width D reads L words. Which form needs the fewest multiplications for its scores and
 its output: `"dense"` (every pair), `"window"` (each word attends to itself and to w words on each
 side, and g global words have their rows and columns), or `"linear"` (not causal, the state of size
-D × D first)? `cheapest(text)` returns the answer. Leave out the softmax and φ. Count a window in
-full even at the ends of the text, and pairs in both the window and a global row or column twice.
+D × D first)? `cheapest(text)` returns the answer. Leave out the softmax and φ. Count a full window
+even at the ends of the text, and count twice the pairs that are both in the window and in a global
+row or column.
 
 | text | L | D | w | g |
 |:--|--:|--:|--:|--:|
@@ -245,12 +246,13 @@ def cheapest(text):
         ),
         Mistake(
             lambda text: "dense",
-            "Dense computes L scores for each word. Another form does less here.",
+            "Dense attention computes L scores for each word. Another form needs fewer "
+            "multiplications here.",
         ),
         Mistake(
             lambda text: "linear",
-            "Linear attention costs as much as D scores for each word. Another form does less "
-            "here.",
+            "Linear attention needs as many multiplications as D scores for each word. Another "
+            "form needs fewer here.",
         ),
     ),
     hints=(
@@ -259,7 +261,8 @@ def cheapest(text):
         "All three have the factor 2 · L · D. The other factor is L, or 2w + 1 + 2g, or D.",
         "So compare three numbers: text a has 50, 65 and 64.",
     ),
-    insight="All three cost 2 · L · D times a number: L, 2w + 1 + 2g, or D. The smallest wins.",
+    insight="Each form needs 2 · L · D multiplications times a factor: L, 2w + 1 + 2g, or D. The "
+    "form with the smallest factor wins.",
     comes_back="Section 10.14 puts the forms in the order in which to try them.",
     code=False,
 )
@@ -329,7 +332,8 @@ def layers_needed(pattern):
         Mistake(lambda pattern: 1, "row 8 has no `x` in column 0."),
         Mistake(
             lambda pattern: 0,
-            "there is a path. The words that word 8 attends to have attended to others before.",
+            "there is a path. The words that word 8 attends to have attended to others in "
+            "earlier layers.",
         ),
         Mistake(
             lambda pattern: layers_needed(pattern) + 1,
@@ -429,10 +433,11 @@ MERGE = Exercise(
 The keys were cut into two chunks, and each query has attended to each of them alone. Chunk a gave
 `output_a` (..., Lq, Dv), as if there were no other keys, and `lse_a` (..., Lq): for each query the
 log-sum-exp (LSE), the logarithm of the sum of e^score over this chunk's keys. Chunk b gave the
-same two. Write `my_merge(output_a, lse_a, output_b, lse_b)`: the output of attention over all keys,
-(..., Lq, Dv).
-The scores themselves are no longer there, and they may have been in the hundreds. In one of the two
-chunks a query may have had no key to attend to. Then its `lse` there is −∞, its output is zeros.
+same two tensors. Write `my_merge(output_a, lse_a, output_b, lse_b)`: the output of attention over
+all keys, (..., Lq, Dv).
+The scores themselves are no longer available, and they may have been in the hundreds. In one of the
+two chunks a query may have had no key to attend to. Then its `lse` for this chunk is −∞, and its
+output is all zeros.
 """,
     reference=my_merge,
     cases=merge_cases,
@@ -440,8 +445,7 @@ chunks a query may have had no key to attend to. Then its `lse` there is −∞,
     mistakes=(
         Mistake(
             weighted(lambda a, b: torch.full_like(a, 0.5)),
-            "You averaged the two outputs. A chunk's weight is its share of the sum of all "
-            "e^score.",
+            "You averaged the two outputs. A chunk's weight is its part of the sum of all e^score.",
         ),
         Mistake(
             weighted(lambda a, b: torch.ones_like(a), lambda a, b: torch.ones_like(a)),
@@ -469,7 +473,7 @@ chunks a query may have had no key to attend to. Then its `lse` there is −∞,
         Mistake(
             weighted(lambda a, b: softmax_of_two(a, b, torch.maximum(a.max(), b.max()))),
             "You subtracted one maximum from all queries. A query with much lower scores is left "
-            "with 0/0: each query has a maximum of its own.",
+            "with 0/0. Each query has its own maximum.",
         ),
         Mistake(
             weighted(
@@ -494,7 +498,7 @@ chunks a query may have had no key to attend to. Then its `lse` there is −∞,
         ),
         Mistake(
             weighted(lambda a, b: (a > b).to(a)),
-            "The chunk with the larger sum gets all the weight. The other has its share, too.",
+            "The chunk with the larger sum gets all the weight. The other chunk needs some, too.",
         ),
         Mistake(
             lambda output_a, lse_a, output_b, lse_b: (
@@ -610,8 +614,8 @@ running sum of Dk × Dv numbers and one of Dk numbers.
             lambda query, key, value: (
                 query @ (key.mT @ value) / (query @ key.sum(-2, keepdim=True).mT)
             ),
-            "Every word attends to all words, later ones too. Word i may use the sums up to word "
-            "i only.",
+            "Every word attends to all words, later ones too. Word i may use only the sums up to "
+            "word i.",
         ),
         Mistake(
             divided_by(lambda weights, query, key: query @ key.sum(-2, keepdim=True).mT),
@@ -619,8 +623,8 @@ running sum of Dk × Dv numbers and one of Dk numbers.
         ),
         Mistake(
             state_before_it_grows,
-            "A word reads the sums before it is added to them, so it does not attend to itself, "
-            "and the first word gets 0/0.",
+            "You use the sums before you add the word itself, so no word attends to itself, and "
+            "the first word gets 0/0.",
         ),
         Mistake(
             lambda query, key, value: (
@@ -686,7 +690,7 @@ running sum of Dk × Dv numbers and one of Dk numbers.
         "state`, divided by `(q * total).sum(-1, keepdim=True)`.",
     ),
     insight="The state has Dk · Dv numbers after ten words and after a million. So its memory "
-    "is constant, and it cannot keep every word apart.",
+    "is constant, but it cannot keep all words apart.",
     comes_back="10.experiment asks how to recognize linear attention from outside.",
     others=(running_in_parallel,),
 )
@@ -809,11 +813,11 @@ REPAIR = Exercise(
     section="10.5",
     prompt="""
 This function computes attention for one chunk of keys at a time: (..., Lq, `chunk`) scores. If the
-keys fill exactly one chunk, it is right. With more chunks it is not, and for some lengths it leaves
-out keys. Find the two faults; one of them is in two lines. `query` is (..., Lq, Dk), `key`
-(..., Lk, Dk), `value` (..., Lk, Dv), the output (..., Lq, Dv). Compute no tensor that is larger
-than the scores of one chunk, and do not use `scaled_dot_product_attention`, `fused_attention` or
-`chunked_attention`.
+keys fill exactly one chunk, it is right. With more chunks it is wrong, and for some lengths it
+leaves out keys. Find the two faults, one of which is in two lines. `query` has shape (..., Lq, Dk),
+`key` (..., Lk, Dk), `value` (..., Lk, Dv), and the output (..., Lq, Dv). Compute no tensor that is
+larger than the scores of one chunk, and do not use `scaled_dot_product_attention`,
+`fused_attention` or `chunked_attention`.
 """,
     stub="""
 def my_chunked(query, key, value, chunk):
@@ -870,7 +874,7 @@ def my_chunked(query, key, value, chunk):
         ),
         Mistake(
             in_chunks_of(newest=lambda largest, here: here),
-            "Your maximum is that of this chunk alone. When the scores fall, e^(largest − new) "
+            "You take the maximum of this chunk alone. When the scores fall, e^(largest − new) "
             "overflows.",
         ),
         Mistake(
@@ -879,7 +883,7 @@ def my_chunked(query, key, value, chunk):
         ),
         Mistake(
             in_chunks_of(rounds=lambda n, chunk: range(n // chunk + 1)),
-            "One round too many: if the last chunk is full, none is left for it.",
+            "One round too many: if the last chunk is full, no keys are left for another round.",
         ),
         Mistake(
             lambda query, key, value, chunk: (
@@ -895,8 +899,8 @@ def my_chunked(query, key, value, chunk):
                 ],
                 dim=-2,
             ),
-            "You cut the queries into chunks, and each still attends to all keys at once. Cut the "
-            "keys.",
+            "You cut the queries into chunks, and each query still attends to all keys at once. "
+            "Cut the keys.",
         ),
     ),
     hints=(
@@ -979,7 +983,7 @@ CONFUSED = {
     ("20 words", "global"): "its window has 20 words on each side. It has no global word.",
     ("word 0", "softmax"): "the last word attends to the first, but not to those between.",
     ("word 7", "window"): "every word attends to word 7. Did you try only the first word?",
-    ("chunks", "linear"): "it reads keys in chunks, but large queries give one all the weight.",
+    ("chunks", "linear"): "it reads keys in chunks, but large queries give one key all the weight.",
 }
 
 EXPERIMENT = Exercise(
@@ -1036,7 +1040,7 @@ causal. `what_is(attend)` calls one as often as it likes and returns
     ),
     insight="Large queries make a softmax choose one key. φ(q) · φ(k) cannot choose: beyond some "
     "size, larger queries only multiply all weights, and the division cancels that.",
-    comes_back="11.experiment asks such a program how it is told the positions.",
+    comes_back="11.experiment asks how such a program is told about positions.",
     code=False,
 )
 

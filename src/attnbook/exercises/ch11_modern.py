@@ -67,7 +67,7 @@ Write `kept(length, window, n_sinks)`: the list of these words, in the order of 
         ),
         Mistake(
             lambda n, w, s: [*range(s), *range(max(n - w, 0), n)],
-            "In a short text the sinks are in the window, and some words come twice.",
+            "In a short text the sinks are in the window, and some words appear twice.",
         ),
         Mistake(
             lambda n, w, s: sorted({*range(s), *range(max(n - w, 0), n)}),
@@ -100,21 +100,21 @@ Write `kept(length, window, n_sinks)`: the list of these words, in the order of 
     ),
     properties=(
         Property(
-            "There are no words below 0, and none from `length` on.",
+            "Your list has numbers below 0 or above `length` − 1. There are no such words.",
             lambda answer, case: {*map(int, answer)} <= {*range(case.arguments[0])},
         ),
         Property(
-            "Some words come twice. Where sinks and window overlap, a word is both.",
+            "Some words appear twice. A word can be a sink and also lie in the window.",
             lambda answer, case: len({*map(int, answer)}) == len(answer),
         ),
     ),
     hints=(
-        "There are two conditions on the number j of a word. One of them is enough.",
+        "There are two conditions for a word j. It is kept if it meets one of them.",
         "A sink has j < n_sinks. If the last word is length − 1, which j are in its window?",
-        "`[j for j in range(length) if ... or ...]` has each word once.",
+        "`[j for j in range(length) if ... or ...]` contains each word once.",
     ),
-    insight="However long the text, the list has at most window + n_sinks words. So the model can "
-    "read on forever in the same memory.",
+    insight="However long the text is, the list has at most window + n_sinks words. So the model "
+    "can read on forever in the same memory.",
     comes_back="In 11.experiment you recognize such a layer from outside.",
     others=(kept_in_two_parts,),
 )
@@ -174,7 +174,7 @@ d_model / n_heads wide, and a number takes `n_bytes` bytes. Return a whole numbe
     mistakes=(
         Mistake(
             counted(lambda d, h, g: g * (d // h)),
-            "That is half of it. The cache keeps keys and values.",
+            "That is half of the memory. The cache keeps keys and values.",
         ),
         Mistake(
             counted(lambda d, h, g: 2 * d),
@@ -191,7 +191,7 @@ d_model / n_heads wide, and a number takes `n_bytes` bytes. Return a whole numbe
         ),
         Mistake(
             counted(times=lambda n, length, size: length * size),
-            "That is one layer. Each layer has keys and values of its own.",
+            "That is one layer. Each layer has its own keys and values.",
         ),
         Mistake(
             counted(times=lambda n, length, size: n * size),
@@ -199,7 +199,7 @@ d_model / n_heads wide, and a number takes `n_bytes` bytes. Return a whole numbe
         ),
         Mistake(
             counted(times=lambda n, length, size: n * length),
-            "That is the number of numbers. Each takes `n_bytes` bytes.",
+            "You counted numbers, not bytes. Each number takes `n_bytes` bytes.",
         ),
         Mistake(
             counted(lambda d, h, g: 3 * g * (d // h)),
@@ -211,8 +211,8 @@ d_model / n_heads wide, and a number takes `n_bytes` bytes. Return a whole numbe
         ),
         Mistake(
             counted(times=lambda n, length, size: n * length**2 * size),
-            "You multiplied by `length` twice. Each word adds the same to the cache; it is the "
-            "attention map that grows with the square, and it is not kept.",
+            "You multiplied by `length` twice. Each word adds the same amount to the cache. Only "
+            "the attention map grows with the square, and it is not kept.",
         ),
         Mistake(
             counted(lambda d, h, g: 2 * (d // h) * (h // g)),
@@ -220,8 +220,9 @@ d_model / n_heads wide, and a number takes `n_bytes` bytes. Return a whole numbe
         ),
     ),
     hints=(
-        "Begin with one word in one layer. How many numbers are its keys?",
-        "A key head has d_model / n_heads numbers. Then values, layers, words, bytes.",
+        "Begin with one word in one layer. How many numbers do its keys have?",
+        "A key has d_model / n_heads numbers in each key head. Then count values, layers, words "
+        "and bytes.",
         "`2 * n_layers * length * n_kv_heads * (d_model // n_heads) * n_bytes`.",
     ),
     insight="The last case has the sizes of Llama 3 with 8 billion parameters: 1 GiB for one text "
@@ -304,7 +305,7 @@ the query at position i and the key at position j is −slope · |i − j|. The 
         ),
         Mistake(
             alibi(distance=lambda i, j: -(i - j).abs()),
-            "Your bias is positive, so distant keys gain. ALiBi reduces their scores.",
+            "Your bias is positive, so the scores of distant keys rise. ALiBi reduces them.",
         ),
         Mistake(
             alibi(lambda h, n: 2.0 ** (-8 * (h - 1) / n)),
@@ -332,7 +333,8 @@ the query at position i and the key at position j is −slope · |i − j|. The 
         ),
         Mistake(
             alibi(distance=lambda i, j: i - j),
-            "Right for earlier keys. A later key has a negative distance in yours, so it gains.",
+            "Right for earlier keys. But you give later keys a negative distance, so their scores "
+            "rise.",
         ),
         Mistake(
             alibi(distance=lambda i, j: torch.where(j > i, torch.inf, i - j)),
@@ -376,8 +378,8 @@ FATE = Exercise(
     section="11.6",
     prompt="""
 A model of many layers has read ten words, and an eleventh comes. What happens to the things that it
-has computed for the ten? The outputs of the last layer are wanted for the eleventh word if the
-model is causal, and for all words if it is not. `fate(thing)` returns `"keep"` (needed, and still
+has computed for the ten? We want the outputs of the last layer for the eleventh word if the model
+is causal, and for all words if it is not. `fate(thing)` returns `"keep"` (needed, and still
 right), `"again"` (needed, but no longer right), or `"drop"` (not needed any more).
 
 | thing | of the first ten words |
@@ -517,7 +519,7 @@ leading dimensions.
         ),
         Mistake(
             repeated(lambda x, n: x[..., [0] * n * x.size(-3), :, :]),
-            "All heads use key head 0. Each group has one of its own.",
+            "All heads use key head 0. Each group has its own key head.",
         ),
         Mistake(
             repeated(lambda x, n: x.repeat_interleave(n, dim=0)),
@@ -534,7 +536,7 @@ leading dimensions.
         ),
         Mistake(
             repeated(head=Head(scores=lambda q, k: k @ q.mT / math.sqrt(q.size(-1)))),
-            "Two matrices do not fit. Scores and weights have the shape (Lq, Lk).",
+            "Two matrices do not fit together. Scores and weights have the shape (Lq, Lk).",
         ),
         Mistake(
             repeated(
@@ -554,11 +556,12 @@ leading dimensions.
         "How many heads share one key head? Give each of them a copy.",
         "The copies come in the order 0 0 0 1 1 1. PyTorch has two functions that repeat, and they "
         "differ in this order.",
-        "`key.repeat_interleave(query.size(-3) // key.size(-3), dim=-3)`, and so for the values.",
+        "`key.repeat_interleave(query.size(-3) // key.size(-3), dim=-3)`, and the same "
+        "for the values.",
     ),
     insight="With G = H this is multi-head attention, with G = 1 multi-query attention. It "
-    "computes as many scores, but there are fewer keys and values to keep and, without copies, to "
-    "read.",
+    "computes just as many scores, but there are fewer keys and values to keep and, without "
+    "copies, fewer to read.",
     comes_back="The chapter's `GroupedQueryAttention` adds the projections.",
     others=(grouped_without_copies,),
 )
@@ -660,13 +663,13 @@ STEP_MISTAKES = (
     WrongLine(
         "key",
         lambda key, positions: apply_rotary(key, positions - positions[0]),
-        "The new keys are rotated as if the first were at position 0. They are where their queries "
-        "are.",
+        "The new keys are rotated as if the first were at position 0. They are at the same "
+        "positions as their queries.",
     ),
     WrongLine(
         "join_keys",
         lambda old, new: (apply_rotary(old, torch.arange(old.size(-2), device=old.device)), new),
-        "You rotated the old keys once more. They are in the cache as rotated keys.",
+        "You rotated the old keys once more. The keys in the cache are already rotated.",
     ),
     WrongLine(
         "join_values",
@@ -755,8 +758,9 @@ def next_output(x, keys, values, w_q, w_k, w_v):
         "`torch.arange(old, old + new)`, `cat((values, x @ w_v))`, `tril(old)`.",
     ),
     insight="With an empty cache all three faults are invisible, and otherwise none raises an "
-    "error. So test a cache with a text in pieces of several words, against the whole.",
-    comes_back="11.experiment asks how a whole layer is told the positions.",
+    "error. So test a cache with a text in pieces of several words, and compare the outputs with "
+    "those of one pass over the whole text.",
+    comes_back="11.experiment asks how a head is told about positions.",
     others=(next_output_in_two_parts,),
 )
 
@@ -814,7 +818,7 @@ In Hugging Face's version of Llama, rotary positions rotate column k of a head t
 k + Dk/2. Ours rotate columns 2k and 2k + 1, as Meta's own code does. Both give the same scores if
 the columns of queries and keys are reordered. Write `for_pairs(weight, n_heads)`. It gets the
 weight of Hugging Face's `q_proj` or `k_proj` as `nn.Linear` stores it, (H · Dk, D). Its *rows*
-compute the columns of a query, the first Dk of them those of head 0. Return the weight for our
+compute the columns of a query, and the first Dk rows belong to head 0. Return the weight for our
 layer, with the rows in the order that our `apply_rotary` needs.
 """,
     reference=for_pairs,
@@ -835,11 +839,11 @@ layer, with the rows in the order that our `apply_rotary` needs.
         ),
         Mistake(
             reordered(lambda rows: rows.unflatten(-1, (2, -1)).transpose(0, 1)),
-            "You exchanged heads and halves. Halves and columns have to be exchanged.",
+            "You exchanged heads and halves. Exchange halves and columns instead.",
         ),
         Mistake(
             reordered(lambda rows: rows),
-            "The rows are still in Hugging Face's order. Reshaping there and back moves none.",
+            "The rows are still in Hugging Face's order. Reshaping back and forth moves no row.",
         ),
         Mistake(
             reordered(lambda rows: half_and_half(rows).unflatten(-1, (-1, 2)).flip(-1)),
@@ -947,14 +951,14 @@ CONFUSED = {
 
 EXPERIMENT = Exercise(
     id="11.experiment",
-    title="How is it told the positions?",
+    title="How is it told about positions?",
     level=3,
     minutes=15,
     section="11.10",
     prompt="""
-Here are twelve causal heads without a description. Each takes rows `x` (L, 8) of your choice, L at
+Here are twelve causal heads without descriptions. Each takes rows `x` (L, 8) of your choice, L at
 most 256, and returns its weights, (L, L). `how_told(attend)` calls one as often as it likes and
-returns how it is told the positions:
+returns how it is told about positions:
 
 - `"nothing"`: not at all, apart from the causal mask;
 - `"added"`: something is added to the rows, different for each position;
@@ -988,8 +992,8 @@ returns how it is told the positions:
         ),
         Mistake(
             lambda attend: "window",
-            "in a window of at most 120 words, a text of 200 has weights of exactly 0. "
-            "This one has none.",
+            "with a window of at most 120 words, some weights in a text of 200 words are "
+            "exactly 0. Here none is.",
         ),
     ),
     hints=(
@@ -1000,8 +1004,8 @@ returns how it is told the positions:
         "Exact zeros: window. All equal: nothing. Equal for zeros only: rotary. "
         "`row.log().diff()` all the same: alibi. Otherwise: added.",
     ),
-    insight="Each needs its own input: a long text, one word at all positions, zeros. An input on "
-    "which two of the five agree cannot decide between them.",
+    insight="Each kind needs its own input: a long text, one word at all positions, or zeros. An "
+    "input on which two of the five agree cannot decide between them.",
     comes_back="You can test any head this way: change one thing, and see what it changes.",
     code=False,
 )
