@@ -1,11 +1,11 @@
-# The attention book. `make` alone prints what there is: the words behind ## below.
+# The attention book. `make` alone lists the targets, with the text after ## below.
 # Every target first makes the environment in .venv if it is out of date; see tools/bootstrap.py.
 
 PYTHON ?= python3
 PORT ?= 8000
 BIN := .venv/bin
 
-# DEVICE=cuda runs tests and notebooks on a GPU, DEVICE=rehearsal on a GPU played by the CPU.
+# DEVICE=cuda runs tests and notebooks on a GPU, DEVICE=rehearsal on a GPU simulated by the CPU.
 ifeq ($(DEVICE),rehearsal)
 export ATTNBOOK_DEVICE := cuda
 export ATTNBOOK_REHEARSAL := 1
@@ -19,10 +19,10 @@ help:
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 env:
-	@command -v $(PYTHON) >/dev/null || { echo "attention book: there is no $(PYTHON) here; install Python 3.11 or newer" >&2; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "attention book: $(PYTHON) was not found; install Python 3.11 or newer" >&2; exit 1; }
 	@$(PYTHON) tools/bootstrap.py $(if $(filter file,$(origin PYTHON)),,--this-python)
 
-# After a failure Sphinx would not repeat the warnings of pages it has read: it reads all again.
+# After a failure Sphinx would not repeat the warnings of pages it has read, so read all again.
 book: env  ## build the book: open _build/html/index.html
 	@$(BIN)/jupyter-book build . -W -n --keep-going || { rm -rf _build/.doctrees; exit 1; }
 
@@ -36,7 +36,7 @@ serve: book  ## build it and serve it at http://localhost:8000  (PORT=...)
 pdf: book  ## print the whole book: _build/attention-book.pdf  (needs Chromium)
 	@$(BIN)/python -m press.pdf
 
-lab: env  ## open the first chapter to do, in JupyterLab: your own copy, in my/
+lab: env  ## open the first unfinished chapter in JupyterLab, as your own copy in my/
 	@$(BIN)/python -m tools.lab
 
 run: env  ## run the notebooks again and write their outputs  (NB=...)
@@ -48,35 +48,35 @@ nbval: env  ## run the notebooks, then each section again; compare all outputs  
 check: env  ## lint, format, types, the rules for notebooks, the lock, the workflows
 	@$(BIN)/python -m tools.check
 
-test: check  ## all of check, the unit tests, the notebooks once, the pages in a browser
+test: check  ## check, the unit tests, the notebooks once, the pages in a browser
 	@$(BIN)/pytest -n auto --nbval book tests
 
 validate: env  ## run library and notebooks, and write the result into book/validation.md
 	@$(BIN)/python -m tools.validate
 
-bench: env  ## time and memory of our attention and PyTorch's, of long texts, of a cache
+bench: env  ## time and memory of attention, ours and PyTorch's, with long texts and a cache
 	@$(BIN)/python -m benchmarks
 
-# Without the size of what is touched: Lighthouse finds what is not laid out yet reach into the next
-# section. tests/press/test_pages.py measures it where all is laid out.
+# Without the size of touch targets: Lighthouse measures them before the next section is laid out.
+# tests/press/test_pages.py measures them afterwards.
 lighthouse: book  ## measure the built pages on a slow phone: speed, accessibility  (needs Node)
 	@npx --yes @lhci/cli@0.15.1 autorun --config=press/lighthouse.json
 
-# uv makes the wheel from an archive of the sources, so that nothing left over gets into it; what
-# setuptools needs is in the environment, so no network is asked.
+# uv makes the wheel from an archive of the sources, so that no leftover files get into it. What
+# setuptools needs is in the environment, so this works offline.
 wheel: env  ## pack the library for pip: _build/dist/*.whl
 	@rm -rf _build/dist
 	@$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python --out-dir _build/dist
 	@ls _build/dist/*.whl
 
-# A builder of its own needs a folder of its own: both keep there what they have read.
-links: env  ## ask every other site whether the links to it still lead somewhere
+# Another builder needs another folder, because both keep there what they have read.
+links: env  ## check the links to all other sites
 	@$(BIN)/jupyter-book build . --builder linkcheck --path-output _build/links || { \
-		echo "attention book: the links called broken above lead nowhere, or the network is away" >&2; exit 1; }
+		echo "attention book: the links called broken above don't work, or there is no network" >&2; exit 1; }
 
 upgrade: env  ## raise the versions, run the notebooks and show what changed  (PKG=...)
 	@$(BIN)/python -m tools.lock --upgrade $(PKG)
-	@echo "To keep it: make run, read what moved, make test. To go back: git checkout requirements* binder"
+	@echo "To keep it: make run, read what changed, make test. To go back: git checkout requirements* binder"
 	@$(MAKE) --no-print-directory env nbval
 
 lock: env  ## write requirements-lock.txt after a change in requirements.txt

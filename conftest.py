@@ -2,8 +2,8 @@
 
 ATTNBOOK_DEVICE is cpu (the default) or cuda. On CUDA each notebook gets one more test after its
 last cell, which checks that the notebook used the GPU. With ATTNBOOK_REHEARSAL=1 as well, the CPU
-plays the GPU. With --rerun-sections each section of a notebook runs a second time, in the kernel
-that has already run the whole notebook.
+simulates the GPU. With --rerun-sections each section of a notebook runs a second time, in the
+kernel that has already run the whole notebook.
 
 `make test` starts one worker per core and one more (pytest-xdist), each with one thread. The tests
 of a file stay on one worker, and so do the cells of a notebook.
@@ -53,7 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Start one worker more than there are cores, since some wait for a kernel or a browser."""
+    """Start one more worker than there are cores, because some wait for a kernel or a browser."""
     return (os.cpu_count() or 1) + 1
 
 
@@ -73,7 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class GpuWasUsed(pytest.Item):
-    """Runs after the cells of a notebook: its kernel has put tensors on the GPU."""
+    """Runs after the cells of a notebook and checks that its kernel has put tensors on the GPU."""
 
     def runtest(self) -> None:
         """Ask the kernel, which is still running."""
@@ -136,7 +136,7 @@ def second_runs(notebook: IPyNbFile, cells: list[IPyNbCell]) -> Iterator[IPyNbCe
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item):
-    """In a rehearsal, let a notebook's kernel play the GPU from before its first cell."""
+    """In a rehearsal, make a notebook's kernel simulate the GPU before its first cell."""
     result = yield
     notebook = item.parent
     if rehearsed and isinstance(notebook, IPyNbFile) and item.name == "Cell 0":

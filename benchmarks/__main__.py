@@ -1,11 +1,11 @@
 """What attention costs here: `make bench` prints tables of ratios, and asserts nothing.
 
-Times belong to a machine, not to a test. What is compared takes turns, so that a busy machine slows
-all; a ratio is that of the medians, behind it in brackets that of the fastest runs. What is
-counted, memory and multiplications, is the same everywhere.
+Times depend on the machine, so no test checks them. Functions that are compared take turns, so that
+a busy machine slows all of them equally. A ratio is that of the medians, followed in brackets by
+that of the fastest runs. Memory and multiplications are counted, and are the same everywhere.
 
-With weights, a large share of the time is fresh memory for them, page by page: compare the same
-with THP_MEM_ALLOC_ENABLE=1 before it, which lets PyTorch ask Linux for large pages.
+With weights, much of the time is spent on allocating their memory page by page. To see this, set
+THP_MEM_ALLOC_ENABLE=1, which makes PyTorch ask Linux for large pages.
 """
 
 import torch

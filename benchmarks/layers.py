@@ -1,4 +1,4 @@
-"""A whole layer, ours and PyTorch's, and many heads against one."""
+"""A whole layer, ours and PyTorch's, and many heads compared with one."""
 
 import math
 from collections.abc import Callable
@@ -80,7 +80,7 @@ def both(form: Callable[[], Tensor]) -> None:
 def textbook(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: None
 ) -> tuple[Tensor, Tensor]:
-    """The three lines of a textbook."""
+    """Attention in three lines, as in a textbook."""
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
     if mask is not None:
         scores = scores.masked_fill(mask == 0, -1e9)
@@ -89,7 +89,7 @@ def textbook(
 
 
 def many_heads(where: torch.device) -> None:
-    """Layers of many heads against a layer of one: as many products, and not as much time."""
+    """Layers with many heads compared with one head: the same products, but not the same time."""
     counts = (1, 2, 4, 8, 16)
     print("\nTime of a layer's forward / its time with one head, for", *counts, "heads\n")
     for d_model, length in ((64, 128), (64, 512), (512, 512)):

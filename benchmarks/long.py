@@ -30,7 +30,7 @@ def draw(where: torch.device, length: int, learned: bool = False) -> list[Tensor
 
 
 def chunks(where: torch.device) -> None:
-    """Chunked attention against PyTorch's kernel on a text of 8,192 words."""
+    """Chunked attention compared with PyTorch's kernel on a text of 8,192 words."""
     print("\nChunked / fused at 8,192 words, 8 heads of width 64: memory counted, time\n")
     for causal in (False, True):
         for name, learned in (("forward", False), ("both", True)):
@@ -50,7 +50,7 @@ def chunks(where: torch.device) -> None:
 
 
 def step(attend: partial, qkv: list[Tensor], learned: bool) -> object:
-    """The output, or with it the gradients; they are given back, so that they count as memory."""
+    """The output, or also the gradients; they are returned so that they count as memory."""
     output = attend(*qkv)[0]
     return torch.autograd.grad(output.sum(), qkv) if learned else output
 
@@ -116,7 +116,7 @@ def decoding(where: torch.device) -> None:
 
 
 def one_more(layer: GroupedQueryAttention, row: Tensor, kept: KVCache) -> None:
-    """A step, and a step back, so that the next run finds the same."""
+    """A step, and a step back, so that the next run starts from the same cache."""
     before = kept.key, kept.value, kept.length
     layer(row, cache=kept)
     kept.key, kept.value, kept.length = before
@@ -130,7 +130,7 @@ def written(layer: GroupedQueryAttention, rows: Tensor) -> None:
 
 
 def shared_heads(where: torch.device) -> None:
-    """A step for several numbers of key heads: the fewer there are, the less is read.
+    """A step for several numbers of key heads: with fewer heads, less is read.
 
     With one thread: a step is so short that on a busy machine threads mostly wait for one another.
     """

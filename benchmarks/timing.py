@@ -1,4 +1,4 @@
-"""Functions that take turns, and what they took."""
+"""Run functions in turns, and measure their times."""
 
 import statistics
 import time
@@ -26,7 +26,7 @@ def turns(
 
 
 def synchronize() -> None:
-    """Wait for the GPU where there is one: its work goes on after a call returns."""
+    """Wait for the GPU if there is one, because its work continues after a call returns."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
 

@@ -1,1 +1,1 @@
-"""How the words in book/ become pages, a zip and a PDF."""
+"""Turn book/ into pages, a zip and a PDF."""

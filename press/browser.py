@@ -9,14 +9,14 @@ from tools.common import UserError
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "/usr/bin/chromium")
 CHANNELS = ("chrome", "msedge")  # where Windows and macOS keep theirs
-FLAGS = (  # it runs where no sandbox can be made, and asks nothing of the network by itself
+FLAGS = (  # it also runs without a sandbox, and makes no network requests of its own
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 ).split()
 
 
 def launch(playwright: Playwright, channels: tuple[str, ...] = CHANNELS) -> Browser:
-    """The Chromium that ATTNBOOK_CHROMIUM names; else the first that starts."""
+    """The Chromium that ATTNBOOK_CHROMIUM names, or else the first one that starts."""
     if named := os.environ.get("ATTNBOOK_CHROMIUM"):
         ways: list[dict[str, str]] = [{"executable_path": named}]
     else:
@@ -27,4 +27,6 @@ def launch(playwright: Playwright, channels: tuple[str, ...] = CHANNELS) -> Brow
             return playwright.chromium.launch(args=FLAGS, **way)  # type: ignore[arg-type]
         except Error:
             continue
-    raise UserError("no Chromium starts: install it, or set ATTNBOOK_CHROMIUM to its path")
+    raise UserError(
+        "Chromium was not found or does not start: install it, or set ATTNBOOK_CHROMIUM to its path"
+    )

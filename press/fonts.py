@@ -1,4 +1,4 @@
-"""Cut fonts down to the characters that the book can need: those of the PDF, those of the figures.
+"""Reduce the fonts of the PDF and of the figures to the characters that the book can need.
 
     .venv/bin/python -m press.fonts print FOLDER
     .venv/bin/python -m press.fonts figures [FOLDER]
@@ -55,7 +55,7 @@ def chinese_of_the_book() -> set[str]:
 
 
 def cut(font: TTFont, characters: Iterable[int], path: Path, **options: object) -> None:
-    """Keep these characters of a font, without hints, and write it."""
+    """Keep these characters of a font, without hinting, and write it."""
     subsetter = Subsetter(Options(hinting=False, recalc_timestamp=False, **options))
     subsetter.populate(unicodes=characters)
     subsetter.subset(font)

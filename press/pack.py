@@ -1,8 +1,8 @@
 """Pack the built book into _build/attention-book-html.zip: `make zip`, after `make book`.
 
-A reader unpacks one folder, attention-book, and opens the one page in it, index.html. It leads to
-attention-book/pages, where all others lie, so that nothing beside it asks to be opened. In it is
-what a reader can come to and nothing else, and the same book gives the same zip, byte by byte.
+A reader unpacks one folder, attention-book, and opens the one page in it, index.html. It links to
+attention-book/pages with all other files, so that there is nothing else to open. The zip contains
+only what a reader can reach, and the same book gives the same zip, byte by byte.
 """
 
 import os
@@ -30,12 +30,12 @@ Open index.html in this folder: a double click shows the book in your browser.
 If you see this inside a zip, unpack the whole zip first (on Windows: right
 click on it, "Extract All...").
 
-The book needs no network and sends nothing anywhere; its search works, too.
+The book needs no network and sends nothing anywhere; its search works too.
 To move the book, move this whole folder.
 
 The text and the figures are under CC BY 4.0 (LICENSE-TEXT.txt), the code is
-under the MIT license (LICENSE.txt). The licenses of what the pages use of
-others: pages/_static/licenses.txt, and the files beside the fonts.
+under the MIT license (LICENSE.txt). The licenses of software and
+fonts by others: pages/_static/licenses.txt, and the files beside the fonts.
 """
 
 
@@ -59,9 +59,9 @@ def contents(html: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def reached(html: Path) -> list[Path]:
-    """The first page, what a reader can come to from there, and the licenses.
+    """The first page, everything that a reader can reach from there, and the licenses.
 
-    What an earlier build has left in the folder is not among them.
+    Leftovers of an earlier build are not included.
     """
     found: dict[Path, None] = {}
     waiting = [html / "index.html"]
@@ -80,7 +80,7 @@ def reached(html: Path) -> list[Path]:
 
 
 def addresses(path: Path) -> list[str]:
-    """The addresses of what a page or a style sheet links, shows or loads."""
+    """The addresses that a page or a style sheet links to, shows or loads."""
     if path.suffix == ".css":
         return re.findall(r"url\(([^\"'()]+)\)", path.read_text("utf-8"))
     if path.suffix != ".html":
@@ -95,7 +95,7 @@ def pack(files: dict[str, bytes], target: Path) -> None:
     unfinished = target.with_suffix(".part")
     with zipfile.ZipFile(unfinished, "w") as archive:
         for name, content in sorted(files.items()):
-            entry = zipfile.ZipInfo(f"{FOLDER}/{name}")  # of 1980, which is where zip begins
+            entry = zipfile.ZipInfo(f"{FOLDER}/{name}")  # of 1980, the first year of the format
             entry.create_system = 3  # Unix on every system, so that the mode counts
             entry.external_attr = 0o100644 << 16
             archive.writestr(entry, content, zipfile.ZIP_DEFLATED, compresslevel=9)

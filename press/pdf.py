@@ -1,11 +1,10 @@
 """Print the whole book into _build/attention-book.pdf: `make pdf`, after `make book`.
 
 Joins the built pages, in the order of _toc.yml, into one document and lets Chromium print it. The
-first print tells on which page everything lies, the second says so. The words around the pages are
-in press/print/book.html, the look is in press/print/print.css.
+first print shows on which page everything is, and the second contains these page numbers. The words
+around the pages are in press/print/book.html, the look is in press/print/print.css.
 
-Paper cannot fold: what is folded on a screen stands at the end of the book, where a reader meets it
-only on purpose.
+What is folded on a screen goes to the end of the book, where readers do not see it by accident.
 """
 
 import io
@@ -48,7 +47,7 @@ def parsed(html: str) -> Tag:
 
 
 def one(tag: Tag | None, selector: str) -> Tag:
-    """The first tag inside another that a selector finds; there has to be one."""
+    """The first tag inside another that matches a selector; there has to be one."""
     found = tag and tag.select_one(selector)
     if not found:
         raise UserError(f"no {selector} in {str(tag)[:200]!r}: press/pdf.py expects one there")
@@ -61,7 +60,7 @@ def inner(tag: Tag) -> str:
 
 
 def page_number(target: object) -> str:
-    """The number of the page on which an id lies, as a link to it; the first print tells it."""
+    """The page number of an id, as a link to it; it is known after the first print."""
     return f'<a class="page-number" href="#{target}">000</a>'
 
 
@@ -92,9 +91,9 @@ def joined() -> BeautifulSoup:
 
 
 def built_page(name: str, addresses: list[str]) -> BeautifulSoup:
-    """A page of the book for paper, its formulas in words too, its links into the joined document.
+    """A page of the book for print, with formulas in words too, and links within the document.
 
-    There an id is the address that it has in the built book: book/notation.html#sizes.
+    In it, an id is the address in the built book: book/notation.html#sizes.
     """
     here = f"{name}.html"
     if not (HTML / here).exists():
@@ -144,7 +143,7 @@ def spoken(tag: Tag) -> str:
 
 
 def unfold(article: Tag, answers: Tag) -> None:
-    """Move what folds below questions and exercises to the end; say here and there where."""
+    """Move what is folded below questions and exercises to the end, linked in both directions."""
     title, page = one(article, "h1"), answers["data-page"]
     for fold in article.select("details.code"):
         one(fold, "summary").decompose()
@@ -180,7 +179,7 @@ def unfold(article: Tag, answers: Tag) -> None:
 
 
 def add_contents(book: BeautifulSoup) -> None:
-    """List chapters and sections in the contents, and its sections where a chapter opens."""
+    """List chapters and sections in the contents, and a chapter's sections at its beginning."""
     contents = one(book, ".contents")
     for place, chapter in enumerate(book.select(".chapter")):
         headings = chapter.select("h1, h2")
@@ -211,7 +210,7 @@ def entries(headings: list[Tag]) -> Tag:
 
 
 def printed(browser: Browser) -> bytes:
-    """The joined document as a PDF with its page numbers, which take the same room before."""
+    """The joined document as a PDF with its page numbers."""
     with browser.new_page(offline=True, color_scheme="light") as page:
         page.emulate_media(media="print")
         page.goto(JOINED.as_uri())

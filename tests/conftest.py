@@ -57,7 +57,7 @@ def on_the_device(request, monkeypatch):
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with notebooks and pages, which take longest: of what is short nobody waits long."""
+    """Begin with notebooks and pages, which take longest."""
     items.sort(key=lambda item: item.path.suffix == ".py" and "press" not in item.path.parts)
 
 

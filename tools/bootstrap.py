@@ -1,14 +1,14 @@
 """Make the book's environment in .venv, unless it is up to date. `make` calls this first.
 
-It is made from scratch when there is none, or when one of its dependencies has changed: the pins,
-the package, the place of the checkout. With pip's cache that takes about two minutes. Whatever
-goes wrong ends in one line that says what to do. On Windows, without make:  py tools\\bootstrap.py
+It is made from scratch if there is none, or if something that it depends on has changed: the pins,
+the package, or the folder of the checkout. With pip's cache that takes about two minutes. Every
+failure ends in one line that says what to do. On Windows, without make:  py tools\\bootstrap.py
 
 `make PYTHON=...` adds --this-python, which replaces an environment of another Python version.
-ATTNBOOK_TORCH names another PyTorch than the pinned one: a version, "oldest" (that pyproject.toml
-allows), "newest" or "nightly".
+ATTNBOOK_TORCH names a PyTorch other than the pinned one: a version, "oldest" (allowed by
+pyproject.toml), "newest" or "nightly".
 
-Python 3.8 must be able to parse this file, to be told that it is too old.
+Python 3.8 must be able to parse this file, so that it can report that it is too old.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ VENV = ROOT / ".venv"
 VENV_PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 LOCK = ROOT / "requirements-lock.txt"
 
-# What pip or the system says when something fails, and what that means for the reader.
+# Messages of pip or the system when something fails, and what they mean for the reader.
 ERRORS = {
     r"No space left on device|Errno 28|not enough space on the disk|Disk quota exceeded": (
         "the disk, or the folder for temporary files (TMPDIR), is full: free some space, try again"
@@ -42,7 +42,7 @@ ERRORS = {
     r"NewConnectionError|NameResolutionError|Failed to establish|Could not fetch URL|"
     r"Connection refused|ConnectTimeout|ReadTimeout|ProxyError|SSLError|Connection broken|"
     r"IncompleteRead|Network is unreachable": (
-        "pip reaches no package index: check the network connection and try again"
+        "pip can't reach a package index: check the network connection and try again"
     ),
     r"No matching distribution found|ResolutionImpossible": (
         "a pinned package, or the PyTorch that ATTNBOOK_TORCH names, has no build for this machine "
@@ -67,7 +67,7 @@ def main() -> int:
         if made_for == key and (made_with == version or not this_python):
             return 0
     check_machine(version)
-    print("Making the environment in .venv, which takes some minutes.", flush=True)
+    print("Making the environment in .venv, which takes a few minutes.", flush=True)
     stamp.unlink(missing_ok=True)
     run(sys.executable, "-m", "venv", "--clear", VENV)
     install()
@@ -81,7 +81,7 @@ def fail(reason: str) -> NoReturn:
 
 
 def run_with_other_python(this_python: bool) -> int:
-    """Start again with a supported Python on the PATH, unless this one was asked for."""
+    """Start again with a supported Python on the PATH, unless this one was chosen explicitly."""
     for name in () if this_python else ("python3.13", "python3.12", "python3.11", "python3.14"):
         python = shutil.which(name)
         if python and not subprocess.call([python, "-c", ""], stderr=subprocess.DEVNULL):
@@ -95,7 +95,7 @@ def run_with_other_python(this_python: bool) -> int:
 
 
 def cache_key() -> str:
-    """A hash of all that the environment depends on, but for the version of Python."""
+    """A hash of everything that the environment depends on, except the version of Python."""
     package = read("pyproject.toml").partition("[tool.ruff]")[0]
     parts = [str(ROOT), package, read(LOCK.name), torch_build(), *torch_arguments()]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
@@ -107,7 +107,7 @@ def read(name: str) -> str:
 
 
 def torch_build() -> str:
-    """The build of PyTorch to install: on Linux one for a GPU where there is a driver for it."""
+    """The build of PyTorch to install: on Linux one for a GPU if there is a driver for it."""
     return "gpu" if sys.platform == "linux" and shutil.which("nvidia-smi") else "cpu"
 
 
@@ -128,7 +128,7 @@ def torch_arguments() -> list[str]:
 
 
 def check_machine(version: str) -> None:
-    """Fail now if the environment cannot be made here, not after an hour of download."""
+    """Fail now if the environment cannot be made here, and not after an hour of downloading."""
     if sys.platform == "darwin" and platform.machine() == "x86_64":
         fail(
             "PyTorch has no builds for Macs with Intel processors any more, nor for a Python made "
@@ -176,7 +176,7 @@ def run(*command: str | Path) -> None:
 
 
 def explain(output: str) -> str | None:
-    """What an error message means for the reader; None if it is an unknown one."""
+    """What an error message means for the reader; None if it is unknown."""
     return next((line for pattern, line in ERRORS.items() if re.search(pattern, output)), None)
 
 
@@ -184,6 +184,6 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except KeyboardInterrupt:
-        fail("interrupted; the same command begins again")
+        fail("interrupted; run the same command to start again")
     except OSError as error:
         fail(explain(str(error)) or str(error))

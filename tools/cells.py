@@ -1,4 +1,4 @@
-"""Write the cells of a chapter that hold its exercises. They are never edited by hand.
+"""Write the cells of a chapter that contain its exercises. They are never edited by hand.
 
 Each exercise has three cells: its card, its stub with the check, and its solution. The cells of all
 exercises come before the cell `summary`, in the library's order. A line above them, which pages
@@ -36,7 +36,7 @@ def exercises_of(path: Path) -> "list[Exercise]":
     """Return the exercises of a chapter, found by its number; other notebooks have none."""
     if path.resolve().parent != ROOT / "book" or not re.match(r"\d\d_", path.name):
         return []
-    from attnbook.exercises.catalog import ALL  # only here, because it imports PyTorch
+    from attnbook.exercises.catalog import ALL  # imported only here, because it imports PyTorch
 
     return [exercise for exercise in ALL.values() if exercise.id[:2] == path.name[:2]]
 
@@ -52,7 +52,7 @@ def write_exercises(notebook: NotebookNode, exercises: "Sequence[Exercise]") -> 
     others = [cell for cell in notebook.cells if not GENERATED.match(cell.id)]
     position = next((i for i, cell in enumerate(others) if cell.id == "summary"), None)
     if position is None:
-        raise UserError("has no cell with the id 'summary', before which its exercises stand")
+        raise UserError("has no cell with the id 'summary', before which its exercises are placed")
     restart = new_markdown_cell(RESTART, id="restart", metadata={"tags": ["remove-cell"]})
     new = [restart, *(cell for exercise in exercises for cell in cells_of(exercise))]
     for cell in new:

@@ -2,7 +2,7 @@
 
 It runs linters (for scripts too), the formatter and the type checker, the rules for pages, and a
 check that the lock fits its requirements. For the workflows on GitHub check-jsonschema finds a
-misspelled key, and zizmor finds what is unsafe.
+misspelled key, and zizmor finds unsafe settings.
 """
 
 import os

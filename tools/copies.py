@@ -1,15 +1,15 @@
-"""Copy the book into my/, where you may try and change everything. `make lab` calls this.
+"""Copy the book into my/, where readers can change everything. `make lab` calls this.
 
 A copy that you have changed is never overwritten. If the chapter changes after its copy was made,
 the newer version is put beside it, as `03_single_head (new).ipynb`, with your answers in it. An
-answer whose stub has other arguments now, or is no longer in the chapter, is kept in a text cell.
-Delete or rename your old copy, and the newer one replaces it the next time. There are never more
-than two: if you have changed both, you are asked to remove one.
+answer whose stub now has other arguments, or is no longer in the chapter, is kept in a text cell.
+If you delete or rename your old copy, the newer one takes its place the next time. There are never
+more than two: if you have changed both, you are asked to remove one.
 
-The copies differ from the book's own notebooks in what only readers need: the cell that installs is
-folded, the outputs below a prediction are cleared, pictures are trusted, the kernel already has the
-name that JupyterLab would write into the file, and formulas have the colors of the roles that they
-name, because no program but the book's build knows those names.
+The copies differ from the book's own notebooks in a few things that only readers need: the install
+cell is folded, the outputs below a prediction are cleared, pictures are trusted, the kernel already
+has the name that JupyterLab would write into the file, and formulas have the colors of the roles
+that they name, because no program but the book's build knows those names.
 """
 
 import ast
@@ -36,7 +36,7 @@ NOTES = ".copies.json"  # in my/: how each copy was made
 BLOCK = re.compile(r"^(:::|```)\{([\w-]+)\} *([^\n]*)\n(.*?)^\1\n?", re.M | re.S)
 LABEL = re.compile(r"^\([\w-]+\)=\n", re.M)
 EMPTY = re.compile(r"^## [^\n]*\s*(?=^## |\Z)", re.M)  # a section that held only a directive
-KEPT = "kept-"  # begins the id of a cell with an answer that has no stub to stand in
+KEPT = "kept-"  # begins the id of a cell with an answer that has no stub
 NEWER = """\
 **This is a newer version of the chapter**, with your answers in it. Your earlier copy stays \
 beside it, as `{name}`, until you delete or rename it. Then this one takes its place."""
@@ -59,7 +59,7 @@ class Note(TypedDict):
 
 
 class Answer(NamedTuple):
-    """What the reader has written into the cell of an exercise, and the stub that was there."""
+    """What the reader has written into the cell of an exercise, and its original stub."""
 
     text: str
     stub: str
@@ -120,7 +120,7 @@ class Copies:
                 return line if copy == new else ""
             if self.notes.get(copy.name, {"texts": current})["texts"] == current:
                 return ""
-        return f"my/{first.name}: there is a newer version; take away this copy or '{new.name}'"
+        return f"my/{first.name}: there is a newer version; remove this copy or '{new.name}'"
 
     def put(self, copy: Path, text: str, book: dict[str, str]) -> bool:
         """Write a copy, unless the reader has changed the one that is there; then return False."""

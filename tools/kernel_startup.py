@@ -19,7 +19,7 @@ from IPython import get_ipython
 
 
 def install() -> None:
-    """Let IPython call `show_error` for each NameError; plain Python stays as it is."""
+    """Make IPython call `show_error` for each NameError; plain Python is unchanged."""
     if shell := get_ipython():
         shell.set_custom_exc((NameError,), show_error)
 
@@ -27,7 +27,7 @@ def install() -> None:
 def show_error(
     shell: Any, kind: type, error: NameError, trace: TracebackType, tb_offset: int | None = None
 ) -> None:
-    """Show the error as ever, and below it the cell that defines the name, if one does."""
+    """Show the error as usual, and below it the cell that defines the name, if there is one."""
     *_, (frame, _) = traceback.walk_tb(trace)
     if frame.f_globals is shell.user_global_ns:
         with suppress(OSError, ValueError, KeyError):  # no session, no notebook
@@ -49,7 +49,7 @@ def where_defined(name: str, cells: list[dict[str, Any]], current: str) -> str:
             heading = [heading, *re.findall(r"^#+ (.*)", source, re.M)][-1]
         elif cell["cell_type"] == "code" and (above or not found) and defines(source, name):
             first_line = source.strip().partition("\n")[0]
-            found = f"it begins with `{first_line}`, below “{heading}”."
+            found = f"it starts with `{first_line}`, below “{heading}”."
             if cell["id"] == "imports" and current.startswith(("stub-", "solution-")):
                 found += " This exercise needs no other cell."
     return found and f"First run the cell that defines `{name}`: {found}"

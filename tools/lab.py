@@ -1,4 +1,4 @@
-"""Open the first chapter that is not done, in your own copies: `make lab`.
+"""Open the first unfinished chapter in your own copies: `make lab`.
 
 By default, JupyterLab asks whether it may fetch news, shows the source of a linked page instead of
 its text, and leaves formulas too dark and pictures too bright for a dark theme. The settings that
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def arguments(mine: Path) -> list[str]:
-    """What JupyterLab is to open, and its settings, which are written there."""
+    """What JupyterLab should open, and its settings, which this writes."""
     folder = mine / FOLDER
     folder.mkdir(exist_ok=True)
     (folder / "overrides.json").write_text(json.dumps(SETTINGS), encoding="utf-8")

@@ -3,8 +3,8 @@
     .venv/bin/python -m tools.language_models
 
 The chapter trains seed 0 itself and loads the others (`load_language_model`). Seed 0 is stored for
-chapter 13 and for the figure that writes on the page. Do it again when the grammar or the training
-of section 12.6 has changed; `tests/notebooks/test_chapter_12.py` finds that out.
+chapter 13 and for the figure that writes on the page. Run it again after a change of the grammar or
+of the training in section 12.6; `tests/notebooks/test_chapter_12.py` fails until you do.
 """
 
 from typing import Any

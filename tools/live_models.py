@@ -3,12 +3,12 @@
     .venv/bin/python -m tools.live_models
 
 It trains the translator with the chapter's own cells, which takes some minutes, and writes its
-weights with its words into press/live/translator.json. Do it again when the corpus or the training
-of section 9.6 has changed; `tests/notebooks/test_chapter_09.py` finds that out.
+weights with its words into press/live/translator.json. Run it again after a change of the corpus or
+of the training in section 9.6; `tests/notebooks/test_chapter_09.py` fails until you do.
 
-A weight takes 16 bits: it is an integer divided by a power of two, the same for a whole tensor. The
-training rounds to multiples of 2^-16, so where no weight of a tensor exceeds 1/2 nothing is lost.
-(float16 has the same size, but rounds weights near 1 to multiples of 2^-11.)
+A weight takes 16 bits: an integer, divided by a power of two that is the same for a whole tensor.
+The training rounds to multiples of 2^-16, so where no weight of a tensor exceeds 1/2 nothing is
+lost. (float16 has the same size, but rounds weights near 1 to multiples of 2^-11.)
 """
 
 import base64
@@ -36,7 +36,7 @@ FOOD = {"fruit", "snack", "egg", "dish", "soup", "drink", "sauce"}
 
 
 def kinds() -> Iterator[tuple[str, str]]:
-    """The Chinese words of the grammar, each with the kind under which a reader finds it."""
+    """The Chinese words of the grammar, each with the category under which a reader finds it."""
     for noun in nouns:
         groups = ((PEOPLE, "people"), (ANIMALS, "animals"), (FOOD, "food and drink"))
         yield noun.zh, next((name for kind, name in groups if noun.kinds & kind), "things")

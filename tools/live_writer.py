@@ -2,8 +2,8 @@
 
     .venv/bin/python -m tools.live_writer
 
-It is the stored language model of seed 0 (`load_language_model`). Do it again when that has
-changed; `tests/press/widgets/test_sampling.py` finds that out.
+It is the stored language model of seed 0 (`load_language_model`). Run it again after
+a change of that model; `tests/press/widgets/test_sampling.py` fails until you do.
 """
 
 import base64

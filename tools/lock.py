@@ -1,8 +1,8 @@
-"""Write requirements-lock.txt: every package of the environment, exact, with its files' hashes.
+"""Write requirements-lock.txt: exact versions of all packages, with the hashes of their files.
 
     make lock                                 after a change in requirements.txt
     make upgrade                              raise every pin but PyTorch's, and run the notebooks
-    make upgrade PKG=numpy                    one, and what has to move with it
+    make upgrade PKG=numpy                    raise one, and what it requires
     .venv/bin/python -m tools.lock --check    part of `make check`
 
 The readable pins are in requirements.txt, upper limits in limits.txt. Everything else stays at the
@@ -37,7 +37,7 @@ HEADER = """\
 
 
 def main() -> int:
-    """Write the lock, with --upgrade after raising pins; with --check only see whether it fits."""
+    """Write the lock, with --upgrade after raising pins; with --check only test whether it fits."""
     action, package = [*sys.argv[1:], "", ""][:2]
     requirements, before = REQUIREMENTS.read_text("utf-8"), LOCK.read_text("utf-8")
     if action == "--check":
@@ -80,7 +80,7 @@ def raised(requirements: str, before: str, package: str) -> tuple[str, str]:
     newest = dict(PIN.findall(lock))
 
     def newer(pin: re.Match[str]) -> str:
-        """The pin with its new version, and as many spaces less before the comment."""
+        """The pin with its new version; the comment stays in its column."""
         return f"{pin[1]}=={newest[pin[1].lower()]}".ljust(len(pin[0]))
 
     return re.sub(PIN.pattern + r"( (?= ))*", newer, requirements, flags=re.M), lock

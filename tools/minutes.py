@@ -1,9 +1,10 @@
 """How long a chapter takes: to read, which is estimated, and to run, which is measured.
 
 `tools/run.py` writes both into the chapter's first box. Each word, formula, picture and line of
-code counts as many seconds as a first-time reader needs for it. They are chosen so that chapters
-1 to 3 take the time that such a reader reported. A run counts by its processor time, which other
-programs do not lengthen. It is kept in RUN_TIMES, generously rounded up, because machines differ.
+code counts as the seconds that a first-time reader needs for it. These rates are chosen so that
+chapters 1 to 3 take the time that such a reader reported. The time of a run is its processor time,
+which does not depend on other programs. RUN_TIMES keeps it, generously rounded up, because machines
+differ.
 """
 
 import json

@@ -1,11 +1,11 @@
 """The normal form of a notebook: the same content always gives the same bytes.
 
-Editors add metadata, other kernels, line ends. The normal form has none of that, so a diff shows
-only what an author has changed. It also holds what no one should write by hand: the cell that
+Editors add metadata, kernels and line ends. The normal form has none of these, so a diff shows
+only what an author has changed. It also contains what nobody should write by hand: the cell that
 installs the package, the cells of the exercises, the minutes, the descriptions of pictures.
 
-`normalize_file` writes it without running anything: `python -m tools.run --form`. So that a typo
-costs a second, it does not import the library, which needs PyTorch, nor anything that runs cells.
+`normalize_file` writes it without running anything: `python -m tools.run --form`. To be
+fast, it does not import the library, which needs PyTorch, nor anything that runs cells.
 """
 
 import os
@@ -74,7 +74,7 @@ def parse(content: bytes) -> NotebookNode:
         nbformat.validate(notebook)
     except (ValueError, KeyError, AttributeError, TypeError, nbformat.ValidationError) as error:
         reason = str(error).strip().partition("\n")[0]
-        raise UserError(f"is not a notebook that can be read ({reason})") from None
+        raise UserError(f"is not a readable notebook ({reason})") from None
     return notebook
 
 
@@ -135,7 +135,7 @@ def text_of(notebook: NotebookNode) -> str:
 
 
 def normalize_file(path: Path) -> tuple[bool, list[str]]:
-    """Write a file in its normal form; return whether it changed, and what is left to be run.
+    """Write a file in its normal form; return whether it changed, and which cells have to be run.
 
     Raises:  UserError if it is not a notebook, and OSError; the file is then as it was
     """
@@ -196,11 +196,11 @@ def left_to_run(notebook: NotebookNode) -> Iterator[str]:
     for name in waiting:
         yield f"the code of cell {name!r} is new or has changed, and has to be run"
     if not waiting and counts != [*range(1, len(code) + 1)]:
-        yield f"code cells were added, moved or taken out: they have run as {counts}"
+        yield f"code cells were added, moved or removed: they have run as {counts}"
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it has the old content or the new one, whatever happens."""
+    """Write a file so that it always has either the old content or the new one."""
     unfinished = path.with_name(f"{path.name}.unfinished")
     try:
         unfinished.write_bytes(content)

@@ -1,9 +1,9 @@
 """The sections of a notebook, and the names that keep a section from being run a second time.
 
-A reader goes back: after the whole chapter has run, each section can be run again from its first
-cell, in any order. `make nbval` does so, the last section first. `make check` looks at the names: a
-section may use a name from another section only if one section alone sets it. Otherwise it would
-find the value that some other section has set in the meantime.
+Readers go back: after the whole chapter has run, they can run each section again from its first
+cell, in any order. `make nbval` does so, the last section first. `make check` checks the names: a
+section may use a name from another section only if a single section sets it. Otherwise it could
+get the value that a different section has set in the meantime.
 """
 
 import re

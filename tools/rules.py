@@ -2,9 +2,8 @@
 
 nbval compares the outputs that are stored. It passes a notebook without outputs, a warning, a
 picture without a description, and a cell that switches the comparison off. This module finds such
-things. It also checks what the chapters have in common: their opening, their headings, one import
-cell, short cells, and references that lead somewhere. The words that it looks for are in
-tools/markers.py.
+cells. It also checks what the chapters have in common: their opening, their headings, one import
+cell, short cells, and valid references. The words that it looks for are in tools/markers.py.
 
     .venv/bin/python -m tools.rules [PAGE...]      default: the whole book
 """
@@ -110,7 +109,7 @@ def file_rules(path: Path) -> Iterator[str]:
 def code_rules(
     path: Path, cells: list[dict[str, Any]], code: list[dict[str, Any]]
 ) -> Iterator[str]:
-    """The cells have names and have run in order, and the second code cell imports everything."""
+    """The cells have names and ran in order, and the second code cell imports everything."""
     for name in (cell.get("id", "") for cell in cells):
         if re.fullmatch(r"[0-9a-f-]{8,}", name):
             yield f"the cell id {name!r} was made by a machine: give the cell a short name"
@@ -149,7 +148,7 @@ def cell_rules(cell: dict[str, Any], code: list[dict[str, Any]]) -> Iterator[str
 
 
 def picture_rules(cell: dict[str, Any], code: list[dict[str, Any]]) -> Iterator[str]:
-    """A picture is SVG, which nbval compares, and has a description."""
+    """A picture is an SVG, which nbval can compare, and has a description."""
     kinds = {kind for output in cell["outputs"] for kind in output.get("data", {})}
     if not kinds & (PIXELS | {"image/svg+xml"}):
         return
@@ -204,7 +203,7 @@ def lines_of(tree: ast.AST) -> list[str]:
 
 
 def chapter_rules(path: Path, cells: list[dict[str, Any]]) -> Iterator[str]:
-    """A chapter has its number in its title and in its sections, from the first draft on."""
+    """A chapter has its number in its title and section headings, even as a draft."""
     if not (number := number_of(path)):
         return  # an appendix has a form of its own
     text = text_cells(cells)
@@ -216,7 +215,7 @@ def chapter_rules(path: Path, cells: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def form_rules(path: Path, cells: list[dict[str, Any]]) -> Iterator[str]:
-    """A finished chapter opens, proceeds and closes like every other."""
+    """A finished chapter has the same parts as every other."""
     if not number_of(path):
         return
     opening, *sections = re.split(r"^## ", text_cells(cells), flags=re.M)
@@ -235,10 +234,10 @@ def form_rules(path: Path, cells: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def prediction_rules(cells: list[dict[str, Any]]) -> Iterator[str]:
-    """What answers a prediction has the tag "answer", and nothing else: a page hides it at first.
+    """Exactly the cells that answer a prediction have the tag "answer": a page hides them at first.
 
-    That is what the code cells after it show, up to the next text, and this text. An interactive
-    figure shows nothing before somebody uses it.
+    These are the code cells with an output, up to the next text, and this text. An interactive
+    figure does not count, because it shows nothing before it is used.
     """
     asked = shown = False  # a prediction waits; a cell has shown its answer
     for cell in cells:
@@ -259,7 +258,7 @@ def prediction_rules(cells: list[dict[str, Any]]) -> Iterator[str]:
         if answers and "answer" not in tags:
             yield f"cell {cell.get('id')}: answers a prediction: give it the tag 'answer'"
         if "answer" in tags and not allowed:
-            yield f"cell {cell.get('id')}: has the tag 'answer', and is not only an answer"
+            yield f"cell {cell.get('id')}: has the tag 'answer' but is not only an answer"
 
 
 def text_cells(cells: list[dict[str, Any]]) -> str:

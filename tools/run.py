@@ -1,9 +1,9 @@
 """Run the book's notebooks and write their outputs, the same bytes every time.
 
-Each notebook runs under every setting that may move a last digit: one and two threads, plain and
+Each notebook runs under every setting that may change a last digit: one and two threads, plain and
 AVX2 instructions. The outputs of the first run are written. Under the other settings nbval compares
-them, and if it finds a difference, the file is put back as it was. So no output depends on how one
-machine rounds.
+them, and if it finds a difference, the file is put back as it was. So no output depends on the
+rounding of one machine.
 
     make run                              every notebook
     make run NB=book/03_single_head.ipynb
@@ -31,7 +31,7 @@ from tools.common import ROOT, UserError, run_tool
 from tools.minutes import keep_run_time
 from tools.normal_form import normalize_file, normalized, read, text_of, write_minutes, write_whole
 
-# zmq warns about the event loop on Windows, and then works around it.
+# On Windows zmq warns about the event loop and then works around it.
 warnings.filterwarnings("ignore", "Proactor event loop does not implement", RuntimeWarning)
 
 CELL_TIMEOUT = 600  # seconds, as in `make nbval`
@@ -113,7 +113,7 @@ def compare(path: Path, environment: Mapping[str, str], where: str) -> None:
     )
     if done.returncode:
         raise UserError(
-            f"does not give the same {where}: print fewer digits, or round before plotting. "
+            f"does not give the same output {where}: print fewer digits, or round before plotting. "
             f"Nothing was written.\n{done.stdout}"
         )
 
@@ -143,7 +143,7 @@ def run(path: Path, notebook: NotebookNode, environment: Mapping[str, str]) -> N
     except (CellTimeoutError, DeadKernelError) as error:
         raise UserError(f"did not run to its end, so the file is left as it was: {error}") from None
     seconds = children_seconds() - before
-    if seconds and path.resolve().parent == ROOT / "book":  # Windows does not tell
+    if seconds and path.resolve().parent == ROOT / "book":  # Windows does not report it
         keep_run_time(path.stem, seconds)
     notebook = normalized(notebook)
     write_minutes(path, notebook, [exercise.minutes for exercise in exercises_of(path)])

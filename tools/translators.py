@@ -5,8 +5,8 @@
 
 Chapter 9 compares its own translator with others (`load_translator`), chapter 12 compares models
 without an encoder (`load_one_sequence`). Training them takes some minutes, too long for a chapter.
-Do it again when the corpus or the training of section 9.6 or 12.10 has changed; the tests of the
-two chapters find that out.
+Run it again after a change of the corpus or of the training in section 9.6 or 12.10; the tests of
+the two chapters fail until you do.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from attnbook.translation import ONE_SEQUENCE, TRANSLATORS, load_one_sequence, l
 from tools.common import ROOT, UserError, run_tool
 from tools.normal_form import read
 
-FIRST = 10  # the losses of so many steps tell one training from another
+FIRST = 10  # the losses of this many steps identify a training
 
 
 class Stored(NamedTuple):

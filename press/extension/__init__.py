@@ -1,4 +1,4 @@
-"""What the HTML edition needs beyond Jupyter Book, in small parts.
+"""Additions to Jupyter Book for the HTML pages, in small parts.
 
 links           to the repository, to Colab and Binder, as the environment says at build time
 formulas        KaTeX at build time, so that no page needs a script to show a formula
@@ -10,19 +10,19 @@ output          an interactive figure of a chapter on another page
 widgets         the scripts of interactive figures, on the pages that hold one
 folds           code that a reader can do without at first
 live            the models that run in a page, loaded at first use
-sections        links that name a section lead to it
-glossary        its Chinese words below the headings, in the search index, in a second order
-chinese         Chinese is marked as such, for screen readers
-markup          visitors, and classes: pictures that know their size, questions, second readings
+sections        links to numbered sections
+glossary        its Chinese words below headings and in the search index; a table by pinyin
+chinese         marks Chinese for screen readers
+markup          changes to the HTML: sizes of pictures, questions, second readings
 pictures        the colors of the roles in drawings
-search          an index that also finds Chinese, and the texts around what it finds
+search          an index that also finds Chinese, with excerpts
 safety          a policy in each page: only the book's own files, and nothing sent anywhere
 styles          one style sheet: what the pages use of the theme's, the book's own, the colors
-licenses        of those who wrote the theme and the extensions
-unused          files that no page asks for are deleted
-private         whatever of the above is not promised by Sphinx, its theme or its extensions
+licenses        the license texts of the theme and the extensions
+unused          deletes files that no page uses
+private         the non-public parts of Sphinx, its theme or its extensions that are used
 
-Templates that replace some of the theme's are in press/templates, style and script in press/static.
+Templates that replace the theme's are in press/templates, CSS and JavaScript in press/static.
 """
 
 from sphinx.application import Sphinx

@@ -1,8 +1,8 @@
-"""Chinese is marked as such, `<span lang="zh-Hans">`, so that a screen reader speaks it right.
+"""Mark Chinese as `<span lang="zh-Hans">`, so that screen readers pronounce it correctly.
 
-In text, headings, tables and inline code. Not in code and its outputs, where the mark would come
-between the text and what colors or copies it, and not in an interactive figure, whose script writes
-its words.
+This is done in text, headings, tables and inline code. It is not done in code and outputs, where
+the marks would disturb highlighting and copying, nor in interactive figures, whose scripts write
+their words.
 """
 
 import re
@@ -20,7 +20,7 @@ TAG = re.compile(r"""(<(?:[^<>"']|"[^"]*"|'[^']*')*>)""")
 
 
 def in_chinese(text: str) -> list[nodes.Node]:
-    """A text as nodes, those of its stretches of Chinese marked."""
+    """A text as nodes, with Chinese parts marked."""
     found: list[nodes.Node] = []
     end = 0
     for match in CHINESE.finditer(text):
@@ -52,5 +52,5 @@ def above(node: nodes.Node) -> list[nodes.Node]:
 
 
 def setup(app: Sphinx) -> None:
-    """Mark before Sphinx takes the headings for the contents, and after the scripts are out."""
+    """Mark before Sphinx reads the headings for the contents, and after the scripts are removed."""
     app.connect("doctree-read", mark, priority=450)

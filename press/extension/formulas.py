@@ -1,14 +1,14 @@
 r"""Formulas as HTML and MathML, made by KaTeX while the book is built.
 
 KaTeX runs in V8 (mini-racer), so neither Node nor a script in the reader's browser is needed. The
-HTML is what is seen, the MathML beside it what a screen reader speaks. A formula that KaTeX
-cannot read is a warning with its place, which `-W` turns into an error.
+HTML is visible, and the MathML is for screen readers. A formula that KaTeX cannot read gives a
+warning with its location, which `-W` turns into an error.
 
 Authors color a part of a formula by naming its role, `\textcolor{query}{Q}`. Here the roles become
 the classes role-query, role-key, role-value and role-weights, which have one color on light pages
-and another on dark ones. Anything else is a warning, since one color would be unreadable in one of
-the themes. JupyterLab and VS Code know no color named `query`, and leave the formula in the color
-of its text. The readers' copies have colors instead of the names (tools/copies.py).
+and another on dark ones. Anything else is a warning, because a fixed color would be unreadable in
+one of the themes. JupyterLab and VS Code know no color named `query`, and leave the formula in the
+color of its text. The readers' copies have colors instead of the names (tools/copies.py).
 """
 
 import functools
@@ -45,7 +45,7 @@ const render = (tex, displayMode) => {
 """
 
 # A browser may break the line between a formula and the comma after it. A short formula is kept
-# together with its punctuation; a long one has to be free to break somewhere.
+# together with its punctuation; a long one must be able to break.
 BEFORE, BEHIND = re.compile(r"[(\[“]+$"), re.compile(r"^[,.;:?!)\]”’]+")
 SHORT = 20  # characters
 
@@ -53,7 +53,7 @@ logger = logging.getLogger(__name__)
 
 
 class FormulaError(ValueError):
-    """A formula that cannot be set; the message says why and where in the formula."""
+    """A formula that cannot be typeset; the message says why and where."""
 
 
 @functools.cache
@@ -118,7 +118,7 @@ def visit_inline(self: HTML5Translator, node: nodes.math) -> None:
 
 
 def visit_display(self: HTML5Translator, node: nodes.math_block) -> None:
-    """Write a formula on its own line. No page refers to one, so there are no numbers."""
+    """Write a formula on its own line, without a number."""
     self.body.append(self.starttag(node, "div", CLASS="math notranslate nohighlight"))
     self.body.append(_render_node(node, display=True))
     self.body.append("</div>\n")

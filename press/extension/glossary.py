@@ -1,14 +1,14 @@
-"""The rows of the glossary in book/notation.md, in the other places where they are of use.
+"""Use the rows of the glossary in book/notation.md in other places.
 
 A row is written once: English, the Chinese word with its pinyin, a link to the section that
 introduces it, and a line. When the pages are written, this puts
 
 - the Chinese words of a section below its heading, in small type
-- both words into searchwords.js, so that a search for one leads to that section first (Sphinx has
-  an index for that too, and loses it where a build writes only some of the pages)
+- both words into searchwords.js, so that a search for one finds that section first (Sphinx also
+  has an index for that, but loses it when a build writes only some of the pages)
 - the rows in the order of their pinyin into a second table, `:::{by-pinyin}`
 
-The pinyin is typed. A library that knows the readings of characters guesses where one has several:
+The pinyin is written by hand, because libraries guess if a character has several readings:
 pypinyin 0.55 took the 差 of 残差, 标准差 for *chà* and the 子 of 子空间 for *zi*.
 """
 
@@ -46,7 +46,7 @@ class Row(NamedTuple):
     anchor: str
 
     def words(self) -> list[str]:
-        """What somebody may search for."""
+        """What readers may search for."""
         typed = re.split("[,、()]", f"{self.english},{self.chinese}".lower())
         return [word.strip() for word in typed if word.strip()]
 
@@ -73,7 +73,7 @@ def glossary(app: Sphinx) -> list[Row]:
 
 
 def sound(row: Row) -> tuple[str, str]:
-    """What sorts by pinyin: the letters, and then the tones."""
+    """The key to sort by pinyin: the letters, and then the tones."""
     marked = unicodedata.normalize("NFD", row.pinyin.lower())
     letters = unicodedata.normalize("NFC", marked.translate(TONES))
     return re.sub(r"\W", "", letters).replace("ü", "v"), marked
@@ -135,17 +135,17 @@ def write_words(app: Sphinx, exception: Exception | None) -> None:
 
 
 def rewrite(app: Sphinx, env: BuildEnvironment) -> set[str]:
-    """Write all pages again when the glossary has changed. A line that is no row is a warning."""
+    """Write all pages again if the glossary has changed. A line that is not a row is a warning."""
     for line in lines(app):
         if not ROW.fullmatch(line):
-            logger.warning("no row of the glossary: %s", line, location=app.config.glossary_page)
+            logger.warning("not a row of the glossary: %s", line, location=app.config.glossary_page)
     before, now = getattr(env, "glossary", None), glossary(app)
     env.glossary = now  # type: ignore[attr-defined]
     return set(env.found_docs) if now != before else set()
 
 
 def setup(app: Sphinx) -> None:
-    """Read the rows anew for each page, since they are few."""
+    """Read the rows again for each page, since they are few."""
     app.add_config_value("glossary_page", "book/notation", "env")
     app.add_directive("by-pinyin", ByPinyin)
     app.connect("env-updated", rewrite)

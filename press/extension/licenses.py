@@ -1,4 +1,4 @@
-"""_static/licenses.txt: what the authors of the theme and the extensions ask to have passed on."""
+"""_static/licenses.txt: the license texts of the theme and the extensions."""
 
 import importlib.metadata
 from pathlib import Path

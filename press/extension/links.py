@@ -1,7 +1,7 @@
 """Links to the repository, to Colab and Binder, and the notebooks to download.
 
-Their addresses come from the environment when the book is built, so that a fork gets its own and
-the book at hand names no machine:
+Their addresses come from the environment when the book is built, so that a fork links to itself and
+no address is built in:
 
 ATTNBOOK_REPOSITORY   such as https://github.com/owner/name; without it there is no such link
 ATTNBOOK_BRANCH       the branch or tag that they name; main if it is not set
@@ -10,9 +10,10 @@ ATTNBOOK_SITE         where the pages are published; each page then says its own
 The templates in press/templates make the links of a page from these. (The theme's own buttons need
 its scripts, and its launch buttons take one branch for Binder and Colab.)
 
-A reader elsewhere has no package and no other page. So the notebooks to download, which also make
-up the branch that Colab opens, name this very commit of the repository in the cell that installs
-it, and the whole address of each page that is no notebook. Else they are as in the reader's my/.
+A downloaded notebook has no package and no other pages beside it. So the notebooks to download,
+which also make up the branch that Colab opens, install the package from this commit of the
+repository, and link to other pages by their full address. Otherwise they are as in the reader's
+my/.
 """
 
 import importlib.metadata
@@ -35,7 +36,7 @@ from tools.normal_form import text_of
 NOTEBOOKS = "notebooks"  # the folder of the copies, in the built book
 LAUNCH_BRANCH = "launch"  # .github/workflows/book.yml pushes that folder as this branch
 SOURCE = re.compile(r"^SOURCE = .*$", re.M)  # the line of tools/normal_form.INSTALL to fill in
-PAGE = re.compile(r"(?<=\]\()(\w+)\.md\b")  # a link to a page that is no notebook
+PAGE = re.compile(r"(?<=\]\()(\w+)\.md\b")  # a link to a page that is not a notebook
 
 FORMS = {  # of each variable: the form of its value, without what may trail it, and an example
     "ATTNBOOK_REPOSITORY": (  # Colab and Binder know GitHub's
@@ -59,7 +60,7 @@ def setting(name: str) -> str:
     value = os.environ.get(name, "").strip()
     match = re.fullmatch(form, value)
     if value and not match:
-        raise ValueError(f"{name} is {value!r}; it has to be such as {example}, or unset")
+        raise ValueError(f"{name} is {value!r}; it has to look like {example}, or be unset")
     return match[1] if match else ""
 
 

@@ -1,4 +1,4 @@
-"""HTML that Sphinx and docutils would write otherwise, by visitors in the place of theirs.
+"""Change some of the HTML of Sphinx and docutils, with our own visitors.
 
 And two classes, by the words of tools/markers.py: a paragraph that opens with the bold words of a
 question to the reader gets "predict", and the words at the end of a heading that say that a section
@@ -71,7 +71,7 @@ def svg_size(path: Path) -> tuple[int, int] | None:
 
 
 def size_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Give each SVG its size, so that the text below does not jump when it arrives.
+    """Give each SVG its size, so that the text below does not jump when it loads.
 
     Sphinx makes a picture whose size is set a link to its file.
     """
@@ -85,7 +85,7 @@ def size_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 def visit_image(self: HTML5Translator, node: nodes.image) -> None:
     """Write the size as attributes, since the style sheet could not shrink a style.
 
-    On a phone a picture may scroll, where one wider than the screen would be too small to read.
+    On a phone a wide picture scrolls, because it would be too small to read if it were shrunk.
     """
     if "pixels" not in node:
         private.theirs(self, node)

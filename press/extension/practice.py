@@ -1,9 +1,9 @@
 """`:::{practice} 01.winner`: an exercise's questions, answered on the page.
 
-The page judges each answer with the checker's own messages. While the book is built, each answer
-that an exercise names is given to the checker, and its message goes to the page with the answer.
-Each question is judged by itself, so a page needs no combinations of answers. For an exercise that
-is answered in code the page has a line on how to run it.
+The page judges each answer with the checker's own messages. During the build, each answer that an
+exercise lists is given to the checker, and the message is stored in the page. Each question is
+judged separately, so a page needs no combinations of answers. For an exercise that is answered in
+code, the page has a line on how to run it.
 """
 
 import functools
@@ -25,7 +25,7 @@ from attnbook.exercises.exercise import Exercise
 from attnbook.exercises.trial import run_trials, solve_cases
 from press.extension.cards import ExerciseDirective
 
-RUN = "You answer this one in code: [here is how to run the chapter](how_to_use.md#run)."
+RUN = "This exercise is answered in code: [how to run the chapter](how_to_use.md#run)."
 LABELS = {
     "check": "Check",
     "forget": "Forget that it is solved",
@@ -56,7 +56,7 @@ class Practice(ExerciseDirective):
 
 @dataclass(frozen=True)
 class Size:
-    """A size by its letter, so that an answer is computed in letters: (B, L, H · Dv)."""
+    """A size with its letter, so that answers are computed in letters: (B, L, H · Dv)."""
 
     letter: str
 

@@ -1,6 +1,6 @@
-"""What the press uses of Sphinx and its theme that they do not promise to keep.
+"""Non-public parts of Sphinx and its theme that the press uses.
 
-All of it is here, so that a test can name what an upgrade has taken away.
+All of them are here, so that a test can name what an upgrade has removed.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ from sphinx.writers.html5 import HTML5Translator
 SPHINX = Path(sphinx.__file__).parent / "themes" / "basic"
 THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme"
 
-# Names that our own files count on: file → names in it
+# Names that our own files depend on: file → names in it
 NAMES = {
     # press/static/search.js shows the results in the place of Sphinx's script; book.js unmarks
     SPHINX / "static" / "searchtools.js": (

@@ -1,11 +1,11 @@
 """What a page may do: use the book's own files, and send nothing anywhere.
 
-The templates write `safety(...)` into each page, before everything that it governs. A browser that
-has read it runs no script but those in the book's own files and the inline one whose digest is
-named, and it refuses whatever else a page could load, connect to or hand over. It also tells no
-site from which page a reader came.
+The templates write `safety(...)` into each page, before everything that it governs. The browser
+then runs only the scripts in the book's own files and the inline script whose digest is named. It
+refuses to load anything else, or to connect or send data anywhere. It also does not tell other
+sites which page a reader came from.
 
-tests/press/test_safety.py looks at every page for what the browser would refuse in silence.
+tests/press/test_safety.py checks every page for what the browser would refuse silently.
 """
 
 import base64
@@ -29,7 +29,7 @@ ALLOWED = {
 def safety(*scripts: str) -> str:
     """The policy of a page as <meta> elements.
 
-    scripts: the texts of the page's inline scripts, exactly as they stand between their tags
+    scripts: the texts of the page's inline scripts, exactly as they are between their tags
     """
     digests = (hashlib.sha256(script.encode("utf8")).digest() for script in scripts)
     named = "".join(f" 'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
@@ -42,7 +42,7 @@ def safety(*scripts: str) -> str:
 
 
 def offer(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Offer `safety` to the templates."""
+    """Provide `safety` to the templates."""
     context["safety"] = safety
 
 

@@ -1,9 +1,9 @@
 """The search index: English words by their stem, and Chinese by pairs of characters.
 
-Chinese is written without spaces. A dictionary would have to know where its words end, and a word
-it does not know would never be found; so the index holds every character and every two
-neighbors, and a query of more than one character asks for all its pairs. It is the standard way
-to find any term, known or not, and it needs nothing but these few lines on either side.
+Chinese is written without spaces. A dictionary could split it, but words that the
+dictionary lacks would never be found. So the index contains every character and every pair of
+neighbors, and a query of several characters looks for all its pairs. This is a standard method. It
+finds any term, and needs only a few lines on either side.
 
 A result shows the text around the words found. Sphinx's script would fetch each page for that,
 which the policy of the pages refuses; so searchtexts.js has the text of every section, and
@@ -55,12 +55,12 @@ var splitQuery = (query) =>
 
 
 def texts(page: str) -> list[tuple[str, str, str]]:
-    """Of each section of a page, in order: its id, its heading, and its text without both."""
+    """The id, the heading and the remaining text of each section of a page, in order."""
     (article,) = BeautifulSoup(page, "html.parser").find_all("article")
     for element in article.select(LEFT_OUT):
         element.decompose()
     for element in article.find_all(True):
-        if element.name not in IN_LINE:  # keep apart what stands in two blocks
+        if element.name not in IN_LINE:  # keep the texts of two blocks apart
             element.insert_before(" ")
             element.insert_after(" ")
     found = []
@@ -96,6 +96,6 @@ def write_texts(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Replace Sphinx's English search by ours, and write the texts once all pages stand."""
+    """Replace Sphinx's English search with ours, and write the texts after all pages."""
     app.add_search_language(BookSearch)
     app.connect("build-finished", write_texts)

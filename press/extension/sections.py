@@ -35,7 +35,7 @@ def lead_to_sections(app: Sphinx, doctree: nodes.document, docname: str) -> None
 
 
 def rewrite(app: Sphinx, env: BuildEnvironment) -> set[str]:
-    """Write all pages again when a section has got another number or id: others lead to it."""
+    """Write all pages again if the number or id of a section has changed, for links to it."""
     before, now = getattr(env, "numbered_sections", None), sections(env)
     env.numbered_sections = now  # type: ignore[attr-defined]
     return set(env.found_docs) if now != before else set()

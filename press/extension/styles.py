@@ -1,11 +1,11 @@
 """One style sheet for the whole site: what the pages use of the theme's CSS, and all of the book's.
 
-The theme and the extensions bring half a megabyte of CSS, most of it for components that a book has
-no use for. After the pages are written, _static/site.css takes its place. It begins with a cascade
+The theme and the extensions bring half a megabyte of CSS, mostly for components that the book does
+not use. After the pages are written, _static/site.css takes its place. It begins with a cascade
 layer of the rules whose classes and ids occur in some page or script. After the layer come the
 book's own sheets (`html_css_files` in _config.yml), complete, and then the colors. The book's rules
-win over the layer however specific its selectors are, and a class name that a script puts together
-keeps its style.
+override the layer however specific its selectors are, and class names that a script constructs
+keep their style.
 """
 
 import hashlib
@@ -32,9 +32,9 @@ NOT_USED = "_static/pygments.css"
 
 
 def usable(selector: list[Node], names: set[str]) -> bool:
-    """Whether all classes and ids that the selector asks for are among the names.
+    """Whether all classes and ids in the selector are among the names.
 
-    What stands in brackets, as in :not(.this) or [class*="that"], is one token, and taken as given.
+    A part in brackets, as in :not(.this) or [class*="that"], is one token, and taken as satisfied.
     """
     pairs = pairwise([None, *selector])
     asked = {t.value for dot, t in pairs if t.type == "hash" or (t.type == "ident" and dot == ".")}
@@ -102,7 +102,7 @@ def join(app: Sphinx, exception: Exception | None) -> None:
 
 
 def digest(app: Sphinx, config: Config) -> None:
-    """Tell Sphinx about a change of press/static, press/live, this extension or a color.
+    """Tell Sphinx about changes in press/static, press/live, this extension or a color.
 
     By itself it looks only at the texts. `site_digest` is a value for the templates: when it
     changes, Sphinx writes all pages again.

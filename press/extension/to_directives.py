@@ -1,7 +1,7 @@
-"""Notebooks hold Markdown that every program shows; here it becomes what a page has more.
+"""Turn the plain Markdown of notebooks into directives for the pages.
 
-JupyterLab, VS Code, Colab and GitHub know no directive. So a chapter says by the tags of its cells
-what they are, and this writes the directives for Sphinx when it reads the notebook:
+JupyterLab, VS Code, Colab and GitHub do not show directives. So cells have tags that say what they
+are, and this module writes the directives when Sphinx reads a notebook:
 
 opening                     what is quoted, without its first line; each paragraph has the class of
                             its bold word: question, time, ...
@@ -10,7 +10,7 @@ danger, exercise            a box: its title is the heading, or the bold words o
                             questions
 answer                      answers the prediction above it: a page hides it, or a code cell's
                             output, until the reader has a guess (book.js)
-caption                     stands under a picture, in the emphasis of a caption
+caption                     the caption of the picture above it
 solution                    offers hints as code to run; a page folds them, and the solution
 
 A heading whose metadata has a "part" begins one, such as "Training a head": a page shows its name
@@ -69,7 +69,7 @@ def parts(source: str) -> dict[str, str]:
 
 
 def write_cell(cell: Cell, before: list[Cell], page: str) -> None:
-    """Put a cell behind those before it, in the form that it has on this page."""
+    """Append a cell in the form that it has on the page."""
     text, tags = "".join(cell["source"]), set(cell["metadata"].get("tags", []))
     picture = before[-1] if before else cell
     if "caption" in tags and picture["cell_type"] == "code":
@@ -111,7 +111,7 @@ def box(match: re.Match[str], kind: str) -> str:
 
 
 def opening(inside: str) -> str:
-    """What a chapter says first; the question needs no label, and the title above it is enough."""
+    """The opening of a chapter. The question needs no label."""
     paragraphs = [part.strip() for part in inside.split("\n\n")]
     dressed = []
     for paragraph in paragraphs:
@@ -123,5 +123,5 @@ def opening(inside: str) -> str:
 
 
 def setup(app: Sphinx) -> None:
-    """Look at every notebook before it is parsed."""
+    """Change every notebook before it is parsed."""
     app.connect("source-read", write_directives)

@@ -1,4 +1,4 @@
-"""Files that the theme and the extensions bring and no page needs are deleted."""
+"""Delete files of the theme and the extensions that no page needs."""
 
 import shutil
 from pathlib import Path
@@ -21,5 +21,5 @@ def delete(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Delete before `styles` looks for names in what is left."""
+    """Delete before `styles` looks for names in the remaining files."""
     app.connect("build-finished", delete, priority=700)

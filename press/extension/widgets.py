@@ -21,13 +21,13 @@ def take_scripts_out(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def load_scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """Add the script of each element that the page holds, and before them what all are made of."""
+    """Add the script of each element on the page, and before them the shared base."""
     elements = sorted(set(re.findall(r"<(attn-[a-z-]+)[ >]", context.get("body", ""))))
     for name in ["base", *elements] if elements else []:
         app.add_js_file(f"{name}.js")
 
 
 def setup(app: Sphinx) -> None:
-    """Look at each page when it is read, and before its scripts are written."""
+    """Change each page when it is read, and before its scripts are written."""
     app.connect("doctree-read", take_scripts_out)
     app.connect("html-page-context", load_scripts)

@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   const { Parameters, add, attend, logSoftmax } = globalThis.attnbook.engine;
-  const [, BEGIN, END, UNKNOWN] = [0, 1, 2, 3]; // 0 is PAD, which one sentence does not need
+  const [, BEGIN, END, UNKNOWN] = [0, 1, 2, 3]; // 0 is PAD, which a single sentence does not need
   const MOST = 30; // words of a translation, END included, as in the chapter
   const N_BEST = 5;
 
@@ -36,7 +36,7 @@
       });
     }
 
-    /** What a row is told by others, and with what weights. */
+    /** What a row receives from others, and with what weights. */
     look(name, x, rows, rules = {}) {
       const query = this.parameters.linear(`${name}.w_q`, x);
       const { mixed, maps } = attend(query, rows, { heads: this.heads, ...rules });
@@ -79,7 +79,7 @@
       return { caches, position: change.first ?? 0, change };
     }
 
-    /** The same knowledge once more, to go on from it in another way. */
+    /** A copy of this state, to continue from it in another way. */
     fork(state) {
       const caches = state.caches.map(({ own, across }) =>
         ({ own: { keys: [...own.keys], values: [...own.values] }, across }));
@@ -108,11 +108,11 @@
     }
 
     /**
-     * Write a translation: first the words that are given, then always the likeliest, until END.
+     * Write a translation: first the given words, then always the most probable one, until END.
      * @param {string[]} source @param {Change} change @param {string[]} given
      * @returns {{word: string, chance: number, best: [string, number][], maps: number[][],
-     *   logits: Float32Array}[]} for each word its probability, the likeliest words in its place,
-     *   and for each head of each layer where its row attends
+     *   logits: Float32Array}[]} for each word its probability, the most probable words in its place,
+     *   and the row of weights for each head of each layer
      */
     write(source, change = {}, given = []) {
       const state = this.start(source, change);

@@ -1,4 +1,4 @@
-// What a reader can change of a translation: the figure attn-translate, with the model at hand.
+// What a reader can change in a translation: the figure attn-translate with its model.
 "use strict";
 (() => {
   const { attnbook } = globalThis;
@@ -44,13 +44,13 @@
       this.set({ covered: new Set() });
     }
 
-    /** @param {string} text Chinese, with blanks between its words or without */
+    /** @param {string} text Chinese, with or without blanks between words */
     type(text) {
       const source = this.model.cut(text);
       if (source.length) this.read(source);
     }
 
-    /** Show what can be done with a word, or show it no longer. @param {number} i */
+    /** Show what can be done with a word, or hide it. @param {number} i */
     open(i) {
       this.figure.chip = i === this.figure.chip ? null : i;
       this.figure.draw();
@@ -62,7 +62,7 @@
       this.set({});
     }
 
-    /** Change some settings; what was written by hand is gone. */
+    /** Change some settings; words written by hand are dropped. */
     set(settings) {
       Object.assign(this.figure, { given: [] }, settings);
       this.run();
@@ -133,7 +133,7 @@
       make("option", { hidden: "" }, name), ...kinds.values());
     }
 
-    /** What there is to say of a picked step, of the sentence and of its translation. */
+    /** The text for a picked step, for the sentence and for its translation. */
     remarks(step) {
       const { figure, right } = this;
       const { at, data, forced, now, plain, source, words } = figure;

@@ -43,7 +43,7 @@
       return x.map((value, i) => value * by * weight[i]);
     }
 
-    /** Read one more word after others. @returns what is known then */
+    /** Read one more word after others. @returns the state after it */
     step(id, before, position) {
       const linear = (name, x) => this.parameters.linear(name, x);
       let x = this.parameters.row("embedding", id, this.width);
@@ -66,7 +66,7 @@
       return { logits: linear("embedding", this.norm("norm", x)), caches };
     }
 
-    /** What is known after some words, each sequence of words computed once. @param {string[]} words */
+    /** The state after some words; each sequence of words is computed once. @param {string[]} words */
     known(words) {
       const name = words.join(" ");
       if (!this.read.has(name)) {

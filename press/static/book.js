@@ -1,5 +1,5 @@
-// What the pages do. It takes the place of the theme's scripts and Bootstrap: less to load, and
-// nothing that measures the whole page while it is being laid out.
+// The behavior of the pages. This replaces the theme's scripts and Bootstrap: it loads faster, and
+// never measures the whole page during layout.
 //
 //  1 light and dark   2 drawers for the two side bars   3 search   4 where am I
 //  5 scrolling from the keyboard   6 predictions   7 where the reader has been   8 hints   9 print
@@ -11,16 +11,16 @@ const page = location.pathname.split("/").pop();
 const isChapter = (name) => /^\d\d_/.test(name);
 const LAST = "attnbook last";
 
-// Keep something in the browser, unless it refuses.
+// Store something in the browser, unless it refuses.
 function keep(store) {
   try {
     store();
   } catch {
-    // it is not there next time
+    // then it is not stored
   }
 }
 
-// 1 light and dark: the button goes from the system's choice to its opposite, and on
+// 1 light and dark: the button switches from the system's choice to the opposite, and so on
 const system = matchMedia("(prefers-color-scheme: dark)");
 
 function setMode(mode) {
@@ -126,17 +126,17 @@ if (/Mac|iPhone|iPad/.test(navigator.platform)) {
   for (const key of document.querySelectorAll(".kbd-shortcut__modifier")) key.textContent = "⌘";
 }
 
-// 4 where am I: the section at a line below the header, marked in the list of contents. Over the last
-// screenful the line sinks to the window's bottom, so that short sections there have their turn; and
-// what an address named stays marked where the jump left it.
+// 4 the current section, at a line below the header, is marked in the list of contents. In the last
+// screenful the line moves to the bottom of the window, so that short sections are marked too. The
+// target of a link stays marked after the jump.
 const contents = new Map();
 for (const link of document.querySelectorAll("#pst-page-toc-nav a")) {
   contents.set(document.getElementById(decodeURIComponent(link.hash.slice(1))), link);
 }
 const jumpsEnd = () => parseFloat(getComputedStyle(root).scrollPaddingTop);
 
-// The last section begun above a line. Only those inside the one that is read are measured: the
-// browser has not laid out those far away.
+// The last section that begins above a line. Only sections inside the current one are measured,
+// because the browser has not laid out distant ones.
 function sectionAt(line) {
   const begun = (section) => section.getBoundingClientRect().top <= line + 2;
   let section = one("article section");
@@ -182,9 +182,9 @@ async function arrive(where) {
   }
 }
 
-// Reload and Back lead to the section that was left. The browser would scroll as many pixels as then,
-// past sections that now have another height, since they are not laid out yet or no longer. (The page's
-// first script says "manual" where there is such a place; Back inside the page is the browser's.)
+// Reload and Back return to the same section. The browser would scroll by the same number of pixels,
+// but sections that are not laid out have other heights. (The page's first script sets "manual" if a
+// position is stored; Back inside the page is left to the browser.)
 addEventListener("pagehide", () => {
   const section = sectionAt(jumpsEnd());
   const place = section && `${section.getBoundingClientRect().top} ${section.id}`;
@@ -201,7 +201,7 @@ addEventListener("load", async () => {
   if (section) await arrive(() => scrollY + section.getBoundingClientRect().top - top);
   history.scrollRestoration = "auto";
 });
-// The browser's End goes where the end was before the sections on the way were laid out.
+// The browser's End key stops where the end was before the sections on the way were laid out.
 addEventListener("keydown", (event) => {
   const { key, shiftKey, altKey, defaultPrevented } = event;
   const target = event.composedPath()[0]; // also inside an interactive figure
@@ -211,9 +211,9 @@ addEventListener("keydown", (event) => {
   arrive(() => root.scrollHeight);
 });
 
-// 5 what scrolls sideways can be reached with Tab. Until a block is first shown nobody knows
-// whether it does; the observer tells once it has been laid out, and whenever its size or that of
-// its content changes, as a formula's does when its fonts arrive.
+// 5 blocks that scroll sideways can be reached with Tab. Whether they scroll is known only after
+// layout. The observer reports it then, and again whenever the size of the block or its content
+// changes, such as a formula's when its fonts are loaded.
 const scrollers =
   "pre, .cell_output > .output, .pst-scrollable-table-container, div.math, .picture";
 const sizes = new ResizeObserver((changes) => {
@@ -229,8 +229,8 @@ for (const block of document.querySelectorAll(scrollers)) {
   if (block.matches("div.math")) sizes.observe(block.firstElementChild);
 }
 
-// 6 predictions: what answers one is hidden until the reader has a guess. The browser's own search
-// finds it, and shows it. (The page's first script hides it before anything is drawn.)
+// 6 predictions: the answer is hidden until the reader has a guess. The browser's own search finds
+// it and shows it. (The page's first script hides it before anything is drawn.)
 const answers = new Map(); // each button, and what it shows
 for (const question of document.querySelectorAll("p.predict")) {
   const parts = [];
@@ -281,8 +281,8 @@ if (answers.size) {
   (one(".opening") ?? one("h1")).after(all);
 }
 
-// 7 where the reader has been: this browser keeps which chapters were read to their end, the section
-// left last, and what was solved. Nothing leaves it, and the first page forgets it all.
+// 7 the reader's progress: this browser stores which chapters were read to the end, the last section
+// visited, and what was solved. Nothing is sent anywhere, and the first page can erase it.
 function kept(ask) {
   try {
     return ask(localStorage);

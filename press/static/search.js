@@ -1,14 +1,14 @@
-// The search page: Sphinx's script finds the pages, this shows them, each with a stretch of its
-// text around the words that were found. The texts lie in searchtexts.js, since a page may read no
-// other page: in a folder the browser forbids it, and everywhere the page's own policy.
+// The search page: Sphinx's script finds the pages, and this script shows them with the text around
+// the words found. The texts are in searchtexts.js, because a page may not read another page: the
+// browser forbids it for pages in a folder, and the page's policy forbids it everywhere.
 "use strict";
 
 const WIDTH = 240; // characters of an excerpt
 const BEFORE = 60; // of them at most before the first word found
 const stemmer = new Stemmer();
 
-// Where the terms of a search stand in a text, as the index counts them: words by their stem, or
-// by a part of it if no word is the term itself; Chinese by neighboring characters.
+// The positions of the search terms in a text, matched as in the index: words by their stem, or by
+// a part of it if no word equals the term; Chinese by neighboring characters.
 function places(text, terms) {
   const { terms: words, titleterms } = Search._index;
   const whole = (term) => Object.hasOwn(words, term) || Object.hasOwn(titleterms, term);
@@ -33,7 +33,7 @@ function places(text, terms) {
 
 const different = (found) => new Set(found.map(({ term }) => term)).size;
 
-// Of all places those in the stretch of text that holds the most different terms, the first such
+// The positions in the part of the text that contains the most different terms, the first such part
 function nearest(found) {
   let most = [];
   found.forEach(({ start }, i) => {
@@ -43,7 +43,7 @@ function nearest(found) {
   return most;
 }
 
-// The text around the places, cut between words, as nodes: the places are marked
+// The text around the positions, cut between words, as nodes with the positions marked
 const CUT = new RegExp(`(?<=\\s)|(?=${CHINESE.source})|$`);
 
 function excerpt(text, found) {
@@ -66,8 +66,8 @@ function excerpt(text, found) {
   return [...nodes, text.slice(at, end), end < text.length ? "…" : ""];
 }
 
-// The section of a page that a result means: the named one, or the one that has most of the terms,
-// has them close together, and has them in its heading
+// The section of a page that a result refers to: the named one, or the one with the most terms,
+// close together and in its heading
 function section(page, anchor, terms) {
   const sections = Search.texts[page];
   const named = sections.filter(([id]) => `#${id}` === anchor);

@@ -7,7 +7,7 @@ from attnbook.checks import check_size
 
 
 def alibi_slopes(n_heads: int) -> Tensor:
-    """What each head subtracts per step of distance: a geometric series that ends at 1/256.
+    """What each head subtracts per unit of distance: a geometric series that ends at 1/256.
 
     If the number of heads is not a power of two, the series of the next lower power comes first,
     then every second slope of the next higher one, as in the authors' code.
@@ -26,7 +26,7 @@ def alibi_bias(n_heads: int, lq: int, lk: int) -> Tensor:
     """Subtract from each score the distance of its key, times the slope of its head.
 
     The queries are the last lq of the lk positions, as with a cache. (In the paper queries only
-    look back; if a mask lets them look ahead, ours subtracts the distance there too.)
+    look back; if they may look ahead, this subtracts the distance there too.)
 
     Returns: (n_heads, lq, lk), to be passed as `bias=`
     Raises:  TypeError, ValueError if a size does not fit or there are more queries than keys

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention: the one equation the whole book is about."""
+"""Scaled dot-product attention: the equation that the whole book is about."""
 
 import math
 
@@ -11,8 +11,8 @@ from attnbook.checks import check_attention, check_softmax
 def softmax(x: Tensor, dim: int = -1, where: Tensor | None = None) -> Tensor:
     """Turn scores into positive weights that sum to 1 along `dim`, without overflow.
 
-    PyTorch subtracts the largest score before it takes exponentials, which changes no weight. In a
-    row in which no score counts it divides 0 by 0; here its weights are 0, and so is its gradient.
+    PyTorch subtracts the largest score before it takes exponentials, which changes no weight. For a
+    row in which no score counts, PyTorch divides 0 by 0; here the weights and the gradient are 0.
 
     Shapes:  x any shape, floating point
              where  broadcastable to x, boolean: the scores that count, by default all but -inf
@@ -34,7 +34,7 @@ def scaled_dot_product_attention(
     mask: Tensor | None = None,
     bias: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mix the rows of `value`, weighted by how well each query matches each key.
+    """Sum the rows of `value`, weighted by how well each query matches each key.
 
     Shapes:  query (..., Lq, Dk)   key (..., Lk, Dk)   value (..., Lk, Dv)
              mask  broadcastable to (..., Lq, Lk), boolean, True = may look

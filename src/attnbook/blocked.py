@@ -1,4 +1,4 @@
-"""Exact attention that returns its weights and still computes them block by block, for speed."""
+"""Exact attention that returns its weights but computes them block by block, for speed."""
 
 import math
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from torch.autograd import Function
 from attnbook.checks import check_attention, check_first_derivative, leading
 from attnbook.chunked import chunks, slice_table
 
-BLOCK = 2**20  # scores in a block, 4 MB: with fewer, the cores wait for one another
+BLOCK = 2**20  # scores in a block, 4 MB: with smaller blocks, the cores wait for one another
 
 
 def blocked_attention(
@@ -22,10 +22,10 @@ def blocked_attention(
 ) -> tuple[Tensor, Tensor]:
     """`scaled_dot_product_attention`, some rows of a head at a time; it returns the weights.
 
-    The weights replace the scores in memory, so there is no second table, nor one in the backward
-    pass. Nothing is computed for the keys after the last one that a mask allows to any of the rows,
-    which saves up to half of a causal table. (A bias per head, or a learned one, takes a table.)
-    Half precision is computed in float32. It has first derivatives only, and torch.func does not
+    The weights replace the scores in memory, so there is no second matrix, not even in the backward
+    pass. Keys after the last one that a mask allows for any of the rows are skipped, which saves up
+    to half of the work under a causal mask. (A bias per head, or a learned one, takes a matrix.)
+    Half precision is computed in float32. There are only first derivatives, and torch.func does not
     transform it.
 
     Shapes:  as in `scaled_dot_product_attention`, and so are returns and errors
@@ -51,7 +51,7 @@ def blocked_attention(
 def _blocks(
     count: int, lq: int, lk: int, mask: Tensor | None
 ) -> Iterator[tuple[slice, slice, slice]]:
-    """Some heads, some of their queries, and the keys up to the last that one of these may see."""
+    """Some heads, some of their queries, and the keys up to the last one that these may look at."""
     n_rows = max(min(lq, BLOCK // max(lk, 1)), 1)
     n_heads = max(BLOCK // max(n_rows * lk, 1), 1)
     for i in chunks(lq, n_rows):
@@ -107,7 +107,7 @@ class _Blocked(Function):
 
 
 def _softmax_in_place(scores: Tensor) -> Tensor:
-    """Replace scores by weights. A row of -inf begins with one, so look at one column first."""
+    """Replace scores by weights. A row of -inf begins with -inf, so check the first column."""
     empty = scores[..., :1] == -math.inf
     if empty.any():
         empty = scores.amax(-1, keepdim=True) == -math.inf

@@ -1,4 +1,4 @@
-"""The key-value cache: keys and values of earlier positions, so that none is computed twice."""
+"""The key-value cache: keys and values of earlier positions, so that none are computed twice."""
 
 import torch
 from torch import Tensor
@@ -9,12 +9,12 @@ from attnbook.checks import check_dtype_and_device, check_rows, check_size, chec
 class KVCache:
     """The keys and values of all positions so far.
 
-    A row's key and value depend on that row alone. When rows come one at a time, as in decoding,
-    the old keys and values stay as they are, and only those of the new row have to be computed.
+    A row's key and value depend only on that row. When rows come one at a time, as in decoding, the
+    old keys and values stay the same, and only those of the new row have to be computed.
 
-    With a window the cache forgets: it keeps the first n_sinks positions, and of the others those
-    that the next position may still attend to. Several positions at once fit only into an empty
-    cache, together with their sink_mask.
+    With a window the cache drops keys and values: it keeps the first n_sinks positions, and those
+    that the next position may still attend to. Only an empty cache takes several positions at once,
+    together with their sink_mask.
 
     Shapes:  key (..., L, Dk), value (..., L, Dv), mostly (B, H, L, Dk); None while it is empty
     Raises:  TypeError, ValueError if a size is too small
@@ -26,11 +26,13 @@ class KVCache:
             check_size("window", window)
         check_size("n_sinks", n_sinks, at_least=0)
         if n_sinks and window is None:
-            raise ValueError(f"n_sinks={n_sinks} needs a window: without one the cache keeps all")
+            raise ValueError(
+                f"n_sinks={n_sinks} needs a window: without one the cache keeps everything"
+            )
         self.window, self.n_sinks = window, n_sinks
         self.key: Tensor | None = None
         self.value: Tensor | None = None
-        self.length = 0  # positions so far, forgotten ones included: the number of the next one
+        self.length = 0  # positions so far, including dropped ones: the index of the next one
 
     @property
     def n_kept(self) -> int:
@@ -41,7 +43,7 @@ class KVCache:
         """Append the keys and values of new positions, and return all of them.
 
         Shapes:  key (..., new, Dk), value (..., new, Dv) -> (..., L, Dk), (..., L, Dv)
-        Raises:  ValueError if they do not continue what the cache holds
+        Raises:  ValueError if they do not fit the contents of the cache
         """
         check_rows("key", key)
         check_rows("value", value)
@@ -57,7 +59,7 @@ class KVCache:
         return all_keys, all_values
 
     def _forget(self, x: Tensor) -> Tensor:
-        """Keep the sinks, and the window less one place for the position to come."""
+        """Keep the sinks, and the window without one position, for the next one."""
         if self.window is None or x.size(-2) < self.n_sinks + self.window:
             return x
         first_kept = x.size(-2) - self.window + 1
@@ -71,11 +73,11 @@ class KVCache:
 
 def _append(name: str, old: Tensor | None, new: Tensor) -> Tensor:
     if old is None:
-        return new.clone()  # a view would hold on to all that it is a view of
+        return new.clone()  # a view would keep the whole tensor in memory
     check_dtype_and_device(**{name: new, "the cache": old})
     if (new.shape[:-2], new.shape[-1]) != (old.shape[:-2], old.shape[-1]):
         raise ValueError(
             f"{name} has shape {tuple(new.shape)} but the cache has {tuple(old.shape)}: "
-            "all but the length must be the same"
+            "everything but the length must be the same"
         )
     return torch.cat((old, new), dim=-2)

@@ -1,9 +1,9 @@
-"""The errors of the library: each names the numbers it met and the rule they break.
+"""The errors of the library: each names the numbers found and the rule they break.
 
-Arguments are checked before any arithmetic, so that a reader sees a sentence about queries and
-keys, not a message from inside a matrix product. A non-tensor is a TypeError; a tensor that does
-not fit is a ValueError. (The module is longer than the others because all checks are here: the
-modules that are shown in chapters hold the mathematics alone.)
+Arguments are checked before any arithmetic, so that readers see a sentence about queries and keys
+and not a message from inside a matrix product. A non-tensor is a TypeError; a tensor that does
+not fit is a ValueError. (The module is longer than others because all checks are here, so that
+the modules shown in chapters contain only mathematics.)
 """
 
 from collections.abc import Sequence
@@ -132,7 +132,7 @@ def check_values(key: Tensor, value: Tensor) -> None:
 
 
 def check_source_length(z: Tensor, n_cached: int) -> None:
-    """Require the source that the cache of a cross-attention was filled with, or an empty cache."""
+    """Require the source that filled the cache of a cross-attention, or an empty cache."""
     if n_cached not in (0, z.size(-2)):
         raise ValueError(
             f"z has {rows(z.size(-2))} but the cache has {n_cached}: a cache serves one source"
@@ -140,7 +140,7 @@ def check_source_length(z: Tensor, n_cached: int) -> None:
 
 
 def check_one_sequence(query: Tensor, key: Tensor, rule: str) -> None:
-    """Require as many queries as keys where the rule compares their positions."""
+    """Require as many queries as keys if a rule compares their positions."""
     if query.size(-2) != key.size(-2):
         raise ValueError(
             f"query has {rows(query.size(-2))} and key has {key.size(-2)}: "
@@ -149,7 +149,7 @@ def check_one_sequence(query: Tensor, key: Tensor, rule: str) -> None:
 
 
 def check_causal(causal: bool, query: Tensor, key: Tensor, mask: Tensor | None) -> None:
-    """Require one sequence, and no mask besides, where position i may look at 0 … i."""
+    """Require one sequence without another mask if position i may look at 0 … i."""
     if causal:
         check_one_sequence(query, key, "causal=True")
     if causal and mask is not None:
@@ -179,7 +179,7 @@ def check_bias(
 
 
 def check_sequences(**tensors: Tensor) -> None:
-    """Require one sequence or a batch of them, (L, D) or (B, L, D), that go together."""
+    """Require one sequence or a batch, (L, D) or (B, L, D), of matching sizes."""
     for name, x in tensors.items():
         if x.dim() > 3:
             raise ValueError(f"{name} has shape {shape(x)}: it must be (L, D) or (B, L, D)")
@@ -187,7 +187,7 @@ def check_sequences(**tensors: Tensor) -> None:
 
 
 def check_dtype_and_device(**tensors: Tensor) -> None:
-    """Require one dtype and one device of all."""
+    """Require the same dtype and device for all."""
     for attribute in ("dtype", "device"):
         values = {name: str(getattr(x, attribute)) for name, x in tensors.items()}
         if len(set(values.values())) > 1:
@@ -234,7 +234,7 @@ def check_first_derivative(name: str) -> None:
 
 
 def fits(given: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
-    """Whether a tensor of the one shape broadcasts to the other without enlarging it."""
+    """Whether one shape broadcasts to the other without enlarging it."""
     pairs = zip(reversed(given), reversed(wanted), strict=False)
     return len(given) <= len(wanted) and all(size in (1, to) for size, to in pairs)
 
@@ -242,7 +242,9 @@ def fits(given: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
 def leading(**tensors: Tensor) -> torch.Size:
     """The leading dimensions that the tensors, all (..., L, D), broadcast to."""
     first, *others = (x.shape[:-2] for x in tensors.values())
-    if all(other == first for other in others):  # mostly; PyTorch takes a tenth of a millisecond
+    if all(
+        other == first for other in others
+    ):  # the usual case; PyTorch takes a tenth of a millisecond
         return first
     try:
         return torch.broadcast_shapes(*(x.shape[:-2] for x in tensors.values()))

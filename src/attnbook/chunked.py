@@ -1,7 +1,7 @@
-"""Exact attention chunk by chunk: the whole table of scores never exists, forward or backward.
+"""Exact attention chunk by chunk: the full matrix of scores never exists, forward or backward.
 
-A softmax can be computed from keys that come one after the other, if each query keeps the largest
-score so far, the sum of the exponentials relative to it, and the values mixed with them.
+A softmax can be computed from keys that come one after another, if each query keeps the largest
+score so far, the sum of the exponentials relative to it, and the values weighted by them.
 """
 
 import math
@@ -44,10 +44,10 @@ def chunked_attention(
 ) -> tuple[Tensor, None]:
     """`scaled_dot_product_attention` by online softmax, `chunk` queries and keys at a time.
 
-    When a larger score comes, sum and mixture shrink by the same factor. The backward pass
-    computes the scores again, so memory grows with Lq + Lk there too. Chunks that a mask hides
-    completely are skipped; `causal=True` is the causal mask without its table. It has first
-    derivatives only, and torch.func does not transform it.
+    When a larger score comes, both sums shrink by the same factor. The backward pass computes the
+    scores again, so its memory also grows with Lq + Lk. Chunks that a mask hides completely are
+    skipped. `causal=True` is the causal mask without a matrix for it. There are only first
+    derivatives, and torch.func does not transform it.
 
     Shapes:  as in `scaled_dot_product_attention`
     Returns: output (..., Lq, Dv), None
@@ -64,7 +64,7 @@ def chunked_attention(
 
 
 class OnlineSoftmax(Function):
-    """For the backward pass it keeps the output, and for each query the logsumexp of its scores."""
+    """For the backward pass it stores the output, and the logsumexp of each query's scores."""
 
     @staticmethod
     def forward(ctx, query, key, value, mask, bias, chunk, causal):  # type: ignore[no-untyped-def]

@@ -4,10 +4,9 @@ To change a color, change its line here; then `make run` draws the figures again
 builds the pages. Formulas name a role (`\\textcolor{query}{Q}`), style sheets and scripts name a
 variable (`var(--role-query)`), and `variables()` below says what each of these is.
 
-Each role has a color of its own: curves, states and boxes have hues that lie between those of the
-roles. Colors of text have a contrast of at least 4.5 against the page, light or dark (WCAG 2.2,
-1.4.3), curves one of 3 (1.4.11). There is always a label next to a color, so that nobody has to
-know a role by its color alone.
+Each role has its own color; curves, states and boxes have hues between those of the roles. Colors
+of text have a contrast of at least 4.5 against the page, light or dark (WCAG 2.2, 1.4.3), curves
+one of 3 (1.4.11). There is always a label next to a color, so that color is never the only clue.
 
 Source:  the roles' fills are Okabe and Ito 2008, "Color Universal Design", which color-blind
          readers can tell apart
@@ -31,8 +30,8 @@ ROLES: dict[str, Role] = {
     "weights": Role(fill="#CC79A7", light="#A3467B", dark="#E39BC4"),
 }
 
-# All of these have two colors, the first for a light page and the second for a dark one: whether
-# an answer is right, boxes, the page itself and the code on it.
+# All of these have two colors, for light and for dark pages: right and wrong answers, boxes, the
+# page itself and the code on it.
 STATES: dict[str, tuple[str, str]] = {
     "passed": ("#4A7A16", "#9CC76A"),
     "failed": ("#B0203C", "#FF8B93"),

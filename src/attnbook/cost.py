@@ -18,7 +18,7 @@ class Cost(NamedTuple):
     """The multiplications and the peak memory of a computation."""
 
     multiplications: int  # in matrix products
-    megabytes: float  # of the new tensors, at the moment when they take the most
+    megabytes: float  # of new tensors, at their maximum
 
 
 def cost(compute: Callable[[], object]) -> Cost:

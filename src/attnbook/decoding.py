@@ -20,13 +20,13 @@ def greedy_decode(
     max_length: int,
     cached: bool = True,
 ) -> tuple[Tensor, Tensor]:
-    """Take the most probable next word again and again, until END. Call `model.eval()` first.
+    """Choose the most probable next word at each step, until END. Call `model.eval()` first.
 
     Shapes:  source (B, Ls)   source_mask (B, 1, Ls)
              begin, end: the ids of BEGIN and END (BOS and EOS) in the target vocabulary
-             cached=False computes every earlier word again at each step, with the same result
-    Returns: tokens (B, L) without BEGIN, L <= max_length, END from the end of a sentence on;
-             log_probs (B,), the natural logarithm of the probability of what was written
+             cached=False recomputes every earlier word at each step, with the same result
+    Returns: tokens (B, L) without BEGIN, L <= max_length, filled with END after a sentence ends;
+             log_probs (B,), the natural logarithm of the probability of each sentence
     Raises:  TypeError, ValueError if source is not a batch of ids, or begin, end or a size is wrong
     """
     check_decoding(model, source, begin, end, max_length)
@@ -46,12 +46,13 @@ def greedy_decode(
 
 
 class Beams(NamedTuple):
-    """What beam_search found: for each sentence its `width` hypotheses, the best first.
+    """The result of beam_search: `width` hypotheses for each sentence, the best first.
 
     tokens (B, width, L) as in greedy_decode; log_probs, scores (B, width). If there are fewer
     hypotheses than `width`, the rest have the score -inf. steps: for each step the beam after it,
-    as (parents, tokens, scores), each (B, width): parents says which hypothesis of the beam before
-    was extended, tokens by what. A finished sentence is extended by END, at no cost.
+    as (parents, tokens, scores), each (B, width): parents are the hypotheses of the previous beam
+    that were extended, and tokens the words added. A finished sentence is extended by END, at no
+    cost.
     """
 
     tokens: Tensor
@@ -123,7 +124,7 @@ def log_probabilities(
     source_mask: Tensor | None,
     cache: DecoderCache | None,
 ) -> Tensor:
-    """The log-probability of each possible next word: (B, V). A cache needs the last word only."""
+    """Log-probabilities of the next word, (B, V). With a cache, only the last word is needed."""
     new = tokens if cache is None else tokens[:, -1:]
     return model.decode(new, z, source_mask, cache)[0][:, -1].log_softmax(-1)
 
@@ -131,7 +132,7 @@ def log_probabilities(
 def check_decoding(
     model: Transformer, source: Tensor, begin: int, end: int, max_length: int
 ) -> None:
-    """Demand a batch of ids, two ids of the target's vocabulary, and at least one step."""
+    """Require a batch of ids, two ids of the target vocabulary, and at least one step."""
     check_ids("source", source, model.source_embedding.num_embeddings)
     for name, token in (("begin", begin), ("end", end)):
         check_size(name, token, at_least=0)

@@ -1,6 +1,6 @@
-"""Attention that costs less: a kernel that keeps no table of scores, and a sliding window.
+"""Cheaper attention: a kernel that stores no matrix of scores, and a sliding window.
 
-Both have the call of `scaled_dot_product_attention` and fit `attend=`; the weights are None, since
+Both are called like `scaled_dot_product_attention` and fit `attend=`. The weights are None, because
 they never exist as a whole. See also `chunked`, `blocked` and `linear`.
 """
 
@@ -33,11 +33,11 @@ def fused_attention(
 ) -> tuple[Tensor, None]:
     """`scaled_dot_product_attention` by PyTorch's kernel, which computes all of it in one call.
 
-    `causal=True` is the causal mask without its table: the kernel skips what lies above the
-    diagonal. An (L, L) mask that equals that triangle is recognized; comparing takes a boolean
-    table. A padding mask needs no table. Any other mask makes a table of numbers, and a bias of
-    Lq × Lk makes several: `chunked_attention` makes none. A query that may look at nothing gets
-    zeros. PyTorch's kernel has first derivatives only on a CPU.
+    `causal=True` is the causal mask without a matrix for it: the kernel skips what is above the
+    diagonal. An (L, L) mask that equals this triangle is recognized; comparing takes a boolean
+    matrix. A padding mask needs no matrix. Any other mask takes a matrix of numbers, and a bias of
+    Lq × Lk takes several: `chunked_attention` needs none. A query that may look at nothing gets
+    zeros. On a CPU, PyTorch's kernel has only first derivatives.
 
     Shapes:  as in `scaled_dot_product_attention`
     Returns: output (..., Lq, Dv), None
@@ -67,7 +67,7 @@ def fused_attention(
 def _kernel(
     query: Tensor, key: Tensor, value: Tensor, table: Tensor | None = None, causal: bool = False
 ) -> Tensor:
-    """PyTorch's kernel. It needs no table only for (B, H, L, D) with Dk = Dv: bring all to that."""
+    """PyTorch's kernel. It needs no matrix only for (B, H, L, D) with Dk = Dv: convert to that."""
     lead, dv = leading(query=query, key=key, value=value), value.size(-1)
     width = max(query.size(-1), dv)
 
@@ -101,12 +101,13 @@ def window_attention(
     *,
     window: int,
 ) -> tuple[Tensor, None]:
-    """Attention under `sliding_window_mask(L, window)` that computes the band and nothing else.
+    """Attention with `sliding_window_mask(L, window)` that computes only the band.
 
-    A chunk of queries meets the keys from `window` positions before it to `window` positions after
+    A chunk of queries uses the keys from `window` positions before it to `window` positions after
     it, so time grows with L · window, and so does the memory for a gradient.
 
-    Shapes:  as in `scaled_dot_product_attention`, Lq = Lk = L; mask and bias come on top
+    Shapes:  as in `scaled_dot_product_attention`, Lq = Lk = L; mask and bias are applied in
+    addition
     Returns: output (..., L, Dv), None
     Raises:  as there; ValueError if Lq != Lk or window is negative
     Source:  Beltagy et al. 2020 (Longformer), §3.1; S3 §4.1

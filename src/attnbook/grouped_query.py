@@ -76,12 +76,12 @@ class GroupedQueryAttention(nn.Module):
         cache: KVCache | None = None,
         positions: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Attend from the rows of x to themselves and to the cached rows before them.
+        """Attend from the rows of x to themselves and to earlier rows in the cache.
 
         Shapes:  x (B, L, d_model)   B may be missing; Lk = rows in the cache + L
                  mask (L, Lk), or (B, 1 or L, Lk), or (B, 1 or H, L, Lk); True = may look
                  bias broadcastable to (B, H, L, Lk)
-                 positions (L,) or (B, L), for rotary; without them they continue the cache's
+                 positions (L,) or (B, L), for rotary; by default they continue those in the cache
         Returns: output (B, L, d_model), weights (B, H, L, Lk); x's keys and values are in the cache
         """
         check_width("x", x, self.d_model, "d_model")
@@ -90,7 +90,7 @@ class GroupedQueryAttention(nn.Module):
         mask = insert_head_axis(mask, x, x, self.n_heads, n_cached)
         check_bias(bias, x, x, self.n_heads, n_cached)
         if positions is not None and self.rotary is None:
-            raise ValueError("positions are given, but this layer has none: it needs a Rotary")
+            raise ValueError("positions were given, but this layer uses none: it needs a Rotary")
         q = self.q_norm(split_heads(self.w_q(x), self.n_heads))  # (B, H, L, Dk)
         k = self.k_norm(split_heads(self.w_k(x), self.n_kv_heads))  # (B, Hkv, L, Dk)
         v = split_heads(self.w_v(x), self.n_kv_heads)  # (B, Hkv, L, Dk)
@@ -116,8 +116,8 @@ def attend_in_groups(
 ) -> tuple[Tensor, Any]:
     """Attend with several query heads per key head.
 
-    A step with a cache has one row. There the queries of a group are rows of one query, and no key
-    is copied. For a whole text copies of L rows are small beside L × L scores.
+    A step with a cache has one row. Then the queries of a group become rows of one query, and no
+    key is copied. For a whole text, copies of L rows are small compared with L × L scores.
 
     Shapes:  query (..., H, L, Dk)   key (..., Hkv, Lk, Dk)   value (..., Hkv, Lk, Dv)
              mask, bias broadcastable to (..., H, L, Lk)

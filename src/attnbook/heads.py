@@ -1,4 +1,4 @@
-"""One head, attention with parameters of its own, and how rows are cut into many heads."""
+"""One attention head, and splitting rows into many heads."""
 
 from torch import Tensor, nn
 
@@ -38,7 +38,7 @@ class SelfAttention(nn.Module):
 
 
 def split_heads(x: Tensor, n_heads: int) -> Tensor:
-    """Cut each row into n_heads neighboring pieces, and give each head a sequence of its own.
+    """Cut each row into n_heads neighboring pieces, so that each head has its own sequence.
 
     Shapes:  x (..., L, D) -> (..., H, L, D / H); head h gets the columns h·D/H … (h+1)·D/H − 1
     Raises:  TypeError, ValueError if x has no rows or D is not divisible by n_heads
@@ -51,7 +51,7 @@ def split_heads(x: Tensor, n_heads: int) -> Tensor:
 
 
 def merge_heads(x: Tensor) -> Tensor:
-    """Put the heads' pieces of each row side by side again: the inverse of split_heads.
+    """Join the heads' pieces of each row again: the inverse of split_heads.
 
     Shapes:  x (..., H, L, Dv) -> (..., L, H · Dv)
     Raises:  TypeError, ValueError if x has fewer than three dimensions
@@ -65,7 +65,7 @@ def merge_heads(x: Tensor) -> Tensor:
 def insert_head_axis(
     mask: Tensor | None, query: Tensor, key: Tensor, n_heads: int, n_cached: int = 0
 ) -> Tensor | None:
-    """Give a mask that has an axis for the batch one for the heads too: all heads share it.
+    """Add an axis for the heads to a mask with an axis for the batch: all heads share it.
 
     Shapes:  query (B, Lq, D)   key (B, L, D)   B may be missing; Lk = n_cached + L
              mask (B, 1 or Lq, Lk) -> (B, 1, 1 or Lq, Lk); (Lq, Lk) and (B, 1 or H, Lq, Lk) stay

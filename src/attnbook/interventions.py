@@ -13,12 +13,12 @@ from attnbook.heads import merge_heads, split_heads
 def head_outputs(
     layer: nn.Module, replace: Callable[[Tensor], Tensor] | None = None
 ) -> Iterator[list[Tensor]]:
-    """Read what each head of an attention layer outputs inside `with`, and replace it if wanted.
+    """Read what each head of an attention layer outputs inside `with`, and optionally replace it.
 
-    A head's output is its weights times its values, before w_o. The list grows by one tensor for
-    each call of the layer, with what the heads computed. `replace` receives this tensor and returns
-    the one that w_o gets instead. Gradients flow through both. After `with`, also after an
-    exception, the layer computes as before.
+    A head's output is its weights times its values, before w_o. Each call of the layer appends a
+    tensor with what the heads computed to the list. `replace` receives this tensor and returns the
+    one that w_o uses instead. Gradients flow through both. After the block, also after an
+    exception, the layer works as before.
 
     Shapes:  heads' outputs, read or replaced, (..., H, Lq, Dv); H = layer.n_heads
     Raises:  TypeError if the layer has no w_o and n_heads, or `replace` returns no tensor;
@@ -28,13 +28,13 @@ def head_outputs(
     w_o, n_heads = getattr(layer, "w_o", None), getattr(layer, "n_heads", None)
     if not isinstance(w_o, nn.Linear) or not isinstance(n_heads, int):
         raise TypeError(
-            f"{type(layer).__name__} has no heads to read: a layer with n_heads and w_o is needed, "
+            f"{type(layer).__name__} has no heads to read: it needs n_heads and w_o, as a layer "
             "such as MultiHeadAttention"
         )
     calls: list[Tensor] = []
 
     def intervene(module: nn.Module, args: tuple[Tensor]) -> tuple[Tensor] | None:
-        """Called by PyTorch with what is about to enter w_o: (..., Lq, H · Dv)."""
+        """Called by PyTorch with the input of w_o, (..., Lq, H · Dv)."""
         calls.append(split_heads(args[0], n_heads))
         if replace is None:
             return None

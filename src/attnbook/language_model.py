@@ -17,7 +17,7 @@ EPSILON = 1e-5  # of each RMSNorm, as in Llama
 class GatedFeedForward(nn.Module):
     """A feed-forward network whose columns are products of two linear functions: SwiGLU.
 
-    One of the two, the gate, passes through SiLU, x · sigmoid(x). No matrix has a bias.
+    One of the two, the gate, passes through SiLU, x · sigmoid(x). There are no biases.
 
     Shapes:  x (..., d_model) -> (..., d_ff) -> (..., d_model)
     Raises:  TypeError, ValueError if a size is not a positive int
@@ -55,16 +55,16 @@ class Block(nn.Module):
     def forward(
         self, x: Tensor, mask: Tensor | None = None, **options: Any
     ) -> tuple[Tensor, Tensor]:
-        """Let the rows attend to earlier ones, then transform each by itself."""
+        """Let the rows attend to earlier ones, then transform each row separately."""
         seen, weights = self.attention(self.norm1(x), mask, **options)
         x = x + seen
         return x + self.feed_forward(self.norm2(x)), weights
 
 
 class LanguageModel(nn.Module):
-    """From the tokens so far to scores for the next one, at each position.
+    """From the tokens so far to logits for the next token, at each position.
 
-    A model with these parts is Llama's. With `tied`, the embedding table is also the last matrix,
+    Llama has these parts. With `tied`, the embedding table is also the last matrix,
     as in the smallest models of Llama 3.2. The table is initialized with variance 1 / d_model.
 
     Shapes:  tokens (B, L): ids from 0 to vocabulary_size - 1
@@ -101,7 +101,7 @@ class LanguageModel(nn.Module):
     def forward(
         self, tokens: Tensor, cache: list[KVCache] | None = None, positions: Tensor | None = None
     ) -> Tensor:
-        """Score the token after each one. With a cache, `tokens` holds the new ones only.
+        """Score the token after each one. With a cache, `tokens` contains only the new ones.
 
         Shapes:  positions (L,) or (B, L), of these tokens; without them 0, 1, 2 …
         Returns: logits (B, L, vocabulary_size)

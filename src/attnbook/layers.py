@@ -13,7 +13,7 @@ from attnbook.multi_head import Attend, MultiHeadAttention
 
 
 class FeedForward(nn.Module):
-    """Two matrices with a ReLU between them, applied to each row by itself.
+    """Two matrices with a ReLU between them, applied to each row separately.
 
     Shapes:  x (..., d_model) -> (..., d_ff) -> (..., d_model)
     Source:  Vaswani et al. 2017, eq. 2; S4
@@ -28,7 +28,7 @@ class FeedForward(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Widen each row, set what is negative to 0, and narrow the row again."""
+        """Widen each row, set negative numbers to 0, and narrow the row again."""
         return self.down(self.dropout(F.relu(self.up(x))))
 
 
@@ -37,7 +37,7 @@ class EncoderLayer(nn.Module):
 
     norm_first=False normalizes each sum, as in the paper; True normalizes the input of each part.
     Dropout is applied to the output of each part and inside the feed-forward network. (PyTorch's
-    layer drops attention weights too; the paper does not name that.)
+    layer also applies it to attention weights, which the paper does not mention.)
 
     Shapes:  x (B, L, d_model)   mask as in MultiHeadAttention
     Returns: x (B, L, d_model), weights (B, H, L, L)
@@ -62,7 +62,7 @@ class EncoderLayer(nn.Module):
         self.norm_first = norm_first
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Let the rows attend to one another, then transform each by itself."""
+        """Let the rows attend to one another, then transform each row separately."""
         if self.norm_first:
             seen, weights = self.attention(self.norm1(x), mask=mask)
             x = x + self.dropout(seen)
@@ -73,7 +73,7 @@ class EncoderLayer(nn.Module):
 
     @classmethod
     def from_torch(cls, other: nn.TransformerEncoderLayer) -> Self:
-        """Build a layer with the parameters of PyTorch's, copied. Ours always has the batch first.
+        """Build a layer with a copy of PyTorch's parameters. Ours always has the batch first.
 
         Raises:  TypeError if it is another class; ValueError if its activation is not ReLU
         """
@@ -120,11 +120,11 @@ class DecoderLayer(nn.Module):
         z_mask: Tensor | None = None,
         cache: tuple[KVCache, KVCache] | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Attend to the target, then to the source, then transform each row by itself."""
+        """Attend to the target, then to the source, then transform each row separately."""
         own_cache, z_cache = cache or (None, None)
         if z_cache is not None:
             check_source_length(z, z_cache.length)
-            z = z[..., z_cache.length :, :]  # at every step but the first all of z is cached
+            z = z[..., z_cache.length :, :]  # z is cached in the first step
         if self.norm_first:
             seen, weights = self.attention(self.norm1(x), mask=mask, cache=own_cache)
             x = x + self.dropout(seen)
@@ -139,7 +139,7 @@ class DecoderLayer(nn.Module):
 
     @classmethod
     def from_torch(cls, other: nn.TransformerDecoderLayer) -> Self:
-        """Build a layer with the parameters of PyTorch's, copied, as EncoderLayer does."""
+        """Build a layer with a copy of PyTorch's parameters, as EncoderLayer does."""
         sizes = layer_sizes(other, nn.TransformerDecoderLayer)
         layer = cls(*sizes, dropout=other.dropout.p, norm_first=other.norm_first)
         layer.attention = MultiHeadAttention.from_torch(other.self_attn)

@@ -1,4 +1,4 @@
-"""Linear attention: sums without a softmax, so the cost grows with the length, not its square."""
+"""Linear attention: no softmax, so the cost grows with the length and not with its square."""
 
 import torch
 import torch.nn.functional as F
@@ -6,7 +6,7 @@ from torch import Tensor
 
 from attnbook.checks import check_attention, check_causal, shape
 
-STEP = 64  # queries that the causal form takes at once
+STEP = 64  # queries per step of the causal form
 
 
 def linear_attention(
@@ -18,15 +18,15 @@ def linear_attention(
     *,
     causal: bool = False,
 ) -> tuple[Tensor, None]:
-    """Weights φ(q)·φ(k) over their sum, with φ(x) = elu(x) + 1 > 0, in the cheap order.
+    """Weights φ(q)·φ(k) divided by their sum, with φ(x) = elu(x) + 1 > 0, in the cheap order.
 
     There is no softmax between the two products, so φ(K)ᵀV can be computed first: Dk × Dv numbers,
-    however long the sequence. With `causal=True` they are a running sum, and each query meets the
+    however long the sequence. With `causal=True` this is a running sum, and each query uses the
     sum over the keys so far. (A column of ones after the values gives the sums to divide by.)
 
     Shapes:  query (..., Lq, Dk)   key (..., Lk, Dk)   value (..., Lk, Dv)
              mask  (..., 1, Lk), one for all queries, boolean, True = may look; no bias
-    Returns: output (..., Lq, Dv), None; zeros where no key may be looked at
+    Returns: output (..., Lq, Dv), None; zeros for a query that may look at nothing
     Raises:  as `scaled_dot_product_attention`; ValueError for a bias or a mask that differs from
              query to query, or if causal and Lq != Lk
     Source:  Katharopoulos et al. 2020; S3 §6

@@ -1,4 +1,4 @@
-"""Loading: the parameters of PyTorch's own layers, in the form in which ours take them."""
+"""Loading: the parameters of PyTorch's layers, in the form that ours need."""
 
 import copy
 from typing import Any
@@ -37,7 +37,7 @@ def projections(other: nn.MultiheadAttention) -> list[Projection]:
 
 @torch.no_grad()
 def copy_parameters(name: str, linear: nn.Linear, pair: Projection) -> None:
-    """Copy a weight and a bias, only if the shapes are equal: `copy_` alone would broadcast."""
+    """Copy a weight and a bias if the shapes are equal: `copy_` alone would broadcast."""
     for what, own, given in (
         (name, linear.weight, pair[0]),
         (f"the bias of {name}", linear.bias, pair[1]),
@@ -65,7 +65,7 @@ def layer_sizes(other: TorchLayer, kind: type[nn.Module]) -> tuple[int, int, int
 
 
 def copy_feed_forward_and_norms(layer: Any, other: TorchLayer, norms: tuple[str, ...]) -> None:
-    """Copy what has the same form in both layers, and whether they are in training."""
+    """Copy what has the same form in both layers, including the training mode."""
     layer.feed_forward.up = copy.deepcopy(other.linear1)
     layer.feed_forward.down = copy.deepcopy(other.linear2)
     for name in norms:
@@ -74,6 +74,6 @@ def copy_feed_forward_and_norms(layer: Any, other: TorchLayer, norms: tuple[str,
 
 
 def check_class(other: nn.Module, kind: type[nn.Module]) -> None:
-    """Demand a module of this class of torch.nn."""
+    """Require a module of this class of torch.nn."""
     if not isinstance(other, kind):
         raise TypeError(f"expected torch.nn.{kind.__name__}, got {type(other).__name__}")

@@ -14,7 +14,7 @@ from attnbook.checks import check_mask, check_positions, check_size
 
 
 def causal_mask(length: int) -> Tensor:
-    """Let position i look at positions 0 … i, and at nothing that comes later.
+    """Let position i look at positions 0 … i, but not at later ones.
 
     Returns: (length, length) boolean, True on and below the diagonal
     Raises:  TypeError, ValueError if length is not an int, or negative
@@ -25,7 +25,7 @@ def causal_mask(length: int) -> Tensor:
 
 
 def padding_mask(lengths: Tensor | Sequence[int], max_length: int) -> Tensor:
-    """Let every query of sequence b look at its first lengths[b] keys, and not at the padding.
+    """Let every query of sequence b look at its first lengths[b] keys, but not at the padding.
 
     Shapes:  lengths (B,), whole numbers between 0 and max_length
     Returns: (B, 1, max_length) boolean; the 1 stands for "every query"
@@ -48,13 +48,13 @@ def padding_mask(lengths: Tensor | Sequence[int], max_length: int) -> Tensor:
 
 
 def combine_masks(*masks: Tensor | None) -> Tensor | None:
-    """Let a query look only where every mask lets it; None allows everything.
+    """Let a query look only where every mask allows it; None allows everything.
 
     Shapes:  masks broadcastable to one another, boolean
     Returns: their logical and, or None if there is none
     Raises:  TypeError if one is not a tensor; ValueError if one is not boolean, they do not
              broadcast or are on different devices, or one is (B, Lq, Lk), another (B, H, Lq, Lk):
-             broadcasting would take the sentences of the first for the heads of the second
+             broadcasting would confuse the sentences of the first with the heads of the second
     """
     given = [mask for mask in masks if mask is not None]
     for mask in given:
@@ -74,7 +74,7 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
 
 
 def sliding_window_mask(length: int, window: int) -> Tensor:
-    """Let each position look at itself and at most `window` places to the left and to the right.
+    """Let each position look at itself and at most `window` positions to the left and to the right.
 
     Returns: (length, length) boolean, True where |i - j| <= window
     Raises:  TypeError, ValueError if a size is not an int, or negative
@@ -89,7 +89,7 @@ def sliding_window_mask(length: int, window: int) -> Tensor:
 def block_mask(length: int, block: int) -> Tensor:
     """Cut the sequence into blocks, and let each position look at its own block only.
 
-    Returns: (length, length) boolean, True where i and j lie in one block of `block` positions
+    Returns: (length, length) boolean, True where i and j are in the same block of `block` positions
     Raises:  TypeError, ValueError if length or block is not an int, or too small
     Source:  S3 §4.1
     """
@@ -100,10 +100,10 @@ def block_mask(length: int, block: int) -> Tensor:
 
 
 def longformer_mask(length: int, window: int, global_tokens: Sequence[int]) -> Tensor:
-    """A sliding window, and global tokens: they look at all positions, and all look at them.
+    """A sliding window, and global tokens that look at all positions and that all look at.
 
     Returns: (length, length) boolean
-    Raises:  TypeError, ValueError if a size does not fit or a global token lies outside
+    Raises:  TypeError, ValueError if a size does not fit or a global token is outside the sequence
     Source:  Beltagy et al. 2020 (Longformer), §3.1; S3 §4.1
     """
     mask = sliding_window_mask(length, window)
@@ -117,7 +117,7 @@ def longformer_mask(length: int, window: int, global_tokens: Sequence[int]) -> T
 def bigbird_mask(length: int, window: int, n_global: int, n_random: int, seed: int) -> Tensor:
     """A sliding window, the first n_global positions global, and n_random random keys per row.
 
-    A random key may be allowed already, so a row gains at most n_random keys.
+    A random key may already be allowed, so a row gains at most n_random keys.
 
     Returns: (length, length) boolean; the same seed gives the same mask on every machine
     Raises:  TypeError, ValueError if a size is not an int, negative or too large for the length
@@ -134,7 +134,7 @@ def bigbird_mask(length: int, window: int, n_global: int, n_random: int, seed: i
 
 
 def sink_mask(length: int, window: int, n_sinks: int) -> Tensor:
-    """Let position i look at the last `window` positions, its own included, and at the first ones.
+    """Let position i look at the last `window` positions, including itself, and at the first ones.
 
     Returns: (length, length) boolean, causal
     Raises:  TypeError, ValueError if a size is too small

@@ -15,7 +15,7 @@ Attend = Callable[..., tuple[Tensor, Any]]  # output, weights or None
 
 
 class MultiHeadAttention(nn.Module):
-    """Several heads side by side on slices of one projection, then one matrix that mixes them.
+    """Several heads on slices of one projection, and then one matrix that mixes their outputs.
 
     Shapes:  w_q (d_model -> d_model)   w_k, w_v (d_context -> d_model)   w_o (d_model -> d_model)
              each head has width d_model / n_heads; d_context is d_model unless given
@@ -59,7 +59,7 @@ class MultiHeadAttention(nn.Module):
                  mask (Lq, Lk), or (B, 1 or Lq, Lk), or (B, 1 or H, Lq, Lk); True = may look
                  bias broadcastable to (B, H, Lq, Lk), added to the scores
         Returns: output (B, Lq, d_model), weights (B, H, Lq, Lk); a query that may look at nothing
-                 gets zero weights, and an output that is w_o's bias alone
+                 gets zero weights, and w_o's bias as output
         """
         query, key, value, mask = self._complete(query, key, value, mask, bias, cache)
         q = split_heads(self.w_q(query), self.n_heads)  # (B, H, Lq, Dk)
@@ -79,7 +79,7 @@ class MultiHeadAttention(nn.Module):
         bias: Tensor | None,
         cache: KVCache | None,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-        """Fill in a missing key and value, check all, and give the mask its axis for the heads."""
+        """Fill in a missing key and value, check all, and add an axis for the heads to the mask."""
         if key is None and value is not None:
             raise ValueError("value was given without key: each value needs a key to be found by")
         key = query if key is None else key
@@ -96,7 +96,7 @@ class MultiHeadAttention(nn.Module):
     def from_weights(
         cls, n_heads: int, query: Projection, key: Projection, value: Projection, output: Projection
     ) -> Self:
-        """Build a layer from four (weight, bias) pairs of another model; they are copied.
+        """Build a layer from copies of four (weight, bias) pairs of another model.
 
         Shapes:  weight (out, in) as nn.Linear stores it, bias (out,) or None for all four
         Raises:  ValueError if the shapes do not make a layer, or only some have a bias
@@ -113,10 +113,10 @@ class MultiHeadAttention(nn.Module):
 
     @classmethod
     def from_torch(cls, other: nn.MultiheadAttention) -> Self:
-        """Build a layer with the weights of PyTorch's, copied. Ours always has the batch first.
+        """Build a layer with a copy of PyTorch's weights. Ours always has the batch first.
 
-        PyTorch's own drops weights at random while training if it was built with dropout; ours
-        does not, so the two agree after `other.eval()`.
+        With dropout, PyTorch's layer sets weights to 0 at random during training. Ours does not,
+        so the two agree after `other.eval()`.
 
         Raises:  TypeError if it is another class; ValueError for kdim != vdim, add_bias_kv and
                  add_zero_attn, which MultiHeadAttention does not have

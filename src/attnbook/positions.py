@@ -1,4 +1,4 @@
-"""Positions that are added to the rows: attention itself does not know their order."""
+"""Positions that are added to the rows, because attention does not depend on their order."""
 
 import math
 
@@ -11,7 +11,7 @@ from attnbook.checks import check_even, check_size, check_width
 def frequencies(d_model: int, base: float = 10000.0) -> Tensor:
     """How far each of d_model / 2 clock hands turns per position: ω_k = base^(−2k / d_model).
 
-    The first hand turns once in 2π positions; the last, as d_model grows, in almost base · 2π.
+    The first hand turns once in 2π positions, and the last in almost base · 2π for large d_model.
 
     Returns: (d_model / 2,) in float64, from fast to slow, in radians per position
     Raises:  ValueError if d_model is odd or base is not above 1
@@ -25,7 +25,7 @@ def frequencies(d_model: int, base: float = 10000.0) -> Tensor:
 def sinusoids(positions: Tensor, d_model: int) -> Tensor:
     """Give each position d_model / 2 clock hands, from fast to slow: (sin, cos) of t · ω_k.
 
-    In float64, since t · ω_k has more digits than float32 keeps.
+    Computed in float64, because t · ω_k has more digits than float32 can represent.
 
     Shapes:  positions any shape, real numbers -> (..., d_model), sin and cos alternating
     Raises:  ValueError if d_model is odd
@@ -76,7 +76,7 @@ class SinusoidalPositions(nn.Module):
 
 
 class LearnedPositions(nn.Module):
-    """Add a learned vector to row t; there is one for each t below max_length, and no more.
+    """Add a learned vector to row t; there is one for each t below max_length.
 
     Shapes:  x (..., L, d_model), L <= max_length -> the same
     Raises:  ValueError if x is longer than max_length

@@ -42,7 +42,7 @@ class ShawAttention(nn.Module):
         self.value_table = nn.Embedding(2 * max_distance + 1, d_model // n_heads)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Attend from each row of x to every row of x, as the class says."""
+        """Attend from each row of x to every row of x."""
         check_width("x", x, self.d_model, "d_model")
         check_sequences(x=x)
         mask = insert_head_axis(mask, x, x, self.n_heads)
@@ -59,15 +59,15 @@ class ShawAttention(nn.Module):
 class TransformerXLAttention(nn.Module):
     """Attention over a memory and itself, with the four terms of Transformer-XL.
 
-    score_ij = (q_i·k_j + q_i·W_R r_{i−j} + u·k_j + v·W_R r_{i−j}) / √Dk: what i asks of j's
-    content, what it asks of the distance, and the same two for no query in particular. r is
-    sinusoidal and may be of any distance, so length is unbounded. (The paper puts the sines
+    score_ij = (q_i·k_j + q_i·W_R r_{i−j} + u·k_j + v·W_R r_{i−j}) / √Dk: the query with
+    j's content, the query with the distance, and the same two independent of the query. r is
+    sinusoidal and works for any distance, so the length is unbounded. (The paper puts the sines
     before the cosines; ours alternate, a fixed order that W_R absorbs.)
 
     Shapes:  x (B, L, d_model), memory (B, M, d_model) from the segment before, or None
              mask (L, M + L), or with B, or with B and H, as in MultiHeadAttention
     Returns: output (B, L, d_model), weights (B, H, L, M + L)
-    Source:  Dai et al. 2019, §3.3; S3 §5.3 (which calls it a bias matrix; it is more)
+    Source:  Dai et al. 2019, §3.3; S3 §5.3 (calls it a bias matrix, although it is more)
     """
 
     def __init__(self, d_model: int, n_heads: int) -> None:
@@ -86,7 +86,7 @@ class TransformerXLAttention(nn.Module):
     def forward(
         self, x: Tensor, memory: Tensor | None = None, mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Attend from each row of x to the memory and to x, as the class says."""
+        """Attend from each row of x to the memory and to x."""
         check_width("x", x, self.d_model, "d_model")
         check_sequences(x=x)
         context = x if memory is None else self._remember(memory, x)  # (B, M + L, d_model)
@@ -109,6 +109,6 @@ class TransformerXLAttention(nn.Module):
         if memory.shape[:-2] != x.shape[:-2]:
             raise ValueError(
                 f"memory has shape {tuple(memory.shape)} but x has {tuple(x.shape)}: "
-                "each sequence needs the memory of its own"
+                "each sequence needs its own memory"
             )
         return torch.cat((memory.detach(), x), dim=-2)

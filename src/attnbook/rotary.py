@@ -1,4 +1,4 @@
-"""Rotary positions: queries and keys are turned, and a score depends on the distance alone."""
+"""Rotary positions: queries and keys are rotated, so that scores depend only on the distance."""
 
 import math
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ class RotaryScaling:
     """Llama 3.1's rescaling of the frequencies, for texts longer than those of the pre-training.
 
     A hand that turns at least `high_frequency_factor` times in `original_length` positions keeps
-    its frequency; one that turns at most `low_frequency_factor` times is slowed by `factor`; in
-    between the two are mixed. The defaults are those of Llama 3.1.
+    its frequency. One that turns at most `low_frequency_factor` times is slowed by `factor`. In
+    between, the two are interpolated. The defaults are those of Llama 3.1.
 
     Raises:  TypeError, ValueError if the factor or the length is below 1, or low is not below high
     Source:  `rope_scaling` in the configuration of Llama 3.1, and the code published with it
@@ -62,16 +62,16 @@ class Rotary:
 def apply_rotary(
     x: Tensor, positions: Tensor, base: float = 10000.0, scaling: RotaryScaling | None = None
 ) -> Tensor:
-    """Turn each row of queries or keys by an angle that grows with its position.
+    """Rotate each row of queries or keys by an angle that grows with its position.
 
-    Columns 2k and 2k + 1 are one arrow, and it turns by position · ω_k, as hand k of the sinusoids
-    does: row t becomes x_t @ rotation_matrix(t, Dk), with two products per number instead of Dk. A
-    rotation keeps every length, and the dot product of two rotated rows depends on the difference
-    of their positions alone. (Meta's Llama pairs neighbors in the same way; Hugging Face's version
-    of it pairs column k with column k + Dk / 2: the same, with the columns in another order.)
+    Columns 2k and 2k + 1 form one arrow that turns by position · ω_k, like hand k of the sinusoids:
+    row t becomes x_t @ rotation_matrix(t, Dk), with two products per number instead of Dk. A
+    rotation keeps every length, and the dot product of two rotated rows depends only on the
+    difference of their positions. (Meta's Llama also pairs neighboring columns. Hugging Face's
+    version pairs column k with column k + Dk / 2, which only changes the order of the columns.)
 
     Shapes:  x (..., L, Dk)   positions (L,), or broadcastable to (..., L); any real numbers
-             base  of the frequencies ω_k = base^(−2k / Dk)   scaling  slows some of them
+             base  of the frequencies ω_k = base^(−2k / Dk)   scaling  lowers some of them
     Returns: (..., L, Dk), in the dtype of x; the angles are computed in float64
     Raises:  TypeError, ValueError if Dk is odd, positions do not fit or base is not above 1
     Source:  Su et al. 2021, eqs. 14-16 and 34

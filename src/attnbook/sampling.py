@@ -1,4 +1,4 @@
-"""Sampling: the next token is drawn at random, from probabilities that can be sharpened or cut."""
+"""Sampling: draw the next token at random, from probabilities that can be sharpened or cut."""
 
 import torch
 from torch import Tensor
@@ -10,7 +10,7 @@ from attnbook.language_model import LanguageModel
 def keep_top_k(logits: Tensor, k: int) -> Tensor:
     """Keep the k largest logits of each row, and set the others to -inf.
 
-    What equals the k-th largest is kept too.
+    Logits equal to the k-th largest are kept too.
 
     Shapes:  logits (..., V) -> the same
     Raises:  TypeError, ValueError if logits are not floating point or k is not from 1 to V
@@ -28,7 +28,7 @@ def keep_top_p(logits: Tensor, p: float) -> Tensor:
     """Keep the fewest tokens whose probabilities sum to at least p; set other logits to -inf.
 
     From the most probable token on, a token is kept if those before it sum to less than p. So the
-    token with which the sum reaches p is kept, and always at least one.
+    token that makes the sum reach p is kept, and there is always at least one.
 
     Shapes:  logits (..., V) -> the same
     Raises:  TypeError, ValueError if logits are not floating point or p is not in (0, 1]
@@ -39,7 +39,7 @@ def keep_top_p(logits: Tensor, p: float) -> Tensor:
         raise ValueError(f"p={p}: it must be above 0 and at most 1")
     ordered, order = logits.sort(dim=-1, descending=True, stable=True)
     probabilities = ordered.softmax(-1)
-    before = probabilities.cumsum(-1) - probabilities  # of all that are more probable
+    before = probabilities.cumsum(-1) - probabilities  # of all more probable tokens
     left_out = torch.zeros_like(logits, dtype=torch.bool).scatter(-1, order, before >= p)
     return logits.masked_fill(left_out & (p < 1), -torch.inf)
 
@@ -47,8 +47,8 @@ def keep_top_p(logits: Tensor, p: float) -> Tensor:
 def draw_token(logits: Tensor, generator: torch.Generator) -> Tensor:
     """Draw one token of each row with the probabilities softmax(logits).
 
-    The probabilities lie end to end on a line, and a random point falls on one of them. The point
-    is drawn on the CPU, so a seed gives the same on every device.
+    The probabilities divide the line from 0 to 1, and a random point chooses one of them. The point
+    is drawn on the CPU, so a seed gives the same result on every device.
 
     Shapes:  logits (B, V) -> (B,)
     Raises:  TypeError, ValueError if logits are not floating point
@@ -71,21 +71,21 @@ def sample(
     k: int | None = None,
     p: float | None = None,
 ) -> Tensor:
-    """Continue each row of the prompt, until END. Call `model.eval()` first.
+    """Continue each row of the prompt until END. Call `model.eval()` first.
 
-    The logits are divided by the temperature, then k and p cut them, in this order. With k = 1 the
-    most probable token is taken: greedy decoding.
+    The logits are divided by the temperature, then truncated by k and p, in this order. k = 1 is
+    greedy decoding.
 
     Shapes:  prompt (B, Lp), such as a column of BEGIN
-    Returns: tokens (B, L) after the prompt, L <= max_length, END from the end of a text on
-    Raises:  TypeError, ValueError if the prompt is no batch of ids, or a number is out of range
+    Returns: tokens (B, L) after the prompt, L <= max_length, filled with END after a text ends
+    Raises:  TypeError, ValueError if the prompt is not a batch of ids, or a number is out of range
     """
     size = model.embedding.num_embeddings
     check_ids("prompt", prompt, size)
     check_size("end", end, at_least=0)
     check_size("max_length", max_length)
     if prompt.size(1) == 0:
-        raise ValueError("the prompt has 0 tokens: begin with one, such as BEGIN")
+        raise ValueError("the prompt has 0 tokens: it needs at least one, such as BEGIN")
     if end >= size:
         raise ValueError(f"end={end}: the vocabulary has ids from 0 to {size - 1}")
     if not temperature > 0:

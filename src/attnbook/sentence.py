@@ -1,4 +1,4 @@
-"""The two sentences of the book: one for numbers, one for meaning.
+"""The two sentences of the book: one for numbers and one for meaning.
 
 Source:  S1 (Raschka 2023) for the sentence, its dictionary and its seed; S2 for 苹果 / 很 / 甜
 """
@@ -13,7 +13,7 @@ APPLE_IS_SWEET = ("苹果", "很", "甜")
 
 
 def tokens(sentence: str) -> list[str]:
-    """Cut a sentence into words, at spaces, without its commas."""
+    """Split a sentence into words at spaces, without commas."""
     return sentence.replace(",", "").split()
 
 
@@ -23,11 +23,11 @@ def vocabulary(words: Iterable[str]) -> dict[str, int]:
 
 
 def life_is_short() -> tuple[list[str], Tensor]:
-    """The words of S1's sentence, and the rows that S1 looks up for them.
+    """The words of S1's sentence, and their embeddings in S1.
 
     The table is the one that `nn.Embedding(6, 16)` draws after
-    `torch.manual_seed(123)`. It comes from a generator of its own here, so
-    that calling this changes nobody's random numbers.
+    `torch.manual_seed(123)`. Here it comes from a separate generator, so
+    that this call does not change other random numbers.
 
     Returns: 6 words, embedding (6, 16) on the CPU, without a gradient
     Source:  S1, "Embedding an input sentence"

@@ -13,19 +13,19 @@ from attnbook.checks import check_tensor
 
 
 def device() -> torch.device:
-    """The device the notebooks compute on: a GPU where there is one, else the CPU.
+    """The device that the notebooks compute on: a GPU if there is one, else the CPU.
 
     The environment variable ATTNBOOK_DEVICE ("cpu" or "cuda") overrides the choice. A GPU is set
-    up to give the results of a CPU, as closely as it can: see `_make_reproducible`.
+    up to give the results of a CPU as closely as possible: see `_make_reproducible`.
 
-    Raises:  ValueError if the variable is another word; RuntimeError if it asks for a GPU and
-             PyTorch sees none
+    Raises:  ValueError if the variable is another word; RuntimeError if it is "cuda" and PyTorch
+             finds no GPU
     """
     name = os.environ.get("ATTNBOOK_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu")
     if name not in ("cpu", "cuda"):
         raise ValueError(f"ATTNBOOK_DEVICE={name!r}: it must be 'cpu' or 'cuda'")
     if name == "cuda" and not torch.cuda.is_available():
-        raise RuntimeError("ATTNBOOK_DEVICE='cuda', but PyTorch sees no CUDA device here")
+        raise RuntimeError("ATTNBOOK_DEVICE='cuda', but PyTorch finds no CUDA device")
     if name == "cuda":
         _make_reproducible()
     return torch.device(name)
@@ -53,7 +53,7 @@ def show(
     """Print a tensor's shape and its numbers, one matrix row per line, without its device.
 
     Shapes:  tensor (), (N,), or (..., N, M); rows and columns label a vector or a matrix
-    Raises:  TypeError if it is no tensor; ValueError if there are more or fewer labels than rows
+    Raises:  TypeError if it is not a tensor; ValueError if the number of labels is wrong
     """
     check_tensor("tensor", tensor)
     x = tensor.detach().cpu()
@@ -75,7 +75,7 @@ def show(
 
 
 def show_source(thing: object) -> "Source":
-    """Show the source of a function or class of the library, so that no page needs a copy.
+    """Show the source of a function or class of the library instead of copying it.
 
     Raises:  TypeError if `thing` has no Python source
     """

@@ -22,10 +22,10 @@ def train(
     """Train a model for some steps of Adam with the learning rate `lr`.
 
     `loss(model)` draws its own examples and returns one number. Each parameter moves by about `lr`
-    per step while its gradient stays about the same, and by less once it shrinks or changes sign.
+    per step while its gradient stays about the same, and by less if it shrinks or changes sign.
 
     Returns: the loss at each step, before that step's update
-    Raises:  TypeError, ValueError if steps is no positive int or the loss no single number
+    Raises:  TypeError, ValueError if steps is not a positive int or the loss not a single number
     Source:  Kingma and Ba 2015 (Adam)
     """
     check_size("steps", steps)
@@ -58,7 +58,7 @@ def train_long(
 
     The learning rate rises linearly to `lr` in the first `warm_up` steps, then falls linearly to 0.
     A gradient whose norm over all parameters exceeds `clip` is scaled down to `clip`. After each
-    step the parameters are rounded to multiples of `round_to`. In float64 two machines then have
+    step the parameters are rounded to multiples of `round_to`. In float64 all machines then get
     the same parameters, although they add up in different orders.
 
     With a `file`, everything is saved there every CHECKPOINT_EVERY steps, including the states of
@@ -128,7 +128,7 @@ class Checkpoint:
         self.steps = 0
 
     def save(self, losses: list[float]) -> None:
-        """Write a new file, then replace the old one by it, so that one is always complete."""
+        """Write a new file, then replace the old one with it, so that one is always complete."""
         if not self.file:
             return
         state: dict[str, Any] = {"settings": self.settings, "losses": losses}
@@ -156,25 +156,27 @@ class Checkpoint:
         return state["losses"]
 
     def describe(self) -> str:
-        """What is saved of a training that was stopped, as a sentence."""
+        """A sentence that says what is saved of a stopped training."""
         if not self.file:
-            return "Nothing is saved: for that, name a file."
+            return "Nothing is saved. To save the training, pass a file."
         return f"{self.file} holds {self.steps} of them: call again to go on."
 
     def _read(self, file: Path) -> dict[str, Any]:
         """Read the file.
 
-        Raises:  ValueError if it is damaged, no checkpoint, or one of another training
+        Raises:  ValueError if it is damaged, not a checkpoint, or of another training
         """
         try:
             state = torch.load(file, map_location="cpu", weights_only=True)
             saved = state["settings"]
         except (UnpicklingError, RuntimeError, EOFError, KeyError, TypeError):
-            raise ValueError(f"{file} is damaged, or no checkpoint of a training") from None
+            raise ValueError(f"{file} is damaged, or not a checkpoint of a training") from None
         for name in self.settings | saved:
             ours, theirs = self.settings.get(name), saved.get(name)
             if ours != theirs:
-                raise ValueError(f"{file} is of another training: {name} is {theirs}, here {ours}")
+                raise ValueError(
+                    f"{file} belongs to another training: {name} is {theirs}, here {ours}"
+                )
         return state
 
 
@@ -196,10 +198,10 @@ def with_progress(steps: range) -> Iterator[int]:
 
 
 def progress_line() -> Callable[[str], None]:
-    """A function that shows a line in place of the one before, in a terminal or a notebook.
+    """A function that shows a line in place of the previous one, in a terminal or a notebook.
 
-    Elsewhere the function does nothing, also in a notebook that a program runs, as when the book is
-    made: its kernel does not allow input.
+    Elsewhere the function does nothing. This includes notebooks that are run by a program, as when
+    the book is made: their kernels do not allow input.
     """
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if getattr(getattr(shell, "kernel", None), "_allow_stdin", False):

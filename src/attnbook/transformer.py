@@ -1,4 +1,4 @@
-"""The Transformer: an encoder stack and a decoder stack, from words to scores for the next word."""
+"""The Transformer: an encoder stack and a decoder stack, from tokens to next-token logits."""
 
 import math
 from typing import Any
@@ -16,7 +16,8 @@ DecoderCache = list[tuple[KVCache, KVCache]]  # for each layer: of the target so
 
 
 class Encoder(nn.Module):
-    """N encoder layers, with options as in EncoderLayer; with norm_first a last norm follows.
+    """N encoder layers, with options as in EncoderLayer; norm_first adds a norm after the last
+    layer.
 
     Shapes:  x (B, L, d_model), mask as in MultiHeadAttention
     Returns: z (B, L, d_model), the weights of each layer, N times (B, H, L, L)
@@ -74,11 +75,11 @@ class Decoder(nn.Module):
 
 
 class Transformer(nn.Module):
-    """From the words of a source and of a target so far to scores for the target's next word.
+    """From the tokens of a source and of a target so far to logits for the target's next token.
 
     A word's vector is its embedding times √d_model, plus its sinusoidal position. The embeddings
-    are initialized with variance 1 / d_model, so that a word counts about as much as its position.
-    The last matrix gives each word of the target's vocabulary a score (a logit).
+    are initialized with variance 1 / d_model, so that a word's vector is about as large as its
+    position's. The last matrix gives each word of the target vocabulary a score (a logit).
 
     Shapes:  source (B, Ls), target (B, Lt): ids of words   source_mask (B, 1, Ls)
     Raises:  TypeError, ValueError if source or target is not a batch of ids of its vocabulary
@@ -124,7 +125,7 @@ class Transformer(nn.Module):
         source_mask: Tensor | None = None,
         cache: DecoderCache | None = None,
     ) -> tuple[Tensor, Weights, Weights]:
-        """Score the word after each word of the target, none of which sees a later one.
+        """Score the word after each word of the target, without looking at later ones.
 
         With a cache, target (B, new) holds only the words since the last call.
         Returns: logits (B, Lt, target_vocab_size), each layer's weights, each layer's weights to z

@@ -1,12 +1,12 @@
-"""Chinese and English side by side: pairs, vocabularies and batches, for a model that translates.
+"""Chinese and English side by side: pairs, vocabularies and batches for a translation model.
 
 The corpus comes from a grammar (`attnbook.grammar`) or from the reader's own file
 (`attnbook.user_corpus`). The Chinese of the grammar is already split into words, because Chinese is
 written without spaces and a model needs tokens (chapter 2). English is in lower case. A question
 ends in ？ and ?; a statement has no full stop.
 
-Four special tokens come first in each vocabulary. PAD fills a batch, BEGIN and END are what the
-field calls BOS and EOS (beginning and end of sequence), and UNKNOWN is its UNK.
+Four special tokens come first in each vocabulary. PAD fills a batch, BEGIN and END are
+also called BOS and EOS (beginning and end of sequence), and UNKNOWN is also called UNK.
 """
 
 from collections.abc import Iterable, Sequence
@@ -55,7 +55,7 @@ __all__ = [
 PAD, BEGIN, END, UNKNOWN = range(4)
 SPECIAL_TOKENS = ("PAD", "BEGIN", "END", "UNKNOWN")
 TRANSLATORS = Path(__file__).with_name("translators.pt")  # written by tools/translators.py
-ONE_SEQUENCE = Path(__file__).with_name("one_sequence.pt")  # likewise
+ONE_SEQUENCE = Path(__file__).with_name("one_sequence.pt")  # written by tools/translators.py
 
 
 class Vocabulary:
@@ -78,7 +78,7 @@ class Vocabulary:
         Raises:  TypeError if `words` is one string
         """
         if isinstance(words, str):
-            raise TypeError(f"{words!r} is one string: words are wanted, such as {words.split()!r}")
+            raise TypeError(f"{words!r} is one string: pass words, such as {words.split()!r}")
         return [self._ids.get(word, UNKNOWN) for word in words]
 
     def decode(self, ids: Iterable[int] | Tensor) -> tuple[str, ...]:
@@ -140,7 +140,7 @@ def pad(rows: Sequence[Sequence[int]]) -> Tensor:
 
 
 def draw_pairs(pairs: Sequence[Pair], size: int, generator: torch.Generator) -> list[Pair]:
-    """Draw `size` pairs with replacement; a generator on the CPU gives the same on every device."""
+    """Draw `size` pairs with replacement; a CPU generator gives the same pairs on every device."""
     return [pairs[i] for i in torch.randint(len(pairs), (size,), generator=generator).tolist()]
 
 
@@ -149,7 +149,7 @@ def load_translator(
 ) -> Transformer:
     """The translator of section 9.6 from another training, in float64, after `eval()`.
 
-    The book has the weights of a few trainings, rounded to float16.
+    The book stores the weights of a few trainings, rounded to float16.
 
     Raises:  ValueError if it has no such training, or the vocabularies are not those of its corpus
     """

@@ -1,4 +1,4 @@
-"""Load a parallel corpus of the reader's own: a TSV file of sentences and their translations."""
+"""Load the reader's own parallel corpus: a TSV file of sentences and their translations."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -11,20 +11,20 @@ LONGEST_LINE = 10_000  # characters; a longer line is refused
 
 
 class LoadedPairs(NamedTuple):
-    """The pairs of a file, and a message with number and reason for each line that is no pair."""
+    """The pairs of a file, and a message with number and reason for each line that is not one."""
 
     pairs: list[Pair]
     problems: list[str]
 
 
 def load_pairs(path: str | Path, cut: Callable[[str], Sequence[str]] | None = None) -> LoadedPairs:
-    """Read a TSV file in UTF-8: in each line a sentence and its translation, with a tab between.
+    """Read a TSV file in UTF-8: on each line a sentence and its translation, separated by a tab.
 
-    The first two columns that contain letters are taken, so numbers before a sentence and notes
-    after it do no harm. The side with more Chinese characters is the Chinese one. `cut` splits it
+    The first two columns that contain letters are used, so numbers before a sentence and notes
+    after it are ignored. The side with more Chinese characters is the Chinese one. `cut` splits it
     into words; by default each character is a word.
 
-    Raises:  ValueError if the path is no file
+    Raises:  ValueError if the path is not a file
     """
     if not Path(path).is_file():
         raise ValueError(f"there is no file {str(path)!r}")
@@ -45,7 +45,7 @@ def load_pairs(path: str | Path, cut: Callable[[str], Sequence[str]] | None = No
 def read_pair(line: str, cut: Callable[[str], Sequence[str]]) -> Pair:
     """Parse one line as a pair.
 
-    Raises:  ValueError with the reason if the line is no pair
+    Raises:  ValueError with the reason if the line is not a pair
     """
     if len(line) >= LONGEST_LINE:
         raise ValueError(f"it is longer than {LONGEST_LINE} characters")

@@ -1,4 +1,4 @@
-"""The exercises in their chapters: written by a tool, and they run where they stand."""
+"""The exercises in their chapters: a tool writes them, and they run where they are."""
 
 import re
 
@@ -17,7 +17,7 @@ LIBRARIES = re.compile(r"\b(collections|copy|F|functools|itertools|math|nn|np|ra
 CHAPTERS = sorted(path for path in BOOK.glob("*.ipynb") if exercises_of(path))
 
 
-def test_every_exercise_stands_in_a_chapter():
+def test_every_exercise_is_in_a_chapter():
     placed = {exercise.id for path in CHAPTERS for exercise in exercises_of(path)}
     missing = [id for id in ALL if id not in placed]
     assert not missing, (
@@ -32,7 +32,7 @@ def test_cells_are_written_from_the_library_and_keep_their_outputs(tmp_path, mon
     first = ids.index("exercise-lookup")
     for cell in notebook.cells[first : first + 3]:
         cell.source = "written by hand"
-    notebook.cells.append(notebook.cells.pop(first))  # and in another place
+    notebook.cells.append(notebook.cells.pop(first))  # and in another position
     notebook.cells.insert(0, cells_of(ALL["07.move"])[0])  # of an exercise that is gone
     changed = tmp_path / "book" / path.name
     changed.parent.mkdir()

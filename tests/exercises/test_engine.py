@@ -1,4 +1,4 @@
-"""The checker's message for every kind of wrong answer, and its care for the reader's program."""
+"""The checker's messages for every kind of wrong answer, and protection from readers' code."""
 
 import contextlib
 import math
@@ -166,7 +166,7 @@ def endless(query, key):
 
 
 def unsupported(query, key):
-    """Fail as some versions of PyTorch do: that is a try, not the stub."""
+    """Fail like some versions of PyTorch do: this counts as a try and not as the stub."""
     raise NotImplementedError("mean(): not for whole numbers")
 
 
@@ -174,7 +174,7 @@ def unsupported(query, key):
     ("wrong", "message"),
     [
         (lambda q: q, "takes 1 positional argument but 2 were given The card asks for `compare("),
-        (endless, "calls itself without an end"),
+        (endless, "calls itself endlessly"),
         (unsupported, "raised NotImplementedError: mean(): not for whole numbers"),
         (lambda q, k: sys.exit(1), "raised SystemExit"),
         (write_to_query, "changed what it was given (`query`)"),
@@ -185,14 +185,14 @@ def unsupported(query, key):
         (lambda q, k: compare(q, k).float() + 1, "A try The answer is not right yet."),
         (lambda q, k: compare(q, k).to_sparse(), "of an unusual kind"),
         (lambda q, k: compare(q, k).to("meta"), "on meta, the arguments are on c"),
-        (lambda q, k: compare(q, k).float().sum(-1), "(2,); (2, 3) is asked for (Lq=2, Lk=3)."),
-        (lambda q, k: (k @ q.mT).exp(), "rows and columns are exchanged. The keys ask."),
+        (lambda q, k: compare(q, k).float().sum(-1), "(2,); it should have (2, 3) (Lq=2, Lk=3)."),
+        (lambda q, k: (k @ q.mT).exp(), "rows and columns are swapped. The keys ask."),
         (lambda q, k: compare(q, k) @ torch.ones(3 + 4 * (len(q) > 2), 9).to(q), "Axis Lk is 9"),
         (lambda q, k: q @ k.mT, "A try You forgot exp. case     small yours "),
         (lambda q, k: -compare(q, k), "Answers are positive. case     small yours    −"),
         (lambda q, k: compare(q, k) + 1, "not right yet. case     small"),
-        (lambda q, k: compare(q, k) * 3, 'is 3 times the wanted one (Lk in this case). hint("'),
-        (lambda q, k: compare(q, k) * len(q), "(Lq in this case). In other cases it is another"),
+        (lambda q, k: compare(q, k) * 3, 'is 3 times the right one (Lk in this case). hint("'),
+        (lambda q, k: compare(q, k) * len(q), "(Lq in this case). In other cases the factor is"),
         (lambda q, k: compare(q, k) * (1 + (len(q) == 5)), "Right in 2 of 4 cases."),
         (lambda q, k: compare(q, k) * torch.ones(3 + 4 * (len(q) > 2)).cumsum(0), "column 0 is"),
         (lambda q, k: q < k, "where          q (2, 5), k (3, 5) case           small"),
@@ -209,7 +209,7 @@ def test_a_misunderstanding_is_named_if_it_fits_every_case_and_else_in_this_case
 
     assert "A try You forgot exp." in card_of(lambda q, k: q @ k.mT)
     loose = replace(TRY, properties=())
-    assert "In this case, though not in all, it looks like this: You forgot exp." in card_of(
+    assert "In this case, but not in all, the problem looks like this: You forgot exp." in card_of(
         same_if_small, loose
     )
     two = replace(TRY, mistakes=(Mistake(same_if_small, "Other."), *TRY.mistakes))
@@ -237,7 +237,7 @@ def test_a_mistake_set_has_each_wrong_line_and_each_two_in_different_lines():
     assert "√Dv" in singles[-1].message
 
 
-def test_a_choice_is_a_question_and_an_answer_or_what_is_computed_from_the_sizes():
+def test_choices_are_questions_with_answers_or_functions_of_the_sizes():
     answers = {"a": "Life", "b": "is"}
     (mistake,) = choices(lambda question: answers[question], {("a", "eat"): "Not to eat."})
     assert [mistake.wrong(question) for question in "ab"] == ["eat", "is"]
@@ -256,7 +256,7 @@ def test_one_message_may_serve_several_questions_of_a_choice():
     assert mistake.message == "It is not."
 
 
-def test_a_stub_follows_from_the_signature_and_choices_are_no_code():
+def test_a_stub_follows_from_the_signature_and_choices_are_not_code():
     plain = replace(TRY, stub="")
     assert plain.stub == "def compare(query, key):\n    raise NotImplementedError"
     assert replace(TRY, stub="def compare(): ...").stub == "def compare(): ..."
@@ -271,13 +271,13 @@ def test_sizes_are_named_by_the_last_axes():
         named_sizes("Lk", (3, 5))
 
 
-def test_all_questions_of_a_choice_are_told_at_once_and_the_form_before_the_content():
+def test_all_questions_of_a_choice_are_answered_at_once_and_form_before_content():
     assert card_of(lambda q: {"a": " b.", "b": 2, "c": "Neither"}[q], CHOICE).startswith("✓")
     text = card_of(lambda q: {"a": "A", "b": None, "c": "none"}[q], CHOICE)
     assert "0 of 3 are right." in text
     assert "question a: A is not B." in text
     assert "question b: not answered yet." in text
-    assert 'question c: one of "2", "A", "B", "neither" is asked for. You have \'none\'.' in text
+    assert 'question c: it has to be one of "2", "A", "B", "neither". You have \'none\'.' in text
     text = card_of(lambda q: {"a": "neither", "b": "2", "c": "neither"}[q], CHOICE)
     assert "2 of 3 are right. question a: 'neither' is not right." in text
     assert "raised KeyError" in card_of(lambda q: {"a": "A"}[q], CHOICE)
@@ -286,19 +286,19 @@ def test_all_questions_of_a_choice_are_told_at_once_and_the_form_before_the_cont
 @pytest.mark.parametrize(
     ("got", "allowed", "message"),
     [
-        ("2", [2, 0.5], "a number is asked for."),
+        ("2", [2, 0.5], "it has to be a number."),
         (np.float32(2), [2, 0.5], ""),
         (torch.tensor(2.0), [2, 0.5], ""),
-        (True, [2, 0.5], "a number is asked for."),
+        (True, [2, 0.5], "it has to be a number."),
         (np.bool_(True), [True, False], ""),
-        ({6, 7}, [(6, 7), (7, 6)], "a tuple of length 2, each item a whole number, is asked for."),
+        ({6, 7}, [(6, 7), (7, 6)], "it has to be a tuple of length 2, each item a whole number."),
         (torch.tensor([6, 7]), [(6, 7)], ""),
-        ((6, 7, 8), [(6, 7), (6, 7, 8, 9)], "a tuple of length 2 or 4, each"),
-        ("a b", [("a", "b")], 'a tuple of length 2, each item one of "a", "b", is asked for.'),
+        ((6, 7, 8), [(6, 7), (6, 7, 8, 9)], "it has to be a tuple of length 2 or 4, each"),
+        ("a b", [("a", "b")], 'it has to be a tuple of length 2, each item one of "a", "b".'),
         (["A", "b"], [("a", "b")], ""),
         (1, ["0", "1"], ""),
         (1.0, ["0", "1"], ""),
-        (0.5, ["0", "1"], 'one of "0", "1" is asked for.'),
+        (0.5, ["0", "1"], 'it has to be one of "0", "1".'),
         (["A", 1.0], [("a", "1")], ""),
     ],
 )
@@ -307,7 +307,7 @@ def test_the_form_of_an_answer_is_derived_from_the_answers_that_there_are(got, a
     assert bool(form_error(got, allowed)) == bool(message)
 
 
-def test_what_it_printed_and_was_warned_of_stands_in_the_card(capsys):
+def test_output_and_warnings_of_an_answer_are_in_the_card(capsys):
     def loud(query, key):
         print("hello from inside")
         warnings.warn("take care", stacklevel=1)
@@ -355,24 +355,24 @@ ROWS = torch.tensor([[1.0, 2.0, 4.0], [8.0, 16.0, 33.0], [64.0, 5.0, 7.0]])
 @pytest.mark.parametrize(
     ("got", "message"),
     [
-        (3 * ROWS, "Every number is 3 times the wanted one (√Dk in this case)."),
+        (3 * ROWS, "Every number is 3 times the right one (√Dk in this case)."),
         (-ROWS, "Every number has the opposite sign."),
-        (ROWS + 2, "Every number is the wanted one plus 2."),
-        (ROWS.log(), "What is missing is `exp`: of your numbers it gives the wanted ones."),
-        (ROWS.mT, "Rows and columns are exchanged: transposed it would be right."),
-        (ROWS.flip(0), "The rows stand in the opposite order."),
-        (ROWS.flip(1), "The columns stand in the opposite order."),
+        (ROWS + 2, "Every number is the right one plus 2."),
+        (ROWS.log(), "`exp` is missing: applied to your numbers, it gives the right ones."),
+        (ROWS.mT, "Rows and columns are swapped: transposed, your answer would be right."),
+        (ROWS.flip(0), "The rows are in the opposite order."),
+        (ROWS.flip(1), "The columns are in the opposite order."),
         (torch.cat((ROWS[:2], ROWS[:1])), "Of 3 rows, rows 0, 1 are right."),
         (ROWS + torch.tensor([0, 0, 1]), "Of 3 columns, columns 0, 1 are right."),
-        (ROWS.roll(4).view(3, 3), "The numbers are the wanted ones, in other places."),
+        (ROWS.roll(4).view(3, 3), "The numbers are right, but in the wrong places."),
         (ROWS.masked_fill(ROWS > 40, torch.nan), "1 of your 9 numbers are nan. The rest is right."),
-        (ROWS + 0.0004, "Every number is the wanted one plus 0.0004"),
-        (ROWS * (1 + ROWS / 1e5), "Nearly: no number is off by more than 0.04."),
+        (ROWS + 0.0004, "Every number is the right one plus 0.0004"),
+        (ROWS * (1 + ROWS / 1e5), "Nearly right: no number is off by more than 0.04."),
         (ROWS > 4, "8 of 9 numbers differ."),
-        (torch.stack((9 * ROWS, ROWS)), "Each matrix is right, and they stand in another order."),
+        (torch.stack((9 * ROWS, ROWS)), "Each matrix is right, but they are in a different order."),
     ],
 )
-def test_the_relation_of_an_answer_to_the_wanted_one_has_a_message(got, message):
+def test_the_relation_of_an_answer_to_the_right_one_has_a_message(got, message):
     wanted = ROWS if got.dtype == torch.float else ROWS <= 5
     wanted = torch.stack((ROWS, 9 * ROWS)) if got.dim() == 3 else wanted
     assert relation(got, wanted, {"Lq": 4, "Dk": 9}).message.startswith(message)
@@ -381,9 +381,9 @@ def test_the_relation_of_an_answer_to_the_wanted_one_has_a_message(got, message)
 @pytest.mark.parametrize(
     ("pairs", "message"),
     [
-        ([(16, 2), (24, 3), (40, 5)], "In all cases, every number is 8 times the wanted one."),
-        ([([4, 5], [3, 4]), ([3], [2])], "In all cases, every number is the wanted one plus 1."),
-        ([(torch.tensor([0, 1]), torch.tensor([1, 2])), (4, 5)], "is the wanted one minus 1."),
+        ([(16, 2), (24, 3), (40, 5)], "In all cases, every number is 8 times the right one."),
+        ([([4, 5], [3, 4]), ([3], [2])], "In all cases, every number is the right one plus 1."),
+        ([(torch.tensor([0, 1]), torch.tensor([1, 2])), (4, 5)], "is the right one minus 1."),
         ([(16, 2), (24, 3), (41, 5)], None),
         ([(16, 2), (16, 2), (24, 3)], None),  # two numbers are too few
         ([(0, 2), (0, 3), (0, 5)], None),
@@ -440,7 +440,7 @@ def test_a_relation_has_a_kind_and_numbers_or_is_none():
         (torch.ones(2).to_sparse(), torch.ones(2), False),
     ],
 )
-def test_what_counts_as_right(got, wanted, right):
+def test_answers_that_count_as_right(got, wanted, right):
     assert matches(got, wanted) is right
 
 
@@ -448,21 +448,25 @@ def test_what_counts_as_right(got, wanted, right):
     ("got", "wanted", "message"),
     [
         (144.0, 144, ""),
-        ("144", 144, "returned a str. A whole number is asked for."),
+        ("144", 144, "returned a str. It should return a whole number."),
         (np.int64(144), 144, ""),
         (torch.tensor(144), 144, ""),
         ((1, 2), [1, 2], ""),
         (torch.tensor([1, 2]), [1, 2], ""),
-        (3, [1, 2], "returned an int. A list is asked for."),
-        ([[1], [2]], [1, 2], "Item 0 of your answer is a list; a number is asked for."),
-        (["a", None], ["a", "b"], "Item 1 of your answer is a NoneType; text is asked for."),
-        ([[1.0]], (torch.ones(1),), "Item 0 of your answer is a list; a tensor is asked for."),
-        (torch.ones(1, 1), [torch.ones(1)], "returned a Tensor. A list is asked for."),
+        (3, [1, 2], "returned an int. It should return a list."),
+        ([[1], [2]], [1, 2], "Item 0 of your answer is a list; it should be a number."),
+        (["a", None], ["a", "b"], "Item 1 of your answer is a NoneType; it should be text."),
+        ([[1.0]], (torch.ones(1),), "Item 0 of your answer is a list; it should be a tensor."),
+        (torch.ones(1, 1), [torch.ones(1)], "returned a Tensor. It should return a list."),
         (torch.ones(2).int(), torch.ones(2).long(), ""),
-        (torch.ones(2), torch.ones(2).long(), "holds numbers (torch.float32); whole numbers are"),
+        (
+            torch.ones(2),
+            torch.ones(2).long(),
+            "holds numbers (torch.float32); it should hold whole numbers",
+        ),
     ],
 )
-def test_what_is_said_of_the_wrong_kind(got, wanted, message):
+def test_messages_for_answers_of_the_wrong_kind(got, wanted, message):
     assert message in type_error(got, wanted)
     assert bool(type_error(got, wanted)) == bool(message)
 
@@ -494,11 +498,11 @@ def undone(query, key):
         (lambda q, k: torch.tensor(compare(q, k).tolist()).to(q), "no gradient flows back"),
         (lambda q, k: compare(q.detach(), k), "but no gradient reaches `query`"),
         (lambda q, k: compare(q, k.detach()), "but no gradient reaches `key`"),
-        (lambda q, k: compare(0.5 * (q + q.detach()), k), "but the gradient of `query` is not"),
-        (with_numpy, "NumPy has none, and raises an error where gradients are wanted"),
+        (lambda q, k: compare(0.5 * (q + q.detach()), k), "but the gradient of `query` is wrong"),
+        (with_numpy, "NumPy has none, and raises an error if they are needed"),
     ],
 )
-def test_lost_gradients_are_told_and_fail_only_where_the_card_speaks_of_them(wrong, message):
+def test_lost_gradients_are_reported_and_fail_only_if_the_card_mentions_them(wrong, message):
     passes = "The card does not ask for gradients, so this passes."
     card = card_of(wrong)
     assert card.startswith("✓ 99.try A try The numbers are right, ")
@@ -516,7 +520,7 @@ def test_lost_gradients_are_told_and_fail_only_where_the_card_speaks_of_them(wro
     [
         (lambda q, k: compare(q, Cut.apply(k)), "numbers in the gradient of `key` are nan"),
         (lambda q, k: compare(q.detach(), Cut.apply(k)), "in the gradient of `key` are nan"),
-        (undone, "forbidden where gradients are wanted"),
+        (undone, "forbidden if gradients are needed"),
     ],
 )
 def test_gradients_that_are_nan_or_raise_fail(wrong, message):
@@ -525,7 +529,7 @@ def test_gradients_that_are_nan_or_raise_fail(wrong, message):
     assert card_of(wrong, replace(TRY, gradients=False)).startswith("✓")
 
 
-def test_nothing_empty_is_asked_for_a_gradient():
+def test_empty_tensors_need_no_gradient():
     joined = replace(
         TRY,
         reference=lambda old, new: torch.cat((old, new)).exp(),
@@ -549,7 +553,7 @@ def two_at_once(*mistakes):
     return replace(NUMBERS, common_mistakes=tuple(Mistake(*parts) for parts in mistakes))
 
 
-def test_two_things_are_said_only_if_no_single_mistake_fits_the_failed_case():
+def test_two_mistakes_are_named_only_if_no_single_one_fits_the_failed_case():
     first, second = (lambda n, more: 5 * n + 2 * more, "Five."), (lambda n, more: 6 * n, "No more.")
     both = (lambda n, more: 5 * n, "Two things. Five. No more.", False)
     assert "this: Five." in card_of(both[0], two_at_once(first, second, both))
@@ -558,10 +562,10 @@ def test_two_things_are_said_only_if_no_single_mistake_fits_the_failed_case():
     assert "A try Two things." in card_of(both[0], two_at_once(third, second, both))
 
 
-def test_two_mistakes_with_the_same_outcome_are_both_said():
+def test_two_mistakes_with_the_same_outcome_are_both_named():
     five = lambda n, more: 5 * n + 2 * more  # noqa: E731
     text = card_of(five, two_at_once((five, "Five."), (five, "One too few.")))
-    assert "A try Five. Or this, which gives the same: One too few." in text
+    assert "A try Five. Or this, which has the same result: One too few." in text
 
 
 def test_one_number_that_agrees_by_chance_names_no_mistake():
@@ -609,7 +613,7 @@ def test_a_property_is_asked_of_an_answer_that_is_near_enough():
     )
 
 
-def test_what_the_card_forbids_is_looked_for_in_helpers_too():
+def test_forbidden_names_are_also_found_in_helpers():
     forbidding = replace(TRY, without=("exp",))
     assert "Right, and the card asks for it without `exp`." in card_of(calls_a_helper, forbidding)
     assert card_of(lambda q, k: torch.e ** (q @ k.mT), forbidding).startswith("✓")
@@ -636,7 +640,7 @@ def test_after_a_pass_other_answers_are_shown_and_where_the_idea_comes_back():
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no alarms on this platform")
-def test_an_endless_loop_is_stopped_even_behind_a_bare_except(monkeypatch):
+def test_an_endless_loop_is_stopped_even_inside_a_bare_except(monkeypatch):
     def stubborn(query, key):
         with contextlib.suppress(BaseException):
             while True:
@@ -667,7 +671,7 @@ def calls_what_catches_all(query, key):
 
 
 @pytest.mark.parametrize("stubborn", [catches_all, calls_what_catches_all])
-def test_what_catches_every_exception_is_stopped_in_any_thread(stubborn, monkeypatch):
+def test_an_answer_that_catches_every_exception_is_stopped_in_any_thread(stubborn, monkeypatch):
     monkeypatch.setattr(guard, "SECONDS", 0.2)
     tracing = sys.gettrace()
     assert "still running after" in card_of(stubborn)
@@ -683,17 +687,17 @@ def test_what_catches_every_exception_is_stopped_in_any_thread(stubborn, monkeyp
     [lambda q, k: torch.ones(10**9), lambda q, k: np.ones(10**9), lambda q, k: [0] * 10**9],
     ids=["torch", "numpy", "list"],
 )
-def test_what_fills_the_memory_is_stopped_at_once(fills):
+def test_an_answer_that_fills_the_memory_is_stopped_at_once(fills):
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_DATA)
     text = card_of(fills)
-    assert "asks for more memory than it may have (2 GB)" in text
+    assert "needs more memory than the limit (2 GB)" in text
     assert "10**9" in text, "the line is missing"
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
 
-def test_an_answer_that_calls_check_is_told_so(capsys):
+def test_an_answer_that_calls_check_gets_a_message(capsys):
     def checks_itself(query, key):
         check(checks_itself, "99.try")
         return compare(query, key)
@@ -740,7 +744,7 @@ def test_in_another_thread_it_works_and_stops_an_endless_loop(monkeypatch):
         assert pool.submit(card_of, compare).result().startswith("✓ 99.try")
 
 
-def test_what_it_changed_outlives_no_check_and_changes_no_judgment():
+def test_changes_by_an_answer_are_undone_and_do_not_change_the_result():
     def states():
         numpys = np.random.get_state()  # noqa: NPY002
         drawn = (torch.get_rng_state().tolist(), random.getstate(), numpys)
@@ -841,11 +845,11 @@ def test_odd_answers_are_wrong_and_break_nothing(place):
         (lambda: check(compare, ["03.scores"]), "did you mean 03.scores"),
         (lambda: check("99.try", compare), 'the function comes first: check(compare, "99.try")'),
         (lambda: check(0.5, "99.try"), 'this is float: check(compare, "99.try"), without calling'),
-        (lambda: check(Model, "99.try"), "Model is a class: give an object that can be called"),
-        (lambda: check(compare), 'an id is asked for, in quotes: "99.try"'),
-        (lambda: check(), "the id that stands on the card is missing"),
-        (lambda: hint(compare), 'hint: an id is asked for, in quotes: "99.try"'),
-        (lambda: hint(), "hint: the id that stands on the card is missing"),
+        (lambda: check(Model, "99.try"), "Model is a class: pass an object that can be called"),
+        (lambda: check(compare), 'give an id in quotes: "99.try"'),
+        (lambda: check(), "the id from the card is missing"),
+        (lambda: hint(compare), 'hint: give an id in quotes: "99.try"'),
+        (lambda: hint(), "hint: the id from the card is missing"),
         (lambda: solution("foo"), "solution: there is no exercise 'foo'"),
     ],
 )
@@ -856,7 +860,7 @@ def test_a_call_that_cannot_be_meant_is_answered_in_one_line(call, message, caps
     assert out.count("\n") == 1
 
 
-def test_an_id_is_found_without_its_zero_and_a_name_that_belongs_elsewhere_is_told(capsys):
+def test_an_id_is_found_without_its_zero_and_a_name_of_another_exercise_is_reported(capsys):
     assert find("1.winner") is find(" 01.Winner ") is ALL["01.winner"]
 
     def my_scores(question):
@@ -866,7 +870,7 @@ def test_an_id_is_found_without_its_zero_and_a_name_that_belongs_elsewhere_is_to
     assert "`my_scores` is what 03.scores asks for." in capsys.readouterr().out
 
 
-def test_readers_see_code_without_annotations_and_else_as_it_was():
+def test_readers_see_unchanged_code_without_annotations():
     code = (
         "def mix(\n    é: Tensor, n: int = 3, *more: 'Tensor', **rest: dict[str, int]\n"
         ") -> tuple[Tensor, 'ö']:\n    ü = é[1:2]; found: list[str] = []  # → list\n"
@@ -879,7 +883,7 @@ def test_readers_see_code_without_annotations_and_else_as_it_was():
     )
 
 
-# --- what waits ------------------------------------------------------------------------------
+# --- answers that wait ----------------------------------------------------------------------------
 
 
 def stub(query, key):
@@ -896,14 +900,14 @@ def answer_below_the_raise(query, key):
     return query @ key.mT
 
 
-STILL_RAISES = ": its line `raise NotImplementedError` still stops it; delete that line."
+STILL_RAISES = ": its line `raise NotImplementedError` still stops it, so delete that line."
 
 
 @pytest.mark.parametrize(
     ("function", "why"),
     [(stub, ""), (stub_without_its_comment, ""), (answer_below_the_raise, STILL_RAISES)],
 )
-def test_an_untouched_stub_is_no_try(function, why, capsys):
+def test_an_untouched_stub_does_not_count_as_a_try(function, why, capsys):
     check(function, "99.try")
     assert capsys.readouterr().out == f"○ 99.try not attempted{why}\n"
     assert log.read() == ({}, "")
@@ -917,7 +921,7 @@ def test_a_notebooks_card_shows_code_as_text():
     assert "<code>a &lt; b</code>" in Feedback("info", "x", "see `a < b`")._repr_html_()
 
 
-def test_a_module_is_copied_and_has_to_be_left_as_it_was():
+def test_a_module_is_copied_and_must_not_be_changed():
     layer = nn.Linear(3, 3).requires_grad_(False)
     before = layer.weight.clone()
     use = replace(

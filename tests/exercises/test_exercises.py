@@ -1,4 +1,4 @@
-"""The proof of the exercises: right answers pass, wrong ones are named, mutants are caught."""
+"""Tests of all exercises: right answers pass, wrong ones are named, mutants are caught."""
 
 import functools
 import importlib
@@ -60,7 +60,7 @@ def test_every_mistake_gets_its_own_message(name):
     exercise = ALL[name]
     common = list(exercise.common_mistakes.singles()) if exercise.common_mistakes else []
     assert len(exercise.mistakes) + len(common) >= 4
-    assert len(exercise.mistakes) <= 12  # the general finders carry the rest
+    assert len(exercise.mistakes) <= 12  # the general finders handle the rest
     messages = [m.message for m in (*exercise.mistakes, *common)]
     for mistake in common:  # gets its own message, or that of one of the exercise's mistakes
         feedback = diagnose(exercise, mistake.wrong)
@@ -102,7 +102,7 @@ class Nan(torch.autograd.Function):
 
 
 @pytest.mark.parametrize("name", CODE)
-def test_a_gradient_that_is_cut_or_nan_for_one_argument_is_told(name):
+def test_a_gradient_that_is_cut_or_nan_for_one_argument_is_reported(name):
     exercise, solved = ALL[name], solved_cases(name, 0)
     case = next((s.case for s in solved if s.gradients), None)
     floats = [i for i, a in enumerate(case.arguments) if is_real(a)] if case else []

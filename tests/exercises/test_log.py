@@ -1,4 +1,4 @@
-"""Where the reader stands: what is kept, what is shown of it, and what no failure may cost."""
+"""The reader's progress: what is kept, what is shown, and what no failure may lose."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def test_hints_come_one_by_one_and_then_all_of_them_once(printed):
     assert "2 more" in texts[0]
     assert f"hint 2 of 3\n  {second}" in texts[1]
     assert f"hint 3 of 3\n  {third}" in texts[2]
-    assert 'That was the last; see solution("03.scores").' in texts[2]
+    assert 'That was the last hint; see solution("03.scores").' in texts[2]
     assert texts[3].count(f"\n  {first}") == 1
     assert texts[3].startswith("· 03.scores all hints\n")
 
@@ -90,7 +90,7 @@ def test_a_long_log_is_parsed_by_its_different_lines(monkeypatch):
     )
 
 
-def test_what_cannot_be_written_counts_in_this_program_and_is_said_once(
+def test_unwritable_progress_counts_in_this_program_and_is_reported_once(
     printed, monkeypatch, tmp_path
 ):
     (tmp_path / "file").write_text("no folder")
@@ -138,7 +138,7 @@ def test_a_tilde_is_the_users_folder(monkeypatch, tmp_path):
     assert log.display_path() == "~/attn/progress.jsonl"
 
 
-def test_writers_at_the_same_time_lose_nothing():
+def test_simultaneous_writers_lose_nothing():
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(log.record, [NAME] * 400, ["try"] * 400)) == {""}
     assert log.read() == ({NAME: {"try": 400}}, "")

@@ -1,4 +1,4 @@
-"""A teacher's table: from whatever readers handed in, without a crash."""
+"""A teacher's table, from whatever readers hand in, without a crash."""
 
 import csv
 import io
@@ -58,7 +58,7 @@ def test_rows_are_sorted_by_name_and_no_file_hides_another(handed_in, printed):
     rows, err, code = printed()
     assert list(dict.fromkeys(row["reader"] for row in rows)) == ["anna", "Carl", "dora"]
     assert code == 1
-    assert "was left out: there is another file of the reader dora" in err
+    assert "was skipped: there is another file for the reader dora" in err
 
 
 def test_bad_files_are_named_and_left_out(handed_in, printed, monkeypatch):
@@ -77,7 +77,7 @@ def test_bad_files_are_named_and_left_out(handed_in, printed, monkeypatch):
     assert code == 1
     warnings = err.splitlines()
     for name in ("photo.png", "empty.jsonl", "deep.jsonl", "other.jsonl", "large.jsonl", "gone"):
-        assert sum(f"attnbook: {name}" in line and "was left out" in line for line in warnings) == 1
+        assert sum(f"attnbook: {name}" in line and "was skipped" in line for line in warnings) == 1
     assert "attnbook: anna.jsonl has 1 damaged lines, which are not counted" in warnings
     assert len(warnings) == 7
 

@@ -51,7 +51,7 @@ def typed(capsys):
 
 
 def answer(line: str) -> None:
-    """Write an answer into the file of 03.scores, in the place of what its stub raises."""
+    """Write an answer into the file of 03.scores, in place of the stub's `raise`."""
     answer_files.create(EXERCISE)
     content = answer_files.file_content(EXERCISE)
     path = answer_files.path_of(EXERCISE)
@@ -76,7 +76,7 @@ def test_every_card_fits_and_shows_no_markup(name, capsys, monkeypatch):
         assert [line for line in lines if re.search(MARKUP, line)] == []
 
 
-def test_details_are_said_once_whatever_else_is_empty():
+def test_details_are_shown_once_whatever_else_is_empty():
     card = repr(Feedback("info", "head", "", ("a  1\nb  2", "def f():\n    pass")))
     assert card == "· head\n  a  1\n  b  2\ndef f():\n    pass"
 
@@ -93,7 +93,7 @@ def test_columns_too_long_for_the_screen_go_on_below_where_they_began(capsys, mo
     ]
 
 
-def test_other_right_answers_stand_under_a_pass_and_can_be_copied():
+def test_other_right_answers_are_shown_under_a_pass_and_can_be_copied():
     answer = f"def a():\n    return {'long ' * 30}1"
     card = repr(Feedback("passed", "head", others=(answer, answer)))
     assert card.count(f"Another right answer:\n{answer}") == 2
@@ -206,7 +206,7 @@ def test_start_writes_a_file_once_and_never_over_an_answer(typed):
     Path(FILE).write_text("mine")
     out, _, code = typed("start 03.scores")
     assert code == 0
-    assert "stays as it is" in out
+    assert "was not changed" in out
     assert Path(FILE).read_text() == "mine"
 
 
@@ -248,10 +248,13 @@ def test_in_a_terminal(line, message, typed):
     [
         ("chek", "invalid choice: 'chek'"),
         ("hint 03.scroes", "did you mean 03.scores"),
-        ("check 03.scores", "03_scores.py is not here; python -m attnbook start 03.scores writes"),
+        (
+            "check 03.scores",
+            "03_scores.py does not exist here; python -m attnbook start 03.scores creates",
+        ),
         ("check nowhere.py", "nowhere.py"),
         ("report nowhere", "nowhere: "),
-        ("report .", "holds no progress file"),
+        ("report .", "contains no progress file"),
         ("start 03.map", "03_map.py: "),
     ],
 )
@@ -264,7 +267,7 @@ def test_an_error_is_one_line(line, message, typed, monkeypatch, tmp_path):
     assert message in err
 
 
-def test_a_closed_output_is_no_error(monkeypatch):
+def test_a_closed_output_is_not_an_error(monkeypatch):
     stream = io.StringIO()
     stream.close()
     monkeypatch.setattr(sys, "stdout", stream)
@@ -273,7 +276,7 @@ def test_a_closed_output_is_no_error(monkeypatch):
     assert log.read()[0][NAME]["pass"] == 1
 
 
-def test_nobody_reads_on():
+def test_a_closed_pipe_ends_the_program_without_a_traceback():
     reading, writing = os.pipe()
     os.close(reading)
     with open(writing, "w") as stream, pytest.MonkeyPatch.context() as patch:
@@ -281,7 +284,7 @@ def test_nobody_reads_on():
         assert console.ignore_broken_pipe(lambda: main(["list"])) == 1
 
 
-def test_damaged_progress_is_told_by_next_and_list(typed):
+def test_damaged_progress_is_reported_by_next_and_list(typed):
     log.record(NAME, "pass")
     with log.path().open("a") as file:
         file.write("\n{")
@@ -314,7 +317,9 @@ def test_check_runs_the_file_in_a_process_of_its_own(capfd):
         ("    return query\nimport sys; sys.stdout.close()\n", "✗ 03.scores"),
     ],
 )
-def test_an_answer_that_takes_python_down_or_never_ends_is_told(line, message, capfd, monkeypatch):
+def test_an_answer_that_crashes_python_or_never_ends_gets_a_message(
+    line, message, capfd, monkeypatch
+):
     monkeypatch.setattr(runner, "CHECK_SECONDS", 3.0)
     answer(line)
     assert not runner.all_passed(Runner().run(Path(FILE)))
@@ -330,19 +335,19 @@ def test_a_file_that_runs_ends_with_the_program_that_runs_it():
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline().strip() == b"begun"
         process.kill()
-        process.communicate(timeout=5)  # that is, nobody is left who could write
+        process.communicate(timeout=5)  # that is, no process is left that could write
 
 
 @pytest.fixture
 def as_main(monkeypatch):
-    """What running a file changes is put back."""
+    """Changes made by running a file are undone."""
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     monkeypatch.setattr(sys, "argv", [])
     monkeypatch.setattr(sys, "path", ["", *sys.path])
     monkeypatch.setattr(exercises, "diagnose", exercises.diagnose)
 
 
-def test_a_check_has_a_time_of_its_own(as_main, monkeypatch, tmp_path):
+def test_each_check_has_its_own_time_limit(as_main, monkeypatch, tmp_path):
     limits: list[float] = []
     monkeypatch.setattr(
         "faulthandler.dump_traceback_later", lambda seconds, **more: limits.append(seconds)
@@ -356,14 +361,14 @@ def test_a_check_has_a_time_of_its_own(as_main, monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("source", "parts"),
     [
-        ("def f(:\n", ("is no Python yet", "SyntaxError", "line 1   def f(:")),
+        ("def f(:\n", ("is not valid Python yet", "SyntaxError", "line 1   def f(:")),
         ("\nx = np.ones(3)", ("stopped before its end", "name 'np' is", "line 2   x = np.ones(3)")),
         ("def my_score(): 0\nmy_scores", ("Did you mean `my_score`?", "line 2   my_scores")),
         ("def dot(): 0\nmy_scores", ("asks for `my_scores`; your file defines `dot`.",)),
         ("import nowhere_at_all", ("No module named", "line 1   import")),
         ("import sys\nsys.exit()", ("SystemExit", "line 2   sys.exit()")),
-        ("import helper", ("helper.py is no Python yet", "line 1   1 +")),
-        ("\x00", ("is no Python yet", "null byte")),
+        ("import helper", ("helper.py is not valid Python yet", "line 1   1 +")),
+        ("\x00", ("is not valid Python yet", "null byte")),
     ],
 )
 def test_the_line_at_which_a_file_stops_before_its_check_is_shown(source, parts, as_main):
@@ -377,11 +382,11 @@ def test_the_line_at_which_a_file_stops_before_its_check_is_shown(source, parts,
     [
         ("03_scores.py", "", 'last line should be `check(my_scores, "03.scores")`, not indented.'),
         ("01_winner.py", "", 'should be `check(winner, "01.winner")`, not indented.'),
-        ("01_winner.py", "1", "`python -m attnbook reset 01.winner` gives the stub back"),
+        ("01_winner.py", "1", "`python -m attnbook reset 01.winner` brings back the stub"),
         ("mine.py", "1", 'should be `check(NAME, "ID")`, not indented.'),
     ],
 )
-def test_a_file_without_a_check_is_told_its_own(
+def test_a_file_without_a_check_gets_a_message_with_the_right_line(
     name, source, message, as_main, capsys, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(console, "command_template", "python -m attnbook {name} {exercise}")
@@ -405,7 +410,7 @@ def test_lines_in_messages_are_those_that_ran_not_those_saved_since(as_main, cap
 
 
 class Quick:
-    """In the place of a process: a file is right if it says so."""
+    """Replaces the process: a file is right if it says so."""
 
     ran: list[str]
 
@@ -468,7 +473,7 @@ def test_after_a_pass_enter_opens_the_next_exercise_that_is_open(watcher, capsys
     assert "You have passed them all." in capsys.readouterr().out
 
 
-def test_a_pass_that_is_spoiled_again_waits_no_longer(watcher, capsys):
+def test_a_pass_that_is_spoiled_does_not_wait_for_enter(watcher, capsys):
     for content in ("right", "wrong"):
         Path(FILE).write_text(content)
         poll(watcher)
@@ -491,7 +496,10 @@ def test_where_nobody_can_type_the_next_exercise_comes_at_once(watcher):
 def test_a_file_that_is_deleted_is_named_once(watcher, capsys):
     Path("03_map.py").write_text("wrong")
     poll(watcher)
-    for name, told in (("03_map.py", "is gone. Save it again, or"), (FILE, "is gone.\n")):
+    for name, told in (
+        ("03_map.py", "has disappeared. Save it again, or"),
+        (FILE, "has disappeared.\n"),
+    ):
         capsys.readouterr()
         Path(name).unlink()
         poll(watcher, 4)
@@ -501,7 +509,7 @@ def test_a_file_that_is_deleted_is_named_once(watcher, capsys):
     assert Quick.ran[-1] == "wrong again"
 
 
-def test_reset_while_watching_begins_again_and_checks_nothing(watcher, capsys):
+def test_reset_while_watching_starts_again_and_checks_nothing(watcher, capsys):
     stub = Path(FILE).read_text("utf-8")
     Path(FILE).write_text("wrong")
     poll(watcher)
@@ -526,9 +534,9 @@ def test_another_file_that_is_saved_becomes_the_one_at_hand(watcher, capsys):
         ("solution", "Or `solution --insist`"),
         ("solution --insist", "one right answer"),
         ("card", "Exercise 03.scores"),
-        ("p", "Where you stand"),
+        ("p", "Your progress"),
         ("n", "Exercise 03.map"),
-        ("fly", "There is no 'fly'"),
+        ("fly", "There is no command 'fly'"),
         ("", ""),
     ],
 )
@@ -550,7 +558,7 @@ def test_watch_from_the_first_save_to_ctrl_c(tmp_path):
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=output,
-            # what runs in the background of a shell ignores Ctrl-C, and so would this
+            # programs in the background of a shell ignore Ctrl-C, and so would this
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
@@ -563,7 +571,7 @@ def test_watch_from_the_first_save_to_ctrl_c(tmp_path):
         pytest.fail(f"no {words!r} in {(tmp_path / 'output').read_text('utf-8')}")
 
     try:
-        wait_for("Save it")
+        wait_for("It is checked")
         answer(WRONG)
         wait_for("✗ 03.scores")
         process.stdin.write(b"hint\n")

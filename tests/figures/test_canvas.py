@@ -1,4 +1,4 @@
-"""The sheet: the same SVG on every machine, in the book's own font, with every character drawn."""
+"""The canvas: the same SVG on every machine, in the book's own font, with every character drawn."""
 
 import dataclasses
 import functools
@@ -49,7 +49,7 @@ def test_the_svg_carries_no_date_no_long_number_and_ids_of_its_own(texts):
     assert sum(map(len, parts)) == len(set.union(*parts))  # some viewers put them into one page
 
 
-def test_a_machines_own_settings_draw_nothing(texts):
+def test_settings_of_the_machine_do_not_change_figures(texts):
     draw()
     own = {"axes.grid": True, "lines.linewidth": 7, "font.size": 20, "savefig.bbox": "tight"}
     own |= {"axes.facecolor": "black", "xtick.direction": "in", "svg.image_inline": False}

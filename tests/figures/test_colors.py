@@ -1,4 +1,4 @@
-"""Colors: all in one file, readable on light and dark pages, and roles have hues of their own."""
+"""Colors: all in one file, readable on light and dark pages, and a separate hue for each role."""
 
 import ast
 import itertools
@@ -48,7 +48,7 @@ def oklab(color, sight="all cones"):
 
 
 def turned(color):
-    """A figure's color on a dark page: what the style sheet's filter makes of it."""
+    """A figure's color on a dark page, after the style sheet's filter."""
     inverted = [INVERT + (1 - 2 * INVERT) * c for c in to_rgb(color)]
     rotated = [min(max(c, 0), 1) for c in times(HUE_180, inverted)]
     gray = sum(a * b for a, b in zip(GRAY, rotated, strict=True))
@@ -64,7 +64,7 @@ def test_colors_are_seen_on_both_pages():
         assert min(contrast(color, LIGHT), contrast(turned(color), DARK)) >= 3, color
 
 
-def test_curves_are_told_apart_with_any_eyes_and_boxes_with_most():
+def test_curves_can_be_told_apart_with_any_color_vision_and_boxes_with_most():
     pages = zip(*BOXES.values(), strict=True)
     palettes = [(CURVES, sight) for sight in SIGHTS] + [(page, "all cones") for page in pages]
     for palette, sight in palettes:
@@ -82,7 +82,7 @@ def test_no_neutral_color_has_the_hue_of_a_role():
 
 
 def written(path: Path) -> str:
-    """The text of a file as somebody wrote it: of a notebook, the sources of its cells."""
+    """The text of a file as it was written; for a notebook, the sources of its cells."""
     text = path.read_text("utf8")
     if path.suffix != ".ipynb":
         return text

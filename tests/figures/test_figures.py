@@ -1,6 +1,6 @@
-"""Each figure shows the numbers it was given, where they belong: Matplotlib's objects are asked.
+"""Each figure shows its numbers in the right places, according to Matplotlib's objects.
 
-A figure stands in EXAMPLES, which holds it to what all figures promise. One that draws numbers has
+Every figure is in EXAMPLES, which tests what all figures have in common. One that draws numbers has
 a test of its own; of one that draws a scheme, the chapters' stored pictures are the test.
 """
 
@@ -100,8 +100,8 @@ def test_every_figure_has_an_example():
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_what_every_figure_promises(name, drawn):
-    """A number moves it, noise does not, nothing is cut off, and role colors mean roles."""
+def test_properties_of_every_figure(name, drawn):
+    """A number changes it, noise does not, nothing is cut off, and role colors mean roles."""
     draw, x, roles = EXAMPLES[name]
     moved = x.clone()
     moved.view(-1)[0] -= 0.1
@@ -131,7 +131,7 @@ def texts(axes):
 
 
 def written(axes):
-    """What stands in the cells, by (row, column)."""
+    """The texts in the cells, by (row, column)."""
     found = {(int(t.get_position()[1]), int(t.get_position()[0])): t.get_text() for t in axes.texts}
     return {place: text for place, text in found.items() if text}
 
@@ -156,7 +156,7 @@ def arrows(axes):
     return [(text.xyann, text.xy) for text in axes.texts if getattr(text, "arrow_patch", None)]
 
 
-def test_each_weight_stands_in_its_cell_and_colors_it(drawn):
+def test_each_weight_is_in_its_cell_and_colors_it(drawn):
     figures.plot_weights(MAP.clone().requires_grad_(), WORDS, KEYS)
     (axes,) = drawn[0].axes
     assert axes.get_ylim() == (3, 0)  # row 0 on top

@@ -1,4 +1,4 @@
-"""ALiBi: the slopes that the authors describe, and a bias entry by entry."""
+"""ALiBi: the slopes in the paper, and a bias entry by entry."""
 
 import itertools
 
@@ -11,7 +11,7 @@ from attnbook.alibi import alibi_slopes
 
 
 def published_slopes(n_heads: int) -> list[float]:
-    """What the authors describe: see their §3, and the note on other numbers of heads."""
+    """The slopes of the paper: see its §3, and the note on other numbers of heads."""
     if (n_heads & (n_heads - 1)) == 0:
         return [2.0 ** (-8 * (h + 1) / n_heads) for h in range(n_heads)]
     lower = 1

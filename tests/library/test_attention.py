@@ -40,7 +40,7 @@ def test_softmax_equals_pytorch_for_scores_that_overflow_exp_too(dim):
     assert_close(softmax(x, dim), torch.softmax(x, dim), rtol=0, atol=1e-15)
 
 
-def test_softmax_of_nothing_to_choose_from_is_zero_with_zero_gradient():
+def test_softmax_without_scores_that_count_is_zero_with_zero_gradient():
     x = torch.full((2, 3), -math.inf, dtype=torch.float64, requires_grad=True)
     weights = softmax(x)
     weights.sum().backward()
@@ -63,7 +63,7 @@ def test_it_equals_pytorch(leading, table):
     if table == "both":
         added = bias.masked_fill(~mask, -math.inf)
     output, weights = attention(query, key, value, mask, bias)
-    one_each = torch.eye(LK, dtype=torch.float64)  # values by which the output is the weights
+    one_each = torch.eye(LK, dtype=torch.float64)  # with these values the output equals the weights
     for ours, values in ((output, value), (weights, one_each.expand(*leading, LK, LK))):
         expected = F.scaled_dot_product_attention(query, key, values, added)
         assert_close(ours, expected, rtol=0, atol=1e-12)
@@ -72,8 +72,8 @@ def test_it_equals_pytorch(leading, table):
 
 
 @pytest.mark.parametrize("lowest", [torch.finfo(torch.float64).min, -1e300])
-def test_a_hidden_score_takes_no_weight_from_the_lowest_that_counts(lowest):
-    """Some programs hide keys by a bias of the lowest number."""
+def test_hidden_scores_get_no_weight_even_beside_the_lowest_finite_score(lowest):
+    """Some programs hide keys by a bias of the lowest finite number."""
     query, key, value = draw()
     mask, bias = some_mask(), torch.full((LQ, LK), lowest, dtype=torch.float64)
     _, weights = attention(query, key, value, mask, bias)
@@ -143,7 +143,7 @@ def test_vmap_maps_over_any_argument():
 
 
 def with_an_empty_row() -> tuple:
-    """Query, key, value, and attention to them under a mask with an empty row."""
+    """Query, key, value, and their attention with a mask that has an empty row."""
     mask = some_mask()
     mask[3] = False
     return draw(), lambda query, key, value: attention(query, key, value, mask)[0]
@@ -255,13 +255,13 @@ BAD = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD)
-def test_what_does_not_fit_is_named(arguments, message):
+def test_bad_input_is_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         attention(*arguments)
 
 
 @pytest.mark.parametrize("place", range(5))
-def test_what_is_no_tensor_is_named(place):
+def test_an_argument_that_is_not_a_tensor_is_named(place):
     arguments = [Q, K, V, YES, torch.ones(LQ, LK)]
     arguments[place] = [[1.0]]
     name = ("query", "key", "value", "mask", "bias")[place]

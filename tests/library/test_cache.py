@@ -1,4 +1,4 @@
-"""The cache: what it keeps, gives back, and forgets, and multi-head attention that uses one."""
+"""The cache: what it keeps, returns and drops, and multi-head attention that uses one."""
 
 import pytest
 import torch
@@ -42,8 +42,8 @@ def test_with_a_window_it_keeps_the_first_and_the_last(window, n_sinks):
 
 
 @pytest.mark.parametrize(("window", "n_sinks"), [(None, 0), (3, 0), (3, 1)])
-def test_it_holds_the_bytes_of_what_it_keeps_and_no_more(window, n_sinks):
-    """A view would hold on to all that it is a view of: here to the keys of other positions."""
+def test_a_cache_holds_only_the_bytes_that_it_keeps(window, n_sinks):
+    """A view would keep the whole tensor in memory, with the keys of other positions."""
     cache, rows = KVCache(window, n_sinks), drawn(B, H, 9, DK + DV)
 
     def held() -> tuple[int, ...]:
@@ -68,7 +68,7 @@ def test_a_window_takes_one_position_at_a_time_and_sinks_need_one():
         KVCache(n_sinks=2)
 
 
-def test_what_was_put_in_may_be_overwritten():
+def test_appended_tensors_may_be_overwritten():
     key, cache = drawn(B, 1, DK), KVCache()
     cache.update(key, key)
     expected = key.clone()
@@ -106,7 +106,7 @@ def test_gradients_come_back_through_every_step():
         (drawn(DK), drawn(DV), r"key has shape \(4,\): it needs at least"),
     ],
 )
-def test_what_does_not_continue_a_cache_is_named_and_changes_nothing(key, value, message):
+def test_keys_that_do_not_fit_a_cache_are_named_and_change_nothing(key, value, message):
     cache = KVCache(window=2)
     cache.update(drawn(B, 1, DK), drawn(B, 1, DV))
     before = dict(vars(cache))

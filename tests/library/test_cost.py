@@ -1,4 +1,4 @@
-"""What is counted: multiplications of matrix products, and the memory of what was made."""
+"""Counting: multiplications of matrix products, and the memory of new tensors."""
 
 import time
 
@@ -55,7 +55,7 @@ def test_memory_is_that_of_the_highest_moment():
     assert cost(lambda: x.add_(1)).megabytes == 0
 
 
-def test_what_is_kept_for_a_backward_pass_counts():
+def test_tensors_saved_for_a_backward_pass_count():
     x = torch.ones(1000, requires_grad=True)
     with torch.no_grad():
         assert cost(lambda: x.exp().exp().exp().exp()).megabytes == pytest.approx(0.008)

@@ -1,4 +1,4 @@
-"""Decoding: greedy and beam search against full recomputation and against trying everything."""
+"""Decoding: greedy and beam search compared with full recomputation and exhaustive search."""
 
 import itertools
 
@@ -12,7 +12,7 @@ from tests.support.largest import Largest
 
 B, LS, SOURCE, TARGET, BEGIN, END, LONGEST = 4, 6, 11, 5, 3, 1, 4
 LENGTHS = (6, 2, 5, 1)
-FEW = 3  # words of a sentence, where every sentence is tried
+FEW = 3  # words of a sentence in exhaustive search
 WAYS = {"begin": BEGIN, "end": END, "max_length": LONGEST}
 
 
@@ -40,7 +40,7 @@ def equal(ours: Tensor, theirs: Tensor) -> None:
 
 
 def log_prob(made: Transformer, words: Tensor, mask: Tensor, sentence: list[int]) -> float:
-    """The log-probability of a sentence up to its END, all at once, by teacher forcing."""
+    """The log-probability of a sentence up to its END, computed in one pass by teacher forcing."""
     if END in sentence:
         sentence = sentence[: sentence.index(END) + 1]
     given = torch.tensor([[BEGIN, *sentence[:-1]]])
@@ -49,7 +49,7 @@ def log_prob(made: Transformer, words: Tensor, mask: Tensor, sentence: list[int]
 
 
 def everything(made: Transformer, words: Tensor, mask: Tensor, penalty: float) -> dict:
-    """The score of every sentence of up to FEW words: up to END, or of FEW words without one."""
+    """The score of every sentence that ends within FEW words, or has FEW words without an END."""
     others = [word for word in range(TARGET) if word != END]
     starts = [s for n in range(FEW) for s in itertools.product(others, repeat=n)]
     over = [(*start, END) for start in starts]
@@ -70,7 +70,7 @@ def sentence(tokens: Tensor) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("cached", [True, False])
 @pytest.mark.parametrize("seed", range(4))
-def test_greedy_takes_the_likeliest_word_each_time(seed, cached):
+def test_greedy_decoding_takes_the_most_probable_word_at_each_step(seed, cached):
     made, (words, mask) = model(seed), source(seed)
     tokens, log_probs = greedy_decode(made, words, mask, cached=cached, **WAYS)
     for b in range(B):
@@ -167,7 +167,7 @@ def test_a_batch_of_no_sentence_has_no_translation():
     assert beam_search(model(), none, width=2, **WAYS).tokens.shape == (0, 2, 0)
 
 
-def test_a_wider_beam_than_there_are_sentences_says_so():
+def test_a_beam_wider_than_the_number_of_sentences_gets_scores_of_minus_infinity():
     made, (words, mask) = model(), source()
     ways = WAYS | {"max_length": 1}
     beams = beam_search(made, words, mask, width=TARGET + 2, **ways)

@@ -1,4 +1,5 @@
-"""Attention that costs less: the exact forms agree with the plain one, the linear one with itself.
+"""Cheaper attention: the exact forms agree with the plain one, the forms of linear attention with
+each other.
 
 Also here: what is in `chunked` and `blocked`, since all of them answer to the same tests.
 """
@@ -63,7 +64,7 @@ def some_bias(*shape: int) -> torch.Tensor:
 
 @pytest.fixture(autouse=True)
 def small_tables(monkeypatch):
-    """Let the row blocks be as small as the tensors here: eight rows of one head."""
+    """Use row blocks as small as the tensors here: eight rows of one head."""
     monkeypatch.setattr(blocked_module, "BLOCK", 8 * LK)
 
 
@@ -118,7 +119,7 @@ def test_gradients_flow_through_the_weights_of_blocks_too():
         assert_close(*found, **NEARLY)
 
 
-def test_blocks_compute_nothing_behind_the_last_key_that_is_shown():
+def test_blocks_compute_nothing_after_the_last_visible_key():
     qkv = draw(B, lq=LK)
 
     def products(mask):
@@ -165,7 +166,7 @@ def test_half_precision_survives_scores_beyond_its_largest_number(attend, dtype)
 
 @pytest.mark.parametrize("attend", [chunked_attention, blocked_attention])
 def test_a_second_derivative_is_refused(attend):
-    """A wrong number would be worse: without the check there is one, and no error."""
+    """Without the check there is a wrong number and no error."""
     qkv = [x.requires_grad_() for x in draw(B)]
     output, _ = attend(*qkv)
     with pytest.raises(RuntimeError, match=f"{attend.__name__} has first derivatives only"):
@@ -269,7 +270,7 @@ def test_the_band_is_the_masked_dense_form(window, table):
 
 
 def quadratic(query, key, value, mask=None):
-    """The definition: a table of φ(q)·φ(k), each row divided by its sum."""
+    """The definition: a matrix of φ(q)·φ(k), each row divided by its sum."""
     table = (F.elu(query) + 1) @ (F.elu(key) + 1).mT
     table = table if mask is None else table * mask
     return table / table.sum(-1, keepdim=True).clamp(min=1e-300) @ value

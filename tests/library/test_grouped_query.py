@@ -1,4 +1,4 @@
-"""Fewer key heads: the same as with copied key heads, without copying any."""
+"""Fewer key heads: the same result as with copied key heads, without copying any."""
 
 from functools import partial
 
@@ -48,7 +48,7 @@ def grouped(n_kv_heads: int = 2, **options) -> GroupedQueryAttention:
 def with_copies(
     layer: GroupedQueryAttention, x: Tensor, mask: Tensor | None, bias: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """What groups of heads mean: each key head and each value head once for every query head."""
+    """The definition of groups: each key head and value head repeated for every query head."""
     query = split_heads(layer.w_q(x), layer.n_heads)
     key, value = (
         split_heads(w(x), layer.n_kv_heads).repeat_interleave(H // layer.n_kv_heads, dim=-3)
@@ -108,7 +108,7 @@ def test_one_sequence_needs_no_batch_axis():
 
 @torch.no_grad()
 def test_a_step_makes_the_new_cache_and_no_copies_of_its_keys():
-    """With copies a step would make three times as many keys and values again."""
+    """With copies, a step would create three times as many keys and values."""
     layer, cache = GroupedQueryAttention(D, 8, 2, d_k=128), KVCache()
     cache.update(*torch.randn(2, 1, 2, 2000, 128))
     step = cost(lambda: layer(torch.randn(1, 1, D), cache=cache))
@@ -124,7 +124,7 @@ def test_a_step_makes_the_new_cache_and_no_copies_of_its_keys():
 @torch.no_grad()
 @pytest.mark.parametrize("rotary", [None, LLAMA_3_1])
 @pytest.mark.parametrize("pieces", [[1] * 9, [4, 1, 1, 3]])
-def test_with_a_cache_rows_get_what_they_get_together(rotary, pieces):
+def test_with_a_cache_rows_get_the_same_outputs_as_together(rotary, pieces):
     layer, x, cache = grouped(3, rotary=rotary, qk_norm=True), drawn(B, 9, D), KVCache()
     whole, weights = layer(x, mask=causal_mask(9))
     end = 0
@@ -139,7 +139,7 @@ def test_with_a_cache_rows_get_what_they_get_together(rotary, pieces):
 
 @torch.no_grad()
 @pytest.mark.parametrize("rotary", [None, LLAMA_3_1])
-def test_with_a_window_and_sinks_rows_get_what_their_mask_gives(rotary):
+def test_a_window_with_sinks_equals_its_mask(rotary):
     layer, x, cache = grouped(2, rotary=rotary), drawn(B, 12, D), KVCache(window=4, n_sinks=2)
     mask = sink_mask(12, 4, 2)
     whole, _ = layer(x, mask=mask)
@@ -214,7 +214,7 @@ def test_sizes_of_a_layer_that_do_not_fit_are_named(sizes, options, message):
         (drawn(1, L, D), {}, r"key has shape \(1, 2, 5, 4\) but the cache has \(7, 2, 1, 4\)"),
     ],
 )
-def test_what_does_not_fit_is_named_and_the_cache_stays_as_it_was(x, options, message):
+def test_bad_input_is_named_and_does_not_change_the_cache(x, options, message):
     layer, cache = grouped(), KVCache()
     layer(drawn(B, 1, D), cache=cache)
     before = dict(vars(cache))
@@ -244,7 +244,7 @@ def test_positions_count_the_places_of_rows_that_are_not_there():
 
 
 def test_positions_need_rotary():
-    with pytest.raises(ValueError, match="positions are given, but this layer has none"):
+    with pytest.raises(ValueError, match="positions were given, but this layer uses none"):
         grouped()(drawn(B, L, D), positions=torch.arange(L))
 
 

@@ -1,4 +1,4 @@
-"""SelfAttention, split and merge, MultiHeadAttention: by definition, by PyTorch, at the edges."""
+"""SelfAttention, split, merge, MultiHeadAttention: by definition, against PyTorch, edge cases."""
 
 import copy
 
@@ -27,7 +27,7 @@ def drawn(*size: int, seed: int = 0) -> torch.Tensor:
 
 
 def redraw(module: nn.Module, seed: int = 0) -> nn.Module:
-    """Give every parameter, biases included, a random number: PyTorch starts some at zero."""
+    """Give all parameters, biases included, random numbers: PyTorch initializes some with zeros."""
     generator = torch.Generator().manual_seed(seed)
     module.double()
     with torch.no_grad():
@@ -172,7 +172,7 @@ MASKS = {
 
 
 def inverted(mask):
-    """Our mask as PyTorch's attn_mask, where True means "must not look": (B * H, Lq, Lk)."""
+    """Our mask as PyTorch's attn_mask, where True means "may not look", (B * H, Lq, Lk)."""
     if mask is None:
         return None
     mask = mask.unsqueeze(1) if mask.dim() == 3 else mask
@@ -275,7 +275,7 @@ def test_attend_is_called_once_with_heads_apart_and_its_answer_is_used():
 
 # --- masks -----------------------------------------------------------------------------------
 
-N = 4  # B = H = Lq = Lk: here a mask on a wrong axis raises nothing
+N = 4  # B = H = Lq = Lk: here a mask on a wrong axis raises no error
 
 
 def square(mask: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
@@ -295,7 +295,7 @@ def square(mask: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor
         (some_mask(N, 1, 1, N), lambda mask: mask),
     ],
 )
-def test_a_mask_speaks_of_its_own_axes(mask, expected):
+def test_errors_of_a_mask_name_its_axes(mask, expected):
     assert (square(mask) > 0).equal(expected(mask).expand(N, N, N, N))
 
 
@@ -318,7 +318,7 @@ def test_the_mask_of_a_context_that_all_sequences_share():
 # --- edges -----------------------------------------------------------------------------------
 
 
-def test_a_query_that_may_look_at_nothing_gets_the_bias_alone():
+def test_a_query_that_may_look_at_nothing_gets_only_the_bias():
     attention, mask = layer(DC), some_mask(B, LQ, LK)
     mask[1, 3] = False
     output, weights = attention(drawn(B, LQ, D), drawn(B, LK, DC), mask=mask)

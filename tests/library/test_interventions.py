@@ -1,4 +1,4 @@
-"""Reading and replacing heads' outputs: equal to the computation by hand, undone afterwards."""
+"""Reading and replacing heads' outputs: equal to a computation by hand, and undone afterwards."""
 
 import pytest
 import torch
@@ -86,7 +86,7 @@ def test_it_reads_grouped_queries_with_a_width_of_their_own():
 # --- replacing ---------------------------------------------------------------------------------
 
 
-def test_what_it_replaces_is_what_w_o_gets(layer):
+def test_w_o_gets_the_replaced_outputs(layer):
     query, key, other = drawn(B, LQ, D), drawn(B, LK, D_CONTEXT, seed=1), drawn(B, LQ, DK, seed=2)
 
     def second_head_replaced(outputs: Tensor) -> Tensor:
@@ -146,7 +146,7 @@ def test_it_is_undone_after_the_block_and_after_an_exception(layer):
 
 @pytest.mark.parametrize("wrong", [nn.Linear(D, D), nn.MultiheadAttention(D, H), None])
 def test_it_refuses_what_has_no_heads(wrong):
-    message = f"{type(wrong).__name__} has no heads to read: a layer with n_heads and w_o is needed"
+    message = f"{type(wrong).__name__} has no heads to read: it needs n_heads and w_o"
     with pytest.raises(TypeError, match=message), head_outputs(wrong):
         pass
 

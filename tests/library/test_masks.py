@@ -1,4 +1,4 @@
-"""Masks: True = may look. Who sees whom, which axis is which, and what cannot be combined."""
+"""Masks: what each allows, which axis is which, and which masks cannot be combined."""
 
 import itertools
 
@@ -70,7 +70,7 @@ def test_padding_mask_takes_a_tensor_of_any_whole_numbers():
 @pytest.mark.on_cpu
 def test_padding_mask_stays_on_the_device_of_the_lengths():
     assert padding_mask([1, 2], 3).device.type == "cpu"
-    # The range check has to read numbers, which the "meta" device does not hold.
+    # The range check has to read numbers, which the "meta" device does not have.
     assert padding_mask(torch.empty(0, dtype=torch.int64, device="meta"), 3).is_meta
 
 

@@ -1,4 +1,4 @@
-"""The attention inside BERT, GPT-2, Llama and others, by the classes that run them, against ours.
+"""The attention inside BERT, GPT-2, Llama and others, computed by their own classes and by ours.
 
 Small models with random weights, so nothing is downloaded. They make their own masks from the
 lengths; what enters and leaves each attention layer is caught on the way through.
@@ -50,7 +50,7 @@ D, H, LENGTH, LENGTHS = 48, 4, 9, (9, 6, 1)
 
 
 def random_model(model: nn.Module) -> nn.Module:
-    """Draw every parameter so that heads choose. Freshly made, they hardly do, and biases are 0."""
+    """Draw parameters with which heads choose: after initialization they hardly do."""
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -96,7 +96,7 @@ def right_padded() -> torch.Tensor:
 
 
 def caught(model: nn.Module, entry: nn.Module, exit_: nn.Module, **inputs) -> tuple:
-    """Run the model; return what entered one module and what left another, weights included."""
+    """Run the model; return the input of one module and the output of another, with the weights."""
     seen = {}
     hooks = [
         entry.register_forward_pre_hook(
@@ -127,7 +127,7 @@ def from_bert(attention: nn.Module) -> MultiHeadAttention:
 
 
 def from_gpt2(attention: nn.Module, *, transpose: bool = True) -> MultiHeadAttention:
-    """GPT-2 keeps three matrices in one, each (in, out): cut it, and turn each piece over."""
+    """GPT-2 keeps three matrices in one, each (in, out): split it, and transpose each part."""
     weights = [*attention.c_attn.weight.chunk(3, dim=1), attention.c_proj.weight]
     biases = [*attention.c_attn.bias.chunk(3), attention.c_proj.bias]
     if transpose:
@@ -202,7 +202,7 @@ def test_gpt2_padded_on_the_left(gpt2):
     assert ours[1].transpose(1, 2)[~real.bool()].eq(0).all()
 
 
-def test_gpt2_matrices_left_unturned_raise_nothing_and_are_wrong(gpt2):
+def test_gpt2_matrices_that_are_not_transposed_fail_silently(gpt2):
     attention = gpt2.h[0].attn
     x, output, _ = caught(gpt2, attention, attention, input_ids=ids())
     unturned = from_gpt2(attention, transpose=False)
@@ -218,7 +218,7 @@ STRETCHED = RotaryScaling(6.0, 1.5, 3.5, 128)  # at head width 12 it has all thr
 
 @dataclass(frozen=True)
 class Modern:
-    """A model: what its configuration adds to Llama's, and what our layer takes for it.
+    """A model: what its configuration adds to Llama's, and the corresponding options of our layer.
 
     `without` lists options of ours, each of which takes one thing away that the model has.
     """

@@ -1,4 +1,4 @@
-"""Positions that are added to the rows: the formulas by hand, the rotation, the learned table."""
+"""Positions that are added to the rows: formulas by hand, the rotation, the learned table."""
 
 import math
 import re
@@ -159,6 +159,6 @@ BAD = [
 
 
 @pytest.mark.parametrize(("call", "message"), BAD, ids=range(len(BAD)))
-def test_what_does_not_fit_is_named(call, message):
+def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         call()

@@ -16,7 +16,7 @@ def sentences(n: int, seed: int) -> list[tuple[str, ...]]:
     return [draw_sentence(draw).en for _ in range(n)]
 
 
-def test_what_the_grammar_makes_is_accepted():
+def test_sentences_of_the_grammar_are_accepted():
     rejected = [" ".join(english) for english in sentences(150, 0) if not is_grammatical(english)]
     assert rejected == []
 
@@ -58,7 +58,7 @@ def test_their_repaired_forms_are_accepted(right):
     assert is_grammatical(right.split())
 
 
-def test_two_words_exchanged_make_a_sentence_hardly_ever():
+def test_two_swapped_words_rarely_make_a_sentence():
     shuffled, rng = [], random.Random(0)
     for english in sentences(40, 2):
         at = rng.randrange(len(english) - 1)
@@ -69,7 +69,7 @@ def test_two_words_exchanged_make_a_sentence_hardly_ever():
 
 
 def test_probabilities_are_those_of_the_draws():
-    """Of 120 sentences: how often they should be in 20,000 others, and how often they are."""
+    """For 120 sentences: the expected and the actual number among 20,000 others."""
     draw, tries, seen = Draw(3), 0, Counter()
     while seen.total() < 20_000:
         tries += 1
@@ -83,7 +83,7 @@ def test_probabilities_are_those_of_the_draws():
 
 
 @pytest.mark.parametrize("form", ["statement", "negative", "yes_no"])
-def test_what_is_drawn_until_it_fits_has_probabilities_that_sum_to_1(form):
+def test_repeated_draws_have_probabilities_that_sum_to_1(form):
     subjects = list(runs(lambda draw: draw_subject(draw, form)))
     assert sum(p for _, p in subjects) == pytest.approx(1)
     assert ("i",) in {subject.en for subject, _ in subjects} or form == "yes_no"

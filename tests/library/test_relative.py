@@ -1,4 +1,4 @@
-"""Relative positions: Shaw's and Transformer-XL's attention against a slow loop of the papers."""
+"""Relative positions: Shaw's and Transformer-XL's attention compared with loops from the papers."""
 
 import itertools
 import math
@@ -207,6 +207,6 @@ BAD = [
 
 
 @pytest.mark.parametrize(("call", "message"), BAD, ids=range(len(BAD)))
-def test_what_does_not_fit_is_named(call, message):
+def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         call()

@@ -1,4 +1,4 @@
-"""Rotary positions: by rotation matrices, by complex numbers, and the rescaling of Llama 3.1."""
+"""Rotary positions: with rotation matrices, with complex numbers, and Llama 3.1's rescaling."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,7 +40,7 @@ def test_each_row_is_turned_by_the_rotation_of_chapter_7(leading):
 
 
 def as_complex_numbers(x: Tensor, positions: Tensor, frequency: Tensor) -> Tensor:
-    """Meta's form: columns 2k and 2k + 1 are a number z, and position t makes it z · e^(i t ω)."""
+    """Meta's form: columns 2k and 2k + 1 are a complex number z, which becomes z · e^(i t ω)."""
     angle = positions.double()[:, None] * frequency
     z = torch.complex(x[..., 0::2], x[..., 1::2]) * torch.exp(1j * angle)
     return torch.stack((z.real, z.imag), dim=-1).flatten(-2)
@@ -128,7 +128,7 @@ ROWS, HERE = torch.ones(L, 6), torch.arange(L)
         ),
     ],
 )
-def test_what_cannot_be_turned_is_named(arguments, error, message):
+def test_rows_that_cannot_be_rotated_are_named(arguments, error, message):
     with pytest.raises(error, match=message):
         apply_rotary(*arguments)
 

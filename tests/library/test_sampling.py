@@ -1,4 +1,4 @@
-"""Sampling: by definition, against the package transformers, and by frequencies."""
+"""Sampling: by definition, compared with the package transformers, and by frequencies."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""The named data of the book: S1's sentence must be S1's, to the last printed digit."""
+"""The data of the book: S1's sentence equals S1's, to the last printed digit."""
 
 import torch
 
@@ -51,7 +51,7 @@ def test_random_numbers_drawn_around_it_are_undisturbed() -> None:
     assert torch.equal(before, torch.random.get_rng_state())
 
 
-def test_each_call_gives_rows_of_its_own() -> None:
+def test_each_call_returns_new_rows() -> None:
     life_is_short()[1].zero_()
     assert life_is_short()[1].abs().min() > 0
 

@@ -1,4 +1,4 @@
-"""The training loops: they are Adam, they learn, repeat themselves and are silent; one goes on."""
+"""The training loops: equal to Adam, reproducible, silent, and resumable from a checkpoint."""
 
 import io
 import sys
@@ -79,7 +79,7 @@ def noisy(model: nn.Module, generator: torch.Generator) -> torch.Tensor:
 
 
 def long(model, steps=7, interrupt=None, file=None, **settings):
-    """Train with a noisy loss; with `interrupt`, Ctrl-C comes at the call of that number."""
+    """Train with a noisy loss; with `interrupt`, simulate Ctrl-C at the call of that number."""
     generator = torch.Generator().manual_seed(5)
     calls = []
 
@@ -165,7 +165,7 @@ def test_without_a_file_ctrl_c_says_that_nothing_is_saved(capsys):
     assert "Stopped in step 2 of 7. Nothing is saved" in capsys.readouterr().out
 
 
-def test_a_write_that_breaks_off_leaves_the_old_checkpoint_whole(tmp_path, often, monkeypatch):
+def test_an_interrupted_write_keeps_the_old_checkpoint(tmp_path, often, monkeypatch):
     whole, file = fresh(), tmp_path / "model.pt"
     losses = long(whole, file=tmp_path / "other.pt")
     save, written = torch.save, []
@@ -210,20 +210,20 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path, message):
     file = tmp_path / "model.pt"
     long(fresh(), file=file)
     kept = file.read_bytes()
-    with pytest.raises(ValueError, match="is of another training") as error:
+    with pytest.raises(ValueError, match="belongs to another training") as error:
         long(**{"model": fresh(), "file": file} | OTHERS[message])
     assert message in str(error.value)
     assert file.read_bytes() == kept
 
 
 @pytest.mark.parametrize("content", [b"", b"half a zip", None])
-def test_what_is_no_checkpoint_is_named(tmp_path, content):
+def test_a_file_that_is_not_a_checkpoint_is_named(tmp_path, content):
     file = tmp_path / "model.pt"
     if content is None:
         torch.save({"model": fresh().state_dict()}, file)
     else:
         file.write_bytes(content)
-    with pytest.raises(ValueError, match="damaged, or no checkpoint"):
+    with pytest.raises(ValueError, match="damaged, or not a checkpoint"):
         long(fresh(), file=file)
 
 
@@ -241,7 +241,7 @@ def test_in_a_terminal_a_bar_moves_and_goes(monkeypatch):
 
 
 @pytest.mark.parametrize("answered", [True, False])
-def test_in_a_notebook_a_bar_is_drawn_for_who_could_answer_and_goes(monkeypatch, answered):
+def test_in_an_interactive_notebook_a_progress_bar_is_shown_and_removed(monkeypatch, answered):
     shown = []
     handle = SimpleNamespace(update=lambda data, raw: shown.append(data["text/plain"]))
     kernel = SimpleNamespace(_allow_stdin=answered)

@@ -1,4 +1,4 @@
-"""The Transformer's parts and the whole: equal to PyTorch's by copied weights, and by property."""
+"""The Transformer and its parts: equal to PyTorch's with copied weights, and properties."""
 
 import copy
 
@@ -114,7 +114,7 @@ def test_a_decoder_layer_equals_pytorchs(training, norm_first):
 @pytest.mark.parametrize(("norm_first", "last_norm"), [(False, False), (False, True), (True, True)])
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 def test_the_whole_equals_nn_transformer(training, norm_first, last_norm):
-    """nn.Transformer has a last norm always; the paper, and ours, only where norms come first."""
+    """nn.Transformer always has a last norm; the paper and ours have one only with norm_first."""
     options = sizes(norm_first)
     theirs = nn.Transformer(num_encoder_layers=N, num_decoder_layers=N, **options)
     redraw(theirs).train(training)
@@ -218,7 +218,7 @@ def test_bad_input_is_named(make, error, message):
         (lambda size: torch.tensor([[-1, 2]]), ValueError, "{} has ids from -1 to 2: the vocab"),
     ],
 )
-def test_what_is_no_batch_of_ids_is_named(name, ids, error, message):
+def test_input_that_is_not_a_batch_of_ids_is_named(name, ids, error, message):
     made, size = model(), SOURCE if name == "source" else TARGET
     z = drawn(B, LS, D)
     call = made.encode if name == "source" else lambda target: made.decode(target, z)
@@ -255,8 +255,8 @@ def test_the_feed_forward_network_treats_each_row_by_itself():
 
 
 @pytest.mark.parametrize("part", ["outputs", "inside", "rows"])
-def test_dropout_falls_where_it_is_said_and_only_in_training(part):
-    """With dropout 1 nothing of a part is left."""
+def test_dropout_is_applied_where_documented_and_only_in_training(part):
+    """With dropout 1 a part adds nothing."""
     layer, x = redraw(EncoderLayer(D, H, D_FF, dropout=1.0, norm_first=True)), drawn(B, LS, D)
     if part == "outputs":
         equal(layer(x)[0], x)
@@ -279,7 +279,7 @@ def test_dropout_falls_on_all_three_parts_of_a_decoder_layer():
 
 
 @NORM_FIRST
-def test_a_last_norm_stands_only_where_norms_come_first(norm_first):
+def test_there_is_a_last_norm_only_with_norm_first(norm_first):
     made = model(norm_first=norm_first)
     kind = nn.LayerNorm if norm_first else nn.Identity
     assert isinstance(made.encoder.norm, kind)
@@ -307,7 +307,7 @@ def test_words_are_embedded():
     assert_close(fresh.target_embedding.weight.var(), torch.tensor(1 / 64), rtol=0.05, atol=0)
 
 
-def test_a_step_of_decoding_is_the_whole_for_its_last_row():
+def test_a_decoding_step_equals_the_last_row_of_a_full_pass():
     made, source, target = model(), words(SOURCE, LS), words(TARGET, LT)
     mask = padding_mask(LENGTHS, LS)
     z, maps = made.encode(source, mask)
@@ -353,7 +353,7 @@ def test_with_a_cache_the_source_is_projected_once():
 
 
 @NORM_FIRST
-def test_what_a_row_may_not_see_does_not_move_it(norm_first):
+def test_hidden_rows_do_not_change_an_output(norm_first):
     made, source, target = model(norm_first=norm_first), words(SOURCE, LS), words(TARGET, LT)
     mask = padding_mask(LENGTHS, LS)
     before = made(source, target, mask)

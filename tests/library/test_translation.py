@@ -1,4 +1,4 @@
-"""The corpus: what both languages owe each other, what training never sees, batches, own pairs."""
+"""The corpus: both languages agree, held-out sets, batches, and the reader's own pairs."""
 
 import itertools
 import os
@@ -73,7 +73,7 @@ def test_no_chinese_sentence_has_two_translations(drawn: list[Sentence]) -> None
 
 
 def test_there_are_far_more_than_100_000_pairs(drawn: list[Sentence]) -> None:
-    """Of N sentences two draws are alike with a chance of 1/N at least, and so N is bounded."""
+    """Two draws from N sentences are equal with a probability of at least 1/N, which bounds N."""
     long = Counter(made.zh for made in drawn if len(made.zh) >= 9)
     draws = long.total()
     alike = sum(count * (count - 1) // 2 for count in long.values())
@@ -93,7 +93,7 @@ def test_every_word_is_in_the_dictionary_with_its_sound(drawn: list[Sentence]) -
 def test_the_dictionary_uses_english_words_of_the_corpus(drawn: list[Sentence]) -> None:
     english = {word for made in drawn for word in made.en} | {"?"}
     glosses = {word for _, meaning in lexicon.dictionary.values() for word in meaning}
-    # What is only ever said otherwise: the parts of idioms, and dictionary forms of phrases.
+    # What only occurs in other forms: the parts of idioms, and dictionary forms of phrases.
     assert glosses - english <= {
         *("hit", "telephone", "rain", "fry", "sit", "train", "plane", "taxi", "today", "together"),
         *(",", "return", "beijing", "joke", "snow", "take"),
@@ -161,7 +161,7 @@ def test_time_comes_early_in_chinese_and_last_in_english(drawn: list[Sentence]) 
                 assert made.zh[-n:] != time.zh, made
 
 
-def test_nothing_is_said_twice(drawn: list[Sentence]) -> None:
+def test_no_message_is_shown_twice(drawn: list[Sentence]) -> None:
     for made in drawn:
         assert all(word != after for word, after in itertools.pairwise(made.zh)), made
         assert all(word != after for word, after in itertools.pairwise(made.en)), made
@@ -243,7 +243,7 @@ def test_noun_phrases(
 
 
 class First(Draw):
-    """Takes the first of everything, and every chance, or none."""
+    """Takes the first of everything, and every random option or none."""
 
     def __init__(self, always: bool) -> None:
         self.always = always
@@ -332,7 +332,7 @@ def test_a_sentence_is_for_training_or_of_a_test_set(corpus: Corpus) -> None:
 
 
 def test_held_out_words_are_learned_in_other_combinations(corpus: Corpus) -> None:
-    """And in the same place: a verb with other objects, an object behind other verbs."""
+    """And in the same position: a verb with other objects, an object after other verbs."""
     adjectives = {adjective.zh for adjective in lexicon.adjectives}
     learned = Counter(pair for made in corpus.train for pair in made.combinations)
     for first, second in held_out_combinations():
@@ -375,7 +375,7 @@ def test_the_sizes_are_those_asked_for() -> None:
 
 
 def test_a_seed_gives_the_same_corpus_in_every_process() -> None:
-    """Sets have another order in another process: no draw may depend on it."""
+    """The order of sets differs between processes, so no draw may depend on it."""
     code = (
         "from attnbook.translation import make_corpus; import hashlib\n"
         "made = repr([(p.chinese, p.english) for part in make_corpus(300, 20, 5) for p in part])\n"
@@ -428,7 +428,7 @@ sentences = st.lists(st.sampled_from(ENGLISH.words[4:]), max_size=9)
 
 
 @given(sentences)
-def test_what_is_encoded_can_be_read_again(words: list[str]) -> None:
+def test_encoded_words_can_be_decoded(words: list[str]) -> None:
     assert ENGLISH.decode(ENGLISH.encode(words)) == tuple(words)
     assert ENGLISH.decode([BEGIN, *ENGLISH.encode(words), END, *ENGLISH.encode(words), PAD]) == (
         *words,
@@ -446,7 +446,7 @@ def test_a_vocabulary_numbers_each_word_once() -> None:
     assert len(Vocabulary([["PAD", "END"]])) == 4
 
 
-def test_a_vocabulary_says_what_it_cannot_read() -> None:
+def test_a_vocabulary_names_words_and_ids_that_it_cannot_read() -> None:
     with pytest.raises(TypeError, match="'i slept' is one string"):
         ENGLISH.encode("i slept")
     for i in (-1, len(ENGLISH)):
@@ -471,7 +471,7 @@ def test_a_batch_is_padded_and_shifted() -> None:
         make_batch([], CHINESE, ENGLISH)
 
 
-def test_pairs_are_drawn_from_all_and_alike_from_a_seed() -> None:
+def test_pairs_are_drawn_from_all_and_repeat_with_a_seed() -> None:
     def drawn(seed: int) -> list[Pair]:
         return draw_pairs(PAIRS, 50, torch.Generator().manual_seed(seed))
 
@@ -538,7 +538,7 @@ def test_line_ends_may_be_mixed(tmp_path: Path) -> None:
     assert loaded == ([HI] * 4, ["line 4: it has no tab", "line 5: it is empty"])
 
 
-def test_a_line_of_100_mb_costs_no_memory_and_no_neighbor(tmp_path: Path) -> None:
+def test_a_line_of_100_mb_is_skipped_without_using_memory(tmp_path: Path) -> None:
     line = "Hi.\t嗨。\n".encode()
     path = written(tmp_path, line)
     with open(path, "ab") as file:
@@ -553,7 +553,7 @@ def test_an_empty_file_holds_nothing(tmp_path: Path) -> None:
     assert load_pairs(str(written(tmp_path, b"\xef\xbb\xbf"))) == ([], [])
 
 
-def test_a_path_that_is_no_file_is_named(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_file_is_named(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "missing.tsv"):
         with pytest.raises(ValueError, match="there is no file"):
             load_pairs(path)
@@ -566,7 +566,7 @@ def test_no_line_crashes_and_none_is_lost(tmp_path_factory, lines: list[bytes]) 
     loaded = load_pairs(path)
     named = [int(re.match(r"line (\d+): ", problem)[1]) for problem in loaded.problems]
     assert named == sorted(set(named))
-    assert len(loaded.pairs) + len(named) in (count, count - 1)  # nothing behind the last line end
+    assert len(loaded.pairs) + len(named) in (count, count - 1)  # nothing after the last line end
 
 
 def test_another_cut_may_be_given(tmp_path: Path) -> None:

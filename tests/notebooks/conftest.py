@@ -6,7 +6,7 @@ import torch
 
 @pytest.fixture(scope="module", autouse=True)
 def undisturbed():
-    """A chapter's cells display no picture, and their settings do not outlive the tests.
+    """A chapter's cells display no pictures, and their settings are reset after the tests.
 
     One thread, since two would spend their time waiting for each other on matrices so small.
     """

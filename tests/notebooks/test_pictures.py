@@ -1,4 +1,4 @@
-"""A decimal number in the words for a picture is one that is drawn, printed or typed there."""
+"""A decimal number in the words about a picture is drawn, printed or typed there."""
 
 import re
 
@@ -17,7 +17,7 @@ DIGITS = "0123456789."
 
 
 def glyphs(weight: str) -> dict[str, str]:
-    """The digits and the point by the names that their shapes have in our SVG."""
+    """The digits and the point, by the names of their shapes in our SVG."""
     with mpl.rc_context(canvas.STYLE):
         figure = Figure()
         figure.text(0, 0, DIGITS, weight=weight)
@@ -34,7 +34,7 @@ def drawn(svg: str) -> str:
 
 
 def unsupported(chapter: Chapter) -> list[tuple[str, str]]:
-    """The decimals in words for pictures that stand neither in them nor in what is printed."""
+    """The decimals in words about pictures that are neither in the pictures nor printed."""
     found = []
     for name in chapter.code:
         cell = chapter.cells[name]

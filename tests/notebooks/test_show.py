@@ -62,13 +62,13 @@ def test_device_obeys_the_environment(monkeypatch):
         device()
     monkeypatch.setenv("ATTNBOOK_DEVICE", "cuda")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(RuntimeError, match="PyTorch sees no CUDA device"):
+    with pytest.raises(RuntimeError, match="PyTorch finds no CUDA device"):
         device()
     monkeypatch.delenv("ATTNBOOK_DEVICE")
     assert device() == torch.device("cpu")
 
 
-def test_a_gpu_is_told_to_compute_whole_products_in_a_fixed_order_and_a_cpu_is_not(monkeypatch):
+def test_only_a_gpu_is_set_to_full_precision_and_deterministic_kernels(monkeypatch):
     kept = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
     exact = torch.are_deterministic_algorithms_enabled()
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)

@@ -1,4 +1,4 @@
-"""The appendix on the sources: its tables are whole, and what is wrong is shown.
+"""The appendix on the sources: its tables are complete, and mistakes are shown.
 
 That its references are right, and that a row waits for no chapter which is there, are rules of
 tools/rules.py; that its numbers agree with the sources', its own cells assert.
@@ -47,7 +47,7 @@ def code_under(heading: str) -> list[str]:
 
 
 def to_read_with_care(source: str) -> list[list[str]]:
-    """The rows of a source's second table: what it says, what is so, the kind, where shown."""
+    """The rows of a source's second table: what it says, what is true, the kind, where shown."""
     (table,) = re.findall(rf"^\| what {source} says \|.*\n\|[-:|]+\n((?:\|.*\|\n?)+)", TEXT, re.M)
     return [row.strip("| ").split(" | ") for row in table.splitlines()]
 
@@ -96,7 +96,7 @@ def test_an_invented_quotation_is_found() -> None:
     assert quotations.digests("更好地控制") <= HASHES["S0"]
 
 
-def test_every_decimal_that_s1_prints_stands_in_the_chapters() -> None:
+def test_every_decimal_that_s1_prints_is_in_the_chapters() -> None:
     code = [appendix.source(name) for name in code_under("^### S1: its numbers$")]
     typed = re.findall(r"-?\b\d+\.\d{4}\b", "\n".join(code))
     chapters = "02_embeddings.ipynb", "03_single_head.ipynb"

@@ -1,4 +1,4 @@
-"""Where the tests of the pages open the book that is not opened from its folder."""
+"""A web server for the tests that do not open the book from its folder."""
 
 import threading
 from collections.abc import Iterator

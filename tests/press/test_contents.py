@@ -58,7 +58,7 @@ def expect_marked(page: Page, anchor: str | None) -> None:
 
 
 def scroll_into(page: Page, anchor: str, by: int = 30) -> None:
-    """Scroll at once so far that the section began `by` pixels above the line where a jump ends."""
+    """Scroll so far that the section begins `by` pixels above the line where a jump ends."""
     page.evaluate(
         """async ([id, by]) => {
             const section = document.getElementById(id);

@@ -1,4 +1,4 @@
-"""The Sphinx extension behind the HTML edition: each part by itself, and in small books."""
+"""The Sphinx extension of the HTML pages: each part by itself, and in small books."""
 
 import json
 import re
@@ -58,7 +58,7 @@ def plain_notebook() -> str:
     return nbformat.writes(new_notebook(cells=cells, metadata=metadata))
 
 
-# Small books, built once: what is right, and what has to be a warning
+# Small books, built once: correct ones, and some that have to give a warning
 RIGHT = {
     "index.md": "# Title\n\n```{toctree}\ndressed\nformulas\nmarkup\nsolution\n```\n",
     "formulas.md": "# Formulas\n\n$$\na = b\n$$\n\nOf $\\textcolor{key}{K}$ see ($d_k$).\n",
@@ -129,7 +129,7 @@ def test_a_role_in_a_formula_or_a_drawing_gets_its_color(book: Path) -> None:
     assert drawing.endswith(f'><rect fill="{ROLES["key"].dark}"/></svg>')
 
 
-def test_what_the_visitors_and_the_transform_write(book: Path) -> None:
+def test_the_html_of_the_visitors_and_the_transform(book: Path) -> None:
     page = parsed(book / "markup.html")
     assert [p.get_text() for p in page.select("p.predict")] == [f"{markers.PREDICT} What comes?"]
     (mark,) = page.select("h2 .second-reading")
@@ -266,7 +266,7 @@ def test_a_section_shows_its_chinese_words_once_and_a_link_leads_to_it(bilingual
     )
 
 
-def test_the_search_knows_where_a_word_is_introduced(bilingual: Path) -> None:
+def test_the_search_finds_where_a_word_is_introduced(bilingual: Path) -> None:
     text = (bilingual / "searchwords.js").read_text("utf8")
     words = json.loads(text.removeprefix("Search.words = ").removesuffix(";\n"))
     assert set(words) == {"mask", "掩码", "token", "词元", "bleu"}
@@ -296,13 +296,13 @@ def test_chinese_is_marked_in_text_and_not_in_blocks_of_code(bilingual: Path) ->
         assert [span.get_text() for span in code.select("[lang]")] == ["掩码"]
 
 
-def test_a_line_of_the_glossary_that_is_no_row_is_a_warning(tmp_path: Path) -> None:
+def test_a_line_of_the_glossary_that_is_not_a_row_is_a_warning(tmp_path: Path) -> None:
     broken = GLOSSARY.replace("| [6.2](masks.ipynb) |", "| 6.2 |")
     said = build(tmp_path, {"index.md": broken}, "sections glossary chinese", glossary_page="index")
-    assert "no row of the glossary: | BLEU |" in said
+    assert "not a row of the glossary: | BLEU |" in said
 
 
-def test_what_is_wrong_is_a_warning_with_its_place(tmp_path: Path) -> None:
+def test_mistakes_give_a_warning_with_their_location(tmp_path: Path) -> None:
     said = build(tmp_path, WRONG, PARTS, **SETTINGS)
     assert re.search(r"index\.md:5: WARNING: KaTeX parse error.*\\frac", said, re.DOTALL)
     assert re.search(r"index\.md:9: ERROR: there is no exercise '03.nothing'", said)
@@ -311,7 +311,7 @@ def test_what_is_wrong_is_a_warning_with_its_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", private.NAMES, ids=lambda file: f"{file.parent.name}/{file.name}")
-def test_what_is_not_promised_is_still_there(file: Path) -> None:
+def test_the_non_public_parts_still_exist(file: Path) -> None:
     text = file.read_text("utf8")
     assert [name for name in private.NAMES[file] if name not in text] == []
 
@@ -351,7 +351,7 @@ def test_the_browser_asks_for_words_that_the_index_has(query: str) -> None:
     assert set(asked) <= set(SEARCH.split(query))
 
 
-def test_the_texts_of_a_page_are_what_a_reader_sees_of_its_sections() -> None:
+def test_the_texts_of_a_page_are_the_visible_texts_of_its_sections() -> None:
     page = f"""
     <p>menu</p><article><section id="one"><h1>1. One<a class="headerlink" href="#one">#</a></h1>
     <nav class="launch"><a>Open</a></nav><p>The <b>so</b>ft<br>max of {render("x^2")}</p>
@@ -400,7 +400,7 @@ def test_the_theme_keeps_the_rules_that_pages_use_and_loses_the_rest() -> None:
 
 
 def test_the_sheets_become_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The theme's, in a folder of its own, and the book's; a class made in a script stays."""
+    """The theme's CSS, in a separate folder, and the book's; a class made in a script stays."""
     (tmp_path / "_static" / "part").mkdir(parents=True)
     theme = """/*! by someone */ .used, .gone { --a: url(x.woff2); --b: url("../y.png") }
         p { background: url("data:image/svg+xml,%3Csvg/%3E") } @font-face { src: url('z.woff2') }"""

@@ -1,4 +1,4 @@
-"""A chapter is worked through in JupyterLab, in the reader's own copy, as a student would.
+"""Work through a chapter in JupyterLab, in the reader's own copy, as a student would.
 
 Its outputs are nbval's business. The server is the one of `make lab`, but has folders of its own
 for its settings, so that a reader's are neither read nor written.
@@ -91,7 +91,7 @@ SHUT_DOWN = "() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where JupyterLab runs, over copies as `make lab` makes them; the book stays as it is."""
+    """A folder for JupyterLab with copies as `make lab` makes them; the book is unchanged."""
     book = {path: path.read_bytes() for path in (ROOT / "book").iterdir() if path.is_file()}
     folder = tmp_path_factory.mktemp("lab")
     log = folder / "log.txt"
@@ -114,7 +114,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def address_of(server: subprocess.Popen[bytes], runtime: Path, log: Path) -> str:
-    """Where the server listens, once it says so: it takes another port if its first is taken."""
+    """The server's address, once it reports it: it uses another port if the first is taken."""
     until = time.monotonic() + START
     while time.monotonic() < until and server.poll() is None:
         for note in runtime.glob("jpserver-*.json"):
@@ -138,14 +138,14 @@ def test_a_student_works_through_a_chapter(lab: str, page: Page) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
 
-    # She opens it: nothing pops up, nothing is asked of the network, nothing counts as changed.
+    # She opens it: nothing pops up, no network request is made, and nothing counts as changed.
     page.goto(f"{lab}?token=book")
     page.wait_for_function(READY)
     kernel = "Python 3 (ipykernel)"
     calm = {"changed": False, "mistrusted": [], "popups": 0, "kernel": kernel}
     assert page.evaluate(STATE) == calm
 
-    # She looks: each text reads as text, in the colors of its theme, and pictures are there.
+    # She reads: texts are rendered, in the colors of the theme, and pictures are there.
     page.evaluate(DARK)
     page.wait_for_function(IS_DARK)
     texts = {c["id"]: page.evaluate(TEXT, c["id"]) for c in book if c["cell_type"] == "markdown"}
@@ -194,14 +194,14 @@ def test_a_student_works_through_a_chapter(lab: str, page: Page) -> None:
     figure.locator("input[type=range]").press("End")
     assert figure.locator(".weight").all_inner_texts() != before
 
-    # She answers wrongly, reads what she is told, takes a hint, and answers rightly.
+    # She gives a wrong answer, reads the message, takes a hint, and gives the right answer.
     stub, solution = (f"{kind}-{EXERCISE.partition('.')[2]}" for kind in ("stub", "solution"))
     source = next("".join(cell["source"]) for cell in book if cell["id"] == stub)
     wrong = re.sub(r".*NotImplementedError.*\n", "", source)
     right = f"{ALL[EXERCISE].solution()}\n\n{source.splitlines()[-1]}"
     assert run(page, stub, source).startswith("○")
     assert run(page, stub, wrong).startswith("✗")
-    first_hint = ALL[EXERCISE].hints[0].partition("`")[0]  # behind it stands code
+    first_hint = ALL[EXERCISE].hints[0].partition("`")[0]  # code comes after it
     assert first_hint in run(page, solution, f'hint("{EXERCISE}")')
     assert run(page, stub, right).startswith("✓")
 
@@ -209,10 +209,10 @@ def test_a_student_works_through_a_chapter(lab: str, page: Page) -> None:
     page.evaluate(RESTARTED)
     told = run(page, stub, right)
     imports = next("".join(cell["source"]) for cell in book if cell["id"] == "imports")
-    assert f"it begins with `{imports.splitlines()[0]}`, below “1. " in told
+    assert f"it starts with `{imports.splitlines()[0]}`, below “1. " in told
     assert "This exercise needs no other cell." in told
 
-    # She saves, and all this time nobody was asked for news or updates.
+    # She saves, and in all this time there was no request for news or updates.
     choose(page, "File", "Save Notebook")
     page.wait_for_function(SAVED)
     page.evaluate(SHUT_DOWN)
@@ -227,7 +227,7 @@ def choose(page: Page, menu: str, entry: str) -> None:
 
 
 def run(page: Page, cell: str, source: str) -> str:
-    """Type something into a cell, run it, and read what stands below."""
+    """Type something into a cell, run it, and read its output."""
     before = page.evaluate(SELECT, [cell, source])
     choose(page, "Run", "Run Selected Cell")
     page.wait_for_function(RAN, arg=[cell, before])

@@ -41,7 +41,7 @@ MARKS += ('class="page-links"', "repository-button", "repository:", "Open in Col
 
 @pytest.fixture(scope="module")
 def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three pages as a fork publishes them; the addresses are as somebody may have typed them."""
+    """Three pages as a fork publishes them; the addresses are typed as people may type them."""
     folder = tmp_path_factory.mktemp("published")
     (folder / "toc.yml").write_text(TOC)
     typed = {"ATTNBOOK_REPOSITORY": f" {REPOSITORY}.git/ ", "ATTNBOOK_SITE": f"{SITE}/"}
@@ -144,7 +144,7 @@ def test_the_buttons_look_right_and_axe_finds_nothing(
 
 
 @pytest.mark.usefixtures("book")
-def test_without_the_variables_there_is_no_link() -> None:
+def test_without_the_variables_there_are_no_links() -> None:
     for address in PAGES:
         text = (HTML / address).read_text("utf8")
         assert [mark for mark in MARKS if mark in text] == []
@@ -191,7 +191,7 @@ def test_a_second_build_takes_the_addresses_of_the_first_out(
         'ATTNBOOK_SITE=https://owner.github.io/"onload',
     ],
 )
-def test_what_cannot_be_an_address_ends_the_build_in_one_line(
+def test_an_invalid_address_ends_the_build_with_one_line(
     monkeypatch: pytest.MonkeyPatch, typed: str
 ) -> None:
     name, value = typed.split("=", 1)

@@ -36,7 +36,7 @@ from tools.common import ROOT
 
 pytestmark = pytest.mark.usefixtures("book")
 
-# The most that a page may weigh, in kB: text as a web host sends it, compressed. Index and texts
+# The maximum size of a page in kB, with text compressed as a web host sends it. The index and texts
 # for the search grow with the book, and only the search page loads them.
 BUDGET = {"html": 80, "css": 30, "js": 33, "woff2": 150, "pictures": 150}
 SEARCH_BUDGET = 20  # for each page of the book
@@ -47,7 +47,7 @@ THEME = "document.documentElement.dataset.theme"
 ON_EVERY_SCREEN = {
     "formulas that are not set": """[...document.querySelectorAll(
         ':is(span, div).math:not(:has(.katex)), .katex-error')].map(e => e.outerHTML)""",
-    # the Stand-ins are fonts of the reader's own
+    # the stand-ins are the reader's own fonts
     "fonts that failed": """[...document.fonts].filter(f => f.status === 'error')
         .map(f => f.family).filter(name => !name.includes('Stand-in'))""",
     "LaTeX in the text": """(() => {
@@ -138,7 +138,7 @@ def test_a_page_on_a_phone(screens: dict[str, BrowserContext], server: str, addr
 
 
 def assert_complete(opened: Opened, checks: dict[str, str]) -> None:
-    """Whether everything on the page has come, fits the window and is no heavier than it may be."""
+    """Whether everything on the page is loaded, fits the window and keeps to the size limit."""
     opened.settle()
     opened.page.keyboard.press("Tab")  # the ring is for those who use the keyboard
     found = {wrong: opened.page.evaluate(check) for wrong, check in checks.items()}
@@ -158,11 +158,11 @@ def assert_weight(opened: Opened) -> None:
             content = path.read_bytes()
             weights[kind] += len(content if packed else gzip.compress(content))
     assert {kind: w for kind, w in weights.items() if w > 1000 * BUDGET[kind]} == {}
-    assert min(weights[kind] for kind in ("html", "css", "js")) > 1000  # it did measure
+    assert min(weights[kind] for kind in ("html", "css", "js")) > 1000  # it did measure something
 
 
 def use(page: Page) -> None:
-    """Use what a page has: the theme, what folds, a button that copies, contents, print."""
+    """Use the parts of a page: the theme, folds, a copy button, contents, print."""
     themes = []
     for _ in range(3):  # light, dark, the system's
         page.locator(".theme-switch-button").click()
@@ -288,13 +288,13 @@ def test_a_search_for_a_word_of_the_glossary_finds_its_section_first(
     assert opened.close() == []
 
 
-def test_search_says_what_it_does_not_find(screens: dict[str, BrowserContext]) -> None:
+def test_search_reports_words_that_it_does_not_find(screens: dict[str, BrowserContext]) -> None:
     opened = Opened(screens["light"], f"search.html?q={quote('力注')}")  # 注意力 read backwards
     expect(opened.page.locator("main")).to_contain_text("did not match any documents")
     assert opened.close() == []
 
 
-def test_a_second_search_marks_nothing_of_the_first(browser: Browser) -> None:
+def test_a_second_search_does_not_mark_words_of_the_first(browser: Browser) -> None:
     context = window(browser)
     # Sphinx marks a little later; here that is after the results have come
     context.add_init_script(
@@ -397,7 +397,7 @@ def test_the_search_is_not_heavier_than_its_budget() -> None:
     assert 10_000 < weight < 1000 * SEARCH_BUDGET * len(CHAPTERS)
 
 
-def test_the_style_sheet_is_the_themes_in_a_layer_and_the_books_behind_it() -> None:
+def test_the_style_sheet_has_the_themes_rules_in_a_layer_and_then_the_books() -> None:
     authors, rest = (HTML / "_static" / "site.css").read_text("utf8").split("@layer theme {")
     assert authors.startswith("/*!")
     assert ":root{--role-" in rest

@@ -1,4 +1,4 @@
-"""The book on paper: printed once, then read as a reader, a printer and a screen reader get it."""
+"""The printed book: made once, then checked for readers, printers and screen readers."""
 
 import re
 import subprocess
@@ -32,7 +32,7 @@ FOOT = 24 * 72 / 25.4  # the lowest margin of a page, in points
 
 @pytest.fixture(scope="module")
 def made(book: None, browser: Browser) -> Path:
-    """The PDF, made now from the pages as they are now."""
+    """The PDF, made from the current pages."""
     press_pdf.make(browser)
     return press_pdf.PDF
 
@@ -45,7 +45,7 @@ def pdf(made: Path) -> Pdf:
 
 @pytest.fixture(scope="module")
 def texts(made: Path) -> list[str]:
-    """What is read on each of its pages."""
+    """The text of each page."""
     return [page.get_textpage().get_text_range() for page in pypdfium2.PdfDocument(made)]
 
 
@@ -62,7 +62,7 @@ def sources(book: None) -> dict[str, Tag]:
 
 
 def squeezed(text: str) -> str:
-    """A text without spaces, hyphens and line breaks, which a page sets as it must."""
+    """A text without spaces, hyphens and line breaks, which depend on the page."""
     return re.sub(r"[\s\x02\u00ad\u200b\u2060-\u2064\ufffe-]+", "", text)
 
 
@@ -73,7 +73,7 @@ def destinations(pdf: Pdf) -> dict[str, int]:
 
 
 def figures(pdf: Pdf) -> list[Dictionary]:
-    """What is marked as a figure and says what it shows: pictures and formulas."""
+    """Everything marked as a figure with a description: pictures and formulas."""
     every = (o for o in pdf.objects if isinstance(o, Dictionary))
     return [o for o in every if o.get("/S") == "/Figure" and "/Alt" in o]
 
@@ -138,7 +138,7 @@ def test_no_word_and_no_chinese_character_is_lost(
         assert {word for word in lost if word not in whole} == set(), name  # some are broken
 
 
-def test_what_folds_on_a_screen_stands_at_the_end_in_rounds(
+def test_folded_parts_are_at_the_end_in_rounds(
     pdf: Pdf, sources: dict[str, Tag], texts: list[str]
 ) -> None:
     there = destinations(pdf)
@@ -191,7 +191,7 @@ def test_text_has_its_size_and_formulas_their_colors(made: Path, pdf: Pdf) -> No
         raw.FPDFText_GetFillColor(text, i, *rgba)
         sizes[round(abs(matrix.d) * raw.FPDFText_GetFontSize(text, i), 1)] += 1
         colors.add("#{:02X}{:02X}{:02X}".format(*(part.value for part in rgba[:3])))
-    # where one thing is too wide for the paper, Chromium makes the whole book smaller
+    # if anything is too wide for the paper, Chromium shrinks the whole book
     assert min(sizes[10.0], sizes[8.8]) > 100  # text and tables
     assert {role.light.upper() for role in ROLES.values()} <= colors
 
@@ -212,7 +212,7 @@ def test_pictures_are_drawn_and_formulas_can_be_heard(pdf: Pdf, sources: dict[st
 
 
 def strokes(picture: Dictionary) -> int:
-    """How many things are painted inside the mark that belongs to a picture."""
+    """How many things are painted inside the mark of a picture."""
     depth = painted = 0
     for operands, operator in pikepdf.parse_content_stream(
         picture.Pg, " ".join(["BDC", "BMC", "EMC", *PAINTS])
@@ -226,7 +226,7 @@ def strokes(picture: Dictionary) -> int:
     return painted
 
 
-def test_the_file_says_what_it_is(made: Path, pdf: Pdf) -> None:
+def test_the_pdf_has_a_title_and_metadata(made: Path, pdf: Pdf) -> None:
     assert set(pdf.docinfo) == {"/Title", "/Author", "/Subject"}  # no date, no machine
     config = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
     assert pdf.docinfo["/Title"] == config["title"]

@@ -1,4 +1,4 @@
-"""The pages remember, in this browser alone, what was read, and forget it when asked."""
+"""The pages remember what was read, only in this browser, and can forget it."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def opened(reader: BrowserContext, address: str) -> Page:
     return page
 
 
-def test_what_was_read_is_marked_and_forgotten(reader: BrowserContext, server: str) -> None:
+def test_progress_is_marked_and_can_be_erased(reader: BrowserContext, server: str) -> None:
     first = opened(reader, server + "book/index.html")
     expect(first.locator(MARKED)).to_have_count(0)
     assert first.get_by_role("button", name=FORGET).count() == 0

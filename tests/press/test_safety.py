@@ -1,4 +1,4 @@
-"""No page sends anything anywhere, and the browser is told to see to it.
+"""No page sends anything anywhere, and the browser enforces it.
 
 Each page carries a content-security-policy. It has to be obeyed: tests/press/test_pages.py uses
 each page, and the browser refuses nothing. And it has to be this one, and come first.
@@ -48,7 +48,7 @@ def test_the_policy_comes_first_and_the_page_keeps_to_it(address: str) -> None:
         "base-uri": ["'none'"],
     }
 
-    # and nothing on the page that it would refuse
+    # and nothing on the page violates it
     assert page.select("style, iframe, object, embed, base, [href^='javascript:']") == []
     handlers = {name for e in page.find_all(True) for name in e.attrs if name.startswith("on")}
     assert handlers == set()
@@ -67,7 +67,7 @@ def test_the_first_page_leads_to_the_book_without_scripts_too(browser: Browser) 
         expect(page.locator(".theme-switch-button")).not_to_be_visible()
 
 
-def test_the_first_page_alone_says_to_unpack_the_zip(browser: Browser, tmp_path: Path) -> None:
+def test_only_the_first_page_asks_to_unpack_the_zip(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "index.html").write_bytes((HTML / "index.html").read_bytes())
     with window(browser) as context:
         opened = Opened(context, "index.html", tmp_path.as_uri() + "/")

@@ -34,7 +34,7 @@ def download(book: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A small book to pack, and a zip of before in the place of its zip."""
+    """A small book to pack, with an earlier zip in the place of its zip."""
     for name, text in SMALL.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -59,7 +59,7 @@ def test_the_same_book_gives_the_same_bytes(small: Path) -> None:
     assert pack.ZIP.read_bytes() == before
 
 
-def test_one_page_to_open_and_no_litter(download: Path) -> None:
+def test_there_is_one_page_to_open_and_no_other_file(download: Path) -> None:
     with zipfile.ZipFile(download) as archive:
         entries = archive.infolist()
         names = archive.namelist()
@@ -107,7 +107,7 @@ def test_it_opens_without_a_network_from_any_folder(
 
 
 @pytest.mark.parametrize("missing", [*list(SMALL)[:-1], None], ids=str)
-def test_what_prevents_a_zip_is_said_in_one_line_and_leaves_the_old_one(
+def test_a_failure_is_reported_in_one_line_and_keeps_the_old_zip(
     small: Path,
     monkeypatch: pytest.MonkeyPatch,
     missing: str | None,

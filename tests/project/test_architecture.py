@@ -25,7 +25,7 @@ OURS = {"attnbook", "tools", "press", "tests", "benchmarks", "conftest"}
 
 # Imported by all, importing none of ours.
 BASE = {"checks", "colors"}
-# The core, left to right: a module imports only what stands to its left.
+# The core, left to right: a module imports only modules to its left.
 CORE = (
     {"attention", "masks", "cache", "loading"},
     {"heads", "chunked"},
@@ -42,7 +42,7 @@ AROUND = {
     *("training", "trained", "grammar", "user_corpus", "translation", "widgets", "exercises"),
 }
 
-LONGEST_MODULE = 170  # lines as Python itself would write them; about 150 is the aim
+LONGEST_MODULE = 170  # lines after formatting by Python itself; about 150 is the goal
 
 
 def allowed() -> dict[str, set[str]]:
@@ -80,7 +80,7 @@ def imports(path: Path) -> Iterator[str]:
 
 
 def violations(root: Path) -> Iterator[str]:
-    """Describe each import that points the wrong way."""
+    """Describe each import in the wrong direction."""
     for folder, may in FOLDERS.items():
         for path in sorted((root / folder).rglob("*.py")):
             for other in sorted({full.partition(".")[0] for full in imports(path)} & OURS - may):

@@ -29,7 +29,7 @@ def book(root: Path, opening: str, names: list[str], being_written: tuple[str, .
     return root
 
 
-def test_a_chapter_is_what_its_opening_says_and_stands_where_the_contents_say(
+def test_a_chapter_is_read_from_its_opening_and_ordered_by_the_contents(
     tmp_path: Path,
 ) -> None:
     root = book(tmp_path, OPENING, ["02_masks", "01_where"])

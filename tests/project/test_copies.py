@@ -31,7 +31,7 @@ NAME = "01_library.ipynb"
 
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the tests away from the signatures and the progress of whoever runs them."""
+    """Keep the tests away from the signatures and the progress of the person who runs them."""
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("ATTNBOOK_PROGRESS", str(tmp_path / "progress"))
 
@@ -161,7 +161,7 @@ def test_a_changed_copy_stays_and_a_newer_version_is_put_beside_it(tmp_path: Pat
     write_chapter(tmp_path, "four")
     kept = new.read_bytes()
     (line,) = copy_book(tmp_path, mine)
-    assert line.endswith("take away this copy or '01_library (new).ipynb'")
+    assert line.endswith("remove this copy or '01_library (new).ipynb'")
     assert new.read_bytes() == kept
 
     old.unlink()
@@ -224,7 +224,7 @@ def test_a_draft_is_not_copied(tmp_path: Path) -> None:
     assert not (tmp_path / "my" / "notes.md").exists()
 
 
-def test_the_books_own_pages_have_no_dead_link_and_nothing_raw(tmp_path: Path) -> None:
+def test_the_books_own_pages_have_no_dead_links_and_no_raw_text(tmp_path: Path) -> None:
     assert copy_book(ROOT, tmp_path / "my") == []
     for path in (tmp_path / "my").glob("*.*"):
         text = path.read_text("utf-8")

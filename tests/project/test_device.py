@@ -17,7 +17,7 @@ from tools.common import ROOT
 
 
 def run(*command: str, device: str, rehearsal: str = "") -> subprocess.CompletedProcess[str]:
-    """Run this Python with a device, on a machine that shows no GPU."""
+    """Run this Python with a device, on a machine without a visible GPU."""
     variables = {"ATTNBOOK_DEVICE": device, "ATTNBOOK_REHEARSAL": rehearsal}
     return subprocess.run(
         [sys.executable, *command],
@@ -32,7 +32,7 @@ def test_a_gpu_that_is_not_there_is_refused_in_one_line() -> None:
     done = run("-m", "pytest", "-p", "no:cacheprovider", "book", device="cuda")
     assert done.returncode == 1
     (line,) = (done.stdout + done.stderr).strip().splitlines()
-    assert re.search(r"='cuda', but PyTorch sees no CUDA device here \(PyTorch \d", line)
+    assert re.search(r"='cuda', but PyTorch finds no CUDA device \(PyTorch \d", line)
 
 
 def write(path: Path, code: str, printed: str) -> None:
@@ -104,7 +104,7 @@ for line in ROUNDED:
 """
 
 
-def test_a_rehearsal_refuses_what_a_gpu_refuses_and_rounds_otherwise() -> None:
+def test_a_rehearsal_raises_the_errors_of_a_gpu_and_rounds_differently() -> None:
     script = SCRIPT.replace("ROUNDED", repr(ROUNDED))
     done = run("-c", script, *REFUSED, *ALLOWED, device="cpu")
     assert done.returncode == 0, done.stderr

@@ -93,7 +93,7 @@ def test_an_environment_that_is_incomplete_is_made_anew(
         offline.delenv("PIP_NO_INDEX")
         offline.setenv("PIP_FIND_LINKS", "")
         offline.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
-        assert "pip reaches no package index: check the network" in failure()
+        assert "pip can't reach a package index: check the network" in failure()
     (project / ".venv" / "left over").touch()
 
     assert bootstrap.main() == 0
@@ -212,7 +212,7 @@ def test_an_old_python_starts_a_supported_one_or_is_refused(
     assert "this needs Python 3.11 to 3.14" in failure()
 
 
-def test_a_machine_without_what_is_needed_is_refused_before_the_download(
+def test_a_machine_that_lacks_something_is_refused_before_the_download(
     project: Path, commands: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as debian:
@@ -246,4 +246,4 @@ def test_make_without_python_is_refused() -> None:
     command = ["make", "env", "PYTHON=no-such-python"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode
-    assert done.stderr.startswith("attention book: there is no no-such-python here; install Python")
+    assert done.stderr.startswith("attention book: no-such-python was not found; install Python")

@@ -24,11 +24,11 @@ CELLS = [
     new_code_cell("check(x)", id="stub-answer"),
     new_code_cell("class Later: pass", id="later"),
 ]
-IMPORTS = "it begins with `import json`, below “1. Library”."
-# What a reader runs, and what is said below the error.
+IMPORTS = "it starts with `import json`, below “1. Library”."
+# What a reader runs, and the text below the error.
 TOLD = {
     "check(1)": f"First run the cell that defines `check`: {IMPORTS}",
-    "def own():\n    return y\nown()": "First run the cell that defines `y`: it begins with "
+    "def own():\n    return y\nown()": "First run the cell that defines `y`: it starts with "
     "`x = 1`, below “1.1 First”.",
     "chekc(1)": "",
     "def local():\n    print(y)\n    y = 1\nlocal()": "",  # an UnboundLocalError
@@ -45,10 +45,10 @@ def test_the_cell_named_is_the_last_above_or_the_first_below() -> None:
 
     assert place("check", "stub-answer") == f"{IMPORTS} This exercise needs no other cell."
     assert place("check", "second") == IMPORTS
-    assert place("x", "stub-answer") == "it begins with `def x():`, below “Deeper”."
-    assert place("x", "second") == "it begins with `x = 1`, below “1.1 First”."
-    assert place("x", "magic") == "it begins with `x = 1`, below “1.1 First”."
-    assert place("Later", "stub-answer") == "it begins with `class Later: pass`, below “Deeper”."
+    assert place("x", "stub-answer") == "it starts with `def x():`, below “Deeper”."
+    assert place("x", "second") == "it starts with `x = 1`, below “1.1 First”."
+    assert place("x", "magic") == "it starts with `x = 1`, below “1.1 First”."
+    assert place("Later", "stub-answer") == "it starts with `class Later: pass`, below “Deeper”."
     assert place("inner", "stub-answer") == place("chekc", "stub-answer") == ""
 
 

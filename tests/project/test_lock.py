@@ -51,7 +51,7 @@ def locked() -> dict[str, str]:
     return dict(re.findall(pattern, lock.LOCK.read_text(), re.M))
 
 
-def test_the_lock_keeps_what_it_can_and_says_when_it_is_out_of_date(
+def test_the_lock_keeps_versions_and_reports_when_it_is_out_of_date(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert locked() == {"needed": "1.0", "below": "1.0"}  # torch is left out
@@ -75,7 +75,7 @@ def test_the_lock_keeps_what_it_can_and_says_when_it_is_out_of_date(
     assert lock.main() == 0
 
 
-def test_an_upgrade_raises_what_it_may_and_says_what_moved(
+def test_an_upgrade_raises_allowed_versions_and_reports_changes(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wheels = project.parent / "wheels"

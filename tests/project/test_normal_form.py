@@ -134,7 +134,7 @@ def test_code_that_was_taken_out_has_to_be_run(
     notebook.cells = [cell for cell in notebook.cells if cell.id != "imports"]
     nbformat.write(notebook, chapter)
     assert run.main(["--form", str(chapter)]) == 1
-    assert "were added, moved or taken out: they have run as [1, 3, 4," in capsys.readouterr().err
+    assert "were added, moved or removed: they have run as [1, 3, 4," in capsys.readouterr().err
 
 
 def test_an_exercise_that_was_changed_by_hand_is_written_from_the_library(chapter: Path) -> None:
@@ -208,7 +208,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_what_is_not_a_notebook_is_refused_and_stays(
+def test_a_file_that_is_not_a_notebook_is_refused_and_unchanged(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "n.ipynb"
@@ -216,7 +216,7 @@ def test_what_is_not_a_notebook_is_refused_and_stays(
     before = path.read_bytes()
     assert run.main(["--form", str(path)]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"{path}: is not a notebook that can be read (")
+    assert line.startswith(f"{path}: is not a readable notebook (")
     assert path.read_bytes() == before
     assert [*tmp_path.iterdir()] == [path]
 

@@ -44,7 +44,7 @@ def test_a_name_that_another_section_sets_too_is_a_clash(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NO_CLASHES)
-def test_a_name_that_one_section_sets_or_that_stays_inside_is_no_clash(name: str) -> None:
+def test_names_set_by_one_section_or_used_inside_it_do_not_clash(name: str) -> None:
     assert list(name_clashes(chapter(*NO_CLASHES[name]).cells)) == []
 
 

@@ -89,7 +89,7 @@ def write(folder: Path, cells: Cells, name: str = "03_small.ipynb") -> Path:
     return path
 
 
-def test_a_good_chapter_gives_no_complaint(tmp_path: Path) -> None:
+def test_a_good_chapter_gives_no_complaints(tmp_path: Path) -> None:
     assert list(complaints(write(tmp_path, good_chapter()))) == []
 
 
@@ -212,7 +212,7 @@ def test_a_picture_in_pixels_is_fine_beside_a_cell_that_asserts(tmp_path: Path) 
     assert list(complaints(write(tmp_path, cells))) == []
 
 
-def test_a_loose_step_of_the_library_is_no_copy(tmp_path: Path) -> None:
+def test_a_single_step_of_the_library_is_not_a_copy(tmp_path: Path) -> None:
     cells = good_chapter()
     cells["count"]["source"] = "\n".join(LOOSE[:2])
     assert list(complaints(write(tmp_path, cells))) == []
@@ -240,7 +240,7 @@ def test_a_page_that_the_contents_do_not_name_is_named(tmp_path: Path) -> None:
 
 
 def begun(cells: Cells) -> None:
-    """Leave of a chapter what its author writes on the first day."""
+    """Reduce a chapter to what its author writes on the first day."""
     cells["title"]["source"] = "# 3. A small chapter"
     cells["summary"]["source"] = "## 3.3 To be continued"
     for name in ("library", "check"):
@@ -264,7 +264,7 @@ def test_a_draft_needs_no_form_yet_and_the_other_rules_apply(tmp_path: Path) -> 
         assert any(expected in line for line in lines), (name, lines)
 
 
-def test_the_command_spares_a_draft_what_it_asks_of_a_page(
+def test_the_command_applies_fewer_rules_to_a_draft(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cells = good_chapter()
@@ -300,10 +300,10 @@ def test_the_message_names_the_command_that_writes_the_normal_form(
     ("page", "message"),
     [
         (None, "attention book: _toc.yml names book/01_gone, but there is no book/01_gone.ipynb"),
-        ("{", "is not a notebook that can be read (Expecting"),
+        ("{", "is not a readable notebook (Expecting"),
     ],
 )
-def test_a_page_that_is_missing_or_broken_is_said_without_a_traceback(
+def test_missing_or_broken_pages_are_reported_without_a_traceback(
     page: str | None, message: str, tmp_path: Path
 ) -> None:
     shutil.copytree(ROOT / "tools", tmp_path / "tools")  # which then reads the book beside it

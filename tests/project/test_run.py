@@ -83,7 +83,7 @@ def test_outputs_that_depend_on_the_setting_are_refused(
     assert run.main([str(path)]) == 1
     assert path.read_bytes() == before
     printed = capsys.readouterr().err
-    assert "n.ipynb: does not give the same with 1 threads, " in printed
+    assert "n.ipynb: does not give the same output with 1 threads, " in printed
     assert re.search(r"FAILED .*n\.ipynb::Cell 1", printed)
 
 

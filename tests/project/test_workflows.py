@@ -1,4 +1,4 @@
-"""Errors in the workflows on GitHub that no run there would show. `make check` lints them."""
+"""Errors in the workflows on GitHub that no run there would reveal. `make check` lints them."""
 
 from press.extension.links import LAUNCH_BRANCH, NOTEBOOKS
 from tools.common import ROOT

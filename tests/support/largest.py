@@ -1,4 +1,4 @@
-"""The largest tensor that a computation makes on its way."""
+"""The largest tensor that a computation creates."""
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode

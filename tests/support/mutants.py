@@ -1,4 +1,4 @@
-"""Mutants of a function, each with one small change such as a typo would make."""
+"""Mutants of a function, each with one small change, like a typo."""
 
 import ast
 import inspect

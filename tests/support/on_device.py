@@ -23,13 +23,13 @@ LIBRARY = {"causal_mask", "padding_mask", "sinusoidal_encoding", "rotation_matri
 
 
 def to_device(thing: Any) -> Any:
-    """Move a tensor of the CPU, or a layer; return anything else unchanged."""
+    """Move a CPU tensor or a layer; return anything else unchanged."""
     on_cpu = isinstance(thing, Tensor) and thing.device.type == "cpu"
     return thing.to(DEVICE) if on_cpu or isinstance(thing, nn.Module) else thing
 
 
 class OnDevice(TorchFunctionMode):
-    """Put each new tensor on the GPU, unless the library makes it while it computes."""
+    """Put each new tensor on the GPU, unless the library creates it while it computes."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
@@ -63,7 +63,7 @@ def moved(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def move_test(test: Any, patch: Any) -> None:
-    """Move a test's parameters, and what its module made or imported when it was loaded."""
+    """Move a test's parameters, and what its module created or imported when it was loaded."""
     for name, thing in list(vars(test.module).items()):
         if name in LIBRARY:
             patch.setattr(test.module, name, moved(thing))

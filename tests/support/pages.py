@@ -20,7 +20,7 @@ HTML = ROOT / "_build" / "html"
 FOLDER = HTML.as_uri() + "/"
 AXE = ROOT / "tests" / "support" / "vendor" / "axe.min.js"
 THEMES = ("light", "dark")
-PATIENCE = 120_000  # ms, for a browser on a machine that has other things to do
+PATIENCE = 120_000  # ms, for a browser on a busy machine
 DESK = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 
@@ -28,14 +28,14 @@ expect.set_options(timeout=PATIENCE)
 CHAPTERS = [f"book/{page.stem}.html" for page in pages()]
 PAGES = [*CHAPTERS, "search.html"]
 
-# What the page's policy refuses is an error on the console, also where the browser says nothing
+# What the page's policy refuses becomes an error on the console, even if the browser is silent
 REPORT = """
     addEventListener("securitypolicyviolation", (event) =>
         console.error(`refused: ${event.effectiveDirective} ${event.blockedURI} ${event.sample}`));
 """
 
-# Every section and every picture, also those that wait until they are scrolled to. (A style sheet
-# made like this is none of the page's, so that its policy does not refuse it.)
+# Every section and every picture, including those that load only when scrolled to. (A style sheet
+# made like this does not belong to the page, so its policy does not refuse it.)
 SHOW_ALL = """async () => {
     const sheet = new CSSStyleSheet();
     sheet.replaceSync("section { content-visibility: visible !important }");
@@ -62,7 +62,7 @@ SHOW_ANSWERS = "try { localStorage.setItem('answers', 'shown'); } catch {}"
 
 
 def window(browser: Browser, answers: bool = True, **options: Any) -> BrowserContext:
-    """Open a browser window that cannot reach the network, of a reader who sees all answers."""
+    """Open a browser window without a network, for a reader who sees all answers."""
     context = browser.new_context(**options)
     if answers:
         context.add_init_script(SHOW_ANSWERS)
@@ -90,7 +90,7 @@ class Opened:
         self.page.goto(base + address)
 
     def lost(self, request: Request) -> None:
-        """Record a failed request, except for a data: address, which can only be interrupted."""
+        """Record a failed request, except for data: addresses, which can only be interrupted."""
         if not request.url.startswith("data:"):
             self.errors.append(f"lost: {request.url}")
 
@@ -100,12 +100,12 @@ class Opened:
             self.errors.append(message.text)
 
     def settle(self) -> None:
-        """Wait for everything that the page loads: before it is inspected or left."""
+        """Wait for everything that the page loads, before it is inspected or left."""
         self.page.wait_for_load_state("load")
         self.page.evaluate(SHOW_ALL)
 
     def search(self, words: str) -> None:
-        """Leave for the search page, as a reader does."""
+        """Go to the search page, as a reader does."""
         self.settle()
         self.page.keyboard.press("Control+k")
         self.page.keyboard.type(words)
@@ -115,7 +115,7 @@ class Opened:
         self.settle()
 
     def violations(self, rules: tuple[str, ...] = ()) -> list[tuple[str, str]]:
-        """What axe-core finds in a page that has been stripped, by some rules or by all of them."""
+        """What axe-core finds in a stripped page, by some rules or by all of them."""
         self.page.evaluate(STRIP)
         self.page.evaluate(AXE.read_text("utf8"))
         options = {"preload": False, "resultTypes": ["violations"]}

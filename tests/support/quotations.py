@@ -1,4 +1,4 @@
-"""What the five source texts say, as hashes, so that a test can check quotations without the texts.
+"""Hashes of the five source texts, so that a test can check quotations without the texts.
 
 The texts are other people's and not part of the book. `quotations.json` has a hash of every four
 Chinese characters that follow each other in them. Each hash is cut to 16 bits, so that nobody can
@@ -23,7 +23,7 @@ CHINESE = re.compile(rf"[\u4e00-\u9fff]{{{LENGTH},}}")
 
 
 def digests(text: str) -> set[str]:
-    """The hashes of every four Chinese characters that follow each other."""
+    """The hashes of every four consecutive Chinese characters."""
     runs = CHINESE.findall(text)
     fours = {run[i : i + LENGTH] for run in runs for i in range(len(run) - LENGTH + 1)}
     return {hashlib.sha256(four.encode()).hexdigest()[:4] for four in fours}

@@ -1,10 +1,10 @@
-"""A GPU played by the CPU, so that every machine can rehearse what a CUDA device would refuse.
+"""A GPU simulated by the CPU, so that every machine can test for what a CUDA device would refuse.
 
 A tensor moved to "cuda" becomes `OnGpu`: it computes on the CPU, and keeps the rules that a
 notebook can break on a real device. Two devices do not mix; NumPy gets no tensor that was not moved
 back; random numbers are drawn on the CPU; what CUDA computes in no fixed order is refused, as
 `torch.use_deterministic_algorithms` refuses it there. Sums run backwards, so that their last digits
-differ as on a device of another make: what a chapter prints must not hang on them.
+differ as on a device of another make: what a chapter prints must not depend on them.
 
 What this cannot show is shown only by a GPU: its own kernels, its memory, its speed.
 
@@ -24,9 +24,9 @@ from torch.utils._pytree import tree_map
 aten = torch.ops.aten
 GPU = torch.device("cuda", 0)
 tensor_to, storage_of = Tensor.to, Tensor.untyped_storage
-made = 0  # tensors that came to be on the device
+made = 0  # tensors created on the device
 
-# CUDA has no kernel for these that adds up in a fixed order, and PyTorch raises when asked for one.
+# CUDA has no deterministic kernels for these, and PyTorch raises an error if one is required.
 UNORDERED = {aten.cumsum.default, aten.kthvalue.default, aten.median.dim, aten.histc.default}
 UNORDERED |= {aten.bincount.default, aten.put_.default, aten.scatter_reduce.two}
 UNORDERED |= {aten.nll_loss2d_forward.default, aten._ctc_loss.default}
@@ -39,7 +39,7 @@ RANDOM |= set("randn randn_like randperm bernoulli_ exponential_ normal_ random_
 MAKERS = set("arange as_tensor empty eye full linspace ones tensor zeros".split())
 MAKERS |= set("normal rand randint randn randperm tril_indices triu_indices".split())
 
-# Only here a CPU tensor may stand beside one on the GPU: a copy, and the places in an index.
+# Only here a CPU tensor may be combined with one on the GPU: in copies, and as an index.
 COPY = aten.copy_.default
 INDEX = {aten.index.Tensor, aten.index_put_.default, aten.index_put.default}
 
@@ -78,10 +78,10 @@ class OnGpu(Tensor):
         if name in ("numpy", "__array__"):
             raise TypeError("can't convert cuda:0 device type tensor to numpy: use Tensor.cpu()")
         if name == "scaled_dot_product_attention" and (kwargs or {}).get("is_causal"):
-            # PyTorch makes the causal mask where it takes the query to be, on the CPU
+            # PyTorch creates the causal mask where it believes the query to be, on the CPU
             triangle = torch.ones(args[0].size(-2), args[1].size(-2), dtype=torch.bool).tril()
             return func(*args, **{**kwargs, "is_causal": False, "attn_mask": OnGpu(triangle)})
-        if name == "one_hot":  # likewise, the numbers it compares with
+        if name == "one_hot":  # and so are the numbers that it compares with
             return OnGpu(func(args[0].held, *args[1:], **(kwargs or {})))
         if asked is Tensor.data and name == "__set__":
             args[0].held = args[1].held
@@ -91,14 +91,14 @@ class OnGpu(Tensor):
             return format(args[0].held.detach(), args[1])
         if name == "__deepcopy__":
             return deep_copy(*args)
-        if name == "__reduce_ex__":  # a file of it is read back on the CPU, or moved
+        if name == "__reduce_ex__":  # a file with it is loaded to the CPU, or moved
             return args[0].held.__reduce_ex__(*args[1:])
         with torch._C.DisableTorchFunctionSubclass():
             return func(*args, **(kwargs or {}))
 
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
-        """Compute on the CPU, unless a GPU would refuse."""
+        """Compute on the CPU, unless a GPU would raise an error."""
         given: list[Tensor] = []
         plain_args = unpacked(args, given)
         plain_kwargs = {name: unpacked(part, given) for name, part in (kwargs or {}).items()}
@@ -114,7 +114,7 @@ class OnGpu(Tensor):
         if draws:
             raise RuntimeError(f"{func} draws on the GPU: draw on the CPU, then move")
         out = BACKWARDS.get(func, func)(*plain_args, **plain_kwargs)
-        if turns:  # the wrapper turns as well
+        if turns:  # the wrapper is transposed as well
             with no_dispatch():
                 func(*args, **(kwargs or {}))
         known = {id(t.held): t for t in given if isinstance(t, OnGpu)}
@@ -129,7 +129,7 @@ def unwrapped(thing: Any) -> Any:
     return thing.held if isinstance(thing, OnGpu) else thing
 
 
-# PyTorch's own tree_map does the same for any tree; a training step would take twice as long.
+# PyTorch's tree_map does the same for any tree, but would double the time of a training step.
 
 
 def unpacked(thing: Any, given: list[Tensor]) -> Any:
@@ -156,7 +156,7 @@ def packed(thing: Any, known: dict[int, OnGpu]) -> Any:
 
 @functools.cache
 def traits(func: Any) -> tuple[bool, bool]:
-    """Whether an operation draws random numbers, and whether it turns a tensor, as transpose_."""
+    """Whether an operation draws random numbers, and whether it transposes a tensor in place."""
     draws = func._schema.name.removeprefix("aten::") in RANDOM
     return draws, torch.Tag.inplace_view in func.tags
 
@@ -201,7 +201,7 @@ class ToCpu(torch.autograd.Function):
 
 
 def move(x: Tensor, device: Any) -> Tensor:
-    """The tensor on a device, the same one if it is there already."""
+    """The tensor on a device, the same one if it is already there."""
     to_gpu = torch.device(device).type == "cuda"
     if isinstance(x, OnGpu) == to_gpu:
         return x
@@ -255,7 +255,7 @@ def to(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     if device is not None and torch.device(device).type not in ("cpu", "cuda"):
         return tensor_to(unwrapped(x), device, *args, **kwargs)
     x = x if device is None else move(x, device)
-    args = tuple(a for a in args if a is not None)  # nn.Module.to says None for "as it is"
+    args = tuple(a for a in args if a is not None)  # nn.Module.to passes None for "unchanged"
     kwargs = {k: v for k, v in kwargs.items() if v is not None}
     return tensor_to(x, *args, **kwargs) if {*args, *kwargs} - {True, False} else x
 
@@ -278,12 +278,12 @@ def on_the_device(make: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def on_cpu(thing: Any) -> Any:
-    """The numbers of a tensor on the device; anything else as it is."""
+    """The numbers of a tensor on the device; anything else unchanged."""
     return thing.held.detach() if isinstance(thing, OnGpu) else thing
 
 
 def start() -> None:
-    """Play the GPU from now on, in this process."""
+    """Simulate the GPU from now on, in this process."""
     for name in MAKERS:
         setattr(torch, name, on_the_device(getattr(torch, name)))
     Tensor.to = to

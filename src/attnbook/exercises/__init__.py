@@ -35,7 +35,7 @@ def report_usage_error(command: Callable[..., None]) -> Callable[..., None]:
 
 @report_usage_error
 def check(function: Callable[..., Any] | None = None, exercise: str | None = None) -> None:
-    """Try a function on the exercise's cases, and show what is right or what was misunderstood."""
+    """Try a function on the exercise's cases, and show a card with the result."""
     if guard.is_running.get():
         raise guard.CheckInsideAnswer
     if isinstance(function, str):  # check("03.scale", scale)
@@ -44,16 +44,16 @@ def check(function: Callable[..., Any] | None = None, exercise: str | None = Non
     wanted = find(exercise if exercise is not None or not callable(function) else function)
     if isinstance(function, type):
         raise UsageError(
-            f"{function.__name__} is a class: give an object that can be called, or a method"
+            f"{function.__name__} is a class: pass an object that can be called, or a method"
         )
     if not callable(function):
         raise UsageError(
-            f"the function itself is asked for, and this is {type(function).__name__}: "
+            f"pass the function itself; this is {type(function).__name__}: "
             f'check({wanted.name}, "{wanted.id}"), without calling it'
         )
     feedback = diagnose(wanted, function)
     if feedback.kind == "untouched":
-        # A line instead of a card, because it has to be the same in every program.
+        # A line instead of a card, because it has to look the same in every program.
         print_text(f"{SIGNS[feedback.kind]} {feedback.head}")
         return
     name = getattr(function, "__name__", "")
@@ -78,7 +78,7 @@ def hint(exercise: str | None = None) -> None:
     footer = (
         f"{n_left} more: call hint again."
         if n_left
-        else f'That was the last; see solution("{exercise}").'
+        else f'That was the last hint; see solution("{exercise}").'
     )
     head = f"{exercise} hint {n_shown + 1} of {len(wanted.hints)}"
     show_card(Feedback("info", head, wanted.hints[n_shown], footer=footer), warning)
@@ -86,7 +86,7 @@ def hint(exercise: str | None = None) -> None:
 
 @report_usage_error
 def solution(exercise: str | None = None, insist: bool = False) -> None:
-    """Show the reference, once you have tried, or if you insist."""
+    """Show the reference, once you have tried or if you insist."""
     wanted = find(exercise)
     exercise = wanted.id
     events = log.read()[0][exercise]
@@ -113,4 +113,4 @@ def progress() -> None:
         lines.append(f"{chapter}\n  {'  '.join(entries)}")
     message = f"{passed} of {total} passed.   ● passed   ◐ tried   ○ not attempted"
     footer = f"Kept in {log.display_path()}"
-    show_card(Feedback("info", "Where you stand", message, tuple(lines), footer), warning)
+    show_card(Feedback("info", "Your progress", message, tuple(lines), footer), warning)

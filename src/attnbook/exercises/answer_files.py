@@ -45,8 +45,8 @@ def saved_files() -> dict[str, tuple[int, int]]:
 def next_exercise(after: str = "", passed: Set[str] = frozenset()) -> Exercise | None:
     """Return the first exercise after this one that is not passed, or None if all are passed.
 
-    After the last exercise the search goes on with the first. `passed` names exercises that count
-    as passed whatever the progress file says.
+    After the last exercise the search continues with the first. `passed` names exercises that count
+    as passed even if the progress file says otherwise.
     """
     counts = log.read()[0]
     ids = list(ALL)
@@ -69,7 +69,7 @@ def create(exercise: Exercise) -> bool:
 
 
 def reset(exercise: Exercise) -> Path | None:
-    """Give the exercise's file its stub back. Returns where the old answer is kept now, if any.
+    """Restore the stub in the exercise's file. Returns where the old answer is kept, if any.
 
     Raises:  OSError if a file cannot be renamed or written; then no answer is lost
     """
@@ -84,7 +84,7 @@ def reset(exercise: Exercise) -> Path | None:
 
 
 def reset_messages(exercise: Exercise) -> list[str]:
-    """Reset an exercise, and return what the reader is told."""
+    """Reset an exercise, and return a message for the reader."""
     kept = reset(exercise)
     messages = [f"The stub is back: {path_of(exercise).resolve()}"]
     return [*messages, f"Your old answer: {kept.resolve()}"] if kept else messages

@@ -1,4 +1,4 @@
-"""Compare an answer with the wanted one: its content, its type and its shape."""
+"""Compare an answer with the right one: its content, its type and its shape."""
 
 import math
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ def matches(got: Any, wanted: Any) -> bool:
 
 
 def normalize_word(x: Any) -> str:
-    """Normalize a word for comparison: ignore case, blanks, punctuation; take 1 and 1.0 for "1"."""
+    """Normalize a word for comparison: ignore case, blanks, punctuation; 1.0 becomes "1"."""
     if isinstance(x, float) and x.is_integer():
         x = int(x)
     if isinstance(x, bool) or not isinstance(x, (str, Integral)):
@@ -76,7 +76,7 @@ def numbers_match(got: Tensor, wanted: Tensor) -> bool:
 
 
 def content_kind(x: Tensor) -> str:
-    """Return what a tensor holds, in words for the reader."""
+    """Return what a tensor contains, in words for the reader."""
     if x.is_complex():
         return "complex numbers"
     if x.is_floating_point():
@@ -93,19 +93,19 @@ def type_error(got: Any, wanted: Any) -> str:
     holds_tensors = isinstance(wanted, (tuple, list)) and any(isinstance(x, Tensor) for x in wanted)
     name, got = type(got).__name__, got if holds_tensors else to_python(got)
     if is_number(wanted) and isinstance(wanted, Integral) and not is_number(got):
-        return f"Your function returned {with_article(name)}. A whole number is asked for."
+        return f"Your function returned {with_article(name)}. It should return a whole number."
     if isinstance(wanted, (tuple, list)):
         if not isinstance(got, (tuple, list)):
             wanted_name = type(wanted).__name__
-            return f"Your function returned {with_article(name)}. A {wanted_name} is asked for."
+            return f"Your function returned {with_article(name)}. It should return a {wanted_name}."
         for i, (item, right) in enumerate(zip(got, wanted, strict=False)):
             if (kind := item_kind(item)) != (wanted_kind := item_kind(right)):
-                return f"Item {i} of your answer is {kind}; {wanted_kind} is asked for."
+                return f"Item {i} of your answer is {kind}; it should be {wanted_kind}."
     return ""
 
 
 def is_number(x: Any) -> bool:
-    """Return whether x is a real number, and no bool."""
+    """Return whether x is a real number but not a bool."""
     return isinstance(x, Real) and not isinstance(x, bool)
 
 
@@ -126,22 +126,24 @@ def with_article(name: str) -> str:
 
 
 def tensor_error(got: Any, wanted: Tensor) -> str:
-    """Return the message for no tensor, or one of the wrong kind or device; else ""."""
+    """Return the message if `got` is not a tensor of the right kind and device; else ""."""
     if isinstance(got, (np.ndarray, np.generic)):
-        return "Your function returned NumPy. A torch.Tensor is asked for: NumPy has no gradients."
+        return (
+            "Your function returned NumPy. Return a torch.Tensor, because NumPy has no gradients."
+        )
     if not isinstance(got, Tensor):
         name = with_article(type(got).__name__)
-        return f"Your function returned {name}. A torch.Tensor is asked for."
+        return f"Your function returned {name}. It should return a torch.Tensor."
     if not is_dense(got):
         return "Your tensor is of an unusual kind (sparse, nested, quantized). Return a plain one."
     if got.device != wanted.device:
         return (
             f"Your answer is on {got.device}, the arguments are on {wanted.device}: a tensor made "
-            "inside needs `device=` of an argument."
+            "inside needs the `device=` of an argument."
         )
     kind, wanted_kind = content_kind(got), content_kind(wanted)
     if kind != wanted_kind:
-        return f"Your answer holds {kind} ({got.dtype}); {wanted_kind} are asked for."
+        return f"Your answer holds {kind} ({got.dtype}); it should hold {wanted_kind}."
     return ""
 
 
@@ -161,13 +163,13 @@ def shape_error(got: Any, wanted: Any, axes: str, sizes: Mapping[str, int]) -> s
     """Return the message for a wrong shape: which axis, and whose size it has; else ""."""
     if not isinstance(wanted, Tensor) or got.shape == wanted.shape:
         return ""
-    text = f"Your answer has shape {tuple(got.shape)}; {tuple(wanted.shape)} is asked for"
+    text = f"Your answer has shape {tuple(got.shape)}; it should have {tuple(wanted.shape)}"
     named = list(zip(reversed(axes.split()), reversed(wanted.shape), strict=False))[::-1]
     if not named:
         return f"{text}."
     text += f" ({', '.join(f'{name}={size}' for name, size in named)})."
     if got.dim() >= 2 and got.mT.shape == wanted.shape and numbers_match(got.mT, wanted):
-        return f"{text} Its numbers are right, but rows and columns are exchanged."
+        return f"{text} Its numbers are right, but rows and columns are swapped."
     if got.dim() != wanted.dim():
         return text
     name, size = next((n, g) for (n, w), g in zip(named, got.shape, strict=True) if g != w)

@@ -1,4 +1,4 @@
-"""All exercises, in the order of the book. Each module chNN_topic.py holds those of a chapter."""
+"""All exercises, in the order of the book. Each module chNN_topic.py has those of a chapter."""
 
 import difflib
 import re
@@ -26,10 +26,10 @@ def find(exercise: object) -> Exercise:
     """
     if callable(exercise):
         ids = [f'"{e.id}"' for e in ALL.values() if e.name == getattr(exercise, "__name__", "")]
-        raise UsageError(f"an id is asked for, in quotes: {' or '.join(ids) or 'see the card'}")
+        raise UsageError(f"give an id in quotes: {' or '.join(ids) or 'see the card'}")
     if exercise is None:
         example = next(iter(ALL))
-        raise UsageError(f'the id that stands on the card is missing, such as "{example}"')
+        raise UsageError(f'the id from the card is missing, such as "{example}"')
     wanted = re.sub(r"^(\d\.)", r"0\1", str(exercise).strip().lower())
     if wanted in ALL:
         return ALL[wanted]

@@ -59,8 +59,8 @@ def score(
 ) -> Callable[[Tensor, Tensor], Tensor]:
     """The induction score, right unless a part is replaced.
 
-    `seen` gets where letters are the same, (L, L), and `of` the weights and where the letters due
-    are.
+    `seen` receives where letters are equal, (L, L). `of` receives the weights, and where the
+    letters due are.
     """
     return lambda weights, ids: of(weights, seen(ids[:, None] == ids).roll(move, -1))
 
@@ -73,10 +73,10 @@ SCORES = Exercise(
     section="13.4",
     prompt="""
 Write `my_score(weights, ids)`: the induction score of each head. `weights` (..., L, L) are the
-heads' maps of one sequence, and `ids` (L,) are its letters, of which each appears at most twice. If
-the letter at i has appeared before, at j, the letter *after* j is due. The score is the mean of the
-weights that these positions i put on j + 1. Positions whose letter is new do not count. The answer
-has shape (...).
+heads' attention maps for one sequence. `ids` (L,) are its letters, and each letter appears at most
+twice. If the letter at i has appeared before, at j, the letter *after* j is due. The score is the
+mean of the weights that these positions i put on j + 1. Positions whose letter is new do not count.
+The answer has shape (...).
 """,
     reference=my_score,
     cases=score_cases,
@@ -96,16 +96,16 @@ has shape (...).
         ),
         Mistake(
             score(of=lambda weights, due: (weights * due).mean((-2, -1))),
-            "You divided by L · L, the cells of the whole map. Take the mean over one cell for "
+            "You divided by L · L, the number of cells in the map. Take the mean over one cell for "
             "each letter that has appeared before.",
         ),
         Mistake(
             score(of=lambda weights, due: weights[..., due].sum(-1)),
-            "You added the weights up. The score is their mean.",
+            "You added up the weights. The score is their mean.",
         ),
         Mistake(
             score(of=lambda weights, due: weights.mT[..., due].mean(-1)),
-            "Rows and columns are exchanged: the query i is the row, the key j + 1 the column.",
+            "You swapped rows and columns: the query i is the row, the key j + 1 is the column.",
         ),
         Mistake(
             score(lambda same: same.tril()),
@@ -113,11 +113,11 @@ has shape (...).
         ),
         Mistake(
             score(lambda same: same & ~torch.eye(len(same), dtype=torch.bool, device=same.device)),
-            "You counted later positions of the letter, too. Only j < i counts.",
+            "You also counted later positions of the letter. Only j < i counts.",
         ),
         Mistake(
             lambda weights, ids: weights.amax(-1).mean(-1),
-            "That is the largest weight of each row, wherever it is. Take the one on j + 1.",
+            "That is the largest weight of each row, at any position. Take the weight on j + 1.",
         ),
         Mistake(
             score(
@@ -134,17 +134,17 @@ has shape (...).
         ),
         Mistake(
             lambda weights, ids: weights[..., (ids.roll(-1)[:, None] == ids).tril(-1)].mean(-1),
-            "You looked for the letter that comes next in `ids`. The letter due is found from the "
-            "current letter alone: it is the one after j, even where another comes.",
+            "You looked for the letter that comes next in `ids`. The letter due depends only on "
+            "the current letter: it is the one after j, even if `ids` continues differently.",
         ),
     ),
     hints=(
-        "First mark where letters are the same: a column of letters equals a row of letters, "
-        "(L, L). Which of these cells are for an earlier j?",
-        "`tril(-1)` keeps the earlier ones. The letter due is one column to the right.",
-        "`weights[..., due]` collects the cells in which `due` is True, and keeps the axes before.",
+        "First mark where letters are equal: compare a column of letters with a row of letters, "
+        "(L, L). Which of these cells belong to an earlier j?",
+        "`tril(-1)` keeps these cells. The letter due is one column to the right.",
+        "`weights[..., due]` collects the cells in which `due` is True, and keeps the other axes.",
     ),
-    insight="A head that spreads its weight evenly has a score too, the mean of 1 / (i + 1) over "
+    insight="A head that spreads its weight evenly has a score too: the mean of 1 / (i + 1) over "
     "these positions. So compare a score with that of an untrained model.",
     comes_back="13.experiment has five kinds of models whose heads have the same score.",
     others=(score_by_loops,),
@@ -180,7 +180,7 @@ def without_head_by_a_choice(
 
 
 def some_layer(generator: Generator, width: int, n_heads: int) -> MultiHeadAttention:
-    """A layer with the generator's weights, to be read only."""
+    """A layer with random weights that must not be changed."""
     layer = MultiHeadAttention(width, n_heads, bias=False).double().requires_grad_(False)
     for weight in layer.parameters():
         weight.copy_(draw(generator, *weight.shape) / width**0.5)
@@ -215,9 +215,9 @@ def ablated(
 ) -> Callable[..., Tensor]:
     """A layer without a head, with a mistake.
 
-    `new` makes the replacement of all heads, (B, H, L, Dv), from their usual outputs and those for
-    x. `put` gets the outputs, the replacement and the number of the head. `heard` makes the
-    sequences that the mean is taken over, and `masked` says whether they and x have the mask.
+    `new` makes the replacement for all heads, (B, H, L, Dv), from their usual outputs and those for
+    x. `put` receives the outputs, the replacement and the number of the head. `heard` makes the
+    sequences that the mean is taken over. `masked` says whether they and x have the mask.
     """
 
     def only(outputs: Tensor, means: Tensor, head: int) -> Tensor:
@@ -251,9 +251,9 @@ ABLATE = Exercise(
     section="13.9",
     prompt="""
 Write `without_head(layer, x, others, mask, head)`: what the layer outputs for `x` (B, L, D) if the
-output of head number `head`, before W_O, is replaced by its mean. The mean is taken over the
-sequences `others` (N, L, D), separately at each position and in each of the Dv columns. The other
-heads stay as they are, and the layer is the same afterwards. `layer(x, mask=mask)` returns output
+output of head number `head`, before W_O, is replaced by its mean. Take the mean over the
+sequences `others` (N, L, D), separately for each position and each of the Dv columns. The other
+heads stay as they are, and the layer is unchanged afterwards. `layer(x, mask=mask)` returns output
 and weights. Return the output, (B, L, D).
 """,
     reference=without_head,
@@ -263,21 +263,21 @@ and weights. Return the output, (B, L, D).
     mistakes=(
         Mistake(
             ablated(lambda usual, outputs: outputs.mean(0, keepdim=True)),
-            "You took the mean over `x` itself. Of one sequence, that is what the head outputs "
-            "anyway, so nothing is removed. Take it over `others`.",
+            "You took the mean over `x` itself. For one sequence, that is what the head outputs "
+            "anyway, so nothing is removed. Take the mean over `others`.",
         ),
         Mistake(
             ablated(lambda usual, outputs: torch.zeros_like(outputs)),
-            "You set the head to zero. A head's mean is not zero: what it adds to every sequence "
-            "should stay.",
+            "You set the head to zero. The mean of a head is not zero: what it adds to every "
+            "sequence should stay.",
         ),
         Mistake(
             ablated(lambda usual, outputs: usual.mean((0, 2), keepdim=True)),
-            "You took the mean over the positions too. Each position has its own.",
+            "You took the mean over the positions too. Each position has its own mean.",
         ),
         Mistake(
             ablated(mean_of_others, heard=lambda x, others: torch.cat((x, others))),
-            "You took the mean over `x` and `others` together. Take it over `others` alone.",
+            "You took the mean over `x` and `others` together. Take it over `others` only.",
         ),
         Mistake(
             ablated(mean_of_others, masked=(False, False)),
@@ -285,12 +285,12 @@ and weights. Return the output, (B, L, D).
         ),
         Mistake(
             ablated(lambda usual, outputs: usual.mean((0, 2, 3), keepdim=True)),
-            "You took one mean of everything that the head outputs. Each position and each column "
-            "has its own.",
+            "You took a single mean of everything that the head outputs. Each position and each "
+            "column has its own mean.",
         ),
         Mistake(
             ablated(mean_of_others, put=lambda outputs, means, head: means),
-            "All heads are replaced. The others have to stay as they are.",
+            "You replaced all heads. The other heads have to stay as they are.",
         ),
         Mistake(
             ablated(
@@ -299,37 +299,37 @@ and weights. Return the output, (B, L, D).
                     head_is(head - 1, outputs), means, outputs
                 ),
             ),
-            "You removed the head before it. The heads are counted from 0.",
+            "You removed the head before it. Heads are counted from 0.",
         ),
         Mistake(
             ablated(lambda usual, outputs: usual[:1]),
-            "You took the output for one other sequence, as resampled ablation does. Take the mean "
+            "You took the output for one other sequence, as in resampled ablation. Take the mean "
             "over all of `others`.",
         ),
         Mistake(
             ablated(mean_of_others, heard=lambda x, others: others.mean(0, keepdim=True)),
-            "You took the mean of the sequences, and then what the head outputs for it. Between "
-            "the two is a softmax: take the mean of the outputs.",
+            "You averaged the sequences and then computed the output of the head. Because of the "
+            "softmax, that is not the mean of the outputs.",
         ),
         Mistake(
             ablated(mean_of_others, masked=(False, True)),
-            "For `others` the mask is missing, so their positions attend to later ones.",
+            "The mask is missing for `others`, so their positions attend to later ones.",
         ),
         Mistake(
             ablated(lambda usual, outputs: outputs),
-            "Nothing is removed: this is what the layer gives for `x`.",
+            "Nothing is removed: this is the usual output of the layer for `x`.",
         ),
     ),
     hints=(
-        "You need the layer twice: once to read what its heads output for `others`, and once to "
+        "Run the layer twice: once to read what its heads output for `others`, and once to "
         "replace an output for `x`.",
-        "`with head_outputs(layer) as usual:` collects a list, whose item 0 has shape "
-        "(N, H, L, Dv). Over which axis is the mean?",
+        "`with head_outputs(layer) as usual:` collects a list whose item 0 has shape "
+        "(N, H, L, Dv). Over which axis do you take the mean?",
         "`changed = outputs.clone()`, then `changed[:, head] = usual[0][:, head].mean(dim=0)`, in "
-        "a function that you give to `head_outputs`.",
+        "a function that you pass to `head_outputs`.",
     ),
-    insight="The mean of a batch of one is the head's own output, and such an ablation removes "
-    "nothing. So take the mean from many sequences that are not those you test.",
+    insight="The mean over a batch of one is the head's own output, so such an ablation removes "
+    "nothing. Take the mean over many sequences, and not over those that you test.",
     comes_back="13.find removes each head of a trained model in this way.",
     others=(without_head_by_a_choice,),
 )
@@ -361,7 +361,7 @@ def backwards_without_itself(tokens: int, block: int, run: Run) -> Tensor:
 
 
 def runner(generator: Generator, n: int, tokens: int, block: int) -> Run:
-    """What `run` does: a second head by hand, on the stream that the first has written to."""
+    """Make `run`: a second head written by hand, on a stream that the first has written to."""
     first = torch.rand(n, tokens, generator=generator, dtype=torch.float64).argsort(-1)[:, :block]
     order = torch.rand(n, block - 1, generator=generator, dtype=torch.float64).argsort(-1) + 1
     ids = torch.cat((first, first.gather(1, order)), dim=1)  # (n, L)
@@ -404,7 +404,7 @@ def by_entries(
 ) -> Callable[[int, int, Run], Tensor]:
     """A head with these entries, each named by its rows and its columns.
 
-    Those with a third item are in pairs, and the others for each row with each column.
+    Those with a third item pair rows and columns; the others combine each row with each column.
     """
 
     def wrong(tokens: int, block: int, run: Run) -> Tensor:
@@ -431,11 +431,11 @@ CIRCUIT = Exercise(
     section="13.2",
     prompt="""
 The stream of section 13.2 has the columns `letter`, `previous`, `out` and `position`, and a first
-head has written each previous letter. The first half of a sequence is a block of different letters.
-The second half names all of them but the first, in any order. Write the second head by hand: for
-each letter of the second half it writes to `out` the letter that stood *before* it in the first
-half. `qk[rows, columns] = 100` and `ov[rows, columns] = 1` make entries. `run(qk, ov)` lets the
-head run, and returns what it has written to `out` in the second half.
+head has already written each previous letter. The first half of a sequence is a block of different
+letters. The second half contains all of them except the first, in random order. Write the second
+head by hand: for each letter of the second half, it writes to `out` the letter that came *before*
+it in the first half. Make entries with `qk[rows, columns] = 100` and `ov[rows, columns] = 1`.
+`run(qk, ov)` runs the head, and returns what it has written to `out` in the second half.
 """,
     stub="""
 def backwards(tokens, block, run):
@@ -452,8 +452,8 @@ def backwards(tokens, block, run):
     mistakes=(
         Mistake(
             by_entries([SAME]),
-            "A query is one of its own keys: its letter matches itself, so half of the weight "
-            "stays at home. Let the second half prefer the first. (The rows of `qk` belong to the "
+            "A query is one of its own keys. Its letter matches itself, so half of the weight "
+            "stays there. Make the second half prefer the first. (The rows of `qk` belong to the "
             "query, its columns to the key.)",
         ),
         Mistake(
@@ -462,7 +462,7 @@ def backwards(tokens, block, run):
         ),
         Mistake(
             by_entries([AFTER, ("second", "first but one")], [COPY]),
-            "This head writes the letter *after*, as the one of section 13.2 does.",
+            "This head writes the letter *after*, like the one in section 13.2.",
         ),
         Mistake(
             by_entries(ov=[COPY]),
@@ -471,8 +471,8 @@ def backwards(tokens, block, run):
         ),
         Mistake(
             by_entries([AFTER, EARLY]),
-            "The head finds the position *after* the letter, and what stood before that is the "
-            "letter itself. Let it find the same letter.",
+            "The head finds the position *after* the letter, and the previous letter there is the "
+            "letter itself. Make it find the letter itself.",
         ),
         Mistake(
             by_entries([("previous", "letter", "pairs"), EARLY]),
@@ -493,12 +493,12 @@ def backwards(tokens, block, run):
         ),
         Mistake(
             by_entries(ov=[COPY_PREVIOUS, COPY]),
-            "Two letters are written. Only the one before is asked for.",
+            "Two letters are written. Write only the one before.",
         ),
         Mistake(
             by_entries([SAME, ("second", "first", "pairs")]),
-            "`position[block:]` and `position[:block]` were paired, so each position prefers a "
-            "single one. `position[block:, None]`, a column, makes an entry for each two.",
+            "You paired `position[block:]` with `position[:block]`, so each position prefers only "
+            "one other. The column `position[block:, None]` makes an entry for each pair.",
         ),
         Mistake(
             by_entries(ov=[("previous", "out")]),
@@ -507,15 +507,15 @@ def backwards(tokens, block, run):
         ),
     ),
     hints=(
-        "Where should the head attend? To the same letter, in the first half. Which columns of the "
-        "query and of the key tell this?",
-        "The stream at that position holds its own letter and the previous one. Which of them does "
-        "`ov` have to copy? And does a query also find itself?",
+        "The head should attend to the same letter in the first half. Which columns of the query "
+        "and of the key are needed for that?",
+        "The stream at that position contains its own letter and the previous one. Which of them "
+        "must `ov` copy? And does a query also find itself?",
         "`qk[letter, letter]`, `qk[position[block:, None], position[:block]]` and "
         "`ov[previous, out]`.",
     ),
-    insight="A query is one of its own keys. Where it looks for its own letter, it finds itself, "
-    "unless an entry for the positions forbids it.",
+    insight="A query is one of its own keys. If it looks for its own letter, it finds itself, "
+    "unless an entry for the positions prevents this.",
     comes_back="13.11 has a trained head whose OV circuit lowers the letter that it attends to.",
     others=(backwards_without_itself,),
 )
@@ -545,7 +545,7 @@ TOKENS, BLOCK, WIDTH, N_HEADS = 10, 7, 24, 4
 
 
 def in_pieces(n: int, generator: Generator) -> tuple[Tensor, Tensor]:
-    """Sequences as in 13.1, (n, 14), and which letters from the second on can be known, (n, 13)."""
+    """Sequences as in 13.1, (n, 14), and which letters after the first are predictable, (n, 13)."""
     block = torch.rand(n, TOKENS, generator=generator, dtype=torch.float64).argsort(-1)[:, :BLOCK]
     places = torch.randint(BLOCK, (BLOCK, n), generator=generator)
     goes_on = torch.rand(BLOCK, n, generator=generator) > 0.15
@@ -558,7 +558,7 @@ def in_pieces(n: int, generator: Generator) -> tuple[Tensor, Tensor]:
 
 
 class TwoLayers(nn.Module):
-    """The kind of model of 13.3, smaller, with weights drawn by a generator."""
+    """A smaller model of the kind in 13.3, with random weights."""
 
     def __init__(self, generator: Generator) -> None:
         super().__init__()
@@ -579,7 +579,7 @@ class TwoLayers(nn.Module):
 
 
 def shares_without(model: TwoLayers, ids: Tensor, known: Tensor) -> Tensor:
-    """The share of known letters that is right without each head, (2, H)."""
+    """The share of predictable letters that are right without each head, (2, H)."""
 
     def without(layer: int, head: int) -> float:
         def replace(outputs: Tensor) -> Tensor:
@@ -596,8 +596,8 @@ def shares_without(model: TwoLayers, ids: Tensor, known: Tensor) -> Tensor:
 def grown(seed: int) -> TwoLayers:
     """A model of this seed, trained for about a second, with one head of layer 1 replaced.
 
-    The new head attends as the most needed one does, only more sharply, and hands over next to
-    nothing. It takes the place of the head that is missed least.
+    The new head attends like the most needed one, only more sharply, and contributes next to
+    nothing. It replaces the head that is needed least.
     """
     generator = Generator().manual_seed(seed)
     model = TwoLayers(generator).cpu().requires_grad_(True)
@@ -611,13 +611,13 @@ def grown(seed: int) -> TwoLayers:
     model.requires_grad_(False)
     shares = shares_without(model, *in_pieces(256, generator))[0]
     layer: Any = model.layers[0]
-    needed, missed_least = int(shares.argmin()), int(shares.argmax())
+    needed, needed_least = int(shares.argmin()), int(shares.argmax())
     query, key, value = (
         matrix.weight.unflatten(0, (N_HEADS, -1)) for matrix in (layer.w_q, layer.w_k, layer.w_v)
     )  # (H, Dk, D), views
-    query[missed_least] = 2 * query[needed]
-    key[missed_least] = key[needed]
-    value[missed_least] *= 0.05
+    query[needed_least] = 2 * query[needed]
+    key[needed_least] = key[needed]
+    value[needed_least] *= 0.05
     return model.to(device())
 
 
@@ -657,11 +657,11 @@ FIND = Exercise(
     minutes=12,
     section="13.9",
     prompt="""
-Two models like that of 13.3, but smaller, were trained from other seeds, and then one head of each
+Two models like the one in 13.3, but smaller, were trained from other seeds. Then one head of each
 was replaced. `model(ids[:, :-1])` returns logits (B, 13, 10) and maps (2, B, 4, 13, 13), and
-`model.layers` holds its two layers of four heads. `ids` (B, 14) are sequences in pieces, and
-`known` (B, 13) marks the letters from the second on that can be known. Without which head is the
-smallest share of these letters predicted right, if "without" is mean ablation?
+`model.layers` contains its two layers of four heads. `ids` (B, 14) are sequences in pieces, and
+`known` (B, 13) marks the predictable letters, from the second letter on. Which head does the model
+need most: without which is the smallest share of these letters right, with mean ablation?
 `most_needed(model, ids, known)` returns its layer and its number, such as `(1, 0)`, both counted
 from 0.
 """,
@@ -673,11 +673,11 @@ from 0.
     mistakes=(
         Mistake(
             by_induction_score,
-            "This head has the highest induction score. But another head is missed more.",
+            "This head has the highest induction score. But another head is needed more.",
         ),
         Mistake(
             by_previous_score,
-            "This head has the highest previous-token score. But another head is missed more.",
+            "This head has the highest previous-token score. But another head is needed more.",
         ),
         Mistake(
             lambda *model: most_needed(*model)[::-1],
@@ -695,15 +695,15 @@ from 0.
         ),
     ),
     hints=(
-        "Remove one head after the other, and each time count the letters that are still right.",
+        "Remove one head at a time, and count the letters that are still right.",
         "`(model(ids[:, :-1])[0].argmax(-1) == ids[:, 1:])[known]` says which are right. "
-        "`head_outputs(layer, replace)` removes a head as long as its `with` block runs.",
+        "`head_outputs(layer, replace)` removes a head while its `with` block runs.",
         "In `replace`, clone the outputs (B, H, L, Dv) and set `changed[:, head]` to "
         "`outputs[:, head].mean(0)`. Keep the eight shares and take the smallest.",
     ),
     insight="In both models another head has a higher previous-token score. It is a sharper copy "
-    "of the needed head that hands over next to nothing, and no map shows that.",
-    comes_back="13.patch asks by which way the second layer uses such a head.",
+    "of the needed head that contributes next to nothing, and no map shows that.",
+    comes_back="13.patch is about the way in which the second layer uses such a head.",
     others=(most_needed_by_a_table,),
 )
 
@@ -747,9 +747,9 @@ Reads = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Patch:
-    """The ways into the second layer. Each is right unless it is replaced.
+    """The inputs of the second layer. Each is right unless it is replaced.
 
-    Each gets the embeddings and what layer 1 adds to them: of the run itself, then of the other.
+    Each receives the embeddings and what layer 1 adds: in the run itself, then in the other.
     """
 
     query: Reads = lambda x, added, other, theirs: x + added
@@ -786,28 +786,28 @@ PATCH_MISTAKES = (
     WrongLine(
         "key",
         all_of_the_other,
-        "Your keys hold the other run's embeddings too. Only what layer 1 adds comes from there.",
+        "Your keys also contain the other run's embeddings. Only what layer 1 adds is from there.",
     ),
     WrongLine(
         "key",
         lambda x, added, other, theirs: x + added,
-        "Nothing is patched: the keys are those of the run itself.",
+        "Nothing is patched: the keys come from the run itself.",
     ),
     WrongLine(
         "key",
         lambda x, added, other, theirs: other + added,
-        "The keys have the other run's embeddings, and what layer 1 adds in this one. It should be "
-        "the other way around.",
+        "The keys contain the other run's embeddings, and what layer 1 adds in this run. It should "
+        "be the other way around.",
     ),
     WrongLine(
         "key",
         lambda x, added, other, theirs: x + added + theirs,
-        "The keys have what layer 1 adds in *both* runs. It has to be replaced, not added.",
+        "The keys contain what layer 1 adds in *both* runs. Replace it instead of adding it.",
     ),
     WrongLine(
         "key",
         lambda x, added, other, theirs: theirs,
-        "In the keys the embeddings of the run itself are missing.",
+        "The keys lack the embeddings of the run itself.",
     ),
     WrongLine(
         "value",
@@ -817,28 +817,28 @@ PATCH_MISTAKES = (
     WrongLine(
         "value",
         all_of_the_other,
-        "The values come from the other run. They have to be those of the run itself.",
+        "The values come from the other run. They have to come from the run itself.",
     ),
     WrongLine(
         "value",
         lambda x, added, other, theirs: x,
-        "The values lack what layer 1 adds. They have to be those of the run itself.",
+        "The values lack what layer 1 adds. They have to come from the run itself.",
     ),
     WrongLine("query", their_layer_1, "The queries read the patched stream. Only the keys may."),
     WrongLine(
         "query",
         all_of_the_other,
-        "The queries come from the other run. They have to be those of the run itself.",
+        "The queries come from the other run. They have to come from the run itself.",
     ),
     WrongLine(
         "onward",
         their_layer_1,
-        "What layer 2 adds is added to the patched stream. The stream itself stays as it was.",
+        "You added the output of layer 2 to the patched stream. The stream itself must not change.",
     ),
     WrongLine(
         "onward",
         all_of_the_other,
-        "What layer 2 adds is added to the other run's stream. The stream itself stays as it was.",
+        "You added the output of layer 2 to the other run's stream. Add it to the stream of `x`.",
     ),
     WrongLine(
         "onward",
@@ -860,9 +860,9 @@ PATCH = Exercise(
     section="13.8",
     prompt="""
 `first` and `second` are two causal layers of attention, `x` (..., L, D) the embeddings of one
-sequence and `other` those of another. In the run on `x`, the *keys* of `second`, and nothing else,
-should read a stream in which what `first` adds comes from the run on `other`. The function returns
-the stream after `second`, (..., L, D). It runs, but it leaks in three places. Repair it.
+sequence and `other` those of another. In the run on `x`, only the *keys* of `second` should read a
+stream in which what `first` adds comes from the run on `other`. The function returns the stream
+after `second`, (..., L, D). It runs without an error, but it leaks in three places. Repair it.
 """,
     stub="""
 def patched_keys(first, second, x, other, mask):
@@ -903,11 +903,11 @@ def patched_keys(first, second, x, other, mask):
         ),
         Mistake(
             Patch(their_layer_1, their_layer_1, their_layer_1, their_layer_1),
-            "Queries, keys, values and the stream are patched, so this does not test one path.",
+            "You patched queries, keys, values and the stream, so this does not test one path.",
         ),
         Mistake(
             lambda first, second, x, other, mask: patched_keys(first, second, other, x, mask),
-            "You exchanged the two runs: this is the run on `other`, with keys from that on `x`.",
+            "You swapped the two runs: this is the run on `other`, with keys from the run on `x`.",
         ),
         Mistake(
             lambda first, second, x, other, mask: Patch()(
@@ -919,14 +919,15 @@ def patched_keys(first, second, x, other, mask):
     common_mistakes=MistakeSet(lambda patch: patch, PATCH_MISTAKES, right=Patch()),
     hints=(
         "Write down four streams: those that the queries, the keys and the values of `second` "
-        "read, and the one that its output is added to. Which of them may know `other`?",
-        "The patched stream has the embeddings `x`, and of the other run only what `first` adds.",
+        "read, and the one that its output is added to. Which of them may depend on `other`?",
+        "The patched stream has the embeddings `x`. Only what `first` adds is from the other run.",
         "`patched = x + first(other, mask=mask)[0]`, `second(stream, patched, stream, mask=mask)`, "
         "`stream + read`.",
     ),
-    insight="In the five models of 13.8 fewer than one letter in ten is right after this patch, "
-    "and also after the one that leaks. Only the foretold letter tells the two apart: the models "
-    "say it in about 19 of 20 cases after this patch, and in about 1 of 16 after the leaky one.",
+    insight="In the five models of 13.8, fewer than one letter in ten is right after this patch, "
+    "and also after the one that leaks. Only the expected wrong letter tells the two apart: the "
+    "models predict it in about 19 of 20 cases after this patch, and in about 1 of 16 after the "
+    "leaky one.",
     comes_back="Question 3 of section 13.14 is about such a path.",
     others=(patched_keys_by_difference,),
 )
@@ -966,7 +967,7 @@ def kind_by_logarithms(ask: Ask) -> str:
 
 
 def matches_letters(ids: Tensor) -> Tensor:
-    """Where an induction head attends, (L, L): after the latest place of the same letter."""
+    """Where an induction head attends, (L, L): after the latest position of the same letter."""
     same = (ids[:, None] == ids).tril(-1)
     newest = same & (same.flip(-1).cumsum(-1).flip(-1) == 1)
     return newest.roll(1, -1)
@@ -1028,8 +1029,8 @@ MODELS = {
     "J": two_heads((matches_letters, -2), (matches_letters, 6)),
 }
 CONFUSED = {
-    (("C", "D"), "match"): "ask it for sequences in pieces. Its head never looks at a letter.",
-    (("A", "B"), "position"): "it is right on sequences in pieces, too, where positions fail.",
+    (("C", "D"), "match"): "try sequences in pieces. The head ignores the letters.",
+    (("A", "B"), "position"): "it is right on sequences in pieces too, where positions fail.",
     (("E", "F"), "shared"): "remove head 1 alone. What is left?",
     (("E", "F"), "match"): "remove head 0 alone. Is anything lost?",
     (("G", "H"), "idle"): "remove head 1 alone: head 0 does the work of both.",
@@ -1049,11 +1050,12 @@ EXPERIMENT = Exercise(
     minutes=15,
     section="13.14",
     prompt="""
-Ten models of two heads came without a description. When a block of eight different letters is
-repeated in one piece, head 0 of all ten puts 0.9 of its weight on the letter due, and all ten
-predict it. `ask(ids, without)` returns the probabilities of the next letter after each position,
-(L, 16). `ids` are L letters of your choice, from 0 to 15, and `without` holds the heads that output
-their mean, such as `()` or `(0, 1)`. `what_it_does(ask)` returns what head 0 does:
+You get ten models with two heads each, without a description. When a block of eight different
+letters is repeated in one piece, head 0 of each puts 0.9 of its weight on the letter due, and all
+ten models predict this letter. `ask(ids, without)` returns the probabilities of the next letter
+after each position, (L, 16). `ids` are L letters of your choice, from 0 to 15. `without` contains
+the heads that output their mean, such as `()` or `(0, 1)`. `what_it_does(ask)` returns what head 0
+does:
 
 - `"match"`: it finds the letter due by its letters, and the model needs it;
 - `"position"`: it attends by position, whatever the letters are;
@@ -1072,39 +1074,39 @@ their mean, such as `()` or `(0, 1)`. `what_it_does(ask)` returns what head 0 do
         Mistake(
             lambda ask: "match",
             "without head 0 the letter due would be much less probable, and on sequences in pieces "
-            "it would be predicted. One of the two is not so here.",
+            "the model would predict it. One of the two is not true here.",
         ),
         Mistake(
             lambda ask: "position",
-            "on sequences in pieces it predicts the letter due, so its heads look at letters.",
+            "on sequences in pieces it predicts the letter due, so its heads do use the letters.",
         ),
         Mistake(
             lambda ask: "idle",
             "removing head 0 would change next to nothing, and removing head 1 would spoil the "
-            "answer. One of the two is not so here.",
+            "answer. One of the two is not true here.",
         ),
         Mistake(
             lambda ask: "shared",
-            "removing either head alone would cost next to nothing, and removing both everything. "
-            "Not so here.",
+            "removing either head alone would cost next to nothing, and removing both would spoil "
+            "the answer. That is not true here.",
         ),
         Mistake(
             lambda ask: "opposite",
-            "without head 0 the letter due would become *more* probable. Not so here.",
+            "without head 0 the letter due would become *more* probable. That is not true here.",
         ),
     ),
     hints=(
-        "A block repeated in one piece tells nothing: there all ten agree. What does a rule about "
-        "positions predict for a second half in pieces?",
-        "Then compare the probability of the letter due with that without head 0. It can fall, "
-        "rise or stay. If it stays, which other head could be the reason?",
+        "A block repeated in one piece does not help, because all ten models agree. What does "
+        "a rule about positions predict for a second half in pieces?",
+        "Then compare the probability of the letter due with and without head 0. It can fall, rise "
+        "or stay the same. If it stays the same, which other head could be the reason?",
         "Wrong in pieces: `position`. Without head 0 much less: `match`; more: `opposite`. "
         "Otherwise remove head 1: much less is `idle`, the same is `shared`.",
     ),
-    insight="It takes three interventions: other data, head 0 removed, head 1 removed. Any two "
-    "leave two of the five kinds alike.",
-    comes_back="You can ask the same of any head: would another rule do, what is lost without it, "
-    "and who else does the same?",
+    insight="You need three interventions: other data, head 0 removed, and head 1 removed. With "
+    "only two of them, two of the five kinds look the same.",
+    comes_back="You can ask the same of any head: would another rule give the same map, what is "
+    "lost without the head, and which other heads do the same?",
     others=(kind_by_logarithms,),
     code=False,
 )

@@ -13,7 +13,7 @@ from attnbook.exercises.trial import Trial, printed_details, property_error
 
 
 def explain(exercise: Exercise, trials: Sequence[Trial]) -> Feedback:
-    """Return a card with the score and a line for each question that is not answered right."""
+    """Return a card with the score and a line for each question with a wrong answer."""
     notes = {question: trial.case.note for question, trial in by_question(trials).items()}
     messages = question_messages(exercise, trials)
     lines = [f"{notes[question]}: {text}" for question, text in messages.items() if text]
@@ -29,7 +29,7 @@ def score(n_right: int, total: int) -> str:
 
 
 def question_messages(exercise: Exercise, trials: Sequence[Trial]) -> dict[Any, str]:
-    """Return a message for each question, or "" where it is answered right."""
+    """Return a message for each question, or "" if its answer is right."""
     trial_of = by_question(trials)
     outcomes = {
         question: [guard.call_trusted(m.wrong, trial.case.arguments) for m in exercise.mistakes]
@@ -44,7 +44,7 @@ def question_messages(exercise: Exercise, trials: Sequence[Trial]) -> dict[Any, 
 
 
 def by_question(trials: Sequence[Trial]) -> dict[Any, Trial]:
-    """Return one trial for each question: of its two draws the one that went wrong, if any."""
+    """Return one trial for each question: the draw that went wrong, if either of the two did."""
     chosen: dict[Any, Trial] = {}
     for trial in trials:
         question = trial.case.arguments[0]
@@ -61,7 +61,7 @@ def answer_message(
 ) -> str:
     """Return the message for a wrong answer to one question. Its form is checked first.
 
-    `mistake_outcomes` are what the exercise's mistakes answer to this question, `allowed` all
+    `mistake_outcomes` are the answers of the exercise's mistakes to this question, `allowed` all
     right and wrong answers to any question.
     """
     got = trial.outcome.answer
@@ -83,12 +83,12 @@ def is_blank(x: Any) -> bool:
 
 
 def form_error(got: Any, allowed: Sequence[Any]) -> str:
-    """Return the message for an answer that has the form of no allowed answer; else ""."""
-    return "" if has_form(to_python(got), allowed) else f"{describe_form(allowed)} is asked for."
+    """Return the message for an answer that does not have the form of an allowed one; else ""."""
+    return "" if has_form(to_python(got), allowed) else f"it has to be {describe_form(allowed)}."
 
 
 def has_form(got: Any, allowed: Sequence[Any]) -> bool:
-    """Return whether it could be an answer: one of the words, a number, or a tuple of such."""
+    """Return whether it could be an answer: one of the words, a number, or a tuple of these."""
     first = allowed[0]
     if isinstance(first, (tuple, list)):
         if not isinstance(got, (tuple, list)) or len(got) not in set(map(len, allowed)):
@@ -106,7 +106,7 @@ def describe_form(allowed: Sequence[Any]) -> str:
     first = allowed[0]
     if isinstance(first, (tuple, list)):
         lengths = " or ".join(str(n) for n in sorted(set(map(len, allowed))))
-        return f"a tuple of length {lengths}, each item {describe_form(flatten(allowed))},"
+        return f"a tuple of length {lengths}, each item {describe_form(flatten(allowed))}"
     if isinstance(first, str):
         return "one of " + ", ".join(f'"{word}"' for word in sorted(set(allowed)))
     if isinstance(first, bool):

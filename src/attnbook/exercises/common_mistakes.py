@@ -1,7 +1,7 @@
-"""Common mistakes in the three lines of attention, wherever a learner writes them.
+"""Common mistakes in the three lines of attention, for all exercises that contain these lines.
 
-An exercise says how a Head becomes its function, and gets a mistake for each wrong line, and for
-each two wrong lines in different places:
+An exercise says how a Head becomes its function. It gets a mistake for each wrong line, and for
+each pair of wrong lines:
 
     common_mistakes=MistakeSet(lambda head: head.scores, SCORE_MISTAKES)
 """
@@ -114,12 +114,12 @@ SCORE_MISTAKES = (
     WrongLine(
         "scores",
         lambda q, k: q @ k.mT - math.sqrt(q.size(-1)),
-        "You subtracted √Dk from the scores, which changes no difference between them: divide.",
+        "You subtracted √Dk from the scores, which keeps their differences. Divide instead.",
     ),
     WrongLine(
         "scores",
         lambda q, k: k @ q.mT / math.sqrt(q.size(-1)),
-        "Keys and queries are exchanged. Row i of the scores belongs to query i.",
+        "You swapped keys and queries. Row i of the scores belongs to query i.",
     ),
     WrongLine(
         "scores",
@@ -140,12 +140,12 @@ SCORE_MISTAKES = (
     WrongLine(
         "scores",
         lambda q, k: q @ q.mT / math.sqrt(q.size(-1)),
-        "You compared the queries with themselves. Each has to meet the keys.",
+        "You compared the queries with themselves. Compare each query with the keys.",
     ),
     WrongLine(
         "scores",
         lambda q, k: k @ k.mT / math.sqrt(q.size(-1)),
-        "You compared the keys with themselves. Each query has to meet the keys.",
+        "You compared the keys with themselves. Compare each query with the keys.",
     ),
 )
 
@@ -188,12 +188,12 @@ WEIGHT_MISTAKES = (
     WrongLine(
         "weights",
         lambda scores, *mask: scores.flatten(-2).softmax(-1).view_as(scores),
-        "All weights of a matrix together sum to 1. Each row has to.",
+        "All weights of a matrix together sum to 1. Instead, each row has to sum to 1.",
     ),
     WrongLine(
         "weights",
         lambda scores, *mask: scores.flatten().softmax(-1).view_as(scores),
-        "All weights of the whole tensor together sum to 1. Each row has to.",
+        "All weights of the tensor together sum to 1. Instead, each row has to sum to 1.",
     ),
     WrongLine(
         "weights",
@@ -218,7 +218,7 @@ WEIGHT_MISTAKES = (
     WrongLine(
         "weights",
         lambda scores, *mask: scores.exp() / scores.exp().sum(),
-        "You divided everything by one sum. Each row has its own.",
+        "You divided everything by one sum. Each row has its own sum.",
     ),
     WrongLine(
         "weights",
@@ -233,7 +233,7 @@ WEIGHT_MISTAKES = (
     WrongLine(
         "weights",
         lambda scores, *mask: scores.sigmoid(),
-        "A sigmoid treats each score alone. The weights of a row have to sum to 1: softmax.",
+        "A sigmoid treats each score separately. The weights of a row must sum to 1: use softmax.",
     ),
     WrongLine(
         "weights",
@@ -252,7 +252,7 @@ OUTPUT_MISTAKES = (
     WrongLine(
         "output",
         lambda weights, q, k, v: weights @ k,
-        "You mixed the keys. Keys decide the weights; the weights mix the values.",
+        "You averaged the keys. Keys decide the weights, and the weights average the values.",
     ),
     WrongLine(
         "output",
@@ -262,7 +262,7 @@ OUTPUT_MISTAKES = (
     WrongLine(
         "output",
         lambda weights, q, k, v: weights,
-        "These are the weights. Mix the values with them.",
+        "These are the weights. The output is the sum of the values with these weights.",
     ),
     WrongLine(
         "output",
@@ -277,14 +277,14 @@ OUTPUT_MISTAKES = (
     WrongLine(
         "output",
         lambda weights, q, k, v: weights @ v / v.size(-2),
-        "You divided by the number of keys. The weights sum to 1 already. (Is a `mean` in place "
-        "of a sum?)",
+        "You divided by the number of keys. The weights already sum to 1. (Did you write "
+        "`mean` instead of a sum?)",
     ),
     WrongLine(
         "output",
         lambda weights, q, k, v: v @ weights,
-        "The values are on the left. Each row of weights mixes rows of values, so the weights "
-        "come first.",
+        "The values are on the left. Each row of weights multiplies the rows of values, so "
+        "the weights come first.",
     ),
 )
 
@@ -313,8 +313,8 @@ MASK_MISTAKES = (
     WrongLine(
         "weights",
         lambda scores, mask: scores.masked_fill(~mask, -torch.inf).softmax(-1),
-        "A query that may look at nothing gives 0/0, nan. (0 times nan is nan, too: these entries "
-        "have to be filled.)",
+        "A query that may look at nothing gives 0/0, nan. (0 times nan is also nan, so fill these "
+        "entries.)",
     ),
     WrongLine(
         "weights",
@@ -342,12 +342,12 @@ MASK_MISTAKES = (
     WrongLine(
         "weights",
         lambda scores, mask: masked_softmax(scores, ~mask),
-        "You exchanged hidden and permitted keys. In this book True means may look.",
+        "You swapped hidden and permitted keys. In this book True means may look.",
     ),
     WrongLine(
         "weights",
         lambda scores, mask: (scores + mask).softmax(-1),
-        "You added the mask as numbers: each permitted key gained 1, and nothing is hidden.",
+        "You added the mask as numbers: each permitted key gained 1, and no key is hidden.",
     ),
     WrongLine(
         "weights",
@@ -363,9 +363,9 @@ MASK_MISTAKES = (
 
 
 class MistakeSet:
-    """The mistakes of an exercise: each wrong line alone, then each two in different lines.
+    """The mistakes of an exercise: each wrong line alone, then each pair of wrong lines.
 
-    `build` makes the exercise's function from a Head. `widths` names further sizes whose root a
+    `build` makes the exercise's function from a Head. `widths` names more sizes whose root a
     learner may have used, each with a function that reads it from the exercise's arguments.
     `right` is the Head of an exercise that leaves out a line, or another dataclass of lines, with
     wrong lines of its own.
@@ -397,7 +397,7 @@ class MistakeSet:
         yield from self.singles()
         for first, second in itertools.combinations(self.wrong_lines, 2):
             if first.line != second.line:
-                message = f"Two things. {first.message}\n{second.message}"
+                message = f"Two mistakes. {first.message}\n{second.message}"
                 yield Mistake(self.replace_lines(first, second), message, single=False)
 
     def singles(self) -> Iterator[Mistake]:

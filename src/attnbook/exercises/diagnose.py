@@ -1,4 +1,4 @@
-"""Turn a wrong answer into the message that helps. FINDERS says what is looked for, in order."""
+"""Turn a wrong answer into a helpful message. FINDERS lists what is looked for, in order."""
 
 import inspect
 import itertools
@@ -36,15 +36,15 @@ from attnbook.exercises.trial import (
     solve_cases,
 )
 
-STILL_RAISES = ": its line `raise NotImplementedError` still stops it; delete that line."
-OR_THIS = "\nOr this, which gives the same: "
+STILL_RAISES = ": its line `raise NotImplementedError` still stops it, so delete that line."
+OR_THIS = "\nOr this, which has the same result: "
 OTHER_DTYPE_PASSES = "The card names no dtype, so this passes."
-IN_THIS_CASE = "In this case, though not in all, it looks like this: "
+IN_THIS_CASE = "In this case, but not in all, the problem looks like this: "
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """A wrong answer to an exercise: the trials that were run, and the first that failed."""
+    """A wrong answer to an exercise: the trials that were run, and the first one that failed."""
 
     exercise: Exercise
     function: Callable[..., Any]
@@ -61,7 +61,7 @@ class Attempt:
         if known:
             return known.message
         error = self.failed.outcome.error
-        # Two mistakes may give the same number or exception, but hardly the same tensor.
+        # Two mistakes may give the same number or exception, but rarely the same tensor.
         most = 1 if isinstance(self.failed.wanted, Tensor) and not error else 2
         singles = itertools.islice(filter(self.always_agrees, self.singles()), most)
         fitting = list(dict.fromkeys(m.message for m in singles))
@@ -87,7 +87,7 @@ class Attempt:
     def possible_mistake(self) -> str:
         """The message of the only mistake with the same outcome in the failed case, or "".
 
-        Where other cases went wrong, too, it has to fit one of them: not a single coincidence.
+        If other cases also went wrong, it has to fit one of them, to exclude a coincidence.
         """
         own = [m for m in self.exercise.mistakes if m.single and self.agrees(m, self.failed)]
         fitting = [*own, *self.single_mistakes]
@@ -106,7 +106,7 @@ class Attempt:
 
 @preserved_state()
 def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) -> Feedback:
-    """Try a function on all cases, and return a card that names the first problem or praises it."""
+    """Try a function on all cases, and return a card with the first problem or with praise."""
     torch.set_default_device(None)
     solved_cases = solve_cases(exercise, seed)  # before the function runs, which may patch PyTorch
     trials = run_trials(exercise, function, solved_cases)
@@ -156,19 +156,19 @@ def exception(attempt: Attempt) -> str:
         limit = f"{guard.SECONDS:.0f} seconds"
         if len(attempt.trials) > 1:
             return f"Your function needs more than {limit} for a few small cases: that is too slow."
-        return f"Your function was still running after {limit}: does a loop never end?"
+        return f"Your function was still running after {limit}. Is there an endless loop?"
     if isinstance(error, RecursionError):
-        return "Your function calls itself without an end."
+        return "Your function calls itself endlessly."
     if isinstance(error, guard.CheckInsideAnswer):
         return (
-            "Your function calls `check`, which would call your function again, without an end. "
+            "Your function calls `check`, which would call your function again, endlessly. "
             "The line belongs below the function: remove its indentation."
         )
     if guard.is_out_of_memory(error):
         limit = f"{guard.GIGABYTES:g} GB"
         return (
-            f"Your function asks for more memory than it may have ({limit}) for a small case: is a "
-            "tensor much larger than you meant, or does a list grow without an end?"
+            f"Your function needs more memory than the limit ({limit}) for a small case. Is a "
+            "tensor much larger than you meant, or does a list grow endlessly?"
         )
     if error is None:
         return ""
@@ -190,7 +190,7 @@ def modified_argument(attempt: Attempt) -> str:
     ):
         return (
             f"Your function left a hook or other weights in what it was given ({modified}). The "
-            "caller still needs it as it was: `head_outputs` restores a layer after its block."
+            "caller still needs it unchanged: `head_outputs` restores a layer after its block."
         )
     return modified and (
         f"Your function changed what it was given ({modified}). The caller still needs it: work on "
@@ -202,7 +202,7 @@ def modified_argument(attempt: Attempt) -> str:
 def wrong_type(attempt: Attempt) -> str:
     """The answer is None or NumPy, or has the wrong dtype or device.
 
-    Another floating-point type alone makes an answer wrong only where the card speaks of it.
+    A different floating-point type makes an answer wrong only if the card mentions it.
     """
     both = attempt.failed.outcome.answer, attempt.failed.wanted
     return type_error(*both) or dtype_error(*both)
@@ -243,7 +243,7 @@ FINDERS = (*FORM, *CONTENT)
 def explain(attempt: Attempt) -> Feedback:
     """Return a card with the first finder's message.
 
-    After a problem of form it also names the known mistake, if there is one.
+    After a problem with the form, it also names the known mistake if there is one.
     """
     exercise, failed = attempt.exercise, attempt.failed
     finder, message = next((f, text) for f in FINDERS if (text := f(attempt)))
@@ -264,7 +264,7 @@ def explain(attempt: Attempt) -> Feedback:
 
 
 def comparison(attempt: Attempt) -> str:
-    """Format the failed case, its answer beside the wanted one, and their relation."""
+    """Format the failed case, its answer beside the right one, and their relation."""
     case, wanted, outcome, _ = attempt.failed
     lines = [f"case     {case.note}"] if case.note else []
     lines.append(side_by_side(outcome.answer, wanted, show_wanted=attempt.exercise.code))

@@ -58,14 +58,14 @@ class Exercise:
 
     `reference` is the solution. `stub` is what the reader starts from; if it is left out, it has
     the reference's signature and an empty body. `cases` draws cases, the smallest first. `axes`
-    names the axes of the answer, such as "B H Lq Dv"; an answer with fewer axes has the last of
-    them. `common_mistakes` are mistakes of a MistakeSet that this function can contain, the single
-    ones first. `without` holds names that the card forbids. A reader who solves the exercise is
+    names the axes of the answer, such as "B H Lq Dv"; an answer with fewer axes has the last
+    ones. `common_mistakes` are mistakes of a MistakeSet that this function can contain, the single
+    ones first. `without` contains names that the card forbids. A reader who solves the exercise is
     shown `insight`, the later use of the idea in `comes_back`, and `others`: one or two right
-    answers that look different. `gradients` is false where the gradients of an answer are not
-    compared. Lost ones are told, and an answer fails without them only if the card speaks of
-    gradients. `code` is false if the mistakes are choices: then each case is a question, and the
-    answer one of several.
+    answers that look different. `gradients` is false if the gradients of an answer are not
+    compared. Lost gradients are reported, and an answer fails without them only if the card
+    mentions gradients. `code` is false if the mistakes are choices: then each case is a question,
+    and the answer one of several.
     """
 
     id: str
@@ -108,7 +108,7 @@ class Exercise:
 
     @property
     def asks_for_gradients(self) -> bool:
-        """Whether the card says that gradients have to arrive, so that an answer needs them."""
+        """Whether the card mentions gradients, so that an answer needs them."""
         return self.gradients and "gradient" in self.prompt
 
     @property

@@ -11,23 +11,23 @@ from attnbook.exercises import guard
 from attnbook.exercises.exercise import Case, draw
 
 RIGHT = "The numbers are right"
-CUT = "`.detach()`, `.item()`, `.data`, NumPy, `torch.tensor(...)` or `no_grad` cut the answer off."
+CUT = "`.detach()`, `.item()`, `.data`, NumPy, `torch.tensor(...)` or `no_grad` cut it off."
 NUMPY = (
-    f"{RIGHT}, but no gradient flows back: NumPy has none, and raises an error where gradients are "
-    "wanted. PyTorch's own functions have them: `x.exp()`, `x.sum()`, `x @ y` in place of "
+    f"{RIGHT}, but no gradient flows back: NumPy has none, and raises an error if they are needed. "
+    "PyTorch's own functions have them: use `x.exp()`, `x.sum()` and `x @ y` instead of "
     "`np.exp(x)`, `np.sum(x)`, `np.dot(x, y)`."
 )
 PASSES = "The card does not ask for gradients, so this passes. In training they would be missing."
 IN_PLACE = (
-    f"{RIGHT}, but on the way it writes to what it was given, which is forbidden where gradients "
-    "are wanted: work on a new tensor, without `x[...] =`, `+=` or methods that end in `_`."
+    f"{RIGHT}, but on the way it writes to its arguments, which is forbidden if gradients are "
+    "needed: work on a new tensor, without `x[...] =`, `+=` or methods that end in `_`."
 )
 
 
 class Problem(NamedTuple):
-    """What is wrong with the gradients, for the reader.
+    """A message for the reader about what is wrong with the gradients.
 
-    `lost` is true where they, or a part of them, do not arrive. Then the answer itself is right.
+    `lost` is true if some or all gradients do not arrive. The answer itself is then right.
     """
 
     message: str
@@ -71,16 +71,16 @@ def gradient_problem(
         if n_nan:
             return Problem(
                 f"{RIGHT}, but {n_nan} of the {right.numel()} numbers in the gradient of `{name}` "
-                "are nan: on the way back something is 0 · ∞ or 0/0, though it is hidden in the "
-                "answer. Keep it out before, not only afterwards.",
+                "are nan: in the backward pass something is 0 · ∞ or 0/0, although the answer "
+                "hides it. Avoid it in the forward pass.",
                 lost=False,
             )
         if got is None:
             lost = lost or f"{RIGHT}, but no gradient reaches `{name}`: {CUT}"
         elif not torch.allclose(got.double(), right.double(), 1e-4, 1e-7, equal_nan=True):
             lost = lost or (
-                f"{RIGHT}, but the gradient of `{name}` is not: a part of what depends on "
-                f"it does not count. {CUT}"
+                f"{RIGHT}, but the gradient of `{name}` is wrong, because a part that "
+                f"depends on it does not count. {CUT}"
             )
     return Problem(lost, lost=True) if lost else None
 
@@ -92,4 +92,6 @@ def exception_message(error: BaseException) -> str:
         return NUMPY
     if "in-place" in text:
         return IN_PLACE
-    return f"{RIGHT}, but with arguments that want gradients it raised {guard.format_error(error)}"
+    return (
+        f"{RIGHT}, but with arguments that require gradients it raised {guard.format_error(error)}"
+    )

@@ -18,7 +18,7 @@ from attnbook.exercises.limit import memory_limit, time_limit
 from attnbook.exercises.restore_state import preserved_state
 
 SECONDS = 3.0
-GIGABYTES = 2.0  # how much more memory than before the call
+GIGABYTES = 2.0  # memory in addition to that before the call
 LONGEST_ERROR = 400  # characters of an exception's own text
 
 is_running = ContextVar("is_running", default=False)  # whether a reader's function is
@@ -39,7 +39,7 @@ class Printed(io.StringIO):
 class Outcome:
     """The result of a call: an answer or an exception, and what it printed.
 
-    `modified` holds the indices of the arguments that it wrote to.
+    `modified` contains the indices of the arguments that it wrote to.
     """
 
     answer: Any = None

@@ -73,7 +73,7 @@ def read() -> tuple[Counts, str]:
     counts, n_damaged = parse(content + b"\n" + _unwritten[log])
     if n_damaged:
         lines = "1 line is" if n_damaged == 1 else f"{n_damaged} lines are"
-        warning = f"{lines} damaged in {log} and left as found; the rest counts."
+        warning = f"{lines} damaged in {log} and ignored; the rest counts."
     return counts, warning
 
 

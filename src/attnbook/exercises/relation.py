@@ -1,4 +1,4 @@
-"""Find a simple relation between a wrong answer and the wanted one, such as a constant factor."""
+"""Find a simple relation between a wrong answer and the right one, such as a constant factor."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -11,28 +11,28 @@ from torch import Tensor
 from attnbook.exercises.answers import is_number, matches, to_python
 from attnbook.exercises.side_by_side import difference_mask
 
-Pair = tuple[Any, Any, Mapping[str, int]]  # an answer, the wanted one, and the case's sizes
+Pair = tuple[Any, Any, Mapping[str, int]]  # an answer, the right one, and the case's sizes
 
 # What the reader is told about each kind of relation; braces hold the relation's values.
 MESSAGES = {
-    "negated": "Yours is the exact opposite: True where False is wanted.",
+    "negated": "Your answer is the exact opposite: True where it should be False.",
     "all nan": "All your numbers are nan.",
     "some nan": "{count} of your {total} numbers are nan.",
     "some nan, rest right": "{count} of your {total} numbers are nan. The rest is right.",
     "opposite sign": "Every number has the opposite sign.",
-    "factor": "Every number is {factor:.4g} times the wanted one{meaning}.",
-    "offset": "Every number is the wanted one plus {offset:.4g}.",
-    "same factor": "In all cases, every number is {factor:.4g} times the wanted one.",
-    "same offset": "In all cases, every number is the wanted one {sign} {size:.4g}.",
-    "missing function": "What is missing is {name}: of your numbers it gives the wanted ones.",
-    "nearly right": "Nearly: no number is off by more than {largest:.1g}. Is something rounded, or "
-    "a small number added or left out?",
-    "transposed": "Rows and columns are exchanged: transposed it would be right.",
-    "flipped": "The {name} stand in the opposite order.",
-    "matrices reordered": "Each matrix is right, and they stand in another order.",
+    "factor": "Every number is {factor:.4g} times the right one{meaning}.",
+    "offset": "Every number is the right one plus {offset:.4g}.",
+    "same factor": "In all cases, every number is {factor:.4g} times the right one.",
+    "same offset": "In all cases, every number is the right one {sign} {size:.4g}.",
+    "missing function": "{name} is missing: applied to your numbers, it gives the right ones.",
+    "nearly right": "Nearly right: no number is off by more than {largest:.1g}. Is something "
+    "rounded, or a small number added or left out?",
+    "transposed": "Rows and columns are swapped: transposed, your answer would be right.",
+    "flipped": "The {name} are in the opposite order.",
+    "matrices reordered": "Each matrix is right, but they are in a different order.",
     "one part right": "Of {total} {name}s, {name} {indices} is right.",
     "some parts right": "Of {total} {name}s, {name}s {indices} are right.",
-    "reordered": "The numbers are the wanted ones, in other places.",
+    "reordered": "The numbers are right, but in the wrong places.",
     "some differ": "{count} of {total} numbers differ.",
 }
 FUNCTIONS = {
@@ -44,7 +44,7 @@ FUNCTIONS = {
 
 @dataclass(frozen=True)
 class Relation:
-    """How an answer is related to the wanted one: a kind, one of MESSAGES, and its values."""
+    """How an answer is related to the right one: a kind, one of MESSAGES, and its values."""
 
     kind: str
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Relation:
 def relation(got: Any, wanted: Any, sizes: Mapping[str, int]) -> Relation | None:
     """Find what would make the answer right, or which part of it is right.
 
-    `sizes` are the case's, so that a factor can be named by them. Returns None if there is no such
+    `sizes` are those of the case, to name a factor by them. Returns None if there is no such
     relation, or if the two are neither lists of numbers nor tensors of the same shape.
     """
     if is_list_of_numbers(wanted):
@@ -79,19 +79,19 @@ def relation(got: Any, wanted: Any, sizes: Mapping[str, int]) -> Relation | None
 
 
 def relation_message(failed: Pair, cases: Sequence[Pair]) -> str:
-    """Tell what the failed answer is to the wanted one, or all answers to theirs; or return ""."""
+    """Describe how the failed answer relates to the right one, or all answers to theirs; or ""."""
     found = relation(*failed) or relation_in_all([(got, wanted) for got, wanted, _ in cases])
     if not found:
         return ""
     relations = [relation(*case) for case in cases] if found.kind == "factor" else []
     factors = {f"{r.values['factor']:.4g}" for r in relations if r and r.kind == "factor"}
-    return found.message + " In other cases it is another factor." * (len(factors) > 1)
+    return found.message + " In other cases the factor is different." * (len(factors) > 1)
 
 
 def relation_in_all(pairs: Sequence[tuple[Any, Any]]) -> Relation | None:
-    """Find a factor or an offset that is the same for every answer and wanted one.
+    """Find a factor or an offset that is the same for every answer.
 
-    It is for single numbers and for whole ones, of which one case tells too little.
+    It is for single numbers and for whole numbers, for which one case is not enough.
     """
     if any(len(numbers_in(got)) != len(numbers_in(wanted)) for got, wanted in pairs):
         return None
@@ -157,7 +157,7 @@ def numeric_relation(got: Tensor, wanted: Tensor, sizes: Mapping[str, int]) -> R
 def factor_in_sizes(factor: float, sizes: Mapping[str, int]) -> str:
     """Express a factor by the case's sizes, such as " (√Dk in this case)", or return ""."""
     for name, size in sizes.items():
-        if size < 2:  # 1 is no factor, and 0 has no reciprocal
+        if size < 2:  # 1 is not a factor, and 0 has no reciprocal
             continue
         for text, value in (
             (f"√{name}", size**0.5),

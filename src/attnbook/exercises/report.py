@@ -29,7 +29,7 @@ def collect(folder: Path) -> tuple[Readers, list[str]]:
     warnings = []
 
     def skip(path: str | Path, reason: object) -> None:
-        warnings.append(f"{Path(path).relative_to(folder)} was left out: {reason}")
+        warnings.append(f"{Path(path).relative_to(folder)} was skipped: {reason}")
 
     for path in files(folder, lambda error: skip(error.filename, error.strerror)):
         try:
@@ -38,14 +38,14 @@ def collect(folder: Path) -> tuple[Readers, list[str]]:
             skip(path, error.strerror or error)
             continue
         if not any(counts[known].total() for known in ALL):
-            skip(path, "it is no progress file")
+            skip(path, "it is not a progress file")
             continue
         relative = path.relative_to(folder)
         if n_damaged:
             warnings.append(f"{relative} has {n_damaged} damaged lines, which are not counted")
         name = reader_name(relative)
         if name in readers:
-            skip(path, f"there is another file of the reader {name}")
+            skip(path, f"there is another file for the reader {name}")
             continue
         readers[name] = counts
     by_name = sorted(readers.items(), key=lambda item: (item[0].casefold(), item[0]))

@@ -26,7 +26,7 @@ def set_print_options(options: Any) -> None:
 def default_device() -> torch.device | None:
     """Return the device of new tensors, or None for the CPU.
 
-    PyTorch 2.6 cannot return it by its own function once it was set to None.
+    In PyTorch 2.6 its own function fails once the device was set to None.
     """
     current = torch.empty(0).device
     return None if current == torch.device("cpu") else current

@@ -1,6 +1,6 @@
 """Run a reader's file in a separate process, where an endless loop or a crash does no harm.
 
-The process is started before there is a file to run, because importing PyTorch takes a second.
+The process starts before there is a file to run, because importing PyTorch takes a second.
 """
 
 import ctypes
@@ -100,7 +100,7 @@ class Runner:
             return Feedback("failed", f"{path.name} ended Python (exit code {code})", ENDED)
         line = re.search(rf'File "[^"]*{re.escape(path.name)}", line (\d+)', stack)
         details = (numbered_line(path, int(line[1])),) if line else ()
-        message = "It was stopped, since it was still running: does a loop never end?"
+        message = "It was stopped because it was still running. Is there an endless loop?"
         return Feedback("failed", f"{path.name} took too long", message, details)
 
     def _read(self, name: str) -> str:
@@ -111,7 +111,7 @@ class Runner:
 SOURCE_FILE = "source"  # the reader's file as it was read
 RESULTS_FILE, STACK_FILE = "results", "stack"  # the checks' results; the stack of a stopped file
 END = "end"  # the last line of the results if Python was still running at the end
-ENDED = "Something in it leaves Python or crashes it, so that its check was not heard."
+ENDED = "Something in it ends or crashes Python, so the result of its check was lost."
 
 
 # --- in the process --------------------------------------------------------------------------
@@ -172,8 +172,8 @@ def read_path() -> Path:
 def end_with_parent() -> None:
     """End this process once the other end of stdin is closed, and give the file an empty stdin.
 
-    While the file is inside one call of a C function, no thread can do that, only Linux itself.
-    Elsewhere LOAD_SECONDS and CHECK_SECONDS are the limit then.
+    While the file is inside one call of a C function, no thread can do that; Linux itself can.
+    On other systems LOAD_SECONDS and CHECK_SECONDS are then the limit.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -188,10 +188,10 @@ def end_with_parent() -> None:
 
 
 class Output(io.TextIOWrapper):
-    """A stdout that the reader's file cannot close, since the card has to be shown on it."""
+    """A stdout that the reader's file cannot close, because the card has to be printed to it."""
 
     def close(self) -> None:
-        """Only write what is waiting."""
+        """Only flush."""
         self.flush()
 
 
@@ -206,7 +206,7 @@ def run_file(path: Path, source: bytes) -> Feedback | None:
     except SyntaxError as error:
         file = Path(error.filename or path)
         message = f"{type(error).__name__}: {error.msg}"
-        head = f"{file.name} is no Python yet"
+        head = f"{file.name} is not valid Python yet"
         return Feedback("failed", head, message, line_details(file, error.lineno))
     except BaseException as error:  # the file may raise anything, even SystemExit
         frames = traceback.extract_tb(error.__traceback__)
@@ -218,7 +218,7 @@ def run_file(path: Path, source: bytes) -> Feedback | None:
 
 
 def own_name(error: BaseException, module: ModuleType) -> str:
-    """Return a sentence on the name that was meant, or on what the file defines instead."""
+    """Return a sentence about the name that was meant, or about what the file defines instead."""
     if meant := similar_name(error):
         return f"\nDid you mean `{meant}`?"
     asked = getattr(error, "name", "") if isinstance(error, NameError) else ""
@@ -233,12 +233,12 @@ def unchecked_card(path: Path) -> Feedback:
     exercise = ALL.get(answer_files.exercise_id(path.name))
     line = f'check({exercise.name}, "{exercise.id}")' if exercise else 'check(NAME, "ID")'
     message = f"Its last line should be `{line}`, not indented."
-    footer = f'reset("{exercise.id}") gives the stub back and keeps this file.' if exercise else ""
+    footer = f'reset("{exercise.id}") brings back the stub and keeps this file.' if exercise else ""
     return Feedback("failed", f"{path.name} checked nothing", message, footer=footer)
 
 
 def keep_lines(path: Path, source: bytes) -> None:
-    """Keep a file's lines for messages, which have to show what ran, not what was saved since."""
+    """Keep a file's lines for messages, which have to show what ran, not what was saved later."""
     lines = [line.decode(errors="replace") + "\n" for line in source.splitlines()]
     linecache.cache[str(path)] = (len(source), None, lines, str(path))
 

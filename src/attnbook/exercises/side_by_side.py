@@ -1,4 +1,4 @@
-"""The reader's answer and the wanted one side by side, with a mark where they differ."""
+"""The reader's answer and the right one side by side, with a mark where they differ."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -33,10 +33,10 @@ def difference_mask(got: Tensor, wanted: Tensor) -> Tensor:
 
 
 def side_by_side(got: Any, wanted: Any, show_wanted: bool = True) -> str:
-    """Format an answer and the wanted one.
+    """Format an answer and the right one.
 
     Of two tensors of the same shape, only a window on the first matrix that differs is shown, with
-    a * after each number that differs. `show_wanted=False` leaves out the wanted answer of any
+    a * after each number that differs. `show_wanted=False` leaves out the right answer of any
     other pair. Of two lists of tensors, the first item that differs is formatted.
     """
     if is_list_of_tensors(wanted) and isinstance(got, (list, tuple)) and len(got) == len(wanted):

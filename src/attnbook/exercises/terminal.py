@@ -1,4 +1,4 @@
-"""The exercises in a terminal: a command for each thing that a reader does in a notebook."""
+"""The exercises in a terminal: a command for everything that a reader does in a notebook."""
 
 import argparse
 import sys
@@ -25,7 +25,7 @@ class Parser(argparse.ArgumentParser):
     """A parser that raises UsageError instead of printing the usage."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message} ({self.prog} -h says what there is)")
+        raise UsageError(f"{message} ({self.prog} -h lists the commands)")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,8 +53,8 @@ def parser() -> Parser:
     parser = Parser(
         prog=PROGRAM,
         description=__doc__,
-        epilog="An ID is such as 03.scores. Without one, the exercise is meant whose file in this "
-        "folder was saved last, or else the next one.",
+        epilog="An ID looks like 03.scores. Without one, a command applies to the exercise whose "
+        "file in this folder was saved last, or else to the next one.",
     )
     parser.set_defaults(run=parser.print_help)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
@@ -122,21 +122,21 @@ def show_next() -> None:
 
 
 def start(which: str) -> None:
-    """Write the file for your answer into this folder, unless it is there."""
+    """Create the file for your answer in this folder, unless it exists."""
     exercise = requested_exercise(which, prefer_saved=False)
     is_new = answer_files.create(exercise)
     path = answer_files.path_of(exercise)
-    label = "Your file" if is_new else "Your file was here, and stays as it is"
+    label = "Your file" if is_new else "Your file already exists and was not changed"
     console.print_text(
         answer_files.card_text(exercise),
         f"\n{label}: {path.resolve()}",
         f"Check it: {PROGRAM} check {path}",
-        f"Or at each save: {PROGRAM} watch {path}",
+        f"Or check at each save: {PROGRAM} watch {path}",
     )
 
 
 def reset(which: str) -> None:
-    """Begin an exercise again: its stub is back, your old answer in a file beside it."""
+    """Start an exercise again with its stub; your old answer is kept in a file beside it."""
     exercise = requested_exercise(which)
     console.print_text(*answer_files.reset_messages(exercise))
 
@@ -147,13 +147,15 @@ def watch(which: str) -> None:
 
 
 def check(which: str) -> int:
-    """Run the file of your answer, and tell what the checker sees."""
+    """Run the file with your answer, and show the checker's verdict."""
     path = Path(which)
     if not which or not path.is_file():
         exercise = requested_exercise(which)
         path = answer_files.path_of(exercise)
         if not path.is_file():
-            raise UsageError(f"{path} is not here; {PROGRAM} start {exercise.id} writes it")
+            raise UsageError(
+                f"{path} does not exist here; {PROGRAM} start {exercise.id} creates it"
+            )
     results = Runner().run(path)
     if not all_passed(results):
         return 1
@@ -173,7 +175,7 @@ def solution(which: str, insist: bool) -> None:
 
 
 def card(which: str) -> None:
-    """Show what an exercise asks, and what you start from."""
+    """Show an exercise's task and its stub."""
     exercise = requested_exercise(which)
     console.print_text(
         answer_files.card_text(exercise), "", console.format_code(exercise.stub.strip())
@@ -181,7 +183,7 @@ def card(which: str) -> None:
 
 
 def progress() -> None:
-    """Show where you stand, and where that is kept."""
+    """Show your progress, and where it is kept."""
     exercises.progress()
 
 
@@ -201,12 +203,12 @@ def list_all() -> None:
 
 
 def report_class(folder: Path, output: Path | None) -> int:
-    """For a teacher: a table of who passed what, from a folder of readers' progress files."""
+    """For teachers: a table of results, from a folder of readers' progress files."""
     readers, warnings = report.collect(folder)
     for warning in warnings:
         print(f"attnbook: {warning}", file=sys.stderr)
     if not readers:
-        raise UsageError(f"{folder} holds no progress file")
+        raise UsageError(f"{folder} contains no progress file")
     if output:
         # with the byte order mark that Excel needs
         output.write_text(report.csv_table(readers), "utf-8-sig", newline="")

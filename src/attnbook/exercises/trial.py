@@ -28,7 +28,7 @@ class SolvedCase(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """A case, the wanted answer, and the outcome of the reader's function."""
+    """A case, the right answer, and the outcome of the reader's function."""
 
     case: Case
     wanted: Any
@@ -39,7 +39,7 @@ class Trial(NamedTuple):
 def solve_cases(exercise: Exercise, seed: int) -> list[SolvedCase]:
     """Draw the cases twice, move them to the device, and solve each with the reference.
 
-    The gradients are empty where the exercise compares none.
+    The gradients are empty if the exercise compares none.
     """
     generator = Generator().manual_seed(seed)
     solved_cases = []
@@ -81,7 +81,7 @@ def is_untouched(outcome: guard.Outcome) -> bool:
 
 
 def is_right(exercise: Exercise, case: Case, outcome: guard.Outcome, wanted: Any) -> bool:
-    """Return whether a call raised nothing, modified no argument, and gave the wanted answer."""
+    """Return whether a call raised nothing, modified no argument, and gave the right answer."""
     if outcome.error is not None or outcome.modified or not matches(outcome.answer, wanted):
         return False
     if exercise.code and type_error(outcome.answer, wanted):
@@ -119,7 +119,7 @@ def printed_details(trial: Trial) -> tuple[str, ...]:
     """Return a detail for the card with the first lines that the function printed, if any."""
     lines = trial.outcome.printed.splitlines()
     n_more = len(lines) - PRINTED_LINES
-    more = [f"… and {n_more} lines more"] if n_more > 0 else []
+    more = [f"… and {n_more} more lines"] if n_more > 0 else []
     text = "\n         ".join([*map(shorten, lines[:PRINTED_LINES]), *more])
     return (f"printed  {text}",) if text else ()
 

@@ -1,6 +1,6 @@
 """Check the answers in a folder whenever one is saved.
 
-The files' times are read four times a second. That works on every system, for every editor, and on
+The files' times are read four times a second. This works on every system, with every editor, and on
 network drives, where the operating system's own notifications do not arrive.
 """
 
@@ -22,7 +22,7 @@ COMMANDS = ("hint", "solution", "card", "progress", "reset", "next", "quit")
 
 
 class Watcher:
-    """The loop of `watch`: the current exercise, the files as last seen, and what was passed.
+    """The loop of `watch`: the current exercise, the files as last seen, and what has been passed.
 
     After a pass, `following` is the exercise that Enter opens.
     """
@@ -62,7 +62,9 @@ class Watcher:
         path = answer_files.path_of(exercise).resolve()
         card = answer_files.card_text(exercise)
         console.print_text(card, f"\nYour file: {path}")
-        keys = f"Save it, and it is checked. Or type {', '.join(COMMANDS[:-1])} or {COMMANDS[-1]}."
+        keys = (
+            f"It is checked when you save it. Or type {', '.join(COMMANDS[:-1])} or {COMMANDS[-1]}."
+        )
         console.print_text(Text(keys, "dim"))
         self.seen_files = self.checked_files = answer_files.saved_files()
         if not is_new:
@@ -80,7 +82,7 @@ class Watcher:
         for missing in old.keys() - self.seen_files.keys():
             is_current = self.exercise is ALL[missing]
             more = " Save it again, or type reset for its stub." if is_current else ""
-            console.print_text(f"{answer_files.path_of(ALL[missing])} is gone.{more}")
+            console.print_text(f"{answer_files.path_of(ALL[missing])} has disappeared.{more}")
         changed = [e for e in self.seen_files if self.seen_files[e] != old.get(e)]
         if changed:
             self.check(ALL[changed[0]])
@@ -92,7 +94,7 @@ class Watcher:
         console.print_text(Text(f"\n── {path} ──", "dim"))
         try:
             results = self.runner.run(path)
-        except FileNotFoundError:  # which the next look at the files tells
+        except FileNotFoundError:  # the next check of the files reports this
             results = []
         self.runner = Runner()
         if all_passed(results):
@@ -134,7 +136,7 @@ class Watcher:
         elif command == "quit":
             self.exercise = None
         elif word:
-            console.print_text(f"There is no {word!r}: type {', '.join(COMMANDS)}.")
+            console.print_text(f"There is no command {word!r}: type {', '.join(COMMANDS)}.")
 
 
 def read_commands(commands: "Queue[str | None]") -> None:

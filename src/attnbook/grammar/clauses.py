@@ -55,12 +55,12 @@ TENSE_MARKERS: dict[str, tuple[Words, Words]] = {
     "now": (("在",), ("没", "在")),
     "want": (("想",), ("不", "想")),
     "can": (("会",), ("不", "会")),
-    "state": ((), ("不",)),  # like, know: no habit, and nothing in progress
+    "state": ((), ("不",)),  # like, know: no habits, and nothing in progress
     "have": ((), ("没",)),
 }
 SOCIAL = {"watch", "sport", "swim", "sing", "study", "listen", "cook", "go"}
-# How often a clause names a time: always where nothing else in Chinese shows the tense. A habit has
-# 经常 instead, since 不 吃 and 吃 吗 without either are heard as a refusal and an offer.
+# How often a clause names a time: always if nothing else in Chinese shows the tense. A habit
+# has 经常 instead, because 不 吃 alone sounds like a refusal, and 吃 吗 like an offer.
 TIME_PROBABILITY = {"past": 0.85, "future": 1.0, "want": 0.3, "now": 0.25, "habit": 0.5}
 
 
@@ -184,7 +184,7 @@ def draw_place(
     fitting = [place for place in fitting if goes_to(subject, place)]
     fitting = [place for place in fitting if not place.strangers & set(verb_phrase.zh)]
     if subject.noun and is_plural(subject):
-        fitting = [place for place in fitting if place.zh != ("家",)]  # they share none
+        fitting = [place for place in fitting if place.zh != ("家",)]  # they have none in common
     return draw.choice(fitting) if fitting and draw.chance(0.5) else None
 
 
@@ -193,7 +193,7 @@ def draw_time(
 ) -> tuple[Words, Words]:
     """A time that fits the tense, the verb and the place, or two empty tuples.
 
-    Where nothing else shows the tense, there is always one.
+    If nothing else shows the tense, there is always one.
     """
     verb, place = verb_phrase.verb, place or verb_phrase.goal
     needed = (tense == "now" and place is not None) or (tense == "past" and verb_phrase.bare)

@@ -1,4 +1,4 @@
-"""The parallel corpus: pairs drawn from the grammar, and which of them a model may learn from."""
+"""The parallel corpus: pairs drawn from the grammar, split into training and test sets."""
 
 import functools
 from collections import Counter
@@ -13,7 +13,7 @@ from attnbook.grammar.noun_phrases import PEOPLE, Combinations, Draw, adjectives
 from attnbook.grammar.sentences import draw_sentence
 
 LONGEST = 11  # the most words of a training sentence, in each language
-BOOK_EXAMPLE = ("甜", "苹果")  # 苹果 很 甜 is to be translated, never learned
+BOOK_EXAMPLE = ("甜", "苹果")  # 苹果 很 甜 is in the test set, never in the training set
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,14 @@ class Corpus(NamedTuple):
 
 @functools.cache
 def held_out_combinations() -> Combinations:
-    """The pairs of words that no training sentence has both of: 甜 with 苹果, and some others.
+    """The pairs of words that no training sentence combines: 甜 with 苹果, and some others.
 
-    Training must still teach their words, in other combinations. So none is held out of a verb or
-    an adjective with fewer than four nouns, of a noun with fewer than three verbs (or three
-    adjectives), of what animals do, or of a line of the table with a single noun, which would be a
-    large part of the test set. Each noun loses at most one verb and one adjective, and each
-    of these at most three nouns. People and furniture lose none: they are in many sentences as the
-    subject, or as a place.
+    Training must still teach their words, in other combinations. So no pair is held out for a
+    verb or an adjective with fewer than four nouns, a noun with fewer than three verbs (or three
+    adjectives), verbs of animals, or a line of the table with a single noun, which would be a large
+    part of the test set. Each noun loses at most one verb and one adjective, and each
+    of these at most three nouns. People and furniture lose none, because they are in many
+    sentences as the subject or as a place.
     """
     things = [noun for noun in nouns if not noun.kinds & {*PEOPLE, "furniture"}]
     objects = [(verb, [n for n in things if n.kinds & verb.kinds]) for verb in verbs]
@@ -79,8 +79,8 @@ def make_corpus(n_train: int = 60_000, n_test: int = 500, seed: int = 0) -> Corp
 
     A pair with a held-out combination goes to `new_combinations`, a pair with more than LONGEST
     words in both languages to `longer`, and a pair with neither to `train`. All others are dropped,
-    also those in which two held-out words only meet. Every word of the two test sets also occurs
-    in `train`.
+    including those that contain both words of a held-out pair separately. Every word of the two
+    test sets also occurs in `train`.
 
     Raises:  TypeError, ValueError if a size is not a positive int
     """
@@ -88,7 +88,7 @@ def make_corpus(n_train: int = 60_000, n_test: int = 500, seed: int = 0) -> Corp
         check_size(name, size)
     draw, held_out = Draw(seed), held_out_combinations()
     train, new, longer = (dict[Words, Pair]() for _ in range(3))
-    spare = n_test + n_test // 4  # some will have a word that is not in train
+    spare = n_test + n_test // 4  # some of them have a word that is not in train
     wanted = ((train, n_train), (new, spare), (longer, spare))
     while any(len(pairs) < size for pairs, size in wanted):
         drawn = draw_sentence(draw)
@@ -111,12 +111,12 @@ def make_corpus(n_train: int = 60_000, n_test: int = 500, seed: int = 0) -> Corp
 
 
 def is_short(sentence: Sentence) -> bool:
-    """Whether neither language has more than LONGEST words."""
+    """Whether both languages have at most LONGEST words."""
     return max(len(sentence.zh), len(sentence.en)) <= LONGEST
 
 
 def is_for_training(sentence: Sentence) -> bool:
-    """Whether a model may learn from it: it is short, and has no two words of a held-out pair."""
+    """Whether it may be in the training set: it is short and has no held-out pair."""
     held_out = held_out_combinations()
     apart = not sentence.combinations & held_out and not meet(sentence.zh, held_out)
     return is_short(sentence) and apart

@@ -15,7 +15,7 @@ def rows(table: str) -> list[list[str]]:
 
 
 def split(entry: str) -> Words:
-    """The words of an entry, which its line joins by underscores; - for none."""
+    """The words of an entry, joined by underscores in its line; - for none."""
     return () if entry == "-" else tuple(entry.split("_"))
 
 
@@ -36,7 +36,7 @@ class Noun:
 
     @property
     def countable(self) -> bool:
-        """Whether English counts it without a unit: two books, but two cups of tea."""
+        """Whether English counts it without a unit, like two books, but not two cups of tea."""
         return bool(self.singular and self.plural)
 
     @property
@@ -47,7 +47,7 @@ class Noun:
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb with its four English forms, the kinds of its objects, and the activity that it is.
+    """A verb with its four English forms, the kinds of its objects, and its activity.
 
     A place lists the activities that fit it.
     """
@@ -84,7 +84,7 @@ class Place:
     """A place with the activities that fit it and the kinds of things found there.
 
     `at` is its English name with a preposition: 图书馆, in the library. `strangers` are the people
-    who hardly go there. Traits: day (nobody is there in the evening), many (things are found there
+    who rarely go there. Traits: day (nobody is there in the evening), many (things are found there
     in large numbers).
     """
 

@@ -14,7 +14,7 @@ U = TypeVar("U")
 Combinations = frozenset[tuple[str, str]]
 
 TWO, THREE = ("两", "two"), ("三", "three")
-NUMBERS = (TWO, TWO, TWO, THREE, THREE, ("四", "four"), ("五", "five"))  # the small ones more often
+NUMBERS = (TWO, TWO, TWO, THREE, THREE, ("四", "four"), ("五", "five"))  # small numbers more often
 HOW_MANY = ("几", "many")
 WOMEN, MEN = {"妈妈", "姐姐", "奶奶"}, {"他", "爸爸", "哥哥", "司机"}
 PEOPLE = {"person", "kin", "boss"}
@@ -39,7 +39,7 @@ class Draw:
     def chance(self, probability: float) -> bool:
         return self._next() < probability
 
-    # What follows tells `recognize` which draws can be seen in a sentence.
+    # These methods tell `recognize` which draws are visible in a sentence.
 
     def until(
         self,
@@ -48,9 +48,9 @@ class Draw:
         about: U,
         seen: bool = True,
     ) -> "NounPhrase":
-        """Draw with `make` until it fits, as `fits(draw, drawn, about)` says.
+        """Draw with `make` until `fits(draw, drawn, about)` is true.
 
-        `seen` says whether the English of the sentence will have it, in one of its forms.
+        `seen` is whether the English of the sentence will contain it, in one of its forms.
         """
         while True:
             drawn = make(self)
@@ -58,19 +58,19 @@ class Draw:
                 return drawn
 
     def discard(self, make: "Callable[[Draw], object]") -> None:
-        """Draw something that no sentence shows."""
+        """Draw something that does not appear in the sentence."""
         make(self)
 
     def expect(self, *phrases: Words) -> None:
-        """Say that the English of the sentence will have these words."""
+        """Promise that the English of the sentence will contain these words."""
 
     def expect_one(self, *phrases: Words) -> None:
-        """Say that the English of the sentence will have one of these phrases."""
+        """Promise that the English of the sentence will contain one of these phrases."""
 
 
 @dataclass(frozen=True)
 class NounPhrase:
-    """A noun phrase or a pronoun, with the forms that English needs of it.
+    """A noun phrase or a pronoun, with its English forms.
 
     `agreement` names the verb forms it takes (i am, he is, they are), `object_form` is its form as
     an object (him), `possessive` its form before a noun (his), and `pronoun` the Chinese pronoun
@@ -204,12 +204,12 @@ def suits(noun: Noun, person: NounPhrase) -> bool:
 
 
 def goes_to(person: NounPhrase, place: Place) -> bool:
-    """Whether the person can be met there: a driver is hardly in a classroom."""
+    """Whether the person can be met there: a driver is rarely in a classroom."""
     return person.noun not in place.strangers
 
 
 def draw_owner(draw: Draw, noun: Noun) -> NounPhrase:
-    """Whom a thing belongs to: my, the teacher's, my friend's."""
+    """The owner of a thing: my, the teacher's, my friend's."""
     return draw.until(draw_any_owner, can_own, noun)
 
 
@@ -249,8 +249,8 @@ def draw_person(draw: Draw, pronoun_chance: float = 0.5) -> NounPhrase:
 def draw_other_person(draw: Draw, subject: NounPhrase) -> NounPhrase | None:
     """A person other than the subject, or None if the draw gave the same one.
 
-    Several teachers have no mother or friend in common, so none of these; and nobody who is
-    described.
+    Several teachers have no mother or friend in common, so these are excluded, and so are persons
+    with a description.
     """
     person = draw_person(draw)
     both_first_person = {person.zh[0], subject.zh[0]} == {"我", "我们"}  # also 我 and 我们 妈妈
@@ -261,7 +261,7 @@ def draw_other_person(draw: Draw, subject: NounPhrase) -> NounPhrase | None:
 
 
 def draw_close_person(draw: Draw, subject: NounPhrase) -> NounPhrase | None:
-    """Such a person, if it is a pronoun, a relative or a friend: with whom, for whom."""
+    """Such a person for *with* and *for*: a pronoun, a relative or a friend."""
     person = draw_other_person(draw, subject)
     return person if person is not None and person.noun in ("", *relatives) else None
 

@@ -22,7 +22,7 @@ SET_NOUNS = {phrase[-1] for phrase in words.SET_PHRASES}  # 歌 is not seen in "
 
 
 class NoWay(Exception):
-    """The choices of this run cannot give the sentence."""
+    """The choices of this run cannot produce the sentence."""
 
 
 class GuidedDraw(Draw):
@@ -90,7 +90,7 @@ class GuidedDraw(Draw):
         return drawn
 
     def discard(self, make: Callable[[Draw], object]) -> None:
-        """What no sentence shows needs no choice."""
+        """Choices that the sentence does not show need not be made."""
 
     def expect(self, *phrases: Words) -> None:
         if self.guided and not all(self.shows(phrase) for phrase in phrases):
@@ -104,7 +104,7 @@ class GuidedDraw(Draw):
         return not phrase or f" {' '.join(phrase)} " in self.text
 
     def group(self, option: object) -> Hashable:
-        """What the sentence tells of an option: itself, or the group of those that it hides."""
+        """What the sentence shows of an option: the option, or a group that looks the same."""
         if not self.guided:
             return id(option)
         if isinstance(option, str):
@@ -144,7 +144,7 @@ class GuidedDraw(Draw):
         return any(phrase and self.shows(phrase) for phrase in phrases)
 
     def group_of_name(self, name: str) -> Hashable:
-        """A form of a sentence that it can or cannot have; a determiner that it shows or hides."""
+        """A form that the sentence can or cannot have; a determiner that it shows or hides."""
         if name in QUESTIONS and "?" not in self.english:
             return NoWay
         if name in ("statement", "negative") and "?" in self.english:
@@ -161,9 +161,9 @@ def runs(
     english: Words | None = None,
     known: dict[Hashable, Any] | None = None,
 ) -> Iterator[tuple[T, float]]:
-    """Each way in which `make` can choose: what it makes, and the probability of the way.
+    """Each way in which `make` can choose: the result and the probability.
 
-    `known` keeps between calls what depends on the sentence only.
+    `known` keeps what depends only on the sentence, between calls.
     """
     known = {} if known is None else known
     waiting: list[list[int]] = [[]]
@@ -205,5 +205,5 @@ def ways(english: Sequence[str]) -> Iterator[tuple[Sentence, float]]:
 
 
 def is_grammatical(english: Sequence[str]) -> bool:
-    """Whether the grammar can make this English sentence, of whatever length."""
+    """Whether the grammar can make this English sentence, of any length."""
     return next(ways(english), None) is not None

@@ -43,7 +43,7 @@ SNOW = make_verb("下", "snow snows snowed snowing")
 
 
 def idiom(draw: Draw) -> Sentence | None:
-    """An idiom, where word by word would be wrong: 下 雨, 炒 鱿鱼, 吃 醋, 开 玩笑."""
+    """An idiom that cannot be translated word by word: 下 雨, 炒 鱿鱼, 吃 醋, 开 玩笑."""
     kind = draw.choice((*("weather",) * 3, FIRE, FIRE, "jealous", JOKE))
     form = draw.choice(("statement", "statement", "negative", "yes_no"))
     draw.expect(("jealous",) if kind == "jealous" else ())
@@ -95,14 +95,14 @@ def two_clauses(draw: Draw) -> Sentence | None:
         return None
     subject = draw_person(draw, 0.8)
     if subject.zh in (("你",), ("你们",)) or noun.zh == subject.noun:
-        return None  # one seldom tells people what they like or have
+        return None  # people are rarely told what they like or have
     if subject.noun not in ("", *relatives):
         return None
     return draw.choice((opinion, opinion, two_qualities, owner_of))(draw, subject, noun, adjective)
 
 
 def opinion(draw: Draw, subject: NounPhrase, noun: Noun, adjective: Adjective) -> Sentence | None:
-    """What somebody thinks of a thing, for a reason or against one: 很 贵 ， 但是 我 很 喜欢."""
+    """An opinion because of a quality, or despite it: 很 贵 ， 但是 我 很 喜欢."""
     good, bad = "good" in adjective.traits, "bad" in adjective.traits
     if not (good or bad):
         return None
@@ -148,7 +148,7 @@ def two_qualities(draw: Draw, _: NounPhrase, noun: Noun, adjective: Adjective) -
 
 
 def opposed(one: Adjective, other: Adjective) -> bool:
-    """Whether one is a reason for and the other against, on different scales."""
+    """Whether one quality is good and the other bad, on different scales."""
     sides = [("good" in a.traits) - ("bad" in a.traits) for a in (one, other)]
     return sides[0] * sides[1] < 0 and {one.zh, other.zh} != {"贵", "便宜"}
 
@@ -193,7 +193,7 @@ KINDS = (
 
 
 def draw_sentence(draw: Draw) -> Sentence:
-    """Draw a sentence of any kind; where the draws do not fit together, draw again."""
+    """Draw a sentence of any kind; if the draws do not fit together, draw again."""
     while True:
         sentence = finish(draw.choice(KINDS)(draw))
         if sentence is not None:
@@ -201,9 +201,9 @@ def draw_sentence(draw: Draw) -> Sentence:
 
 
 def finish(sentence: Sentence | None) -> Sentence | None:
-    """Adjust the spelling; None where the draws did not fit together.
+    """Adjust the spelling; None if the draws did not fit together.
 
-    No sentence names two mothers or two drivers: one would take the second for the first.
+    No sentence names two mothers or two drivers, because they would seem to be the same person.
     """
     named = [word for word in sentence.zh if word in people] if sentence else []
     if sentence is None or len(named) > len(set(named)):

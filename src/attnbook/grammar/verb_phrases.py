@@ -65,12 +65,12 @@ def can_be_subject(draw: Draw, subject: NounPhrase, form: str) -> bool:
     stated = form in ("statement", "negative")
     rare = 1.0 if form == "negative" else 0.9
     if subject.zh in (("你",), ("你们",)) and stated and draw.chance(rare):
-        return False  # one seldom tells people what they do
+        return False  # people are rarely told what they do
     return stated or subject.zh[0] not in ("我", "我们")
 
 
 def tenses_of(verb: Verb) -> list[str]:
-    """The tenses that fit a verb; one that occurs more than once is likelier."""
+    """The tenses that fit a verb; a tense that occurs more than once is more probable."""
     if "fact" in verb.traits:
         return ["past", *({"now"} & verb.traits)]
     if "ongoing" in verb.traits:
@@ -87,7 +87,7 @@ def tenses_of(verb: Verb) -> list[str]:
 def determiners(verb: Verb, noun: Noun, tense: str, affirmative: bool) -> list[str]:
     """The determiners that fit the object; questions and negations allow others than statements.
 
-    One that occurs more than once is likelier.
+    One that occurs more than once is more probable.
     """
     if noun.measure == "-":
         return [] if tense == "past" and affirmative else ["a"]
@@ -157,7 +157,7 @@ def draw_verb_phrase(
         if tense not in ("past", "future") or "count" not in verb.traits or noun.kinds & PEOPLE:
             return None
         if tense == "future" and verb.zh != ("买",):
-            return None  # one plans what to buy, and hardly how many films to watch
+            return None  # people plan what to buy, but rarely how many films to watch
         how_many = noun_phrase(noun, "number", number=HOW_MANY)
         return VerbPhrase(
             verb, how_many.zh, question_words=("how", *how_many.en), combinations=pair
@@ -196,7 +196,7 @@ def draw_verb_phrase(
     if determiner in ("a", "one", "this", "that", "own") and (
         (alone and is_plural(subject)) or not suits(noun, subject)
     ):
-        return None  # several people wear, ride or buy no single thing
+        return None  # several people do not wear, ride or buy a single thing
     bare = determiner in ("a", "any", "plural", "the")
     if not bare:  # else it may be hidden in a set phrase
         draw.expect_one(noun.singular, noun.plural)
@@ -221,7 +221,7 @@ def draw_verb_phrase(
 
 
 def set_phrase(verb_phrase: VerbPhrase) -> VerbPhrase:
-    """With the English that a set phrase has: 唱 歌 is to sing, and not to sing songs."""
+    """Use the English of a set phrase: 唱 歌 is to sing, and not to sing songs."""
     en = words.SET_PHRASES.get((*verb_phrase.verb.zh, *verb_phrase.zh))
     return verb_phrase if en is None else replace(verb_phrase, en=split(en))
 

@@ -1,4 +1,4 @@
-"""Two layers of attention on one sequence: where each head attends, what it adds, who needs it."""
+"""Two layers of attention on one sequence: where heads attend, what they add, what needs them."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -16,7 +16,7 @@ from attnbook.widgets.element import show_element
 __all__ = ["explore_heads"]
 
 VISIBLE = 0.06  # smaller weights are not drawn
-N_BEST, LIKELY = 3, 0.02  # letters of a prediction, if they are at least so probable
+N_BEST, LIKELY = 3, 0.02  # letters shown of a prediction, and their least probability
 
 
 class TwoLayers(Protocol):
@@ -42,17 +42,17 @@ class Run(NamedTuple):
 def explore_heads(
     model: TwoLayers, ids: Tensor, known: Tensor, letters: str, row: int = 0, start: int = -1
 ) -> None:
-    """Let the reader pick a position of a sequence, see what each head does there, remove heads.
+    """Let the reader pick a position, see what each head does there, and remove heads.
 
-    A removed head outputs its mean over all sequences (mean ablation). One head of layer 1 can be
-    removed at a time, or any heads of layer 2. What a head adds is said by a letter and a number.
-    In layer 2 it is the letter whose logit rises most. In layer 1 it is the letter whose query is
-    helped most to find this position: by what the head adds to the scores of layer 2, on average
-    over its heads. Both numbers are distances from the mean of all letters.
+    A removed head outputs its mean over all sequences (mean ablation). Readers can remove one head
+    of layer 1 at a time, or any heads of layer 2. A letter and a number say what a head adds. For
+    layer 2 it is the letter whose logit rises most. For layer 1 it is the letter whose query gains
+    most: the head raises its score for this position in layer 2, on average over the heads there.
+    Both numbers are relative to the mean over all letters.
 
-    row: the sequence that is shown; start: the position that is picked at first
+    row: the sequence to show; start: the position that is picked at first
     Shapes:  ids (B, L + 1), whose first half is the block, with L <= 26
-             known (B, L): which of ids[:, 1:] can be known; letters: one character for each id
+             known (B, L): which of ids[:, 1:] are predictable; letters: one character for each id
     """
     heads, half = range(model.layers[0].n_heads), ids.size(1) // 2
     sequence = "".join(letters[i] for i in ids[row].tolist())
@@ -122,7 +122,7 @@ def _averaged(removed: list[int]) -> Callable[[Tensor], Tensor]:
 
 
 def _strips(run: Run, layer: int, letters: str) -> dict[str, str]:
-    """Of each head of a layer: its weights, and the letter that it adds most of, with how much."""
+    """For each head of a layer: its weights, and the letter that it adds most to, with how much."""
     adds = run.adds[layer]
     largest = (adds - adds.mean(-1, keepdim=True)).max(-1)
     return {
@@ -135,9 +135,9 @@ def _strips(run: Run, layer: int, letters: str) -> dict[str, str]:
 
 
 def _rows(shares: Tensor, names: str, n_best: int | None = None) -> str:
-    """Write each row as names with hundredths: a97b3. A name alone has all, hundred of them.
+    """Write each row as names with percentages: a97b3. A name without a number has 100.
 
-    Of a row of probabilities that is the n_best, of a row of weights all that are visible.
+    A row of probabilities gives its n_best, and a row of weights all that are visible.
     """
     least = VISIBLE if n_best is None else LIKELY
     rows = []
@@ -149,7 +149,7 @@ def _rows(shares: Tensor, names: str, n_best: int | None = None) -> str:
 
 
 WORDS = {
-    "name": "Two layers of attention, and what they do without some heads",
+    "name": "Two layers of attention, with and without some heads",
     "try": "Pick a letter of the second half, and switch heads off: "
     "one of layer 1, or any of layer 2.",
     "sequence": "sequence and predictions",
@@ -159,8 +159,8 @@ WORDS = {
     "adds": ["key for", "raises"],
     "mean": "mean",
     "bars": ["all heads", "now"],
-    "first": "In the first half nothing can be known.",
-    "says": "After {letter} it predicts {best}, {share} %.",
-    "due": ["Right.", "Wrong: {next}.", "A jump to {next}: nobody can know it."],
+    "first": "In the first half nothing is predictable.",
+    "says": "After {letter} it predicts {best}, {share}%.",
+    "due": ["Right.", "Wrong: {next}.", "A jump to {next}, which is not predictable."],
     "most": "{layer} attends most to {letters}.",
 }

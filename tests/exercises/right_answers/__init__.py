@@ -1,1 +1,1 @@
-"""Answers that are right though they look different from the reference, chapter by chapter."""
+"""Right answers that look different from the references, chapter by chapter."""

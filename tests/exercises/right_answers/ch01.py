@@ -22,7 +22,7 @@ def lookup_pytorch(query, keys, values):
 
 
 def lookup_loop(query, keys, values):
-    """In PyTorch's default dtype, which passes with a remark."""
+    """In PyTorch's default dtype, which passes with a note."""
     powers = [math.exp(float((query * key).sum())) for key in keys]
     report = torch.zeros(values.shape[1], device=values.device)
     for power, value in zip(powers, values, strict=True):
@@ -120,7 +120,7 @@ RIGHT = {
     "01.experiment": (experiment_ifs, experiment_small_letters, experiment_pairs),
 }
 
-# A mutant that computes the same is no wrong answer: what it says instead, and why it is right.
+# Mutants that are right: the code that they contain instead, and the reason.
 EQUIVALENT = {
     "01.lookup": {
         "def lookup(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:\n"

@@ -29,7 +29,7 @@ def encode_loop(words, corpus):
 
 
 def gradient_measured(question):
-    """Ask autograd."""
+    """Use autograd."""
     number = {"and": 0, "milk": 1, "or": 2, "sugar": 3, "tea": 4}
     ids = torch.tensor([number[word] for word in "tea and tea or milk".split()])
     embed = nn.Embedding(5, 4)
@@ -147,7 +147,7 @@ def notices_order_by_chance(summary):
 
 
 def notices_order_by_swaps(summary):
-    """Every order is made of swaps: if no swap of two rows shows, no order does."""
+    """Every order is a product of swaps: if no swap of two rows has an effect, no order has one."""
     x = torch.rand(6, 7).double()
     pairs = itertools.combinations(range(6), 2)
 

@@ -128,7 +128,7 @@ RIGHT = {
     "03.experiment": (divides_by_two_widths, divides_by_numpy),
 }
 
-# A mutant that computes the same is no wrong answer: what it says instead, and why it is right.
+# Mutants that are right: the code that they contain instead, and the reason.
 EQUIVALENT = {
     "03.scores": {
         "def my_scores(query: Tensor, key: Tensor) -> Tensor:\n"

@@ -142,7 +142,7 @@ RIGHT = {
     "04.repair": (multi_head_pytorch, multi_head_einsum, multi_head_functional),
 }
 
-# A mutant that computes the same is no wrong answer: what it says instead, and why it is right.
+# Mutants that are right: the code that they contain instead, and the reason.
 EQUIVALENT = {
     "04.split": {
         "def split(x: Tensor, n_heads: int) -> Tensor:\n"

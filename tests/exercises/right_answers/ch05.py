@@ -87,7 +87,7 @@ RIGHT = {
     "05.experiment": (control_ifs, control_small_letters, control_shouting),
 }
 
-# A mutant that computes the same is no wrong answer: what it says instead, and why it is right.
+# Mutants that are right: the code that they contain instead, and the reason.
 EQUIVALENT: dict[str, dict[str, str]] = {
     "05.maps": {
         "def maps(weights: Tensor, height: int, width: int) -> Tensor:\n"

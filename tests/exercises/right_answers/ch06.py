@@ -26,7 +26,7 @@ def verdict_ifs(program):
 
 
 def verdict_measured(program):
-    """Build the program and let the chapter's leak detector judge it."""
+    """Build the program and test it with the chapter's leak detector."""
     generator = torch.Generator().manual_seed(3)
     x = torch.randn(6, 4, generator=generator)
     w_q, w_k, w_v = torch.randn(3, 4, 4, generator=generator)
@@ -116,7 +116,7 @@ def for_pytorch_interleave(mask, n_heads):
 
 
 def reach_word_by_word(layer):
-    """Change each word in turn, and keep the output furthest behind that changes."""
+    """Change each word in turn, and keep the last output that changes."""
     x, furthest = torch.zeros(20, 3), 0
     for j in range(20):
         other = x.clone()
@@ -149,7 +149,7 @@ RIGHT = {
     "06.experiment": (reach_word_by_word, reach_all),
 }
 
-# A mutant that computes the same is no wrong answer: what it says instead, and why it is right.
+# Mutants that are right: the code that they contain instead, and the reason.
 EQUIVALENT = {
     "06.heads": {
         "def may_look(lengths: Tensor, length: int) -> Tensor:\n"

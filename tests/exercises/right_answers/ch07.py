@@ -129,7 +129,7 @@ def move_swapped(p, angles):
 
 
 def knows_by_moving(scores):
-    """Put five rows before a sentence: who does not notice, counts distances at most."""
+    """Put five rows before a sentence: if nothing changes, only distances can matter."""
     x, before = torch.randn(9, 8), torch.randn(5, 8)
     alone, later = scores(x), scores(torch.cat((before, x)))[5:, 5:]
     if not torch.allclose(alone, later, atol=1e-6):
@@ -175,7 +175,7 @@ RIGHT = {
     "07.move": (move_matrix, move_complex, move_swapped),
 }
 
-# A mutant that computes the same is no wrong answer: what it says instead, and why it is right.
+# Mutants that are right: the code that they contain instead, and the reason.
 EQUIVALENT = {
     "07.encode": {
         "def encode(length: int, d_model: int) -> Tensor:\n"

@@ -187,5 +187,5 @@ RIGHT = {
     "08.experiment": (experiment_at_two_sizes, experiment_by_slopes),
 }
 
-# A mutant that computes the same is no wrong answer: what it says instead, and why it is right.
+# Mutants that are right: the code that they contain instead, and the reason.
 EQUIVALENT: dict[str, dict[str, str]] = {}

@@ -68,7 +68,7 @@ def loss_flat(logits, labels, smoothing):
 
 
 def loss_kl(logits, labels, smoothing):
-    """Both terms apart: the loss without smoothing, and the mean over all words."""
+    """Both terms separately: the loss without smoothing, and the mean over all words."""
     logs = logits - logits.logsumexp(-1, keepdim=True)
     real = labels.ne(0)
     plain = -logs.gather(2, labels.unsqueeze(2)).squeeze(2)
@@ -187,7 +187,7 @@ BEAM = """def my_beam_step(totals: Tensor, logs: Tensor, done: Tensor) -> Beam:
     best, index = every.flatten().topk(len(totals))
     return (best, index // logs.size(1), index % logs.size(1))"""
 
-# A mutant that computes the same is no wrong answer: what it says instead, and why it is right.
+# Mutants that are right: the code that they contain instead, and the reason.
 EQUIVALENT = {
     "09.shift": {
         LABELS.replace(

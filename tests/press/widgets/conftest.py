@@ -1,4 +1,4 @@
-"""What the tests of interactive figures share: a page on which they are used."""
+"""Shared by the tests of interactive figures: the page on which they are used."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from tests.support.pages import DESK, window
 
 @pytest.fixture(scope="module")
 def page(browser: Browser) -> Iterator[Page]:
-    """Open a page that is shown to its end and at rest: nothing moves away from the pointer."""
+    """Open a page and wait until it is shown completely, so that nothing moves any more."""
     opened = window(browser, viewport=DESK, has_touch=True, reduced_motion="reduce")
     page = opened.new_page()
     page.add_init_script(

@@ -1,4 +1,4 @@
-"""Exercises answered on the page: what is said there is what the checker says of the same answers.
+"""Exercises answered on the page: messages are those of the checker for the same answers.
 
 The checker gets them as a reader would type them: in a function that returns what was chosen.
 """
@@ -28,7 +28,7 @@ USED = ["01.winner", "02.gradient", "04.shapes"]  # answered by words, numbers, 
 
 
 def data_of(exercise: Exercise) -> dict[str, Any]:
-    """What the page holds of an exercise; nothing of one that is not answered there."""
+    """The page's data for an exercise; nothing if it is not answered there."""
     for element in parsed(HTML / PAGE[exercise.id[:2]]).select(".exercise > attn-choice"):
         data: dict[str, Any] = json.loads(str(element["data"]))
         if data["id"] == exercise.id:
@@ -37,7 +37,7 @@ def data_of(exercise: Exercise) -> dict[str, Any]:
 
 
 def on_the_page(data: dict[str, Any], exercise: Exercise, answers: Answers) -> str:
-    """What the page has to say of these answers, in the form of the checker."""
+    """The expected messages of the page for these answers, in the form of the checker."""
     notes = {q.case.arguments[0]: q.case.note for q in reversed(solve_cases(exercise, 0))}
     lines = []
     for question in data["questions"]:
@@ -49,7 +49,7 @@ def on_the_page(data: dict[str, Any], exercise: Exercise, answers: Answers) -> s
 
 
 def from_the_checker(exercise: Exercise, answers: Answers) -> str:
-    """What it says of a function that returns them, shapes and pairs as tuples."""
+    """The checker's messages for a function that returns them, with shapes and pairs as tuples."""
     _, *names = inspect.signature(exercise.reference).parameters
 
     def answered(asked: str, *sizes: int) -> Any:
@@ -64,7 +64,7 @@ def from_the_checker(exercise: Exercise, answers: Answers) -> str:
 
 
 @pytest.mark.parametrize("exercise", BUILT.values(), ids=BUILT)
-def test_each_answer_is_told_what_the_checker_says(exercise: Exercise) -> None:
+def test_each_answer_gets_the_checkers_message(exercise: Exercise) -> None:
     data = data_of(exercise)
     if not data:  # it is answered in code, and the page says how
         assert exercise.code or callable(solve_cases(exercise, 0)[0].case.arguments[0])
@@ -92,7 +92,7 @@ def test_each_answer_is_told_what_the_checker_says(exercise: Exercise) -> None:
 
 
 def picked(data: dict[str, Any], right: bool) -> Answers:
-    """To each question the right answer, or the first wrong one."""
+    """The right answer to each question, or the first wrong one."""
     return {
         question["asks"]: next(
             answer for answer, says in question["answers"] if right != bool(says)
@@ -126,7 +126,7 @@ def plain(says: str) -> str:
 
 
 def chosen(element: Locator) -> list[str]:
-    """What stands in the fields, or at the buttons that are pressed."""
+    """The text in the fields, or on the buttons that are pressed."""
     return element.evaluate(
         """element => [...element.shadowRoot.querySelectorAll("[type=number], :checked")]
         .map((input) => input.type === "number" ? input.value : input.parentElement.innerText)
@@ -181,7 +181,7 @@ def test_by_keys(page: Page) -> None:
     answers = dict.fromkeys(picked(data_of(ALL["01.experiment"]), right=True), "B")
     first = from_the_checker(ALL["01.experiment"], answers).split("\n")[0]
     assert element.locator(".said").inner_text() == first
-    # an answer that is changed is no longer called right or wrong, and what was said is gone
+    # a changed answer is no longer called right or wrong, and its message is removed
     marked = element.locator(".right, .wrong").count()
     element.locator("fieldset").nth(1).get_by_text("C", exact=True).click()
     assert element.locator(".right, .wrong").count() == marked - 1
@@ -203,7 +203,7 @@ def test_numbers_are_judged_as_the_checker_does(page: Page, id: str) -> None:
 
 
 @pytest.mark.parametrize("storage", ["throw new DOMException('refused')", "return undefined"])
-def test_where_the_browser_keeps_nothing(browser: Browser, storage: str) -> None:
+def test_a_browser_that_stores_nothing(browser: Browser, storage: str) -> None:
     with window(browser) as context:
         for name in ("localStorage", "sessionStorage"):
             context.add_init_script(
@@ -219,7 +219,7 @@ def test_where_the_browser_keeps_nothing(browser: Browser, storage: str) -> None
         assert page.evaluate("document.documentElement.dataset.theme") == "light"
 
 
-def test_in_print_the_card_is_as_it_was(browser: Browser) -> None:
+def test_in_print_the_card_is_unchanged(browser: Browser) -> None:
     with window(browser) as context:
         page = context.new_page()
         element = opened(page, "01.winner")
@@ -242,7 +242,7 @@ def test_without_scripts_the_answers_are_a_table_and_the_stub_is_there(browser: 
         assert element.locator("table").is_visible()
 
 
-def test_axe_finds_nothing_in_what_is_said(page: Page) -> None:
+def test_axe_finds_nothing_in_the_messages(page: Page) -> None:
     for id, right in (("02.gradient", False), ("02.order", False), ("02.order", True)):
         element = opened(page, id)
         choose(element, picked(data_of(ALL[id]), right=right))

@@ -1,4 +1,4 @@
-"""The figure of two layers, used as a reader would, and its numbers, which are the model's."""
+"""The figure of two layers, used as a reader would, and its numbers, which match the model."""
 
 import itertools
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("book")
 
 @pytest.fixture(scope="module")
 def chapter() -> Iterator[dict[str, Any]]:
-    """What the chapter defines, with its model trained once more."""
+    """The names of the chapter, with its model trained again."""
     threads = torch.get_num_threads()
     space = Chapter("13_reading_attention.ipynb").run(*TRAINING, "circuits-code", "remove-kinds")
     space["rounded"], _ = space["grow"](0)
@@ -32,7 +32,7 @@ def chapter() -> Iterator[dict[str, Any]]:
 
 @pytest.fixture
 def figure(page: Page) -> Locator:
-    """The figure as it begins."""
+    """The figure in its initial state."""
     page.goto(FOLDER + "book/13_reading_attention.html")
     return page.locator("attn-induction")
 
@@ -110,13 +110,13 @@ def test_its_numbers_are_the_models(figure: Locator, chapter: dict[str, Any]) ->
 def test_heads_are_removed(figure: Locator) -> None:
     said, right = figure.locator(".said"), figure.locator("output")
     assert said.inner_text() == (
-        "After c it predicts m, 100 %. Right. Layer 1 attends most to d, n, f, h. "
+        "After c it predicts m, 100%. Right. Layer 1 attends most to d, n, f, h. "
         "Layer 2 attends most to m, m, m, m."
     )
     assert right.inner_text() == "right: 9 of 9"
     for head in (0, 1, 3):
         switch(figure, 2, head).uncheck()
-    assert said.inner_text().startswith("After c it predicts m, 99 %. Right.")
+    assert said.inner_text().startswith("After c it predicts m, 99%. Right.")
     assert right.inner_text() == "right: 8 of 9"
     assert figure.locator(".adds.off").all_inner_texts() == ["mean"] * 3
     switch(figure, 2, 2).press("Space")
@@ -125,7 +125,7 @@ def test_heads_are_removed(figure: Locator) -> None:
     assert [switch(figure, 2, head).is_checked() for head in range(4)] == [True] * 4
     assert right.inner_text() == "right: 6 of 9"
     assert figure.locator(".wrong").all_inner_texts() == ["a", "d", "d"]
-    assert said.inner_text().startswith("After c it predicts d, 98 %. Wrong: m.")
+    assert said.inner_text().startswith("After c it predicts d, 98%. Wrong: m.")
     assert figure.locator(".due").all_inner_texts() == ["m 100 %"]  # with all heads
     figure.locator(".heard", has_text=said.inner_text()).wait_for(state="attached")
     switch(figure, 1, 0).uncheck()  # one at a time
@@ -137,12 +137,12 @@ def test_heads_are_removed(figure: Locator) -> None:
 def test_a_letter_is_picked(figure: Locator, page: Page) -> None:
     said, cells = figure.locator(".said"), figure.get_by_role("gridcell")
     cells.nth(2).click()
-    assert said.inner_text().startswith("In the first half nothing can be known. Layer 1 attends")
+    assert said.inner_text().startswith("In the first half nothing is predictable. Layer 1 attends")
     assert figure.locator(".adds").nth(2).inner_text() == "c +25"
     page.keyboard.press("ArrowDown")
-    assert "A jump to p: nobody can know it." in said.inner_text()
+    assert "A jump to p, which is not predictable." in said.inner_text()
     page.keyboard.press("ArrowRight")
-    assert said.inner_text().startswith("After p it predicts c, 100 %. Right.")
+    assert said.inner_text().startswith("After p it predicts c, 100%. Right.")
     page.keyboard.press("End")
     assert said.inner_text().startswith("After f it predicts d")
     assert cells.nth(22).evaluate("cell => cell.getRootNode().activeElement === cell")

@@ -14,12 +14,12 @@ pytestmark = pytest.mark.usefixtures("book")
 
 
 def numbers(found: Locator) -> list[float]:
-    """What stands in elements that hold a number each."""
+    """The numbers in some elements."""
     return [float(text.replace("−", "-")) for text in found.all_inner_texts()]
 
 
 def agree(got: dict[str, list[float]], expected: dict[str, torch.Tensor]) -> None:
-    """What a script computed is what the library computes."""
+    """A script computes the same as the library."""
     assert got.keys() == expected.keys()
     for name, row in expected.items():
         torch.testing.assert_close(torch.tensor(got[name], dtype=row.dtype), row, atol=1e-6, rtol=0)
@@ -27,19 +27,19 @@ def agree(got: dict[str, list[float]], expected: dict[str, torch.Tensor]) -> Non
 
 @pytest.fixture
 def library(page: Page) -> Locator:
-    """The shelf as it begins."""
+    """The shelf in its initial state."""
     page.goto(FOLDER + "book/01_library.html")
     return page.locator("attn-library")
 
 
 @pytest.fixture
 def plane(page: Page) -> Locator:
-    """The arrows as they begin."""
+    """The arrows in their initial state."""
     page.goto(FOLDER + "book/01_library.html")
     return page.locator("attn-plane")
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_bad_input_is_refused() -> None:
     square, wish = np.eye(3), {"wish": np.ones(3)}
     with pytest.raises(ValueError, match=r"values has shape \(3, 3\): it must be \(3, 2\)"):
         ask_library(wish, square, square, "abc", "def", "gh")

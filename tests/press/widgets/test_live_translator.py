@@ -1,4 +1,4 @@
-"""The translator that runs in the page: it computes what the library computes, and is used."""
+"""The translator that runs in the page: used as a reader would, and equal to the library's."""
 
 import base64
 import gzip
@@ -153,7 +153,7 @@ def test_changes_are_what_the_chapter_does(opened: Opened, stored: Stored) -> No
         close(got["logits"], wanted)
 
 
-def test_what_the_page_shows_first_is_what_it_computes(opened: Opened) -> None:
+def test_the_page_first_shows_what_it_would_compute(opened: Opened) -> None:
     load(opened.page)
     start = json.loads(figure_of(opened).get_attribute("data") or "")["start"]
     words = tuple(word for word, *_ in start["source"])
@@ -290,7 +290,7 @@ def test_the_keyboard_is_enough_and_keeps_its_place(opened: Opened) -> None:
     assert opened.violations() == []
 
 
-def test_a_missing_file_is_said_and_asked_for_again(opened: Opened) -> None:
+def test_a_missing_file_is_reported_and_requested_again(opened: Opened) -> None:
     figure = figure_of(opened)
     opened.page.route("**/live-translator.js*", lambda route: route.abort())
     figure.locator(".chip").first.click()

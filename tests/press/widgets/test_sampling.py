@@ -1,4 +1,4 @@
-"""The next word in the page: what is left of a row of logits, and the model that writes there."""
+"""The next word in the page: truncated logits, and the model that writes there."""
 
 import itertools
 import json
@@ -67,7 +67,7 @@ def sentences(figure: Locator) -> list[list[str]]:
     return [text.split() for text in figure.locator(".texts li").all_inner_texts()]
 
 
-def test_what_is_left_is_the_librarys(figure: Locator) -> None:
+def test_the_remaining_probabilities_equal_the_librarys(figure: Locator) -> None:
     torch.manual_seed(0)
     for temperature, k, p in itertools.product((0.1, 1, 1.7), (1, 7, 50), (0.1, 0.9, 1)):
         logits = (3 * torch.randn(50).double()).sort(descending=True).values
@@ -84,7 +84,7 @@ def test_what_is_left_is_the_librarys(figure: Locator) -> None:
 
 
 def test_the_writer_is_the_stored_model(figure: Locator, stored: Stored) -> None:
-    """If its file is another one: .venv/bin/python -m tools.live_writer."""
+    """If its file differs, run: .venv/bin/python -m tools.live_writer."""
     assert WRITER.read_text("utf-8") == packed()
     figure.evaluate("figure => figure.model()")
     draw, made = Draw(5), []

@@ -78,7 +78,7 @@ def test_it_plays_and_stops(browser: Browser) -> None:
         context.clock.install(time=0)
         page = context.new_page()
         figure, _, _ = opened(page, EMBEDDINGS)
-        context.clock.pause_at(3_600_000)  # from now on it is this test that lets time pass
+        context.clock.pause_at(3_600_000)  # from now on this test controls the time
         button, slider = figure.locator("button"), figure.locator("input[type=range]")
         shown = figure.locator("label output")
         expect(button).to_have_text("▶ play")
@@ -88,7 +88,7 @@ def test_it_plays_and_stops(browser: Browser) -> None:
         for steps in ("1", "2", "3"):
             expect(shown).to_have_text(steps)
             context.clock.run_for(TURN)
-        slider.press("ArrowRight")  # whoever moves it, has it
+        slider.press("ArrowRight")  # the reader's move stops it
         expect(button).to_have_text("▶ play")
         before = shown.inner_text()
         context.clock.run_for(3 * TURN)
@@ -161,7 +161,7 @@ def test_rows_are_the_tables(printed: list[Any]) -> None:
     assert (places[0] > 0).all()
 
 
-def test_what_does_not_fit() -> None:
+def test_bad_input() -> None:
     table = torch.ones(2, 3)
     with pytest.raises(ValueError, match=r"step 4 has shape \(2, 3\): it must be \(3, 3\)"):
         watch_embeddings([1.0] * 9, {4: table}, ["a", "b", "c"], {"all": [0, 1, 2]})

@@ -1,4 +1,4 @@
-"""What holds of every interactive figure."""
+"""Properties of every interactive figure."""
 
 import html
 import json
