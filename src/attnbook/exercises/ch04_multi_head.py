@@ -328,8 +328,8 @@ def which_head(question):
         "In (d) only head 1 is left. How much does 它 give to 苹果 there?",
     ),
     comes_back="Chapter 13 removes heads from a trained model to see what breaks.",
-    insight="Two heads can lead to the same word. Whether you can remove one of them depends "
-    "also on its block of W_O, which no map shows.",
+    insight="Two heads can lead to the same word. Whether you can remove one of them also "
+    "depends on its block of W_O, which no map shows.",
 )
 
 # --- 04.split: one projection, split into heads ----------------------------------------------
