@@ -89,7 +89,7 @@ def shapes(what, B, L, D, H, Dk, Dv):
     mistakes=choices(
         shapes,
         {
-            ("query", "B, L, H, Dk"): "The axis of the heads still comes after that of the words.",
+            ("query", "B, L, H, Dk"): "The head axis still comes after the axis of the words.",
             ("query", "B, L, H * Dk"): "This is the projection before the split.",
             ("weights", "B, L, L"): "There is one map for each sentence *and head*.",
             (("weights", "context"), "B, H, L, Dk"): "Only queries and keys are Dk wide.",
@@ -100,8 +100,8 @@ def shapes(what, B, L, D, H, Dk, Dv):
             ("w_o", "D, H * Dv"): "In `concat @ w_o` the rows of w_o meet the columns of concat. "
             "(nn.Linear stores the transposed matrix.)",
             ("w_o", "D, D"): "w_o is square only if H · Dv is D.",
-            ("output", "B, L, H * Dv"): "W_O comes last, and leads back to the width of the model.",
-            ("output", "B, H, L, D"): "W_O adds up the heads, so no axis of heads is left.",
+            ("output", "B, L, H * Dv"): "W_O comes last and leads back to the width of the model.",
+            ("output", "B, H, L, D"): "W_O adds up the heads, so no head axis is left.",
         },
     ),
     properties=(
@@ -120,7 +120,9 @@ def shapes(what, B, L, D, H, Dk, Dv):
             ),
         ),
         Property(
-            "The heads have an axis only between the split and the merge. How many axes is that?",
+            "The heads have their own axis only between the split and the merge. How many "
+            "axes does "
+            "this tensor have?",
             lambda answer, case: len(answer) == len(shapes(*case.arguments)),
         ),
     ),
@@ -182,22 +184,24 @@ COUNT_MISTAKES = (
     WrongLine(
         "matrices",
         lambda d, h: 4 * d * d // h,
-        "Your matrices have n_heads times too few numbers. A head's projection leads from d_model "
-        "to d_model / n_heads.",
+        "You counted the matrices of one head only, which lead from d_model to d_model / n_heads. "
+        "There are n_heads of them.",
     ),
     WrongLine(
         "matrices",
         lambda d, h: 3 * d * d // h + d * d,
-        "Your three projections have n_heads times too few numbers: that is one head's part.",
+        "Your three projections are those of one head. There are n_heads heads.",
     ),
     WrongLine(
         "matrices",
         lambda d, h: 3 * d * d + d * d // h,
-        "Your W_O has n_heads times too few numbers. It takes the concat of all heads.",
+        "Your W_O is one head's block. The whole W_O takes the concat of all heads.",
     ),
     WrongLine("biases", lambda d, h: 0, "With `bias=True` each column also gets a learned number."),
     WrongLine("biases", lambda d, h: 4, "A bias has one number per column, not a single number."),
-    WrongLine("biases", lambda d, h: d, "You counted one bias. Each of the four layers has one."),
+    WrongLine(
+        "biases", lambda d, h: d, "You counted one bias. Each of the four linear layers has one."
+    ),
     WrongLine("biases", lambda d, h: 3 * d, "You counted three biases. W_O has one as well."),
     WrongLine(
         "biases",
@@ -244,7 +248,7 @@ bias. Return a whole number. (Counting a layer's parameters passes too, but the 
     ),
     others=(parameters_of_a_layer,),
     comes_back="Chapter 8 adds a feed-forward network to the layer, and counts again.",
-    insight="The answer does not use `n_heads`: the heads divide the columns and add none.",
+    insight="The answer does not depend on `n_heads`: the heads share the columns and add none.",
 )
 
 # --- 04.jobs: which head does what -----------------------------------------------------------
@@ -298,18 +302,18 @@ def which_head(question):
         {
             ("a", "0"): "In head 0, 苹果 gives 0.80 to 它, which refers to it. The word that "
             "describes it is 甜.",
-            ("a", "both"): "In head 0 the large weight is in the row of 甜. The question is about "
+            ("a", "both"): "Head 0 leads 甜 to 苹果, not 苹果 to 甜. The question is about "
             "the row of 苹果.",
             (("a", "b"), "neither"): "Read the row of 苹果 in both maps.",
             ("b", "1"): "In head 1, 苹果 gives 它 only 0.05.",
             (
                 "b",
                 "both",
-            ): "Only one map has more than half in the row of 苹果 and the column of 它.",
-            ("c", "0"): "Head 0 does. What is in the row of 甜 of the other map?",
-            ("c", "1"): "Head 1 does. What is in the row of 甜 of the other map?",
+            ): "Only one map has a weight above one half in the row of 苹果 and the column of 它.",
+            ("c", "0"): "Head 0 does. But look at the row of 甜 in the other map.",
+            ("c", "1"): "Head 1 does. But look at the row of 甜 in the other map.",
             ("c", "neither"): "The row of 甜 counts, not its column.",
-            ("d", "0"): "Head 0 still has its map, but nothing of it reaches the output.",
+            ("d", "0"): "Head 0 still has its map, but nothing that it does reaches the output.",
             ("d", "1"): "In head 1, 它 gives 苹果 only 0.10.",
             (
                 "d",
@@ -319,12 +323,13 @@ def which_head(question):
     ),
     hints=(
         "A row belongs to the word that attends.",
-        "(a) and (b) are about the row of 苹果, (c) about that of 甜, (d) about that of 它.",
+        "(a) and (b) are about the row of 苹果, (c) is about the row of 甜, (d) about the row "
+        "of 它.",
         "In (d) only head 1 is left. How much does 它 give to 苹果 there?",
     ),
     comes_back="Chapter 13 removes heads from a trained model to see what breaks.",
-    insight="Two heads can lead to the same word. Whether it matters that one is removed depends "
-    "on its block of W_O, which no map shows.",
+    insight="Two heads can lead to the same word. Whether you can remove one of them also "
+    "depends on its block of W_O, which no map shows.",
 )
 
 # --- 04.split: one projection, split into heads ----------------------------------------------
@@ -418,7 +423,7 @@ head 0 gets the first Dk columns of every word, head 1 the next Dk, and so on. (
     ),
     others=(split_one_by_one,),
     comes_back="In section 4.10 the single projection of GPT-2 is split in the same way.",
-    insight="Nothing was multiplied: a head is a few neighboring columns.",
+    insight="The split multiplies nothing: a head is a block of neighboring columns.",
 )
 
 # --- 04.mix: merge, and W_O ------------------------------------------------------------------
@@ -480,7 +485,7 @@ so on. (The library's `merge_heads` does half of it; try without.)
         ),
         Mistake(
             lambda contexts, w_o: turns(contexts) @ w_o,
-            "Your heads take turns in a row. W_O expects all of head 0, then all of head 1.",
+            "Your heads alternate within a row. W_O expects all of head 0, then all of head 1.",
         ),
         Mistake(
             lambda contexts, w_o: contexts.transpose(-2, -3).flatten(-2),
@@ -492,7 +497,7 @@ so on. (The library's `merge_heads` does half of it; try without.)
         ),
         Mistake(
             lambda contexts, w_o: contexts.mean(-3) @ w_o,
-            "You averaged the heads. They stand side by side instead, H · Dv wide.",
+            "You averaged the heads. Put them side by side instead, H · Dv wide.",
         ),
         Mistake(
             lambda contexts, w_o: contexts.flatten(-3, -2) @ w_o,
@@ -515,7 +520,7 @@ so on. (The library's `merge_heads` does half of it; try without.)
         ),
         Mistake(
             lambda contexts, w_o: contexts.transpose(-2, -3).flatten(-2) @ w_o.mT,
-            "You transposed W_O. Its rows already meet the columns of the concat.",
+            "You transposed W_O. Its rows already match the columns of the concat.",
         ),
         Mistake(
             lambda contexts, w_o: contexts.sum(-3) @ w_o[: contexts.size(-1)],
@@ -608,8 +613,8 @@ REPAIR = Exercise(
     section="4.7",
     prompt="""
 This layer runs, and its output has the right shape, but three of its lines are wrong. Repair them.
-`x` has shape (B, L, D), the four matrices (D, D), the answer (B, L, D). `split_heads` and
-`merge_heads` are the library's.
+`x` has shape (B, L, D), each of the four matrices (D, D), and the answer (B, L, D). `split_heads`
+and `merge_heads` are the library's.
 """,
     stub="""
 def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
@@ -629,7 +634,8 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
         ),
         Mistake(
             layer(BY_D, reshaped),
-            "W_O is used now. Does a row of your concat hold one word? Over which width does a "
+            "W_O is used now. Does a row of your concat hold one word? And how many "
+            "products does a "
             "head's dot product add up?",
         ),
         Mistake(
@@ -649,7 +655,7 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
         ),
         Mistake(
             layer(BY_D),
-            "You still divide by √D. A head's dot products add up over its own width.",
+            "You still divide by √D. A head's dot product adds up only Dk products.",
         ),
         Mistake(
             layer(merge=reshaped),
@@ -658,11 +664,12 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
         ),
         Mistake(
             layer(merge=turns),
-            "Your heads take turns in the concat. W_O expects all of head 0, then all of head 1.",
+            "Your heads alternate in the concat. W_O expects all of head 0, then all of head 1.",
         ),
         Mistake(
             layer(last=alone),
-            "Only W_O is missing. Without it each head fills its own columns of the output.",
+            "Only W_O is missing. Without it each head writes only to its own columns of "
+            "the output.",
         ),
         Mistake(
             layer(last=lambda concat, w_o: concat @ w_o.T),
@@ -674,7 +681,7 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
         ),
         Mistake(
             layer(Head(scores=lambda query, key: query @ key)),
-            "Two matrices in a head do not fit. Queries (L, Dk) are multiplied by transposed keys, "
+            "Two matrices in a head do not fit. Queries (L, Dk) meet the transposed keys, "
             "and weights (L, L) by values (L, Dv).",
         ),
     ),
@@ -688,13 +695,13 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
     others=(multi_head_by_hand,),
     comes_back="Chapter 6 adds a mask to these lines, and chapter 8 stacks them.",
     hints=(
-        "Which argument is never used? Over which width does a *head's* dot product add up? What "
-        "is a row of `concat`?",
+        "Which argument is never used? How many products does a *head's* dot product add up? What "
+        "is in a row of `concat`?",
         "The reshape is the bug of section 4.6 in reverse: the library has the right function.",
         "`q.size(-1)`, `merge_heads(weights @ v)`, `concat @ w_o`.",
     ),
-    insight="All three faults keep the shape. Only numbers from another implementation reveal "
-    "them.",
+    insight="All three faults keep the shape. You find them only by comparing numbers with another "
+    "implementation.",
 )
 
 # --- 04.experiment: a test that finds the fault ----------------------------------------------
@@ -748,7 +755,7 @@ CUTS: dict[str, tuple[Cut, bool, str]] = {
     "heads that take turns among the columns": (
         taking_turns,
         False,
-        "Its heads take turns: head 0 has the columns 0, H, 2H. Compare the columns of each head.",
+        "Its heads alternate: head 0 has the columns 0, H, 2H. Compare the columns of each head.",
     ),
     "the last head first": (
         lambda x, n_heads: split_heads(x, n_heads).flip(-3),
@@ -758,8 +765,8 @@ CUTS: dict[str, tuple[Cut, bool, str]] = {
     "the last piece for every head but head 0": (
         by_first_and_last,
         False,
-        "Its first and last heads are right, but those between are wrong. Two heads are too "
-        "few to see that.",
+        "Its first and last heads are right, but those between are wrong. Two heads are "
+        "too few to show that.",
     ),
     "axes 0 and 1 swapped": (
         lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(0, 1),
@@ -775,7 +782,7 @@ CUTS: dict[str, tuple[Cut, bool, str]] = {
     "axes 2 and 3 swapped": (
         lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(-2, -3 if x.dim() == 4 else -1),
         False,
-        "It is right with two batch axes, but wrong with one and with none. Try them all.",
+        "It is right with two batch axes, but wrong with one and with none. Try all three.",
     ),
     "numbers of half precision": (
         lambda x, n_heads: split_heads(x.half(), n_heads).to(x.dtype),
@@ -794,8 +801,8 @@ EXPERIMENT = Exercise(
     prompt="""
 `cut(x, n_heads)` should do what `split_heads` does: turn (..., L, D), with any number of axes in
 place of the dots, into (..., H, L, Dk), where each head has neighboring columns. Write a test:
-`is_right(cut)` calls it with inputs of your choice, and returns `True` if it finds no fault, else
-`False`. It is tried on ten cuts that you cannot see. Two of them are right, and some are
+`is_right(cut)` calls `cut` with inputs of your choice. It returns `True` if it finds no fault, else
+`False`. Your test is tried on ten cuts that you cannot see. Two of them are right, and some are
 wrong only for certain inputs. You may use the whole library.
 """,
     reference=is_right,
@@ -808,10 +815,10 @@ wrong only for certain inputs. You may use the whole library.
         "differ, random numbers.",
         "Try shapes such as (5, 21), (2, 5, 21) and (2, 4, 5, 21); compare with `split_heads`.",
     ),
-    comes_back="Chapter 6 tests masks like this: it changes one word and sees which outputs "
+    comes_back="Chapter 6 tests masks in this way: it changes one word and looks at which outputs "
     "change.",
-    insight="The cases of these exercises are chosen like this: sizes that differ, with and "
-    "without a batch.",
+    insight="The test cases of these exercises are chosen in this way: all sizes differ, and there "
+    "are cases with and without a batch.",
 )
 
 CHAPTER = "4. Many heads"

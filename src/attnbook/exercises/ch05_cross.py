@@ -79,7 +79,7 @@ def roles(situation):
     mistakes=choices(
         roles,
         {
-            ("translate", ("source", "target")): "Reversed: the Chinese sentence cannot look at "
+            ("translate", ("source", "target")): "Reversed: the Chinese sentence cannot attend to "
             "the English one, which is not written yet.",
             ("translate", ("target", "target")): "A target that attends only to itself never "
             "sees the source.",
@@ -99,7 +99,7 @@ def roles(situation):
             ): "Words that attend to words never see the picture.",
             ("library", ("cards", "question")): "Reversed: your question is compared with each "
             "card.",
-            ("library", ("cards", "cards")): "Cards query each other at the end of chapter 1. "
+            ("library", ("cards", "cards")): "The cards query each other at the end of chapter 1. "
             "Here you ask.",
             ("encode", ("target", "source")): "This is the decoder's cross-attention.",
             ("encode", ("source", "target")): "There is no target while the encoder reads.",
@@ -107,11 +107,11 @@ def roles(situation):
         },
     ),
     hints=(
-        "The queries belong to what is being made.",
-        "The output has one row per query. Of which sequence do you want new rows?",
+        "The queries belong to the sequence that is being made.",
+        "The output has one row per query. For which sequence do you want new rows?",
         "In self-attention both words are the same.",
     ),
-    insight="The output is as long as the sequence of the queries, so its shape shows the roles.",
+    insight="The output has one row per query, so its shape shows which sequence asked.",
     comes_back="Each layer of chapter 8's decoder has both kinds, one after the other.",
 )
 
@@ -172,7 +172,7 @@ CROSS = Exercise(
     section="5.3",
     prompt="""
 Write `my_cross(x, context, w_q, w_k, w_v)`: one head of cross-attention, with its scale and without
-a mask. The queries come from `x` (..., Lq, D), keys and values from `context` (..., Lk, D). The
+a mask. The queries come from `x` (..., Lq, D), the keys and values from `context` (..., Lk, D). The
 matrices are w_q (D, Dk), w_k (D, Dk), w_v (D, Dv), and rows are multiplied by them: `x @ w_q`. The
 answer is (..., Lq, Dv); the dots stand for any number of axes, or none.
 """,
@@ -236,12 +236,13 @@ answer is (..., Lq, Dv); the dots stand for any number of axes, or none.
         },
     ),
     hints=(
-        "Three projections. Which two are made from the same sequence, and why?",
+        "There are three projections. Which two use the same sequence, and why?",
         "A key leads to its value, so both are made from the context. Only the query is made from "
         "x.",
         "After the projections it is the equation of chapter 3, unchanged.",
     ),
-    insight="Only one word differs from self-attention: `context` replaces `x`, twice.",
+    insight="Only one thing differs from self-attention: `context` replaces `x` for keys "
+    "and values.",
     comes_back="The decoder of chapter 8 reads the encoder's output with these three lines.",
 )
 
@@ -302,7 +303,9 @@ def align(weights):
         ),
         Mistake(
             lambda weights: weights.argmax(dim=-1).mode(dim=1).values,
-            "Each head has one vote here, even if it is undecided. Average the weights instead.",
+            "Here each head has one vote, even if its weights are nearly equal. Average the "
+            "weights "
+            "instead.",
         ),
         Mistake(
             lambda weights: weights.argmax(dim=-1),
@@ -338,13 +341,13 @@ def align(weights):
         ),
     ),
     hints=(
-        "Two steps are in the wrong order, and one runs along the wrong axis.",
+        "The two steps are in the wrong order, and one of them uses the wrong axis.",
         "First one map per sentence: the mean over the heads, (B, Lq, Lk).",
         "Then the position of the largest weight in each row: `argmax(dim=-1)`.",
     ),
     others=(align_word_by_word,),
-    insight="The mean can have its largest weight where no head has its own. Look at each head "
-    "before you average.",
+    insight="The mean can have its largest weight at a word where no head has its largest weight. "
+    "Look at each head before you average.",
     comes_back="Chapter 9 reads a translator's alignment this way, and chapter 13 asks how far to "
     "trust it.",
 )
@@ -417,11 +420,12 @@ a·b·c multiplications. Return a whole number. (One head has no W_O.)
         ),
         Mistake(
             lambda Lq, Lk, D, Dc, Dk, Dv: 2 * multiplications(Lq, Lk, D, Dc, Dk, Dv),
-            "Exactly twice as many: you also counted the additions.",
+            "Your number is exactly twice too large: you also counted the additions.",
         ),
         Mistake(
             lambda Lq, Lk, D, Dc, Dk, Dv: multiplications(Lq, Lk, D, Dc, Dk, Dv) + Lq * Lk,
-            "Lq·Lk too many, one for each score. The scale and the softmax do not count.",
+            "Your number is too large by Lq·Lk, one for each score. Do not count the scale "
+            "or the softmax.",
         ),
         Mistake(
             lambda Lq, Lk, D, Dc, Dk, Dv: multiplications(Lq, Lk, D, Dc, Dk, Dv) + Lq * Dv * D,
@@ -457,7 +461,7 @@ a·b·c multiplications. Return a whole number. (One head has no W_O.)
         Property(f"Only one product is wrong: {name}.", all_but(term)) for name, term in TERMS
     ),
     hints=(
-        "Five products. What are the two shapes of each?",
+        "There are five products. What are the two shapes in each of them?",
         "X W_Q is (Lq, D)(D, Dk): Lq·D·Dk. The context has two such products, with Dc.",
         "Q Kᵀ takes Lq·Lk·Dk, and A V takes Lq·Lk·Dv.",
     ),
@@ -524,7 +528,7 @@ answer is (B, Lk, height, width), one map per word.
         ),
         Mistake(
             lambda weights, height, width: weights.unflatten(1, (height, width)),
-            "The patches are right, but the axis of the words is the last. It belongs before "
+            "The patches are right, but the axis of the words comes last. It belongs before "
             "height and width.",
         ),
         Mistake(
@@ -543,7 +547,7 @@ answer is (B, Lk, height, width), one map per word.
     ),
     others=(map_by_map,),
     comes_back="Chapter 13 draws maps for every head of a model.",
-    insight="The multi-head layer has the same trap: `view` in place of a transpose.",
+    insight="It is the bug of section 4.6 again: `view` in place of a transpose.",
 )
 
 # --- 05.experiment: choose the control -------------------------------------------------------
@@ -574,27 +578,27 @@ claim to be wrong if it is wrong.
 
 `"pairs"`: *the map comes from which sentence translates which, not from the sentences themselves.*
 - A: train with the Chinese words of each sentence in another order
-- B: train with half as many pairs
+- B: train with only half of the pairs
 - C: train with the Chinese sentences assigned to the translations at random
 
 `"word"`: *the model finds 苹果 (apple) by the word, not by its position.*
-- A: read the map on sentences in which 苹果 comes first, in the middle, last
+- A: read the map on sentences in which 苹果 comes first, in the middle, or last
 - B: read the map on sentences with another food at the position of 苹果
 - C: read the map on a hundred sentences of one order
 
-`"luck"`: *every initialization leads there.*
-- A: many more sentences in the test
-- B: other random seeds, all of their maps
-- C: other random seeds, the best of their maps
+`"luck"`: *every initialization leads to such a map.*
+- A: test with many more sentences
+- B: train from other random seeds, and read all of their maps
+- C: train from other random seeds, and read the best of their maps
 
 `"new"`: *the model can align pairs of words that it never met together.*
-- A: a test on the training sentences, in another order
-- B: a test on new sentences, drawn like those of training
-- C: a test on tastes and foods that training kept apart
+- A: test on the training sentences, in another order
+- B: test on new sentences, drawn at random like the training sentences
+- C: test on pairs of a taste and a food that never occurred together in training
 
 `"needed"`: *the painter needs attention: that is why its picture is right.*
 - A: give every patch the same mixture of the prompt, and compare the pictures
-- B: compare map and picture, and see whether they agree
+- B: compare the map and the picture, and see whether they agree
 - C: paint another scene with the same prompt
 """,
     stub="""
@@ -612,7 +616,7 @@ def which_control(claim):
             ("task", "A"): "That tells you how the map changes later, not whether it was there "
             "before training.",
             ("task", "C"): "That tells you more about the map as it is now. The claim is about "
-            "where it comes from.",
+            "its cause.",
             ("pairs", "A"): "Each sentence still belongs to its translation, so the cause in the "
             "claim is unchanged.",
             ("pairs", "B"): "Half as many pairs are still pairs. If the map gets worse, you "
@@ -622,14 +626,17 @@ def which_control(claim):
                 "B",
             ): "The position stays and the word changes. Whatever you see, 苹果 was not "
             "there to be found.",
-            ("word", "C"): "In one order you cannot tell word and position apart.",
+            ("word", "C"): "In one order you cannot tell the word and its position apart.",
             ("luck", "A"): "More sentences test the same trained model. The initialization may "
             "have been lucky.",
-            ("luck", "C"): "The best of many shows that *some* initialization leads there. The "
-            "claim is about any.",
-            ("new", "A"): "The words of these sentences did meet in training.",
+            (
+                "luck",
+                "C",
+            ): "The best of many shows that *some* initialization leads to such a map. The "
+            "claim is about every one.",
+            ("new", "A"): "The words of these sentences did occur together in training.",
             ("new", "B"): "A new sentence may contain only old pairs. The pairs have to be new.",
-            ("needed", "B"): "Agreement of map and picture does not show a cause. Take the "
+            ("needed", "B"): "If map and picture agree, that does not show a cause. Take the "
             "attention away.",
             ("needed", "C"): "Attention may paint another scene as well. What would the "
             "picture be without attention?",
@@ -638,13 +645,13 @@ def which_control(claim):
     hints=(
         "What does the claim call the cause? The experiment has to change this cause only.",
         "Imagine that the claim is wrong. Which of the three results would then differ?",
-        "One experiment takes away training, and one takes away attention. Others separate pairs, "
-        "move a word, hold pairs out, or use other seeds.",
+        "One of the right experiments takes away the training, and one takes away attention. The "
+        "others shuffle pairs, move a word, hold pairs out, or use other seeds.",
     ),
     comes_back="Chapter 7 asks the same about models that read longer texts than they were "
     "trained on.",
-    insight="An untrained model, shuffled pairs, several seeds, pairs held out: each control "
-    "answers a different doubt about a map.",
+    insight="You can use an untrained model, shuffled pairs, several seeds or held-out pairs. Each "
+    "control answers a different doubt about a map.",
 )
 
 CHAPTER = "5. Two sequences"

@@ -84,7 +84,7 @@ The answer has shape (...).
     mistakes=(
         Mistake(
             score(move=0),
-            "You took the weight on the letter's earlier position j. The letter due is after it.",
+            "You took the weight on j, the earlier position of the letter. The letter due is at j + 1.",
         ),
         Mistake(
             score(move=-1),
@@ -92,7 +92,7 @@ The answer has shape (...).
         ),
         Mistake(
             score(of=lambda weights, due: (weights * due).sum(-1).mean(-1)),
-            "You divided by L. Only the positions whose letter has appeared before count.",
+            "You divided by L. Count only the positions whose letter has appeared before.",
         ),
         Mistake(
             score(of=lambda weights, due: (weights * due).mean((-2, -1))),
@@ -109,7 +109,7 @@ The answer has shape (...).
         ),
         Mistake(
             score(lambda same: same.tril()),
-            "Each letter also equals itself. Only earlier positions count: `tril(-1)`.",
+            "You also compared each letter with itself. Only earlier positions count: `tril(-1)`.",
         ),
         Mistake(
             score(lambda same: same & ~torch.eye(len(same), dtype=torch.bool, device=same.device)),
@@ -144,8 +144,8 @@ The answer has shape (...).
         "`tril(-1)` keeps these cells. The letter due is one column to the right.",
         "`weights[..., due]` collects the cells in which `due` is True, and keeps the other axes.",
     ),
-    insight="A head that spreads its weight evenly has a score too: the mean of 1 / (i + 1) over "
-    "these positions. So compare a score with that of an untrained model.",
+    insight="Even a head that spreads its weight evenly has a score: the mean of 1 / (i + 1) over "
+    "these positions. So compare each score with that of an untrained model.",
     comes_back="13.experiment has five kinds of models whose heads have the same score.",
     others=(score_by_loops,),
 )
@@ -268,7 +268,7 @@ and weights. Return the output, (B, L, D).
         ),
         Mistake(
             ablated(lambda usual, outputs: torch.zeros_like(outputs)),
-            "You set the head to zero. The mean of a head is not zero: what it adds to every "
+            "You set the head to zero, but its mean is not zero. What the head adds to every "
             "sequence should stay.",
         ),
         Mistake(
@@ -299,7 +299,7 @@ and weights. Return the output, (B, L, D).
                     head_is(head - 1, outputs), means, outputs
                 ),
             ),
-            "You removed the head before it. Heads are counted from 0.",
+            "You removed the head before the one you were given. Heads are counted from 0.",
         ),
         Mistake(
             ablated(lambda usual, outputs: usual[:1]),
@@ -458,7 +458,7 @@ def backwards(tokens, block, run):
         ),
         Mistake(
             by_entries([AFTER], [COPY]),
-            "These are the two lines of section 13.2: they write the letter *after*.",
+            "These are the two lines of section 13.2, which write the letter *after*.",
         ),
         Mistake(
             by_entries([AFTER, ("second", "first but one")], [COPY]),
@@ -476,7 +476,7 @@ def backwards(tokens, block, run):
         ),
         Mistake(
             by_entries([("previous", "letter", "pairs"), EARLY]),
-            "Your query looks for its *previous* letter. Rows of `qk` belong to the query: use "
+            "Your query looks for its *previous* letter. The rows of `qk` belong to the query: use "
             "its own letter there.",
         ),
         Mistake(
@@ -493,7 +493,7 @@ def backwards(tokens, block, run):
         ),
         Mistake(
             by_entries(ov=[COPY_PREVIOUS, COPY]),
-            "Two letters are written. Write only the one before.",
+            "Your head writes two letters. Write only the one before.",
         ),
         Mistake(
             by_entries([SAME, ("second", "first", "pairs")]),
@@ -661,7 +661,8 @@ Two models like the one in 13.3, but smaller, were trained from other seeds. The
 was replaced. `model(ids[:, :-1])` returns logits (B, 13, 10) and maps (2, B, 4, 13, 13), and
 `model.layers` contains its two layers of four heads. `ids` (B, 14) are sequences in pieces, and
 `known` (B, 13) marks the predictable letters, from the second letter on. Which head does the model
-need most: without which is the smallest share of these letters right, with mean ablation?
+need most? It is the one without which the smallest share of these letters is right, with mean
+ablation.
 `most_needed(model, ids, known)` returns its layer and its number, such as `(1, 0)`, both counted
 from 0.
 """,
@@ -673,15 +674,15 @@ from 0.
     mistakes=(
         Mistake(
             by_induction_score,
-            "This head has the highest induction score. But another head is needed more.",
+            "This head has the highest induction score, but another head is needed more.",
         ),
         Mistake(
             by_previous_score,
-            "This head has the highest previous-token score. But another head is needed more.",
+            "This head has the highest previous-token score, but another head is needed more.",
         ),
         Mistake(
             lambda *model: most_needed(*model)[::-1],
-            "The layer comes first, then the head.",
+            "Return the layer first, then the head.",
         ),
         Mistake(
             lambda *model: tuple(n + 1 for n in most_needed(*model)),
@@ -690,7 +691,7 @@ from 0.
     ),
     properties=(
         Property(
-            "Without another head fewer letters are right.",
+            "There is another head without which even fewer letters are right.",
             lambda answer, case: tuple(map(int, answer)) == most_needed(*case.arguments),
         ),
     ),
@@ -701,9 +702,9 @@ from 0.
         "In `replace`, clone the outputs (B, H, L, Dv) and set `changed[:, head]` to "
         "`outputs[:, head].mean(0)`. Keep the eight shares and take the smallest.",
     ),
-    insight="In both models another head has a higher previous-token score. It is a sharper copy "
-    "of the needed head that contributes next to nothing, and no map shows that.",
-    comes_back="13.patch is about the way in which the second layer uses such a head.",
+    insight="In both models another head has a higher previous-token score. It attends like the "
+    "needed head, even more sharply, but it contributes next to nothing. No map shows that.",
+    comes_back="13.patch is about how the second layer uses such a head.",
     others=(most_needed_by_a_table,),
 )
 
@@ -786,7 +787,7 @@ PATCH_MISTAKES = (
     WrongLine(
         "key",
         all_of_the_other,
-        "Your keys also contain the other run's embeddings. Only what layer 1 adds is from there.",
+        "Your keys also contain the other run's embeddings. Only what layer 1 adds comes from there.",
     ),
     WrongLine(
         "key",
@@ -843,7 +844,7 @@ PATCH_MISTAKES = (
     WrongLine(
         "onward",
         lambda x, added, other, theirs: torch.zeros_like(x),
-        "That is only what layer 2 adds. Return the stream after it.",
+        "That is only what layer 2 adds. Return the stream after layer 2.",
     ),
     WrongLine(
         "onward",
@@ -899,7 +900,7 @@ def patched_keys(first, second, x, other, mask):
         ),
         Mistake(
             Patch(all_of_the_other, all_of_the_other, all_of_the_other, all_of_the_other),
-            "This is the whole run on `other`. Only the keys may read anything of it.",
+            "This is the whole run on `other`. Only the keys may read anything from it.",
         ),
         Mistake(
             Patch(their_layer_1, their_layer_1, their_layer_1, their_layer_1),
@@ -920,7 +921,7 @@ def patched_keys(first, second, x, other, mask):
     hints=(
         "Write down four streams: those that the queries, the keys and the values of `second` "
         "read, and the one that its output is added to. Which of them may depend on `other`?",
-        "The patched stream has the embeddings `x`. Only what `first` adds is from the other run.",
+        "The patched stream has the embeddings `x`. Only what `first` adds comes from the other run.",
         "`patched = x + first(other, mask=mask)[0]`, `second(stream, patched, stream, mask=mask)`, "
         "`stream + read`.",
     ),
@@ -928,7 +929,7 @@ def patched_keys(first, second, x, other, mask):
     "and also after the one that leaks. Only the expected wrong letter tells the two apart: the "
     "models predict it in about 19 of 20 cases after this patch, and in about 1 of 16 after the "
     "leaky one.",
-    comes_back="Question 3 of section 13.14 is about such a path.",
+    comes_back="Question 3 in section 13.14 is about such a path.",
     others=(patched_keys_by_difference,),
 )
 
@@ -1103,7 +1104,7 @@ does:
         "Wrong in pieces: `position`. Without head 0 much less: `match`; more: `opposite`. "
         "Otherwise remove head 1: much less is `idle`, the same is `shared`.",
     ),
-    insight="You need three interventions: other data, head 0 removed, and head 1 removed. With "
+    insight="You need three interventions: other data, removing head 0, and removing head 1. With "
     "only two of them, two of the five kinds look the same.",
     comes_back="You can ask the same of any head: would another rule give the same map, what is "
     "lost without the head, and which other heads do the same?",
