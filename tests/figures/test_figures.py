@@ -1,10 +1,9 @@
-"""Each figure shows the numbers it was given, where they belong: Matplotlib's objects are asked.
+"""Each figure shows its numbers in the right places, according to Matplotlib's objects.
 
-A figure stands in EXAMPLES, which holds it to what all figures promise. One that draws numbers has
+Every figure is in EXAMPLES, which tests what all figures have in common. One that draws numbers has
 a test of its own; of one that draws a scheme, the chapters' stored pictures are the test.
 """
 
-import itertools
 import math
 
 import numpy as np
@@ -30,7 +29,7 @@ FOUR = dict.fromkeys(("numbers in the maps", "parameters", "operations", "width"
 DECAY = {"fast": 0.1 ** torch.arange(20.0), "slow": 0.9 ** torch.arange(20.0)}
 ENCODING = sinusoidal_encoding(3, 8)
 PAIR, LATER = ENCODING[:, 2:4], ENCODING[:, 2:4] @ rotation_matrix(3, 8)[2:4, 2:4].T
-MASK, ALL4 = causal_mask(3), torch.ones(4, 4, dtype=torch.bool)
+MASK = causal_mask(3)
 WIDE = torch.tensor([[True, False, False, True], [True, True, False, False], [False] * 4])
 PICTURE = {"a picture": torch.tensor([[[1.0, 0, 0], [0, 1, 0]], [[0, 0, 1], [1, 1, 1]]])}
 PATCHES = torch.tensor([[0.3, 0.04], [0.2, 1.0]])
@@ -43,10 +42,6 @@ LABELS = {"titles": ["a", "b", "c"], "topics": ["t", "u"], "contents": ["x", "y"
 HOURS = (torch.tensor([1.0, 2.0, 4.0, 9.0]), torch.tensor([3.0, 5.0, -2.0, 4.0]),
          torch.tensor([0.0, 5.0, 10.0]), torch.tensor([3.5, 1.0, 0.5]))  # fmt: skip
 Q, K = ("Q", 6, 24, "query"), ("Kᵀ", 24, 6, "key")
-
-
-def x_y(x):
-    return {"T": {"low": x[:2], "high": x[2:4]}, "k": {"one": x[3:]}}
 
 
 # What is drawn, the numbers that move it, and the roles whose colors it wears.
@@ -64,16 +59,11 @@ EXAMPLES = {
     "four": (lambda x: figures.plot_lines(STEPS + 1, FOUR | {"a": x}, "", "", "x"), STEPS, NONE),
     "times": (lambda x: figures.plot_times(STEPS + 1, {"a": x + 1}, "x", "y"), STEPS, NONE),
     "distance": (lambda x: figures.plot_by_distance(range(-2, 3), {"a": x}, "y"), STEPS, NONE),
-    "position": (lambda x: figures.plot_by_position(range(5), {"a": x}, "y", 3), STEPS, NONE),
     "reach": (lambda x: figures.plot_reach({"a": x, "b": STEPS}, "", ""), STEPS + 0.1, NONE),
-    "trade": (lambda x: figures.plot_trade_offs(x_y(x), "x", "y"), STEPS, NONE),
     "scores": (lambda x: figures.plot_softmax_row(x, MAP[0, :3], WORDS), SCORES, {"weights"}),
-    "temperatures": (lambda x: figures.plot_temperatures(x, KEYS, [1, 3, 9]), MAP, {"weights"}),
     "softmax": (lambda x: figures.plot_softmax_steps(x, WORDS), SCORES, {"weights"}),
-    "online": (lambda x: figures.plot_online_softmax(x, WORDS), SCORES, NONE),
     "layers": (lambda x: figures.plot_layers(LONG[: int(x) - 3], "first"), N, NONE),
     "chain": (lambda x: figures.plot_chain_and_fan(int(x)), N, NONE),
-    "arrows": (lambda x: figures.plot_arrows(QUERY, x, WORDS), KEY, MATCH),
     "points": (lambda x: figures.plot_points({"a": x}, {"b": [0, 2]}, {1: "c"}), KEY, NONE),
     "shares": (lambda x: figures.plot_shares({"a": x, "b": SPLIT}, WORDS, "x"), SPLIT, {"weights"}),
     "shapes": (lambda x: figures.plot_shapes(Q, "@", ("K", int(x), 6, "key")), N, MATCH),
@@ -86,7 +76,6 @@ EXAMPLES = {
     "rotary": (lambda x: figures.plot_rotary(x, QUERY, [(0, 2), (3, 1)]), KEY[1] / 2, MATCH),
     "masks": (lambda x: figures.plot_masks({"a": MASK, "b": x[:, :3] > 0.15}, WORDS), MAP, MATCH),
     "leaks": (lambda x: figures.plot_leaks({"a": x[:, :3] > 0.15}, MASK, WORDS), MAP, NONE),
-    "which": (lambda x: figures.plot_which_mask(ALL4, MASK, x > 0.15, KEYS, WORDS), MAP, MATCH),
     "transformer": (lambda x: figures.plot_transformer(3, 6, 16, 4, 64, int(x), 99), N, {"key"}),
     "stream": (lambda x: figures.plot_residual_stream(WORDS, int(x)), N, NONE),
     "patches": (lambda x: figures.plot_patches(PICTURE | {"looks": x}), PATCHES, NONE),
@@ -112,8 +101,8 @@ def test_every_figure_has_an_example():
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_what_every_figure_promises(name, drawn):
-    """A number moves it, noise does not, nothing is cut off, and role colors mean roles."""
+def test_properties_of_every_figure(name, drawn):
+    """A number changes it, noise does not, nothing is cut off, and role colors mean roles."""
     draw, x, roles = EXAMPLES[name]
     moved = x.clone()
     moved.view(-1)[0] -= 0.1
@@ -143,7 +132,7 @@ def texts(axes):
 
 
 def written(axes):
-    """What stands in the cells, by (row, column)."""
+    """The texts in the cells, by (row, column)."""
     found = {(int(t.get_position()[1]), int(t.get_position()[0])): t.get_text() for t in axes.texts}
     return {place: text for place, text in found.items() if text}
 
@@ -168,7 +157,7 @@ def arrows(axes):
     return [(text.xyann, text.xy) for text in axes.texts if getattr(text, "arrow_patch", None)]
 
 
-def test_each_weight_stands_in_its_cell_and_colors_it(drawn):
+def test_each_weight_is_in_its_cell_and_colors_it(drawn):
     figures.plot_weights(MAP.clone().requires_grad_(), WORDS, KEYS)
     (axes,) = drawn[0].axes
     assert axes.get_ylim() == (3, 0)  # row 0 on top
@@ -250,20 +239,6 @@ def test_curves_differ_in_color_dashes_and_marker(drawn):
     assert names(axes)[1] == ["1", "2", "4", "8", "16"]
 
 
-def test_each_point_of_a_trade_off_has_its_name(drawn):
-    figures.plot_trade_offs(
-        {"T": {"low": (3, 1), "high": (5, 0.5)}, "k": {"one": (2, 7)}}, "x", "y"
-    )
-    (axes,) = drawn[0].axes
-    assert [line.get_xydata().tolist() for line in axes.lines] == [[[3, 1], [5, 0.5]], [[2, 7]]]
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["T", "k"]
-    color = {line.get_label(): line.get_color() for line in axes.lines}
-    found = [(text.get_text(), text.xy, text.get_color()) for text in axes.texts]
-    assert found == [
-        ("low", (3, 1), color["T"]), ("high", (5, 0.5), color["T"]), ("one", (2, 7), color["k"])
-    ]  # fmt: skip
-
-
 def test_a_curve_ends_where_it_meets_the_floor_and_has_its_name_there(drawn):
     fast = DECAY["fast"].clone()
     fast[15] = 1.0  # what comes back is not drawn
@@ -282,7 +257,6 @@ def test_a_curve_ends_where_it_meets_the_floor_and_has_its_name_there(drawn):
 
 def test_bars_are_as_long_as_their_numbers(drawn):
     figures.plot_softmax_row(SCORES, MAP[0, :3], WORDS)
-    figures.plot_temperatures(MAP.numpy(), KEYS, [1, 1 / 3, 10])
     left, right = drawn[0].axes
     assert [(fill, width) for fill, *_, width, _ in boxes(left)] == [
         (PLAIN, pytest.approx(score)) for score in SCORES.tolist()
@@ -290,9 +264,6 @@ def test_bars_are_as_long_as_their_numbers(drawn):
     assert {fill for fill, *_ in boxes(right)} == {ROLES["weights"].fill}
     assert left.get_ylim() == (3, 0)
     assert texts(left) == ["1.50", "0.00", "−2.00"]
-    for axes, row, title in zip(drawn[1].axes, MAP, ("1", "0.33", "10"), strict=True):
-        assert [width for *_, width, _ in boxes(axes)] == pytest.approx(row.tolist())
-        assert (axes.get_title(), axes.get_xlim()) == (f"scores × {title}", (0, 1))
 
 
 def test_the_steps_of_a_softmax_end_in_its_weights(drawn):
@@ -302,27 +273,7 @@ def test_the_steps_of_a_softmax_end_in_its_weights(drawn):
     assert widths == [pytest.approx(step.tolist(), abs=1e-5) for step in steps]
 
 
-def test_a_softmax_of_one_key_after_the_other_shrinks_what_it_had(drawn):
-    scores = torch.tensor([0.5, -1.0, 2.0, 1.0])
-    figures.plot_online_softmax(scores, KEYS)
-    for seen, largest, axes in zip((1, 2, 3, 4), (0.5, 0.5, 2, 2), drawn[0].axes, strict=True):
-        powers = (scores[:seen] - largest).exp()
-        assert [width for *_, width, _ in boxes(axes)] == pytest.approx(powers.tolist())
-        assert axes.get_title() == f"largest\n{largest:.2f}"
-        assert axes.get_xlabel() == f"sum\n{powers.sum():.2f}"
-
-
-def test_the_shadow_of_a_key_is_its_dot_product_with_the_direction_of_the_query(drawn):
-    figures.plot_arrows(QUERY.numpy(), KEY, WORDS)
-    (axes,) = drawn[0].axes
-    tips = torch.tensor([end for _, end in arrows(axes)])
-    assert torch.allclose(tips, torch.cat([KEY, QUERY[None]]))
-    feet = torch.tensor(np.array([line.get_xydata()[0] for line in axes.lines[1::2]])).float()
-    along = QUERY / QUERY.norm()
-    assert torch.allclose(feet, (KEY @ along)[:, None] * along, atol=1e-5)
-
-
-def test_points_stand_in_their_groups_each_with_a_marker(drawn):
+def test_points_are_drawn_in_their_groups_each_with_a_marker(drawn):
     figures.plot_points({"a": KEY, "b": KEY * 2}, {"x": [0, 2], "y": [1]}, {1: "c"})
     for axes, panel in zip(drawn[0].axes, (KEY, KEY * 2), strict=True):
         first, second, *_ = axes.lines
@@ -333,7 +284,7 @@ def test_points_stand_in_their_groups_each_with_a_marker(drawn):
     assert [text.get_text() for text in drawn[0].legends[0].get_texts()] == ["x", "y"]
 
 
-def test_shares_stand_upon_each_other_the_largest_lowest_and_darkest(drawn):
+def test_weights_are_stacked_with_the_largest_lowest_and_darkest(drawn):
     figures.plot_shares({"a": SPLIT, "b": SPLIT[:, :2]}, WORDS, "width")
     left, right = drawn[0].axes
     first, *_, last = [boxes(left)[i : i + 3] for i in (0, 3, 6)]
@@ -415,15 +366,6 @@ def test_a_mask_is_full_where_a_query_may_look_and_hatched_where_not(drawn):
     assert [patch.get_hatch() for patch in legend.get_patches()] == [None, "///"]
 
 
-def test_each_attention_of_a_transformer_wears_its_own_mask(drawn):
-    encoder = torch.tensor([[True, True, True, False]] * 4)
-    figures.plot_which_mask(encoder, MASK, WIDE, KEYS, WORDS)
-    (axes,) = drawn[0].axes
-    looks = iter(cell.get_hatch() is None for cell in axes.patches if isinstance(cell, Rectangle))
-    for mask in (encoder, MASK, WIDE):
-        assert list(itertools.islice(looks, mask.numel())) == mask.flatten().tolist()
-
-
 def test_a_leak_is_dark_and_carries_a_sign(drawn):
     moved = torch.tensor([[True, True, False], [False, True, False], [True, True, True]])
     figures.plot_leaks({"some": moved}, MASK, WORDS)
@@ -431,7 +373,7 @@ def test_a_leak_is_dark_and_carries_a_sign(drawn):
     m, leak, still = MARKED, INK, PAPER
     assert [fill for fill, _ in looks(axes)] == [m, leak, still, still, m, still, m, m, m]
     assert written(axes) == {(0, 1): "×"}
-    assert drawn[0].legends[0].get_texts()[0].get_text() == "moved, and must not ×"
+    assert drawn[0].legends[0].get_texts()[0].get_text() == "changed, but must not ×"
 
 
 def test_patches_have_their_colors_and_weights_their_tenths(drawn):
@@ -483,11 +425,9 @@ BAD = [
     ("kernel_regression", (*HOURS, {"a": MAP * 2}, "h"), "a lies between 0 and 1.75"),
     ("lines", ([1, 2], {"a": [1]}, "x", "y"), r"'a' has shape \(1,\) but its labels ask for \(2"),
     ("by_distance", (range(5), FIVE | {"f": STEPS}, "y"), "6 curves: 1 to 5"),
-    ("trade_offs", ({"a": {"b": (1, 2, 3)}}, "x", "y"), r"'a' 'b' has shape \(3,\)"),
     ("reach", ({"a": [1e-12, 1]}, "x", "y"), "curve 'a' starts below 1e-09"),
     ("softmax_row", (SCORES, SCORES[:2], WORDS), r"weights has shape \(2,\) .* ask for \(3,\)"),
     ("softmax_steps", (SCORES, WORDS[:2]), r"scores has shape \(3,\) .* ask for \(2,\)"),
-    ("arrows", (QUERY, KEY, WORDS[:2]), r"keys has shape \(3, 2\) .* ask for \(2, 2\)"),
     ("points", ({"a": MAP}, {"b": [0]}, {}), r"panel 'a' has shape \(3, 4\)"),
     ("points", ({"a": KEY}, {}, {}), "0 groups: 1 to 6 can be told apart"),
     (
@@ -498,7 +438,6 @@ BAD = [
     ("rotary", (KEY, QUERY, [(0, 1)]), r"query has shape \(3, 2\) but its labels ask for \(2,\)"),
     ("masks", ({"a": MASK.int()}, WORDS), "a has dtype torch.int32: it must be boolean"),
     ("masks", ({"a": WIDE}, WORDS), r"a has shape \(3, 4\) .* ask for \(3, 3\)"),
-    ("which_mask", (ALL4, MASK, WIDE.T, KEYS, WORDS), r"cross has shape \(4, 3\)"),
     ("leaks", ({"a": MASK}, WIDE, WORDS), r"allowed has shape \(3, 4\) .* ask for \(3, 3\)"),
     ("patches", ({"a": PATCHES - 1},), "a lies between -0.96 and 0: it must be between 0 and 1"),
     ("embedding", (TABLE, [0], WORDS[:2]), r"table has shape \(3, 4\) .* ask for \(2, 4\)"),

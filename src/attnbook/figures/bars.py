@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from attnbook.colors import GRID, RULE, SOFT
+from attnbook.colors import RULE, SOFT
 from attnbook.figures.canvas import (
     canvas,
     fill_color,
@@ -18,11 +18,9 @@ from attnbook.figures.canvas import (
 from attnbook.figures.heatmaps import WEIGHTS, signed
 
 __all__ = [
-    "plot_online_softmax",
     "plot_shares",
     "plot_softmax_row",
     "plot_softmax_steps",
-    "plot_temperatures",
 ]
 
 
@@ -55,54 +53,12 @@ def plot_softmax_steps(scores: Tensor, labels: Sequence[str]) -> None:
         bars = (
             ("score", s, None, "g"),
             ("e to the score", powers, None, ".1f"),
-            ("share", shares, "weights", ".3f"),
+            ("weight", shares, "weights", ".3f"),
         )
         for axes, (name, x, role, form) in zip(side_by_side(figure, 3), bars, strict=True):
             _draw_panel(axes, x, labels, role, form)
             axes.set_title(name, color=text_color(role), fontsize=9.5)
             axes.margins(x=0.32)
-
-
-def plot_online_softmax(scores: Tensor, labels: Sequence[str]) -> None:
-    """Draw an online softmax, one panel per key, with the keys so far.
-
-    A bar is e to the power of the score minus the largest score so far. Where a new score is the
-    largest, all earlier bars shrink, and so does their sum.
-
-    Shapes:  scores (Lk,), tensor or NumPy array; labels Lk
-    Raises:  ValueError if the lengths differ
-    """
-    s = numbers("scores", scores, len(labels))
-    with canvas(6.9, 0.2 * len(labels) + 0.8) as figure:
-        for seen, axes in enumerate(side_by_side(figure, len(labels)), start=1):
-            largest = s[:seen].max()
-            powers = (s[:seen] - largest).exp()
-            _draw_panel(axes, powers, labels, None, ".2f")
-            weight = "bold" if s[seen - 1] == largest else None
-            axes.set_title(f"largest\n{largest:.2f}", fontsize=8.5, weight=weight)
-            axes.set_xlabel(f"sum\n{powers.sum():.2f}", fontsize=8.5)
-            axes.set_xlim(0, 1.75)
-
-
-def plot_temperatures(weights: Tensor, titles: Sequence[str], multipliers: Sequence[float]) -> None:
-    """Draw the same row of scores after the softmax, once per multiplier, side by side.
-
-    Shapes:  weights (N, Lk), tensor or NumPy array; titles Lk labels, multipliers N numbers
-    Raises:  ValueError if a size does not fit
-    """
-    rows = numbers("weights", weights, len(multipliers), len(titles)).tolist()
-    with canvas(6.9, 0.22 * len(titles) + 0.7) as figure:
-        panels = side_by_side(figure, len(rows))
-        for axes, row, times in zip(panels, rows, multipliers, strict=True):
-            draw_bars(axes, row, "weights", texts=())
-            axes.set_title(f"scores × {times:.2g}", fontsize=9)
-            axes.set_xlim(0, 1)
-            axes.set_xticks([0, 0.5, 1], ["0", "½", "1"], fontsize=8)
-            axes.set_xlabel("weight", fontsize=8.5, color=text_color("weights"))
-            axes.axvline(0, color=SOFT, linewidth=0.8)
-            axes.grid(axis="x", color=GRID, linewidth=0.6)
-            axes.set_axisbelow(True)
-            _label_rows(axes, titles)
 
 
 def plot_shares(shares: Mapping[str, Tensor], ticks: Sequence[str], xlabel: str) -> None:

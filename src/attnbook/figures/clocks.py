@@ -34,7 +34,7 @@ def plot_clocks(encoding: Tensor, labels: Sequence[str]) -> None:
                 _dial(axes, t, k)
                 _hand(axes, t, k, sin, cos, color=INK)
         for k in range(n_pairs):
-            write(axes, -0.6, k, f"pair {k}", ha="right", color=SOFT)
+            write(axes, -0.6, k, f"hand {k}", ha="right", color=SOFT)
 
 
 def plot_turns(before: Tensor, after: Tensor, labels: Sequence[str]) -> None:

@@ -10,16 +10,14 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
-from attnbook.colors import CURVES, GRID, RULE, SHADE
+from attnbook.colors import CURVES, GRID, RULE
 from attnbook.figures.canvas import canvas, numbers, write
 
 __all__ = [
     "plot_by_distance",
-    "plot_by_position",
     "plot_lines",
     "plot_reach",
     "plot_times",
-    "plot_trade_offs",
 ]
 
 Curves = Mapping[str, Sequence[float] | Tensor]
@@ -61,18 +59,6 @@ def plot_by_distance(distances: Sequence[int], series: Curves, ylabel: str) -> N
         axes.axvline(0, color=RULE, linewidth=1, zorder=1.9)  # behind the curves
 
 
-def plot_by_position(positions: Sequence[int], series: Curves, ylabel: str, seen: int) -> None:
-    """Draw up to five named curves from 0 to 1 over the position, the first `seen` ones shaded.
-
-    Shapes:  positions (N,), rising; each series (N,)
-    Raises:  ValueError if there are too many curves or a length does not fit
-    """
-    with _curves(positions, series, "position t", ylabel) as axes:
-        axes.axvspan(positions[0], seen - 0.5, facecolor=SHADE)
-        write(axes, (positions[0] + seen) / 2, 0.19, "seen in training", rotation=90)
-        axes.set_ylim(-0.03, 1.05)
-
-
 def plot_reach(curves: Curves, xlabel: str, ylabel: str) -> None:
     """Draw up to five decaying curves on a logarithmic scale, down to a billionth.
 
@@ -86,30 +72,6 @@ def plot_reach(curves: Curves, xlabel: str, ylabel: str) -> None:
         axes.set_yscale("log")
         axes.set_ylim(FLOOR / 3, 2)
         axes.minorticks_off()
-
-
-def plot_trade_offs(
-    curves: Mapping[str, Mapping[str, Sequence[float] | Tensor]], xlabel: str, ylabel: str
-) -> None:
-    """Draw up to five named curves, each through points (x, y) with names of their own.
-
-    Raises:  ValueError if there are too many curves or a point is no pair of numbers
-    """
-    beside: tuple[dict[str, Any], ...] = (  # the names of neighboring curves do not meet
-        {"lift": (-5, -8), "ha": "right"}, {"lift": (6, 6), "ha": "left"}, {"lift": (0, 8)},
-        {"lift": (0, -9)}, {"lift": (6, 0), "ha": "left"},
-    )  # fmt: skip
-    with _curves((), dict.fromkeys(curves, ()), xlabel, ylabel, markers=MARKERS) as axes:
-        for (curve, points), line, style in zip(curves.items(), axes.lines, beside, strict=False):
-            pairs = [
-                numbers(f"{curve!r} {name!r}", xy, 2, digits=15) for name, xy in points.items()
-            ]
-            line.set_data(*zip(*(pair.tolist() for pair in pairs), strict=True))
-            for name, pair in zip(points, pairs, strict=True):
-                x, y = pair.tolist()
-                write(axes, x, y, name, fontsize=8, color=line.get_color(), **style)
-        axes.relim()
-        axes.margins(0.1)
 
 
 @contextmanager

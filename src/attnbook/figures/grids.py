@@ -12,7 +12,6 @@ from torch import Tensor
 
 from attnbook.colors import INK, MARKED, PAPER, RULE, SHADE, SOFT
 from attnbook.figures.canvas import (
-    Point,
     bare,
     canvas,
     numbers,
@@ -31,9 +30,9 @@ MASK: Sequence[Kind] = (
     ("may look", {"facecolor": MARKED}, ""),
 )
 LEAK: Sequence[Kind] = (
-    ("did not move", {"facecolor": PAPER}, ""),
-    ("moved", {"facecolor": MARKED}, ""),
-    ("moved, and must not", {"facecolor": INK}, "×"),
+    ("unchanged", {"facecolor": PAPER}, ""),
+    ("changed", {"facecolor": MARKED}, ""),
+    ("changed, but must not", {"facecolor": INK}, "×"),
 )
 
 
@@ -49,16 +48,16 @@ def plot_masks(masks: Mapping[str, Tensor], words: Sequence[str]) -> None:
 
 
 def plot_leaks(moved: Mapping[str, Tensor], allowed: Tensor, words: Sequence[str]) -> None:
-    """Draw which outputs changed when a word was changed, and mark those that must not.
+    """Draw which outputs changed when a word was replaced, and mark those that must not change.
 
-    Shapes:  each map (L, L), boolean, True where output i moved with word j; allowed (L, L),
+    Shapes:  each map (L, L), boolean, True where output i changed with word j; allowed (L, L),
              boolean, True where it may; words L labels
     Raises:  ValueError if a map is not boolean or of another size
     """
     size = len(words), len(words)
     may = yes_no("allowed", allowed, *size)
     kinds = {name: yes_no(name, x, *size) * (2 - may) for name, x in moved.items()}
-    names = (("output of this word", None), ("word that was changed", None))
+    names = (("output", None), ("replaced word", None))
     _draw(kinds, words, LEAK, names)
 
 
@@ -93,16 +92,13 @@ def yes_no(name: str, x: Tensor, n_rows: int, n_columns: int) -> Tensor:
     return numbers(name, x, n_rows, n_columns)
 
 
-def draw_kinds(
-    axes: Axes, grid: Tensor, kinds: Sequence[Kind], corner: Point = (0, 0), side: float = 1.0
-) -> None:
+def draw_kinds(axes: Axes, grid: Tensor, kinds: Sequence[Kind]) -> None:
     """Draw one cell for each number, the index of its kind, with the style and sign of the kind."""
     for i, row in enumerate(grid.int().tolist()):
         for j, kind in enumerate(row):
             _, style, sign = kinds[kind]
-            x, y = corner[0] + side * j, corner[1] + side * i
-            axes.add_patch(Rectangle((x, y), side, side, edgecolor=SOFT, linewidth=0.6, **style))
-            write(axes, x + side / 2, y + side / 2, sign, color=PAPER)
+            axes.add_patch(Rectangle((j, i), 1, 1, edgecolor=SOFT, linewidth=0.6, **style))
+            write(axes, j + 0.5, i + 0.5, sign, color=PAPER)
 
 
 def draw_legend(where: Axes | Figure, kinds: Sequence[Kind], **style: Any) -> None:

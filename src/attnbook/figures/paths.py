@@ -31,11 +31,11 @@ def plot_layers(words: Sequence[str], guess: str) -> None:
     """
     count = len(words)
     with drawing(6.4, 4.3, (-0.6, count + 1.7), (-0.4, 6.0), square=False) as axes:
-        for level, label in ((1.45, "attention:\nrows take from rows"), (3.05, "a small network:")):
+        for level, label in ((1.45, "attention:\nmixes vectors"), (3.05, "feed-forward network:")):
             axes.axhspan(level - 0.4, level + 0.4, color=SHADE)
             write(axes, count - 0.3, level, label, ha="left", fontsize=9)
-        write(axes, count - 0.3, 2.83, "each row by itself", ha="left", fontsize=9)
-        write(axes, count - 0.3, 0.7, "a row of numbers\nfor each word", ha="left", fontsize=9)
+        write(axes, count - 0.3, 2.83, "each vector by itself", ha="left", fontsize=9)
+        write(axes, count - 0.3, 0.7, "a vector\nfor each word", ha="left", fontsize=9)
         write(axes, (count - 1) / 2, 4.45, "and again, layer upon layer")
         for i, word in enumerate(words):
             write(axes, i, 0, word)

@@ -1,45 +1,15 @@
-"""Vectors of two numbers in the plane: as arrows with an angle between them, and as points."""
+"""Vectors of two numbers as points in the plane, in groups."""
 
 from collections.abc import Mapping, Sequence
 
 from torch import Tensor
 
-from attnbook.colors import CURVES, INK, RULE, SOFT
-from attnbook.figures.canvas import arrow, canvas, fill_color, numbers, write
+from attnbook.colors import CURVES, INK, RULE
+from attnbook.figures.canvas import canvas, numbers
 
-__all__ = ["plot_arrows", "plot_points"]
+__all__ = ["plot_points"]
 
 MARKERS = "os^DvP"
-
-
-def plot_arrows(query: Tensor, keys: Tensor, names: Sequence[str]) -> None:
-    """Draw a query and keys as arrows, and the projection of each key onto the query.
-
-    Shapes:  query (2,), keys (Lk, 2), tensors or NumPy arrays; names Lk
-    Raises:  ValueError if a shape does not fit
-    """
-    q, k = numbers("query", query, 2), numbers("keys", keys, len(names), 2)
-    along = q / q.norm()
-    with canvas(5.2, 3.4) as figure:
-        axes = figure.subplots()
-        axes.set_aspect("equal")
-        reach = float(max(q.norm(), k.norm(dim=-1).max()))
-        ends = [(-reach * along).tolist(), (reach * along).tolist()]
-        axes.plot(*zip(*ends, strict=True), color=RULE, linewidth=1, zorder=0)
-        for name, key in zip(names, k, strict=True):
-            (x, y), (foot_x, foot_y) = key.tolist(), (key @ along * along).tolist()
-            axes.plot([foot_x, x], [foot_y, y], color=SOFT, linewidth=1, linestyle=(0, (2, 2)))
-            axes.plot(foot_x, foot_y, marker="o", color=SOFT, markersize=4)
-            arrow(axes, (0, 0), (x, y), color=fill_color("key"), lw=2)
-            write(axes, x, y, name, "key", lift=(0, 12))
-        x, y = q.tolist()
-        arrow(axes, (0, 0), (x, y), color=fill_color("query"), lw=2.4)
-        write(axes, x, y, "query", "query", lift=(22, -3))
-        across, up = zip(*k.tolist(), q.tolist(), (0.0, 0.0), strict=True)
-        axes.set_xlim(min(across) - 0.7, max(across) + 0.9)
-        axes.set_ylim(min(up) - 0.7, max(up) + 0.9)
-        axes.set_xlabel("first number")
-        axes.set_ylabel("second number")
 
 
 def plot_points(

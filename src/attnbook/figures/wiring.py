@@ -1,68 +1,21 @@
-"""Diagrams of the Transformer: its parts with their shapes, and its attention masks."""
+"""Diagrams of the Transformer: its residual stream, and its parts with their shapes."""
 
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle
-from torch import Tensor
 
 from attnbook.colors import INK, PAPER, SHADE, SOFT
 from attnbook.figures.canvas import Point, arrow, drawing, rounded, text_color, write
-from attnbook.figures.grids import MASK, draw_kinds, draw_legend, yes_no
 
-__all__ = ["plot_residual_stream", "plot_transformer", "plot_which_mask"]
-
-CELL = 0.27  # inches
-LEFT, RIGHT = 0.95, 4.0  # the left edges of the grids of the encoder and of the decoder
-BELOW, BETWEEN = 0.75, 0.62  # space for the names of the keys, and for a heading
-
-
-def plot_which_mask(
-    encoder: Tensor, decoder: Tensor, cross: Tensor, source: Sequence[str], target: Sequence[str]
-) -> None:
-    """Draw the three attention layers of a Transformer with their masks, filled where True.
-
-    The encoder is on the left. Its output goes to the cross-attention of the decoder as keys
-    and values; the queries come from the decoder's self-attention below.
-
-    Shapes:  encoder (Ls, Ls), decoder (Lt, Lt), cross (Lt, Ls), boolean, True = may attend;
-             source Ls labels, target Lt labels
-    Raises:  ValueError if a mask is not boolean or of another size
-    """
-    n_source, n_target = len(source), len(target)
-    encoder = yes_no("encoder", encoder, n_source, n_source)
-    decoder = yes_no("decoder", decoder, n_target, n_target)
-    cross = yes_no("cross", cross, n_target, n_source)
-    wide, tall = CELL * n_source, CELL * n_target
-    upper = BETWEEN + tall + BELOW + BETWEEN  # where the decoder's self-attention begins
-    lower = upper + tall - wide  # the two lower grids stand on one line
-    width, height = RIGHT + max(tall, wide + 1.1) + 0.2, upper + tall + BELOW
-    with drawing(width, height, (0, width), (height, 0), square=False) as axes:
-        _grid(axes, encoder, (LEFT, lower), source, source, "encoder: self-attention")
-        _grid(axes, decoder, (RIGHT, upper), target, target, "decoder: self-attention")
-        heading = "decoder: cross-attention"
-        _grid(axes, cross, (RIGHT, BETWEEN), target, source, heading, queries_right=True)
-        turn, middle = BETWEEN + tall + BELOW - 0.02, RIGHT + wide / 2
-        key, query = text_color("key"), text_color("query")
-        up, across = LEFT + wide / 2, [LEFT + wide / 2, middle]
-        axes.plot([up, up], [lower - BETWEEN + 0.1, turn], color=key)
-        axes.plot(across, [turn, turn], color=key)
-        arrow(axes, (middle, turn), (middle, turn - 0.16), color=key)
-        low, label = turn - 0.06, "keys and values: the encoder's output"
-        write(axes, up + 0.1, low, label, "key", ha="left", va="bottom", fontsize=9)
-        side = RIGHT + wide + 0.32
-        arrow(axes, (side, upper - BETWEEN + 0.28), (side, BETWEEN + tall + 0.04), color=query)
-        write(axes, side + 0.08, low, "queries", "query", ha="left", va="bottom", fontsize=9)
-        arrow(axes, (middle, 0.3), (middle, 0.06), color=SOFT)
-        write(axes, middle + 0.1, 0.16, "on, to the next words", ha="left", fontsize=9)
-        draw_legend(axes, MASK, loc="upper left", bbox_to_anchor=(0.04, 0.97))
+__all__ = ["plot_residual_stream", "plot_transformer"]
 
 
 def plot_residual_stream(tokens: Sequence[str], n_layers: int) -> None:
     """Draw one residual stream per token, and in a frame a layer that reads from it and adds to it.
 
-    The layer has its norms before its parts. Attention is one box that crosses all streams; the
-    feed-forward network is a box for each token.
+    The layer normalizes the input of each sublayer. Attention is one box that crosses all streams;
+    the feed-forward network is a box for each token.
     """
     streams = [0.75 + APART * i for i in range(len(tokens))]
     first, last = streams[0] + ASIDE, streams[-1] + ASIDE
@@ -74,7 +27,7 @@ def plot_residual_stream(tokens: Sequence[str], n_layers: int) -> None:
         for x, token in zip(streams, tokens, strict=True):
             write(axes, x, 0.1, f"embedding of\n{token}", fontsize=9, va="bottom")
             write(axes, x, 5.17, "output", fontsize=9, va="bottom")
-            if x > first:  # the stream passes in front of the attention, which goes on behind it
+            if x > first:  # the stream crosses in front of the attention box
                 axes.plot([x - 0.22, x + 0.16], [ATTENTION] * 2, color=INK, linewidth=1)
                 arrow(axes, (x - 0.15, ATTENTION), (x - 0.3, ATTENTION), color=INK)
                 arrow(axes, (x + 0.1, ATTENTION), (x + 0.24, ATTENTION), color=INK)
@@ -101,7 +54,7 @@ def _long_part(axes: Axes, first: float, last: float, y: float) -> None:
 
 
 def _read_and_add(axes: Axes, x: float, y: float, name: str) -> None:
-    """Draw the way from a stream through a norm to a part, and back to the stream's next sum."""
+    """Draw the path from a stream through a norm to a sublayer, and back to the next sum."""
     aside, low, high = x + ASIDE, y - 0.88, y + 0.46
     axes.plot([x, aside, aside], [low, low, y - 0.66], color=SOFT, linewidth=1)
     rounded(axes, (aside - NARROW, y - 0.66), 2 * NARROW, 0.24, 0.06, fc=PAPER, ec=INK, lw=1)
@@ -118,8 +71,8 @@ def plot_transformer(
 ) -> None:
     """Draw the whole Transformer with a shape on every arrow, for one pair of sentences.
 
-    The encoder is on the left, the decoder on the right, both from bottom to top. Each part has a
-    residual connection. The encoder output Z gives the keys and values of every decoder layer.
+    The encoder is on the left, the decoder on the right, both from bottom to top. Each sublayer has
+    a residual connection. Every decoder layer takes its keys and values from the encoder output Z.
     """
     source_shape, target_shape = f"({n_source}, {d_model})", f"({n_target}, {d_model})"
     feed_forward = f"feed-forward\n{d_model} → {d_ff} → {d_model}"
@@ -142,7 +95,7 @@ def plot_transformer(
         _up(axes, 4.1, end, end + 0.43, target_shape)
         _part(axes, (4.1, end + 0.65), f"linear\n{d_model} → {n_words}")
         _up(axes, 4.1, end + 0.87, end + 1.3, f"({n_target}, {n_words})")
-        write(axes, 4.1, end + 1.32, "scores of the next words", va="bottom", fontsize=9)
+        write(axes, 4.1, end + 1.32, "logits of the next words", va="bottom", fontsize=9)
 
 
 STACK, STEP, HALF = 2.62, 1.5, 0.78  # bottom of the layers, height of a part, half its width
@@ -154,7 +107,7 @@ def _stack(
     """Draw an encoder or decoder stack from its words up to its output; return its top."""
     write(axes, x, 0.2, words, fontsize=9)
     _up(axes, x, 0.42, 0.7, "")
-    _part(axes, (x, 0.92), r"table, times $\sqrt{D}$")
+    _part(axes, (x, 0.92), r"embedding, times $\sqrt{D}$")
     _up(axes, x, 1.14, 1.48, rows, side)
     _plus(axes, (x, 1.6))
     inside, outside = ("left", "right") if side < 0 else ("right", "left")
@@ -197,26 +150,3 @@ def _up(axes: Axes, x: float, start: float, end: float, rows: str, side: int = -
     arrow(axes, (x, start), (x, end))
     inside = "left" if side < 0 else "right"
     write(axes, x - side * 0.07, (start + end) / 2, rows, ha=inside, fontsize=9, color=SOFT)
-
-
-def _grid(
-    axes: Axes,
-    mask: Tensor,
-    corner: Point,
-    queries: Sequence[str],
-    keys: Sequence[str],
-    heading: str,
-    queries_right: bool = False,
-) -> None:
-    """Draw one mask with its heading above, the keys below, and the queries at one side."""
-    left, top = corner
-    bottom, right = top + CELL * len(queries), left + CELL * len(keys)
-    draw_kinds(axes, mask, MASK, corner, CELL)
-    x, ha = (right + 0.07, "left") if queries_right else (left - 0.07, "right")
-    for i, word in enumerate(queries):
-        y = top + CELL * (i + 0.5)
-        write(axes, x, y, word, "query", ha=ha, fontsize=8.5)
-    for j, word in enumerate(keys):
-        write(axes, left + CELL * (j + 0.65), bottom + 0.06, word, "key", fontsize=8.5, ha="right",
-              va="top", rotation=40, rotation_mode="anchor")  # fmt: skip
-    write(axes, left, top - 0.12, heading, ha="left", va="bottom", fontweight="bold")
