@@ -175,11 +175,11 @@ def test_each_weight_is_in_its_cell_and_colors_it(drawn):
 
 
 def test_narrow_cells_hold_short_numbers_and_upright_chinese(drawn):
-    x = torch.zeros(2, 1, 17)
+    x = torch.zeros(2, 1, 18)
     x[0, 0, :4] = torch.tensor([0.996, 0.0049, 0.26, 1.0])
     columns = [*KEYS, "very"] * 4
-    for count in 8, 12, 17:  # narrower and narrower
-        figures.plot_heads(x[:, :, :count], ["甜"], [*columns, "a"][:count])
+    for count in 8, 12, 18:  # narrower and narrower
+        figures.plot_heads(x[:, :, :count], ["甜"], [*columns, "a", "b"][:count])
     found = [[written(axes) for axes in figure.axes] for figure in drawn]
     assert found[0] == [{(0, 0): "1", (0, 2): ".26", (0, 3): "1"}, {}]
     assert found[1] == [{(0, 0): "1", (0, 2): ".3", (0, 3): "1"}, {}]
