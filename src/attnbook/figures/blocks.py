@@ -84,7 +84,7 @@ def plot_head(
 def plot_many_heads(length: int, d_model: int, n_heads: int, d_k: int, d_v: int) -> None:
     """Draw multi-head attention to scale: one lane per head, and the sum of the lanes.
 
-    The lanes are below each other, and so are the heads' blocks of W_O, as in the matrix.
+    The lanes are one below the other, and so are the heads' blocks of W_O, as in the matrix.
     """
     gap, pitch = 13.0, length + 4.0  # between two columns, and from one query to its key
     lane = max(2 * pitch + length, d_v)
