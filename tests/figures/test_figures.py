@@ -17,6 +17,7 @@ from attnbook import apply_rotary, causal_mask, figures, rotation_matrix, sinuso
 from attnbook.colors import CURVES, INK, MARKED, PAPER, PLAIN, ROLES, SHADE
 from attnbook.figures import canvas
 from attnbook.figures.heatmaps import SIGNED, WEIGHTS
+from tests.support.pictures import READABLE, smallest_letters
 
 SVG = canvas.svg
 WORDS, KEYS, LONG = ["Life", "is", "short"], ["苹果", "很", "甜", "的"], ["dessert"] * 6
@@ -101,7 +102,7 @@ def test_every_figure_has_an_example():
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_properties_of_every_figure(name, drawn):
-    """A number changes it, noise does not, nothing is cut off, and role colors mean roles."""
+    """A number changes it, noise does not, no letters are small or cut off, colors mean roles."""
     draw, x, roles = EXAMPLES[name]
     moved = x.clone()
     moved.view(-1)[0] -= 0.1
@@ -109,6 +110,7 @@ def test_properties_of_every_figure(name, drawn):
         assert draw(numbers) is None
     figure, noisy, other = drawn
     assert SVG(figure) == SVG(noisy) != SVG(other)
+    assert smallest_letters(SVG(figure)) >= READABLE
     box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
     assert -0.02 < box.x0 < box.x1 < width + 0.02
     assert -0.02 < box.y0 < box.y1 < height + 0.02
@@ -172,14 +174,25 @@ def test_each_weight_is_in_its_cell_and_colors_it(drawn):
 
 
 def test_narrow_cells_hold_short_numbers_and_upright_chinese(drawn):
-    x = torch.zeros(2, 1, 16)
-    x[0, 0, :4] = torch.tensor([0.996, 0.0049, 0.25, 1.0])
-    figures.plot_heads(x, ["甜"], [*KEYS, "very"] * 3 + ["a"])
+    x = torch.zeros(2, 1, 18)
+    x[0, 0, :4] = torch.tensor([0.996, 0.0049, 0.26, 1.0])
+    columns = [*KEYS, "very"] * 4
+    for count in 8, 12, 18:  # narrower and narrower
+        figures.plot_heads(x[:, :, :count], ["甜"], [*columns, "a", "b"][:count])
+    found = [[written(axes) for axes in figure.axes] for figure in drawn]
+    assert found[0] == [{(0, 0): "1", (0, 2): ".26", (0, 3): "1"}, {}]
+    assert found[1] == [{(0, 0): "1", (0, 2): ".3", (0, 3): "1"}, {}]
+    assert found[2] == [{}, {}]
     first, second = drawn[0].axes
-    assert written(first) == {(0, 0): "1", (0, 2): ".25", (0, 3): "1"}
-    assert written(second) == {}
     assert names(first)[1][:5] == ["苹\n果", "很", "甜", "的", "very"]
     assert [axes.get_title() for axes in (first, second)] == ["head 0", "head 1"]
+
+
+def test_maps_with_very_narrow_cells_are_drawn_two_in_a_row(drawn):
+    figures.plot_heads(MAP[:, :3].expand(3, 3, 3), WORDS)
+    figures.plot_heads(MAP.repeat(3, 1, 3), WORDS, KEYS * 3)
+    layouts = [[axes.get_subplotspec().get_geometry()[:2] for axes in f.axes] for f in drawn]
+    assert layouts == [[(1, 3)] * 3, [(2, 2)] * 3]
 
 
 def test_signed_numbers_have_a_sign_unless_they_are_zero(drawn):
@@ -233,7 +246,7 @@ def test_curves_differ_in_color_dashes_and_marker(drawn):
     assert tuple(to_hex(line.get_color()).upper() for line in axes.lines) == CURVES
     assert len({str(line._unscaled_dash_pattern) for line in axes.lines}) == 5
     assert len({line.get_marker() for line in axes.lines}) == 5
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == list(FIVE)
+    assert [text.get_text() for text in drawn[0].legends[0].get_texts()] == list(FIVE)
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     assert names(axes)[1] == ["1", "2", "4", "8", "16"]
 
@@ -251,7 +264,7 @@ def test_a_curve_ends_where_it_meets_the_floor_and_has_its_name_there(drawn):
     assert ends == {"fast": (9, found[9]), "slow": (19, slow[19])}
     figures.plot_reach({"a": [1, 0.5], "b": [1, 0.49], "c": [1, 0.48]}, "x", "y")
     heights = [text.get_position()[1] for text in drawn[1].axes[0].texts]  # names that do not touch
-    assert heights == pytest.approx([0.5, 0.5 / 4, 0.5 / 16])
+    assert heights == pytest.approx([0.5, 0.5 / 5.5, 0.5 / 5.5**2])
 
 
 def test_bars_are_as_long_as_their_numbers(drawn):
@@ -271,7 +284,7 @@ def test_the_steps_of_a_softmax_end_in_its_weights(drawn):
     assert widths == [pytest.approx(step.tolist(), abs=1e-5) for step in steps]
 
 
-def test_points_stand_in_their_groups_each_with_a_marker(drawn):
+def test_points_are_drawn_in_their_groups_each_with_a_marker(drawn):
     figures.plot_points({"a": KEY, "b": KEY * 2}, {"x": [0, 2], "y": [1]}, {1: "c"})
     for axes, panel in zip(drawn[0].axes, (KEY, KEY * 2), strict=True):
         first, second, *_ = axes.lines
@@ -282,14 +295,14 @@ def test_points_stand_in_their_groups_each_with_a_marker(drawn):
     assert [text.get_text() for text in drawn[0].legends[0].get_texts()] == ["x", "y"]
 
 
-def test_shares_stand_upon_each_other_the_largest_lowest_and_darkest(drawn):
+def test_weights_are_stacked_with_the_largest_lowest_and_darkest(drawn):
     figures.plot_shares({"a": SPLIT, "b": SPLIT[:, :2]}, WORDS, "width")
     left, right = drawn[0].axes
     first, *_, last = [boxes(left)[i : i + 3] for i in (0, 3, 6)]
     assert [box[2] for box in first] == pytest.approx([0, 0.7, 0.9])  # where each begins
     assert [box[4] for box in first + last] == pytest.approx([0.7, 0.2, 0.1, 1, 0, 0])
     assert [box[0] for box in first] == [to_hex(WEIGHTS(w)).upper() for w in (0.7, 0.2, 0.1)]
-    assert texts(left) == texts(right) == ["0.70", "0.50", "1.00"]
+    assert texts(left) == texts(right) == [".70", ".50", "1"]
     assert (names(left)[1], left.get_title(), len(boxes(right))) == (WORDS, "a", 6)
 
 
@@ -394,8 +407,8 @@ def test_a_look_up_shows_its_numbers_but_no_zeros(drawn):
     assert [to_hex(mesh.cmap(1.0)).upper() for mesh in axes.collections] == fills
     assert texts(axes)[:12] == ["0.8", "−0.5", "2", "", "1", "1", "", "2", "", "3", "6", "9"]
     scores, weights = ([bar.get_width() for bar in bars] for bars in axes.containers)
-    assert scores == pytest.approx([2, 0.375, 0])  # below 0 there is no bar
-    assert weights == pytest.approx((2 * MIX / MIX[0]).tolist(), abs=1e-5)
+    assert scores == pytest.approx([1.5, 0.28125, 0])  # below 0 there is no bar
+    assert weights == pytest.approx((1.5 * MIX / MIX[0]).tolist(), abs=1e-5)
 
 
 def test_an_embedding_copies_rows_and_each_arrow_starts_at_its_own(drawn):

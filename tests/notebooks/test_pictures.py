@@ -1,6 +1,10 @@
-"""A decimal number in the words about a picture is drawn, printed or typed there."""
+"""Pictures in the chapters: a phone shows their letters, and their descriptions are true.
+
+A decimal number in the words for a picture is one that is drawn, printed or typed there.
+"""
 
 import re
+from typing import Any
 
 import matplotlib as mpl
 import pytest
@@ -8,16 +12,18 @@ from matplotlib.figure import Figure
 
 from attnbook.figures import canvas
 from tests.support.chapters import Chapter
+from tests.support.pictures import READABLE, smallest_letters
 from tools.chapters import pages
 
 NOTEBOOKS = [path.name for path in pages() if path.suffix == ".ipynb"]
 DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+")
+SHORT = re.compile(r"(?<![\d.])\.(?=\d)")
 GLYPH = re.compile(r'href="#(glyph-\w+)"')
 DIGITS = "0123456789."
 
 
 def glyphs(weight: str) -> dict[str, str]:
-    """The digits and the point, by the names of their shapes in our SVG."""
+    """The digits and the point by the names that their shapes have in our SVG."""
     with mpl.rc_context(canvas.STYLE):
         figure = Figure()
         figure.text(0, 0, DIGITS, weight=weight)
@@ -28,22 +34,35 @@ GLYPHS = glyphs("normal") | glyphs("bold")
 
 
 def drawn(svg: str) -> str:
-    """The numbers in a picture. Its letters are paths, one group a text."""
+    """The numbers in a picture, .25 as 0.25. Its letters are paths, one group a text."""
     texts = ("".join(GLYPHS.get(name, " ") for name in GLYPH.findall(g)) for g in svg.split("</g>"))
-    return "\n".join(texts)
+    return SHORT.sub("0.", "\n".join(texts))
+
+
+def pictures(cell: dict[str, Any]) -> list[str]:
+    """The SVG in the outputs of a code cell."""
+    found = ("".join(o.get("data", {}).get("image/svg+xml", "")) for o in cell["outputs"])
+    return [svg for svg in found if svg]
 
 
 def unsupported(chapter: Chapter) -> list[tuple[str, str]]:
-    """The decimals in words about pictures that are neither in the pictures nor printed."""
+    """The decimals in words for pictures that stand neither in them nor in what is printed."""
     found = []
     for name in chapter.code:
         cell = chapter.cells[name]
         alt = cell["metadata"].get("mystnb", {}).get("image", {}).get("alt", "")
-        svgs = ("".join(o.get("data", {}).get("image/svg+xml", "")) for o in cell["outputs"])
-        there = drawn("".join(svgs)) + cell["source"] + chapter.printed()
+        there = drawn("".join(pictures(cell))) + cell["source"] + chapter.printed()
         missing = set(DECIMAL.findall(alt)) - set(DECIMAL.findall(there))
         found += [(name, number) for number in sorted(missing)]
     return found
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS)
+def test_a_phone_shows_every_letter_of_a_picture(notebook: str) -> None:
+    chapter = Chapter(notebook)
+    for name in chapter.code:
+        for svg in pictures(chapter.cells[name]):
+            assert smallest_letters(svg) >= READABLE, f"{notebook}, cell {name!r}"
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS)

@@ -16,7 +16,8 @@ LONGER = {3: 80}  # minutes of a chapter that may take more than an hour
 ROW = re.compile(r"^\| ([^|(,]+?)(?: \([^|]*|, [^|]*)? \| [^|]*\| \[([\d.]+)\]\(", re.M)
 # words that are used in their everyday sense before the field's sense is introduced
 EVERYDAY = {
-    *"attention batch head key leak mask query rank sequence Transformer vocabulary".split()
+    *"attention batch head key leak mask parallel query rank sequence".split(),
+    *("Transformer", "vocabulary"),
 }
 
 

@@ -7,6 +7,8 @@ from torch import Tensor
 
 from attnbook.colors import RULE
 from attnbook.figures.canvas import (
+    SMALL,
+    WIDE,
     canvas,
     fill_color,
     numbers,
@@ -15,7 +17,7 @@ from attnbook.figures.canvas import (
     text_color,
     write,
 )
-from attnbook.figures.heatmaps import WEIGHTS, signed
+from attnbook.figures.heatmaps import WEIGHTS, short, signed
 
 __all__ = [
     "plot_shares",
@@ -32,7 +34,7 @@ def plot_softmax_steps(scores: Tensor, labels: Sequence[str]) -> None:
     s = numbers("scores", scores, len(labels))
     powers = s.exp()
     shares = powers / powers.sum()
-    with canvas(6.6, 0.24 * len(labels) + 0.6) as figure:
+    with canvas(WIDE, 0.25 * len(labels) + 0.6) as figure:
         bars = (
             ("score", s, None, "g"),
             ("e to the score", powers, None, ".1f"),
@@ -40,7 +42,7 @@ def plot_softmax_steps(scores: Tensor, labels: Sequence[str]) -> None:
         )
         for axes, (name, x, role, form) in zip(side_by_side(figure, 3), bars, strict=True):
             _draw_panel(axes, x, labels, role, form)
-            axes.set_title(name, color=text_color(role), fontsize=9.5)
+            axes.set_title(name, color=text_color(role))
             axes.margins(x=0.32)
 
 
@@ -51,7 +53,7 @@ def plot_shares(shares: Mapping[str, Tensor], ticks: Sequence[str], xlabel: str)
     Raises:  ValueError if the sizes do not fit
     """
     panels = {name: numbers(name, x, len(ticks), x.size(-1)) for name, x in shares.items()}
-    with canvas(6.9, 3.1) as figure:
+    with canvas(WIDE, 3.1) as figure:
         sheet = side_by_side(figure, len(panels))
         for axes, (name, rows) in zip(sheet, panels.items(), strict=True):
             for column, row in enumerate(rows.tolist()):
@@ -61,15 +63,15 @@ def plot_shares(shares: Mapping[str, Tensor], ticks: Sequence[str], xlabel: str)
                     axes.bar(column, share, width=0.86, bottom=bottom, **style)
                     bottom += share
                 ink = readable_on(WEIGHTS(row[0]))
-                write(axes, column, row[0] / 2, f"{row[0]:.2f}", color=ink, fontsize=8.5)
+                write(axes, column, row[0] / 2, short(row[0]), color=ink, fontsize=SMALL)
             axes.set_title(name)
-            axes.set_xticks(range(len(ticks)), ticks, fontsize=9)
+            axes.set_xticks(range(len(ticks)), ticks)
             axes.set_ylim(0, 1)
             axes.tick_params(length=0)
             axes.spines[:].set_visible(False)
             axes.set_xlabel(xlabel)
         sheet[0].set_yticks([0, 0.5, 1], ["0", "½", "1"])
-        sheet[0].set_ylabel("weights, the largest at the bottom", color=text_color("weights"))
+        sheet[0].set_ylabel("weights, the winner's lowest", color=text_color("weights"))
 
 
 def draw_bars(
@@ -79,7 +81,7 @@ def draw_bars(
     middles = [i + 0.5 for i in range(len(lengths))]
     bars = axes.barh(middles, lengths, left=left, height=0.66, color=fill_color(role))
     if texts:
-        axes.bar_label(bars, texts, padding=3, fontsize=8.5, color=text_color(role))
+        axes.bar_label(bars, texts, padding=3, fontsize=SMALL, color=text_color(role))
 
 
 def _draw_panel(axes: Axes, x: Tensor, labels: Sequence[str], role: str | None, form: str) -> None:
@@ -90,7 +92,7 @@ def _draw_panel(axes: Axes, x: Tensor, labels: Sequence[str], role: str | None, 
 
 
 def _label_rows(axes: Axes, labels: Sequence[str]) -> None:
-    axes.set_yticks([i + 0.5 for i in range(len(labels))], labels, fontsize=9)
+    axes.set_yticks([i + 0.5 for i in range(len(labels))], labels)
     axes.set_ylim(len(labels), 0)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from attnbook.colors import INK, SOFT
-from attnbook.figures.canvas import Point, arrow, drawing, fill_color, rounded, write
+from attnbook.figures.canvas import SMALL, WIDE, Point, arrow, drawing, fill_color, rounded, write
 
 __all__ = ["plot_head", "plot_many_heads", "plot_shapes", "plot_split", "plot_steps"]
 
@@ -26,7 +26,7 @@ def plot_shapes(*items: Block | str) -> None:
     gap = 0.16 * max(tallest, *(block[2] for block in blocks))
     columns = sum(block[2] for block in blocks)
     length = columns + gap * (len(items) + len(blocks) - 1)
-    unit = min(0.16, 5.8 / length, 2.6 / tallest)
+    unit = min(0.16, (WIDE - 0.3) / length, 2.6 / tallest)
     down = (tallest / 2 + 0.05 / unit, -tallest / 2 - HEADER / unit)
     across = (-gap / 2, columns + gap * (1.5 * len(items) - len(blocks)))
     with drawing(unit * length + 0.3, unit * tallest + HEADER + 0.3, across, down) as axes:
@@ -50,12 +50,14 @@ def plot_head(
     is where its row and its column meet.
     """
     n_queries, n_keys = len(queries), len(keys)
-    gap, room, softmax = 2.0, 5.5, 10.0  # between two boxes, above one, and for the softmax
+    gap, softmax = 2.0, 13.0  # between two boxes, and for the softmax
     at_scores = d_k + gap
     at_weights = at_scores + n_keys + softmax
     at_output = at_weights + n_keys + gap
-    width, tall = at_output + d_v, max(d_k, n_keys) + room
-    unit = min(0.14, 5.8 / width)
+    width = at_output + d_v
+    unit = min(0.14, (WIDE - 0.9) / width)
+    room = (HEADER + 0.1) / unit  # above a box
+    tall = max(d_k, n_keys) + room
     across = (-0.6 / unit, width + 0.1 / unit)
     down = (n_queries + 0.1 / unit, -tall - HEADER / unit)
     with drawing(unit * width + 0.9, unit * (n_queries + tall) + 0.6, across, down) as axes:
@@ -71,11 +73,12 @@ def plot_head(
             (keys[column], at_scores + n_keys + 0.8, k_top + d_k / 2, "left", "key"),
             (keys[column], at_output - 0.8, v_top + column + 0.5, "right", "value"),
         ):
-            write(axes, x, y, word, role, ha=ha, fontsize=9)
+            write(axes, x, y, word, role, ha=ha, fontsize=SMALL)
         left, right = at_scores + n_keys + 0.6, at_weights - 0.6
         arrow(axes, (left, row + 0.5), (right, row + 0.5))
-        middle, step = (left + right) / 2, "$\\div\\sqrt{d_k}$\nsoftmax"
-        write(axes, middle, row + 0.5, step, lift=(0, 5), va="bottom", fontsize=8.5)
+        middle, y = (left + right) / 2, row + 0.5
+        write(axes, middle, y, r"$\div\sqrt{d_k}$", lift=(0, 4), va="bottom", fontsize=13)
+        write(axes, middle, y, "softmax", lift=(0, -5), va="top", fontsize=SMALL)
 
 
 def plot_many_heads(length: int, d_model: int, n_heads: int, d_k: int, d_v: int) -> None:
@@ -92,7 +95,7 @@ def plot_many_heads(length: int, d_model: int, n_heads: int, d_k: int, d_v: int)
     at_w_o = at_contexts + d_v + gap
     at_output = at_w_o + d_model + gap
     width, tall = at_output + d_model, n_heads * step - 6.0
-    unit, middle = min(0.1, 6.5 / width), tall / 2
+    unit, middle = min(0.1, (WIDE - 0.3) / width), tall / 2
     across, down = (-0.1 / unit, width + 0.1 / unit), (tall + 0.3 / unit, -0.7 / unit)
     with drawing(unit * width + 0.3, unit * tall + 1.1, across, down) as axes:
         _named_box(axes, "X", (0, middle - half), (length, d_model), None)
@@ -127,7 +130,7 @@ def plot_many_heads(length: int, d_model: int, n_heads: int, d_k: int, d_v: int)
         ):
             at = x + wide / 2
             write(axes, at, 0, name, lift=(0, 32), va="bottom", fontweight="bold")
-            write(axes, at, 0, shape, lift=(0, 30), va="top", fontsize=8.5, color=SOFT)
+            write(axes, at, 0, shape, lift=(0, 30), va="top", fontsize=SMALL, color=SOFT)
 
 
 def plot_split(words: Sequence[str], n_heads: int, d_k: int, row: int) -> None:
@@ -136,7 +139,7 @@ def plot_split(words: Sequence[str], n_heads: int, d_k: int, row: int) -> None:
     Shapes:  left (L, n_heads * d_k), right (n_heads, L, d_k), L = len(words)
     """
     length, wide = len(words), n_heads * d_k
-    unit = min(0.14, 5.0 / (wide + d_k))
+    unit = min(0.14, (WIDE - 1.4) / (wide + d_k))
     at_heads, step = wide + 0.7 / unit, length + (HEADER + 0.1) / unit
     tall = (n_heads - 1) * step + length
     top = (tall - length) / 2
@@ -144,7 +147,7 @@ def plot_split(words: Sequence[str], n_heads: int, d_k: int, row: int) -> None:
     down = (tall + 0.05 / unit, -HEADER / unit)
     with drawing(unit * (at_heads + d_k) + 0.7, unit * tall + HEADER + 0.15, across, down) as axes:
         draw_block(axes, "all heads", (0, top), (length, wide), "query", row)
-        write(axes, -1, top + row + 0.5, words[row], ha="right", fontsize=9)
+        write(axes, -1, top + row + 0.5, words[row], ha="right", fontsize=SMALL)
         for h in range(n_heads):
             left, upper = h * d_k, h * step
             axes.plot([left, left], [top, top + length], color=INK, linewidth=0.8)
@@ -160,7 +163,7 @@ def plot_steps(steps: Sequence[tuple[str, str, str | None]]) -> None:
         for i, (text, shape, role) in enumerate(steps):
             rounded(axes, (0.3, i + 0.18), 6.4, 0.6, 0.18, **_pale(role))
             write(axes, 3.5, i + 0.48, text)
-            write(axes, 7.1, i + 0.48, shape, role, ha="left", fontsize=9.5)
+            write(axes, 7.1, i + 0.48, shape, role, ha="left", fontsize=SMALL)
             if i + 1 < len(steps):
                 arrow(axes, (3.5, i + 0.8), (3.5, i + 1.16))
 
@@ -183,7 +186,7 @@ def draw_block(
         axes.add_patch(Rectangle((left + column, top), 1, n_rows, facecolor=full))
     at, size = left + n_columns / 2, f"{n_rows} × {n_columns}"
     write(axes, at, top, name, role, lift=(0, 16), va="bottom", fontweight="bold")
-    write(axes, at, top, size, lift=(0, 4), va="bottom", fontsize=8.5, color=SOFT)
+    write(axes, at, top, size, lift=(0, 4), va="bottom", fontsize=SMALL, color=SOFT)
 
 
 def _named_box(
@@ -192,7 +195,7 @@ def _named_box(
     """A pale box with its name inside."""
     (left, top), (high, wide) = corner, shape
     axes.add_patch(Rectangle(corner, wide, high, **_pale(role)))
-    write(axes, left + wide / 2, top + high / 2, name, role, fontsize=8)
+    write(axes, left + wide / 2, top + high / 2, name, role, fontsize=SMALL)
 
 
 def _pale(role: str | None) -> dict[str, Any]:

@@ -9,6 +9,7 @@ the pages of the book invert it, background included.
 import base64
 import hashlib
 import io
+import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -31,6 +32,8 @@ FAMILY = "attention book"  # our font, under a name that no font of a system has
 for _path in sorted((Path(__file__).parent.parent / "fonts").glob("*.otf")):
     fontManager.addfont(_path)
 
+WIDE = 5.6  # inches, the widest figure; on a phone of 390 pixels, SMALL letters in it are 9 high
+SMALL = 9.5  # points, the smallest letters of a figure
 PICTURE = "a picture"  # in a stored chapter its description; see tools/normal_form.py
 STYLE: Any = {
     "font.family": [FAMILY, "DejaVu Sans"],
@@ -68,6 +71,7 @@ _IDLE = re.compile(r"<!--.*?-->|^ +|(?<=<g) id=\"\w+_\d+\"|\n(?=\n)", re.S | re.
 def canvas(width: float, height: float, *, measured: bool = False) -> Iterator[Figure]:
     """Yield a figure of width x height inches to draw on, and display it at the end as SVG.
 
+    The width is at most WIDE, and no letters are smaller than SMALL, so that a phone shows them.
     With `measured`, for times that differ from machine to machine, it is displayed as PNG, which
     nbval does not compare.
     """
@@ -131,9 +135,13 @@ def drawing(
         yield axes
 
 
-def side_by_side(figure: Figure, count: int) -> Sequence[Axes]:
-    """Equal panels in one row that share the vertical axis."""
-    axes: Sequence[Axes] = figure.subplots(1, count, squeeze=False, sharey=True)[0]
+def side_by_side(figure: Figure, count: int, across: int | None = None) -> Sequence[Axes]:
+    """Equal panels in rows of `across`, by default in one row, that share the vertical axis."""
+    across = across or count
+    sheet = figure.subplots(math.ceil(count / across), across, squeeze=False, sharey=True)
+    for spare in sheet.flat[count:]:
+        spare.remove()
+    axes: Sequence[Axes] = sheet.flat[:count]
     return axes
 
 

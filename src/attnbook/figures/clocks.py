@@ -9,7 +9,7 @@ from matplotlib.patches import Circle
 from torch import Tensor
 
 from attnbook.colors import CURVES, INK, PAPER, SOFT
-from attnbook.figures.canvas import Point, arrow, drawing, fill_color, numbers, write
+from attnbook.figures.canvas import WIDE, Point, arrow, drawing, fill_color, numbers, write
 from attnbook.figures.heatmaps import signed
 
 __all__ = ["plot_clocks", "plot_rotary", "plot_turns"]
@@ -26,7 +26,8 @@ def plot_clocks(encoding: Tensor, labels: Sequence[str]) -> None:
     """
     x = numbers("encoding", encoding, len(labels), encoding.shape[-1])
     n_positions, n_pairs = len(labels), x.size(1) // 2
-    width, height = 0.95 * n_positions + 0.9, 0.95 * n_pairs + 0.5
+    side = min(0.95, (WIDE - 0.1) / (n_positions + 0.8))
+    width, height = side * (n_positions + 0.8) + 0.1, side * (n_pairs + 0.4) + 0.1
     with drawing(width, height, (-1.3, n_positions - 0.5), (n_pairs - 0.5, -0.9)) as axes:
         for t, label in enumerate(labels):
             write(axes, t, -0.62, label, va="bottom")
@@ -46,7 +47,7 @@ def plot_turns(before: Tensor, after: Tensor, labels: Sequence[str]) -> None:
     old = numbers("before", before, len(labels), 2).tolist()
     new = numbers("after", after, len(labels), 2).tolist()
     across, down = (-0.5, len(labels) - 0.5), (0.75, -0.5)
-    with drawing(1.5 * len(labels) + 0.2, 1.9, across, down) as axes:
+    with drawing(min(WIDE, 1.5 * len(labels) + 0.2), 1.9, across, down) as axes:
         for n, (a, b, label) in enumerate(zip(old, new, labels, strict=True)):
             _dial(axes, n, 0)
             _hand(axes, n, 0, *a, color=SOFT, linestyle=(0, (3, 2)))
@@ -62,7 +63,9 @@ def plot_rotary(query: Tensor, key: Tensor, positions: Sequence[tuple[int, int]]
     Raises:  ValueError if a shape does not fit
     """
     rows = {"query": numbers("query", query, 2), "key": numbers("key", key, 2)}
-    with drawing(2.1 * len(positions), 2.5, (-0.5, len(positions) - 0.5), (-0.55, 0.8)) as axes:
+    with drawing(
+        min(WIDE, 2.1 * len(positions)), 2.5, (-0.5, len(positions) - 0.5), (-0.55, 0.8)
+    ) as axes:
         for n, at in enumerate(positions):
             axes.add_patch(Circle((n, 0), RADIUS, facecolor=PAPER, edgecolor=SOFT, linewidth=0.8))
             ends = []

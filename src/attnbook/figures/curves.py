@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from attnbook.colors import CURVES, GRID, RULE
-from attnbook.figures.canvas import canvas, numbers, write
+from attnbook.figures.canvas import SMALL, WIDE, canvas, numbers, write
 
 __all__ = [
     "plot_by_distance",
@@ -22,7 +23,7 @@ __all__ = [
 
 Curves = Mapping[str, Sequence[float] | Tensor]
 
-SIZE = (6.2, 3.2)
+SIZE = (WIDE, 3.2)
 MARKERS = "os^Dv"
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (8, 1.5, 1, 1.5)), (0, (10, 2)))
 FLOOR = 1e-9  # of plot_reach; smaller values are not drawn
@@ -69,7 +70,7 @@ def plot_reach(curves: Curves, xlabel: str, ylabel: str) -> None:
     steps = range(max(map(len, curves.values())))
     with _curves(steps, visible, xlabel, ylabel, named_above=False) as axes:
         _name_ends(axes)
-        axes.set_yscale("log")
+        _logarithmic(axes, "y")
         axes.set_ylim(FLOOR / 3, 2)
         axes.minorticks_off()
 
@@ -93,19 +94,37 @@ def _curves(
         axes.set(xlabel=xlabel, ylabel=ylabel)
         axes.grid(axis="y", color=GRID, linewidth=0.6)
         if named_above:
-            axes.legend(
-                loc="lower left", bbox_to_anchor=(0, 1), ncols=2 if len(series) == 4 else 3,
-                fontsize=9, handlelength=3, borderaxespad=0.2,
-            )  # fmt: skip
+            _legend(figure, axes)
         yield axes
+
+
+def _legend(figure: Figure, axes: Axes) -> None:
+    """Name the curves above them, as many side by side as fit."""
+    handles, names = axes.get_legend_handles_labels()
+    for columns in (2, 1) if len(names) == 4 else (3, 2, 1):
+        legend = figure.legend(
+            handles, names, loc="outside upper left", ncols=columns, fontsize=SMALL,
+            handlelength=2.5, columnspacing=1.2, borderaxespad=0.2,
+        )  # fmt: skip
+        figure.draw_without_rendering()
+        if legend.get_window_extent().width <= figure.bbox.width or columns == 1:
+            break
+        legend.remove()
 
 
 def _scale(axes: Axes, x: Sequence[float], log: str) -> None:
     for letter in log:
-        axes.set(**{f"{letter}scale": "log"})
+        _logarithmic(axes, letter)
     if "x" in log:
         axes.set_xticks(x, [f"{v:g}" for v in x])
         axes.minorticks_off()
+
+
+def _logarithmic(axes: Axes, letter: str) -> None:
+    """Make an axis logarithmic, with 0.01 or 1e-6 at its ticks, since exponents would be small."""
+    axes.set(**{f"{letter}scale": "log"})
+    axis = axes.xaxis if letter == "x" else axes.yaxis
+    axis.set_major_formatter(lambda value, _: f"{value:g}".replace("e-0", "e-"))
 
 
 def _above(name: str, curve: Sequence[float] | Tensor) -> Tensor:
@@ -126,6 +145,6 @@ def _name_ends(axes: Axes) -> None:
     ceiling: dict[int, float] = {}
     for x, y, line in sorted(ends, key=lambda end: -end[1]):
         height = min(y, ceiling.get(x, 2.0))
-        ceiling[x] = height / 4
+        ceiling[x] = height / 5.5
         name, color = f"  {line.get_label()}", line.get_color()
-        write(axes, x, height, name, ha="left", fontsize=9, color=color)
+        write(axes, x, height, name, ha="left", fontsize=SMALL, color=color)

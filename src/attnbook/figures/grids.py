@@ -12,6 +12,8 @@ from torch import Tensor
 
 from attnbook.colors import INK, MARKED, PAPER, RULE, SHADE, SOFT
 from attnbook.figures.canvas import (
+    SMALL,
+    WIDE,
     bare,
     canvas,
     numbers,
@@ -19,7 +21,15 @@ from attnbook.figures.canvas import (
     text_color,
     write,
 )
-from attnbook.figures.heatmaps import WEIGHTS, check_range, draw_cells, fit, label_cells, short
+from attnbook.figures.heatmaps import (
+    LINE,
+    WEIGHTS,
+    check_range,
+    draw_cells,
+    fit,
+    label_cells,
+    short,
+)
 
 __all__ = ["plot_leaks", "plot_masks", "plot_patches"]
 
@@ -73,13 +83,13 @@ def plot_patches(panels: Mapping[str, Tensor]) -> None:
     grids = {name: numbers(name, x) for name, x in panels.items()}
     for name, x in grids.items():
         check_range(name, x, 0, 1)
-    width = min(1.7, 6.4 / len(panels))
+    width = min(1.7, WIDE / len(panels))
     with canvas(width * len(panels), width + 0.35) as figure:
         for axes, (name, x) in zip(side_by_side(figure, len(grids)), grids.items(), strict=True):
             bare(axes, (-0.1, x.size(1) + 0.1), (x.size(0) + 0.1, -0.1))
             tenths = partial(short, digits=1) if x.dim() == 2 else None
-            draw_cells(axes, x, WEIGHTS, edge=RULE, fontsize=6.5, form=tenths)
-            axes.set_title(name, fontsize=9)
+            draw_cells(axes, x, WEIGHTS, edge=RULE, form=tenths)
+            axes.set_title(name)
 
 
 def yes_no(name: str, x: Tensor, n_rows: int, n_columns: int) -> Tensor:
@@ -106,7 +116,7 @@ def draw_legend(where: Axes | Figure, kinds: Sequence[Kind], **style: Any) -> No
     where.legend(
         handles=[Patch(edgecolor=SOFT, linewidth=0.6, **kind[1]) for kind in reversed(kinds)],
         labels=[f"{text} {sign}".strip() for text, _, sign in reversed(kinds)],
-        fontsize=9, handlelength=1.4, **style,
+        fontsize=SMALL, handlelength=1.4, **style,
     )  # fmt: skip
 
 
@@ -117,15 +127,16 @@ def _draw(
     names: Sequence[tuple[str, str | None]],
 ) -> None:
     """Draw one panel for each grid, and the legend of the kinds below them."""
-    _, width, height = fit(words, words, len(grids), most=0.36)
+    cell, across, width, height = fit(words, words, len(grids), most=0.36, least=LINE)
     (ylabel, rows_are), (xlabel, columns_are) = names
     with canvas(max(width, 4.4), height + 0.6) as figure:
-        panels = side_by_side(figure, len(grids))
+        panels = side_by_side(figure, len(grids), across)
         for axes, (title, grid) in zip(panels, grids.items(), strict=True):
             draw_kinds(axes, grid, kinds)
-            label_cells(axes, words, words)
+            label_cells(axes, words, words, cell)
             axes.set_title(title)
             axes.xaxis.set_label_position("bottom")
             axes.set_xlabel(xlabel, color=text_color(columns_are))
-        panels[0].set_ylabel(ylabel, color=text_color(rows_are))
+        for axes in panels[::across]:
+            axes.set_ylabel(ylabel, color=text_color(rows_are))
         draw_legend(figure, kinds, loc="outside lower center", ncols=len(kinds))

@@ -1,8 +1,10 @@
 """Heatmaps with row 0 on top: attention weights, from white (0) to dark (1), and signed numbers."""
 
 import itertools
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -15,6 +17,8 @@ from torch import Tensor
 from attnbook import colors
 from attnbook.colors import INK, PAPER, RULE, SOFT
 from attnbook.figures.canvas import (
+    SMALL,
+    WIDE,
     Point,
     canvas,
     fill_color,
@@ -37,8 +41,8 @@ __all__ = [
 WEIGHTS = LinearSegmentedColormap.from_list("weights", colors.WEIGHTS)
 SIGNED = LinearSegmentedColormap.from_list("signed", colors.SIGNED)
 MAX_MAPS = 4  # side by side
-NARROW = 0.4  # inches; a narrower cell has room for .25, but not for 0.25
-LONG = 5  # letters; a longer label is slanted
+ROOMY, NARROW, TIGHT = 0.36, 0.23, 0.14  # inches of a cell, for 0.25, for .25, and for .3
+LINE, LETTER = 0.15, 0.08  # inches, the height of a name and the width of a letter
 
 
 def plot_weights(
@@ -55,7 +59,9 @@ def plot_weights(
 def plot_maps(
     maps: Mapping[str, Tensor], queries: Sequence[str], keys: Sequence[str] | None = None
 ) -> None:
-    """Draw up to four attention maps side by side, each under its name.
+    """Draw up to four attention maps side by side, or two and two, each under its name.
+
+    A narrow cell has a short number: .25 or .3 for 0.25. A very narrow one has none.
 
     Shapes:  each map (Lq, Lk), between 0 and 1; queries Lq labels, keys Lk labels (default queries)
     Raises:  ValueError if there are none or too many, or sizes or values do not fit
@@ -67,17 +73,18 @@ def plot_maps(
     for title, x in maps.items():
         grids[title] = numbers(title or "weights", x, len(queries), len(keys))
         check_range(title or "weights", grids[title], 0, 1)
-    cell, width, height = fit(queries, keys, len(maps))
-    narrow = cell < NARROW
-    form = short if narrow else "{:.2f}".format
+    cell, across, width, height = fit(queries, keys, len(maps))
+    narrow = cell < ROOMY
+    form = written(cell)
     with canvas(width, height + 0.2) as figure:
-        panels = side_by_side(figure, len(maps))
+        panels = side_by_side(figure, len(maps), across)
         for axes, (title, x) in zip(panels, grids.items(), strict=True):
-            draw_cells(axes, x, WEIGHTS, fontsize=min(8.0, 26 * cell), form=form)
-            label_cells(axes, queries, [_stacked(key) for key in keys] if narrow else keys)
+            draw_cells(axes, x, WEIGHTS, form=form)
+            label_cells(axes, queries, [_stacked(key) for key in keys] if narrow else keys, cell)
             axes.spines[:].set(visible=narrow, color=RULE)  # many of its cells may be empty
             axes.set_title(title)
-        panels[0].set_ylabel("query: who looks", color=text_color("query"))
+        for axes in panels[::across]:
+            axes.set_ylabel("query: who looks", color=text_color("query"))
         figure.supxlabel("key: what is looked at", fontsize=10, color=text_color("key"))
 
 
@@ -107,12 +114,12 @@ def plot_matrix(
     """
     x = numbers("matrix", matrix, len(rows), len(columns))
     limit = float(x.abs().max()) or 1.0
-    _, *size = fit(rows, columns)
-    with canvas(*size) as figure:
+    cell, _, width, height = fit(rows, columns)
+    with canvas(width, height) as figure:
         axes = figure.subplots()
         form = None if digits is None else lambda value: signed(value, f".{digits}f")
         draw_cells(axes, x, SIGNED, -limit, limit, form=form)
-        label_cells(axes, rows, columns)
+        label_cells(axes, rows, [_stacked(x) for x in columns] if cell < ROOMY else columns, cell)
 
 
 def plot_positions(encoding: Tensor) -> None:
@@ -124,7 +131,7 @@ def plot_positions(encoding: Tensor) -> None:
     x = numbers("encoding", encoding, digits=1)
     check_range("encoding", x, -1, 1)
     n_rows, n_columns = x.shape
-    wide, high = min(0.5, 4.6 / n_columns), min(0.5, 4.6 / n_rows)  # inches of a cell
+    wide, high = min(0.5, (WIDE - 1.6) / n_columns), min(0.5, 4.6 / n_rows)  # inches of a cell
     with canvas(max(4.4, 1.6 + wide * n_columns), 0.8 + high * n_rows) as figure:
         axes = figure.subplots()
         for value, name in ((-1.0, "−1"), (0.0, "0"), (1.0, "+1")):
@@ -166,7 +173,7 @@ def plot_kernel_regression(
         check_range(title, x, 0, 1)
     limits = min(k[0], q[0]).item(), max(k[-1], q[-1]).item()
     across, down = _edges(k, *limits), _edges(q, *limits)
-    with canvas(6.8, 4.8) as figure:
+    with canvas(WIDE, 4.8) as figure:
         panels = figure.subplots(
             2, len(maps), squeeze=False, sharex=True, sharey="row", height_ratios=[2, 3]
         )
@@ -182,7 +189,7 @@ def plot_kernel_regression(
             map_.set(xlim=limits, ylim=limits[::-1])
             for axis in (map_.xaxis, map_.yaxis):
                 axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 3, 6, 10]))
-            small = {"fontsize": 9, "fontweight": "normal", "color": text_color("weights")}
+            small = {"fontsize": SMALL, "fontweight": "normal", "color": text_color("weights")}
             map_.set_title(f"weights, largest: {largest:.2f}", **small)
         figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside upper left", ncols=3)
         panels[1][0].set_ylabel(f"query: {unit} asked", color=text_color("query"))
@@ -199,7 +206,7 @@ def draw_cells(
     corner: Point = (0, 0),
     width: float = 1.0,
     edge: str = PAPER,
-    fontsize: float = 8.0,
+    fontsize: float = SMALL,
     form: Callable[[float], str] | None = None,
 ) -> None:
     """Draw one colored cell per number, row 0 on top, with the number as `form` writes it.
@@ -219,14 +226,28 @@ def draw_cells(
 
 
 def fit(
-    rows: Sequence[str], columns: Sequence[str], count: int = 1, most: float = 0.46
-) -> tuple[float, float, float]:
-    """The side of a cell, and the width and height of `count` maps with their labels, in inches."""
-    left, longest = 0.6 + 0.075 * max(map(len, rows)), max(map(len, columns))
-    slanted = (0.06 * len(columns[-1]), 0.25 + 0.05 * longest)
-    beside, above = slanted if longest > LONG else (0.1, 0.4)
-    cell = min(most, (6.8 - left - count * beside) / (count * len(columns)))
-    return cell, left + count * (cell * len(columns) + beside), above + cell * len(rows) + 0.5
+    rows: Sequence[str],
+    columns: Sequence[str],
+    count: int = 1,
+    most: float = 0.46,
+    least: float = NARROW,
+) -> tuple[float, int, float, float]:
+    """How `count` maps with their labels fit into WIDE: side by side, or else two in a row.
+
+    Returns the side of a cell, how many maps are side by side, and the width and height in inches.
+    """
+    left = 0.6 + 0.075 * max(map(len, rows))
+    slanted = (0.06 * len(columns[-1]), 0.25 + 0.05 * max(map(len, columns)))
+    for across in (count, 2):
+        for room in ((0.1, 0.4), slanted):  # beside a map and above it
+            cell = min(most, (WIDE - left - across * room[0]) / (across * len(columns)))
+            if _upright(columns, cell):
+                break
+        if cell >= least or count <= 2:
+            break
+    width = left + across * (cell * len(columns) + room[0])
+    height = room[1] + max(cell, LINE) * len(rows) + 0.3
+    return cell, across, width, math.ceil(count / across) * height + 0.2
 
 
 def frame(axes: Axes, n_rows: int, n_columns: int) -> None:
@@ -239,13 +260,15 @@ def frame(axes: Axes, n_rows: int, n_columns: int) -> None:
     axes.spines[:].set_visible(False)
 
 
-def label_cells(axes: Axes, rows: Sequence[str], columns: Sequence[str]) -> None:
-    """Name the rows and the columns of square cells; long names above columns are slanted."""
+def label_cells(axes: Axes, rows: Sequence[str], columns: Sequence[str], side: float) -> None:
+    """Name the rows and the columns of cells with this side in inches; long names are slanted.
+
+    The cells are square, unless a name of a row is higher.
+    """
     frame(axes, len(rows), len(columns))
-    axes.set_aspect("equal")
-    slant = 40 if max(map(len, columns), default=0) > LONG else 0
-    centers = [j + 0.5 for j in range(len(columns))]
-    axes.set_xticks(centers, columns, rotation=slant, ha="left" if slant else "center")
+    axes.set_aspect(max(1, LINE / side))
+    slant, ha = (0, "center") if _upright(columns, side) else (40, "left")
+    axes.set_xticks([j + 0.5 for j in range(len(columns))], columns, rotation=slant, ha=ha)
     axes.set_yticks([i + 0.5 for i in range(len(rows))], rows)
 
 
@@ -261,6 +284,13 @@ def short(value: float, digits: int = 2) -> str:
     return {0.0: "", 1.0: "1"}.get(float(text), text[1:])
 
 
+def written(cell: float) -> Callable[[float], str] | None:
+    """How a weight is written in a cell of so many inches."""
+    if cell >= ROOMY:
+        return "{:.2f}".format
+    return partial(short, digits=2 if cell >= NARROW else 1) if cell >= TIGHT else None
+
+
 def check_range(name: str, x: Tensor, low: int, high: int) -> None:
     """Raise ValueError if the numbers leave the range of the colors."""
     if not low <= x.min() <= x.max() <= high:
@@ -271,6 +301,12 @@ def check_range(name: str, x: Tensor, low: int, high: int) -> None:
 def _stacked(label: str) -> str:
     """A Chinese word written from top to bottom, so that it fits above a narrow column."""
     return "\n".join(label) if all("\u4e00" <= c <= "\u9fff" for c in label) else label
+
+
+def _upright(columns: Sequence[str], side: float) -> bool:
+    """Whether the names above columns of this width have room side by side; 果 counts as two."""
+    lines = [line for name in columns for line in name.split("\n")]
+    return max(len(line) + sum(c > "\u2e80" for c in line) for line in lines) * LETTER <= side
 
 
 def _edges(centers: Tensor, low: float, high: float) -> list[float]:

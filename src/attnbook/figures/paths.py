@@ -7,6 +7,8 @@ from matplotlib.patches import Rectangle
 
 from attnbook.colors import INK, PAPER, PLAIN, RULE, SHADE, SOFT
 from attnbook.figures.canvas import (
+    SMALL,
+    WIDE,
     Point,
     arrow,
     bare,
@@ -30,12 +32,12 @@ def plot_layers(words: Sequence[str], guess: str) -> None:
     vector at the top leads to the guess.
     """
     count = len(words)
-    with drawing(6.4, 4.3, (-0.6, count + 1.7), (-0.4, 6.0), square=False) as axes:
+    with drawing(WIDE, 4.3, (-0.6, count + 1.7), (-0.4, 6.0), square=False) as axes:
         for level, label in ((1.45, "attention:\nmixes vectors"), (3.05, "feed-forward network:")):
             axes.axhspan(level - 0.4, level + 0.4, color=SHADE)
-            write(axes, count - 0.3, level, label, ha="left", fontsize=9)
-        write(axes, count - 0.3, 2.83, "each vector by itself", ha="left", fontsize=9)
-        write(axes, count - 0.3, 0.7, "a vector\nfor each word", ha="left", fontsize=9)
+            write(axes, count - 0.3, level, label, ha="left", fontsize=SMALL)
+        write(axes, count - 0.3, 2.83, "each vector by itself", ha="left", fontsize=SMALL)
+        write(axes, count - 0.3, 0.7, "a vector\nfor each word", ha="left", fontsize=SMALL)
         write(axes, (count - 1) / 2, 4.45, "and again, layer upon layer")
         for i, word in enumerate(words):
             write(axes, i, 0, word)
@@ -50,14 +52,14 @@ def plot_layers(words: Sequence[str], guess: str) -> None:
             axes.plot([i, i], [4.7, 4.85], color=SOFT, linewidth=1)
         arrow(axes, (count - 1 + BOX, 5.05), (count - 0.25, 5.05), color=INK)
         write(axes, count - 0.15, 5.05, guess, ha="left", fontweight="bold")
-        write(axes, count - 0.15, 5.5, "next word", ha="left", fontsize=9, color=SOFT)
+        write(axes, count - 0.15, 5.5, "next word", ha="left", fontsize=SMALL, color=SOFT)
 
 
 def plot_chain_and_fan(length: int) -> None:
     """Draw the path from the first input to the last output, in an RNN and with attention."""
     last = length - 1
-    with canvas(6.6, 2.5) as figure:
-        chain, fan = side_by_side(figure, 2)
+    with canvas(WIDE, 4.4) as figure:
+        chain, fan = side_by_side(figure, 2, across=1)
         for axes, name, top in ((chain, "RNN: a chain", "h"), (fan, "attention: a fan", "o")):
             bare(axes, (-0.7, last + 0.7), (-0.4, 2.0), square=False)
             axes.set_title(name)
@@ -85,4 +87,4 @@ def _row(axes: Axes, middle: Point, turn: int) -> None:
 def _box(axes: Axes, name: str, middle: Point, dark: bool, pale: bool = False) -> None:
     corner, look = (middle[0] - 0.3, middle[1] - 0.26), (INK, 1.6) if dark else (RULE, 1)
     rounded(axes, corner, 0.6, 0.52, 0.12, fc=SHADE, ec=look[0], lw=look[1])
-    write(axes, *middle, name, color=PLAIN if pale else INK)
+    write(axes, *middle, name, fontsize=14, color=PLAIN if pale else INK)

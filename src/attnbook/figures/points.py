@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from torch import Tensor
 
 from attnbook.colors import CURVES, INK, RULE
-from attnbook.figures.canvas import canvas, numbers
+from attnbook.figures.canvas import SMALL, WIDE, canvas, numbers
 
 __all__ = ["plot_points"]
 
@@ -23,7 +23,7 @@ def plot_points(
     """
     if not 1 <= len(groups) <= len(MARKERS):
         raise ValueError(f"{len(groups)} groups: 1 to {len(MARKERS)} can be told apart")
-    with canvas(6.6, 3.6) as figure:
+    with canvas(WIDE, 3.6) as figure:
         panel_axes = figure.subplots(1, len(panels), squeeze=False)[0]
         for axes, (title, panel) in zip(panel_axes, panels.items(), strict=True):
             points = numbers(f"panel {title!r}", panel, len(panel), 2)
@@ -36,7 +36,7 @@ def plot_points(
                 axes.annotate(f" {word}", points[row].tolist(), (5, 5), textcoords="offset points")
             axes.axhline(0, color=RULE, linewidth=0.8, zorder=0)
             axes.axvline(0, color=RULE, linewidth=0.8, zorder=0)
-            axes.set_title(title)
+            axes.set_title(title.replace("; ", "\n"))
             axes.margins(0.12)
         handles, labels = axes.get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=9)
+        figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=SMALL)

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 
 from attnbook.colors import INK, PAPER, SHADE, SOFT
-from attnbook.figures.canvas import Point, arrow, drawing, rounded, text_color, write
+from attnbook.figures.canvas import SMALL, WIDE, Point, arrow, drawing, rounded, text_color, write
 
 __all__ = ["plot_residual_stream", "plot_transformer"]
 
@@ -25,8 +25,8 @@ def plot_residual_stream(tokens: Sequence[str], n_layers: int) -> None:
         write(axes, width - 0.02, 2.72, f"{n_layers} ×", ha="right", fontsize=13)
         _long_part(axes, first, last, ATTENTION)
         for x, token in zip(streams, tokens, strict=True):
-            write(axes, x, 0.1, f"embedding of\n{token}", fontsize=9, va="bottom")
-            write(axes, x, 5.17, "output", fontsize=9, va="bottom")
+            write(axes, x, 0.1, f"embedding of\n{token}", fontsize=SMALL, va="bottom")
+            write(axes, x, 5.17, "output", fontsize=SMALL, va="bottom")
             if x > first:  # the stream crosses in front of the attention box
                 axes.plot([x - 0.22, x + 0.16], [ATTENTION] * 2, color=INK, linewidth=1)
                 arrow(axes, (x - 0.15, ATTENTION), (x - 0.3, ATTENTION), color=INK)
@@ -39,8 +39,8 @@ def plot_residual_stream(tokens: Sequence[str], n_layers: int) -> None:
                 axes.plot([x, x], [low, high], color=INK, linewidth=2.5)
             arrow(axes, (x, 4.8), (x, 5.14), color=INK, lw=2)
         for part in (ATTENTION, FEED_FORWARD):
-            write(axes, streams[0] - 0.1, part - 0.88, "reads", ha="right", fontsize=9)
-            write(axes, streams[0] - 0.16, part + 0.46, "adds", ha="right", fontsize=9)
+            write(axes, streams[0] - 0.1, part - 0.88, "reads", ha="right", fontsize=SMALL)
+            write(axes, streams[0] - 0.16, part + 0.46, "adds", ha="right", fontsize=SMALL)
 
 
 APART, ASIDE, NARROW = 1.42, 0.68, 0.44  # two streams, a stream and its parts, half a part's width
@@ -58,9 +58,9 @@ def _read_and_add(axes: Axes, x: float, y: float, name: str) -> None:
     aside, low, high = x + ASIDE, y - 0.88, y + 0.46
     axes.plot([x, aside, aside], [low, low, y - 0.66], color=SOFT, linewidth=1)
     rounded(axes, (aside - NARROW, y - 0.66), 2 * NARROW, 0.24, 0.06, fc=PAPER, ec=INK, lw=1)
-    write(axes, aside, y - 0.54, "norm", fontsize=9)
+    write(axes, aside, y - 0.54, "norm", fontsize=SMALL)
     arrow(axes, (aside, y - 0.42), (aside, y - 0.17))
-    write(axes, aside, y, name, fontsize=9)
+    write(axes, aside, y, name, fontsize=SMALL)
     axes.plot([aside, aside], [y + 0.17, high], color=SOFT, linewidth=1)
     arrow(axes, (aside, high), (x + 0.12, high))
     _plus(axes, (x, high))
@@ -80,7 +80,7 @@ def plot_transformer(
     def attention(name: str, queries: int, keys: int) -> str:
         return f"{name}\nweights ({n_heads}, {queries}, {keys})"
 
-    with drawing(5.9, 8.3, (0, 5.9), (0, 8.3)) as axes:
+    with drawing(WIDE, 8.3, (0.06, 5.66), (0, 8.3)) as axes:
         encoder = [attention("self-attention", n_source, n_source), feed_forward]
         decoder = [attention("masked self-attention", n_target, n_target)]
         decoder += [attention("cross-attention", n_target, n_source), feed_forward]
@@ -91,11 +91,11 @@ def plot_transformer(
         axes.plot([1.55, 1.55, 2.8, 2.8], [top, top + 0.3, top + 0.3, cross - 0.16], color=key)
         arrow(axes, (2.8, cross - 0.16), (4.1 - HALF, cross - 0.16), color=key)
         label = f"Z {source_shape}: keys and values\nof every layer"
-        write(axes, 1.55, top + 0.36, label, "key", va="bottom", fontsize=8.5)
+        write(axes, 1.55, top + 0.36, label, "key", va="bottom", fontsize=SMALL)
         _up(axes, 4.1, end, end + 0.43, target_shape)
         _part(axes, (4.1, end + 0.65), f"linear\n{d_model} → {n_words}")
         _up(axes, 4.1, end + 0.87, end + 1.3, f"({n_target}, {n_words})")
-        write(axes, 4.1, end + 1.32, "logits of the next words", va="bottom", fontsize=9)
+        write(axes, 4.1, end + 1.32, "logits of the next words", va="bottom", fontsize=SMALL)
 
 
 STACK, STEP, HALF = 2.62, 1.5, 0.78  # bottom of the layers, height of a part, half its width
@@ -105,13 +105,13 @@ def _stack(
     axes: Axes, x: float, words: str, rows: str, parts: Sequence[str], times: str, side: int
 ) -> float:
     """Draw an encoder or decoder stack from its words up to its output; return its top."""
-    write(axes, x, 0.2, words, fontsize=9)
+    write(axes, x, 0.2, words, fontsize=SMALL)
     _up(axes, x, 0.42, 0.7, "")
     _part(axes, (x, 0.92), r"embedding, times $\sqrt{D}$")
     _up(axes, x, 1.14, 1.48, rows, side)
     _plus(axes, (x, 1.6))
     inside, outside = ("left", "right") if side < 0 else ("right", "left")
-    write(axes, x - side * 0.2, 1.6, "positions", ha=inside, fontsize=8.5)
+    write(axes, x - side * 0.2, 1.6, "positions", ha=inside, fontsize=SMALL)
     low, high = STACK - 0.72, STACK + STEP * len(parts) - 0.47
     rounded(axes, (x - 1.08, low), 2.16, high - low, 0.1, fc=SHADE, ec=SOFT, lw=0.8)
     write(axes, x + side * 1.16, (low + high) / 2, times, ha=outside, fontsize=13)
@@ -136,7 +136,7 @@ def _part(axes: Axes, middle: Point, name: str, high: float = 0.44) -> None:
     x, y = middle
     corner = (x - HALF, y - high / 2)
     rounded(axes, corner, 2 * HALF, high, 0.06, fc=PAPER, ec=INK, lw=1)
-    write(axes, x, y, name, fontsize=9.5)
+    write(axes, x, y, name, fontsize=SMALL)
 
 
 def _plus(axes: Axes, middle: Point) -> None:
@@ -149,4 +149,4 @@ def _up(axes: Axes, x: float, start: float, end: float, rows: str, side: int = -
     """Draw an arrow upwards with a shape, on the side without the residual connection."""
     arrow(axes, (x, start), (x, end))
     inside = "left" if side < 0 else "right"
-    write(axes, x - side * 0.07, (start + end) / 2, rows, ha=inside, fontsize=9, color=SOFT)
+    write(axes, x - side * 0.07, (start + end) / 2, rows, ha=inside, fontsize=SMALL, color=SOFT)
