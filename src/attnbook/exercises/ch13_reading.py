@@ -84,7 +84,8 @@ The answer has shape (...).
     mistakes=(
         Mistake(
             score(move=0),
-            "You took the weight on j, the earlier position of the letter. The letter due is at j + 1.",
+            "You took the weight on j, the earlier position of the letter. The letter due "
+            "is at j + 1.",
         ),
         Mistake(
             score(move=-1),
@@ -787,7 +788,8 @@ PATCH_MISTAKES = (
     WrongLine(
         "key",
         all_of_the_other,
-        "Your keys also contain the other run's embeddings. Only what layer 1 adds comes from there.",
+        "Your keys also contain the other run's embeddings. Only what layer 1 adds comes "
+        "from there.",
     ),
     WrongLine(
         "key",
@@ -921,7 +923,8 @@ def patched_keys(first, second, x, other, mask):
     hints=(
         "Write down four streams: those that the queries, the keys and the values of `second` "
         "read, and the one that its output is added to. Which of them may depend on `other`?",
-        "The patched stream has the embeddings `x`. Only what `first` adds comes from the other run.",
+        "The patched stream has the embeddings `x`. Only what `first` adds comes from the "
+        "other run.",
         "`patched = x + first(other, mask=mask)[0]`, `second(stream, patched, stream, mask=mask)`, "
         "`stream + read`.",
     ),
