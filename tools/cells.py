@@ -27,7 +27,7 @@ others. If your answer uses other names of the chapter, choose this line, then* 
 Above Selected Cell. *In Colab it is* Runtime > Run before, *in VS Code* Execute Above Cells *at \
 the cell.*"""
 SOLUTION = """\
-# Stuck? Take away the # of a line and run it: the next hint, or the solution.
+# Stuck? Remove the # from a line and run it: the next hint, or the solution.
 # hint("{id}")
 # solution("{id}")"""
 
