@@ -200,7 +200,7 @@ def add_contents(book: BeautifulSoup) -> None:
 
 
 def entries(headings: list[Tag]) -> Tag:
-    """A list of contents."""
+    """A table of contents."""
     lines = (
         f'<li class="of-{heading.name}"><a href="#{heading["id"]}">{inner(heading)}</a>'
         f"{page_number(heading['id'])}</li>"

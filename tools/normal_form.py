@@ -137,7 +137,7 @@ def text_of(notebook: NotebookNode) -> str:
 def normalize_file(path: Path) -> tuple[bool, list[str]]:
     """Write a file in its normal form; return whether it changed, and which cells have to be run.
 
-    Raises:  UserError if it is not a notebook, and OSError; the file is then as it was
+    Raises:  UserError if it is not a notebook, and OSError; the file is then unchanged
     """
     before = path.read_bytes()
     notebook = normalized_file(path)

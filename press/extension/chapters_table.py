@@ -18,7 +18,7 @@ HEAD = ("", "chapter, and the question it answers", "short road", "all of it")
 
 
 class Chapters(SphinxDirective):
-    """List each chapter: number, question, minutes of the short road and of all of it."""
+    """List each chapter: number, question, minutes for the short road and for the whole."""
 
     def run(self) -> list[nodes.Node]:
         self.env.note_dependency(str(ROOT / "_toc.yml"))

@@ -80,7 +80,7 @@ def sound(row: Row) -> tuple[str, str]:
 
 
 class ByPinyin(SphinxDirective):
-    """The table in the order of the pinyin."""
+    """The glossary, sorted by pinyin."""
 
     def run(self) -> list[nodes.Node]:
         """Return the table."""

@@ -38,7 +38,7 @@ LAUNCH_BRANCH = "launch"  # .github/workflows/book.yml pushes that folder as thi
 SOURCE = re.compile(r"^SOURCE = .*$", re.M)  # the line of tools/normal_form.INSTALL to fill in
 PAGE = re.compile(r"(?<=\]\()(\w+)\.md\b")  # a link to a page that is not a notebook
 
-FORMS = {  # of each variable: the form of its value, without what may trail it, and an example
+FORMS = {  # for each variable: the form of its value, without an optional ending, and an example
     "ATTNBOOK_REPOSITORY": (  # Colab and Binder know GitHub's
         r"(https://github\.com/[\w.-]+/[\w.-]+?)(?:\.git)?/*",
         "https://github.com/owner/name",
@@ -52,7 +52,7 @@ FORMS = {  # of each variable: the form of its value, without what may trail it,
 
 
 def setting(name: str) -> str:
-    """The value of a variable, without what may trail it; empty if there is none.
+    """The value of a variable, without an optional ending; empty if there is none.
 
     Raises:  ValueError if it has another form
     """

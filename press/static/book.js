@@ -126,9 +126,9 @@ if (/Mac|iPhone|iPad/.test(navigator.platform)) {
   for (const key of document.querySelectorAll(".kbd-shortcut__modifier")) key.textContent = "⌘";
 }
 
-// 4 the current section, at a line below the header, is marked in the list of contents. In the last
-// screenful the line moves to the bottom of the window, so that short sections are marked too. The
-// target of a link stays marked after the jump.
+// 4 the current section, at a line below the header, is marked in the table of contents. In the
+// last screenful the line moves to the bottom of the window, so that short sections are marked too.
+// The target of a link stays marked after the jump.
 const contents = new Map();
 for (const link of document.querySelectorAll("#pst-page-toc-nav a")) {
   contents.set(document.getElementById(decodeURIComponent(link.hash.slice(1))), link);
@@ -176,7 +176,7 @@ if (contents.size) {
 }
 
 async function arrive(where) {
-  for (let i = 0; i < 5; i++) { // what comes near is laid out, and moves what follows
+  for (let i = 0; i < 5; i++) { // nearby sections are laid out, which moves the rest
     scrollTo({ top: where(), behavior: "instant" });
     await new Promise(requestAnimationFrame);
   }

@@ -225,7 +225,7 @@ def check_fits(name: str, x: Tensor, scores: tuple[int, ...], query: Tensor) -> 
 
 
 def check_first_derivative(name: str) -> None:
-    """Refuse, in the backward pass of a Function, a graph for second derivatives."""
+    """Refuse to build a graph for second derivatives in the backward pass of a Function."""
     if torch.is_grad_enabled():
         raise RuntimeError(
             f"{name} has first derivatives only, and create_graph=True asks for more: "

@@ -335,7 +335,7 @@ def test_a_file_that_runs_ends_with_the_program_that_runs_it():
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline().strip() == b"begun"
         process.kill()
-        process.communicate(timeout=5)  # that is, no process is left that could write
+        process.communicate(timeout=5)  # returns only if no process is left that could write
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ def by_hand(layer: MultiHeadAttention, query: Tensor, key: Tensor) -> list[Tenso
 
 
 def combined(layer: MultiHeadAttention, outputs: list[Tensor]) -> Tensor:
-    """The layer's output from those of its heads: each through its columns of w_o."""
+    """Compute the layer's output: each head's output times its columns of w_o, added up."""
     through = [
         outputs[h] @ layer.w_o.weight[:, h * DK : (h + 1) * DK].mT for h in range(len(outputs))
     ]

@@ -1,4 +1,4 @@
-"""The list of contents beside a page marks the section that the reader is in."""
+"""The table of contents beside a page marks the section that the reader is in."""
 
 import re
 from collections.abc import Iterator
@@ -63,7 +63,7 @@ def scroll_into(page: Page, anchor: str, by: int = 30) -> None:
         """async ([id, by]) => {
             const section = document.getElementById(id);
             const padding = parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop);
-            for (let i = 0; i < 5; i++) {  // what comes near is laid out, and moves what follows
+            for (let i = 0; i < 5; i++) {  // nearby sections are laid out, which moves the rest
                 scrollBy({top: section.getBoundingClientRect().top - padding + by,
                           behavior: "instant"});
                 await new Promise(requestAnimationFrame);

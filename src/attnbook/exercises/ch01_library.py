@@ -561,7 +561,7 @@ claim were wrong.
 - B: sequences ten times as long, the same network
 - C: several networks of this kind, each initialized differently, the same measurement
 
-`"distance"`: *for attention, a far input is as easy to learn from as a near one.*
+`"distance"`: *for attention, a distant input is as easy to learn from as a near one.*
 - A: 64 inputs; how large is the gradient of the last output at each of them?
 - B: 8, 16, 32, 64 inputs; how large is the gradient of the last output at the first input?
 - C: 64 inputs; is the gradient at the first input larger in attention or in the RNN?

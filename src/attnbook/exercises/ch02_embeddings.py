@@ -90,7 +90,7 @@ def rises(ids: Tensor, words: list[str], corpus: list[str]) -> bool:
 
 ENCODE = Exercise(
     id="02.encode",
-    title="Words to ids, unknown words too",
+    title="Words to ids, including unknown words",
     level=1,
     minutes=8,
     section="2.2",
@@ -221,7 +221,7 @@ def my_gradient(question):
     ),
     hints=(
         "Change the row a little. How many times does that change enter the loss?",
-        "In (c) each token counts a fifth. In (d) only one token sends a gradient back: which one?",
+        "In (c) each token counts for a fifth. In (d) only one token sends a gradient back: which?",
         "The gradient counts the tokens of a word. (e) is (a), written as a product.",
     ),
     properties=(

@@ -603,7 +603,7 @@ EXPERIMENT = Exercise(
     prompt="""
 You get five heads without their source code. Each takes `query`, `key` and `value`, as in section
 3.6, and returns only the output. Before the softmax, it may divide its scores by something. Write
-an experiment that finds out by what: `divides_by(head)` calls `head` with tensors of your choice,
+an experiment that finds the divisor: `divides_by(head)` calls `head` with tensors of your choice,
 and returns `"nothing"`, `"Dk"`, `"root of Dk"` or `"root of Lk"`.
 """,
     reference=divides_by,

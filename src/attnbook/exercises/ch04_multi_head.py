@@ -130,7 +130,7 @@ def shapes(what, B, L, D, H, Dk, Dv):
     hints=(
         "Inside a head, the axis H comes right after B, and the last two axes are a matrix.",
         "query ends in (L, Dk), weights in (L, L), context in (L, Dv). The merge joins H and Dv.",
-        "concat is (B, L, H · Dv); w_o has to lead from H · Dv to D.",
+        "concat is (B, L, H · Dv); w_o has to map H · Dv to D.",
     ),
     others=(shapes_computed,),
     insight="Inside the heads there is no D, and outside them there is no Dk or Dv. Only the four "

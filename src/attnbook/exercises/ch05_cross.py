@@ -420,7 +420,7 @@ a·b·c multiplications. Return a whole number. (One head has no W_O.)
         ),
         Mistake(
             lambda Lq, Lk, D, Dc, Dk, Dv: 2 * multiplications(Lq, Lk, D, Dc, Dk, Dv),
-            "Your number is exactly twice too large: you also counted the additions.",
+            "Your number is exactly twice the right one: you also counted the additions.",
         ),
         Mistake(
             lambda Lq, Lk, D, Dc, Dk, Dv: multiplications(Lq, Lk, D, Dc, Dk, Dv) + Lq * Lk,
@@ -533,7 +533,7 @@ answer is (B, Lk, height, width), one map per word.
         ),
         Mistake(
             lambda weights, height, width: weights.unflatten(1, (height, width)).movedim(-1, 0),
-            "Your words come before the batch.",
+            "In your answer, the axis of words comes before the batch.",
         ),
         Mistake(
             lambda weights, height, width: weights.mT.softmax(-1).unflatten(-1, (height, width)),
@@ -591,7 +591,7 @@ claim to be wrong if it is wrong.
 - B: train from other random seeds, and read all of their maps
 - C: train from other random seeds, and read the best of their maps
 
-`"new"`: *the model can align pairs of words that it never met together.*
+`"new"`: *the model can align pairs of words that it has never seen together.*
 - A: test on the training sentences, in another order
 - B: test on new sentences, drawn at random like the training sentences
 - C: test on pairs of a taste and a food that never occurred together in training
@@ -643,7 +643,7 @@ def which_control(claim):
         },
     ),
     hints=(
-        "What does the claim call the cause? The experiment has to change this cause only.",
+        "What does the claim call the cause? The experiment has to change only this cause.",
         "Imagine that the claim is wrong. Which of the three results would then differ?",
         "One of the right experiments takes away the training, and one takes away attention. The "
         "others shuffle pairs, move a word, hold pairs out, or use other seeds.",

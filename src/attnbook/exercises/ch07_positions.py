@@ -605,7 +605,8 @@ MOVE = Exercise(
 `move(p, angles)` moves encodings without knowing their positions. `p` has shape (..., L, D): column
 2k is the sine of hand k and column 2k + 1 its cosine. `angles` has shape (D/2,): hand k has to turn
 clockwise by `angles[k]`, which is its speed times the number of positions to move. Return the moved
-encodings, shape (..., L, D). (The (D, D) matrix of section 7.4 does it, but takes more products.)
+encodings, shape (..., L, D). (The (D, D) matrix of section 7.4 also works, but takes more
+multiplications.)
 """,
     reference=move,
     cases=move_cases,

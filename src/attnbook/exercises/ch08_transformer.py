@@ -638,8 +638,8 @@ Write `my_count(source_size, target_size, d_model, n_layers, d_ff, norm_first)`:
 parameters of the library's `Transformer` of these sizes, for any number of heads. The first two
 are the vocabulary sizes of source and target. Encoder and decoder have `n_layers` layers each, and
 positions are sinusoids. With `norm_first` the layers are pre-norm, as in section 8.10. Count what
-is below and above the layers, too. Answer with a whole number. (Building the model and counting
-passes, but the point is a formula.)
+is below and above the layers, too. Answer with a whole number. (Counting the parameters of a
+built model also passes, but the point is a formula.)
 """,
     reference=my_count,
     cases=count_cases,
@@ -1004,8 +1004,8 @@ BOXES: dict[str, Black] = {
     "norms after the sublayers, no residual connection": black_box(
         "post", learned=True, sums=(0, 0)
     ),
-    "post-norm, nothing added around the feed-forward network": black_box("post", sums=(1, 0)),
-    "pre-norm, nothing added around the attention": black_box("pre", sums=(0, 1)),
+    "post-norm, no residual connection around the FFN": black_box("post", sums=(1, 0)),
+    "pre-norm, no residual connection around the attention": black_box("pre", sums=(0, 1)),
     "residual connections and no norm": black_box("none"),
     "residual connections and no norm, the sublayers add little": black_box("none", 0.05),
 }

@@ -41,7 +41,7 @@ def shift_cases(generator: Generator) -> list[Case]:
     return [
         case("1 sentence of 3 words, no padding", 4, 3),
         case("2 sentences, of 4 words and of 2", 5, 4, 2),
-        case("3 sentences, the longest comes last", 7, 2, 5, 6),
+        case("3 sentences, the longest one last", 7, 2, 5, 6),
         case("4 sentences, one of them empty", 6, 3, 0, 5, 1),
         case("room for one word more than the longest has", 8, 5, 6),
         case(f"5 sentences of {some} words", 9, *some),
@@ -360,8 +360,8 @@ times ln of the model's probability. Return the mean over all positions that are
             ),
         ),
         Property(
-            "Only the wanted probabilities are wrong: 1 − smoothing for the right id, and "
-            "smoothing / V more for each of the V.",
+            "Only the wanted probabilities are wrong. The right id gets 1 − smoothing, and then "
+            "each of the V ids gets another smoothing / V.",
             lambda answer, case: (
                 bool(torch.isclose(answer, my_loss(*case.arguments)))
                 or not any(torch.isclose(answer, x) for x in other_targets(*case.arguments))
@@ -447,7 +447,7 @@ def greedy_cases(generator: Generator) -> list[Case]:
         case("1 sentence of 2 words", 6, 2),
         case("2 sentences of 3 words", 7, 3, 3),
         case("3 sentences, of 4 words, of 1 and of 2", 9, 4, 1, 2),
-        case("2 sentences, the longest comes last", 8, 1, 5),
+        case("2 sentences, the longer one last", 8, 1, 5),
         case("2 sentences, one of them never ends", 5, 2, 5),
         case("4 sentences, one of them empty", 6, 3, 0, 2, 4),
         case("exactly as long as allowed", 4, 3, 1),

@@ -945,7 +945,8 @@ def next_probabilities(logits, done, temperature, p):
         "`torch.where(done[:, None], is_pad.to(probabilities), probabilities)`.",
     ),
     insight="None of the three raises an error, because `torch.multinomial` divides by the sum "
-    "itself. Test the probabilities of a sampler: what must never be drawn needs exactly 0.",
+    "itself. Test a sampler by its probabilities: a token that must never be drawn needs "
+    "exactly 0.",
     comes_back="In 12.experiment, you see only what a sampler draws.",
     others=(next_of_the_unfinished,),
 )

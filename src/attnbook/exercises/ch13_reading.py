@@ -662,8 +662,7 @@ Two models like the one in 13.3, but smaller, were trained from other seeds. The
 was replaced. `model(ids[:, :-1])` returns logits (B, 13, 10) and maps (2, B, 4, 13, 13), and
 `model.layers` contains its two layers of four heads. `ids` (B, 14) are sequences in pieces, and
 `known` (B, 13) marks the predictable letters, from the second letter on. Which head does the model
-need most? It is the one without which the smallest share of these letters is right, with mean
-ablation.
+need most? It is the head whose mean ablation leaves the fewest of these letters right.
 `most_needed(model, ids, known)` returns its layer and its number, such as `(1, 0)`, both counted
 from 0.
 """,

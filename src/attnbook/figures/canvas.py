@@ -85,7 +85,7 @@ def canvas(width: float, height: float, *, measured: bool = False) -> Iterator[F
 
 
 def png(figure: Figure) -> str:
-    """The figure as PNG in base 64, as a notebook stores it."""
+    """The figure as a base64-encoded PNG, as a notebook stores it."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=144, metadata={"Software": None})
     return base64.b64encode(buffer.getvalue()).decode("ascii")

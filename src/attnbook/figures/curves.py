@@ -50,7 +50,7 @@ def plot_times(x: Sequence[float], seconds: Curves, xlabel: str, ylabel: str) ->
 
 
 def plot_by_distance(distances: Sequence[int], series: Curves, ylabel: str) -> None:
-    """Draw up to five named curves over the distance from a query to a key, 0 marked.
+    """Draw up to five named curves over the distance from a query to a key, with 0 marked.
 
     Shapes:  distances (N,), key's position minus query's, rising; each series (N,)
     Raises:  ValueError if there are too many curves or a length does not fit

@@ -282,7 +282,7 @@ PRONOUNS = """
 他们 tāmen they them their they
 """
 
-# All other words with their pinyin and the meaning in a dictionary (- for none).
+# All other words, with their pinyin and dictionary meaning (- for none).
 OTHERS = """
 它     tā         it
 它们   tāmen      they

@@ -32,7 +32,7 @@ def watch_embeddings(
     stacked = torch.stack([table.detach().cpu() for table in embeddings.values()])  # (S, N, D)
     points = stacked @ torch.linalg.svd(stacked[-1]).Vh[:2].mT  # (S, N, 2)
     points = points * points[-1, 0].sign()
-    reach = points.abs().amax((1, 2))  # (S,): the view follows the farthest
+    reach = points.abs().amax((1, 2))  # (S,): the view follows the farthest point
     unit = stacked / stacked.norm(dim=-1, keepdim=True)
     nearest = [(x @ x.mT).fill_diagonal_(-2).argmax(-1).tolist() for x in unit]
     counts = [  # words whose nearest neighbor is of their kind

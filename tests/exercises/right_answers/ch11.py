@@ -98,7 +98,7 @@ def step_whole_mask(x, keys, values, w_q, w_k, w_v):
 
 
 def step_with_two_masks(x, keys, values, w_q, w_k, w_v):
-    """An empty cache apart: the answer does not depend on `keys` then."""
+    """Handle an empty cache separately: the answer then does not depend on `keys`."""
     old, new = keys.size(-2), x.size(-2)
     here = torch.arange(old, old + new, device=x.device)
     query, key, value = apply_rotary(x @ w_q, here), apply_rotary(x @ w_k, here), x @ w_v
