@@ -141,8 +141,7 @@ def side_by_side(figure: Figure, count: int, across: int | None = None) -> Seque
     sheet = figure.subplots(math.ceil(count / across), across, squeeze=False, sharey=True)
     for spare in sheet.flat[count:]:
         spare.remove()
-    axes: Sequence[Axes] = sheet.flat[:count]
-    return axes
+    return list(sheet.flat[:count])
 
 
 def text_color(role: str | None) -> str:
