@@ -29,9 +29,7 @@ JOINED = ROOT / "_build" / "pdf" / "book.html"
 PDF = ROOT / "_build" / "attention-book.pdf"
 TEMPLATE = ROOT / "press" / "print" / "book.html"
 
-NOT_PRINTED = (
-    "h2 > .part, a.headerlink, .toctree-wrapper, nav, button, script, noscript, .katex-mathml"
-)
+NOT_PRINTED = "h2 > .part, .listing, a.headerlink, .toctree-wrapper, nav, button, script, noscript, .katex-mathml"
 UNCOLORED = ".highlight :is(.n, .o, .p, .w, .nn)"  # tags that would be half of the file
 NUMBER = re.compile(r"^\w+\.\w* ")  # of a chapter or a section
 FILL_IN = "(links, pages) => links.forEach(link => link.textContent = pages[link.hash.slice(1)])"

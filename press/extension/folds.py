@@ -28,13 +28,13 @@ def fold_listings(app: Sphinx, doctree: nodes.document) -> None:
             for block in list(cell[-1].findall(nodes.literal_block)):
                 if (short := without_checks(block.astext())) != block.astext():
                     brief = nodes.literal_block(short, short, language="python")
-                    whole = folded("docstring and checks", block.deepcopy())
+                    whole = folded("docstring and checks", block.deepcopy(), "code listing")
                     block.replace_self([brief, *whole])
 
 
-def folded(summary: str, content: nodes.Node) -> list[nodes.Node]:
+def folded(summary: str, content: nodes.Node, kind: str = "code") -> list[nodes.Node]:
     """Return code folded under a summary."""
-    opening = f'<details class="code"><summary>{summary}</summary>'
+    opening = f'<details class="{kind}"><summary>{summary}</summary>'
     closing = nodes.raw("", "</details>", format="html")
     return [nodes.raw("", opening, format="html"), content, closing]
 

@@ -25,6 +25,7 @@ from tools.common import ROOT, UserError
 
 HAN = re.compile(r"[\u4e00-\u9fff]")
 FOLDS = "details:not(.code)"  # code is where it was run
+OUT_OF_PRINT = "a.headerlink, nav, .toctree-wrapper, .katex-mathml, h2 > .part, .listing"
 FORMULA = "formula: "
 PAINTS = {"f", "F", "f*", "S", "s", "B", "B*", "b", "b*", "sh", "Do"}  # the operators of PDF
 FOOT = 24 * 72 / 25.4  # the lowest margin of a page, in points
@@ -56,7 +57,7 @@ def sources(book: None) -> dict[str, Tag]:
     for address in CHAPTERS:
         page = BeautifulSoup((HTML / address).read_bytes(), "html.parser")
         found[address] = page.select_one("article.bd-article")
-        for tag in found[address].select("a.headerlink, nav, .toctree-wrapper, .katex-mathml"):
+        for tag in found[address].select(OUT_OF_PRINT):
             tag.decompose()
     return found
 
@@ -247,7 +248,9 @@ def test_one_line_says_that_there_is_no_browser(monkeypatch: pytest.MonkeyPatch)
         [sys.executable, "-m", "press.pdf"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert run.returncode == 1
-    assert re.fullmatch(r"attention book: no Chromium starts: .*\n", run.stderr)
+    assert re.fullmatch(
+        r"attention book: Chromium was not found .*\n", run.stderr
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from attnbook.figures.clocks import *
 from attnbook.figures.curves import *
 from attnbook.figures.grids import *
 from attnbook.figures.heatmaps import *
+from attnbook.figures.kernel_regression import *
 from attnbook.figures.lookups import *
 from attnbook.figures.paths import *
 from attnbook.figures.points import *

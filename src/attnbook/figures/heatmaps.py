@@ -11,17 +11,15 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LinearSegmentedColormap
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
-from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
 from attnbook import colors
-from attnbook.colors import INK, PAPER, RULE, SOFT
+from attnbook.colors import PAPER, RULE, SOFT
 from attnbook.figures.canvas import (
     SMALL,
     WIDE,
     Point,
     canvas,
-    fill_color,
     numbers,
     readable_on,
     side_by_side,
@@ -31,7 +29,6 @@ from attnbook.figures.canvas import (
 
 __all__ = [
     "plot_heads",
-    "plot_kernel_regression",
     "plot_maps",
     "plot_matrix",
     "plot_positions",
@@ -136,7 +133,7 @@ def plot_positions(encoding: Tensor) -> None:
         axes = figure.subplots()
         for value, name in ((-1.0, "−1"), (0.0, "0"), (1.0, "+1")):
             axes.plot([], [], "s", color=SIGNED((value + 1) / 2), markeredgecolor=SOFT, label=name)
-        _paint(axes, x, lambda value: SIGNED((value + 1) / 2))
+        paint(axes, x, lambda value: SIGNED((value + 1) / 2))
         frame(axes, n_rows, n_columns)
         for axis, count in ((axes.xaxis, n_columns), (axes.yaxis, n_rows)):
             step = next(s for s in (1, 2, 4, 8, 16, 32, 64, count) if count <= 9 * s)
@@ -146,54 +143,6 @@ def plot_positions(encoding: Tensor) -> None:
         axes.set_xlabel("column i: fast hands on the left, slow ones on the right")
         axes.set_ylabel("position t")
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), handletextpad=0.1)
-
-
-def plot_kernel_regression(
-    keys: Tensor,
-    values: Tensor,
-    queries: Tensor,
-    truth: Tensor,
-    maps: Mapping[str, Tensor],
-    unit: str,
-) -> None:
-    """Draw the curves `weights @ values`, and below each the map of its weights over the same axis.
-
-    keys: where something was measured; queries: where the curve is computed; truth: the values
-    there without noise; unit: what keys and queries count, such as "hour"
-    Shapes:  keys (Lk,) and queries (Lq,), rising; values (Lk,); truth (Lq,); each map (Lq, Lk),
-             between 0 and 1
-    Raises:  ValueError if there are none or too many maps, or sizes or values do not fit
-    """
-    if not 1 <= len(maps) <= MAX_MAPS:
-        raise ValueError(f"{len(maps)} maps: 1 to {MAX_MAPS} are drawn side by side")
-    k, q = numbers("keys", keys, len(keys)), numbers("queries", queries, len(queries))
-    v, clean = numbers("values", values, len(k)), numbers("truth", truth, len(q))
-    grids = {title: numbers(title, x, len(q), len(k)) for title, x in maps.items()}
-    for title, x in grids.items():
-        check_range(title, x, 0, 1)
-    limits = min(k[0], q[0]).item(), max(k[-1], q[-1]).item()
-    across, down = _edges(k, *limits), _edges(q, *limits)
-    with canvas(WIDE, 4.8) as figure:
-        panels = figure.subplots(
-            2, len(maps), squeeze=False, sharex=True, sharey="row", height_ratios=[2, 3]
-        )
-        for curve, map_, (title, x) in zip(*panels, grids.items(), strict=True):
-            dashed = {"linewidth": 1, "linestyle": (0, (3, 2)), "label": "without noise"}
-            curve.plot(q, clean, color=SOFT, **dashed)
-            dots = {"markersize": 2.5, "label": "values"}
-            curve.plot(k, v, "o", color=fill_color("value"), **dots)
-            curve.plot(q, x @ v, color=INK, linewidth=1.5, label="weights @ values")
-            curve.set_title(title)
-            largest = x.max().item() or 1.0
-            _paint(map_, (x / largest).round(decimals=1), WEIGHTS, across, down)
-            map_.set(xlim=limits, ylim=limits[::-1])
-            for axis in (map_.xaxis, map_.yaxis):
-                axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 3, 6, 10]))
-            small = {"fontsize": SMALL, "fontweight": "normal", "color": text_color("weights")}
-            map_.set_title(f"weights, largest: {largest:.2f}", **small)
-        figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside upper left", ncols=3)
-        panels[1][0].set_ylabel(f"query: {unit} asked", color=text_color("query"))
-        figure.supxlabel(f"key: {unit} measured", fontsize=10, color=text_color("key"))
 
 
 def draw_cells(
@@ -309,12 +258,7 @@ def _upright(columns: Sequence[str], side: float) -> bool:
     return max(len(line) + sum(c > "\u2e80" for c in line) for line in lines) * LETTER <= side
 
 
-def _edges(centers: Tensor, low: float, high: float) -> list[float]:
-    """Where one cell ends and the next begins: halfway between rising centers."""
-    return [low, *((centers[1:] + centers[:-1]) / 2).tolist(), high]
-
-
-def _paint(
+def paint(
     axes: Axes,
     x: Tensor,
     color: Callable[[float], Any],
