@@ -29,7 +29,10 @@ JOINED = ROOT / "_build" / "pdf" / "book.html"
 PDF = ROOT / "_build" / "attention-book.pdf"
 TEMPLATE = ROOT / "press" / "print" / "book.html"
 
-NOT_PRINTED = "h2 > .part, .listing, a.headerlink, .toctree-wrapper, nav, button, script, noscript, .katex-mathml"
+NOT_PRINTED = (
+    "h2 > .part, .listing, a.headerlink, .toctree-wrapper, nav, button, script, noscript, "
+    ".katex-mathml"
+)
 UNCOLORED = ".highlight :is(.n, .o, .p, .w, .nn)"  # tags that would be half of the file
 NUMBER = re.compile(r"^\w+\.\w* ")  # of a chapter or a section
 FILL_IN = "(links, pages) => links.forEach(link => link.textContent = pages[link.hash.slice(1)])"
@@ -239,8 +242,7 @@ def finish(pdf: bytes, book: BeautifulSoup) -> None:
                     pikepdf.OutlineItem(
                         heading.get_text(), pikepdf.Array(document.Root.Dests[f"/{heading['id']}"])
                     )
-                    for heading in chapter.select("h1, h2")
-                    if f"/{heading['id']}" in document.Root.Dests  # it is in the contents
+                    for heading in chapter.select("h1, h2" if chapter.select(".opening") else "h1")
                 )
                 first.children, first.is_closed = others, True
                 outline.root.append(first)

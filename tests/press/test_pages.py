@@ -320,7 +320,7 @@ def test_a_second_search_does_not_mark_words_of_the_first(browser: Browser) -> N
 
     opened.settle()
     page.locator("#search-results a").first.click()
-    page.locator(".highlighted").first.wait_for()
+    page.locator(".highlighted:visible").first.wait_for()
     page.locator(".highlight-link a").first.click()
     expect(page.locator(".highlighted")).to_have_count(0)
     assert opened.close() == []
