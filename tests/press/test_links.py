@@ -196,9 +196,7 @@ def test_an_invalid_address_ends_the_build_with_one_line(
 ) -> None:
     name, value = typed.split("=", 1)
     monkeypatch.setenv(name, value)
-    with pytest.raises(
-        SystemExit, match=rf"\Aattention book: {name} is .*; it has to .*\Z"
-    ):
+    with pytest.raises(SystemExit, match=rf"\Aattention book: {name} is .*; it has to .*\Z"):
         links.read_environment(Mock(), Mock())
 
 

@@ -248,9 +248,7 @@ def test_one_line_says_that_there_is_no_browser(monkeypatch: pytest.MonkeyPatch)
         [sys.executable, "-m", "press.pdf"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert run.returncode == 1
-    assert re.fullmatch(
-        r"attention book: Chromium was not found .*\n", run.stderr
-    )
+    assert re.fullmatch(r"attention book: Chromium was not found .*\n", run.stderr)
 
 
 @pytest.mark.parametrize(
