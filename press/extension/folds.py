@@ -1,8 +1,8 @@
-"""Code that a reader can do without at first is folded.
+"""Fold code that readers can skip at first.
 
-Of the imports where it stands, of a cell that only draws below its picture (to_directives.py finds
-both). A listing of the library shows what is computed; its docstring and its checks are in the
-whole source, folded below.
+Imports are folded in place, and the code of a cell that only draws goes below its picture
+(to_directives.py finds both). A listing of the library shows the computation alone; the whole
+source, with its docstring and checks, is folded below it.
 """
 
 import ast
