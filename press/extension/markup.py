@@ -42,7 +42,7 @@ def mark(app: Sphinx, doctree: nodes.document) -> None:
     parts = app.env.temp_data.get("parts", {})
     for title in doctree.findall(nodes.title):
         if part := parts.get(title.rawsource or title.astext()):
-            title += nodes.inline("", part, classes=["part"])
+            title.insert(0, nodes.inline("", part, classes=["part"]))
 
 
 def label_cells(app: Sphinx, doctree: nodes.document) -> None:

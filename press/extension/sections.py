@@ -19,9 +19,15 @@ def sections(env: BuildEnvironment) -> dict[str, tuple[str, str]]:
     found = {}
     for page, contents in env.tocs.items():
         for link in contents.findall(nodes.reference):
-            if number := NUMBER.match(link.astext()):
+            if number := NUMBER.match(heading(link)):
                 found[number[0]] = page, link["anchorname"][1:]
     return found
+
+
+def heading(link: nodes.reference) -> str:
+    """A heading in the contents, without the part that begins there."""
+    parts = {child.astext() for child in link.findall(nodes.inline) if "part" in child["classes"]}
+    return "".join(child.astext() for child in link if child.astext() not in parts)
 
 
 def lead_to_sections(app: Sphinx, doctree: nodes.document, docname: str) -> None:

@@ -191,7 +191,7 @@ addEventListener("pagehide", () => {
   if (section) keep(() => (sessionStorage[location.href] = place));
   const link = contents.get(section?.closest("article section > section"));
   if (link && isChapter(page)) {
-    keep(() => (localStorage[LAST] = JSON.stringify([page + link.hash, link.innerText])));
+    keep(() => (localStorage[LAST] = JSON.stringify([page + link.hash, link.innerText.split("\n").pop()])));
   }
 });
 addEventListener("load", async () => {
