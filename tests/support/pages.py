@@ -90,9 +90,9 @@ class Opened:
         self.page.goto(base + address)
 
     def lost(self, request: Request) -> None:
-        """Record a failed request, except for data: addresses, which can only be interrupted."""
-        if not request.url.startswith("data:"):
-            self.errors.append(f"lost: {request.url}")
+        """Record a failed request, unless leaving the page interrupted it."""
+        if request.failure != "net::ERR_ABORTED":
+            self.errors.append(f"lost: {request.url} ({request.failure})")
 
     def note(self, message: ConsoleMessage) -> None:
         """Keep a console message if it is an error or a warning."""
