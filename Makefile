@@ -22,7 +22,7 @@ env:
 	@command -v $(PYTHON) >/dev/null || { echo "attention book: $(PYTHON) was not found; install Python 3.11 or newer" >&2; exit 1; }
 	@$(PYTHON) tools/bootstrap.py $(if $(filter file,$(origin PYTHON)),,--this-python)
 
-# After a failure Sphinx would not repeat the warnings of pages it has read, so read all again.
+# After a failure Sphinx would not repeat the warnings for pages it has read, so read all again.
 book: env  ## build the book: open _build/html/index.html
 	@$(BIN)/jupyter-book build . -W -n --keep-going || { rm -rf _build/.doctrees; exit 1; }
 
@@ -57,7 +57,7 @@ validate: env  ## run library and notebooks, and write the result into book/vali
 bench: env  ## time and memory of attention, ours and PyTorch's, with long texts and a cache
 	@$(BIN)/python -m benchmarks
 
-# Without the size of touch targets: Lighthouse measures them before the next section is laid out.
+# Skip the size of touch targets: Lighthouse measures them before the next section is laid out.
 # tests/press/test_pages.py measures them afterwards.
 lighthouse: book  ## measure the built pages on a slow phone: speed, accessibility  (needs Node)
 	@npx --yes @lhci/cli@0.15.1 autorun --config=press/lighthouse.json
@@ -69,7 +69,7 @@ wheel: env  ## pack the library for pip: _build/dist/*.whl
 	@$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python --out-dir _build/dist
 	@ls _build/dist/*.whl
 
-# Another builder needs another folder, because both keep there what they have read.
+# A different builder needs a different folder, because each keeps there what it has read.
 links: env  ## check the links to all other sites
 	@$(BIN)/jupyter-book build . --builder linkcheck --path-output _build/links || { \
 		echo "attention book: the links called broken above don't work, or there is no network" >&2; exit 1; }

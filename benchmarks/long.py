@@ -50,13 +50,13 @@ def chunks(where: torch.device) -> None:
 
 
 def step(attend: partial, qkv: list[Tensor], learned: bool) -> object:
-    """The output, or also the gradients; they are returned so that they count as memory."""
+    """The output or, if `learned`, the gradients, returned so that they count as memory."""
     output = attend(*qkv)[0]
     return torch.autograd.grad(output.sum(), qkv) if learned else output
 
 
 def growth(where: torch.device) -> None:
-    """The exponent p with which each form grows: twice the words cost 2^p times as much."""
+    """The exponent p with which the cost of each form grows: twice the words cost 2^p as much."""
     lengths = (512, 1024, 2048, 4096)
     print(f"\nExponents, fitted over {lengths} words: time, memory, multiplications\n")
     forms = {
@@ -132,7 +132,7 @@ def written(layer: GroupedQueryAttention, rows: Tensor) -> None:
 def shared_heads(where: torch.device) -> None:
     """A step for several numbers of key heads: with fewer heads, less is read.
 
-    With one thread: a step is so short that on a busy machine threads mostly wait for one another.
+    It uses one thread, because a step is so short that several would mostly wait on a busy machine.
     """
     counts, words = (32, 8, 4, 1), 4096
     print(f"\nTime of a step of grouped-query attention, {words:,} cached words, 32 query heads of")
@@ -164,7 +164,7 @@ def shared_heads(where: torch.device) -> None:
 
 
 def with_copies(attend: Callable, key: Tensor, value: Tensor, shared: int) -> object:
-    """Sharing without groups: each key head is written once more for every head that shares it."""
+    """Sharing without groups: each key head is copied for every query head that shares it."""
     if shared == 1:
         return attend(key, value)
     return attend(*(x.repeat_interleave(shared, dim=-3) for x in (key, value)))

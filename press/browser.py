@@ -1,4 +1,4 @@
-"""The browser of tests and tools: Chromium."""
+"""The browser for tests and tools: Chromium."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Error, Playwright
 from tools.common import UserError
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "/usr/bin/chromium")
-CHANNELS = ("chrome", "msedge")  # where Windows and macOS keep theirs
+CHANNELS = ("chrome", "msedge")  # found even where they are not on the PATH
 FLAGS = (  # it also runs without a sandbox, and makes no network requests of its own
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"

@@ -37,10 +37,10 @@ PRINT = {  # the license reserves the name Source for Adobe's own files
 BLOCKS = (  # of Unicode, for print
     range(0x0020, 0x0180),  # Latin
     range(0x02B0, 0x0400),  # modifiers, accents, Greek
-    range(0x1D2C, 0x1D6B),  # raised and lowered letters
-    range(0x2010, 0x2150),  # punctuation, raised and lowered numbers, letter-like signs
+    range(0x1D2C, 0x1D6B),  # superscript and subscript letters
+    range(0x2010, 0x2150),  # punctuation, superscripts and subscripts, letter-like signs
     range(0x2190, 0x2300),  # arrows, operators
-    range(0x2500, 0x27C0),  # frames, shapes, stars
+    range(0x2500, 0x27C0),  # box drawing, shapes, stars
 )
 LATIN = [*range(0x20, 0x7F), *range(0xA0, 0x100)]
 SIGNS = "ΑΒΓΔΘΛΣΦΨΩαβγδεθλμπρστφψω–—‘’“”…·•×÷−√∞≈≠≤≥→←↑↓↔∈ℝ∑⋅⊤ᵀ★☆○●✓✗₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹"
@@ -55,7 +55,7 @@ def chinese_of_the_book() -> set[str]:
 
 
 def cut(font: TTFont, characters: Iterable[int], path: Path, **options: object) -> None:
-    """Keep these characters of a font, without hinting, and write it."""
+    """Reduce a font to these characters, without hinting, and write it."""
     subsetter = Subsetter(Options(hinting=False, recalc_timestamp=False, **options))
     subsetter.populate(unicodes=characters)
     subsetter.subset(font)
@@ -65,7 +65,7 @@ def cut(font: TTFont, characters: Iterable[int], path: Path, **options: object) 
 
 
 def cut_print(folder: Path) -> None:
-    """Write the fonts of the PDF under names of their own."""
+    """Write the fonts of the PDF under its own names."""
     features = ["kern", "liga", "calt", "ccmp", "mark", "lnum", "tnum"]
     for name, source in PRINT.items():
         font = TTFont(next(folder.rglob(f"{source}.ttf")), recalcTimestamp=False)
@@ -79,7 +79,7 @@ def cut_print(folder: Path) -> None:
 
 
 def cut_figures(folder: Path) -> None:
-    """Write the font of the figures, under a name that no font of a system has."""
+    """Write the font of the figures, under a name that no system font has."""
     wanted = {*LATIN, *map(ord, SIGNS), *map(ord, chinese_of_the_book())}
     for style in ("Regular", "Bold"):
         fonts = TTCollection(folder / f"NotoSansCJK-{style}.ttc").fonts

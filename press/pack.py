@@ -2,7 +2,7 @@
 
 A reader unpacks one folder, attention-book, and opens the one page in it, index.html. It links to
 attention-book/pages with all other files, so that there is nothing else to open. The zip contains
-only what a reader can reach, and the same book gives the same zip, byte by byte.
+only what a reader can reach, and the same book gives the same zip, byte for byte.
 """
 
 import os
@@ -95,7 +95,7 @@ def pack(files: dict[str, bytes], target: Path) -> None:
     unfinished = target.with_suffix(".part")
     with zipfile.ZipFile(unfinished, "w") as archive:
         for name, content in sorted(files.items()):
-            entry = zipfile.ZipInfo(f"{FOLDER}/{name}")  # of 1980, the first year of the format
+            entry = zipfile.ZipInfo(f"{FOLDER}/{name}")  # dated 1980, the first year of the format
             entry.create_system = 3  # Unix on every system, so that the mode counts
             entry.external_attr = 0o100644 << 16
             archive.writestr(entry, content, zipfile.ZIP_DEFLATED, compresslevel=9)

@@ -2,7 +2,7 @@
 
 Joins the built pages, in the order of _toc.yml, into one document and lets Chromium print it. The
 first print shows on which page everything is, and the second contains these page numbers. The words
-around the pages are in press/print/book.html, the look is in press/print/print.css.
+around the pages are in press/print/book.html, and the styles in press/print/print.css.
 
 What is folded on a screen goes to the end of the book, where readers do not see it by accident.
 """
@@ -92,7 +92,7 @@ def joined() -> BeautifulSoup:
 
 
 def built_page(name: str, addresses: list[str]) -> BeautifulSoup:
-    """A page of the book for print, with formulas in words too, and links within the document.
+    """A page of the book for print, with formulas also in words, and links within the document.
 
     In it, an id is the address in the built book: book/notation.html#sizes.
     """
@@ -124,7 +124,7 @@ def built_page(name: str, addresses: list[str]) -> BeautifulSoup:
         target = urljoin(here, str(link["href"]))
         if urldefrag(target)[0] in addresses:
             link["href"] = f"#{target}"
-            for text in link(string=re.compile(r" \d+$")):  # "chapter 6" stays in one line
+            for text in link(string=re.compile(r" \d+$")):  # "chapter 6" stays on one line
                 text.replace_with("\u00a0".join(text.rsplit(" ", 1)))
         elif link.name == "link":
             link["href"] = urljoin(HTML.as_uri() + "/", target)
@@ -134,7 +134,7 @@ def built_page(name: str, addresses: list[str]) -> BeautifulSoup:
 
 
 def spoken(tag: Tag) -> str:
-    """A formula in one line: (Q K^⊤)/(√(d_k))."""
+    """A formula on one line: (Q K^⊤)/(√(d_k))."""
     parts = [spoken(child) for child in tag.find_all(True, recursive=False)]
     if tag.name in SPOKEN:
         return SPOKEN[tag.name].format(*parts)
@@ -180,7 +180,7 @@ def unfold(article: Tag, answers: Tag) -> None:
 
 
 def add_contents(book: BeautifulSoup) -> None:
-    """List chapters and sections in the contents, and a chapter's sections at its beginning."""
+    """List chapters and sections in the contents, and a chapter's sections at its start."""
     contents = one(book, ".contents")
     for place, chapter in enumerate(book.select(".chapter")):
         headings = chapter.select("h1, h2")
@@ -236,7 +236,7 @@ def finish(pdf: bytes, book: BeautifulSoup) -> None:
         for key, selector in (("Title", "title"), ("Author", ".author"), ("Subject", ".subject")):
             document.docinfo[f"/{key}"] = one(book, selector).get_text()
         document.Root.PageMode = pikepdf.Name.UseOutlines
-        with document.open_outline() as outline:  # Chromium's own doubles some of the headings
+        with document.open_outline() as outline:  # Chromium's outline repeats some headings
             for chapter in book.select(".chapter"):
                 first, *others = (
                     pikepdf.OutlineItem(

@@ -1,8 +1,8 @@
-"""Settings of all tests: what is drawn is the same in every run, and never fails by the clock.
+"""Settings for all tests: random draws are the same in every run, and none fails for being slow.
 
-And what they share: the built book, and one browser. It is Chromium: ATTNBOOK_CHROMIUM, an
-installed one, or Playwright's own. Without one, tests that need it are skipped;
-ATTNBOOK_REQUIRE_BROWSER=1 makes that a failure.
+This file also holds what tests share: the built book and one browser. The browser is Chromium:
+ATTNBOOK_CHROMIUM, an installed one, or Playwright's own. Without one, tests that need it are
+skipped; ATTNBOOK_REQUIRE_BROWSER=1 makes that a failure.
 """
 
 import os
@@ -22,9 +22,9 @@ from press.browser import launch
 from tests.support.on_device import OnDevice, move_test
 from tools.common import ROOT, UserError
 
-# What each folder of tests does in a run on a GPU. Tests of the library are moved there with what
-# they make; those of exercises and notebooks call device(), as a reader does; the rest, on figures,
-# pages, tools and processes, stay on the CPU.
+# What each folder of tests does in a run on a GPU. Tests of the library are moved there, with all
+# that they create. Tests of exercises and notebooks call device(), as a reader does. The rest, on
+# figures, pages, tools and processes, stay on the CPU.
 MOVED, AS_READERS, ON_CPU = {"library"}, {"exercises", "notebooks"}, {"figures", "press", "project"}
 
 settings.register_profile("book", deadline=None, derandomize=True)
@@ -33,13 +33,13 @@ settings.load_profile("book")
 
 @pytest.fixture(autouse=True)
 def seeded():
-    """Let a test draw the same numbers alone, after others, and by any worker."""
+    """Let a test draw the same numbers alone, after others, and on any worker."""
     torch.manual_seed(0)
 
 
 @pytest.fixture(autouse=True)
 def on_the_device(request, monkeypatch):
-    """Where the tests are to run on a GPU, put there what they make."""
+    """If a folder's tests run on a GPU, put there what they create."""
     folder = request.path.relative_to(ROOT / "tests").parts[0]
     assert folder in MOVED | AS_READERS | ON_CPU, (
         f"tests/{folder}/ has no place in tests/conftest.py"
@@ -57,7 +57,7 @@ def on_the_device(request, monkeypatch):
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with notebooks and pages, which take longest."""
+    """Begin with notebooks and pages, which take the longest."""
     items.sort(key=lambda item: item.path.suffix == ".py" and "press" not in item.path.parts)
 
 
@@ -76,7 +76,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def book(testrun_uid: str) -> None:
-    """Build the book strictly; of several workers the first does, and the others wait for it."""
+    """Build the book strictly. The first worker builds it, and the others wait."""
     (ROOT / "_build").mkdir(exist_ok=True)
     built = ROOT / "_build" / "built-for"
     with FileLock(ROOT / "_build" / "book.lock"):
@@ -90,7 +90,7 @@ def book(testrun_uid: str) -> None:
             text=True,
             check=False,
         )
-        if build.returncode:  # or Sphinx would not repeat the warnings of pages it has read
+        if build.returncode:  # or Sphinx would not repeat the warnings for pages it has read
             shutil.rmtree(ROOT / "_build" / ".doctrees", ignore_errors=True)
         assert build.returncode == 0, build.stderr
         assert "build succeeded" in build.stdout

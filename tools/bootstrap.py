@@ -34,7 +34,7 @@ VENV = ROOT / ".venv"
 VENV_PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 LOCK = ROOT / "requirements-lock.txt"
 
-# Messages of pip or the system when something fails, and what they mean for the reader.
+# Messages from pip or the system when something fails, and what they mean for the reader.
 ERRORS = {
     r"No space left on device|Errno 28|not enough space on the disk|Disk quota exceeded": (
         "the disk, or the folder for temporary files (TMPDIR), is full: free some space, try again"
@@ -128,11 +128,11 @@ def torch_arguments() -> list[str]:
 
 
 def check_machine(version: str) -> None:
-    """Fail now if the environment cannot be made here, and not after an hour of downloading."""
+    """Fail now, not after an hour of downloading, if the environment cannot be made here."""
     if sys.platform == "darwin" and platform.machine() == "x86_64":
         fail(
-            "PyTorch has no builds for Macs with Intel processors any more, nor for a Python made "
-            "for them; on Apple silicon install a Python for arm64"
+            "PyTorch no longer has builds for Macs with Intel processors, or for a Python made "
+            "for them; on Apple silicon, install a Python for arm64"
         )
     if not (importlib.util.find_spec("venv") and importlib.util.find_spec("ensurepip")):
         fail(
@@ -150,7 +150,7 @@ def check_machine(version: str) -> None:
 def install() -> None:
     """Install the lock, PyTorch and the package.
 
-    The lock comes first: PyTorch then finds its own dependencies in the locked versions, and only
+    The lock comes first: PyTorch then finds the locked versions of its own dependencies, and only
     a PyTorch that ATTNBOOK_TORCH names may replace some of them.
     """
     pip = [str(VENV_PYTHON), *"-m pip install --disable-pip-version-check --retries 2".split()]
@@ -159,7 +159,7 @@ def install() -> None:
     run(*pip, "--only-binary", ":all:", "--require-hashes", "-r", LOCK)
     torch = torch_arguments()
     if sys.platform == "linux" and torch_build() == "cpu" and len(torch) == 1:
-        # Smaller by gigabytes than PyPI's build, which stays the fallback.
+        # Smaller by gigabytes than PyPI's build, which remains the fallback.
         small = ["--index-url", CPU_INDEX, "--no-deps", "--retries", "0", "--timeout", "10"]
         if subprocess.call([*pip, *small, *torch], stderr=subprocess.DEVNULL):
             print("PyTorch's index of CPU builds does not answer; trying the standard build.")

@@ -1,7 +1,7 @@
 """Check all files without running the book: `make check`.
 
-It runs linters (for scripts too), the formatter and the type checker, the rules for pages, and a
-check that the lock fits its requirements. For the workflows on GitHub check-jsonschema finds a
+It runs linters (including those for scripts), the formatter, the type checker, the rules for pages,
+and a check that the lock fits its requirements. For the GitHub workflows, check-jsonschema finds a
 misspelled key, and zizmor finds unsafe settings.
 """
 
@@ -31,7 +31,7 @@ COMMANDS = [
     ["zizmor", "--offline", "--quiet", "--no-progress", "--persona", "pedantic", ".github"],
     [*SCHEMA, "vendor.github-workflows", *WORKFLOWS],
     [*SCHEMA, "vendor.dependabot", ".github/dependabot.yml"],
-    ["mypy"],  # the slowest, so that the others are read while it runs
+    ["mypy"],  # the slowest; the other reports can be read while it runs
 ]
 
 

@@ -96,7 +96,7 @@ class Copies:
         (self.folder / NOTES).write_text(text + "\n", encoding="utf-8", newline="\n")
 
     def put_notebook(self, source: Path) -> str:
-        """Copy a notebook, or put a newer version beside the reader's; return a line about it."""
+        """Copy a notebook, or put a newer version beside the reader's; return a message."""
         first = self.folder / source.name
         new = newer(first)
         if new.exists() and new.name in self.notes and not first.exists():
@@ -132,7 +132,7 @@ class Copies:
         return True
 
     def answers(self, copy: Path) -> dict[str, Answer]:
-        """Return the answers in a copy by the ids of their cells, also those that were kept."""
+        """Return the answers in a copy by the ids of their cells, including kept answers."""
         if not (copy.exists() and copy.name in self.notes):
             return {}
         before = self.notes[copy.name]["texts"]

@@ -56,7 +56,7 @@ def where_defined(name: str, cells: list[dict[str, Any]], current: str) -> str:
 
 
 def defines(source: str, name: str) -> bool:
-    """Whether code defines a name outside of its functions."""
+    """Whether code defines a name outside its functions."""
     try:
         symbol = symtable.symtable(source, "cell", "exec").lookup(name)
     except (SyntaxError, KeyError):

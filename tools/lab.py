@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def arguments(mine: Path) -> list[str]:
-    """What JupyterLab should open, and its settings, which this writes."""
+    """Write JupyterLab's settings; return its arguments, which include what to open."""
     folder = mine / FOLDER
     folder.mkdir(exist_ok=True)
     (folder / "overrides.json").write_text(json.dumps(SETTINGS), encoding="utf-8")
@@ -49,7 +49,7 @@ def arguments(mine: Path) -> list[str]:
     (folder / STARTUP).write_text(startup, encoding="utf-8")
     return [
         str(mine),
-        # In a container nothing else opens it.
+        # In a container, nothing else opens the chapter.
         f"--LabApp.default_url=/lab/tree/{quote(to_do(mine))}",
         f"--LabApp.app_settings_dir={folder}",
         f"--ServerApp.tornado_settings={{'static_custom_path': [{str(folder)!r}]}}",

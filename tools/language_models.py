@@ -3,8 +3,8 @@
     .venv/bin/python -m tools.language_models
 
 The chapter trains seed 0 itself and loads the others (`load_language_model`). Seed 0 is stored for
-chapter 13 and for the figure that writes on the page. Run it again after a change of the grammar or
-of the training in section 12.6; `tests/notebooks/test_chapter_12.py` fails until you do.
+chapter 13 and for the figure that writes on the page. Run it again after a change to the grammar or
+to the training in section 12.6; `tests/notebooks/test_chapter_12.py` fails until you do.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ MOST_LOST = 0.001  # nats per token, by rounding to float16
 
 
 def main() -> int:
-    """Train, store in float16, and make sure that the loss is nearly the same after that."""
+    """Train, store in float16, and make sure that the loss is nearly the same afterward."""
     space = run_cells(CHAPTER, CELLS)
     fresh, trainings, found = space["fresh"], dict[int, Any](), {}
     for seed in SEEDS:

@@ -1,14 +1,14 @@
-"""Write the weights of the model that runs in the pages: the translator of chapter 9.
+"""Write the weights of the model that runs on the pages: the translator of chapter 9.
 
     .venv/bin/python -m tools.live_models
 
-It trains the translator with the chapter's own cells, which takes some minutes, and writes its
-weights with its words into press/live/translator.json. Run it again after a change of the corpus or
-of the training in section 9.6; `tests/notebooks/test_chapter_09.py` fails until you do.
+It trains the translator with the chapter's own cells, which takes a few minutes, and writes its
+weights with its words into press/live/translator.json. Run it again after a change to the corpus or
+to the training in section 9.6; `tests/notebooks/test_chapter_09.py` fails until you do.
 
 A weight takes 16 bits: an integer, divided by a power of two that is the same for a whole tensor.
-The training rounds to multiples of 2^-16, so where no weight of a tensor exceeds 1/2 nothing is
-lost. (float16 has the same size, but rounds weights near 1 to multiples of 2^-11.)
+The training rounds to multiples of 2^-16, so nothing is lost where no weight of a tensor exceeds
+1/2. (float16 has the same size, but rounds weights near 1 to multiples of 2^-11.)
 """
 
 import base64
@@ -67,7 +67,7 @@ def chinese_words(chinese: Vocabulary) -> list[list[str]]:
 
 
 def packed(model: Transformer, chinese: Vocabulary, english: Vocabulary) -> dict[str, Any]:
-    """What the page loads: sizes, words, names and shapes of the weights, the weights."""
+    """What the page loads: sizes, words, names and shapes of the weights, and the weights."""
     parameters = {name: p.cpu().numpy() for name, p in model.state_dict().items()}
     bits = {
         name: min(16, math.floor(math.log2(LARGEST / abs(p).max())))
@@ -86,7 +86,7 @@ def packed(model: Transformer, chinese: Vocabulary, english: Vocabulary) -> dict
 
 
 def load_packed(text: str) -> tuple[Transformer, Vocabulary, Vocabulary]:
-    """The model of such a file in float64, with its vocabularies."""
+    """The model in such a file, in float64, with its vocabularies."""
     stored = json.loads(text)
     chinese = Vocabulary([[word for word, *_ in stored["chinese"]]])
     english = Vocabulary([stored["english"]])
@@ -103,7 +103,7 @@ def load_packed(text: str) -> tuple[Transformer, Vocabulary, Vocabulary]:
 
 
 def main() -> int:
-    """Train, write, and make sure that no translation has changed by the rounding."""
+    """Train, write, and make sure that rounding has changed no translation."""
     space = run_cells(TWO_STACKS.chapter, TWO_STACKS.cells)
     model, losses = space["teach"](8)
     print(f"loss {sum(losses[-20:]) / 20:.3f}", flush=True)

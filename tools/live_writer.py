@@ -1,9 +1,9 @@
-"""Write the weights of the model that writes in the page of chapter 12.
+"""Write the weights of the model that writes on the page of chapter 12.
 
     .venv/bin/python -m tools.live_writer
 
 It is the stored language model of seed 0 (`load_language_model`). Run it again after
-a change of that model; `tests/press/widgets/test_sampling.py` fails until you do.
+a change to that model; `tests/press/widgets/test_sampling.py` fails until you do.
 """
 
 import base64
@@ -24,7 +24,7 @@ def packed() -> str:
     block = model.blocks[0]
     assert isinstance(block, Block)
     attention = block.attention
-    weights = dict(model.named_parameters())  # the tied matrix once
+    weights = dict(model.named_parameters())  # the tied matrix appears once
     halves = [p.detach().half().numpy().ravel() for p in weights.values()]
     stored = {
         "heads": attention.n_heads,

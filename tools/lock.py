@@ -1,13 +1,13 @@
 """Write requirements-lock.txt: exact versions of all packages, with the hashes of their files.
 
     make lock                                 after a change in requirements.txt
-    make upgrade                              raise every pin but PyTorch's, and run the notebooks
+    make upgrade                              raise all pins except PyTorch's; run the notebooks
     make upgrade PKG=numpy                    raise one, and what it requires
     .venv/bin/python -m tools.lock --check    part of `make check`
 
-The readable pins are in requirements.txt, upper limits in limits.txt. Everything else stays at the
-version it has in the lock, so that a second run changes nothing. One lock holds for every system
-and for Python 3.11 and newer. Binder's pins are copied from requirements.txt.
+The readable pins are in requirements.txt, and upper limits in limits.txt. Everything else stays
+at the version it has in the lock, so that a second run changes nothing. One lock is valid for every
+system and for Python 3.11 and newer. Binder's pins are copied from requirements.txt.
 
 PyTorch and the packages of its builds differ by system and are left out: its only pin is in
 requirements.txt, and tools/bootstrap.py installs it after the lock.
@@ -60,7 +60,7 @@ def main() -> int:
     new = versions(requirements + lock)
     for name in sorted(name for name in old | new if old.get(name) != new.get(name)):
         print(f"{name:24} {old.get(name, '-'):14} {new.get(name, '-')}")
-    print(f"{LOCK.name} is {'as it was' if lock == before else 'written'}.", flush=True)
+    print(f"{LOCK.name} is {'unchanged' if lock == before else 'written'}.", flush=True)
     return 0
 
 
@@ -105,7 +105,7 @@ def resolve(requirements: str, before: str, *options: str) -> str:
 
 
 def binder(requirements: str) -> str:
-    """Binder's requirements, with the versions of these."""
+    """Binder's requirements, with the versions in `requirements`."""
     pins = dict(PIN.findall(requirements))
     return PIN.sub(lambda pin: f"{pin[1]}=={pins.get(pin[1], pin[2])}", BINDER.read_text("utf-8"))
 

@@ -16,8 +16,8 @@ from tools import markers
 from tools.common import ROOT
 
 TEXT = {  # seconds for each match, which is then removed, so that it is counted once
-    r"\$\$.*?\$\$": 25.0,  # a formula of its own
-    r"\$[^$\n]+\$": 5.0,  # a formula in a line
+    r"\$\$.*?\$\$": 25.0,  # a displayed formula
+    r"\$[^$\n]+\$": 5.0,  # an inline formula
     r"<[^>]+>|\]\([^)]*\)": 0.0,  # tags and addresses
     re.escape(markers.PREDICT): 42.0,
     r"[\u4e00-\u9fff]|(?:[^\W\u4e00-\u9fff]|['’])+": 60 / 130,  # a Chinese character, or a word
@@ -93,13 +93,13 @@ def lines(text: str) -> int:
 
 
 def run_times() -> dict[str, int]:
-    """Return the step that is kept for each notebook."""
+    """Return the step that is recorded for each notebook."""
     times: dict[str, int] = json.loads(RUN_TIMES.read_text("utf-8"))
     return times
 
 
 def keep_run_time(name: str, seconds: float) -> None:
-    """Keep a step for a run of this length, unless the step that is kept still fits."""
+    """Record a step for a run of this length, unless the recorded step still fits."""
     times = run_times()
     kept = times.get(name, 0)
     if not kept / 5 <= seconds <= kept:
@@ -109,5 +109,5 @@ def keep_run_time(name: str, seconds: float) -> None:
 
 
 def rounded(seconds: float) -> int:
-    """Round to a multiple of five minutes, since the estimate is rough; five at least."""
+    """Round to a multiple of five minutes, since the estimate is rough; at least five."""
     return max(STEP, round(seconds / 60 / STEP) * STEP)

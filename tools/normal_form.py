@@ -1,6 +1,6 @@
 """The normal form of a notebook: the same content always gives the same bytes.
 
-Editors add metadata, kernels and line ends. The normal form has none of these, so a diff shows
+Editors add metadata, kernels and line endings. The normal form has none of these, so a diff shows
 only what an author has changed. It also contains what nobody should write by hand: the cell that
 installs the package, the cells of the exercises, the minutes, the descriptions of pictures.
 
@@ -35,8 +35,8 @@ METADATA = {
         "pygments_lexer": "ipython3",
     },
 }
-# The first code cell of every notebook, which pages do not show. It imports nothing of ours, and
-# names the folder above as a package of this name, so that pip installs no other one lying there.
+# The first code cell of every notebook, which pages do not show. It imports nothing of ours. It
+# names the parent folder as the source of this package, so that pip installs no other one there.
 INSTALL = """\
 # Where the book's package is missing, as on Colab, install it. Published copies name its address.
 import importlib.util, pathlib, subprocess, sys
@@ -79,7 +79,7 @@ def parse(content: bytes) -> NotebookNode:
 
 
 def normalized(notebook: NotebookNode) -> NotebookNode:
-    """Give the notebook fixed metadata, an id for every cell, and the cell that installs."""
+    """Give the notebook fixed metadata, an id for every cell, and the install cell."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nbformat.warnings.MissingIDFieldWarning)
         warnings.simplefilter("ignore", nbformat.warnings.DuplicateCellId)
@@ -170,12 +170,12 @@ def stored_version(path: Path) -> NotebookNode | None:
         command = ["git", "show", f":./{path.name}"]
         shown = subprocess.run(command, cwd=path.resolve().parent, capture_output=True)
         return None if shown.returncode else parse(shown.stdout)
-    except (OSError, UserError):  # there is no git; what it has is not a notebook
+    except (OSError, UserError):  # there is no git, or its version is not a notebook
         return None
 
 
 def restore_outputs(notebook: NotebookNode, stored: dict[str, NotebookNode]) -> None:
-    """Give unchanged code the outputs that are stored; take the execution count of other code."""
+    """Give unchanged code the outputs that are stored; remove other code's execution count."""
     for cell in notebook.cells:
         old = stored.get(cell.id)
         if (

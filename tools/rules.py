@@ -26,7 +26,7 @@ from tools.rerun_sections import name_clashes
 
 LIBRARY = ROOT / "src" / "attnbook"
 LONGEST_CELL = 15  # lines
-LONGEST_LINE = 84  # characters; a page 1,200 pixels wide or a tablet cuts longer lines
+LONGEST_LINE = 84  # characters; longer ones are cut on a tablet or a page of 1,200 pixels
 LONGEST_COPY = 5  # lines in a row that may equal the library's
 SHORTEST_ALT = 40  # characters
 RUN = ".venv/bin/python -m tools.run"
@@ -53,13 +53,13 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def contents_rules(root: Path) -> Iterator[str]:
-    """Every page is in the contents or a draft: any other is neither built nor checked."""
+    """Every page is in the contents or is a draft: any other is neither built nor checked."""
     built, being_written = pages(root), drafts(root)
     for path in sorted({*(root / "book").glob("*.ipynb"), *(root / "book").glob("*.md")}):
         if path not in built + being_written:
             yield f"{path}: is not in _toc.yml: add it to the chapters, or to meta: drafts:"
         if path in built and path in being_written:
-            yield f"{path}: is twice in _toc.yml, as a page and as a draft"
+            yield f"{path}: is in _toc.yml twice, as a page and as a draft"
 
 
 def complaints(path: Path, draft: bool = False) -> Iterator[str]:
@@ -174,7 +174,7 @@ def library() -> dict[tuple[str, ...], str]:
 
 
 def pieces(source: str) -> set[tuple[str, ...]]:
-    """Return the pieces of code that count as copied if they are elsewhere too.
+    """Return the pieces of code that count as copied if they also appear elsewhere.
 
     They are whole functions, and any few lines in a row.
     """
@@ -205,7 +205,7 @@ def lines_of(tree: ast.AST) -> list[str]:
 def chapter_rules(path: Path, cells: list[dict[str, Any]]) -> Iterator[str]:
     """A chapter has its number in its title and section headings, even as a draft."""
     if not (number := number_of(path)):
-        return  # an appendix has a form of its own
+        return  # an appendix has its own form
     text = text_cells(cells)
     if not re.match(rf"# {number}\. \S", text):
         yield f"has to begin with its title, '# {number}. ...'"

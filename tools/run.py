@@ -1,8 +1,8 @@
 """Run the book's notebooks and write their outputs, the same bytes every time.
 
-Each notebook runs under every setting that may change a last digit: one and two threads, plain and
-AVX2 instructions. The outputs of the first run are written. Under the other settings nbval compares
-them, and if it finds a difference, the file is put back as it was. So no output depends on the
+Each notebook runs under every setting that may change the last digit: one and two threads, plain
+and AVX2 instructions. The outputs of the first run are written. Under the other settings, nbval
+compares them, and if it finds a difference, the file is restored. So no output depends on the
 rounding of one machine.
 
     make run                              every notebook
@@ -92,7 +92,7 @@ def update(path: Path, environments: dict[str, dict[str, str]]) -> bool:
     try:
         for name in others:
             compare(path, environments[name], f"with {name} as with {first}")
-    except BaseException:  # also when it is interrupted
+    except BaseException:  # including an interruption
         write_whole(path, before)
         raise
     return after != before
@@ -139,9 +139,9 @@ def run(path: Path, notebook: NotebookNode, environment: Mapping[str, str]) -> N
     try:
         client.execute(env=variables)
     except CellExecutionError as error:
-        raise UserError(f"a cell failed, so the file is left as it was\n{error}") from None
+        raise UserError(f"a cell failed, so the file is unchanged\n{error}") from None
     except (CellTimeoutError, DeadKernelError) as error:
-        raise UserError(f"did not run to its end, so the file is left as it was: {error}") from None
+        raise UserError(f"did not run to its end, so the file is unchanged: {error}") from None
     seconds = children_seconds() - before
     if seconds and path.resolve().parent == ROOT / "book":  # Windows does not report it
         keep_run_time(path.stem, seconds)

@@ -1,12 +1,12 @@
 """Train the translators that chapters 9 and 12 load, and store the weights for their readers.
 
     .venv/bin/python -m tools.translators                 # all
-    .venv/bin/python -m tools.translators one_sequence    # those of chapter 12 alone
+    .venv/bin/python -m tools.translators one_sequence    # only those of chapter 12
 
-Chapter 9 compares its own translator with others (`load_translator`), chapter 12 compares models
-without an encoder (`load_one_sequence`). Training them takes some minutes, too long for a chapter.
-Run it again after a change of the corpus or of the training in section 9.6 or 12.10; the tests of
-the two chapters fail until you do.
+Chapter 9 compares its own translator with others (`load_translator`), and chapter 12 compares
+models without an encoder (`load_one_sequence`). Training them takes several minutes, which is too
+long for a chapter. Run it again after a change to the corpus or to the training in section 9.6 or
+12.10; the tests of the two chapters fail until you do.
 """
 
 import argparse
@@ -24,11 +24,11 @@ from attnbook.translation import ONE_SEQUENCE, TRANSLATORS, load_one_sequence, l
 from tools.common import ROOT, UserError, run_tool
 from tools.normal_form import read
 
-FIRST = 10  # the losses of this many steps identify a training
+FIRST = 10  # the losses of this many steps identify a training run
 
 
 class Stored(NamedTuple):
-    """What a file holds: trainings, by (seed, farthest), of a chapter's `teach`."""
+    """What a file holds: results of a chapter's `teach`, by (seed, farthest)."""
 
     file: Path
     chapter: Path
@@ -75,7 +75,7 @@ def train_and_store(stored: Stored) -> None:
     vocabularies = {name: space[variable] for name, variable in stored.words.items()}
     for seed, farthest in stored.trainings:
         model, losses = space["teach"](farthest, seed)
-        weights = copy.deepcopy(model).cpu().half().state_dict()  # tied ones stay one
+        weights = copy.deepcopy(model).cpu().half().state_dict()  # tied ones stay tied
         trainings[seed, farthest] = {
             "weights": weights,
             "steps": len(losses),
@@ -93,7 +93,7 @@ def train_and_store(stored: Stored) -> None:
 
 
 def main() -> int:
-    """Train what the command line names, or all."""
+    """Train what the command line names, or everything."""
     files = {stored.file.stem: stored for stored in (TWO_STACKS, ONE_STACK)}
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("files", nargs="*", choices=[[], *files], metavar="file")

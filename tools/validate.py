@@ -1,4 +1,4 @@
-"""Run library and notebooks on this machine, and write the result into book/validation.md.
+"""Test the library and notebooks on this machine, and write the result into book/validation.md.
 
     make validate                    on the CPU
     make validate DEVICE=cuda        on a GPU
@@ -58,7 +58,7 @@ def committed() -> str:
 
 
 def passed_and_all(report: Path) -> list[tuple[int, int]]:
-    """Count in a report of pytest how many passed of how many: tests, then cells of notebooks."""
+    """Count in pytest's report how many passed, and of how many: tests, then notebook cells."""
     counts = {False: [0, 0], True: [0, 0]}
     for case in ElementTree.parse(report).iter("testcase"):
         outcomes = {child.tag for child in case}

@@ -1,6 +1,6 @@
 """Additions to Jupyter Book for the HTML pages, in small parts.
 
-links           to the repository, to Colab and Binder, as the environment says at build time
+links           to the repository, Colab and Binder, from the environment at build time
 formulas        KaTeX at build time, so that no page needs a script to show a formula
 to_directives   the plain Markdown of a notebook becomes the directives of a page
 cards           an exercise's hints and solution, folded, from the library
@@ -11,13 +11,13 @@ widgets         the scripts of interactive figures, on the pages that use them
 folds           code that readers can skip at first
 live            the models that run in a page, loaded at first use
 sections        links to numbered sections
-glossary        its Chinese words below headings and in the search index; a table by pinyin
+glossary        its Chinese words below headings and in the search index; a table sorted by pinyin
 chinese         marks Chinese for screen readers
 markup          changes to the HTML: sizes of pictures, questions, second readings
 pictures        the colors of the roles in drawings
 search          an index that also finds Chinese, with excerpts
 safety          a policy in each page: only the book's own files, and nothing sent anywhere
-styles          one style sheet: what the pages use of the theme's, the book's own, the colors
+styles          one style sheet: the rules used from the theme's, the book's own, and the colors
 licenses        the license texts of the theme and the extensions
 unused          deletes files that no page uses
 private         the non-public parts of Sphinx, its theme or its extensions that are used

@@ -1,6 +1,6 @@
 """`:::{chapters}`: the table of all chapters, from _toc.yml and their first cells.
 
-The links to the next and the previous page say the minutes of a chapter, too.
+The links to the next and the previous page also state the minutes of a chapter.
 """
 
 from pathlib import Path
@@ -36,7 +36,7 @@ class Chapters(SphinxDirective):
 
 
 def row_of(chapter: Chapter) -> str:
-    """A chapter's row of the table."""
+    """A chapter's row in the table."""
     drawing = picture_of(chapter).read_text("utf-8").strip()
     link = f"[{chapter.short_title}]({chapter.path.name})"
     minutes = chapter.minutes, chapter.minutes + chapter.second_minutes
@@ -68,6 +68,6 @@ def add_minutes(app: Sphinx, page: str, template: str, context: dict[str, Any], 
 
 
 def setup(app: Sphinx) -> None:
-    """Register the directive, and what the templates ask for."""
+    """Register the directive, and what the templates use."""
     app.add_directive("chapters", Chapters)
     app.connect("html-page-context", add_minutes)

@@ -36,7 +36,7 @@ def mark(app: Sphinx, doctree: nodes.document) -> None:
         if isinstance(text.parent, nodes.raw):
             html = text.parent
             if html["format"] == "html" and not re.search("<(attn-|svg|style|script)", text):
-                pieces = TAG.split(text)  # every second one is a tag
+                pieces = TAG.split(text)  # every other one is a tag
                 pieces[::2] = [CHINESE.sub(SPAN, piece) for piece in pieces[::2]]
                 html.replace_self(nodes.raw("", "".join(pieces), **html.attributes))
         elif CHINESE.search(text) and not any(isinstance(n, LEFT_OUT) for n in above(text)):
@@ -44,7 +44,7 @@ def mark(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def above(node: nodes.Node) -> list[nodes.Node]:
-    """The nodes that a node is in."""
+    """The nodes that contain a node."""
     found = []
     while node := node.parent:
         found.append(node)

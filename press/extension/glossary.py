@@ -1,14 +1,14 @@
 """Use the rows of the glossary in book/notation.md in other places.
 
 A row is written once: English, the Chinese word with its pinyin, a link to the section that
-introduces it, and a line. When the pages are written, this puts
+introduces it, and an explanation. When the pages are written, this puts
 
 - the Chinese words of a section below its heading, in small type
 - both words into searchwords.js, so that a search for one finds that section first (Sphinx also
   has an index for that, but loses it when a build writes only some of the pages)
-- the rows in the order of their pinyin into a second table, `:::{by-pinyin}`
+- the rows, sorted by pinyin, into a second table, `:::{by-pinyin}`
 
-The pinyin is written by hand, because libraries guess if a character has several readings:
+The pinyin is written by hand, because libraries guess when a character has several readings:
 pypinyin 0.55 took the 差 of 残差, 标准差 for *chà* and the 子 of 子空间 for *zi*.
 """
 
@@ -59,7 +59,7 @@ ROW = re.compile(
 
 
 def lines(app: Sphinx) -> list[str]:
-    """The lines of the glossary's table, without its head; none if the book has no glossary."""
+    """The lines of the glossary's table, without its header; none if the book has no glossary."""
     page = Path(app.srcdir, app.config.glossary_page + ".md")
     text = page.read_text("utf8") if page.exists() else ""
     table = re.search(r"(?:^\|.*\n)+", text.partition(HEADING)[2], re.M)
@@ -126,7 +126,7 @@ def small_line(rows: list[Row]) -> nodes.paragraph:
 
 
 def write_words(app: Sphinx, exception: Exception | None) -> None:
-    """Write searchwords.js, for search.html alone: of each word the page and the id."""
+    """Write searchwords.js, only for search.html: the page and the id of each word."""
     if exception or app.builder.format != "html":
         return
     words = {word: place for row, *place in places(app) for word in row.words()}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
-# Whose style sheets and scripts the pages have
+# The packages whose style sheets and scripts the pages use
 PACKAGES = (
     "sphinx pydata-sphinx-theme sphinx-book-theme sphinx-copybutton sphinx-design myst-nb".split()
 )
@@ -25,5 +25,5 @@ def write(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Write them when all pages are written."""
+    """Write them after all pages are written."""
     app.connect("build-finished", write)

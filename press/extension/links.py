@@ -5,15 +5,15 @@ no address is built in:
 
 ATTNBOOK_REPOSITORY   such as https://github.com/owner/name; without it there is no such link
 ATTNBOOK_BRANCH       the branch or tag that they name; main if it is not set
-ATTNBOOK_SITE         where the pages are published; each page then says its own address there
+ATTNBOOK_SITE         where the pages are published; each page then states its own address there
 
 The templates in press/templates make the links of a page from these. (The theme's own buttons need
-its scripts, and its launch buttons take one branch for Binder and Colab.)
+its scripts, and its launch buttons use the same branch for both.)
 
 A downloaded notebook has no package and no other pages beside it. So the notebooks to download,
 which also make up the branch that Colab opens, install the package from this commit of the
-repository, and link to other pages by their full address. Otherwise they are as in the reader's
-my/.
+repository, and link to other pages by their full address. Otherwise they equal the reader's copies
+in my/.
 """
 
 import importlib.metadata
@@ -39,7 +39,7 @@ SOURCE = re.compile(r"^SOURCE = .*$", re.M)  # the line of tools/normal_form.INS
 PAGE = re.compile(r"(?<=\]\()(\w+)\.md\b")  # a link to a page that is not a notebook
 
 FORMS = {  # for each variable: the form of its value, without an optional ending, and an example
-    "ATTNBOOK_REPOSITORY": (  # Colab and Binder know GitHub's
+    "ATTNBOOK_REPOSITORY": (  # on GitHub, where Colab and Binder can open it
         r"(https://github\.com/[\w.-]+/[\w.-]+?)(?:\.git)?/*",
         "https://github.com/owner/name",
     ),
@@ -69,7 +69,7 @@ def read_environment(app: Sphinx, config: Config) -> None:
     try:
         repository, branch, site = map(setting, FORMS)
     except ValueError as error:
-        sys.exit(f"attention book: {error}")  # one line, where an exception would be a hundred
+        sys.exit(f"attention book: {error}")  # one line; a traceback would have a hundred
     config.html_baseurl = site + "/" if site else ""
     config.html_context |= {
         "repository": repository,
@@ -89,7 +89,7 @@ def read_environment(app: Sphinx, config: Config) -> None:
 
 
 class LaunchRow(nodes.General, nodes.Element):
-    """Under the title of a notebook: the links that open it elsewhere. The search sees no text."""
+    """The links, under a notebook's title, that open it elsewhere. Search ignores them."""
 
 
 def insert_row(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -110,7 +110,7 @@ def visit_row(self: HTML5Translator, node: LaunchRow) -> None:
 def published(text: str, source: str, address: str) -> str:
     """A notebook whose first code cell installs the package from `source`, for readers elsewhere.
 
-    `address` is that of a page, with `{}` for its name.
+    `address` is the address of a page, with `{}` for its name.
     """
     notebook = nbformat.reads(text, as_version=4)
     install = next(cell for cell in notebook.cells if cell.cell_type == "code")
@@ -137,7 +137,7 @@ def write_notebooks(app: Sphinx, exception: Exception | None) -> None:
     head = ["git", "-C", str(app.srcdir), "rev-parse", "--verify", "HEAD"]
     try:
         commit = subprocess.run(head, capture_output=True, text=True).stdout.strip()
-    except OSError:  # there is no git
+    except OSError:  # git is not installed
         commit = ""
     source = f"attnbook @ git+{repository}@{commit or branch}"
     address = f"{repository}/blob/{branch}/book/{{}}.md"

@@ -1,6 +1,6 @@
 """Change some of the HTML of Sphinx and docutils, with our own visitors.
 
-Two classes are set by the words of tools/markers.py: a paragraph that begins with the bold words of
+Two classes depend on the words in tools/markers.py: a paragraph that begins with the bold words of
 a prediction gets "predict", and "(second reading)" at the end of a heading gets "second-reading".
 """
 
@@ -19,14 +19,14 @@ from tools import markers
 
 from . import private
 
-SIDE = r"([\d.]+)(?:(pt)|px)?"  # of a picture
-PHONE_LINE = 40  # characters of a table's row that fit on a phone
+SIDE = r"([\d.]+)(?:(pt)|px)?"  # a width or height
+PHONE_LINE = 40  # characters in a row of a table that fit on a phone
 
 
 def mark(app: Sphinx, doctree: nodes.document) -> None:
-    """Mark the questions to the reader, and at the end of a heading the words of a second reading.
+    """Mark the questions to the reader, and "(second reading)" at the end of a heading.
 
-    So they are set apart in the contents too.
+    This sets these words apart in the contents, too.
     """
     for paragraph in doctree.findall(nodes.paragraph):
         first = next((child for child in paragraph if child.astext()), None)
@@ -46,7 +46,7 @@ def mark(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def label_cells(app: Sphinx, doctree: nodes.document) -> None:
-    """Give the cells of a wide table the names of their columns: a phone stacks its rows."""
+    """Give cells of a wide table the names of their columns, because a phone stacks its rows."""
     for table in doctree.findall(nodes.table):
         head, body = (list(table.findall(part)) for part in (nodes.thead, nodes.tbody))
         names = [entry.astext() for part in head for entry in part.findall(nodes.entry)]
@@ -62,7 +62,7 @@ def label_cells(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def svg_size(path: Path) -> tuple[int, int] | None:
-    """Width and height in pixels that an SVG file gives itself, or None if it gives none."""
+    """The width and height that an SVG file states, in pixels, or None if it states none."""
     attributes = next(iter(ElementTree.iterparse(path, ["start"])))[1].attrib
     sides = [re.fullmatch(SIDE, attributes.get(name, "")) for name in ("width", "height")]
     width, height = (round(float(s[1]) * (96 / 72 if s[2] else 1)) if s else 0 for s in sides)
@@ -72,7 +72,7 @@ def svg_size(path: Path) -> tuple[int, int] | None:
 def size_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Give each SVG its size, so that the text below does not jump when it loads.
 
-    Sphinx makes a picture whose size is set a link to its file.
+    Sphinx turns a picture whose size is set into a link to its file.
     """
     for image in doctree.findall(nodes.image):
         file = Path(app.srcdir, image["uri"])
@@ -98,7 +98,7 @@ def visit_image(self: HTML5Translator, node: nodes.image) -> None:
 
 
 def visit_entry(self: HTML5Translator, node: nodes.entry) -> None:
-    """Write the empty corner of a table as an ordinary cell. Name the column."""
+    """Write the empty corner of a table as an ordinary cell, and name the column of others."""
     if node.astext() or not isinstance(node.parent.parent, nodes.thead):
         private.theirs(self, node)
         if label := node.get("label"):
@@ -111,8 +111,8 @@ def visit_entry(self: HTML5Translator, node: nodes.entry) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Put the visitors in their places; what follows a node is left to the translator's own."""
-    app.connect("doctree-read", mark, priority=400)  # before Sphinx takes the headings
+    """Register the visitors; at the end of a node, the translator's own methods run."""
+    app.connect("doctree-read", mark, priority=400)  # before Sphinx collects the headings
     app.connect("doctree-read", label_cells)
     app.connect("doctree-resolved", size_pictures)
     for visit in (visit_image, visit_entry):

@@ -1,4 +1,4 @@
-"""`:::{output} 01_library.ipynb ask-library`: a chapter's interactive figure elsewhere."""
+"""`:::{output} 01_library.ipynb ask-library`: a chapter's interactive figure on another page."""
 
 from pathlib import Path
 

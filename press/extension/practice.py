@@ -32,7 +32,7 @@ LABELS = {
     "solved": "Solved.",
     **{kind: feedback.SIGNS[kind] for kind in ("passed", "failed", "untouched")},
 }
-Answer = Callable[..., Any]  # of the sizes, where an exercise has any
+Answer = Callable[..., Any]  # takes the sizes, if the exercise has any
 
 
 class Practice(ExerciseDirective):
@@ -68,7 +68,7 @@ class Size:
 
 
 class UnlistedNumber(float):
-    """A number that is the answer of no mistake. In a message it is a placeholder, "{got}"."""
+    """A number that no listed mistake gives. In a message it is a placeholder, "{got}"."""
 
     def __repr__(self) -> str:
         return "{got}"
@@ -93,7 +93,7 @@ def is_answered_on_a_page(exercise: Exercise) -> bool:
 def page_data(exercise: Exercise) -> dict[str, Any]:
     """Return what the page needs: the questions, and the messages for each of their answers.
 
-    `says` has a text for each number of right answers, `open` the one for a blank answer.
+    `says` has a text for each number of right answers, and `open` is the text for a blank answer.
     """
     answers = {question: known_answers(question, exercise) for question in questions(exercise)}
     numbers = {a for group in answers.values() for a in group if isinstance(a, (int, float))}
@@ -113,7 +113,7 @@ def page_data(exercise: Exercise) -> dict[str, Any]:
 
 
 def table(data: dict[str, Any]) -> str:
-    """The questions with their answers to choose from, for print and where no script runs."""
+    """The questions and the answers to choose from, for print and where no script runs."""
     rows = ""
     for question in data["questions"]:
         answers = "a number"
@@ -124,7 +124,7 @@ def table(data: dict[str, Any]) -> str:
 
 
 def known_answers(question: str, exercise: Exercise) -> dict[Any, Answer]:
-    """Return the right answer to a question and those of mistakes, each with how to compute it."""
+    """Return a question's right answer and those of mistakes, each with how to compute it."""
     _, *names = inspect.signature(exercise.reference).parameters
     letters = tuple(map(Size, names))
     answers: dict[Any, Answer] = {}

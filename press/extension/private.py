@@ -15,7 +15,7 @@ THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_the
 
 # Names that our own files depend on: file → names in it
 NAMES = {
-    # press/static/search.js shows the results in the place of Sphinx's script; book.js unmarks
+    # press/static/search.js shows the results instead of Sphinx's script; book.js removes the marks
     SPHINX / "static" / "searchtools.js": (
         "_index", "_parseQuery", "_performSearch", "_finishSearch", "splitQuery",
     ),
@@ -26,12 +26,12 @@ NAMES = {
     ),
     THEME / "layout.html": ("block extrahead", "block scripts_end"),
     THEME / "search.html": ("block docs_body", "components/search-field.html"),
-    # press/templates has parts of these names in their places
+    # press/templates has components of the same names, which replace these
     THEME / "components" / "navbar-logo.html": ("navbar-brand",),
     THEME / "components" / "search-button-field.html": ("search-button__button",),
 }  # fmt: skip
 
 
 def theirs(self: HTML5Translator, node: nodes.Element) -> None:
-    """Visit a node as the translator's own class would: ours are set on the instance."""
+    """Visit a node as the translator's class would; our visitors are set on the instance."""
     getattr(type(self), f"visit_{node.tagname}")(self, node)

@@ -2,8 +2,8 @@
 
 The templates write `safety(...)` into each page, before everything that it governs. The browser
 then runs only the scripts in the book's own files and the inline script whose digest is named. It
-refuses to load anything else, or to connect or send data anywhere. It also does not tell other
-sites which page a reader came from.
+refuses to load anything else, or to connect or send data anywhere. Nor does it tell other sites
+which page a reader came from.
 
 tests/press/test_safety.py checks every page for what the browser would refuse silently.
 """
@@ -18,10 +18,10 @@ ALLOWED = {
     "default-src": "'none'",
     "script-src": "'self'",
     "style-src": "'self'",
-    "style-src-attr": "'unsafe-inline'",  # formulas place each of their parts with one
+    "style-src-attr": "'unsafe-inline'",  # formulas place their parts with style attributes
     "img-src": "'self' data:",
     "font-src": "'self'",
-    "form-action": "'self' file:",  # the search; in a folder Firefox does not count it as 'self'
+    "form-action": "'self' file:",  # the search; Firefox does not count a folder as 'self'
     "base-uri": "'none'",
 }
 
@@ -47,5 +47,5 @@ def offer(app: Sphinx, page: str, template: str, context: dict[str, Any], doctre
 
 
 def setup(app: Sphinx) -> None:
-    """Reach each page as it is written."""
+    """Provide it to each page as it is written."""
     app.connect("html-page-context", offer)

@@ -64,7 +64,7 @@ def texts(page: str) -> list[tuple[str, str, str]]:
             element.insert_before(" ")
             element.insert_after(" ")
     found = []
-    for section in reversed(article.find_all("section")):  # so the inner ones are out already
+    for section in reversed(article.find_all("section")):  # inner sections come out first
         heading = section.find(["h1", "h2", "h3", "h4"])
         above = heading.extract().get_text().split() if heading else []
         text = section.extract().get_text().split()

@@ -1,7 +1,8 @@
 """A link such as `[6.3](06_masked_attention.ipynb)` leads to section 6.3 and not to the page's top.
 
-JupyterLab, VS Code and GitHub make other anchors of the same heading, or none. So an author names
-the page and the number of the section, which every program shows, and a page has the anchor.
+JupyterLab, VS Code and GitHub make different anchors for the same heading, or none. So an
+author names the page and the number of the section, which every program shows, and the page gets
+the anchor.
 """
 
 import re
@@ -15,7 +16,7 @@ NAMED = re.compile(r"(?:[Ss]ection )?((?:\d+|[A-Z])\.\d+)")  # the text of a lin
 
 
 def sections(env: BuildEnvironment) -> dict[str, tuple[str, str]]:
-    """Of each numbered section: its page and its id."""
+    """The page and the id of each numbered section."""
     found = {}
     for page, contents in env.tocs.items():
         for link in contents.findall(nodes.reference):

@@ -34,7 +34,7 @@ NOT_USED = "_static/pygments.css"
 def usable(selector: list[Node], names: set[str]) -> bool:
     """Whether all classes and ids in the selector are among the names.
 
-    A part in brackets, as in :not(.this) or [class*="that"], is one token, and taken as satisfied.
+    A part in brackets, as in :not(.this) or [class*="that"], is one token, and counts as satisfied.
     """
     pairs = pairwise([None, *selector])
     asked = {t.value for dot, t in pairs if t.type == "hash" or (t.type == "ident" and dot == ".")}
@@ -94,7 +94,7 @@ def join(app: Sphinx, exception: Exception | None) -> None:
     # important in a layer, so book.css could not show what is hidden until it is found
     theirs = theirs.replace("[hidden]{", '[hidden]:not([hidden="until-found"]){')
     ours = "".join(sheets[file] for file in own)
-    notices = "".join(re.findall(r"/\*!.*?\*/", theirs, re.DOTALL))  # of those who wrote them
+    notices = "".join(re.findall(r"/\*!.*?\*/", theirs, re.DOTALL))  # their licenses
     rules = prune(parse_stylesheet(theirs, skip_comments=True), names_in(Path(app.outdir)))
     book = serialize(parse_component_value_list(ours, skip_comments=True))
     css = f"{notices}@layer theme {{{serialize(rules)}}}{book}{colors()}"
@@ -104,7 +104,7 @@ def join(app: Sphinx, exception: Exception | None) -> None:
 def digest(app: Sphinx, config: Config) -> None:
     """Tell Sphinx about changes in press/static, press/live, this extension or a color.
 
-    By itself it looks only at the texts. `site_digest` is a value for the templates: when it
+    By default, Sphinx looks only at the texts. `site_digest` is a value for the templates: when it
     changes, Sphinx writes all pages again.
     """
     folders = [Path(app.confdir, path) for path in config.html_static_path]

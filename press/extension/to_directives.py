@@ -3,11 +3,11 @@
 JupyterLab, VS Code, Colab and GitHub do not show directives. So cells have tags that say what they
 are, and this module writes the directives when Sphinx reads a notebook:
 
-opening                     what is quoted, without its first line; each paragraph has the class of
-                            its bold word: question, time, ...
-danger, exercise            a box: its title is the heading, or the bold words of the quotation's
-                            first line; what is quoted is inside, and below an exercise its
-                            questions
+opening                     the block quote, without its first line; each paragraph has the
+                            class of its bold word: question, time, ...
+danger, exercise            a box: its title is the heading, or the bold words in the first
+                            line of the block quote; the rest of the quote is inside, and an
+                            exercise has its questions below
 answer                      answers the prediction above it: a page hides it, or a code cell's
                             output, until the reader has a guess (book.js)
 caption                     the caption of the picture above it
@@ -54,7 +54,7 @@ def write_directives(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def parts(source: str) -> dict[str, str]:
-    """Of each heading that begins a part of a chapter: the part's name and minutes."""
+    """The name and minutes of each part of a chapter, by the heading that begins it."""
     begun: list[tuple[str, str, list[Cell]]] = []
     for cell in nbformat.reads(source, as_version=4).cells:
         if name := cell.metadata.get("part"):
@@ -91,14 +91,14 @@ def write_cell(cell: Cell, before: list[Cell], page: str) -> None:
 
 
 def only_draws(code: str) -> bool:
-    """Whether the code is calls of figures and nothing else."""
+    """Whether the code consists only of calls that draw figures."""
     lines = [ast.unparse(line) for line in ast.parse(code).body]
     calls = [re.match(r"(\w+)\(", line) for line in lines]
     return bool(calls) and all(call and call[1] in DRAWING for call in calls)
 
 
 def box(match: re.Match[str], kind: str) -> str:
-    """A quotation as an admonition."""
+    """A block quote as an admonition."""
     inside = re.sub(r"^> ?", "", match["quote"], flags=re.M)
     if kind == "opening":
         return opening(inside)

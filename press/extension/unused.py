@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
-# In _build/html/_static. KaTeX's script typesets while the book is built; no page loads it.
+# In _build/html/_static. KaTeX's script is used while the book is built; no page loads it.
 UNUSED = """
 **/*.map **/*.LICENSE.txt **/README.md katex/katex.min.js scripts styles/theme.css vendor locales
 images pygments.css design-tabs.js check-solid.svg copy-button.svg copybutton_funcs.js

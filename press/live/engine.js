@@ -45,7 +45,7 @@
     return { mixed, maps };
   }
 
-  /** The number that 16 bits are as a float16. @param {number} bits */
+  /** The number that a float16's bits encode. @param {number} bits */
   function half(bits) {
     const exponent = (bits >> 10) & 31;
     const fraction = (bits & 1023) / 1024;

@@ -27,7 +27,7 @@
       this.longest = Math.max(...stored.chinese.map(([word]) => word.length));
     }
 
-    /** A word's vector: its row of the table times √width, plus its sinusoidal position. */
+    /** A word's vector: its embedding times √width, plus its sinusoidal position. */
     embed(table, id, position) {
       const { width } = this;
       return this.parameters.row(table, id, width).map((value, i) => {
@@ -67,7 +67,7 @@
       return rows.map((x) => parameters.norm("encoder.norm", x));
     }
 
-    /** What the decoder knows before its first word: keys and values of the source. */
+    /** The decoder's state before its first word: keys and values of the source. */
     start(source, change) {
       const z = this.encode(source, change);
       const caches = Array.from({ length: this.layers }, (_, n) => {
@@ -79,7 +79,7 @@
       return { caches, position: change.first ?? 0, change };
     }
 
-    /** A copy of this state, to continue from it in another way. */
+    /** A copy of this state, to continue from it differently. */
     fork(state) {
       const caches = state.caches.map(({ own, across }) =>
         ({ own: { keys: [...own.keys], values: [...own.values] }, across }));
@@ -152,7 +152,7 @@
       return beam[0].ids.map((id) => this.english[id]);
     }
 
-    /** Cut a text into known words, as few as possible. @param {string} text @returns {string[]} */
+    /** Split a text into as few known words as possible. @param {string} text @returns {string[]} */
     cut(text) {
       const plain = text.replace(/\?/g, "？").replace(/,/g, "，").replace(/[。.!！]/g, " ");
       return (plain.match(/[\p{Script=Han}]+|[？，]|[^\s\p{Script=Han}？，]+/gu) ?? [])

@@ -6,7 +6,7 @@
   const spoken = (steps) => steps.map(({ word }) => word);
 
   /**
-   * Mark the words that are not in the longest sequence which both sentences share.
+   * Mark the words that are not in the longest common subsequence of the sentences.
    * @param {string[]} one @param {string[]} other @returns {boolean[]} for each word of the first
    */
   function differences(one, other) {
@@ -87,7 +87,7 @@
         ([, forced, found]) => (forced || found.length ? model.write(source, change, found) : null),
       ];
       const made = [];
-      for (const step of steps) { // the page can answer in between
+      for (const step of steps) { // the page can respond in between
         made.push(step(made));
         await new Promise((done) => setTimeout(done));
         if (turn !== this.turn) return;
@@ -98,12 +98,12 @@
       figure.draw("fresh");
     }
 
-    /** Which words of a row are not in the unchanged translation. @param {string} row */
+    /** The words of a row that are not in the unchanged translation. @param {string} row */
     marks(row) {
       return differences(spoken(this.figure[row]), spoken(this.figure.plain));
     }
 
-    /** What can be done with the word of the source that is open. */
+    /** What can be done with the selected word of the source. */
     tools() {
       const { figure } = this;
       const { chip, covered, source, words } = figure;
@@ -120,11 +120,11 @@
       return all;
     }
 
-    /** Let the reader pick one of the words that the model knows, by their kinds. */
+    /** Let the reader pick one of the words that the model knows, by kind. */
     picker(name, picked) {
       const kinds = new Map();
       for (const [word, pinyin, meaning, kind] of this.model.chinese) {
-        if (!pinyin) continue; // PAD and the like
+        if (!pinyin) continue; // a special token
         if (!kinds.has(kind)) kinds.set(kind, make("optgroup", { label: kind }));
         kinds.get(kind).append(make("option", { value: word }, `${word} ${pinyin} ${meaning}`));
       }

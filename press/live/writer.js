@@ -5,7 +5,7 @@
   const [, BEGIN, , UNKNOWN] = [0, 1, 2, 3];
   const EPSILON = 1e-5; // of each RMSNorm, as in PyTorch
   const BASE = 10000; // of the rotary frequencies
-  const MOST = 2000; // texts that are remembered
+  const MOST = 2000; // texts to remember
 
   class Writer {
     /** @param {{heads: number, keyHeads: number, layers: number, width: number, words: string[],
@@ -14,7 +14,7 @@
       Object.assign(this, stored, { data: null });
       this.parameters = new Parameters(stored);
       this.ids = new Map(stored.words.map((word, id) => [word, id]));
-      this.read = new Map(); // by the words that have been read: logits, and keys and values
+      this.read = new Map(); // for the words read so far: logits, keys and values
     }
 
     /** Each head's pairs of columns turn by an angle that grows with the position. */

@@ -1,7 +1,7 @@
 // The behavior of the pages. This replaces the theme's scripts and Bootstrap: it loads faster, and
 // never measures the whole page during layout.
 //
-//  1 light and dark   2 drawers for the two side bars   3 search   4 the current section
+//  1 light and dark   2 drawers for the two sidebars   3 search   4 the current section
 //  5 scrolling from the keyboard   6 predictions   7 the reader's progress   8 hints   9 print
 "use strict";
 
@@ -52,7 +52,7 @@ function closable(dialog) {
   });
 }
 
-// 2 drawers: on a narrow screen a side bar's content moves into a dialog and back
+// 2 drawers: on a narrow screen a sidebar's content moves into a dialog and back
 for (const side of ["primary", "secondary"]) {
   const button = one(`.${side}-toggle`);
   const bar = one(`#pst-${side}-sidebar`);
@@ -172,7 +172,7 @@ function mark() {
 }
 if (contents.size) {
   for (const event of ["scroll", "resize", "hashchange"]) addEventListener(event, mark);
-  new ResizeObserver(mark).observe(one("article")); // a section far away is laid out
+  new ResizeObserver(mark).observe(one("article")); // a distant section is laid out
 }
 
 async function arrive(where) {
@@ -339,7 +339,7 @@ if (start && ours().length) {
   one(".chapters").after(forget);
 }
 
-// 8 hints: the next one is offered when the last has been opened
+// 8 hints: each is offered once the one before it is open
 for (const row of document.querySelectorAll(".hints")) {
   [...row.querySelectorAll(":scope > details")].forEach((hint, i, hints) => {
     hint.hidden = i > 0;

@@ -1,10 +1,10 @@
 // The search page: Sphinx's script finds the pages, and this script shows them with the text around
-// the words found. The texts are in searchtexts.js, because a page may not read another page: the
+// the matches. The texts are in searchtexts.js, because a page may not read another page: the
 // browser forbids it for pages in a folder, and the page's policy forbids it everywhere.
 "use strict";
 
 const WIDTH = 240; // characters of an excerpt
-const BEFORE = 60; // of them at most before the first word found
+const BEFORE = 60; // at most this many before the first match
 const stemmer = new Stemmer();
 
 // The positions of the search terms in a text, matched as in the index: words by their stem, or by
@@ -83,7 +83,7 @@ function section(page, anchor, terms) {
   return most;
 }
 
-// Shows the results; first the section that introduces a word of the glossary
+// Shows the results, first the section that introduces a word of the glossary
 Search.query = (query) => {
   const [typed, terms, ...others] = Search._parseQuery(query);
   const seen = new Set();

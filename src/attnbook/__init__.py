@@ -1,4 +1,4 @@
-"""The attention book's library: one definition per idea, from the dot product upwards."""
+"""The attention book's library: one definition per idea, from the dot product upward."""
 
 from attnbook.alibi import alibi_bias
 from attnbook.attention import scaled_dot_product_attention, softmax

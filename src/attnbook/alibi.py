@@ -9,8 +9,8 @@ from attnbook.checks import check_size
 def alibi_slopes(n_heads: int) -> Tensor:
     """What each head subtracts per unit of distance: a geometric series that ends at 1/256.
 
-    If the number of heads is not a power of two, the series of the next lower power comes first,
-    then every second slope of the next higher one, as in the authors' code.
+    If the number of heads is not a power of two, the slopes for the next lower power come first,
+    then every second slope for the next higher one, as in the authors' code.
 
     Returns: (n_heads,)
     Source:  Press et al. 2022, §3
@@ -18,15 +18,15 @@ def alibi_slopes(n_heads: int) -> Tensor:
     check_size("n_heads", n_heads)
     whole = 2 ** (n_heads.bit_length() - 1)
     steps = torch.arange(1, 2 * whole + 1, dtype=torch.float64) / (2 * whole)
-    slopes = 2 ** (-8 * steps)  # those of twice as many heads: every second one is ours
+    slopes = 2 ** (-8 * steps)  # for twice as many heads: every second slope is ours
     return torch.cat((slopes[1::2], slopes[::2]))[:n_heads].to(torch.get_default_dtype())
 
 
 def alibi_bias(n_heads: int, lq: int, lk: int) -> Tensor:
     """Subtract from each score the distance of its key, times the slope of its head.
 
-    The queries are the last lq of the lk positions, as with a cache. (In the paper queries only
-    look back; if they may look ahead, this subtracts the distance there too.)
+    The queries are the last lq of the lk positions, as with a cache. (In the paper, queries only
+    look back; if they may look ahead, the distance is subtracted there, too.)
 
     Returns: (n_heads, lq, lk), to be passed as `bias=`
     Raises:  TypeError, ValueError if a size does not fit or there are more queries than keys
@@ -35,7 +35,7 @@ def alibi_bias(n_heads: int, lq: int, lk: int) -> Tensor:
     check_size("lq", lq, at_least=0)
     check_size("lk", lk, at_least=0)
     if lq > lk:
-        raise ValueError(f"lq={lq} but lk={lk}: the queries are the last of the keys' positions")
+        raise ValueError(f"lq={lq} but lk={lk}: the queries are at the last of the keys' positions")
     keys = torch.arange(lk)
     distance = (keys[lk - lq :, None] - keys).abs()  # (Lq, Lk)
     return -alibi_slopes(n_heads)[:, None, None] * distance  # (H, Lq, Lk)

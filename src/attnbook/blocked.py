@@ -20,15 +20,15 @@ def blocked_attention(
     mask: Tensor | None = None,
     bias: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """`scaled_dot_product_attention`, some rows of a head at a time; it returns the weights.
+    """Compute `scaled_dot_product_attention` a few rows of a head at a time, and return weights.
 
-    The weights replace the scores in memory, so there is no second matrix, not even in the backward
+    The weights overwrite the scores in memory, so there is no second matrix, even in the backward
     pass. Keys after the last one that a mask allows for any of the rows are skipped, which saves up
-    to half of the work under a causal mask. (A bias per head, or a learned one, takes a matrix.)
-    Half precision is computed in float32. There are only first derivatives, and torch.func does not
-    transform it.
+    to half of the work under a causal mask. (A bias per head, or a learned one, needs a matrix.)
+    Half-precision inputs are computed in float32. Only first derivatives are available, and
+    torch.func cannot transform this function.
 
-    Shapes:  as in `scaled_dot_product_attention`, and so are returns and errors
+    Shapes:  as in `scaled_dot_product_attention`, as are the results and the errors
     """
     check_attention(query, key, value, mask, bias)
     lead = leading(query=query, key=key, value=value)
@@ -51,7 +51,7 @@ def blocked_attention(
 def _blocks(
     count: int, lq: int, lk: int, mask: Tensor | None
 ) -> Iterator[tuple[slice, slice, slice]]:
-    """Some heads, some of their queries, and the keys up to the last one that these may look at."""
+    """Yield some heads, some of their queries, and the keys up to the last one they may look at."""
     n_rows = max(min(lq, BLOCK // max(lk, 1)), 1)
     n_heads = max(BLOCK // max(n_rows * lk, 1), 1)
     for i in chunks(lq, n_rows):
@@ -64,7 +64,7 @@ def _blocks(
 
 
 class _Blocked(Function):
-    """Queries (N, Lq, Dk), one for each head of each sequence."""
+    """Attention with queries (N, Lq, Dk), where N counts every head of every sequence."""
 
     @staticmethod
     def forward(ctx, blocks, query, key, value, mask, bias):  # type: ignore[no-untyped-def]
@@ -107,7 +107,7 @@ class _Blocked(Function):
 
 
 def _softmax_in_place(scores: Tensor) -> Tensor:
-    """Replace scores by weights. A row of -inf begins with -inf, so check the first column."""
+    """Replace scores with weights. A row of -inf begins with -inf, so check the first column."""
     empty = scores[..., :1] == -math.inf
     if empty.any():
         empty = scores.amax(-1, keepdim=True) == -math.inf

@@ -13,8 +13,8 @@ class KVCache:
     old keys and values stay the same, and only those of the new row have to be computed.
 
     With a window the cache drops keys and values: it keeps the first n_sinks positions, and those
-    that the next position may still attend to. Only an empty cache takes several positions at once,
-    together with their sink_mask.
+    that the next position may still attend to. Only an empty cache accepts several positions at
+    once; attention to them then needs a sink_mask.
 
     Shapes:  key (..., L, Dk), value (..., L, Dv), mostly (B, H, L, Dk); None while it is empty
     Raises:  TypeError, ValueError if a size is too small
@@ -59,7 +59,7 @@ class KVCache:
         return all_keys, all_values
 
     def _forget(self, x: Tensor) -> Tensor:
-        """Keep the sinks, and the window without one position, for the next one."""
+        """Keep the sinks and all but one position of the window, to leave room for the next one."""
         if self.window is None or x.size(-2) < self.n_sinks + self.window:
             return x
         first_kept = x.size(-2) - self.window + 1

@@ -1,7 +1,7 @@
 """The errors of the library: each names the numbers found and the rule they break.
 
 Arguments are checked before any arithmetic, so that readers see a sentence about queries and keys
-and not a message from inside a matrix product. A non-tensor is a TypeError; a tensor that does
+instead of a message from inside a matrix product. A non-tensor is a TypeError; a tensor that does
 not fit is a ValueError. (The module is longer than others because all checks are here, so that
 the modules shown in chapters contain only mathematics.)
 """
@@ -42,7 +42,7 @@ def check_positions(name: str, positions: Sequence[int], length: int) -> None:
 
 
 def check_heads(d_model: int, n_heads: int) -> None:
-    """Require sizes of which the second divides the first."""
+    """Require that the number of heads divides d_model."""
     check_size("d_model", d_model)
     check_size("n_heads", n_heads)
     if d_model % n_heads:
@@ -50,7 +50,7 @@ def check_heads(d_model: int, n_heads: int) -> None:
 
 
 def check_groups(n_heads: int, n_kv_heads: int) -> None:
-    """Require numbers of heads of which the second divides the first."""
+    """Require that the number of key heads divides the number of query heads."""
     check_size("n_heads", n_heads)
     check_size("n_kv_heads", n_kv_heads)
     if n_heads % n_kv_heads:
@@ -75,7 +75,7 @@ def check_rows(name: str, x: Tensor) -> None:
 
 
 def check_width(name: str, x: Tensor, width: int, width_name: str) -> None:
-    """Require rows of a width: a floating-point tensor (..., L, width)."""
+    """Require rows of this width: a floating-point tensor (..., L, width)."""
     check_rows(name, x)
     if x.size(-1) != width:
         raise ValueError(
@@ -149,7 +149,7 @@ def check_one_sequence(query: Tensor, key: Tensor, rule: str) -> None:
 
 
 def check_causal(causal: bool, query: Tensor, key: Tensor, mask: Tensor | None) -> None:
-    """Require one sequence without another mask if position i may look at 0 … i."""
+    """With causal=True, require a single sequence and no mask."""
     if causal:
         check_one_sequence(query, key, "causal=True")
     if causal and mask is not None:
@@ -244,7 +244,7 @@ def leading(**tensors: Tensor) -> torch.Size:
     first, *others = (x.shape[:-2] for x in tensors.values())
     if all(
         other == first for other in others
-    ):  # the usual case; PyTorch takes a tenth of a millisecond
+    ):  # the usual case, for which PyTorch needs a tenth of a millisecond
         return first
     try:
         return torch.broadcast_shapes(*(x.shape[:-2] for x in tensors.values()))

@@ -1,6 +1,6 @@
 """Exact attention chunk by chunk: the full matrix of scores never exists, forward or backward.
 
-A softmax can be computed from keys that come one after another, if each query keeps the largest
+A softmax can be computed from keys that arrive one after another, if each query keeps the largest
 score so far, the sum of the exponentials relative to it, and the values weighted by them.
 """
 
@@ -42,16 +42,16 @@ def chunked_attention(
     chunk: int = 256,
     causal: bool = False,
 ) -> tuple[Tensor, None]:
-    """`scaled_dot_product_attention` by online softmax, `chunk` queries and keys at a time.
+    """Compute `scaled_dot_product_attention` by online softmax, `chunk` queries and keys at a time.
 
-    When a larger score comes, both sums shrink by the same factor. The backward pass computes the
-    scores again, so its memory also grows with Lq + Lk. Chunks that a mask hides completely are
-    skipped. `causal=True` is the causal mask without a matrix for it. There are only first
-    derivatives, and torch.func does not transform it.
+    When a larger score arrives, both sums shrink by the same factor. The backward pass recomputes
+    the scores, so its memory also grows with Lq + Lk. Chunks that a mask hides completely are
+    skipped. `causal=True` is the causal mask without a matrix for it. Only first
+    derivatives are available, and torch.func cannot transform this function.
 
     Shapes:  as in `scaled_dot_product_attention`
     Returns: output (..., Lq, Dv), None
-    Raises:  as there; ValueError if chunk < 1, or if causal and a mask is given or Lq != Lk
+    Raises:  as in that function; ValueError if chunk < 1, or if causal with a mask or Lq != Lk
     Source:  Milakov and Gimelshein 2018; Rabe and Staats 2021; Dao et al. 2022
     """
     check_attention(query, key, value, mask, bias)
@@ -64,7 +64,7 @@ def chunked_attention(
 
 
 class OnlineSoftmax(Function):
-    """For the backward pass it stores the output, and the logsumexp of each query's scores."""
+    """A Function that saves the output and each query's logsumexp for the backward pass."""
 
     @staticmethod
     def forward(ctx, query, key, value, mask, bias, chunk, causal):  # type: ignore[no-untyped-def]
@@ -83,7 +83,7 @@ class OnlineSoftmax(Function):
                 powers = scores.sub_(largest).exp_()
                 total = total * shrink + powers.sum(-1, keepdim=True)
                 mixed = mixed * shrink + powers @ value[..., j, :]
-            total = total.clamp(min=1.0)  # the largest adds 1; without any score, 0 / 1
+            total = total.clamp(min=1.0)  # the largest score adds 1; without any, 0 / 1
             output[..., i, :] = mixed / total
             lse[..., i, :] = largest + total.log()
         ctx.save_for_backward(query, key, value, mask, bias, output, lse)

@@ -1,12 +1,13 @@
 """Every color of the book: figures, formulas, scripts, style sheets and feedback use these.
 
-To change a color, change its line here; then `make run` draws the figures again and `make book`
-builds the pages. Formulas name a role (`\\textcolor{query}{Q}`), style sheets and scripts name a
+To change a color, change its line here; then `make run` redraws the figures and `make book`
+rebuilds the pages. Formulas name a role (`\\textcolor{query}{Q}`), style sheets and scripts name a
 variable (`var(--role-query)`), and `variables()` below says what each of these is.
 
-Each role has its own color; curves, states and boxes have hues between those of the roles. Colors
-of text have a contrast of at least 4.5 against the page, light or dark (WCAG 2.2, 1.4.3), curves
-one of 3 (1.4.11). There is always a label next to a color, so that color is never the only clue.
+Each role has its own color; curves, states and boxes have hues between those of the roles. Text
+colors have a contrast of at least 4.5 against the page, light or dark (WCAG 2.2, 1.4.3), and curves
+have at least 3 (1.4.11). There is always a label next to a color, so that color is never the only
+clue.
 
 Source:  the roles' fills are Okabe and Ito 2008, "Color Universal Design", which color-blind
          readers can tell apart
@@ -16,7 +17,7 @@ from typing import NamedTuple
 
 
 class Role(NamedTuple):
-    """The colors of a role: `fill` for areas, `light` and `dark` for text on such a page."""
+    """The colors of a role: `fill` for areas, `light` and `dark` for text on such pages."""
 
     fill: str
     light: str
@@ -49,7 +50,7 @@ PAGE: dict[str, tuple[str, str]] = {
     "text": ("#23262D", "#DCDFE5"),
     "muted": ("#595E69", "#A0A7B4"),
     "line": ("#E2DED5", "#333944"),
-    "edge": ("#8F8B82", "#6F7785"),  # a line around something to press
+    "edge": ("#8F8B82", "#6F7785"),  # the outline of something to press
     "accent": ("#3D4C9C", "#A9B6F7"),  # links, buttons, keywords
     "code": ("#2B3038", "#D5D9E0"),
 }
@@ -63,12 +64,12 @@ CODE: dict[str, tuple[str, str]] = {
 
 # Figures are drawn for a light page; the style sheet inverts them on a dark one.
 CURVES = ("#222222", "#8A6D00", "#7048B8", "#7C7C7C", "#9B3A3A")
-INK, SOFT = "#222222", "#5A5A5A"  # words and clock hands, then shapes and ticks
-RULE, GRID = "#C8C8C8", "#DDDDDD"  # lines that divide, then lines that measure
+INK, SOFT = "#222222", "#5A5A5A"  # for words and clock hands; for shapes and ticks
+RULE, GRID = "#C8C8C8", "#DDDDDD"  # for dividing lines; for grid lines
 PAPER, SHADE = "#FFFFFF", "#EFEFEF"
-PLAIN, MARKED = "#B8B8B8", "#8E9CAB"  # areas without a role, then cells that are True
+PLAIN, MARKED = "#B8B8B8", "#8E9CAB"  # for areas without a role; for cells that are True
 WEIGHTS = (PAPER, ROLES["weights"].fill, "#5E1F45")  # from 0 to 1
-SIGNED = ("#8C510A", "#D8B365", PAPER, "#7FB5B5", "#01665E")  # from below zero to above
+SIGNED = ("#8C510A", "#D8B365", PAPER, "#7FB5B5", "#01665E")  # from negative to positive
 
 
 def variables() -> str:

@@ -35,13 +35,13 @@ def cost(compute: Callable[[], object]) -> Cost:
 
 
 def seconds(compute: Callable[[], object], runs: int = 3) -> float:
-    """The time of the fastest of some runs, in seconds, which differs from machine to machine."""
+    """The time of the fastest run, in seconds; it differs from machine to machine."""
     times = []
     for _ in range(runs):
         start = time.perf_counter()
         compute()
         if torch.cuda.is_available():
-            torch.cuda.synchronize()  # a GPU goes on working after the call returns
+            torch.cuda.synchronize()  # a GPU keeps working after the call returns
         times.append(time.perf_counter() - start)
     return min(times)
 
@@ -72,7 +72,7 @@ class _Counter(TorchDispatchMode):
         return out
 
     def _track(self, tensors: list[Tensor], *, new: bool) -> None:
-        """Drop freed storages and add those of these tensors; only those of new ones count."""
+        """Drop freed storages, and add those of these tensors; only those of new tensors count."""
         self.alive = {k: entry for k, entry in self.alive.items() if not entry[0].expired()}
         for x in tensors:
             storage = x.untyped_storage()

@@ -49,8 +49,8 @@ class Beams(NamedTuple):
     """The result of beam_search: `width` hypotheses for each sentence, the best first.
 
     tokens (B, width, L) as in greedy_decode; log_probs, scores (B, width). If there are fewer
-    hypotheses than `width`, the rest have the score -inf. steps: for each step the beam after it,
-    as (parents, tokens, scores), each (B, width): parents are the hypotheses of the previous beam
+    hypotheses than `width`, the rest have the score -inf. steps holds the beam after each step, as
+    (parents, tokens, scores), each (B, width): parents are the hypotheses of the previous beam
     that were extended, and tokens the words added. A finished sentence is extended by END, at no
     cost.
     """
@@ -79,7 +79,7 @@ def beam_search(
     END included; with 0 that is the log-probability, and each word lowers it. A finished sentence
     stays in the beam as long as its score is among the best.
 
-    Shapes:  as in greedy_decode, which a beam of width 1 equals
+    Shapes:  as in greedy_decode, whose result a beam of width 1 equals
     Source:  Wu et al. 2016, §7 (its length penalty)
     """
     check_decoding(model, source, begin, end, max_length)
@@ -94,7 +94,7 @@ def beam_search(
     total = z.new_full((n, width), -torch.inf)
     total[:, 0] = 0.0  # at first there is one hypothesis, not `width` equal ones
     length, done = torch.zeros_like(total), torch.zeros_like(total, dtype=torch.bool)
-    first = torch.arange(n, device=device)[:, None] * width  # of each sentence, in B * width
+    first = torch.arange(n, device=device)[:, None] * width  # each sentence's first row
     score, steps = total, []
     while tokens.size(2) <= max_length and not done.all():
         log_probs = log_probabilities(model, tokens.flatten(0, 1), z, source_mask, cache)

@@ -31,17 +31,17 @@ def fused_attention(
     *,
     causal: bool = False,
 ) -> tuple[Tensor, None]:
-    """`scaled_dot_product_attention` by PyTorch's kernel, which computes all of it in one call.
+    """Compute `scaled_dot_product_attention` with a single call of PyTorch's kernel.
 
-    `causal=True` is the causal mask without a matrix for it: the kernel skips what is above the
-    diagonal. An (L, L) mask that equals this triangle is recognized; comparing takes a boolean
-    matrix. A padding mask needs no matrix. Any other mask takes a matrix of numbers, and a bias of
-    Lq × Lk takes several: `chunked_attention` needs none. A query that may look at nothing gets
-    zeros. On a CPU, PyTorch's kernel has only first derivatives.
+    `causal=True` is the causal mask without a matrix for it: the kernel skips everything above the
+    diagonal. An (L, L) mask that equals this triangle is recognized, but the comparison needs a
+    boolean matrix. A padding mask needs no matrix. Any other mask needs a matrix of numbers, and an
+    Lq × Lk bias needs several; `chunked_attention` needs none. A query that may look at nothing
+    gets zeros. On a CPU, PyTorch's kernel has only first derivatives.
 
     Shapes:  as in `scaled_dot_product_attention`
     Returns: output (..., Lq, Dv), None
-    Raises:  as there; ValueError if causal and a mask is given or Lq != Lk
+    Raises:  as in that function; ValueError if causal with a mask or Lq != Lk
     Source:  Dao et al. 2022
     """
     check_attention(query, key, value, mask, bias)
@@ -67,7 +67,7 @@ def fused_attention(
 def _kernel(
     query: Tensor, key: Tensor, value: Tensor, table: Tensor | None = None, causal: bool = False
 ) -> Tensor:
-    """PyTorch's kernel. It needs no matrix only for (B, H, L, D) with Dk = Dv: convert to that."""
+    """Call PyTorch's kernel with (B, H, L, D) and Dk = Dv, because only then it needs no matrix."""
     lead, dv = leading(query=query, key=key, value=value), value.size(-1)
     width = max(query.size(-1), dv)
 
@@ -109,7 +109,7 @@ def window_attention(
     Shapes:  as in `scaled_dot_product_attention`, Lq = Lk = L; mask and bias are applied in
     addition
     Returns: output (..., L, Dv), None
-    Raises:  as there; ValueError if Lq != Lk or window is negative
+    Raises:  as in that function; ValueError if Lq != Lk or window is negative
     Source:  Beltagy et al. 2020 (Longformer), §3.1; S3 §4.1
     """
     check_attention(query, key, value, mask, bias)

@@ -64,7 +64,7 @@ class Block(nn.Module):
 class LanguageModel(nn.Module):
     """From the tokens so far to logits for the next token, at each position.
 
-    Llama has these parts. With `tied`, the embedding table is also the last matrix,
+    The parts are those of Llama. With `tied`, the embedding table is also the last matrix,
     as in the smallest models of Llama 3.2. The table is initialized with variance 1 / d_model.
 
     Shapes:  tokens (B, L): ids from 0 to vocabulary_size - 1

@@ -73,7 +73,7 @@ class EncoderLayer(nn.Module):
 
     @classmethod
     def from_torch(cls, other: nn.TransformerEncoderLayer) -> Self:
-        """Build a layer with a copy of PyTorch's parameters. Ours always has the batch first.
+        """Build a layer with a copy of PyTorch's parameters; it is always batch-first.
 
         Raises:  TypeError if it is another class; ValueError if its activation is not ReLU
         """
@@ -85,10 +85,10 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Masked self-attention, cross-attention to z from the encoder, the feed-forward network.
+    """Masked self-attention, cross-attention to the encoder's z, and a feed-forward network.
 
     Shapes:  x (B, Lt, d_model)   z (B, Ls, d_model)   masks as in MultiHeadAttention
-             cache: two of this layer, one for each attention; then x holds the new rows only
+             cache: this layer's two, one for each attention; x then holds only the new rows
     Returns: x (B, Lt, d_model), its weights (B, H, Lt, Lt), those to z (B, H, Lt, Ls)
     Source:  Vaswani et al. 2017, §3.1; S4
     """

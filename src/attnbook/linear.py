@@ -18,10 +18,10 @@ def linear_attention(
     *,
     causal: bool = False,
 ) -> tuple[Tensor, None]:
-    """Weights φ(q)·φ(k) divided by their sum, with φ(x) = elu(x) + 1 > 0, in the cheap order.
+    """Weights φ(q)·φ(k) divided by their sum, with φ(x) = elu(x) + 1 > 0, in the cheaper order.
 
     There is no softmax between the two products, so φ(K)ᵀV can be computed first: Dk × Dv numbers,
-    however long the sequence. With `causal=True` this is a running sum, and each query uses the
+    however long the sequence is. With `causal=True` this is a running sum, and each query uses the
     sum over the keys so far. (A column of ones after the values gives the sums to divide by.)
 
     Shapes:  query (..., Lq, Dk)   key (..., Lk, Dk)   value (..., Lk, Dv)
@@ -38,7 +38,7 @@ def linear_attention(
     if mask is not None and mask.dim() > 1 and mask.size(-2) > 1:
         raise ValueError(
             f"mask of shape {shape(mask)} differs from query to query: linear attention sums the "
-            "keys once for all, so it takes (..., 1, Lk); for a causal mask say causal=True"
+            "keys once for all queries, so it takes (..., 1, Lk); for a causal mask say causal=True"
         )
     dtype = query.dtype
     wide = torch.promote_types(dtype, torch.float32)
@@ -53,7 +53,7 @@ def linear_attention(
 
 
 def _running(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """Σ (q_i · k_j) v_j over j <= i: a state of all keys before, a triangle among those at hand."""
+    """Σ (q_i · k_j) v_j over j <= i: a state for all earlier keys, a triangle for these."""
     state = query.new_zeros(query.size(-1), value.size(-1))  # (Dk, Dv), later (..., Dk, Dv)
     mixed = []
     for q, k, v in zip(*(x.split(STEP, -2) for x in (query, key, value)), strict=True):

@@ -1,4 +1,4 @@
-"""Loading: the parameters of PyTorch's layers, in the form that ours need."""
+"""Loading: the parameters of PyTorch's layers, in the form that our layers need."""
 
 import copy
 from typing import Any
@@ -12,7 +12,7 @@ TorchLayer = nn.TransformerEncoderLayer | nn.TransformerDecoderLayer
 
 
 def projections(other: nn.MultiheadAttention) -> list[Projection]:
-    """The (weight, bias) pairs of the queries, keys, values and of the output.
+    """The (weight, bias) pairs of the queries, the keys, the values and the output.
 
     Raises:  TypeError if it is another class; ValueError for kdim != vdim, add_bias_kv and
              add_zero_attn, which MultiHeadAttention does not have
@@ -65,7 +65,7 @@ def layer_sizes(other: TorchLayer, kind: type[nn.Module]) -> tuple[int, int, int
 
 
 def copy_feed_forward_and_norms(layer: Any, other: TorchLayer, norms: tuple[str, ...]) -> None:
-    """Copy what has the same form in both layers, including the training mode."""
+    """Copy the parts that have the same form in both layers, including the training mode."""
     layer.feed_forward.up = copy.deepcopy(other.linear1)
     layer.feed_forward.down = copy.deepcopy(other.linear2)
     for name in norms:
@@ -74,6 +74,6 @@ def copy_feed_forward_and_norms(layer: Any, other: TorchLayer, norms: tuple[str,
 
 
 def check_class(other: nn.Module, kind: type[nn.Module]) -> None:
-    """Require a module of this class of torch.nn."""
+    """Require a module of this torch.nn class."""
     if not isinstance(other, kind):
         raise TypeError(f"expected torch.nn.{kind.__name__}, got {type(other).__name__}")

@@ -87,7 +87,7 @@ def sliding_window_mask(length: int, window: int) -> Tensor:
 
 
 def block_mask(length: int, block: int) -> Tensor:
-    """Cut the sequence into blocks, and let each position look at its own block only.
+    """Cut the sequence into blocks, and let each position look only at its own block.
 
     Returns: (length, length) boolean, True where i and j are in the same block of `block` positions
     Raises:  TypeError, ValueError if length or block is not an int, or too small
@@ -100,7 +100,7 @@ def block_mask(length: int, block: int) -> Tensor:
 
 
 def longformer_mask(length: int, window: int, global_tokens: Sequence[int]) -> Tensor:
-    """A sliding window, and global tokens that look at all positions and that all look at.
+    """A sliding window, and global tokens: they look at all positions, and all look at them.
 
     Returns: (length, length) boolean
     Raises:  TypeError, ValueError if a size does not fit or a global token is outside the sequence
@@ -115,7 +115,7 @@ def longformer_mask(length: int, window: int, global_tokens: Sequence[int]) -> T
 
 
 def bigbird_mask(length: int, window: int, n_global: int, n_random: int, seed: int) -> Tensor:
-    """A sliding window, the first n_global positions global, and n_random random keys per row.
+    """A sliding window, n_global global positions at the start, and n_random random keys per row.
 
     A random key may already be allowed, so a row gains at most n_random keys.
 
@@ -134,7 +134,7 @@ def bigbird_mask(length: int, window: int, n_global: int, n_random: int, seed: i
 
 
 def sink_mask(length: int, window: int, n_sinks: int) -> Tensor:
-    """Let position i look at the last `window` positions, including itself, and at the first ones.
+    """Let position i look at the last `window` positions, including itself, and at the sinks.
 
     Returns: (length, length) boolean, causal
     Raises:  TypeError, ValueError if a size is too small

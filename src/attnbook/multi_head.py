@@ -79,7 +79,7 @@ class MultiHeadAttention(nn.Module):
         bias: Tensor | None,
         cache: KVCache | None,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-        """Fill in a missing key and value, check all, and add an axis for the heads to the mask."""
+        """Fill in a missing key or value, check everything, and add a head axis to the mask."""
         if key is None and value is not None:
             raise ValueError("value was given without key: each value needs a key to be found by")
         key = query if key is None else key
@@ -99,7 +99,7 @@ class MultiHeadAttention(nn.Module):
         """Build a layer from copies of four (weight, bias) pairs of another model.
 
         Shapes:  weight (out, in) as nn.Linear stores it, bias (out,) or None for all four
-        Raises:  ValueError if the shapes do not make a layer, or only some have a bias
+        Raises:  ValueError if the shapes do not fit together, or only some have a bias
         """
         pairs = {"w_q": query, "w_k": key, "w_v": value, "w_o": output}
         biased = [name for name, (_, bias) in pairs.items() if bias is not None]
@@ -113,7 +113,7 @@ class MultiHeadAttention(nn.Module):
 
     @classmethod
     def from_torch(cls, other: nn.MultiheadAttention) -> Self:
-        """Build a layer with a copy of PyTorch's weights. Ours always has the batch first.
+        """Build a layer with a copy of PyTorch's weights; it is always batch-first.
 
         With dropout, PyTorch's layer sets weights to 0 at random during training. Ours does not,
         so the two agree after `other.eval()`.

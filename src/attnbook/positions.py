@@ -18,7 +18,7 @@ def frequencies(d_model: int, base: float = 10000.0) -> Tensor:
     """
     check_even("d_model", d_model)
     if not base > 1:
-        raise ValueError(f"base={base}: it must be above 1, so that the frequencies fall")
+        raise ValueError(f"base={base}: it must be above 1, so that the frequencies decrease")
     return base ** (-torch.arange(0, d_model, 2).double() / d_model)
 
 

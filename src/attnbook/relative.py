@@ -64,7 +64,7 @@ class TransformerXLAttention(nn.Module):
     sinusoidal and works for any distance, so the length is unbounded. (The paper puts the sines
     before the cosines; ours alternate, a fixed order that W_R absorbs.)
 
-    Shapes:  x (B, L, d_model), memory (B, M, d_model) from the segment before, or None
+    Shapes:  x (B, L, d_model), memory (B, M, d_model) from the previous segment, or None
              mask (L, M + L), or with B, or with B and H, as in MultiHeadAttention
     Returns: output (B, L, d_model), weights (B, H, L, M + L)
     Source:  Dai et al. 2019, §3.3; S3 §5.3 (calls it a bias matrix, although it is more)

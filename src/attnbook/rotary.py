@@ -12,13 +12,14 @@ from attnbook.positions import frequencies
 
 @dataclass(frozen=True)
 class RotaryScaling:
-    """Llama 3.1's rescaling of the frequencies, for texts longer than those of the pre-training.
+    """Llama 3.1's rescaling of the frequencies, for texts longer than those in pre-training.
 
     A hand that turns at least `high_frequency_factor` times in `original_length` positions keeps
     its frequency. One that turns at most `low_frequency_factor` times is slowed by `factor`. In
     between, the two are interpolated. The defaults are those of Llama 3.1.
 
-    Raises:  TypeError, ValueError if the factor or the length is below 1, or low is not below high
+    Raises:  TypeError, ValueError if the factor or the length is below 1, or the low
+             frequency factor is not below the high one
     Source:  `rope_scaling` in the configuration of Llama 3.1, and the code published with it
     """
 
@@ -43,7 +44,7 @@ class RotaryScaling:
         """Shapes: frequency (Dk / 2,), in radians per position -> the same."""
         turns = self.original_length * frequency / (2 * math.pi)
         low, high = self.low_frequency_factor, self.high_frequency_factor
-        kept = ((turns - low) / (high - low)).clamp(0.0, 1.0)  # 1: as it is, 0: slowed
+        kept = ((turns - low) / (high - low)).clamp(0.0, 1.0)  # 1: unchanged, 0: slowed
         return frequency * (kept + (1.0 - kept) / self.factor)
 
 

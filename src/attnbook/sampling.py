@@ -45,7 +45,7 @@ def keep_top_p(logits: Tensor, p: float) -> Tensor:
 
 
 def draw_token(logits: Tensor, generator: torch.Generator) -> Tensor:
-    """Draw one token of each row with the probabilities softmax(logits).
+    """Draw one token for each row with the probabilities softmax(logits).
 
     The probabilities divide the line from 0 to 1, and a random point chooses one of them. The point
     is drawn on the CPU, so a seed gives the same result on every device.

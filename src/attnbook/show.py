@@ -18,7 +18,7 @@ def device() -> torch.device:
     The environment variable ATTNBOOK_DEVICE ("cpu" or "cuda") overrides the choice. A GPU is set
     up to give the results of a CPU as closely as possible: see `_make_reproducible`.
 
-    Raises:  ValueError if the variable is another word; RuntimeError if it is "cuda" and PyTorch
+    Raises:  ValueError if the variable has another value; RuntimeError if it is "cuda" and PyTorch
              finds no GPU
     """
     name = os.environ.get("ATTNBOOK_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu")

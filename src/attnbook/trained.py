@@ -7,7 +7,7 @@ import torch
 from attnbook.language_model import LanguageModel
 from attnbook.translation import Vocabulary
 
-LANGUAGE_MODELS = Path(__file__).with_name("language_models.pt")  # by tools/language_models.py
+LANGUAGE_MODELS = Path(__file__).with_name("language_models.pt")  # see tools/language_models.py
 
 
 def load_language_model(seed: int = 0) -> tuple[LanguageModel, Vocabulary]:
@@ -15,7 +15,7 @@ def load_language_model(seed: int = 0) -> tuple[LanguageModel, Vocabulary]:
 
     Seed 0 is the one that the chapter trains. The parameters are rounded to float16.
 
-    Raises:  ValueError if the book has no training of this seed
+    Raises:  ValueError if the book stores no model for this seed
     """
     stored = torch.load(LANGUAGE_MODELS, weights_only=True)
     if seed not in stored["trainings"]:

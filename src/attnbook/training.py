@@ -1,4 +1,4 @@
-"""The training loop for the models of the book, and one with checkpoints for longer trainings."""
+"""The training loop for the models of the book, and one with checkpoints for longer runs."""
 
 import math
 import os
@@ -59,7 +59,7 @@ def train_long(
     The learning rate rises linearly to `lr` in the first `warm_up` steps, then falls linearly to 0.
     A gradient whose norm over all parameters exceeds `clip` is scaled down to `clip`. After each
     step the parameters are rounded to multiples of `round_to`. In float64 all machines then get
-    the same parameters, although they add up in different orders.
+    the same parameters, although they add numbers in different orders.
 
     With a `file`, everything is saved there every CHECKPOINT_EVERY steps, including the states of
     the random number generators and of the `generator` that `loss` draws from. If the file exists,
@@ -67,7 +67,7 @@ def train_long(
     notebook shows a progress bar.
 
     Returns: the loss at each step, before that step's update
-    Raises:  TypeError, ValueError as `train`; ValueError if `file` is of another training
+    Raises:  TypeError, ValueError as `train`; ValueError if `file` belongs to another training run
     Source:  Vaswani et al. 2017, §5.3 (warm-up, and Adam's 0.98); Pascanu et al. 2013 (clipping)
     """
     check_size("steps", steps)
@@ -99,7 +99,7 @@ def train_long(
 
 
 def lr_scale(step: int, steps: int, warm_up: int) -> float:
-    """The factor on the learning rate: it rises to 1 in the warm-up, then falls toward 0."""
+    """The factor for the learning rate: it rises to 1 in the warm-up, then falls toward 0."""
     if step < warm_up:
         return (step + 1) / warm_up
     return (steps - step) / (steps - warm_up)
@@ -113,7 +113,7 @@ def round_parameters(model: nn.Module, round_to: float) -> None:
 
 
 class Checkpoint:
-    """A file from which a training can resume; without a file, it does nothing."""
+    """A file from which a training run can resume; without a file, it does nothing."""
 
     def __init__(
         self,
@@ -156,26 +156,26 @@ class Checkpoint:
         return state["losses"]
 
     def describe(self) -> str:
-        """A sentence that says what is saved of a stopped training."""
+        """A sentence that says what is saved of a stopped training run."""
         if not self.file:
             return "Nothing is saved. To save the training, pass a file."
-        return f"{self.file} holds {self.steps} of them: call again to go on."
+        return f"{self.file} holds {self.steps} of them: call again to continue."
 
     def _read(self, file: Path) -> dict[str, Any]:
         """Read the file.
 
-        Raises:  ValueError if it is damaged, not a checkpoint, or of another training
+        Raises:  ValueError if it is damaged, not a checkpoint, or of another training run
         """
         try:
             state = torch.load(file, map_location="cpu", weights_only=True)
             saved = state["settings"]
         except (UnpicklingError, RuntimeError, EOFError, KeyError, TypeError):
-            raise ValueError(f"{file} is damaged, or not a checkpoint of a training") from None
+            raise ValueError(f"{file} is damaged, or not a checkpoint of a training run") from None
         for name in self.settings | saved:
             ours, theirs = self.settings.get(name), saved.get(name)
             if ours != theirs:
                 raise ValueError(
-                    f"{file} belongs to another training: {name} is {theirs}, here {ours}"
+                    f"{file} belongs to another training run: {name} is {theirs}, here {ours}"
                 )
         return state
 
@@ -201,7 +201,7 @@ def progress_line() -> Callable[[str], None]:
     """A function that shows a line in place of the previous one, in a terminal or a notebook.
 
     Elsewhere the function does nothing. This includes notebooks that are run by a program, as when
-    the book is made: their kernels do not allow input.
+    the book is built: their kernels do not allow input.
     """
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if getattr(getattr(shell, "kernel", None), "_allow_stdin", False):

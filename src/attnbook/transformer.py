@@ -12,7 +12,7 @@ from attnbook.layers import DecoderLayer, EncoderLayer
 from attnbook.positions import SinusoidalPositions
 
 Weights = list[Tensor]  # one tensor for each layer
-DecoderCache = list[tuple[KVCache, KVCache]]  # for each layer: of the target so far, of the source
+DecoderCache = list[tuple[KVCache, KVCache]]  # for each layer: for the target so far, for z
 
 
 class Encoder(nn.Module):

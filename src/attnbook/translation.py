@@ -2,8 +2,8 @@
 
 The corpus comes from a grammar (`attnbook.grammar`) or from the reader's own file
 (`attnbook.user_corpus`). The Chinese of the grammar is already split into words, because Chinese is
-written without spaces and a model needs tokens (chapter 2). English is in lower case. A question
-ends in ？ and ?; a statement has no full stop.
+written without spaces and a model needs tokens (chapter 2). English is in lowercase. A question
+ends in ？ or ?; a statement has no period.
 
 Four special tokens come first in each vocabulary. PAD fills a batch, BEGIN and END are
 also called BOS and EOS (beginning and end of sequence), and UNKNOWN is also called UNK.
@@ -147,11 +147,11 @@ def draw_pairs(pairs: Sequence[Pair], size: int, generator: torch.Generator) -> 
 def load_translator(
     chinese: Vocabulary, english: Vocabulary, seed: int, farthest: int = 8
 ) -> Transformer:
-    """The translator of section 9.6 from another training, in float64, after `eval()`.
+    """The translator of section 9.6 from another training run, in float64, after `eval()`.
 
-    The book stores the weights of a few trainings, rounded to float16.
+    The book stores the weights of a few runs, rounded to float16.
 
-    Raises:  ValueError if it has no such training, or the vocabularies are not those of its corpus
+    Raises:  ValueError if it has no such run, or the vocabularies are not those of its corpus
     """
     words = {"chinese": chinese.words, "english": english.words}
     weights = stored_weights(TRANSLATORS, words, seed, farthest)
@@ -161,7 +161,7 @@ def load_translator(
 
 
 def load_one_sequence(joint: Vocabulary, seed: int, farthest: int) -> LanguageModel:
-    """The decoder-only translator of section 12.10, as `load_translator` does that of 9.6."""
+    """Load the decoder-only translator of section 12.10; see `load_translator`."""
     words = {"Chinese and English": joint.words}
     weights = stored_weights(ONE_SEQUENCE, words, seed, farthest)
     model = LanguageModel(len(joint), 64, 4, 2, n_layers=4, d_ff=184).double()
@@ -172,7 +172,7 @@ def load_one_sequence(joint: Vocabulary, seed: int, farthest: int) -> LanguageMo
 def stored_weights(
     file: Path, words: dict[str, list[str]], seed: int, farthest: int
 ) -> dict[str, Tensor]:
-    """The weights of one training in a file that tools/translators.py wrote."""
+    """The weights of one training run in a file that tools/translators.py wrote."""
     stored = torch.load(file, weights_only=True)
     trainings = stored["trainings"]
     if (seed, farthest) not in trainings:

@@ -11,7 +11,7 @@ LONGEST_LINE = 10_000  # characters; a longer line is refused
 
 
 class LoadedPairs(NamedTuple):
-    """The pairs of a file, and a message with number and reason for each line that is not one."""
+    """The pairs of a file, and a message for each other line, with its number and the reason."""
 
     pairs: list[Pair]
     problems: list[str]
@@ -75,5 +75,5 @@ def characters(chinese: str) -> list[str]:
 
 
 def english_words(text: str) -> list[str]:
-    """Split into words in lower case and punctuation; an apostrophe stays with what follows it."""
+    """Split into lowercase words and punctuation; an apostrophe stays with what follows it."""
     return re.findall(r"'?\w+|[^\w\s]", text.lower().replace("’", "'"))

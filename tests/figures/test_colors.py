@@ -30,7 +30,7 @@ SIGHTS = {  # Machado, Oliveira and Fernandes 2009
 }
 
 
-# These colors are in colors.py only. Outputs of notebooks have them too: running writes them.
+# These colors are only in colors.py. Notebook outputs contain them, but those are not typed.
 PAIRS = [*STATES.values(), *BOXES.values(), *PAGE.values(), *CODE.values()]
 NAMED = {color.lower() for color in itertools.chain(*ROLES.values(), *PAIRS)}
 SEARCHED = "README.md ARCHITECTURE.md CONTRIBUTING.md book press src tests tools".split()
@@ -82,7 +82,7 @@ def test_no_neutral_color_has_the_hue_of_a_role():
 
 
 def written(path: Path) -> str:
-    """The text of a file as it was written; for a notebook, the sources of its cells."""
+    """The text of a file as its author wrote it; for a notebook, the sources of its cells."""
     text = path.read_text("utf8")
     if path.suffix != ".ipynb":
         return text

@@ -1,7 +1,7 @@
 """Each figure shows its numbers in the right places, according to Matplotlib's objects.
 
-Every figure is in EXAMPLES, which tests what all figures have in common. One that draws numbers has
-a test of its own; of one that draws a scheme, the chapters' stored pictures are the test.
+Every figure is in EXAMPLES, which tests what all figures have in common. One that draws numbers
+also has its own test; one that draws a scheme is tested by the chapters' stored pictures.
 """
 
 import math
@@ -45,7 +45,7 @@ HOURS = (torch.tensor([1.0, 2.0, 4.0, 9.0]), torch.tensor([3.0, 5.0, -2.0, 4.0])
 Q, K = ("Q", 6, 24, "query"), ("Kᵀ", 24, 6, "key")
 
 
-# What is drawn, the numbers that move it, and the roles whose colors it wears.
+# What is drawn, the numbers that change it, and the roles whose colors it has.
 NONE, MATCH, MAPS, ALL = set(), {"query", "key"}, {"query", "key", "weights"}, set(ROLES)
 N = torch.tensor(7.05)
 EXAMPLES = {
@@ -102,7 +102,7 @@ def test_every_figure_has_an_example():
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_properties_of_every_figure(name, drawn):
-    """A number changes it, noise does not, no letters are small or cut off, colors mean roles."""
+    """Numbers change it, noise does not; no letters are small or cut off; colors mean roles."""
     draw, x, roles = EXAMPLES[name]
     moved = x.clone()
     moved.view(-1)[0] -= 0.1
@@ -145,7 +145,7 @@ def names(axes):
 
 
 def boxes(axes, opacity=1.0):
-    """Fill, left, top, width and height of each box of an opacity."""
+    """Fill, left, top, width and height of each box with this opacity."""
     return [
         (to_hex(box.get_facecolor()).upper(), *box.get_xy(), box.get_width(), box.get_height())
         for box in axes.patches
@@ -228,7 +228,7 @@ def test_a_kernel_regression_mixes_the_values_by_the_weights_below_it(drawn):
         assert torch.allclose(torch.tensor(drawing).float(), torch.stack([x, y], -1))
     assert (flat.lines[2].get_ydata() == 0).all()
     assert (curve.get_title(), weights.get_title()) == ("a", "weights, largest: 0.88")
-    assert (weights.get_xlim(), weights.get_ylim()) == ((0, 10), (10, 0))  # asked first on top
+    assert (weights.get_xlim(), weights.get_ylim()) == ((0, 10), (10, 0))  # first query on top
     for (t, j), weight in np.ndenumerate(MAP):
         at = keys[j].item() + 0.1, queries[t].item() + (-0.1 if t else 0.1)
         inside = [p for p in weights.patches if p.get_path().contains_point(at)]
@@ -253,7 +253,7 @@ def test_curves_differ_in_color_dashes_and_marker(drawn):
 
 def test_a_curve_ends_where_it_meets_the_floor_and_has_its_name_there(drawn):
     fast = DECAY["fast"].clone()
-    fast[15] = 1.0  # what comes back is not drawn
+    fast[15] = 1.0  # a value that rises again is not drawn
     figures.plot_reach({"fast": 2 * fast, "slow": DECAY["slow"]}, "x", "y")
     (axes,) = drawn[0].axes
     assert axes.get_yscale() == "log"
@@ -263,7 +263,7 @@ def test_a_curve_ends_where_it_meets_the_floor_and_has_its_name_there(drawn):
     ends = {text.get_text().strip(): text.get_position() for text in axes.texts}
     assert ends == {"fast": (9, found[9]), "slow": (19, slow[19])}
     figures.plot_reach({"a": [1, 0.5], "b": [1, 0.49], "c": [1, 0.48]}, "x", "y")
-    heights = [text.get_position()[1] for text in drawn[1].axes[0].texts]  # names that do not touch
+    heights = [text.get_position()[1] for text in drawn[1].axes[0].texts]  # the names do not touch
     assert heights == pytest.approx([0.5, 0.5 / 5.5, 0.5 / 5.5**2])
 
 

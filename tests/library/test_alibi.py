@@ -37,7 +37,7 @@ def test_the_bias_is_a_slope_times_a_distance():
     ("sizes", "message"),
     [
         ((0, 2, 3), "n_heads=0: it must be at least 1"),
-        ((2, 4, 3), "lq=4 but lk=3: the queries are the last of the keys' positions"),
+        ((2, 4, 3), "lq=4 but lk=3: the queries are at the last of the keys' positions"),
         ((2, -1, 3), "lq=-1: it must be at least 0"),
         ((2, 0, -1), "lk=-1: it must be at least 0"),
     ],

@@ -73,7 +73,7 @@ def test_it_equals_pytorch(leading, table):
 
 @pytest.mark.parametrize("lowest", [torch.finfo(torch.float64).min, -1e300])
 def test_hidden_scores_get_no_weight_even_beside_the_lowest_finite_score(lowest):
-    """Some programs hide keys by a bias of the lowest finite number."""
+    """Some programs hide keys with a bias of the lowest finite number."""
     query, key, value = draw()
     mask, bias = some_mask(), torch.full((LQ, LK), lowest, dtype=torch.float64)
     _, weights = attention(query, key, value, mask, bias)

@@ -60,7 +60,7 @@ def everything(made: Transformer, words: Tensor, mask: Tensor, penalty: float) -
 
 
 def sentence(tokens: Tensor) -> tuple[int, ...]:
-    """A row up to its END."""
+    """The tokens of a row up to its END."""
     row = tokens.tolist()
     return tuple(row[: row.index(END) + 1] if END in row else row)
 

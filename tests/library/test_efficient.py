@@ -1,7 +1,7 @@
-"""Cheaper attention: the exact forms agree with the plain one, the forms of linear attention with
-each other.
+"""Cheaper attention: the exact forms agree with the plain one, and the forms of linear
+attention agree with each other.
 
-Also here: what is in `chunked` and `blocked`, since all of them answer to the same tests.
+This also tests `chunked` and `blocked`, because all of them have to pass the same tests.
 """
 
 import math
@@ -166,7 +166,7 @@ def test_half_precision_survives_scores_beyond_its_largest_number(attend, dtype)
 
 @pytest.mark.parametrize("attend", [chunked_attention, blocked_attention])
 def test_a_second_derivative_is_refused(attend):
-    """Without the check there is a wrong number and no error."""
+    """Without the check, the result would be a wrong number and no error."""
     qkv = [x.requires_grad_() for x in draw(B)]
     output, _ = attend(*qkv)
     with pytest.raises(RuntimeError, match=f"{attend.__name__} has first derivatives only"):

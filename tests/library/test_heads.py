@@ -1,4 +1,4 @@
-"""SelfAttention, split, merge, MultiHeadAttention: by definition, against PyTorch, edge cases."""
+"""SelfAttention, split, merge, MultiHeadAttention: the definition, PyTorch's, edge cases."""
 
 import copy
 
@@ -250,7 +250,7 @@ def test_from_weights_names_what_does_not_fit(position, pair, message):
         MultiHeadAttention.from_weights(H, *four)
 
 
-# --- the seam --------------------------------------------------------------------------------
+# --- another function as `attend` ------------------------------------------------------------
 
 
 def test_attend_is_called_once_with_heads_apart_and_its_answer_is_used():
@@ -291,7 +291,7 @@ def square(mask: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor
         (some_mask(N, N, N), lambda mask: mask[:, None]),  # per sequence, not per head
         (padding_mask([1, 2, 3, 4], N), lambda mask: mask[:, None]),
         (some_mask(N, N, N, N), lambda mask: mask),
-        (some_mask(1, N, N, N), lambda mask: mask),  # shared along a 1
+        (some_mask(1, N, N, N), lambda mask: mask),  # shared along an axis of length 1
         (some_mask(N, 1, 1, N), lambda mask: mask),
     ],
 )

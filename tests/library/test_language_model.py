@@ -1,4 +1,4 @@
-"""The decoder-only model: its parts by hand, causality, and the cache. For Llama itself, see
+"""The decoder-only model: its parts by hand, causality, and the cache. For Llama, see
 test_parity_models.py."""
 
 import pytest
@@ -12,7 +12,7 @@ SIZES = {"d_model": 12, "n_heads": 6, "n_kv_heads": 2, "n_layers": 2, "d_ff": 20
 
 
 def model(**options) -> LanguageModel:
-    """A model in float64 whose parameters are large enough for heads to choose."""
+    """A model in float64 with parameters so large that the attention weights are uneven."""
     generator = torch.Generator().manual_seed(0)
     made = LanguageModel(V, **SIZES, **options).double().eval()
     with torch.no_grad():

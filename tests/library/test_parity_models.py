@@ -1,7 +1,7 @@
 """The attention inside BERT, GPT-2, Llama and others, computed by their own classes and by ours.
 
 Small models with random weights, so nothing is downloaded. They make their own masks from the
-lengths; what enters and leaves each attention layer is caught on the way through.
+lengths; hooks record what enters and leaves each attention layer.
 """
 
 import functools
@@ -50,7 +50,7 @@ D, H, LENGTH, LENGTHS = 48, 4, 9, (9, 6, 1)
 
 
 def random_model(model: nn.Module) -> nn.Module:
-    """Draw parameters with which heads choose: after initialization they hardly do."""
+    """Draw parameters that give uneven attention weights; initialization hardly does."""
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -192,7 +192,7 @@ def test_gpt2(gpt2, layer, padded):
 
 
 def test_gpt2_padded_on_the_left(gpt2):
-    """As in generation. A padding query has nothing to look at, and there the two may differ."""
+    """As in generation. A padding query has no key to attend to, so there the two may differ."""
     attention = gpt2.h[1].attn
     real = right_padded().flip(1)
     x, output, weights = caught(gpt2, attention, attention, input_ids=ids(), attention_mask=real)
@@ -220,7 +220,7 @@ STRETCHED = RotaryScaling(6.0, 1.5, 3.5, 128)  # at head width 12 it has all thr
 class Modern:
     """A model: what its configuration adds to Llama's, and the corresponding options of our layer.
 
-    `without` lists options of ours, each of which takes one thing away that the model has.
+    `without` lists options of our layer, each of which removes one feature that the model has.
     """
 
     config: type[PretrainedConfig]
@@ -277,7 +277,7 @@ MODELS = {
 
 def in_pairs(d_k: int) -> torch.Tensor:
     """Where our columns are in Hugging Face's models: they pair column k with column k + Dk / 2,
-    ours are side by side."""
+    while our pairs are side by side."""
     return torch.arange(d_k).view(2, -1).T.flatten()
 
 
@@ -287,7 +287,7 @@ NAMES = {"w_q": "q_proj", "w_k": "k_proj", "w_v": "v_proj", "w_o": "o_proj"}
 def from_hugging_face(
     attention: nn.Module, *, reorder: bool = True, **options
 ) -> GroupedQueryAttention:
-    """Copy all parameters that ours has; what makes queries and keys in the order of our pairs."""
+    """Copy all parameters that our layer has; reorder those of queries and keys to our pairs."""
     d_k = attention.head_dim
     ours = GroupedQueryAttention(D, H, H_KV, **options)
     order = in_pairs(d_k) if reorder else torch.arange(d_k)
@@ -303,7 +303,7 @@ def from_hugging_face(
 
 @functools.cache
 def modern(name: str, padded: bool) -> tuple[nn.Module, torch.Tensor, tuple]:
-    """The second attention layer of a model; what entered it; its output and weights."""
+    """The second attention layer of a model, its input, and its output and weights."""
     model = MODELS[name]
     sizes = {"hidden_size": D, "num_attention_heads": H, "num_key_value_heads": H_KV}
     sizes |= {"num_hidden_layers": 2, "vocab_size": 50, "intermediate_size": 64}
@@ -370,7 +370,7 @@ def test_without_its_window_mistral_is_clearly_another():
 
 
 def off(found: torch.Tensor, expected: torch.Tensor) -> float:
-    """How large the mean error is, compared with the outputs themselves."""
+    """The norm of the error relative to that of the expected outputs."""
     return ((found - expected).norm() / expected.norm()).item()
 
 
@@ -386,7 +386,7 @@ def llama(tied: bool) -> LlamaForCausalLM:
 
 
 def from_llama(theirs: LlamaForCausalLM, tied: bool) -> LanguageModel:
-    """Copy all parameters, by their names in both."""
+    """Copy all parameters, matched by their names in both models."""
     ours = LanguageModel(50, D, H, H_KV, 3, 64, tied=tied)
     ours.embedding.load_state_dict(theirs.model.embed_tokens.state_dict())
     ours.to_logits.load_state_dict(theirs.lm_head.state_dict())

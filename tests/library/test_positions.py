@@ -1,4 +1,4 @@
-"""Positions that are added to the rows: formulas by hand, the rotation, the learned table."""
+"""Positions that are added to the rows: formulas by hand, rotation, the learned table."""
 
 import math
 import re
@@ -42,7 +42,7 @@ def float64() -> Iterator[None]:
 
 
 def clock_hands(t: float, d_model: int) -> list[float]:
-    """One encoding as S4 writes it, column by column, with Python's own floats."""
+    """One encoding as S4 defines it, column by column, with Python's own floats."""
     row = []
     for i in range(d_model):
         omega = 1 / 10000 ** (2 * (i // 2) / d_model)
@@ -145,7 +145,7 @@ BAD = [
     (lambda: sinusoidal_encoding(4, 0), "d_model=0: it must be at least 1"),
     (lambda: sinusoidal_encoding(-1, 4), "length=-1: it must be at least 0"),
     (lambda: frequencies(5), "d_model=5 is odd"),
-    (lambda: frequencies(6, 0.5), "base=0.5: it must be above 1, so that the frequencies fall"),
+    (lambda: frequencies(6, 0.5), "base=0.5: it must be above 1, so that the frequencies decrease"),
     (lambda: rotation_matrix(1, 3), "d_model=3 is odd"),
     (lambda: rotation_matrix(math.inf, 4), "offset=inf: it must be a finite"),
     (lambda: rotation_matrix(math.nan, 4), "offset=nan: it must be a finite"),

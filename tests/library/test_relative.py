@@ -15,7 +15,7 @@ from attnbook.positions import sinusoids
 
 B, H, L, M, DK = 2, 3, 7, 4, 6  # all different; M rows of memory
 D = H * DK
-NEAR = 2  # distances beyond are clipped, and L - 1 = 6 is far beyond
+NEAR = 2  # larger distances are clipped, and L - 1 = 6 is far beyond
 
 
 def drawn(*size: int, seed: int = 0) -> Tensor:
@@ -64,7 +64,7 @@ def looped(
 
 
 def looped_shaw(layer: ShawAttention, x: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:
-    """Shaw et al., equations 2 to 4: a vector for each clipped j - i, in the key and the value."""
+    """Shaw et al., equations 2 to 4: a vector for each clipped j - i, in keys and in values."""
 
     def row(i: int, j: int) -> int:
         return max(-layer.max_distance, min(layer.max_distance, j - i)) + layer.max_distance
@@ -81,7 +81,7 @@ def looped_shaw(layer: ShawAttention, x: Tensor, allowed: Tensor) -> tuple[Tenso
 def looped_transformer_xl(
     layer: TransformerXLAttention, x: Tensor, memory: Tensor, allowed: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Dai et al., §3.3: the terms a, b, c and d; row i of x stands at memory length + i."""
+    """Dai et al., §3.3: the terms a, b, c and d; row i of x is at position memory length + i."""
 
     def score(h: int, i: int, j: int, q: Tensor, key: Tensor) -> Tensor:
         r = sinusoids(torch.tensor(memory.size(1) + i - j), D)

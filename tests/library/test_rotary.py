@@ -1,4 +1,4 @@
-"""Rotary positions: with rotation matrices, with complex numbers, and Llama 3.1's rescaling."""
+"""Rotary positions: by rotation matrices, by complex numbers, and Llama 3.1's rescaling."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -124,7 +124,7 @@ ROWS, HERE = torch.ones(L, 6), torch.arange(L)
         (
             (ROWS, HERE, 1.0),
             ValueError,
-            "base=1.0: it must be above 1, so that the frequencies fall",
+            "base=1.0: it must be above 1, so that the frequencies decrease",
         ),
     ],
 )

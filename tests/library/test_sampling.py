@@ -1,4 +1,4 @@
-"""Sampling: by definition, compared with the package transformers, and by frequencies."""
+"""Sampling: checked by definition, against the package transformers, and by frequencies."""
 
 import itertools
 import math
@@ -56,7 +56,7 @@ def test_top_p_keeps_the_smallest_set_that_reaches_p_as_transformers_does(p):
         ]
         assert found.isfinite().sum() == sizes[0]
         assert probabilities[found.isfinite()].min() >= probabilities.topk(sizes[0]).values[-1]
-    if p < 1:  # theirs keeps at least what is needed to reach p, too
+    if p < 1:  # theirs also keeps at least what is needed to reach p
         assert_close(kept, TopPLogitsWarper(p)(None, random_logits()))
 
 

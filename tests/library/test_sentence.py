@@ -1,10 +1,10 @@
-"""The data of the book: S1's sentence equals S1's, to the last printed digit."""
+"""The data of the book: its sentence equals S1's to the last printed digit."""
 
 import torch
 
 from attnbook.sentence import LIFE_IS_SHORT, life_is_short, tokens, vocabulary
 
-# The figures that S1 prints for its embedded sentence, typed from its text.
+# The numbers that S1 prints for its embedded sentence, typed from its text.
 S1_EMBEDDED = """
  0.3374 -0.1778 -0.3035 -0.5880  0.3486  0.6603 -0.2196 -0.3792
  0.7671 -1.1925  0.6984 -1.4097  0.1794  1.8951  0.4954  0.2692
@@ -45,7 +45,7 @@ def test_all_96_numbers_are_those_that_s1_prints() -> None:
 
 
 def test_random_numbers_drawn_around_it_are_undisturbed() -> None:
-    torch.rand(1)  # somewhere after the start of a sequence
+    torch.rand(1)  # so that the generator is not at its start
     before = torch.random.get_rng_state()
     life_is_short()
     assert torch.equal(before, torch.random.get_rng_state())

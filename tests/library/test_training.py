@@ -68,7 +68,7 @@ def test_it_is_silent(capsys, loop):
     assert capsys.readouterr() == ("", "")
 
 
-# --- the loop for minutes
+# --- the loop with checkpoints
 
 
 def noisy(model: nn.Module, generator: torch.Generator) -> torch.Tensor:
@@ -79,7 +79,7 @@ def noisy(model: nn.Module, generator: torch.Generator) -> torch.Tensor:
 
 
 def long(model, steps=7, interrupt=None, file=None, **settings):
-    """Train with a noisy loss; with `interrupt`, simulate Ctrl-C at the call of that number."""
+    """Train with a noisy loss; with `interrupt`, simulate Ctrl-C in that call."""
     generator = torch.Generator().manual_seed(5)
     calls = []
 
@@ -156,7 +156,7 @@ def test_after_ctrl_c_the_same_call_goes_on_to_the_same_bits(tmp_path, often, ca
     torch.randn(3)
     assert long(another, file=file, warm_up=2) == losses
     assert another.weight.equal(whole.weight)
-    assert long(fresh(), file=file, warm_up=2) == losses  # a finished one is read and not trained
+    assert long(fresh(), file=file, warm_up=2) == losses  # a finished model is only read
 
 
 def test_without_a_file_ctrl_c_says_that_nothing_is_saved(capsys):

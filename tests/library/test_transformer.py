@@ -1,4 +1,4 @@
-"""The Transformer and its parts: equal to PyTorch's with copied weights, and properties."""
+"""The Transformer and its parts: equality with PyTorch's with copied weights, and properties."""
 
 import copy
 
@@ -89,7 +89,7 @@ def test_an_encoder_layer_equals_pytorchs(training, norm_first, padded, causal):
     )
     output, weights = ours(x, mask)
     real = keep[:, 0] if padded else torch.ones(B, LS, dtype=torch.bool)
-    equal(output[real], expected[real])  # PyTorch may leave padded rows out
+    equal(output[real], expected[real])  # PyTorch may omit padded rows
     assert weights.shape == (B, H, LS, LS)
     equal(weights.sum(-1), torch.ones(B, H, LS).double())
     assert ours.training == training
@@ -256,7 +256,7 @@ def test_the_feed_forward_network_treats_each_row_by_itself():
 
 @pytest.mark.parametrize("part", ["outputs", "inside", "rows"])
 def test_dropout_is_applied_where_documented_and_only_in_training(part):
-    """With dropout 1 a part adds nothing."""
+    """With a dropout of 1, a part adds nothing."""
     layer, x = redraw(EncoderLayer(D, H, D_FF, dropout=1.0, norm_first=True)), drawn(B, LS, D)
     if part == "outputs":
         equal(layer(x)[0], x)
@@ -270,7 +270,7 @@ def test_dropout_is_applied_where_documented_and_only_in_training(part):
 
 
 def test_dropout_falls_on_all_three_parts_of_a_decoder_layer():
-    """With dropout 1 a layer that normalizes first adds nothing to its input."""
+    """With a dropout of 1, a pre-norm layer adds nothing to its input."""
     layer = redraw(DecoderLayer(D, H, D_FF, dropout=1.0, norm_first=True))
     x, z = drawn(B, LT, D), drawn(B, LS, D, seed=1)
     equal(layer(x, z)[0], x)
@@ -349,7 +349,7 @@ def test_with_a_cache_the_source_is_projected_once():
     cache = made.new_cache()
     for t in range(LT):
         made.decode(target[:, t : t + 1], z, cache=cache)
-    assert seen == [(B, LS, D)] * N + [(B, 0, D)] * (N * (LT - 1))  # then there is nothing left
+    assert seen == [(B, LS, D)] * N + [(B, 0, D)] * (N * (LT - 1))  # then nothing is left
 
 
 @NORM_FIRST

@@ -73,7 +73,7 @@ def test_no_chinese_sentence_has_two_translations(drawn: list[Sentence]) -> None
 
 
 def test_there_are_far_more_than_100_000_pairs(drawn: list[Sentence]) -> None:
-    """Two draws from N sentences are equal with a probability of at least 1/N, which bounds N."""
+    """Two draws from N sentences are equal with probability at least 1/N, which bounds N."""
     long = Counter(made.zh for made in drawn if len(made.zh) >= 9)
     draws = long.total()
     alike = sum(count * (count - 1) // 2 for count in long.values())
@@ -209,7 +209,7 @@ def test_but_joins_a_contrast(drawn: list[Sentence]) -> None:
 
 
 def test_people_do_what_people_do(drawn: list[Sentence]) -> None:
-    """Every combination is one that a line of the tables allows."""
+    """A line of the tables allows every combination."""
     allowed = {(v.zh[0], n.zh) for v in VERBS for n in lexicon.nouns if n.kinds & v.kinds}
     allowed |= {
         (a.zh, n.zh) for a in lexicon.adjectives for n in lexicon.nouns if a.kinds & n.kinds
@@ -243,7 +243,7 @@ def test_noun_phrases(
 
 
 class First(Draw):
-    """Takes the first of everything, and every random option or none."""
+    """Chooses the first of everything, and takes either every random option or none."""
 
     def __init__(self, always: bool) -> None:
         self.always = always
@@ -332,7 +332,7 @@ def test_a_sentence_is_for_training_or_of_a_test_set(corpus: Corpus) -> None:
 
 
 def test_held_out_words_are_learned_in_other_combinations(corpus: Corpus) -> None:
-    """And in the same position: a verb with other objects, an object after other verbs."""
+    """They keep their position: a verb has other objects, an object follows other verbs."""
     adjectives = {adjective.zh for adjective in lexicon.adjectives}
     learned = Counter(pair for made in corpus.train for pair in made.combinations)
     for first, second in held_out_combinations():

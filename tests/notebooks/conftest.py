@@ -8,7 +8,7 @@ import torch
 def undisturbed():
     """A chapter's cells display no pictures, and their settings are reset after the tests.
 
-    One thread, since two would spend their time waiting for each other on matrices so small.
+    PyTorch uses one thread: on such small matrices, two would mostly wait for each other.
     """
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch:

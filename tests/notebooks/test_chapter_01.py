@@ -14,7 +14,7 @@ chapter = Chapter("01_library.ipynb")
 
 @pytest.fixture(scope="module")
 def names() -> dict:
-    """The chapter's names where the look-ups end."""
+    """The names that the chapter has defined at the end of its look-ups."""
     return chapter.run(*chapter.until("slide"))
 
 

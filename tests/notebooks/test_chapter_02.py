@@ -1,4 +1,4 @@
-"""Chapter 2: what its text claims beyond the widths and the starts that its cells show."""
+"""Chapter 2: what its text claims beyond the widths and initializations that its cells show."""
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ chapter = Chapter("02_embeddings.ipynb")
 
 @pytest.fixture(scope="module")
 def names() -> dict:
-    """The chapter's names where its tables are measured, without those it trains."""
+    """The chapter's names from where it measures its tables, without those it trains."""
     cells = ["small-language", "gloss", "held-out-sentences", "model", "learning", "record"]
     cells += ["cosines", "exam-pairs", "shuffled"]
     return chapter.run(*cells, cosines=chapter.source("cosines").partition("torch.testing")[0])
@@ -24,7 +24,7 @@ def tables(names) -> list[nn.Sequential]:
 
 
 def rows(names, model: nn.Sequential, layer: int = 0) -> torch.Tensor:
-    """The cosines between all words, in the table or in the linear layer."""
+    """The cosines between all words, in the embedding table or in the linear layer."""
     return names["cosines"](model[layer].weight.detach()).cpu()
 
 
@@ -44,7 +44,7 @@ def test_a_line_can_be_cut_in_12_ways_and_16_random_numbers_in_all_64():
 
 
 def test_ten_tables_know_kinds_and_sentences_that_they_have_not_seen(names, tables):
-    """Section 2.9 and 2.10: similar rows, likely words, and where 苹果 lies."""
+    """Sections 2.9 and 2.10: similar rows, probable words, and where 苹果 lies."""
     number = names["number"]
     fruits, firms = ([number[w] for w in names[kind]] for kind in ("fruits", "firms"))
     pear, peach, sour, apple = (number[word] for word in ("梨", "桃", "酸", "苹果"))

@@ -70,7 +70,7 @@ def test_the_sum_of_its_embedding_makes_a_row_even_or_sharp():
 
 
 def with_rows(name):
-    """Return the text of a cell, with the sentence that it needs."""
+    """Return the text of a cell together with the sentence that it needs."""
     return "words, x = life_is_short()\n" + chapter.source(name)
 
 

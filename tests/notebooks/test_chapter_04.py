@@ -1,4 +1,4 @@
-"""Chapter 4: its experiment at another width and from other seeds than its cells show."""
+"""Chapter 4: its experiment with a width and seeds that its cells do not show."""
 
 import copy
 from functools import partial
@@ -59,7 +59,7 @@ def test_before_training_no_report_is_better_than_guessing(game):
 
 @pytest.mark.parametrize(("width", "seeds"), [(16, range(5)), (WIDTH, SEEDS)])
 def test_each_head_does_one_job(width, seeds):
-    """What 4.11 says of all its five models: a head that is cut out takes one report with it."""
+    """What 4.11 says about all five models: removing a head makes one report fail."""
     game = names(width)
     for seed in seeds:
         model, nouns = game["grow"](seed, 2), []
@@ -68,7 +68,7 @@ def test_each_head_does_one_job(width, seeds):
             with torch.no_grad():
                 cut.attention.w_o.weight.unflatten(1, (2, -1))[:, h] = 0
             nouns.append(right_reports(game, cut)[:, game["NOUN"]].mean(dim=(0, 1)))
-        kept = torch.stack(nouns)  # (2, 2): without which head, which report
+        kept = torch.stack(nouns)  # (2, 2): the head removed, the report
         assert sorted(kept.argmax(dim=-1).tolist()) == [0, 1]
         assert kept.amax(dim=-1).min() > 0.9 > 0.3 > kept.amin(dim=-1).max()
 
@@ -85,7 +85,7 @@ def exchanged(model, half):
 
 @pytest.mark.parametrize("width", [16, WIDTH])
 def test_heads_that_exchange_contents_exchange_the_reports_of_the_nouns(width):
-    """What 4.12 says of the two heads after training."""
+    """What 4.12 says about the two heads after training."""
     game = names(width)
     for seed in SEEDS[:2]:
         model = exchanged(game["grow"](seed, 2), width // 2)
@@ -103,7 +103,7 @@ def test_a_gelu_helps_as_a_relu_does(game):
 
 
 def test_half_the_width_needs_more_steps():
-    """What 4.11 says in brackets."""
+    """What 4.11 says in parentheses."""
     narrow = partial(both_right, names(8), seeds=range(3))
     assert max(min(narrow(2)), min(narrow(1, nn.ReLU()))) < 0.8
     assert min(narrow(2, steps=500)) > 0.8
@@ -111,14 +111,14 @@ def test_half_the_width_needs_more_steps():
 
 
 def test_with_more_steps_the_digits_move_the_weights():
-    """What 4.12 says of a single head with a linear readout: four times the steps."""
+    """What 4.12 says about one head with a linear readout and four times the steps."""
     game = names(16)
     model = game["grow"](0, 1, steps=600)
     right = right_reports(game, model)[:, game["NOUN"]]
     assert right.prod(dim=-1).mean() > 0.8
     torch.manual_seed(5)
     maps = model(game["IDS"].repeat(1000, 1), torch.randint(10, (1000, 9)))[1]
-    weight = maps[:, 0, 0, 2]  # of the first noun on its quality
+    weight = maps[:, 0, 0, 2]  # from the first noun to its quality
     assert weight.max() - weight.min() > 0.5
 
 
@@ -132,7 +132,7 @@ def test_heads_of_one_content_are_one_head_with_the_mean_of_their_maps(game):
 
 
 def test_which_models_drop_weights_in_training():
-    """What 4.8 says of real models, as far as their default configurations tell."""
+    """What 4.8 says about real models, as far as their default configurations show it."""
     transformers = pytest.importorskip("transformers")
     assert transformers.BertConfig().attention_probs_dropout_prob == 0.1
     assert transformers.LlamaConfig().attention_dropout == 0

@@ -29,7 +29,7 @@ def search():
 
 @pytest.fixture(scope="module")
 def clock():
-    """Section 6.13 without its trainings."""
+    """Section 6.13 without its training runs."""
     return chapter.run("walks", "guesser-code", "teacher", "writing")
 
 
@@ -93,7 +93,7 @@ def test_the_layer_gives_nan_or_zeros_by_what_it_is_asked_for():
 
 
 def slopes(attend, x, mask):
-    """The detector's map by gradients: True where output i has a slope with respect to word j."""
+    """The leak detector's map by gradients: True where output i depends on word j."""
     slope = torch.autograd.functional.jacobian(lambda rows: attend(rows, mask), x)
     return slope.ne(0).any(3).any(1)
 

@@ -84,7 +84,7 @@ def test_what_hides_positions_is_the_part_of_words_in_their_directions(seed, rid
 
 @pytest.fixture(scope="module")
 def cards():
-    """Section 7.7, and 7.12 before it trains."""
+    """Section 7.7, and section 7.12 up to its training."""
     return chapter.run(
         *("deal", "reader-class", "lesson-code", "right", "task-run", "look-figure"),
         *("rotary", "more-ways", "loud-run"),
@@ -106,7 +106,7 @@ def relative(cards):
 
 
 def heads(cards, width: int) -> dict[str, partial]:
-    """The heads of 7.12 in another width."""
+    """The heads of 7.12 at another width."""
     return {
         "shaw": partial(cards["ShawAttention"], width, 1, max_distance=4),
         "rotary": partial(cards["MultiHeadAttention"], width, 1, attend=cards["rotary"]),
@@ -199,7 +199,7 @@ def test_twelve_encodings_need_six_directions_and_position_40_is_mostly_outside(
 
 
 class FromAnywhere(nn.Module):
-    """Sinusoids from a random position on in training, and from 0 on afterwards."""
+    """Sinusoids that begin at a random position in training, and at 0 afterwards."""
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         n = rows.size(-2)
@@ -226,7 +226,7 @@ def test_small_encodings_are_enough_after_ten_times_the_steps(cards):
 
 @pytest.mark.parametrize("deviation", [1 / 16, 1 / 32**0.5])
 def test_a_table_of_small_words_needs_no_factor(cards, monkeypatch, deviation):
-    """Small numbers in the table, and not a factor: what 7.14 says of the paper's."""
+    """Small numbers in the embedding table replace the paper's factor, as 7.14 says."""
 
     class Small(cards["Reader"]):
         def __init__(self, positions, attend):

@@ -1,4 +1,4 @@
-"""Chapter 9: the stored translators are those of its training, also the one in its page."""
+"""Chapter 9: the stored translators, and the one in its page, come from its training."""
 
 import html
 import inspect
@@ -65,7 +65,7 @@ def test_a_translator_says_what_it_does_not_fit(chapter):
 
 
 def test_without_the_shift_a_model_learns_to_copy(chapter):
-    """Section 9.4: its loss is nearly 0, and left alone it repeats BEGIN."""
+    """Section 9.4: its loss is nearly 0, but when it writes by itself, it repeats BEGIN."""
     batches = chapter["stream"](torch.Generator().manual_seed(0), size=16)
     model = chapter["new_model"](0, d_model=32, n_layers=1)
 
@@ -81,7 +81,7 @@ def test_without_the_shift_a_model_learns_to_copy(chapter):
 
 
 def test_a_broken_batch_does_harm_through_both_averages_of_adam(chapter):
-    """Section 9.5: with its average gradient put back, the loss does not rise, but stays high."""
+    """Section 9.5: with its average gradient restored, the loss does not rise, but stays high."""
     exec(NOTEBOOK.source("cares-run"), chapter)
 
     def put_back(adam, *_):
@@ -105,7 +105,7 @@ def test_a_broken_batch_does_harm_through_both_averages_of_adam(chapter):
 
 
 def test_low_probabilities_warn_of_senseless_sentences(chapter):
-    """Section 9.14: in about 60 of 100 translations some word is below 0.5, else in 3 to 5."""
+    """Section 9.14: 60 of 100 translations have a word below 0.5; for intact input, 3 to 5."""
     chinese, english = chapter["chinese"], chapter["english"]
     as_they_are = chapter["corpus"].new_combinations
     generator, changed = torch.Generator().manual_seed(0), []
@@ -132,7 +132,7 @@ def test_low_probabilities_warn_of_senseless_sentences(chapter):
 
 
 def test_positions_met_often_do_not_mend_longer_sentences(chapter):
-    """Section 9.9: begun at 9 instead of 0 they do better, but no better than with 0 to 8."""
+    """Section 9.9: starting at 9 instead of 0 helps, but no more than training with 0 to 8."""
 
     def right(seed, farthest, first):
         model = load_translator(chapter["chinese"], chapter["english"], seed, farthest)
@@ -145,7 +145,7 @@ def test_positions_met_often_do_not_mend_longer_sentences(chapter):
 
 
 class From(SinusoidalPositions):
-    """A sentence begins at `first`, as in section 9.9."""
+    """Positions that begin at `first`, as in section 9.9."""
 
     def __init__(self, d_model: int, first: int) -> None:
         super().__init__(d_model)
@@ -186,7 +186,7 @@ def test_the_translator_in_the_page_is_the_one_that_the_chapter_trains(monkeypat
 
 
 def numbers(steps: list) -> list[float]:
-    """The probabilities of the best words, and the weights, of what the figure shows first."""
+    """The probabilities of the best words, and the weights, that the figure shows first."""
     return [
         x
         for _, chance, best, maps in steps

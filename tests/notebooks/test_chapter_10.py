@@ -84,10 +84,10 @@ def recalled_after_training(attend: Callable, width: int) -> Tensor:
 
 
 def by_products(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, None]:
-    """Linear attention whose feature map makes 1 + n + n² numbers, 153 of them different, of 16.
+    """Linear attention whose feature map makes 1 + n + n² numbers of n = 16, 153 of them distinct.
 
     They are a 1, the numbers themselves, and all products of two of them, so that the dot product
-    of two maps is 1 + s + s² / 2.
+    of two results is 1 + s + s² / 2.
     """
     s = query @ key.mT / 4
     table = 1 + s + s**2 / 2
@@ -122,6 +122,6 @@ def test_under_the_gated_delta_rule_a_key_that_comes_back_replaces_its_value():
         _, state = torch_recurrent_gated_delta_rule(*arguments)
         return one @ state[0, 0]
 
-    torch.testing.assert_close(answer(1.0), values[0, 2, 0])  # in whole
-    half = (answer(0.5) - values[0, 2, 0]).norm()  # in part
+    torch.testing.assert_close(answer(1.0), values[0, 2, 0])  # replaced in full
+    half = (answer(0.5) - values[0, 2, 0]).norm()  # replaced in part
     assert 0.1 < half < (values[0, 0, 0] - values[0, 2, 0]).norm()

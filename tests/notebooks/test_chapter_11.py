@@ -84,14 +84,14 @@ def test_a_rotation_between_query_and_matrix_prevents_the_exchange():
 
 
 def multiplications(layer: GroupedQueryAttention, x: Tensor, cache: KVCache | None) -> int:
-    """Of writing x word by word."""
+    """The number of multiplications for writing x word by word."""
     with FlopCounterMode(display=False) as counter:
         for n in range(1, len(x) + 1):
             if cache is None:
                 layer(x[:n], mask=causal_mask(n))
             else:
                 layer(x[n - 1 : n], cache=cache)
-    return counter.get_total_flops() // 2  # it counts additions, too
+    return counter.get_total_flops() // 2  # it also counts additions
 
 
 def test_the_multiplications_of_writing_are_those_of_the_formulas():

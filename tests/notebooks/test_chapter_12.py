@@ -1,4 +1,4 @@
-"""Chapter 12: the stored language models are those of its training, and what its text claims."""
+"""Chapter 12: the stored models come from its training, and its text's claims hold."""
 
 import inspect
 from typing import Any
@@ -22,7 +22,7 @@ def space() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def judging(space) -> dict[str, Any]:
-    """The chapter's names that write and judge, with the stored models and fewer sentences."""
+    """The chapter's names for writing and judging, with the stored models and fewer sentences."""
     space["models"] = [load_language_model(seed)[0] for seed in SEEDS]
     space["model"] = space["models"][0]
     for name in ("writing-greedy", "judge-run"):
@@ -72,7 +72,7 @@ def test_temperature_lowers_and_cutting_raises_what_is_grammatical_in_each_model
 
 
 def test_top_k_loses_variety_mostly_at_the_first_word(judging, monkeypatch):
-    """The text says so; top-p, with as many grammatical sentences, loses less of it."""
+    """As the text says. Top-p loses less variety for as many grammatical sentences."""
     write, model = judging["write"], judging["model"]
 
     def different(**options) -> int:

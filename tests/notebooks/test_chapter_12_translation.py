@@ -1,4 +1,4 @@
-"""Section 12.10: the stored models are those of its training, and moving has the stated effect."""
+"""Section 12.10: the stored models come from its training, and moving has the stated effect."""
 
 import inspect
 from typing import Any
@@ -58,7 +58,7 @@ def test_labels_count_the_english_only(chapter):
 @torch.no_grad()
 @pytest.mark.parametrize("longest", [None, 4])
 def test_translating_with_the_cache_takes_the_most_probable_word_each_time(chapter, longest):
-    """Positions that are squeezed by hand, without a cache, lead to the same words."""
+    """Positions that are closed up by hand, without a cache, lead to the same words."""
     model = load_one_sequence(chapter["joint"], seed=0, farthest=0)
     pairs = [*chapter["corpus"].longer[:3], *chapter["corpus"].new_combinations[:3]]
 

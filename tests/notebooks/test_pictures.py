@@ -1,6 +1,6 @@
 """Pictures in the chapters: a phone shows their letters, and their descriptions are true.
 
-A decimal number in the words for a picture is one that is drawn, printed or typed there.
+Each decimal number in the description of a picture is drawn, printed or typed there.
 """
 
 import re
@@ -23,7 +23,7 @@ DIGITS = "0123456789."
 
 
 def glyphs(weight: str) -> dict[str, str]:
-    """The digits and the point by the names that their shapes have in our SVG."""
+    """The digits and the decimal point, by the names of their shapes in our SVG."""
     with mpl.rc_context(canvas.STYLE):
         figure = Figure()
         figure.text(0, 0, DIGITS, weight=weight)
@@ -34,7 +34,7 @@ GLYPHS = glyphs("normal") | glyphs("bold")
 
 
 def drawn(svg: str) -> str:
-    """The numbers in a picture, .25 as 0.25. Its letters are paths, one group a text."""
+    """The numbers in a picture, .25 as 0.25. Its letters are paths, one group per text."""
     texts = ("".join(GLYPHS.get(name, " ") for name in GLYPH.findall(g)) for g in svg.split("</g>"))
     return SHORT.sub("0.", "\n".join(texts))
 
@@ -46,7 +46,7 @@ def pictures(cell: dict[str, Any]) -> list[str]:
 
 
 def unsupported(chapter: Chapter) -> list[tuple[str, str]]:
-    """The decimals in words for pictures that stand neither in them nor in what is printed."""
+    """The decimals in descriptions that are neither in the pictures nor in printed output."""
     found = []
     for name in chapter.code:
         cell = chapter.cells[name]

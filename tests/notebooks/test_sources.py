@@ -1,7 +1,7 @@
 """The appendix on the sources: its tables are complete, and mistakes are shown.
 
-That its references are right, and that a row waits for no chapter which is there, are rules of
-tools/rules.py; that its numbers agree with the sources', its own cells assert.
+The rules in tools/rules.py check its references, and that no row waits for a chapter that already
+exists. Its own cells assert that its numbers agree with the sources.
 """
 
 import re
@@ -38,7 +38,7 @@ def test_every_section_of_the_page_that_it_names_is_there() -> None:
 
 
 def code_under(heading: str) -> list[str]:
-    """The code cells from a heading to the next."""
+    """The code cells between a heading and the next."""
     names = list(appendix.cells)
     start = next(n for n in names if re.search(heading, appendix.source(n), re.M))
     below = names[names.index(start) + 1 :]
@@ -59,7 +59,7 @@ def test_every_row_has_a_kind_and_a_section_or_a_cell_that_can_fail(source: str)
         assert kind in KINDS, says
         assert re.fullmatch(rf"({LINKS}|cell \d)(, {LINKS})*", shown), says
         named |= set(re.findall(r"cell (\d)", shown))
-    code: dict[str, str] = {}  # what stands under "# cell 1", in one cell or in several
+    code: dict[str, str] = {}  # the code under "# cell 1", in one or more cells
     for name in code_under(f"^### {source}: to read with care$"):
         number = re.match(r"# cell (\d)", appendix.source(name))
         assert number, name
@@ -83,7 +83,7 @@ def test_the_appendix_quotes_what_its_source_says(name: str) -> None:
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_a_chapter_quotes_what_a_source_says(name: str) -> None:
-    """In each text that names a source, every run of four Chinese characters is one of a source."""
+    """In texts that name a source, every four consecutive Chinese characters are from a source."""
     cells = Chapter(name).cells.values()
     texts = [c["source"] for c in cells if c["cell_type"] == "markdown"]
     naming = "\n".join(text for text in texts if re.search(r"\bS[0-4]\b", text))

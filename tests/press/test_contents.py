@@ -20,7 +20,7 @@ AT_REST = """async () => {
     }
 }"""
 
-OFF = """() => {  // how far the section that the address names is from where a jump ends
+OFF = """() => {  // from the section in the address to where a jump ends
     const root = document.documentElement;
     const top = document.querySelector(":target").getBoundingClientRect().top
         - parseFloat(getComputedStyle(root).scrollPaddingTop);
@@ -39,7 +39,7 @@ def page(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def anchors(page: Page) -> list[str]:
-    """The sections in the list, in their order."""
+    """The sections in the list, in order."""
     found = page.locator(LINKS).evaluate_all("links => links.map(link => link.hash)")
     assert len(found) > 10
     return list(found)
@@ -58,7 +58,7 @@ def expect_marked(page: Page, anchor: str | None) -> None:
 
 
 def scroll_into(page: Page, anchor: str, by: int = 30) -> None:
-    """Scroll so far that the section begins `by` pixels above the line where a jump ends."""
+    """Scroll until the section begins `by` pixels above the line where a jump ends."""
     page.evaluate(
         """async ([id, by]) => {
             const section = document.getElementById(id);
@@ -104,7 +104,7 @@ def test_a_link_leads_to_its_section(page: Page, chapter: str) -> None:
     page.goto(address)
     for link in page.locator(LINKS).all():
         page.goto("about:blank")
-        page.goto(address)  # nothing far away is laid out
+        page.goto(address)  # distant sections are not laid out
         link.click()
         page.evaluate(AT_REST)
         assert page.evaluate(OFF) < 3

@@ -1,4 +1,4 @@
-"""The Sphinx extension of the HTML pages: each part by itself, and in small books."""
+"""The Sphinx extension for the HTML pages: each part by itself, and in small books."""
 
 import json
 import re
@@ -42,7 +42,7 @@ DRESSED = [
 
 
 def plain_notebook() -> str:
-    """The text of a notebook of these cells, each with its tags."""
+    """The text of a notebook with these cells, each with its tags."""
     cells = []
     for source, tags in DRESSED:
         code = bool({"imports", "drawing", "computing", "picture", "solution"} & set(tags))
@@ -58,7 +58,7 @@ def plain_notebook() -> str:
     return nbformat.writes(new_notebook(cells=cells, metadata=metadata))
 
 
-# Small books, built once: correct ones, and some that have to give a warning
+# Small books, each built once: correct ones, and some that have to give a warning
 RIGHT = {
     "index.md": "# Title\n\n```{toctree}\ndressed\nformulas\nmarkup\nsolution\n```\n",
     "formulas.md": "# Formulas\n\n$$\na = b\n$$\n\nOf $\\textcolor{key}{K}$ see ($d_k$).\n",
@@ -116,7 +116,7 @@ def test_formulas_are_drawn_and_spoken_and_keep_their_punctuation(book: Path) ->
     page = parsed(book / "formulas.html")
     assert page.select("div.math .katex-display .katex-html[aria-hidden=true]")
     assert len(page.select(".katex-mathml math")) == 3
-    assert not page.select("annotation")  # LaTeX once more, which nothing reads
+    assert not page.select("annotation")  # the LaTeX source, which nothing reads
     (together,) = page.select("span.together")
     assert (together.get_text()[0], together.get_text()[-2:]) == ("(", ").")
 
@@ -400,7 +400,7 @@ def test_the_theme_keeps_the_rules_that_pages_use_and_loses_the_rest() -> None:
 
 
 def test_the_sheets_become_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The theme's CSS, in a separate folder, and the book's; a class made in a script stays."""
+    """The theme's CSS, in a separate folder, and the book's; a class from a script stays."""
     (tmp_path / "_static" / "part").mkdir(parents=True)
     theme = """/*! by someone */ .used, .gone { --a: url(x.woff2); --b: url("../y.png") }
         p { background: url("data:image/svg+xml,%3Csvg/%3E") } @font-face { src: url('z.woff2') }"""
@@ -422,7 +422,7 @@ def test_the_sheets_become_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert layer.startswith("/*! by someone */@layer theme {")
     assert "&:hover { color: red }" in own
     assert "why" not in own
-    assert re.findall(r"url\((.*?)\)", site_css) == [  # they still lead to their files
+    assert re.findall(r"url\((.*?)\)", site_css) == [  # they still point to their files
         "part/x.woff2",
         '"part/../y.png"',
         '"data:image/svg+xml,%3Csvg/%3E"',

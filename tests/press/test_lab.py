@@ -1,7 +1,7 @@
 """Work through a chapter in JupyterLab, in the reader's own copy, as a student would.
 
-Its outputs are nbval's business. The server is the one of `make lab`, but has folders of its own
-for its settings, so that a reader's are neither read nor written.
+Its outputs are tested by nbval. The server is the one of `make lab`, but has its own folders for
+settings, so that a reader's are neither read nor written.
 """
 
 import contextlib
@@ -29,8 +29,8 @@ from tools.rules import RAW
 
 CHAPTER = "01_library.ipynb"
 EXERCISE = "01.cosine"  # "repair the lines below, then delete this one": until then they are wrong
-FIGURE = "attn-softmax"  # an interactive one of this chapter
-START = 120  # seconds for the server, a page or a kernel to come up on a busy machine
+FIGURE = "attn-softmax"  # an interactive figure of this chapter
+START = 120  # seconds for the server, a page or a kernel to start on a busy machine
 RUN = 600  # seconds for a notebook, as in `make nbval`
 FOLDERS = """
 IPYTHONDIR JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR JUPYTER_RUNTIME_DIR JUPYTERLAB_SETTINGS_DIR
@@ -38,7 +38,7 @@ JUPYTERLAB_WORKSPACES_DIR ATTNBOOK_PROGRESS
 """.split()
 LEFT_RAW = "|".join([*RAW.values(), r":::|\{[\w:]+\}|\$\$|\\[a-z]+\{|\*\*|<\w+[ >]|\]\("])
 
-# What the page's scripts look at: the notebook in front, and its cells.
+# What the page's scripts inspect: the notebook in front, and its cells.
 PANEL = "const panel = window.jupyterapp?.shell.currentWidget, content = panel?.content;"
 CELLS = PANEL + "const cells = (content?.widgets ?? []).filter(w => w.model.type === 'code');"
 IDLE = "panel.sessionContext.session?.kernel?.status === 'idle'"
@@ -118,7 +118,7 @@ def address_of(server: subprocess.Popen[bytes], runtime: Path, log: Path) -> str
     until = time.monotonic() + START
     while time.monotonic() < until and server.poll() is None:
         for note in runtime.glob("jpserver-*.json"):
-            with contextlib.suppress(ValueError):  # not written to its end
+            with contextlib.suppress(ValueError):  # not completely written
                 return str(json.loads(note.read_text("utf-8"))["url"])
         time.sleep(0.2)
     pytest.fail(f"JupyterLab did not start:\n{log.read_text('utf-8')}")
@@ -126,7 +126,7 @@ def address_of(server: subprocess.Popen[bytes], runtime: Path, log: Path) -> str
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """A page of a browser in which nothing but this machine can be reached."""
+    """A browser page that can reach nothing but this machine."""
     context = window(browser, viewport=DESK)
     context.set_default_timeout(1000 * START)
     yield context.new_page()
@@ -159,7 +159,7 @@ def test_a_student_works_through_a_chapter(lab: str, page: Page) -> None:
     assert [cell for cell in pictures if page.evaluate(HEIGHT, cell) < 20] == []
     shot = page.locator(".jp-RenderedSVG img").last.screenshot()
     paper = Image.open(io.BytesIO(shot)).convert("RGB").getpixel((2, 2))
-    assert max(paper) < 30  # and do not glare
+    assert max(paper) < 30  # and not bright
 
     # She follows a link to a page, which is shown as text too, and comes back.
     linking = next(cell["id"] for cell in book if "](bibliography.md#" in "".join(cell["source"]))
@@ -178,7 +178,7 @@ def test_a_student_works_through_a_chapter(lab: str, page: Page) -> None:
     choice.locator("summary").click()
     assert choice.get_attribute("open") is not None
 
-    # She runs all of it, and sees what the book shows.
+    # She runs all cells, and sees what the book shows.
     choose(page, "Run", "Run All Cells")
     page.wait_for_function(DONE, timeout=1000 * RUN)
     wanted = {c["id"]: kinds(c["outputs"]) for c in book if c["cell_type"] == "code"}
@@ -205,7 +205,7 @@ def test_a_student_works_through_a_chapter(lab: str, page: Page) -> None:
     assert first_hint in run(page, solution, f'hint("{EXERCISE}")')
     assert run(page, stub, right).startswith("✓")
 
-    # She restarts the kernel, and is told which cell she has to run for this exercise.
+    # She restarts the kernel, and learns which cell she has to run for this exercise.
     page.evaluate(RESTARTED)
     told = run(page, stub, right)
     imports = next("".join(cell["source"]) for cell in book if cell["id"] == "imports")
@@ -221,7 +221,7 @@ def test_a_student_works_through_a_chapter(lab: str, page: Page) -> None:
 
 
 def choose(page: Page, menu: str, entry: str) -> None:
-    """Choose an entry of a menu, as a reader does."""
+    """Choose an entry in a menu, as a reader does."""
     page.locator(".lm-MenuBar-itemLabel", has_text=menu).first.click()
     page.get_by_text(entry, exact=True).click()
 
@@ -240,10 +240,10 @@ def outputs(page: Page) -> dict[str, list[dict[str, Any]]]:
 
 
 def kinds(outputs: list[dict[str, Any]]) -> set[str]:
-    """What kinds of output a cell has."""
+    """The kinds of output that a cell has."""
     return {kind for o in outputs for kind in o.get("data", [o.get("name", o["output_type"])])}
 
 
 def rgb(color: str) -> str:
-    """A color as a browser names it."""
+    """A color as a browser writes it."""
     return "rgb({}, {}, {})".format(*bytes.fromhex(color[1:]))

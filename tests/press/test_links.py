@@ -170,7 +170,7 @@ def test_a_second_build_takes_the_addresses_of_the_first_out(
     binder = "https://mybinder.org/v2/gh/reader/attention.book/a%2Fb?urlpath=lab%2Ftree%2F1.ipynb"
     assert binder in addresses(out / "1.html")
     assert (out / links.NOTEBOOKS / "1.ipynb").exists()
-    monkeypatch.setenv("ATTNBOOK_REPOSITORY", "  ")  # as good as none
+    monkeypatch.setenv("ATTNBOOK_REPOSITORY", "  ")  # counts as not set
     build(tmp_path, {}, "links safety", **templates)
     texts = [(out / name).read_text("utf8") for name in ("index.html", "1.html")]
     assert not any(REPOSITORY in text for text in texts)

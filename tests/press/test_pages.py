@@ -1,8 +1,8 @@
 """The built book, opened in a real browser, from its folder and from a server, without a network.
 
-Every page must be complete there: nothing asked of anybody else, no error, formulas set, pictures
-loaded and described, links that lead somewhere, search that finds, no violation that axe-core sees
-in either theme, nothing too wide for a phone, and no page heavier than its budget.
+Every page must be complete: no request to another site, no error, formulas typeset, pictures loaded
+and described, links with existing targets, a search that finds, no violation that axe-core reports
+in either theme, nothing too wide for a phone, and no page larger than its budget.
 """
 
 import gzip
@@ -43,7 +43,7 @@ SEARCH_BUDGET = 20  # for each page of the book
 
 THEME = "document.documentElement.dataset.theme"
 
-# Each gives a list of what is wrong.
+# Each script returns a list of what is wrong.
 ON_EVERY_SCREEN = {
     "formulas that are not set": """[...document.querySelectorAll(
         ':is(span, div).math:not(:has(.katex)), .katex-error')].map(e => e.outerHTML)""",
@@ -107,7 +107,7 @@ ON_A_PHONE = {
 
 @pytest.fixture(scope="module")
 def screens(browser: Browser) -> Iterator[dict[str, BrowserContext]]:
-    """A window for each theme on a desk, and for a phone."""
+    """A desktop window for each theme, and a phone's window."""
     found = {theme: window(browser, color_scheme=theme, viewport=DESK) for theme in THEMES}
     found["phone"] = window(browser, viewport=PHONE, is_mobile=True)
     yield found
@@ -138,9 +138,9 @@ def test_a_page_on_a_phone(screens: dict[str, BrowserContext], server: str, addr
 
 
 def assert_complete(opened: Opened, checks: dict[str, str]) -> None:
-    """Whether everything on the page is loaded, fits the window and keeps to the size limit."""
+    """Check that everything on the page is loaded, fits the window and keeps to the size limit."""
     opened.settle()
-    opened.page.keyboard.press("Tab")  # the ring is for those who use the keyboard
+    opened.page.keyboard.press("Tab")  # the ring is for users of the keyboard
     found = {wrong: opened.page.evaluate(check) for wrong, check in checks.items()}
     assert {wrong: where for wrong, where in found.items() if where} == {}
     assert not opened.wide()
@@ -148,7 +148,7 @@ def assert_complete(opened: Opened, checks: dict[str, str]) -> None:
 
 
 def assert_weight(opened: Opened) -> None:
-    """Whether the files that the page asked for keep to the budget."""
+    """Check that the files that the page requested keep to the budget."""
     weights = dict.fromkeys(BUDGET, 0)
     for url in {u.split("?")[0] for u in opened.requested if u.startswith(opened.base)}:
         path = HTML / unquote(urldefrag(url)[0].removeprefix(opened.base))
@@ -158,7 +158,7 @@ def assert_weight(opened: Opened) -> None:
             content = path.read_bytes()
             weights[kind] += len(content if packed else gzip.compress(content))
     assert {kind: w for kind, w in weights.items() if w > 1000 * BUDGET[kind]} == {}
-    assert min(weights[kind] for kind in ("html", "css", "js")) > 1000  # it did measure something
+    assert min(weights[kind] for kind in ("html", "css", "js")) > 1000  # it measured something
 
 
 def use(page: Page) -> None:
@@ -212,7 +212,7 @@ def test_words_marked_by_a_search_are_seen_in_text_and_in_code(
     pairs = opened.page.evaluate(
         """() => {
             const paint = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
-            const seen = (color) => {  // however the browser names it
+            const seen = (color) => {  // in any form the browser uses
                 paint.fillStyle = color;
                 paint.fillRect(0, 0, 1, 1);
                 return [...paint.getImageData(0, 0, 1, 1).data].slice(0, 3).map(c => c / 255);
@@ -229,9 +229,9 @@ def test_words_marked_by_a_search_are_seen_in_text_and_in_code(
 @pytest.mark.parametrize(
     ("words", "page", "shown"),
     [
-        ("queries", "book/05_cross_attention.html", ["query"]),  # by its stem
+        ("queries", "book/05_cross_attention.html", ["query"]),  # matched by its stem
         ("overfl", "book/appendix_sources.html", ["overflow"]),  # a part of a word
-        ("注意力", "book/notation.html", ["注意力"]),  # two pairs, which overlap
+        ("注意力", "book/notation.html", ["注意力"]),  # two overlapping pairs
         ("multi 多头", "book/notation.html", ["multi", "多头"]),
     ],
 )
@@ -296,7 +296,7 @@ def test_search_reports_words_that_it_does_not_find(screens: dict[str, BrowserCo
 
 def test_a_second_search_does_not_mark_words_of_the_first(browser: Browser) -> None:
     context = window(browser)
-    # Sphinx marks a little later; here that is after the results have come
+    # Sphinx marks a little later; here, after the results have arrived
     context.add_init_script(
         """window.waiting = 0;
         const wait = setTimeout;
@@ -329,7 +329,7 @@ def test_a_second_search_does_not_mark_words_of_the_first(browser: Browser) -> N
 
 def test_the_theme_can_be_switched_from_the_keyboard(browser: Browser, server: str) -> None:
     context = window(browser, color_scheme="light")
-    # from a server: of file:// pages a busy Chromium loses what is stored just before a reload
+    # from a server: on file:// pages, a busy Chromium loses what is stored just before a reload
     page = Opened(context, "book/index.html", server).page
     page.locator(".theme-switch-button").focus()
     assert page.evaluate(THEME) == "light"

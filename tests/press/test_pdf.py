@@ -24,10 +24,10 @@ from tests.support.pages import CHAPTERS, HTML
 from tools.common import ROOT, UserError
 
 HAN = re.compile(r"[\u4e00-\u9fff]")
-FOLDS = "details:not(.code)"  # code is where it was run
+FOLDS = "details:not(.code)"  # folded code stays in its place
 OUT_OF_PRINT = "a.headerlink, nav, .toctree-wrapper, .katex-mathml, h2 > .part, .listing"
 FORMULA = "formula: "
-PAINTS = {"f", "F", "f*", "S", "s", "B", "B*", "b", "b*", "sh", "Do"}  # the operators of PDF
+PAINTS = {"f", "F", "f*", "S", "s", "B", "B*", "b", "b*", "sh", "Do"}  # PDF's painting operators
 FOOT = 24 * 72 / 25.4  # the lowest margin of a page, in points
 
 
@@ -40,7 +40,7 @@ def made(book: None, browser: Browser) -> Path:
 
 @pytest.fixture(scope="module")
 def pdf(made: Path) -> Pdf:
-    """What is in the file."""
+    """The contents of the file."""
     return Pdf.open(made)
 
 
@@ -52,7 +52,7 @@ def texts(made: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def sources(book: None) -> dict[str, Tag]:
-    """What is on the pages of the book as they are built, in order."""
+    """The contents of the book's built pages, in order."""
     found = {}
     for address in CHAPTERS:
         page = BeautifulSoup((HTML / address).read_bytes(), "html.parser")
@@ -80,7 +80,7 @@ def figures(pdf: Pdf) -> list[Dictionary]:
 
 
 def listed(page: Tag) -> list[Tag]:
-    """The headings of a page that the contents list: of a chapter its sections, too."""
+    """The headings of a page that are in the contents; for a chapter, also its sections."""
     return page.select("h1, h2" if page.select_one(".opening") else "h1")
 
 
@@ -126,7 +126,7 @@ def test_links_arrive_and_page_numbers_are_right(
                 target = f"book/{place}" if place else name
                 assert linked[f"{target}#{anchor}".removesuffix("#")] > 0, (name, link["href"])
     headings = sum(len(listed(page)) for page in sources.values())
-    assert numbers > headings + 8 * len(ALL)  # and to hints and solution of each exercise, and back
+    assert numbers > headings + 8 * len(ALL)  # and links to and from hints and solutions
 
 
 def test_no_word_and_no_chinese_character_is_lost(
@@ -135,13 +135,13 @@ def test_no_word_and_no_chinese_character_is_lost(
     assert all(texts)
     printed = "\n".join(texts)
     words, whole = set(re.findall(r"[^\W_]+", printed)), squeezed(printed)
-    drawn = ".katex, .exercise + .cell .cell_output"  # letter by letter; said in other words
+    drawn = ".katex, .exercise + .cell .cell_output"  # letter by letter; described separately
     for name, page in sources.items():
         assert Counter(HAN.findall(page.get_text())) - Counter(HAN.findall(printed)) == Counter()
         unread = {id(text) for tag in page.select(drawn) for text in tag(string=True)}
         read = [text for text in page(string=True) if id(text) not in unread]
         lost = set(re.findall(r"[^\W_]+", " ".join(read))) - words
-        assert {word for word in lost if word not in whole} == set(), name  # some are broken
+        assert {word for word in lost if word not in whole} == set(), name  # some are hyphenated
 
 
 def test_folded_parts_are_at_the_end_in_rounds(
@@ -153,7 +153,7 @@ def test_folded_parts_are_at_the_end_in_rounds(
     for details in [details for page in sources.values() for details in page.select(FOLDS)]:
         summary = details.summary.extract()
         pieces = [squeezed(piece) for piece in details(string=True)]
-        says = max(pieces, key=len)[:40]  # forty letters lie on a line or two, so on one page
+        says = max(pieces, key=len)[:40]  # 40 letters take a line or two, so one page
         assert says in behind
         assert says not in before or len(says) < 40
         assert "choice" not in details["class"] or squeezed(summary.get_text())[:12] in before
@@ -168,7 +168,7 @@ def test_fonts_are_inside_and_the_books_own(pdf: Pdf) -> None:
     files = [o for o in fonts if o.Subtype == "/Type0"]
     assert all("/FontFile2" in font.DescendantFonts[0].FontDescriptor for font in files)
     names = {str(font.BaseFont).partition("+")[2] for font in files}
-    # another name: a sign is missing in press/print/fonts, see press/fonts.py
+    # another name: a character is missing from press/print/fonts, see press/fonts.py
     assert {name for name in names if not name.startswith(("Book", "KaTeX_"))} == set()
     assert {"BookSerifRegular", "BookSansRegular", "BookMonoRegular", "KaTeX_Main-Regular"} <= names
 
@@ -209,7 +209,7 @@ def test_pictures_are_drawn_and_formulas_can_be_heard(pdf: Pdf, sources: dict[st
     }
     assert Counter(str(picture.Alt) for picture in pictures) == Counter(list(wanted))
     for picture in pictures:
-        drawn = wanted[str(picture.Alt)].endswith(".svg")  # times of a machine are one PNG
+        drawn = wanted[str(picture.Alt)].endswith(".svg")  # the only PNG shows measured times
         assert strokes(picture) > (20 if drawn else 0), str(picture.Alt)
     heard = [str(figure.Alt) for figure in figures(pdf) if figure not in pictures]
     assert len(heard) >= sum(len(page.select(".katex")) for page in sources.values())
@@ -218,7 +218,7 @@ def test_pictures_are_drawn_and_formulas_can_be_heard(pdf: Pdf, sources: dict[st
 
 
 def strokes(picture: Dictionary) -> int:
-    """How many things are painted inside the mark of a picture."""
+    """The number of things painted inside the mark of a picture."""
     depth = painted = 0
     for operands, operator in pikepdf.parse_content_stream(
         picture.Pg, " ".join(["BDC", "BMC", "EMC", *PAINTS])

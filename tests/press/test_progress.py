@@ -1,4 +1,4 @@
-"""The pages remember what was read, only in this browser, and can forget it."""
+"""The pages remember what was read, but only in this browser, and can forget it."""
 
 import re
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """No page sends anything anywhere, and the browser enforces it.
 
 Each page carries a content-security-policy. It has to be obeyed: tests/press/test_pages.py uses
-each page, and the browser refuses nothing. And it has to be this one, and come first.
+each page, and the browser refuses nothing. It also has to be this policy, and come first.
 """
 
 import base64
@@ -71,6 +71,6 @@ def test_only_the_first_page_asks_to_unpack_the_zip(browser: Browser, tmp_path: 
     (tmp_path / "index.html").write_bytes((HTML / "index.html").read_bytes())
     with window(browser) as context:
         opened = Opened(context, "index.html", tmp_path.as_uri() + "/")
-        opened.settle()  # its script is the last that it loads
+        opened.settle()  # its script is the last to load
         assert opened.page.url == (tmp_path / "index.html").as_uri()
         assert "Unpack the whole zip" in opened.page.locator("body").inner_text()

@@ -34,7 +34,7 @@ def download(book: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A small book to pack, with an earlier zip in the place of its zip."""
+    """A small book to pack, with an earlier zip where its zip will be."""
     for name, text in SMALL.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -69,7 +69,7 @@ def test_there_is_one_page_to_open_and_no_other_file(download: Path) -> None:
     assert {name.split("/")[1] for name in names} == BESIDE
     plain = re.compile(r"[A-Za-z0-9._/-]+|.*/READ ME\.txt")
     assert [name for name in names if not plain.fullmatch(name) or len(name) > LONGEST] == []
-    assert len({name.lower() for name in names}) == len(names)  # Windows sees no difference
+    assert len({name.lower() for name in names}) == len(names)  # Windows ignores case
     assert {(e.date_time, e.external_attr, e.create_system) for e in entries} == {
         ((1980, 1, 1, 0, 0, 0), 0o100644 << 16, 3)
     }

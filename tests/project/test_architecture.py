@@ -14,7 +14,8 @@ import pytest
 from tools.common import ROOT
 from tools.rules import lines_of, without_docstrings
 
-# The folders, each with what it may import of ours. Tests use everything; book/ holds no modules.
+# Each of our folders, with those of ours that it may import. Tests use everything; book/ has no
+# modules.
 FOLDERS = {
     "src/attnbook": {"attnbook"},
     "benchmarks": {"attnbook", "benchmarks"},
@@ -23,7 +24,7 @@ FOLDERS = {
 }
 OURS = {"attnbook", "tools", "press", "tests", "benchmarks", "conftest"}
 
-# Imported by all, importing none of ours.
+# All may import these, which import none of ours.
 BASE = {"checks", "colors"}
 # The core, left to right: a module imports only modules to its left.
 CORE = (
@@ -35,7 +36,7 @@ CORE = (
     {"decoding", "language_model"},
     {"sampling"},
 )
-# They take plain tensors and know nothing of attention.
+# They take plain tensors and do not depend on attention.
 PLAIN = {"show", "figures", "sentence", "cost"}
 # They use the core, and each other; the core uses none of them.
 AROUND = {
@@ -131,7 +132,7 @@ def test_every_module_is_short_enough_to_read() -> None:
         path.name: lines_of(without_docstrings(path.read_text("utf-8")))
         for _, path in modules(ROOT)
     }
-    # The exercises of a chapter are a list of texts, not a module to follow.
+    # The exercises of a chapter are a list of texts, so their length does not count.
     long = {
         name: len(lines[name])
         for name in lines

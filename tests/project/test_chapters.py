@@ -16,7 +16,7 @@ OTHER = "# 1. Where am I? Positions\n\n**Question:** Where?\n\n**Time:** 5 minut
 
 
 def book(root: Path, opening: str, names: list[str], being_written: tuple[str, ...] = ()) -> Path:
-    """Make a book of two chapters and a page, with these in its contents and as its drafts."""
+    """Make a book of two chapters and a page, with this table of contents and these drafts."""
     (root / "book").mkdir()
     for file, text in ("02_masks.ipynb", opening), ("01_where.ipynb", OTHER):
         cells = [{"source": text.splitlines(keepends=True)}]

@@ -49,7 +49,7 @@ def answering(cell: NotebookNode) -> NotebookNode:
 
 
 def write_chapter(root: Path, text: str, **stubs: str) -> None:
-    """Write a book of a chapter with this text, a page, and these stubs or two."""
+    """Write a book: a chapter with this text, a page, and these stubs or two."""
     stubs = stubs or {"answer": STUB, "other": STUB}
     (root / "book").mkdir(exist_ok=True)
     cells = [
@@ -139,13 +139,13 @@ def test_a_changed_copy_stays_and_a_newer_version_is_put_beside_it(tmp_path: Pat
     write_chapter(tmp_path, "one")
     copy_book(tmp_path, mine)
     write_chapter(tmp_path, "two")
-    assert copy_book(tmp_path, mine) == []  # nothing was typed there: renewed
+    assert copy_book(tmp_path, mine) == []  # nothing was typed there, so it is replaced
     assert cells(old)["text"].source == "two"
 
     answer(old, ANSWER)
     (mine / "page.md").write_text("my notes")
     kept = old.read_bytes()
-    assert copy_book(tmp_path, mine) == []  # the chapter is as it was
+    assert copy_book(tmp_path, mine) == []  # the chapter has not changed
     write_chapter(tmp_path, "three")
     for _ in range(2):
         assert [line.partition(":")[0] for line in copy_book(tmp_path, mine)] == [f"my/{new.name}"]
@@ -157,7 +157,7 @@ def test_a_changed_copy_stays_and_a_newer_version_is_put_beside_it(tmp_path: Pat
     assert found["stub-answer"].outputs == []
     assert found["stub-other"].source == STUB
 
-    answer(new, ANSWER + "  # better")  # and goes on there
+    answer(new, ANSWER + "  # better")  # and continues there
     write_chapter(tmp_path, "four")
     kept = new.read_bytes()
     (line,) = copy_book(tmp_path, mine)

@@ -81,7 +81,7 @@ ALLOWED = [
     "gpu.cpu().numpy()",
     "torch.nn.Linear(3, 2).to('cuda')(gpu).sum().backward()",
 ]
-ROUNDED = ["a @ b", "a.sum(0)", "a.softmax(-1)"]  # close to the CPU's result, and not equal to it
+ROUNDED = ["a @ b", "a.sum(0)", "a.softmax(-1)"]  # close to the CPU's result, but not equal
 
 SCRIPT = """
 import sys

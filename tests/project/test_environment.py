@@ -1,7 +1,7 @@
 """tools/bootstrap.py makes the environment, here from small wheels made for these tests.
 
-Every error ends in one line. The disk and the network of a reader cannot be had in a test:
-their errors are the real ones, written down.
+Every error ends in one line. A test cannot have a reader's disk and network, so their errors are
+real messages that were copied here.
 """
 
 import ast
@@ -152,7 +152,7 @@ def test_an_environment_is_used_if_its_stamp_fits(
     monkeypatch.setattr(sys, "argv", ["bootstrap.py", *arguments])
     assert bootstrap.main() == 0
     assert bool(commands) == made
-    bootstrap.VENV_PYTHON.unlink()  # as when the Python that it was made with is uninstalled
+    bootstrap.VENV_PYTHON.unlink()  # as if the Python that made it were uninstalled
     commands.clear()
     assert bootstrap.main() == 0
     assert commands[0].endswith(f"-m venv --clear {project / '.venv'}")
@@ -221,7 +221,7 @@ def test_a_machine_that_lacks_something_is_refused_before_the_download(
     with monkeypatch.context() as intel:
         intel.setattr(sys, "platform", "darwin")
         intel.setattr("platform.machine", lambda: "x86_64")
-        assert "no builds for Macs with Intel" in failure()
+        assert "no longer has builds for Macs with Intel" in failure()
     monkeypatch.setattr(bootstrap, "GIGABYTES", {"cpu": 3, "gpu": 3})
     monkeypatch.setattr(shutil, "disk_usage", lambda _: namedtuple("Usage", "free")(2.94e9))
     assert "needs 3 GB of disk and only 2.9 GB are free: free some space" in failure()

@@ -25,16 +25,16 @@ CELLS = [
     new_code_cell("class Later: pass", id="later"),
 ]
 IMPORTS = "it starts with `import json`, below “1. Library”."
-# What a reader runs, and the text below the error.
+# What a reader runs: the text below the error
 TOLD = {
     "check(1)": f"First run the cell that defines `check`: {IMPORTS}",
     "def own():\n    return y\nown()": "First run the cell that defines `y`: it starts with "
     "`x = 1`, below “1.1 First”.",
     "chekc(1)": "",
     "def local():\n    print(y)\n    y = 1\nlocal()": "",  # an UnboundLocalError
-    "exec('y', {})": "",  # not one of the notebook's names
+    "exec('y', {})": "",  # not a name of the notebook
     "raise NameError('y')": "",
-    "where_defined": "",  # the startup leaves no name of its own
+    "where_defined": "",  # the startup script leaves no names behind
     "os": "",
 }
 

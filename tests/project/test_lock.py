@@ -1,4 +1,4 @@
-"""`make lock` and `make upgrade` from start to end, on packages made for these tests."""
+"""`make lock` and `make upgrade` from start to finish, on packages made for these tests."""
 
 import re
 import sys
@@ -101,7 +101,7 @@ def test_one_package_is_raised_alone_and_pytorch_only_by_name(
     assert locked() == {"needed": "1.0", "below": "2.0"}
     capsys.readouterr()
     use(monkeypatch, "--upgrade", "below")
-    assert capsys.readouterr().out == "requirements-lock.txt is as it was.\n"
+    assert capsys.readouterr().out == "requirements-lock.txt is unchanged.\n"
     use(monkeypatch, "--upgrade", "torch")
     assert "torch==2.0       # the tensors" in lock.REQUIREMENTS.read_text()
     assert "torch==2.0+cpu" in lock.BINDER.read_text()

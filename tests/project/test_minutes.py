@@ -31,7 +31,7 @@ def test_lines_and_pictures_are_counted_in_code() -> None:
 
 
 def notebook(*sources: str) -> NotebookNode:
-    """A notebook of these texts."""
+    """A notebook with these texts."""
     return new_notebook(cells=[new_markdown_cell(source) for source in sources])
 
 

@@ -33,8 +33,8 @@ def git(folder: Path, *command: str) -> str:
 
 @pytest.fixture
 def chapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A chapter of the book in a repository of its own, as it is committed there."""
-    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))  # of JupyterLab's signatures
+    """A chapter of the book, committed in a separate repository."""
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))  # for JupyterLab's signatures
     monkeypatch.setattr("tools.cells.ROOT", tmp_path)
     path = tmp_path / "book" / NAME
     path.parent.mkdir()
@@ -46,7 +46,7 @@ def chapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def save_in_jupyterlab(path: Path, edit: Edit) -> None:
-    """Edit the cells, by their ids, and save them as JupyterLab does after it has run some."""
+    """Edit the cells, by their ids, and save them as JupyterLab does after running some."""
     manager = LargeFileManager(root_dir=str(path.parent))
     notebook = manager.get(path.name)["content"]
     notebook.metadata.kernelspec.display_name = "Python 3 (ipykernel)"
@@ -75,7 +75,7 @@ def replaced(name: str, old: str, new: str) -> Edit:
 
 
 def text_cell(path: Path) -> tuple[str, str]:
-    """The id and the first word of a text in a chapter."""
+    """The id and the first word of a text cell in a chapter."""
     cells = nbformat.read(path, as_version=4).cells
     cell = next(cell for cell in cells[3:] if cell.cell_type == "markdown")
     word = next(w for w in cell.source.split() if w.isalpha() and cell.source.count(w) == 1)

@@ -15,7 +15,7 @@ TOP = "import math"
 
 
 def chapter(*sections: str) -> nbformat.NotebookNode:
-    """Make a chapter of an import cell and sections of one cell, which print nothing or '1'."""
+    """Make a chapter: an import cell, and sections of one cell that print nothing or '1'."""
     cells = [new_code_cell(TOP, execution_count=1)]
     for number, code in enumerate(sections, start=1):
         printed = [new_output("stream", text="1\n")] if "print" in code else []

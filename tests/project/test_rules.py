@@ -123,14 +123,14 @@ def png_alone(cells: Cells) -> None:
 
 
 COPY = inspect.getsource(attnbook.softmax)
-# The lines of another function but the last, in no function, with comments of their own.
+# All but the last line of another function, outside any function, each with a new comment.
 ATTENTION = inspect.getsource(attnbook.scaled_dot_product_attention)
 BODY = textwrap.dedent(ATTENTION.partition('"""\n')[2]).splitlines()
 LOOSE = [line + "  # mine" for line in BODY[:-1]]
 
 NO_WORDS = "needs a sentence on what it shows"
 BROKEN: dict[str, tuple[Edit, str]] = {
-    # what nbval passes
+    # what nbval does not find
     "never run": (never_run, "have run as [1, 2, 3, None, 5, 6]"),
     "run out of order": (lambda c: c["count"].update(execution_count=7), "[1, 2, 3, 7, 5, 6]"),
     "stderr": (outputs(prints("oh\n", "stderr")), "prints to stderr"),
@@ -184,7 +184,7 @@ BROKEN: dict[str, tuple[Edit, str]] = {
     # references
     "no such section": (replaced("[3.1]", "[3.99]", of="title"), "names section 3.99, which 03_"),
     "no such chapter": (replaced("(03_s", "(30_s", of="title"), "names section 3.1, which 30_s"),
-    # what only a built page understands
+    # what only works on a built page
     "directive": (source(":::{note} Look\nText\n:::", of="predict"), "a directive, ':::'"),
     "fence": (source("```{figure} a.svg\n```", of="predict"), "a directive, '```{'"),
     "option": (source("> Text\n\n:class: tip\n", of="predict"), "a directive, ':class: '"),
@@ -236,7 +236,7 @@ def test_a_page_that_the_contents_do_not_name_is_named(tmp_path: Path) -> None:
     assert one.endswith(
         "01_one.ipynb: is not in _toc.yml: add it to the chapters, or to meta: drafts:"
     )
-    assert two.endswith("02_two.ipynb: is twice in _toc.yml, as a page and as a draft")
+    assert two.endswith("02_two.ipynb: is in _toc.yml twice, as a page and as a draft")
 
 
 def begun(cells: Cells) -> None:
@@ -253,7 +253,7 @@ def test_a_draft_needs_no_form_yet_and_the_other_rules_apply(tmp_path: Path) -> 
     begun(cells)
     path = write(tmp_path, cells)
     assert list(complaints(path, draft=True)) == []
-    assert len(list(complaints(path))) == len(markers.OPENING) + 3  # its close, and two calls
+    assert len(list(complaints(path))) == len(markers.OPENING) + 3  # its ending, and two calls
     for name in ("never run", "stderr", "no alt text", "editor's metadata", "second import cell",
                  "long cell", "copied function", "title of another chapter", "role", "filler",
                  "wrong section number", "no such section"):  # fmt: skip
@@ -306,7 +306,7 @@ def test_the_message_names_the_command_that_writes_the_normal_form(
 def test_missing_or_broken_pages_are_reported_without_a_traceback(
     page: str | None, message: str, tmp_path: Path
 ) -> None:
-    shutil.copytree(ROOT / "tools", tmp_path / "tools")  # which then reads the book beside it
+    shutil.copytree(ROOT / "tools", tmp_path / "tools")  # so that it reads the book beside it
     (tmp_path / "book").mkdir()
     if page:
         (tmp_path / "book" / "01_gone.ipynb").write_text(page)

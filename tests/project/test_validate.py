@@ -1,4 +1,4 @@
-"""The table in book/validation.md reports what was run."""
+"""The table in book/validation.md reports what was actually run."""
 
 import re
 import subprocess
@@ -42,7 +42,7 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_uncommitted_changes_are_refused(page: Path) -> None:
-    page.write_text("another row")  # which is no reason
+    page.write_text("another row")  # which does not count as a change
     assert re.fullmatch("[0-9a-f]{7}", validate.committed())
     page.with_name("new.py").write_text("2")
     with pytest.raises(UserError, match="commit your changes and new files first"):

@@ -34,7 +34,7 @@ def test_the_wheel_holds_the_library_whole_and_nothing_else(tmp_path: Path) -> N
 def test_the_first_cell_of_a_chapter_installs_the_library_from_its_clone(tmp_path: Path) -> None:
     """The environment is new, and uses every installed package except the library.
 
-    The library is linked into our environment by a file that only its own Python reads.
+    A file that only our environment's Python reads links the library into that environment.
     """
     clone, env = tmp_path / "clone", tmp_path / "env"
     shutil.copytree(PACKAGE, clone / "src/attnbook", ignore=shutil.ignore_patterns("*.pyc"))
@@ -56,7 +56,7 @@ def run(python: Path, folder: Path, code: str) -> str:
     """Run code in an environment, without our settings and without an index; return the output."""
     ours = ("PYTHON", "PYTEST", "VIRTUAL_ENV", "COVERAGE", "PIP_", "ATTNBOOK")
     variables = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    # pip's setting is the value of build isolation, whatever its name says
+    # despite its name, pip's setting is the value of build isolation
     variables |= {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_CONFIG_FILE": os.devnull}
     done = subprocess.run(
         [python, "-c", code], cwd=folder, env=variables, capture_output=True, encoding="utf-8"

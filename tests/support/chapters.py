@@ -21,7 +21,7 @@ class Chapter:
         return self.cells[name]["source"]
 
     def printed(self) -> str:
-        """Return everything that its cells print."""
+        """Return everything that the chapter's cells print."""
         outputs = [output for name in self.code for output in self.cells[name]["outputs"]]
         return "".join("".join(output.get("text", "")) for output in outputs)
 
@@ -30,7 +30,7 @@ class Chapter:
         return self.code[self.code.index("imports") + 1 : self.code.index(name) + 1]
 
     def run(self, *names: str, **replaced: str) -> dict[str, Any]:
-        """Run the import cell and these, some with another text; return the names they define."""
+        """Run the import cell and these cells, some with new text; return the names they define."""
         space: dict[str, Any] = {}
         for name in ("imports", *names):
             exec(replaced.get(name, self.source(name)), space)

@@ -20,7 +20,7 @@ HTML = ROOT / "_build" / "html"
 FOLDER = HTML.as_uri() + "/"
 AXE = ROOT / "tests" / "support" / "vendor" / "axe.min.js"
 THEMES = ("light", "dark")
-PATIENCE = 120_000  # ms, for a browser on a busy machine
+PATIENCE = 120_000  # milliseconds, for a browser on a busy machine
 DESK = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 
@@ -45,8 +45,8 @@ SHOW_ALL = """async () => {
     await document.fonts.ready;
 }"""
 
-# Most of a page, and of axe-core's time: drawn formulas, which it cannot judge, and colored pieces
-# of code, of which it gets one of each kind
+# Most of a page and of axe-core's time is formulas, which axe-core cannot judge, and colored pieces
+# of code, of which one of each kind is kept
 STRIP = """() => {
     for (const drawn of document.querySelectorAll(".katex-html")) drawn.replaceChildren();
     const kinds = new Set();
@@ -115,7 +115,7 @@ class Opened:
         self.settle()
 
     def violations(self, rules: tuple[str, ...] = ()) -> list[tuple[str, str]]:
-        """What axe-core finds in a stripped page, by some rules or by all of them."""
+        """What axe-core finds on a stripped page, by some or all of its rules."""
         self.page.evaluate(STRIP)
         self.page.evaluate(AXE.read_text("utf8"))
         options = {"preload": False, "resultTypes": ["violations"]}
@@ -142,7 +142,7 @@ class Opened:
 
 
 def wait_until(page: Page, true: str) -> None:
-    """Wait for something in the page. (Playwright polls by a script, which a policy refuses.)"""
+    """Wait for something in the page. (Playwright polls by a script, which a policy blocks.)"""
     for _ in range(PATIENCE // 20):
         if page.evaluate(true):
             return
@@ -162,7 +162,7 @@ def addresses(path: Path) -> set[str]:
 
 
 def notebook(title: str, code: str) -> str:
-    """The text of a notebook with a title and one cell of code."""
+    """The text of a notebook with a title and one code cell."""
     cells = [
         {"cell_type": "markdown", "id": "title", "metadata": {}, "source": f"# {title}"},
         {"cell_type": "code", "id": "code", "metadata": {}, "source": code}

@@ -1,12 +1,12 @@
 """Hashes of the five source texts, so that a test can check quotations without the texts.
 
 The texts are other people's and not part of the book. `quotations.json` has a hash of every four
-Chinese characters that follow each other in them. Each hash is cut to 16 bits, so that nobody can
-put a text together again: 30 to 75 of 3,000 characters would fit behind any three (with 24 bits it
-is one or two). Four invented characters therefore pass as one source's in up to 1 of 40 cases,
-eight, which are five times four, in 1 of a hundred million.
+consecutive Chinese characters in them. Each hash is cut to 16 bits, so that nobody can
+reconstruct a text: after any three characters, 30 to 75 of 3,000 would fit (with 24 bits, one or
+two). Therefore four invented characters pass as a quotation in up to 1 of 40 cases. Eight, which
+are checked as five groups of four, pass in 1 of a hundred million.
 
-To write it again, with the five texts in a folder, named in the order S0 to S4:
+To write the file again, with the five texts in a folder, named in the order S0 to S4:
 
     .venv/bin/python -m tests.support.quotations FOLDER
 """

@@ -1,12 +1,12 @@
 """A GPU simulated by the CPU, so that every machine can test for what a CUDA device would refuse.
 
 A tensor moved to "cuda" becomes `OnGpu`: it computes on the CPU, and keeps the rules that a
-notebook can break on a real device. Two devices do not mix; NumPy gets no tensor that was not moved
-back; random numbers are drawn on the CPU; what CUDA computes in no fixed order is refused, as
+notebook can break on a real device. Two devices do not mix. NumPy gets no tensor that was not moved
+back. Random numbers are drawn on the CPU. What CUDA computes in no fixed order is refused, as
 `torch.use_deterministic_algorithms` refuses it there. Sums run backwards, so that their last digits
-differ as on a device of another make: what a chapter prints must not depend on them.
+differ, as on another kind of device: what a chapter prints must not depend on them.
 
-What this cannot show is shown only by a GPU: its own kernels, its memory, its speed.
+Only a real GPU can show the rest: its own kernels, its memory, its speed.
 
     make nbval DEVICE=rehearsal        make test DEVICE=rehearsal
 """
@@ -81,7 +81,7 @@ class OnGpu(Tensor):
             # PyTorch creates the causal mask where it believes the query to be, on the CPU
             triangle = torch.ones(args[0].size(-2), args[1].size(-2), dtype=torch.bool).tril()
             return func(*args, **{**kwargs, "is_causal": False, "attn_mask": OnGpu(triangle)})
-        if name == "one_hot":  # and so are the numbers that it compares with
+        if name == "one_hot":  # it makes the numbers to compare with on the CPU, too
             return OnGpu(func(args[0].held, *args[1:], **(kwargs or {})))
         if asked is Tensor.data and name == "__set__":
             args[0].held = args[1].held
@@ -91,7 +91,7 @@ class OnGpu(Tensor):
             return format(args[0].held.detach(), args[1])
         if name == "__deepcopy__":
             return deep_copy(*args)
-        if name == "__reduce_ex__":  # a file with it is loaded to the CPU, or moved
+        if name == "__reduce_ex__":  # a file that contains it is loaded to the CPU or moved
             return args[0].held.__reduce_ex__(*args[1:])
         with torch._C.DisableTorchFunctionSubclass():
             return func(*args, **(kwargs or {}))

@@ -1,4 +1,4 @@
-"""The canvas of every figure: the book's fonts and colors, and SVG that is always the same bytes.
+"""The canvas of every figure: the book's fonts and colors, and SVG that is always byte-identical.
 
 A figure is displayed as SVG, because nbval compares SVG (and ignores PNG). To be the same on every
 machine, it has no date and no random id, and its coordinates are rounded to a tenth of a point.
@@ -28,13 +28,13 @@ from torch import Tensor
 
 from attnbook.colors import INK, PAPER, PLAIN, ROLES, SOFT
 
-FAMILY = "attention book"  # our font, under a name that no font of a system has
+FAMILY = "attention book"  # our font, under a name that no system font has
 for _path in sorted((Path(__file__).parent.parent / "fonts").glob("*.otf")):
     fontManager.addfont(_path)
 
-WIDE = 5.6  # inches, the widest figure; on a phone of 390 pixels, SMALL letters in it are 9 high
+WIDE = 5.6  # inches, the widest figure; on a 390-pixel phone, its SMALL letters are 9 high
 SMALL = 9.5  # points, the smallest letters of a figure
-PICTURE = "a picture"  # in a stored chapter its description; see tools/normal_form.py
+PICTURE = "a picture"  # a stored chapter has its description; see tools/normal_form.py
 STYLE: Any = {
     "font.family": [FAMILY, "DejaVu Sans"],
     "font.size": 10,
@@ -103,7 +103,7 @@ def svg(figure: Figure) -> str:
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
-    body = _IDLE.sub("", text[text.index("<svg") :])  # comments, indents and idle ids
+    body = _IDLE.sub("", text[text.index("<svg") :])  # comments, indents and unused ids
     parts = _SCALE.split(body)  # a glyph's scale(0.0…) must keep its digits
     body = "".join(p if p.startswith("scale(") else _NUMBER.sub(_tenth, p) for p in parts)
     for number, name in enumerate(dict.fromkeys(_HASHED.findall(body))):
@@ -116,7 +116,7 @@ def svg(figure: Figure) -> str:
 def numbers(name: str, x: Tensor | Sequence[float], *shape: int, digits: int = 6) -> Tensor:
     """The numbers of a figure as float64 on the CPU, rounded to be the same on every machine.
 
-    Raises:  ValueError if a `shape` is given and the numbers have another
+    Raises:  ValueError if a `shape` is given and the numbers have a different one
     """
     y = torch.as_tensor(x, dtype=torch.float64).detach().cpu()
     if shape and tuple(y.shape) != shape:
@@ -128,7 +128,7 @@ def numbers(name: str, x: Tensor | Sequence[float], *shape: int, digits: int = 6
 def drawing(
     width: float, height: float, across: Span, down: Span, *, square: bool = True
 ) -> Iterator[Axes]:
-    """A canvas with one pair of axes without frame and ticks, with these limits."""
+    """A canvas with a single pair of axes, with these limits and without a frame or ticks."""
     with canvas(width, height) as figure:
         axes = figure.subplots()
         bare(axes, across, down, square)
@@ -136,7 +136,7 @@ def drawing(
 
 
 def side_by_side(figure: Figure, count: int, across: int | None = None) -> Sequence[Axes]:
-    """Equal panels in rows of `across`, by default in one row, that share the vertical axis."""
+    """Equal panels that share the vertical axis, in rows of `across`, or by default in one row."""
     across = across or count
     sheet = figure.subplots(math.ceil(count / across), across, squeeze=False, sharey=True)
     for spare in sheet.flat[count:]:
@@ -145,7 +145,7 @@ def side_by_side(figure: Figure, count: int, across: int | None = None) -> Seque
 
 
 def text_color(role: str | None) -> str:
-    """The text color of a role on the light page, or ink."""
+    """The text color of a role on a light page, or ink."""
     return ROLES[role].light if role else INK
 
 
@@ -155,7 +155,7 @@ def fill_color(role: str | None) -> str:
 
 
 def readable_on(color: Any) -> str:
-    """Ink or white, whichever reads better on the color laid on white."""
+    """Ink or white, whichever is easier to read on the color laid over white."""
     red, green, blue, opacity = to_rgba(color)
     luminance = 1 - opacity * (1 - (0.2126 * red + 0.7152 * green + 0.0722 * blue))
     return INK if luminance > 0.45 else PAPER
@@ -189,7 +189,7 @@ def rounded(
 
 
 def arrow(axes: Axes, start: Point, end: Point, **style: Any) -> None:
-    """An arrow from point to point."""
+    """An arrow from one point to another."""
     style = {"arrowstyle": "-|>", "color": SOFT, "lw": 1, "shrinkA": 0, "shrinkB": 0} | style
     axes.annotate("", end, start, arrowprops=style)
 

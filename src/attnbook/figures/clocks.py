@@ -14,7 +14,7 @@ from attnbook.figures.heatmaps import signed
 
 __all__ = ["plot_clocks", "plot_rotary", "plot_turns"]
 
-RADIUS = 0.4  # of a dial; the distance between two is 1
+RADIUS = 0.4  # of a dial; neighboring dials are 1 apart
 TURN = CURVES[1]
 
 
@@ -81,7 +81,7 @@ def plot_rotary(query: Tensor, key: Tensor, positions: Sequence[tuple[int, int]]
 
 
 def _arrow_from(axes: Axes, x: float, end: Point, **style: Any) -> None:
-    """An arrow from the middle of a dial; 1 is its radius."""
+    """An arrow from the middle of a dial, in units of its radius."""
     arrow(axes, (x, 0), (x + RADIUS * end[0], RADIUS * end[1]), **style)
 
 
@@ -96,7 +96,7 @@ def _hand(axes: Axes, x: float, y: float, sin: float, cos: float, **style: Any) 
 
 
 def _arc(axes: Axes, x: float, start: float, end: float) -> None:
-    """An arrow along the shorter way from one angle to the other; angles run clockwise from 12."""
+    """An arrow along the shorter arc between two angles; angles run clockwise from 12."""
     turn = (end - start + math.pi) % (2 * math.pi) - math.pi
     steps = [start + turn * i / 24 for i in range(25)]
     xs = [x + 0.45 * RADIUS * math.sin(a) for a in steps]

@@ -40,7 +40,7 @@ def plot_lines(x: Sequence[float], series: Curves, xlabel: str, ylabel: str, log
 
 
 def plot_times(x: Sequence[float], seconds: Curves, xlabel: str, ylabel: str) -> None:
-    """Draw up to five named curves of measured times, both axes logarithmic, as PNG.
+    """Draw up to five named curves of measured times on two logarithmic axes, as PNG.
 
     Shapes:  x (N,), each series (N,)
     Raises:  ValueError if there are too many curves or a length differs from x
@@ -52,7 +52,7 @@ def plot_times(x: Sequence[float], seconds: Curves, xlabel: str, ylabel: str) ->
 def plot_by_distance(distances: Sequence[int], series: Curves, ylabel: str) -> None:
     """Draw up to five named curves over the distance from a query to a key, with 0 marked.
 
-    Shapes:  distances (N,), key's position minus query's, rising; each series (N,)
+    Shapes:  distances (N,), key's position minus query's, increasing; each series (N,)
     Raises:  ValueError if there are too many curves or a length does not fit
     """
     xlabel = "distance: the key's position minus the query's"
@@ -121,7 +121,7 @@ def _scale(axes: Axes, x: Sequence[float], log: str) -> None:
 
 
 def _logarithmic(axes: Axes, letter: str) -> None:
-    """Make an axis logarithmic, with 0.01 or 1e-6 at its ticks, since exponents would be small."""
+    """Make an axis logarithmic, with 0.01 or 1e-6 at its ticks: superscripts would be too small."""
     axes.set(**{f"{letter}scale": "log"})
     axis = axes.xaxis if letter == "x" else axes.yaxis
     axis.set_major_formatter(lambda value, _: f"{value:g}".replace("e-0", "e-"))

@@ -47,7 +47,7 @@ LEAK: Sequence[Kind] = (
 
 
 def plot_masks(masks: Mapping[str, Tensor], words: Sequence[str]) -> None:
-    """Draw masks side by side: filled where a query may attend, hatched where not.
+    """Draw masks side by side: filled where a query may attend, hatched elsewhere.
 
     Shapes:  each mask (L, L), boolean, True = may attend; words L labels
     Raises:  ValueError if a mask is not boolean or of another size

@@ -38,14 +38,14 @@ __all__ = [
 WEIGHTS = LinearSegmentedColormap.from_list("weights", colors.WEIGHTS)
 SIGNED = LinearSegmentedColormap.from_list("signed", colors.SIGNED)
 MAX_MAPS = 4  # side by side
-ROOMY, NARROW, TIGHT = 0.36, 0.23, 0.14  # inches of a cell, for 0.25, for .25, and for .3
+ROOMY, NARROW, TIGHT = 0.36, 0.23, 0.14  # inches: cells for 0.25, for .25, and for .3
 LINE, LETTER = 0.15, 0.08  # inches, the height of a name and the width of a letter
 
 
 def plot_weights(
     weights: Tensor, queries: Sequence[str], keys: Sequence[str] | None = None
 ) -> None:
-    """Draw an attention map: one row per query, one column per key, 0 white and 1 dark.
+    """Draw an attention map: one row per query, one column per key, white for 0, dark for 1.
 
     Shapes:  weights (Lq, Lk), between 0 and 1; queries Lq labels, keys Lk labels (default queries)
     Raises:  ValueError if the sizes or the values do not fit
@@ -56,7 +56,7 @@ def plot_weights(
 def plot_maps(
     maps: Mapping[str, Tensor], queries: Sequence[str], keys: Sequence[str] | None = None
 ) -> None:
-    """Draw up to four attention maps side by side, or two and two, each under its name.
+    """Draw up to four attention maps side by side, or in rows of two, each under its name.
 
     A narrow cell has a short number: .25 or .3 for 0.25. A very narrow one has none.
 
@@ -123,7 +123,7 @@ def plot_positions(encoding: Tensor) -> None:
     """Draw a positional encoding: one row per position, brown −1, white 0, green +1.
 
     Shapes:  encoding (L, d_model), between −1 and 1
-    Raises:  ValueError if it leaves −1 … 1
+    Raises:  ValueError if a number is not between −1 and 1
     """
     x = numbers("encoding", encoding, digits=1)
     check_range("encoding", x, -1, 1)
@@ -234,7 +234,7 @@ def short(value: float, digits: int = 2) -> str:
 
 
 def written(cell: float) -> Callable[[float], str] | None:
-    """How a weight is written in a cell of so many inches."""
+    """How a weight is written in a cell of this many inches."""
     if cell >= ROOMY:
         return "{:.2f}".format
     return partial(short, digits=2 if cell >= NARROW else 1) if cell >= TIGHT else None

@@ -24,7 +24,7 @@ def plot_kernel_regression(
 
     keys: where something was measured; queries: where the curve is computed; truth: the values
     there without noise; unit: what keys and queries count, such as "hour"
-    Shapes:  keys (Lk,) and queries (Lq,), rising; values (Lk,); truth (Lq,); each map (Lq, Lk),
+    Shapes:  keys (Lk,) and queries (Lq,), increasing; values (Lk,); truth (Lq,); each map (Lq, Lk),
              between 0 and 1
     Raises:  ValueError if there are none or too many maps, or sizes or values do not fit
     """

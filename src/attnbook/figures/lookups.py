@@ -13,7 +13,7 @@ from attnbook.figures.heatmaps import SIGNED, draw_cells, signed
 
 __all__ = ["plot_embedding", "plot_lookup"]
 
-COLUMN = 1.3  # the width of a column of values; one of the query and the keys is 1 wide
+COLUMN = 1.3  # the width of a column of values; columns of the query and keys have width 1
 
 
 def plot_embedding(table: Tensor, ids: Sequence[int], vocabulary: Sequence[str]) -> None:

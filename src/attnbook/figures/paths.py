@@ -22,7 +22,7 @@ from attnbook.figures.canvas import (
 __all__ = ["plot_chain_and_fan", "plot_layers"]
 
 BOX = 0.36  # the height of a vector; its width is twice that
-CELLS = 4  # squares of a vector
+CELLS = 4  # squares in a vector
 
 
 def plot_layers(words: Sequence[str], guess: str) -> None:

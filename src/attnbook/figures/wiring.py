@@ -12,7 +12,7 @@ __all__ = ["plot_residual_stream", "plot_transformer"]
 
 
 def plot_residual_stream(tokens: Sequence[str], n_layers: int) -> None:
-    """Draw one residual stream per token, and in a frame a layer that reads from it and adds to it.
+    """Draw one residual stream per token, and a framed layer that reads from it and adds to it.
 
     The layer normalizes the input of each sublayer. Attention is one box that crosses all streams;
     the feed-forward network is a box for each token.
@@ -43,7 +43,8 @@ def plot_residual_stream(tokens: Sequence[str], n_layers: int) -> None:
             write(axes, streams[0] - 0.16, part + 0.46, "adds", ha="right", fontsize=SMALL)
 
 
-APART, ASIDE, NARROW = 1.42, 0.68, 0.44  # two streams, a stream and its parts, half a part's width
+# distances between streams and from a stream to its parts, then half the width of a part
+APART, ASIDE, NARROW = 1.42, 0.68, 0.44
 ATTENTION, FEED_FORWARD = 2.0, 3.85  # their heights
 
 
@@ -146,7 +147,7 @@ def _plus(axes: Axes, middle: Point) -> None:
 
 
 def _up(axes: Axes, x: float, start: float, end: float, rows: str, side: int = -1) -> None:
-    """Draw an arrow upwards with a shape, on the side without the residual connection."""
+    """Draw an upward arrow with a shape, on the side without the residual connection."""
     arrow(axes, (x, start), (x, end))
     inside = "left" if side < 0 else "right"
     write(axes, x - side * 0.07, (start + end) / 2, rows, ha=inside, fontsize=SMALL, color=SOFT)

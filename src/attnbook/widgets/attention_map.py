@@ -22,10 +22,10 @@ def explore_attention(
 ) -> None:
     """Let the reader pick an attention map and a query, and see which keys the query attends to.
 
-    start: the query that is picked at first; choose: what the choice of a map is called
+    start: the query that is selected initially; choose: the label for choosing a map
     notes: by the map's name, a sentence for each query that is shown with it, or ""
-    cut: the result for each query, called `outcome`, or "": under the first name with nothing
-         switched off, then under the name of the map that is switched off
+    cut: for each query the result, called `outcome`, or "". The first name has the results with
+         nothing switched off; each other name is that of the map that is switched off
 
     Shapes:  maps by name (Lq, Lk), weights; queries Lq, keys Lk
     Raises:  ValueError if a shape does not fit

@@ -17,7 +17,7 @@ N_CANDIDATES = 5  # per step: those that are kept, and the best of the others
 
 
 class Candidate(NamedTuple):
-    """A hypothesis of one step: the one at index `parent` of the step before, and a `word`."""
+    """A hypothesis of one step: the one at index `parent` of the previous step, and a `word`."""
 
     score: float
     parent: int
@@ -87,7 +87,7 @@ def follow_beams(
 def _candidates(
     model: Transformer, source: Tensor, source_mask: Tensor, penalty: float, beams: Beams
 ) -> list[list[Candidate]]:
-    """The best candidates of each step by score, so that those the search has kept come first."""
+    """The best candidates of each step by score, so that those the search keeps come first."""
     z, _ = model.encode(source, source_mask)
     beam = [Candidate(0.0, 0, BEGIN, 0.0, 0.0, (BEGIN,))]
     steps = []

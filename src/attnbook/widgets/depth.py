@@ -9,18 +9,18 @@ from attnbook.widgets.element import check_shape, show_element
 __all__ = ["explore_depth"]
 
 SHOWN = 8  # columns of each row
-LEVELS = 12  # heights above the middle of a cell, and as many below
+LEVELS = 12  # levels above the middle of a cell, and the same number below
 RESIDUAL = ("with", "without")
 NORMS = ("none", "after", "before")
 
 
 def explore_depth(rows: Tensor, reaches: Tensor, words: Sequence[str]) -> None:
-    """Let the reader choose depth, residual connections and norms of an untrained stack.
+    """Let the reader choose the depth, residual connections and norms of an untrained stack.
 
     Both tensors begin with the axes of the choices: residual connection (with, without), norm
     (none, after each sum, before each sublayer), layers 0, 1, 2, …
 
-    rows: at the top of so many layers; reaches: the norm of the gradient at the bottom
+    rows: at the top of that many layers; reaches: the norm of the gradient at the bottom
     Shapes:  rows (2, 3, N + 1, L, D), reaches (2, 3, N + 1), words L
     Raises:  ValueError if a shape does not fit
     """
@@ -61,7 +61,7 @@ def explore_depth(rows: Tensor, reaches: Tensor, words: Sequence[str]) -> None:
 
 
 def _heights(stack: Tensor) -> list[str]:
-    """The first columns of each matrix (L, D), one letter per number; the largest is a or y."""
+    """The first columns of each matrix (L, D), one letter per number; the largest gets a or y."""
     tables = stack[..., :SHOWN]
     scaled = tables / tables.abs().amax(dim=(-2, -1), keepdim=True)
     levels = (LEVELS * scaled).round().long() + LEVELS + ord("a")

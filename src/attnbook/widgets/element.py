@@ -1,8 +1,8 @@
-"""What a cell prints for an interactive figure: an element with its data, the colors, the script.
+"""What a cell prints for an interactive figure: its data, the colors and the script.
 
 Inside the element is a table, which is shown until the script runs, or where scripts are not
 allowed. Colors and script are printed too, so that the figure works wherever the notebook is
-opened. The built page takes them out: its style sheet has the colors, and it loads each script once
+opened. The built page removes them: its style sheet has the colors, and it loads each script once
 (press/extension/widgets.py).
 """
 
@@ -26,7 +26,7 @@ PLAY = {"play": "▶ play", "stop": "■ stop"}  # of a figure with steps
 def one_row(scores: Numbers, labels: Sequence[str]) -> list[float]:
     """The scores, one for each label, rounded to digits that are the same on every machine.
 
-    These are five digits, and at most four decimals: a small score has fewer exact digits, because
+    They keep five digits and at most four decimals: a small score has fewer exact digits, because
     it is a sum of larger terms.
     """
     row = scores.detach().cpu().numpy() if isinstance(scores, Tensor) else np.asarray(scores)
@@ -45,7 +45,7 @@ def show_element(
 ) -> None:
     """Display an element, with a table in case no script can run, as HTML and as plain text.
 
-    note: of an element that works in the book's pages only, a sentence that says so; it is shown
+    note: for an element that works only in the book's pages, a sentence that says so; it is shown
     below the table, and no script is printed
     """
     packed = html.escape(json.dumps(data, ensure_ascii=False, separators=(",", ":")))

@@ -1,4 +1,4 @@
-"""Two layers of attention on one sequence: where heads attend, what they add, what needs them."""
+"""Heads in two layers of attention: where they attend, what they add, and what needs them."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -16,7 +16,7 @@ from attnbook.widgets.element import show_element
 __all__ = ["explore_heads"]
 
 VISIBLE = 0.06  # smaller weights are not drawn
-N_BEST, LIKELY = 3, 0.02  # letters shown of a prediction, and their least probability
+N_BEST, LIKELY = 3, 0.02  # letters shown of a prediction, and their minimum probability
 
 
 class TwoLayers(Protocol):
@@ -36,7 +36,7 @@ class Run(NamedTuple):
 
     probabilities: Tensor  # (L, V)
     weights: Tensor  # (2, H, L, L)
-    adds: tuple[Tensor, Tensor]  # (H, L, V): to the scores of each letter's query, to the logits
+    adds: tuple[Tensor, Tensor]  # (H, L, V): to the scores of each letter's query; to the logits
 
 
 def explore_heads(
@@ -50,7 +50,7 @@ def explore_heads(
     most: the head raises its score for this position in layer 2, on average over the heads there.
     Both numbers are relative to the mean over all letters.
 
-    row: the sequence to show; start: the position that is picked at first
+    row: the sequence to show; start: the position that is selected initially
     Shapes:  ids (B, L + 1), whose first half is the block, with L <= 26
              known (B, L): which of ids[:, 1:] are predictable; letters: one character for each id
     """
@@ -122,7 +122,7 @@ def _averaged(removed: list[int]) -> Callable[[Tensor], Tensor]:
 
 
 def _strips(run: Run, layer: int, letters: str) -> dict[str, str]:
-    """For each head of a layer: its weights, and the letter that it adds most to, with how much."""
+    """For each head of a layer: its weights, and the letter that it adds most to, and how much."""
     adds = run.adds[layer]
     largest = (adds - adds.mean(-1, keepdim=True)).max(-1)
     return {
@@ -135,9 +135,9 @@ def _strips(run: Run, layer: int, letters: str) -> dict[str, str]:
 
 
 def _rows(shares: Tensor, names: str, n_best: int | None = None) -> str:
-    """Write each row as names with percentages: a97b3. A name without a number has 100.
+    """Write each row as names with percentages: a97b3. A name without a number stands for 100.
 
-    A row of probabilities gives its n_best, and a row of weights all that are visible.
+    A row of probabilities lists its n_best, and a row of weights lists all that are visible.
     """
     least = VISIBLE if n_best is None else LIKELY
     rows = []

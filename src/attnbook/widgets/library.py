@@ -1,4 +1,4 @@
-"""The library of chapter 1: a query that its books answer, and keys in the plane to drag."""
+"""The library of chapter 1: a query that its books answer, and draggable keys in the plane."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,7 +21,7 @@ def ask_library(
 ) -> None:
     """Let the reader choose a query of topics, and see the weights of the books and the output.
 
-    Shapes:  wishes by name (Dk,), queries of which the first is shown at first; keys (Lk, Dk),
+    Shapes:  wishes by name (Dk,), queries, the first of which is shown initially; keys (Lk, Dk),
              values (Lk, Dv); titles Lk, topics Dk, contents Dv
     Raises:  ValueError if a shape does not fit
     """

@@ -1,4 +1,4 @@
-"""The translator of chapter 9 in the page: translate sentences, change them, change the model."""
+"""The translator of chapter 9 on the page: translate sentences, change them, change the model."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -64,7 +64,7 @@ WORDS = {
 
 
 class Step(NamedTuple):
-    """A word that the model writes: the best words, their probabilities, each head's weights.
+    """A word that the model writes: the best words, their probabilities, and each head's weights.
 
     Shapes:  weights (layers · H, Ls)
     """
@@ -85,8 +85,8 @@ def explore_translator(
 
     The page has the weights of the book's translator and runs it itself; a notebook shows a table.
 
-    sentences: by name, to choose from; the first is shown
-    start: the word of its translation that is picked at first
+    sentences: by name, to choose from; the first is shown initially
+    start: the word of its translation that is selected initially
     """
     pair = next(iter(sentences.values()))
     steps = _write(
@@ -127,7 +127,7 @@ def explore_translator(
 
 @torch.no_grad()
 def _write(model: Transformer, batch: Batch, english: Vocabulary) -> list[Step]:
-    """Translate by greedy decoding, and keep what each step has computed."""
+    """Translate by greedy decoding, and keep what each step computes."""
     z, _ = model.encode(batch.source, batch.source_mask)
     ids: list[int] = [BEGIN]
     steps: list[Step] = []
@@ -144,6 +144,6 @@ def _write(model: Transformer, batch: Batch, english: Vocabulary) -> list[Step]:
 
 
 def _entry(word: str) -> list[str]:
-    """The pinyin of a word and its first meaning, or two empty texts."""
+    """The pinyin of a word and its first meaning, or two empty strings."""
     pinyin, meaning = dictionary.get(word, ("", ()))
     return [pinyin, " ".join(meaning)]

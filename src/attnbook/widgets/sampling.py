@@ -64,7 +64,7 @@ WORDS = {
 
 @torch.no_grad()
 def explore_sampling(model: LanguageModel, vocabulary: Vocabulary, beginning: str) -> None:
-    """Let the reader move temperature, k and p, and see which next words are left, and texts.
+    """Let the reader move temperature, k and p, and see the words left and the texts.
 
     A notebook shows the row of logits after this beginning. The book's pages have the weights of
     the stored language model (`load_language_model`, seed 0): there the model writes the texts, and
@@ -73,7 +73,7 @@ def explore_sampling(model: LanguageModel, vocabulary: Vocabulary, beginning: st
     device = next(model.parameters()).device
 
     def logits_after(words: Sequence[str]) -> tuple[list[str], Tensor]:
-        """The words by falling logits, and the logits."""
+        """The words in order of decreasing logits, and the logits."""
         tokens = torch.tensor([[BEGIN, *vocabulary.encode(words)]], device=device)
         logits, order = model(tokens)[0, -1].cpu().sort(descending=True, stable=True)
         return [vocabulary.words[i] for i in order.tolist()], logits

@@ -21,13 +21,13 @@ def explore_temperature(
 ) -> None:
     """Let the reader multiply a row of scores before the softmax, and read weights and slopes.
 
-    multipliers: the factors to choose from, in rising order; start: the one chosen at first
+    multipliers: the factors to choose from, in increasing order; start: the one selected initially
     Shapes:  scores (Lk,), labels Lk
-    Raises:  ValueError if there are more or fewer labels than scores, or `start` is no multiplier
+    Raises:  ValueError if labels and scores differ in number, or `start` is not a multiplier
     """
     row = one_row(scores, labels)
     if start not in multipliers:
-        raise ValueError(f"start={start} is none of the multipliers {list(multipliers)}")
+        raise ValueError(f"start={start} is not one of the multipliers {list(multipliers)}")
     factors = [{"name": f"× {times:.3g}", "times": times} for times in multipliers]
     words = {
         "name": "The same scores, times a number",
@@ -61,7 +61,7 @@ def paint_mask(scores: Tensor, words: Sequence[str], masks: Mapping[str, Tensor]
     """Let the reader paint a mask, and see the weights under it and the cells that leak the future.
 
     Shapes:  scores (L, L), words L, masks by name (L, L), boolean, True = may attend; the first
-             one is shown at first
+             one is shown initially
     Raises:  ValueError if a shape does not fit
     """
     length = len(words)

@@ -1,4 +1,4 @@
-"""The progress of a training: embeddings or an attention map at some steps, and the loss."""
+"""The progress of a training run: embeddings or an attention map at some steps, and the loss."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,14 +17,14 @@ def watch_embeddings(
     words: Sequence[str],
     kinds: Mapping[str, Sequence[int]],
 ) -> None:
-    """Let the reader move through a training, and see the embeddings of words of a kind gather.
+    """Let the reader move through a training run, and see embeddings of words of a kind gather.
 
     They are projected onto the first two right singular vectors of the last embeddings, with
-    word 0 on the right and above. The word most like another is the one of the largest cosine
-    similarity, of all D numbers.
+    word 0 at the upper right. The word most like another is the one with the largest cosine
+    similarity, computed from all D numbers.
 
     kinds: up to six names, each with the indices of its words
-    Shapes:  losses: one for each step; embeddings by step (N, D), the steps rising; words N
+    Shapes:  losses: one for each step; embeddings by step (N, D), the steps increasing; words N
     Raises:  ValueError if a shape does not fit, or a step has no loss
     """
     shape = embeddings[max(embeddings)].shape
@@ -67,9 +67,9 @@ def watch_embeddings(
 def watch_attention(
     losses: Sequence[float], maps: Mapping[int, Tensor], words: Sequence[str]
 ) -> None:
-    """Let the reader move through a training, and see how an attention map changes.
+    """Let the reader move through a training run, and see how an attention map changes.
 
-    Shapes:  losses: one for each step; maps by step (L, L), weights, the steps rising; words L
+    Shapes:  losses: one for each step; maps by step (L, L), weights, the steps increasing; words L
     Raises:  ValueError if a shape does not fit, or a step has no loss
     """
     _check(losses, maps, (len(words), len(words)))
@@ -92,7 +92,7 @@ def watch_attention(
 
 
 def _check(losses: Sequence[float], tensors: Mapping[int, Tensor], shape: tuple[int, int]) -> None:
-    """Refuse a tensor of another shape, and a step without a loss."""
+    """Reject a tensor of the wrong shape, and a step without a loss."""
     for step, tensor in tensors.items():
         check_shape(f"step {step}", tensor, shape)
         if not 0 <= step < len(losses):
@@ -107,7 +107,7 @@ def _training(
     head: list[str],
     cells: list[list[str]],
 ) -> None:
-    """Print an attn-training element; its table has every fourth of the steps, and the last."""
+    """Print an attn-training element; its table has every fourth step, and the last one."""
     data |= {
         "labels": list(labels),
         "steps": steps,

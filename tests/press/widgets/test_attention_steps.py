@@ -37,7 +37,7 @@ def test_the_numbers_of_the_chapter_arrive(page: Page) -> None:
     w_key = torch.tensor([[0, 1], [-0.5, -0.5], [1, 0], [0, 0]])
     expected = x @ w_query @ (x @ w_key).T
     found = torch.tensor(figure.evaluate("figure => figure.all.scores"))
-    torch.testing.assert_close(found, expected, atol=0.01, rtol=0)  # from 16 bits each
+    torch.testing.assert_close(found, expected, atol=0.01, rtol=0)  # stored in 16 bits each
 
 
 def test_steps(page: Page) -> None:
@@ -63,7 +63,7 @@ def test_steps(page: Page) -> None:
     adds_up()
     assert figure.locator("[aria-hidden] .lit").count() == 4 + 4  # a row of X, a column of W_Q
     height = figure.evaluate("figure => figure.offsetHeight")
-    step.nth(3).check(force=True)  # scores: 苹果 and 甜 are chosen from the start
+    step.nth(3).check(force=True)  # scores: 苹果 and 甜 are selected initially
     cells.nth(2).tap()
     assert said.inner_text() == "The query of 苹果 apple times the key of 甜 sweet: score 2.40."
     adds_up()

@@ -39,7 +39,7 @@ def test_beam(page: Page) -> None:
     cells.nth(3).tap()
     assert "Dropped: the beam keeps 3." in said.inner_text()
     figure.locator(".heard", has_text=said.inner_text()).wait_for(state="attached")
-    cells.nth(3).press("ArrowDown")  # a step further
+    cells.nth(3).press("ArrowDown")  # one step further
     assert slider.get_attribute("aria-valuetext") == "2"
     assert cells.nth(2 * 5).inner_text() == ""  # not yet
     for key in ("ArrowLeft", "ArrowLeft", "ArrowLeft"):

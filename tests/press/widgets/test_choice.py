@@ -20,11 +20,11 @@ from tools.chapters import chapters
 
 pytestmark = pytest.mark.usefixtures("book")
 
-Answers = dict[str, Any]  # by the question; None where it is left open
+Answers = dict[str, Any]  # by question; None where it is left open
 PAGE = {f"{chapter.number:02}": f"book/{chapter.path.stem}.html" for chapter in chapters()}
 BUILT = {id: exercise for id, exercise in ALL.items() if id[:2] in PAGE}  # no drafts
 UNLISTED = 77, -0.25  # numbers that no mistake gives
-USED = ["01.winner", "02.gradient", "04.shapes"]  # answered by words, numbers, shapes
+USED = ["01.winner", "02.gradient", "04.shapes"]  # answered with words, numbers, shapes
 
 
 def data_of(exercise: Exercise) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def test_each_answer_gets_the_checkers_message(exercise: Exercise) -> None:
         ]
         for question in data["questions"]
     }
-    for turn in range(max(map(len, offered.values()))):  # each answer has one, beside others
+    for turn in range(max(map(len, offered.values()))):  # each answer gets a turn, beside others
         answers = {
             asked: found[(place + turn) % len(found)]
             for place, (asked, found) in enumerate(offered.items())
@@ -111,7 +111,7 @@ def opened(page: Page, exercise: str, base: str = FOLDER) -> Locator:
 
 
 def choose(element: Locator, answers: Answers) -> None:
-    """Give the answers, and have them checked."""
+    """Give the answers, and check them."""
     for row, answer in zip(element.locator("fieldset").all(), answers.values(), strict=True):
         if isinstance(answer, str):
             row.get_by_text(answer, exact=True).click()
@@ -136,7 +136,7 @@ def chosen(element: Locator) -> list[str]:
 
 @pytest.mark.parametrize("id", USED)
 def test_from_the_first_wrong_answer_to_forgetting(page: Page, server: str, id: str) -> None:
-    # From a server: of file:// pages a busy Chromium loses what is stored just before a reload.
+    # From a server: on file:// pages, a busy Chromium loses what is stored just before a reload.
     exercise, element = ALL[id], opened(page, id, server)
     data, forget = data_of(exercise), element.get_by_role("button", name="Forget")
     stub = page.locator(f".cell:has-text('check({exercise.name}, \"{id}\")')")

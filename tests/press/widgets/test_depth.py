@@ -38,7 +38,7 @@ def test_depth(page: Page) -> None:
     figure.get_by_text("with", exact=True).tap()
     assert "they can be told apart" in said.inner_text()
     assert len(set(map(tuple, drawn()))) == len(numbers["labels"])
-    page.keyboard.press("ArrowLeft")  # of the options
+    page.keyboard.press("ArrowLeft")  # between the options
     assert figure.locator("polyline.chosen").count() == 1
 
 

@@ -1,4 +1,4 @@
-"""The figure of two layers, used as a reader would, and its numbers, which match the model."""
+"""The figure of two layers, used as a reader would; its numbers match the model."""
 
 import itertools
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def switch(figure: Locator, layer: int, head: int) -> Locator:
 
 
 def states() -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Each set of heads that can be removed: of layer 1, of layer 2."""
+    """Each set of heads that can be removed, from layer 1 and from layer 2."""
     of_2 = [((), heads) for n in range(5) for heads in itertools.combinations(range(4), n)]
     return of_2 + [((head,), ()) for head in range(4)]
 
@@ -93,7 +93,7 @@ def test_its_numbers_are_the_models(figure: Locator, chapter: dict[str, Any]) ->
             assert len(best) == 3 or expected.values[len(best)] < 0.02
         for layer, part in enumerate(shown):
             if layer == 0 and off[0]:
-                continue  # what other heads of the layer do does not change
+                continue  # the other heads of the layer do the same
             drawn = torch.zeros(4, 23, 23).double()
             for head, query in itertools.product(range(4), range(23)):
                 for place, share in part["weights"][head][query]:

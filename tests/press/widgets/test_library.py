@@ -19,7 +19,7 @@ def numbers(found: Locator) -> list[float]:
 
 
 def agree(got: dict[str, list[float]], expected: dict[str, torch.Tensor]) -> None:
-    """A script computes the same as the library."""
+    """A script computes the same as the package."""
     assert got.keys() == expected.keys()
     for name, row in expected.items():
         torch.testing.assert_close(torch.tensor(got[name], dtype=row.dtype), row, atol=1e-6, rtol=0)
@@ -132,14 +132,14 @@ def test_a_drag_lengthens_and_turns(plane: Locator, page: Page) -> None:
     x, y, middle, height = held(plane, 2)
     page.mouse.move(x, y)
     page.mouse.down()
-    out = 2.3  # not quite straight: a hand trembles
+    out = 2.3  # not quite straight, as by hand
     page.mouse.move(middle + out * (x - middle) + 3, height + out * (y - height), steps=5)
     page.mouse.up()
-    page.mouse.move(x, y)  # it has been let go
+    page.mouse.move(x, y)  # the button has been released
     after = [facts(plane, key) for key in range(3)]
     assert after[1][0] > 2 * before[1][0]
     assert after[1][3] > after[0][3]  # more weight by dot product
-    assert [row[4] for row in after] == [row[4] for row in before]  # and by cosine what it had
+    assert [row[4] for row in after] == [row[4] for row in before]  # and the same weight by cosine
     assert after[1][1] == before[1][1]
     x, y, middle, height = held(plane, 2)
     page.mouse.move(x, y)
@@ -174,11 +174,11 @@ def test_arrow_keys_lengthen_and_turn(plane: Locator, page: Page) -> None:
         page.keyboard.press("ArrowUp")
     longer = facts(plane, 2)
     assert longer[0] == pytest.approx(before[0] + 0.3, abs=0.011)
-    assert longer[3] < before[3]  # its score is below 0: to be longer is to lose
+    assert longer[3] < before[3]  # its score is below 0, so a longer key loses
     assert longer[4] == before[4]
     assert arrow.get_attribute("aria-valuetext") == f"length {longer[0]:.2f}, direction 135°"
     for _ in range(6):
-        page.keyboard.press("ArrowRight")  # 30 degrees: nearly upright on the query
+        page.keyboard.press("ArrowRight")  # 30 degrees: nearly orthogonal to the query
     assert arrow.get_attribute("aria-valuetext") == f"length {longer[0]:.2f}, direction 105°"
     said = plane.locator(".said").inner_text()
     assert said.startswith(f"C: length {longer[0]:.2f}, 91° away from the query.")

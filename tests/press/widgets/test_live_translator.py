@@ -51,7 +51,7 @@ def load(page: Page) -> None:
 
 
 def write(page: Page, pair: Pair, change: str = "{}", given: tuple[str, ...] = ()) -> dict:
-    """What the page computes for a pair: words, probabilities, logits and weights to the source."""
+    """What the page computes for a pair: words, probabilities, logits and weights on the source."""
     return page.evaluate(
         f"""([source, given]) => {{
             const steps = attnbook.translator.write(source, {change}, given);
@@ -62,7 +62,7 @@ def write(page: Page, pair: Pair, change: str = "{}", given: tuple[str, ...] = (
 
 
 def library(stored: Stored, pair: Pair, first: int = 0, hidden: int | None = None):
-    """Logits (m, V) and weights to the source (m, layers · H, n) at the pair's English words."""
+    """Logits (m, V) and weights on the source (m, layers · H, n) at the pair's English words."""
     model, chinese, english = stored
     b = make_batch([pair], chinese, english)
     if hidden is not None:
@@ -106,7 +106,7 @@ def test_translations_are_the_librarys_word_for_word(opened: Opened, stored: Sto
     tokens, _ = greedy_decode(model, b.source, b.source_mask, **RULES)
     assert [words[-1] for words in said] == ["END"] * len(pairs)
     assert [tuple(words[:-1]) for words in said] == [english.decode(row) for row in tokens]
-    assert milliseconds / sum(map(len, said)) < 50  # for a word
+    assert milliseconds / sum(map(len, said)) < 50  # per word
     cut = opened.page.evaluate(
         "texts => texts.map(text => attnbook.translator.cut(text))",
         ["".join(pair.chinese) for pair in pairs],
@@ -167,7 +167,7 @@ def test_the_page_first_shows_what_it_would_compute(opened: Opened) -> None:
 
 def test_nothing_is_loaded_before_it_is_used_and_then_once(opened: Opened) -> None:
     figure = figure_of(opened)
-    figure.locator(".token").nth(2).click()  # what comes with the page
+    figure.locator(".token").nth(2).click()  # stored in the page
     assert not [url for url in opened.requested if "live-" in url]
     for _ in range(2):
         figure.locator(".chip").nth(3).click()
@@ -182,14 +182,14 @@ def test_a_reader_covers_a_word_and_takes_it_back(opened: Opened, stored: Stored
     figure.locator(".chip").nth(3).tap()
     figure.get_by_role("button", name="cover", exact=True).tap()
     expect(figure.locator(".chip").nth(3)).to_contain_text("covered")
-    # before and after, with the same words before it
+    # before and after the change, after the same words
     pair = make_corpus().new_combinations[0]
     logits, _ = library(stored, pair, hidden=3)
     did = logits[1].softmax(-1)[stored[2].encode(["did"])].item()
     expect(unchanged.get_by_role("option").nth(1)).to_have_text(f"did0.87 → {did:.2f}")
     unchanged.get_by_role("option").nth(1).tap()
     expect(figure.locator(".said")).to_contain_text(f"“did” had probability 0.87 and has {did:.2f}")
-    # what it writes now, and which words of that are others
+    # what it writes now, and which of its words are new
     _, chinese, english = stored
     b = make_batch([pair], chinese, english)
     b.source_mask[..., 3] = False

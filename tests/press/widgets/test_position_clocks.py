@@ -26,7 +26,7 @@ def test_dial(page: Page) -> None:
     assert f"{expected[0] @ expected[1]:.4f}" in said
     assert slow.evaluate(hands) == pytest.approx(expected[1, -2:].tolist(), abs=1e-6)
     before = figure.locator("circle.dot").get_attribute("cy")
-    figure.locator(".map").click(position={"x": 5, "y": 2})  # the uppermost row
+    figure.locator(".map").click(position={"x": 5, "y": 2})  # the top row
     assert figure.locator(".said").inner_text().startswith("From 0 to 2:")
     assert figure.locator("circle.dot").get_attribute("cy")[:6] == before[:6]
     figure.locator("input[type=range]").last.focus()

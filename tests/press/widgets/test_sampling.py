@@ -49,7 +49,7 @@ def left(logits: torch.Tensor, temperature: float, k: int, p: float) -> torch.Te
 
 @torch.no_grad()
 def after(stored: Stored, words: Sequence[str]) -> torch.Tensor:
-    """The library's logits after each of these words, and before them: (L + 1, V)."""
+    """The library's logits before the first word and after each word: (L + 1, V)."""
     model, english = stored
     return model(torch.tensor([[BEGIN, *english.encode(words)]]))[0]
 
@@ -104,7 +104,7 @@ def test_texts_are_written_with_the_settings(figure: Locator, stored: Stored) ->
     data = json.loads(figure.get_attribute("data") or "")
 
     def expected(*settings: float) -> tuple[list[list[str]], list[str]]:
-        """The texts from the same random numbers, and the words in them of less than 0.01."""
+        """The texts from the same random numbers, and their words with probabilities below 0.01."""
         texts, rare = [], []
         for points in data["random"]:
             words = list(data["beginning"])

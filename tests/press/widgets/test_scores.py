@@ -9,7 +9,7 @@ pytestmark = pytest.mark.usefixtures("book")
 
 
 def weights(page: Page) -> list[float]:
-    """What stands in the column of weights of the first softmax on the page."""
+    """The numbers in the weights column of the first softmax on the page."""
     return [
         float(text)
         for text in page.locator("attn-softmax >> nth=0 >> .row .weight").all_inner_texts()
@@ -23,9 +23,9 @@ def test_temperature(page: Page) -> None:
     assert sum(before) == pytest.approx(1, abs=0.01)
     slider = figure.locator("input[type=range]")
     slider.focus()
-    page.keyboard.press("Home")  # times 0: all alike
+    page.keyboard.press("Home")  # times 0: all equal
     assert weights(page) == pytest.approx([0.1] * 10)
-    page.keyboard.press("End")  # times 10: one has it all
+    page.keyboard.press("End")  # times 10: one gets all the weight
     assert max(weights(page)) == 1
     assert slider.get_attribute("aria-valuetext") == "× 10"
     figure.get_by_role("listbox").focus()
@@ -44,7 +44,7 @@ def test_a_finger_that_begins_on_a_slider_scrolls(browser: Browser) -> None:
     with window(browser, **phone) as context:
         page = context.new_page()
         page.goto(FOLDER + "book/01_library.html")
-        page.evaluate(SHOW_ALL)  # nothing moves any more
+        page.evaluate(SHOW_ALL)  # nothing moves afterwards
         slider = page.locator("attn-softmax input[type=range]").first
         slider.scroll_into_view_if_needed()
         before, scrolled = slider.input_value(), page.evaluate("scrollY")
@@ -74,17 +74,17 @@ def test_mask(page: Page) -> None:
     assert before[0] == [1, 0, 0, 0, 0, 0]
     cells.nth(6 * 1 + 2).click()  # "is" sees "short"
     assert "Cells that leak the future: 1." in said.inner_text()
-    assert figure.locator(":checked").count() == 1  # how it is written; no mask of the start
+    assert figure.locator(":checked").count() == 1  # the notation; none of the initial masks
     figure.get_by_text("causal", exact=True).click()
     assert [row(i) for i in range(6)] == before
     cells.nth(6 * 1 + 2).click()
     assert [row(i) == before[i] for i in range(6)] == [True, False, True, True, True, True]
-    page.keyboard.press("Space")  # the key turns it back
+    page.keyboard.press("Space")  # the space bar turns it back
     assert figure.get_by_label("causal", exact=True).is_checked()
     assert "Nothing leaks the future." in said.inner_text()
     page.keyboard.press("ArrowDown")
     assert said.inner_text().startswith("short looks at short")
-    cells.nth(6 * 2 + 3).hover()  # a mouse that is drawn paints on
+    cells.nth(6 * 2 + 3).hover()  # dragging the mouse keeps painting
     page.mouse.down()
     for j in (4, 5):
         cells.nth(6 * 2 + j).hover()

@@ -1,4 +1,4 @@
-"""The figures of a training, used as a reader would: by slider, pointer, finger and keys."""
+"""The figures of a training run, used as a reader would: by slider, pointer, finger and keys."""
 
 import html
 import json
@@ -19,7 +19,7 @@ PLACE = "drawn => drawn.style.transform.match(/-?[\\d.]+(?:e-\\d+)?/g).map(Numbe
 
 
 def opened(page: Page, address: str) -> tuple[Locator, Any, Locator]:
-    """The figure on its page, its data, and the sentence that it says."""
+    """The figure on its page, its data, and its sentence."""
     page.goto(address)
     figure = page.locator("attn-training")
     return figure, json.loads(figure.get_attribute("data") or ""), figure.locator(".said")
@@ -78,7 +78,7 @@ def test_it_plays_and_stops(browser: Browser) -> None:
         context.clock.install(time=0)
         page = context.new_page()
         figure, _, _ = opened(page, EMBEDDINGS)
-        context.clock.pause_at(3_600_000)  # from now on this test controls the time
+        context.clock.pause_at(3_600_000)  # from here on, this test controls the time
         button, slider = figure.locator("button"), figure.locator("input[type=range]")
         shown = figure.locator("label output")
         expect(button).to_have_text("▶ play")
@@ -88,7 +88,7 @@ def test_it_plays_and_stops(browser: Browser) -> None:
         for steps in ("1", "2", "3"):
             expect(shown).to_have_text(steps)
             context.clock.run_for(TURN)
-        slider.press("ArrowRight")  # the reader's move stops it
+        slider.press("ArrowRight")  # the reader's action stops it
         expect(button).to_have_text("▶ play")
         before = shown.inner_text()
         context.clock.run_for(3 * TURN)
@@ -156,7 +156,7 @@ def test_rows_are_the_tables(printed: list[Any]) -> None:
             alike = torch.cosine_similarity(table[i], table, dim=-1)
             alike[i] = -2
             assert data["nearest"][at][i] == alike.argmax()
-    spread = places.double().norm() ** 2  # of the last: no two directions have more
+    spread = places.double().norm() ** 2  # of the last step; no two directions have more
     assert spread == pytest.approx((torch.linalg.svdvals(table)[:2] ** 2).sum().item(), rel=0.01)
     assert (places[0] > 0).all()
 
