@@ -29,7 +29,7 @@ REHEARSAL = (
     "from tests.support import rehearsal; rehearsal.start()"
 )
 ALLOCATED = "__import__('torch').cuda.memory_stats().get('allocation.all.allocated', 0)"
-SECONDS = 120  # a kernel has to answer within this time, also on a busy machine
+SECONDS = 120  # a kernel has to answer within this time, even on a busy machine
 
 pytest.register_assert_rewrite("tests.support")  # before anything imports them
 if "PYTEST_XDIST_WORKER" in os.environ:  # the other workers use the other cores
@@ -64,7 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
         from tests.support import rehearsal
 
         rehearsal.start()
-    import attnbook  # only now: the rehearsal changes PyTorch
+    import attnbook  # only now, because the rehearsal changes PyTorch
 
     try:
         attnbook.device()
@@ -97,9 +97,9 @@ def evaluate(notebook: IPyNbFile, expression: str, code: str = "") -> int:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector: pytest.Collector):
-    """Expect for each picture the text that a kernel prints, and add the tests after the cells.
+    """For each picture, expect the text that a kernel prints; add the tests after the cells.
 
-    The file has the picture's description in that place: see `describe_pictures` in
+    The file has the picture's description there instead: see `describe_pictures` in
     tools/normal_form.py.
     """
     from attnbook.figures.canvas import PICTURE

@@ -1,4 +1,4 @@
-"""The exercises in their chapters: a tool writes them, and they run where they are."""
+"""The exercises in their chapters: a tool writes them, and they run in place."""
 
 import re
 
@@ -33,7 +33,7 @@ def test_cells_are_written_from_the_library_and_keep_their_outputs(tmp_path, mon
     for cell in notebook.cells[first : first + 3]:
         cell.source = "written by hand"
     notebook.cells.append(notebook.cells.pop(first))  # and in another position
-    notebook.cells.insert(0, cells_of(ALL["07.move"])[0])  # of an exercise that is gone
+    notebook.cells.insert(0, cells_of(ALL["07.move"])[0])  # of an exercise that no longer exists
     changed = tmp_path / "book" / path.name
     changed.parent.mkdir()
     changed.write_text(text_of(notebook), encoding="utf-8")
@@ -58,7 +58,7 @@ def test_solutions_run_after_the_chapters_imports_and_what_cards_name_is_importe
         assert not missing, f"{exercise.id} names {missing}: import it in {path.name}"
         exec(exercise.solution(), space)
         assert diagnose(exercise, space[exercise.name]).kind == "passed"
-        for other in exercise.others:  # which are shown in the chapter, too
+        for other in exercise.others:  # which the chapter also shows
             exec(reader_source(other), space)
             assert diagnose(exercise, space[other.__name__]).kind == "passed"
 

@@ -166,7 +166,7 @@ def endless(query, key):
 
 
 def unsupported(query, key):
-    """Fail like some versions of PyTorch do: this counts as a try and not as the stub."""
+    """Fail as some versions of PyTorch do: this counts as an attempt, not as the stub."""
     raise NotImplementedError("mean(): not for whole numbers")
 
 
@@ -360,8 +360,8 @@ ROWS = torch.tensor([[1.0, 2.0, 4.0], [8.0, 16.0, 33.0], [64.0, 5.0, 7.0]])
         (ROWS + 2, "Every number is the right one plus 2."),
         (ROWS.log(), "`exp` is missing: applied to your numbers, it gives the right ones."),
         (ROWS.mT, "Rows and columns are swapped: transposed, your answer would be right."),
-        (ROWS.flip(0), "The rows are in the opposite order."),
-        (ROWS.flip(1), "The columns are in the opposite order."),
+        (ROWS.flip(0), "The rows are in reverse order."),
+        (ROWS.flip(1), "The columns are in reverse order."),
         (torch.cat((ROWS[:2], ROWS[:1])), "Of 3 rows, rows 0, 1 are right."),
         (ROWS + torch.tensor([0, 0, 1]), "Of 3 columns, columns 0, 1 are right."),
         (ROWS.roll(4).view(3, 3), "The numbers are right, but in the wrong places."),
@@ -615,7 +615,9 @@ def test_a_property_is_asked_of_an_answer_that_is_near_enough():
 
 def test_forbidden_names_are_also_found_in_helpers():
     forbidding = replace(TRY, without=("exp",))
-    assert "Right, and the card asks for it without `exp`." in card_of(calls_a_helper, forbidding)
+    assert "The answer is right, but the card asks for it without `exp`." in card_of(
+        calls_a_helper, forbidding
+    )
     assert card_of(lambda q, k: torch.e ** (q @ k.mT), forbidding).startswith("✓")
 
 
@@ -636,7 +638,7 @@ def test_after_a_pass_other_answers_are_shown_and_where_the_idea_comes_back():
     assert "def calls_a_helper" in repr(card)
 
 
-# --- what it does to the reader's program ----------------------------------------------------
+# --- how it treats the reader's program ------------------------------------------------------
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no alarms on this platform")
@@ -652,7 +654,7 @@ def test_an_endless_loop_is_stopped_even_inside_a_bare_except(monkeypatch):
     assert "still running after" in card_of(stubborn)
     assert "still running after" in card_of(lambda q, k: time.sleep(100))
     monkeypatch.setattr(guard, "SECONDS", 0.3)
-    assert "returned None" in card_of(lambda q, k: time.sleep(0.4))  # waits, as on a busy machine
+    assert "returned None" in card_of(lambda q, k: time.sleep(0.4))  # is slow, as on a busy machine
 
 
 def catches_all(query, key):

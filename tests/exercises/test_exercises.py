@@ -90,7 +90,7 @@ def test_mutants_are_rejected(name, monkeypatch):
 
 
 class Nan(torch.autograd.Function):
-    """The same numbers, and a gradient of nan."""
+    """The same numbers, but a gradient of nan."""
 
     @staticmethod
     def forward(context, x):

@@ -1,4 +1,4 @@
-"""A teacher's table, from whatever readers hand in, without a crash."""
+"""A teacher's table is made from anything that readers hand in, without a crash."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""The exercises outside of a notebook: cards as text, a file for each answer, each command."""
+"""The exercises outside a notebook: cards as text, a file for each answer, each command."""
 
 import io
 import os
@@ -147,7 +147,7 @@ def test_a_card_is_shown_once_as_text_in_a_terminal_and_as_html_in_a_notebook(
     check(EXERCISE.reference, NAME)
     assert capsys.readouterr().out.count("✓ 03.scores") == as_text
     assert len(shown) == (not as_text)
-    exec(answer_files.file_content(EXERCISE), {})  # a stub's output is the same line everywhere
+    exec(answer_files.file_content(EXERCISE), {})  # a stub prints the same line everywhere
     assert capsys.readouterr().out == "○ 03.scores not attempted\n"
 
 
@@ -410,7 +410,7 @@ def test_lines_in_messages_are_those_that_ran_not_those_saved_since(as_main, cap
 
 
 class Quick:
-    """Replaces the process: a file is right if it says so."""
+    """Stands in for the process: a file is right if it says so."""
 
     ran: list[str]
 

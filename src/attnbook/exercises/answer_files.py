@@ -1,4 +1,4 @@
-"""The files in which a reader answers outside of notebooks, and which exercise comes next."""
+"""The files in which a reader answers outside notebooks, and which exercise comes next."""
 
 import ast
 import contextlib
@@ -18,7 +18,7 @@ from attnbook.exercises.catalog import ALL
 from attnbook.exercises.exercise import Exercise
 
 BASE_IMPORTS = "import math\n\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn"
-# Modules that the author of an exercise needs, but not its answer.
+# Modules that the author of an exercise needs, but an answer does not.
 AUTHORING_MODULES = re.compile(r"typing|collections\.abc|attnbook\.exercises\b")
 
 
@@ -33,7 +33,7 @@ def exercise_id(name: str) -> str:
 
 
 def saved_files() -> dict[str, tuple[int, int]]:
-    """Return when each answer file in the current folder was saved, and its size, latest first."""
+    """Return each answer file in the current folder with its save time and size, latest first."""
     files = {}
     for exercise in ALL.values():
         with contextlib.suppress(OSError):  # there is no such file
@@ -95,7 +95,7 @@ def set_aside(path: Path) -> Path:
     for n in itertools.count(1):
         kept = path.with_suffix(f".old{n if n > 1 else ''}.py")
         try:
-            kept.touch(exist_ok=False)  # the name is taken, whatever other programs do
+            kept.touch(exist_ok=False)  # claims the name, even if other programs try to
         except FileExistsError:
             continue
         try:
@@ -121,7 +121,7 @@ def card_text(exercise: Exercise) -> RenderableType:
 
 
 def title_and_task(exercise: Exercise) -> tuple[str, str]:
-    """Return the card's title and its text, without the Markdown signs of heading and quote."""
+    """Return the card's title and its text, without the Markdown markers for heading and quote."""
     title, _, quoted = exercise.card().partition("\n\n")
     return title.lstrip("# "), re.sub(r"^> ?", "", quoted, flags=re.MULTILINE)
 

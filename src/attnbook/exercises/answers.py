@@ -148,7 +148,7 @@ def tensor_error(got: Any, wanted: Tensor) -> str:
 
 
 def dtype_error(got: Any, wanted: Any) -> str:
-    """Return the message for right numbers of another floating-point type, or ""."""
+    """Return the message for right numbers of the wrong floating-point type, or ""."""
     if not isinstance(wanted, Tensor) or not matches(got, wanted) or got.dtype == wanted.dtype:
         return ""
     if content_kind(got) != "numbers":
@@ -156,11 +156,11 @@ def dtype_error(got: Any, wanted: Any) -> str:
     message = f"The numbers are right, but they are {got.dtype} where {wanted.dtype} is expected"
     if got.dtype.itemsize > wanted.dtype.itemsize:
         return f"{message}."
-    return f"{message}, so digits are lost. Give a tensor made inside the `dtype=` of an argument."
+    return f"{message}, so digits are lost. A tensor made inside needs the `dtype=` of an argument."
 
 
 def shape_error(got: Any, wanted: Any, axes: str, sizes: Mapping[str, int]) -> str:
-    """Return the message for a wrong shape: which axis, and whose size it has; else ""."""
+    """Return a message for a wrong shape that names the axis and whose size it is, or ""."""
     if not isinstance(wanted, Tensor) or got.shape == wanted.shape:
         return ""
     text = f"Your answer has shape {tuple(got.shape)}; it should have {tuple(wanted.shape)}"

@@ -1,4 +1,4 @@
-"""All exercises, in the order of the book. Each module chNN_topic.py has those of a chapter."""
+"""All exercises, in the order of the book. Each module chNN_topic.py contains one chapter."""
 
 import difflib
 import re

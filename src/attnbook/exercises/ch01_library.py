@@ -83,7 +83,7 @@ scores of section 1.2, without dividing them.
         ),
         Mistake(
             lambda q, k, v: torch.cosine_similarity(k, q[None]).softmax(0) @ v,
-            "Your scores are cosines. A dot product also counts the lengths.",
+            "Your scores are cosines. A dot product also depends on the lengths.",
         ),
         Mistake(
             lambda q, k, v: (-(k - q).norm(dim=1)).softmax(0) @ v,
@@ -91,7 +91,7 @@ scores of section 1.2, without dividing them.
         ),
         Mistake(
             lambda q, k, v: (k @ q).relu() / (k @ q).relu().sum() @ v,
-            "You cut negative scores off at 0. The softmax gives even a bad match a small weight.",
+            "You set negative scores to 0. The softmax gives even a bad match a small weight.",
         ),
         Mistake(
             lambda q, k, v: (k @ q).softmax(0)[:, None] * v,
@@ -99,7 +99,7 @@ scores of section 1.2, without dividing them.
         ),
         Mistake(
             lambda q, k, v: (k * q).softmax(0).sum(1) @ v,
-            "The softmax came too early. A book has one score: multiply, add up, then take the "
+            "The softmax came too early. Each book has one score: multiply, add up, then take the "
             "softmax.",
         ),
     ),
@@ -119,7 +119,7 @@ scores of section 1.2, without dividing them.
     comes_back="Chapter 3 computes a query, a key and a value for each word, with three matrices.",
 )
 
-# --- 01.winner: who has the largest weight? --------------------------------------------------
+# --- 01.winner: which card gets the largest weight? ------------------------------------------
 
 SCORINGS = ("dot", "cosine", "shout", "flip", "mute")
 
@@ -137,8 +137,8 @@ WINNER = Exercise(
     section="1.5",
     prompt="""
 Three cards: A is [3, 0], B is [4, 4], C is [0, 9]. The query is [1, 0]. Without running anything:
-which card gets the largest weight after the softmax? `winner(what)` gets one of five words and
-returns `"A"`, `"B"`, `"C"`, or `"tie"` if all three get the same.
+which card gets the largest weight after the softmax? `winner(what)` takes one of five words and
+returns `"A"`, `"B"`, `"C"`, or `"tie"` if all three cards get the same weight.
 
 - `"dot"`: the scores are plain dot products
 - `"cosine"`: the scores are cosines
@@ -158,12 +158,12 @@ def winner(what):
         winner,
         {
             ("dot", "A"): "A points in the query's direction, but it is short. A dot product also "
-            "counts the length.",
+            "depends on the length.",
             (("dot", "cosine", "shout"), "C"): "C is perpendicular to the query, so its score is "
             "0.",
             (("dot", "cosine", "shout", "flip"), "tie"): "The three scores differ. Write them "
             "down.",
-            ("cosine", "B"): "B leads by its length. A cosine divides by the lengths.",
+            ("cosine", "B"): "B wins only by its length. A cosine divides by the lengths.",
             ("shout", "A"): "× 10 applies to every score, so their order stays the same.",
             ("flip", "A"): "A's score is −3 now. Is that the largest?",
             ("flip", "B"): "B had the largest score. With the opposite sign it is the smallest.",
@@ -174,10 +174,12 @@ def winner(what):
     ),
     hints=(
         "Write down the three scores for each word.",
-        "The query [1, 0] reads only a card's first number. The lengths are 3, √32 and 9.",
-        "Multiplied by −1 the scores are −3, −4 and 0. Which is the largest? And multiplied by 0?",
+        "With the query [1, 0], only the first number of a card counts. The lengths are 3, √32 "
+        "and 9.",
+        "Multiplied by −1, the scores are −3, −4 and 0. Which is the largest? What do they become "
+        "when multiplied by 0?",
     ),
-    insight="A query's length, unless it is 0, cannot change who wins. Its sign can: among "
+    insight="A query's length, unless it is 0, cannot change which card wins. Its sign can: among "
     "negative scores, 0 is the largest.",
     comes_back="Chapter 3 measures how scores grow with the width, and what √Dk changes.",
 )
@@ -206,7 +208,7 @@ def temper_cases(generator: Generator) -> list[Case]:
         Case(
             (draw(generator, 2, 3, 5, 6), 1.7),
             {"A": 2, "B": 3, "Lq": 5, "Lk": 6},
-            "two axes in front of the questions, temperature 1.7",
+            "two more leading axes, temperature 1.7",
         ),
         Case((draw(generator, 2, 5), math.inf), {"Lq": 2, "Lk": 5}, "an infinite temperature"),
         Case(
@@ -246,7 +248,7 @@ TEMPERATURE = Exercise(
     prompt="""
 Write `temper(scores, temperature)`, which returns the weights at a given temperature, a positive
 number. At temperature 1 they are the plain softmax, above 1 they are more even, and below 1 they
-are sharper. `scores` and the answer have shape (..., Lk), with any number of axes in front, and
+are sharper. `scores` and the answer have shape (..., Lk), with any number of leading axes, and
 the answer's rows sum to 1. Temperatures such as 0.001 and `math.inf` have to work.
 """,
     reference=temper,
@@ -267,7 +269,7 @@ the answer's rows sum to 1. Temperatures such as 0.001 and `math.inf` have to wo
         Mistake(
             lambda scores, temperature: (scores - temperature).softmax(-1),
             "You subtracted the temperature from all scores, which changes none of their "
-            "differences. Divide.",
+            "differences. Divide instead.",
         ),
         Mistake(
             lambda scores, temperature: scores.softmax(-1) / temperature,
@@ -291,7 +293,7 @@ the answer's rows sum to 1. Temperatures such as 0.001 and `math.inf` have to wo
         ),
         Mistake(
             lambda scores, temperature: (scores / temperature).softmax(0),
-            "The softmax ran over axis 0. Count axes from the end: the books are the last one.",
+            "The softmax ran over axis 0. The books are the last axis, so count from the end.",
         ),
         Mistake(
             lambda scores, temperature: (scores / temperature).softmax(min(1, scores.dim() - 1)),
@@ -311,11 +313,12 @@ the answer's rows sum to 1. Temperatures such as 0.001 and `math.inf` have to wo
     properties=(ROWS_SUM_TO_ONE,),
     hints=(
         "Section 1.4 multiplies the scores by a number, which is 1 / temperature.",
-        "Divide the scores and take the softmax over the last axis. At infinity every score is 0.",
-        "`(scores / temperature)`, then `softmax` with `dim=-1`: it does not overflow.",
+        "Divide the scores and take the softmax over the last axis. At an infinite temperature, "
+        "every score becomes 0.",
+        "Compute `scores / temperature`, then call `softmax` with `dim=-1`: it does not overflow.",
     ),
-    insight="A chatbot's *temperature* is this one, and 1/√Dk is one setting of it.",
-    comes_back="Chapter 3 lowers it and measures how much of a gradient is left.",
+    insight="A chatbot's *temperature* is this number, and dividing scores by √Dk sets it to √Dk.",
+    comes_back="Chapter 3 lowers the temperature and measures how much of a gradient is left.",
 )
 
 # --- 01.cosine: repair the directions --------------------------------------------------------
@@ -371,7 +374,7 @@ Cut = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Cosines:
-    """What divides the queries, and what divides the keys."""
+    """The function that divides the queries, and the one that divides the keys."""
 
     queries: Cut = by_row
     keys: Cut = by_row
@@ -384,9 +387,9 @@ WRONG_CUTS = tuple(
     WrongLine(line, wrong, message.format(line=line))
     for line in ("queries", "keys")
     for wrong, message in (
-        (by_column, "The {line} are divided by the lengths of their columns. Each is a row."),
+        (by_column, "You divided the {line} by the lengths of columns, but a card is a row."),
         (by_all, "The {line} are all divided by one number, because `norm` has no `dim`."),
-        (as_it_is, "The {line} keep their lengths."),
+        (as_it_is, "You did not divide the {line} by their lengths."),
         (
             by_flat_lengths,
             "The lengths of the {line} are right, but they line up with the columns. To divide "
@@ -403,8 +406,9 @@ COSINE = Exercise(
     section="1.5",
     prompt="""
 `cosines(queries, keys)` should return the cosine of each query with each key, so that no card wins
-by its length. `queries` has shape (Lq, Dk), `keys` (Lk, Dk), and the answer (Lq, Lk). No row is all
-zeros. Two of the three lines below have a bug, and neither raises an error. Repair them.
+just because it is long. `queries` has shape (Lq, Dk), `keys` (Lk, Dk), and the answer (Lq, Lk). No
+row is all zeros. Two of the three lines below have a bug, and neither bug raises an error. Repair
+them.
 """,
     stub="""
 def cosines(queries, keys):
@@ -443,12 +447,12 @@ def cosines(queries, keys):
         ),
     ),
     hints=(
-        "Which numbers make up one card: a row or a column of `keys`? They give its length.",
+        "Is one card a row or a column of `keys`? The length of a card comes from these numbers.",
         "`dim` names the axis that is summed over. The topics of a card run along axis 1.",
         "Print `keys.norm(dim=1).shape`. To divide rows, it has to be (Lk, 1): use `keepdim=True`.",
     ),
     insight="A wrong axis that broadcasts raises no error. Print the shape of what you divide by.",
-    comes_back="Chapter 2 compares words by such a table of cosines.",
+    comes_back="Chapter 2 compares words with a matrix of cosines like this one.",
 )
 
 # --- 01.queries: many questions at once ------------------------------------------------------
@@ -490,7 +494,7 @@ QUERIES = Exercise(
     minutes=10,
     section="1.6",
     prompt="""
-Write `lookups(queries, keys, values)`: the equation of section 1.6, with its √Dk, in PyTorch.
+Write `lookups(queries, keys, values)`: the equation of section 1.6, including √Dk, in PyTorch.
 `queries` has shape (Lq, Dk), `keys` (Lk, Dk), `values` (Lk, Dv), and the answer (Lq, Dv): one
 report per query.
 """,
@@ -519,15 +523,15 @@ report per query.
     ),
     properties=(MIXTURE,),
     hints=(
-        "Two products with a softmax between them. What is the shape after each step?",
+        "Two matrix products with a softmax between them. What is the shape after each step?",
         "`queries @ keys.T` is (Lq, Lk): row i has the scores of query i. Which axis has to sum "
         "to 1?",
         "Divide by `math.sqrt(keys.size(1))`, take `.softmax(dim=1)`, multiply by `values`.",
     ),
     insight="The queries do not affect each other: answered one at a time or all at once, they "
     "get the same reports.",
-    comes_back="Chapter 6 relies on this: training processes all words at once, but writing goes "
-    "one word at a time.",
+    comes_back="Chapter 6 relies on this: training processes all words at once, but the model "
+    "writes one word at a time.",
 )
 
 # --- 01.experiment: which experiment can decide? ---------------------------------------------
@@ -547,11 +551,11 @@ EXPERIMENT = Exercise(
     minutes=10,
     section="1.9 (second reading)",
     prompt="""
-Here are five claims, with three experiments for each. `experiment(claim)` gets the word in front of
-a claim. It returns `"A"`, `"B"` or `"C"`: the only experiment that would show it if any part of the
-claim were wrong.
+Here are five claims, with three experiments for each. `experiment(claim)` takes the word in front
+of a claim and returns `"A"`, `"B"` or `"C"`. Choose the only experiment that would reveal an error
+in any part of the claim.
 
-`"fading"`: *with each further input, less of the first one is left in an RNN's state.*
+`"fading"`: *with each additional input, less of the first one is left in an RNN's state.*
 - A: two sequences that differ in every input; how far apart are the last states?
 - B: two sequences that differ in the first input; how far apart are the states after each step?
 - C: one sequence; how far is each state from the first state?
@@ -559,21 +563,21 @@ claim were wrong.
 `"kind"`: *this kind of network forgets, not only the one that we initialized.*
 - A: many more pairs of sequences, the same network
 - B: sequences ten times as long, the same network
-- C: several networks of this kind, each initialized differently, the same measurement
+- C: the same measurement on several networks of this kind, each initialized differently
 
 `"distance"`: *for attention, a distant input is as easy to learn from as a near one.*
-- A: 64 inputs; how large is the gradient of the last output at each of them?
-- B: 8, 16, 32, 64 inputs; how large is the gradient of the last output at the first input?
-- C: 64 inputs; is the gradient at the first input larger in attention or in the RNN?
+- A: 64 inputs; how large is the gradient of the last output with respect to each of them?
+- B: 8, 16, 32, 64 inputs; how large is the gradient of the last output with respect to the first?
+- C: 64 inputs; is the gradient with respect to the first input larger in attention or in the RNN?
 
-`"crowd"`: *among others with equal scores, a match is diluted by their number, not by its
-position.*
-- A: 100 inputs; the match first, in the middle, last
-- B: 10, 100, 1,000 inputs; the match always last
-- C: 10, 100, 1,000 inputs; for each number, the match first, in the middle, last
+`"crowd"`: *if all other inputs have equal scores, the weight of a match depends on how many there
+are, not on the position of the match.*
+- A: 100 inputs; the match comes first, in the middle, or last
+- B: 10, 100, 1,000 inputs; the match always comes last
+- C: 10, 100, 1,000 inputs; for each number, the match comes first, in the middle, or last
 
-`"queue"`: *computed as the formulas are written, the steps of an RNN wait for one another, and
-those of attention do not.*
+`"queue"`: *if we compute the formulas exactly as written, the steps of an RNN have to wait for one
+another, but those of attention do not.*
 - A: for 4, 16, 64 inputs, run both on your machine and measure the time
 - B: for 4, 16, 64 inputs, count the longest chain of operations that wait for one another
 - C: for 4, 16, 64 inputs, count all operations
@@ -591,20 +595,21 @@ def experiment(claim):
         {
             ("fading", "A"): "All inputs differ, so you cannot tell which part of the difference "
             "is due to the first.",
-            ("fading", "C"): "A state changes with every input. That does not tell you what is "
-            "left of the first.",
-            ("kind", "A"): "More pairs tell you more about the same network. The claim is about "
-            "others, too.",
-            ("kind", "B"): "A longer sequence still tests the same network. The claim is about "
-            "others, too.",
-            ("distance", "B"): "The first input gets further away and has more competitors. You "
+            ("fading", "C"): "A state changes with every input. That does not tell you how "
+            "much is left of the first.",
+            ("kind", "A"): "More pairs tell you more about the same network. The claim is also "
+            "about other networks.",
+            ("kind", "B"): "A longer sequence still tests the same network. The claim is also "
+            "about other networks.",
+            ("distance", "B"): "The first input gets farther away and has more competitors. You "
             "cannot tell which of the two matters.",
             ("distance", "C"): "This compares two networks at one distance. The claim is about "
             "distance.",
-            ("crowd", "A"): "The number of inputs stays the same. The claim says that it matters.",
-            ("crowd", "B"): "The match gets another position and more competitors. You cannot "
+            ("crowd", "A"): "The number of inputs stays the same. The claim says that this number "
+            "matters.",
+            ("crowd", "B"): "The match changes its position and gets more competitors. You cannot "
             "tell which of the two matters.",
-            ("queue", "A"): "A clock measures one machine. The claim is about the formulas.",
+            ("queue", "A"): "Measured times describe one machine. The claim is about the formulas.",
             ("queue", "C"): "How much is computed and how much has to wait are different "
             "questions: attention computes L² scores, all at once.",
         },
@@ -612,14 +617,15 @@ def experiment(claim):
     hints=(
         "If the claim were wrong, would this experiment show it? Could anything else cause the "
         "same result?",
-        "What varies, and what stays fixed? If two things vary at once, you cannot tell them "
-        "apart.",
+        "What varies, and what stays fixed? If two things vary at once, you cannot tell "
+        "their effects apart.",
         "One claim is about two things, the number and the position. Another is about formulas, "
         "not about machines.",
     ),
     insight="Sections 1.7 and 1.8 make the first four measurements, and section 1.6 has the count. "
     "For any curve, ask what was kept fixed.",
-    comes_back="Chapters 5 and 7 ask the same about trained models: which control decides?",
+    comes_back="Chapters 5 and 7 ask the same question about trained models: which control can "
+    "decide?",
 )
 
 CHAPTER = "1. The library"

@@ -51,9 +51,9 @@ def encode_cases(generator: Generator) -> list[Case]:
             {"L": 5},
             "lunch and dinner are unknown",
         ),
-        Case((["life", "Life"], ["Life", "is", "is", "is"]), {"L": 2}, "capitals"),
-        Case((["soup"], ["tea", "tea", "tea"]), {"L": 1}, "one word, unknown; a corpus of one"),
-        Case(([*some(6), "soup"], some(13)), {"L": 7}, "7 words, a corpus of 13"),
+        Case((["life", "Life"], ["Life", "is", "is", "is"]), {"L": 2}, "upper and lower case"),
+        Case((["soup"], ["tea", "tea", "tea"]), {"L": 1}, "one unknown word"),
+        Case(([*some(6), "soup"], some(13)), {"L": 7}, "7 words, a corpus of 13 words"),
     ]
 
 
@@ -62,7 +62,7 @@ def numbering(
     unknown: Callable[[dict[str, int]], int] = len,
     first: int = 0,
 ) -> Callable[[list[str], list[str]], Tensor]:
-    """The mistakes in numbering: another order of the words, another id for the unknown."""
+    """Make a wrong encoder, with another order of the words or another id for unknown words."""
 
     def wrong(words: list[str], corpus: list[str]) -> Tensor:
         number = {word: i for i, word in enumerate(order(corpus), start=first)}
@@ -81,7 +81,7 @@ def new_ids(words: list[str], corpus: list[str]) -> Tensor:
 
 
 def rises(ids: Tensor, words: list[str], corpus: list[str]) -> bool:
-    """Whether the known words have ids in their alphabetical order."""
+    """Check that the ids of the known words follow the order of `sorted`."""
     if ids.shape != (len(words),):
         return True  # something else is wrong
     known = sorted({(w, int(i)) for w, i in zip(words, ids, strict=True) if w in corpus})
@@ -95,9 +95,9 @@ ENCODE = Exercise(
     minutes=8,
     section="2.2",
     prompt="""
-Write `encode(words, corpus)` for two lists of words. The vocabulary consists of the different words
+Write `encode(words, corpus)` for two lists of words. The vocabulary consists of the distinct words
 of the corpus, sorted by `sorted` and numbered from 0. The answer is a tensor of shape (L,) that
-holds the ids of `words`, which are whole numbers. All words outside the vocabulary share one extra
+holds the ids of `words` as whole numbers. All words outside the vocabulary share one extra
 id, the first free one.
 """,
     reference=encode,
@@ -122,8 +122,8 @@ id, the first free one.
         ),
         Mistake(
             numbering(distinct, unknown=lambda number: -1),
-            "Unknown words got −1, which fetches the last row of a table. It belongs to a known "
-            "word.",
+            "Unknown words got −1, which fetches the last row of a table. That row belongs to a "
+            "known word.",
         ),
         Mistake(
             numbering(distinct, unknown=lambda number: len(number) + 1),
@@ -147,7 +147,7 @@ id, the first free one.
             lambda words, corpus: encode([w.lower() for w in words], [w.lower() for w in corpus]),
             "You ignored capitals. *Life* and *life* are two words here.",
         ),
-        Mistake(new_ids, "Each unknown word got an id of its own. They all share one."),
+        Mistake(new_ids, "Each unknown word got an id of its own. They should all share one."),
     ),
     properties=(
         Property(
@@ -159,7 +159,7 @@ id, the first free one.
     comes_back="Chapter 9 encodes two languages this way, with extra ids for the ends of "
     "sentences.",
     hints=(
-        "Remove repetitions, sort, number. Then look up each word.",
+        "Remove repetitions, sort the words, and number them. Then look up each word.",
         "A dictionary's `.get(word, default)` returns the default for a word that is not in it.",
         "With N words in the vocabulary, the ids 0 … N − 1 are taken.",
     ),
@@ -186,7 +186,7 @@ tokens. `embed` is an `nn.Embedding` of 5 rows, and `X = embed(ids)`. After `bac
 numbers in a row of `embed.weight.grad` are the same. `my_gradient(question)` returns that number,
 which is 0 for a row without a gradient.
 
-| | loss | whose row |
+| | loss | row of |
 |:--|:--|:--|
 | a | `X.sum()` | *tea* |
 | b | `X.sum()` | *sugar* |
@@ -208,10 +208,10 @@ def my_gradient(question):
             "its row.",
             (("a", "e"), 5.0): "All five tokens are in the sum, but only two of them are *tea*.",
             (("a", "e"), 0.0): "Two of the five tokens are *tea*, so their row is in the loss.",
-            (("a", "e"), 0.4): "`sum` divides by nothing.",
+            (("a", "e"), 0.4): "`sum` does not divide by anything.",
             ("b", 1.0): "*sugar* does not occur. If its row changes, X stays the same.",
             ("c", 2.0): "`mean(0)` divides by the number of tokens.",
-            ("c", 1.0): "In a mean, each token counts 1/L. How many tokens are *tea*?",
+            ("c", 1.0): "In a mean, each token counts for 1/L. How many tokens are *tea*?",
             ("c", 0.2): "That is what one token contributes. *tea* occurs twice.",
             ("c", 0.5): "You divided by the 4 different words. `mean(0)` divides by the number of "
             "tokens.",
@@ -222,7 +222,8 @@ def my_gradient(question):
     hints=(
         "Change the row a little. How many times does that change enter the loss?",
         "In (c) each token counts for a fifth. In (d) only one token sends a gradient back: which?",
-        "The gradient counts the tokens of a word. (e) is (a), written as a product.",
+        "If the loss is a sum, the gradient counts the tokens of a word. (e) is (a), written as a "
+        "product.",
     ),
     properties=(
         Property(
@@ -231,7 +232,7 @@ def my_gradient(question):
             lambda answer, case: abs(float(answer) - my_gradient(*case.arguments)) < 1e-6,
         ),
     ),
-    comes_back="In section 2.10 a word has two meanings, and both change its one row.",
+    comes_back="In section 2.10 a word has two meanings, and both of them change its single row.",
     insight="A row gets a gradient only when its word is read. And (e) is the same as (a), because "
     "a look-up is this product.",
 )
@@ -262,8 +263,8 @@ differ in *count*. Each line summarizes an embedded sentence `X` (L, D).
 | d | `X[0]` |
 | e | a row of N zeros and ones: 1 for each word that occurs |
 
-`notices(summary)` returns which of the two differences change it: `"order"`, `"count"`, `"both"` or
-`"neither"`.
+`notices(summary)` returns which of the two differences change the summary: `"order"`, `"count"`,
+`"both"` or `"neither"`.
 """,
     stub="""
 def notices(summary):
@@ -276,7 +277,7 @@ def notices(summary):
         notices,
         {
             ("a", "neither"): "*very* makes up two thirds of one mean and half of the other.",
-            (("a", "b", "e"), "both"): "It is the same for any order of the words.",
+            (("a", "b", "e"), "both"): "This summary is the same for any order of the words.",
             (("a", "b", "e"), "order"): "Swap two words. Does anything change?",
             (("b", "e"), "count"): "A word that occurs twice changes neither the maximum nor the "
             "1.",
@@ -293,9 +294,10 @@ def notices(summary):
     hints=(
         "What happens if two rows of X are swapped? And if a row occurs twice?",
         "A mean and a maximum ignore the order. Only one of them ignores repetitions.",
-        "Two of them notice neither, and one notices only the first row.",
+        "Two of the summaries change in neither case, and one depends only on the first row.",
     ),
-    comes_back="The last exercise of this chapter asks the same of summaries that you cannot see.",
+    comes_back="The last exercise of this chapter asks the same about summaries whose code is "
+    "hidden.",
     insight="Attention without positions is like (a): a weighted mean. So chapter 7 has to add "
     "positions.",
 )
@@ -315,7 +317,7 @@ def look_up_by_comparing(ids: Tensor, table: Tensor) -> Tensor:
 
 def lookup_cases(generator: Generator) -> list[Case]:
     def case(note: str, n: int, d: int, *shape: int) -> Case:
-        ids = torch.randint(1, n - 1, shape, generator=generator)  # the last row is never asked for
+        ids = torch.randint(1, n - 1, shape, generator=generator)  # the last row is never looked up
         sizes = named_sizes("A B L", shape) | {"N": n, "D": d}
         return Case((ids, draw(generator, n, d)), sizes, note)
 
@@ -325,7 +327,7 @@ def lookup_cases(generator: Generator) -> list[Case]:
         known,
         case("5 tokens, none of them the table's last word", 7, 6, 5),
         case("a batch of 2 sentences", 6, 3, 2, 5),
-        case("two axes in front of the words", 11, 6, 2, 3, 5),
+        case("two leading axes", 11, 6, 2, 3, 5),
     ]
 
 
@@ -337,9 +339,9 @@ LOOKUP = Exercise(
     section="2.4",
     prompt="""
 Write `my_look_up(ids, table)`: fetch a row of `table` (N, D) for each id, by a matrix product with
-one-hot rows. `ids` holds whole numbers and has shape (..., L), where the dots are any number of
-axes in front. The answer has shape (..., L, D) and the dtype of the table. (Indexing also passes;
-the point is to see that the product gives the same result.)
+one-hot rows. `ids` holds whole numbers and has shape (..., L), with any number of leading axes in
+place of the dots. The answer has shape (..., L, D) and the dtype of the table. (Indexing also
+passes; the point is to see that the product gives the same result.)
 """,
     reference=my_look_up,
     cases=lookup_cases,
@@ -351,7 +353,7 @@ the point is to see that the product gives the same result.)
         ),
         Mistake(
             lambda ids, table: F.one_hot(ids, len(table)).float() @ table,
-            "`.float()` is float32, and this table is float64. Take the dtype from the table.",
+            "`.float()` gives float32, but this table is float64. Take the dtype from the table.",
         ),
         Mistake(
             lambda ids, table: F.one_hot(ids).to(table.dtype) @ table,
@@ -440,7 +442,7 @@ def merge_cases(generator: Generator) -> list[Case]:
     return [
         case("cold colder", "co, ol and ld are equally frequent: the first wins"),
         case("mama to too", "a pair that occurs twice in a word"),
-        case("tea tea tea see bee a", "a word that occurs three times, and one of a single letter"),
+        case("tea tea tea see bee a", "a word that occurs three times, and a word with one letter"),
         case("shoe slate stone side yes", "words that end in e before words that begin with s"),
         case("aaa aaa baaaa", "a letter next to itself: merge from the left"),
         Case(
@@ -449,11 +451,11 @@ def merge_cases(generator: Generator) -> list[Case]:
         ),
         Case(
             ([["x", "y"], ["x", "y"], ["a", "bc"], ["ab", "c"], ["a", "bc"]],),
-            note="two pairs that spell the same",
+            note="two pairs with the same spelling",
         ),
         Case(
             ([["h", "e", "r"], ["e", "r"], ["te", "r"], ["e", "rs"]],),
-            note="pieces that end or begin like the pair",
+            note="pieces that end or begin like those of the pair",
         ),
         case(words, "random words"),
     ]
@@ -507,7 +509,7 @@ def spelled(corpus: Corpus) -> Corpus:
 
 
 def once_a_word(corpus: Corpus) -> Corpus:
-    """Merge the best pair only where it comes first in each word."""
+    """Merge only the first occurrence of the best pair in each word."""
     best, merged = most_common(corpus), []
     for word in corpus:
         at = next((i for i, p in enumerate(itertools.pairwise(word)) if p == best), None)
@@ -516,17 +518,17 @@ def once_a_word(corpus: Corpus) -> Corpus:
 
 
 def lists(answer: Any, case: Case) -> bool:
-    """Whether each word is a list of pieces."""
+    """Check that each word is a list of pieces."""
     return all(isinstance(word, (list, tuple)) for word in answer)
 
 
 def joined(answer: Any, case: Case) -> bool:
-    """Whether each word, its pieces joined, is still the word."""
+    """Check that the pieces of each word still spell the word."""
     return ["".join(word) for word in answer] == ["".join(word) for word in case.arguments[0]]
 
 
 def one_pair(answer: Any, case: Case) -> bool:
-    """Whether there is at most one kind of piece that was not there before."""
+    """Check that at most one kind of piece is new."""
     before = {piece for word in case.arguments[0] for piece in word}
     return len({piece for word in answer for piece in word} - before) <= 1
 
@@ -539,8 +541,8 @@ MERGE = Exercise(
     section="2.7 (second reading)",
     prompt="""
 Write `merge_step(corpus)`. The corpus is a list of words, each a list of pieces such as `["c", "o",
-"ld"]`. Count every pair of neighbors within a word and take the most frequent pair. If
-several are equally frequent, take the one that comes first in the corpus. Merge this pair
+"ld"]`. Count every pair of adjacent pieces within a word and take the most frequent pair. If
+several pairs are equally frequent, take the one that comes first in the corpus. Merge this pair
 everywhere, going through each word from the left. Return the new corpus, a list of lists, and leave
 the given one unchanged.
 """,
@@ -549,7 +551,7 @@ the given one unchanged.
     mistakes=(
         Mistake(
             chosen(lambda corpus: most_common([[p for word in corpus for p in word]])),
-            "You counted pairs across two words. Both pieces have to be in one word.",
+            "You counted pairs across two words. Both pieces have to be in the same word.",
         ),
         Mistake(
             chosen(
@@ -563,7 +565,7 @@ the given one unchanged.
             chosen(
                 lambda corpus: most_common([list(w) for w in dict.fromkeys(map(tuple, corpus))])
             ),
-            "You counted each different word once. A word counts as often as it occurs.",
+            "You counted each different word once. A word counts each time it occurs.",
         ),
         Mistake(chosen(last_of_the_best), "Of the equally frequent pairs, you took the last."),
         Mistake(
@@ -572,12 +574,10 @@ the given one unchanged.
         ),
         Mistake(
             spelled,
-            "You compared what two pieces spell. The pairs a, bc and ab, c spell the same but are "
-            "different.",
+            "You compared pairs by the text that they spell. The pairs (a, bc) and (ab, c) spell "
+            "the same text, but they are different pairs.",
         ),
-        Mistake(
-            once_a_word, "You merged the pair once per word. It may occur there more than once."
-        ),
+        Mistake(once_a_word, "You merged the pair once per word. It may occur more than once."),
         Mistake(lambda corpus: [list(word) for word in corpus], "Nothing was merged."),
         Mistake(
             lambda corpus: [["".join(word)] for word in corpus],
@@ -590,14 +590,16 @@ the given one unchanged.
                 .split()
                 for word in corpus
             ],
-            "You replaced text, where a pair also matches parts of pieces, such as e, r in te, r.",
+            "You replaced text, so the pair also matched parts of pieces: (e, r) matches in (te, "
+            "r).",
         ),
     ),
     hints=(
         "First count, then merge. `itertools.pairwise(word)` gives the neighbors.",
         "`Counter` keeps the order in which it first saw the pairs; `most_common(1)` and `max` "
-        "take the first of several equals.",
-        "Build a new list: if its last piece and the next one are the pair, extend the last piece.",
+        "take the first of several pairs with equal counts.",
+        "Build a new list: if its last piece and the next piece form the pair, extend the last "
+        "piece.",
     ),
     properties=(
         Property("Each word has to be a list of pieces.", lists),
@@ -614,7 +616,7 @@ the given one unchanged.
     others=(merge_by_index,),
     comes_back="Chapter 9 splits its corpus into words; large models use pieces like these.",
     insight="That is the whole algorithm: GPT-2's vocabulary comes from 50,000 such merges. None "
-    "of them asks what a word means.",
+    "of them depends on what a word means.",
 )
 
 # --- 02.experiment: does a summary notice the order? -----------------------------------------
@@ -633,8 +635,8 @@ SUMMARIES: dict[str, tuple[Summary, bool, str]] = {
     "the sum of the rows": (
         lambda X: X.sum(0),
         False,
-        "A sum does not depend on the order. Ask whether two answers are close, not equal, and "
-        "use exactly the same rows.",
+        "A sum does not depend on the order. Check whether two answers are close, not equal, "
+        "and use exactly the same rows.",
     ),
     "the largest number of each column": (
         lambda X: X.amax(0),
@@ -644,7 +646,7 @@ SUMMARIES: dict[str, tuple[Summary, bool, str]] = {
     "the columns, each sorted": (
         lambda X: X.sort(0).values,
         False,
-        "A sorted column does not show the old order. Do both sentences have exactly the same "
+        "A sorted column does not show the original order. Do both sentences have exactly the same "
         "rows?",
     ),
     "the first row": (
@@ -662,7 +664,7 @@ SUMMARIES: dict[str, tuple[Summary, bool, str]] = {
         True,
         "Reversing an odd number of rows leaves the middle row in place. Try other orders.",
     ),
-    "how far neighbors differ, added up": (
+    "the differences between neighbors, added up": (
         lambda X: (X[1:] - X[:-1]).abs().sum(0),
         True,
         "A reversed sentence has the same neighbors. Try other orders.",
@@ -673,7 +675,7 @@ SUMMARIES: dict[str, tuple[Summary, bool, str]] = {
         "In a circle of three, all rows are neighbors, and rotating or reversing a longer circle "
         "changes nothing. Shuffle more rows.",
     ),
-    "the mean, and a thousandth of the first row": (
+    "the mean plus a thousandth of the first row": (
         lambda X: X.mean(0) + X[0] / 1000,
         True,
         "The summary contains a thousandth of the first row. Rounding errors are much smaller, so "
@@ -698,11 +700,11 @@ EXPERIMENT = Exercise(
     minutes=15,
     section="2.10",
     prompt="""
-You have predicted what a summary keeps. Now find out by experiment, for summaries that you cannot
-see. Write `notices_order(summary)`. The function `summary(X)` takes an embedded sentence of your
-choice, `X` of shape (L, D) with L ≥ 2, and returns a tensor. Call it as often as you like. Return
-`True` if it gives different answers for the same rows in different orders, and `False` if it never
-does. Rounding differences do not count.
+In 02.order you predicted what a summary keeps. Now find out by experiment, for summaries whose code
+is hidden. Write `notices_order(summary)`. The function `summary(X)` takes an embedded sentence of
+your choice, `X` of shape (L, D) with L ≥ 2, and returns a tensor. Call it as often as you like.
+Return `True` if it gives different answers for the same rows in different orders, and `False` if it
+never does. Rounding differences do not count.
 """,
     reference=notices_order,
     cases=lambda generator: [Case((f,), note=name) for name, (f, *_) in SUMMARIES.items()],
@@ -718,8 +720,8 @@ does. Rounding differences do not count.
     ),
     comes_back="Chapter 7 asks the same of whole layers, and chapter 6 of masks.",
     insight="Eight of these summaries notice the order. If you only reverse a sentence of odd "
-    "length, you miss three of them. Finding nothing proves little if the experiment could hardly "
-    "have found anything.",
+    "length, you miss three of them. A negative result proves little if the experiment could "
+    "hardly have found anything.",
 )
 
 CHAPTER = "2. Words to vectors"

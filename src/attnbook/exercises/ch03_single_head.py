@@ -82,20 +82,21 @@ leading dimensions, such as batch and heads.
                 (q[..., : min(q.size(-2), k.size(-2)), :] * k[..., : q.size(-2), :]).sum(-1)
                 / math.sqrt(q.size(-1))
             ),
-            "You compared query i with key i only. Every query has to meet every key.",
+            "You compared query i with key i only. Compare every query with every key.",
         ),
         Mistake(
             lambda q, k: torch.cdist(q, k),
-            "These are distances. They are small for a good match, but a dot product is large.",
+            "These are distances. A good match has a small distance but a large dot product.",
         ),
     ),
     common_mistakes=MistakeSet(lambda head: head.scores, SCORE_MISTAKES),
     hints=(
         "One matrix product gives all dot products, if the keys are its columns.",
-        "`key.mT` swaps the last two axes and leaves batch and heads alone.",
-        "Compute `query @ key.mT` and divide it by √Dk, the root of the width of both.",
+        "`key.mT` swaps the last two axes and leaves the axes of batch and heads in place.",
+        "Compute `query @ key.mT` and divide it by √Dk, the square root of their width.",
     ),
-    insight="One matrix product compares every query with every key, like the loops of 3.5.",
+    insight="One matrix product compares every query with every key, as the loops of section 3.5 "
+    "do.",
     comes_back="Chapter 4 runs this line for all heads at once. Chapter 6 adds a mask, and "
     "chapter 7 adds positions.",
     others=(by_einsum, shared_scale),
@@ -169,8 +170,8 @@ as 1000 and −1000.
         ),
         Mistake(
             lambda scores: overflowing(scores.clamp(-50, 50)),
-            "You clipped the scores, so those beyond the limit became equal. A shift changes no "
-            "weight.",
+            "You clipped the scores, so those beyond the limit became equal. Shift the row "
+            "instead, which changes no weight.",
         ),
         Mistake(
             lambda scores: overflowing(scores - scores.mean(-1, keepdim=True)),
@@ -178,8 +179,8 @@ as 1000 and −1000.
         ),
         Mistake(
             lambda scores: overflowing(scores - scores.amin(-1, keepdim=True)),
-            "You subtracted each row's smallest score, so every exponent is 0 or more. None "
-            "should be above 0.",
+            "You subtracted each row's smallest score, so every exponent is 0 or more. No "
+            "exponent should be above 0.",
         ),
         Mistake(
             lambda scores: overflowing(scores).nan_to_num(0.0),
@@ -192,7 +193,8 @@ as 1000 and −1000.
         ),
         Mistake(
             lambda scores: overflowing(scores - scores.max()),
-            "You subtracted one maximum from all rows. A row far below it underflows to 0/0.",
+            "You subtracted one maximum from all rows. A row far below that maximum underflows to "
+            "0/0.",
         ),
     ),
     common_mistakes=MistakeSet(lambda head: head.weights, WEIGHT_MISTAKES),
@@ -202,7 +204,7 @@ as 1000 and −1000.
         "If you shift a whole row, the shift cancels in the quotient. Which shift makes every "
         "exponent ≤ 0?",
         "`scores.amax(dim=-1, keepdim=True)` is each row's largest score.",
-        "Subtract it, take `exp`, divide by `.sum(dim=-1, keepdim=True)`.",
+        "Subtract it, take `exp`, and divide by `.sum(dim=-1, keepdim=True)`.",
     ),
     insight="The softmax functions of libraries do this, so that large scores do not become nan.",
     comes_back="The book's `softmax` handles another case: in chapter 6 a query may have nothing "
@@ -256,15 +258,15 @@ def shapes(what, Lq, Lk, D, Dk, Dv):
         shapes,
         {
             (("scores", "weights"), "Lk, Lq"): "One row per query, one column per key.",
-            (("scores", "weights"), "Lq, Dk"): "Each number belongs to a query and a key. The "
+            (("scores", "weights"), "Lq, Dk"): "Each number belongs to one query and one key. The "
             "dot product sums over the width Dk.",
             ("weights", "Lq, Lq"): "Each query distributes its weight over the keys.",
             ("output", "Lq, Dk"): "The output mixes values, so it is as wide as they are.",
-            ("output", "Lk, Dv"): "There is one row of output per query.",
+            ("output", "Lk, Dv"): "The output has one row per query.",
             ("output", "Lq, D"): "One head's output is as wide as its values. W_O, in chapter 4, "
             "projects it back to D.",
             ("output", "Lq, Lk"): "These are the weights. The output is a mixture of values.",
-            ("w_v", "Dv, D"): "In X W_V, the rows of W_V meet the columns of X. (nn.Linear stores "
+            ("w_v", "Dv, D"): "In X W_V, W_V has one row per column of X. (nn.Linear stores "
             "the transposed matrix.)",
             ("w_v", "Lk, Dv"): "These are the values. W_V turns rows of width D into them.",
             ("w_v", "D, Dk"): "Queries and keys are Dk wide. Values have their own width.",
@@ -275,7 +277,7 @@ def shapes(what, Lq, Lk, D, Dk, Dv):
         "A softmax changes no shape. The output mixes rows of width Dv, once per query.",
         "Scores and weights are (Lq, Lk), the output is (Lq, Dv). W_V projects from width D to Dv.",
     ),
-    insight="Dk does not appear in any of the shapes, because the dot products sum over it.",
+    insight="Dk does not appear in any of these shapes, because the dot products sum over it.",
     comes_back="Chapter 4 asks the same question with two more axes, batch and heads.",
     others=(by_computing,),
 )
@@ -304,8 +306,8 @@ These are attention weights, one row per query and one column per key.
 | **eat** | 0.40 | 0.10 | 0.30 | 0.20 |
 
 `read(question)` returns one of the four words. (a) To which word does “Life” attend most? (b) Which
-word attends most to “short”? (c) Whose output is the plain average of all four values? (d) Which
-word's value has the most weight in the four outputs together?
+word attends most to “short”? (c) Which word's output is the plain average of all four values? (d)
+Which word's value has the most weight in the four outputs together?
 """,
     stub="""
 def read(question):
@@ -331,9 +333,11 @@ def read(question):
             "column of “short”.",
             ("b", "eat"): "“eat” gives “short” 0.30. Another row gives it more.",
             ("b", "short"): "“short” gives itself 0.05, the smallest weight in its column.",
-            ("c", "Life"): "0.60 of its output is one value. An average needs four equal weights.",
-            ("c", "short"): "0.80 of its output is one value. An average needs four equal weights.",
-            ("c", "eat"): "0.40 of its output is one value. An average needs four equal weights.",
+            ("c", "Life"): "One value gets 0.60 of its weight. An average needs four equal "
+            "weights.",
+            ("c", "short"): "One value gets 0.80 of its weight. An average needs four equal "
+            "weights.",
+            ("c", "eat"): "One value gets 0.40 of its weight. An average needs four equal weights.",
             (
                 "d",
                 "short",
@@ -352,7 +356,7 @@ def read(question):
         "For (d), add up each column. It holds the weights of one value in the four outputs.",
     ),
     insight="Rows sum to 1, columns do not: a word can get weight from every word or from none.",
-    comes_back="Chapter 4 reads two such maps of one layer.",
+    comes_back="Chapter 4 reads two attention maps of the same layer.",
 )
 
 # --- 03.repair: three faults in three lines --------------------------------------------------
@@ -419,8 +423,8 @@ def attend(query, key, value):
         ),
         Mistake(
             lambda q, k, v: (q @ k.mT / math.sqrt(v.size(-1))).softmax(-2) @ v,
-            "The last line is right now. Which width is under the root in the first? What sums "
-            "to 1 in the second?",
+            "The last line is correct now. In the first line, which width is under the root? In "
+            "the second, what sums to 1?",
         ),
         Mistake(
             lambda q, k, v: (q @ k.mT).softmax(-1) @ v,
@@ -439,14 +443,14 @@ def attend(query, key, value):
         widths={"Dv": lambda query, key, value: value.size(-1)},
     ),
     hints=(
-        "Write the shape at the end of each line. Only the last line can raise an error, and not "
-        "if Lq = Lk.",
+        "Write the shape at the end of each line. Only the last line can raise an error, and it "
+        "raises none if Lq = Lk.",
         "The width under the root is the one that the dot product sums over.",
         "Use `query.size(-1)`, `dim=-1`, and no `.mT` on the weights.",
     ),
     insight="Two of the faults never raise an error, and with Lq = Lk neither does the third. "
     "Comparing numbers with a reference finds all three if Dk and Dv differ.",
-    comes_back="04.repair and 07.repair hide another wrong root.",
+    comes_back="Exercises 04.repair and 07.repair each hide another wrong root.",
     others=(with_pytorch,),
 )
 
@@ -486,10 +490,10 @@ BACKWARD = Exercise(
     minutes=15,
     section="3.9 (second reading)",
     prompt="""
-`push_back(weights, d_weights)` is the softmax's backward pass. `weights` (..., Lq, Lk) came out of
-the softmax; `d_weights`, of the same shape, is the gradient of the loss with respect to them.
-Return the gradient with respect to the scores, row by row J times d_weights, without ever building
-the (Lk, Lk) matrix J = diag(a) − a aᵀ.
+Write `push_back(weights, d_weights)`, the backward pass of the softmax. `weights` (..., Lq, Lk) is
+the output of the softmax; `d_weights`, of the same shape, is the gradient of the loss with respect
+to the weights. Return the gradient with respect to the scores. Each of its rows is J times a row of
+d_weights, but do not build the (Lk, Lk) matrix J = diag(a) − a aᵀ.
 """,
     reference=push_back,
     cases=backward_cases,
@@ -510,11 +514,12 @@ the (Lk, Lk) matrix J = diag(a) − a aᵀ.
         ),
         Mistake(
             lambda a, g: a * (g - g.mean(-1, keepdim=True)),
-            "You subtracted the plain mean. aᵀ times the gradient is a mean with the weights a.",
+            "You subtracted the plain mean. aᵀ times the gradient is a weighted mean, "
+            "with the weights a.",
         ),
         Mistake(
             lambda a, g: g - (a * g).sum(-1, keepdim=True),
-            "The weighted mean is right, but both parts of J begin with a.",
+            "The weighted mean is right, but both parts of J begin with the factor a.",
         ),
         Mistake(
             lambda a, g: a * (g + (a * g).sum(-1, keepdim=True)),
@@ -527,7 +532,7 @@ the (Lk, Lk) matrix J = diag(a) − a aᵀ.
         ),
         Mistake(
             lambda a, g: a * (g - (a * g).sum()),
-            "You took one sum over everything. Each row has its own.",
+            "You took one sum over everything. Each row has its own sum.",
         ),
         Mistake(
             lambda a, g: ((a.diag_embed() - a[..., None] * a[..., None, :]) @ g[..., None])[..., 0],
@@ -549,7 +554,8 @@ the (Lk, Lk) matrix J = diag(a) − a aᵀ.
     ),
     insight="Fused attention kernels also compute this line. Where the weights of a row are 0 "
     "and 1, it gives 0: this is the saturation of section 3.9.",
-    comes_back="In chapter 6 a query may have nothing to attend to, and this line then gets a nan.",
+    comes_back="In chapter 6 a query may have nothing to attend to, and then nan reaches this "
+    "line.",
     others=(in_two_parts,),
 )
 
@@ -583,7 +589,7 @@ def dividing(divisor: Callable[[Tensor, Tensor], float]) -> StrangeHead:
 
 
 def shifted(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """By √Dk as well. What it adds to each row of scores cancels in the softmax."""
+    """Divide by √Dk, and add to each row of scores a number that cancels in the softmax."""
     scores = query @ key.mT / math.sqrt(query.size(-1))
     return (scores + query.sum(-1, keepdim=True)).softmax(-1) @ value
 
@@ -611,8 +617,8 @@ and returns `"nothing"`, `"Dk"`, `"root of Dk"` or `"root of Lk"`.
     mistakes=choices(
         divides_by,
         {
-            ((LENGTH, ROOT, WIDTH, shifted), "nothing"): "it divides. A width of 1, or a single "
-            "key, would hide that.",
+            ((LENGTH, ROOT, WIDTH, shifted), "nothing"): "it does divide. A width of 1, or a "
+            "single key, would hide that.",
             (LENGTH, "Dk"): "its divisor does not change with the width. Make the keys wider: do "
             "the weights change?",
             (LENGTH, "root of Dk"): "can your experiment tell √Dk from √Lk? The number of keys "

@@ -57,7 +57,7 @@ def shape_cases(generator: Generator) -> list[Case]:
     b, length, h, d_k, d_v = torch.randperm(6, generator=generator)[:5].add(3).tolist()
     d = (11, 13, 17, 19, 23)[
         int(torch.randint(5, (1,), generator=generator))
-    ]  # no product of others
+    ]  # not a product of the others
     sizes = [b, length, d, h, d_k, d_v]
     return [
         Case((what, *sizes), note=f"{what} for B, L, D, H, Dk, Dv = {sizes}") for what in QUESTIONS
@@ -73,9 +73,9 @@ SHAPES = Exercise(
     prompt="""
 A batch of B sentences with L words of width D goes through H heads, whose queries and keys are Dk
 wide and whose values are Dv wide. `shapes(what, B, L, D, H, Dk, Dv)` returns the shape of one
-tensor as a tuple, written with the sizes: `"query"` (after the split), `"weights"`, `"context"`
+tensor as a tuple, in terms of these sizes: `"query"` (after the split), `"weights"`, `"context"`
 (weights times values, before the merge), `"concat"` (after it), `"w_o"` (as in `concat @ w_o`) and
-`"output"`. H · Dv need not be D.
+`"output"`. H · Dv need not equal D.
 """,
     stub="""
 def shapes(what, B, L, D, H, Dk, Dv):
@@ -97,10 +97,10 @@ def shapes(what, B, L, D, H, Dk, Dv):
             ("context", "B, L, H * Dv"): "This is the shape after the merge.",
             ("concat", "B, L, H * Dk"): "The contexts are merged, and they are Dv wide.",
             ("concat", "B, L, Dv"): "The heads' parts are side by side. Nothing is averaged.",
-            ("w_o", "D, H * Dv"): "In `concat @ w_o` the rows of w_o meet the columns of concat. "
+            ("w_o", "D, H * Dv"): "In `concat @ w_o`, w_o has one row per column of concat. "
             "(nn.Linear stores the transposed matrix.)",
-            ("w_o", "D, D"): "w_o is square only if H · Dv is D.",
-            ("output", "B, L, H * Dv"): "W_O comes last and leads back to the width of the model.",
+            ("w_o", "D, D"): "w_o is square only if H · Dv equals D.",
+            ("output", "B, L, H * Dv"): "W_O comes last and maps back to the width of the model.",
             ("output", "B, H, L, D"): "W_O adds up the heads, so no head axis is left.",
         },
     ),
@@ -112,8 +112,8 @@ def shapes(what, B, L, D, H, Dk, Dv):
             ),
         ),
         Property(
-            "The sizes are right, but their order is not: a word is a row, and the heads come "
-            "before the words.",
+            "The sizes are right, but their order is not: a word is a row, and the head axis "
+            "comes before the word axis.",
             lambda answer, case: (
                 sorted(answer) != sorted(shapes(*case.arguments))
                 or tuple(answer) == shapes(*case.arguments)
@@ -121,8 +121,7 @@ def shapes(what, B, L, D, H, Dk, Dv):
         ),
         Property(
             "The heads have their own axis only between the split and the merge. How many "
-            "axes does "
-            "this tensor have?",
+            "axes does this tensor have?",
             lambda answer, case: len(answer) == len(shapes(*case.arguments)),
         ),
     ),
@@ -133,11 +132,11 @@ def shapes(what, B, L, D, H, Dk, Dv):
         "concat is (B, L, H · Dv); w_o has to map H · Dv to D.",
     ),
     others=(shapes_computed,),
-    insight="Inside the heads there is no D, and outside them there is no Dk or Dv. Only the four "
-    "matrices have both.",
+    insight="Inside the heads there is no D, and outside them there is no Dk or Dv. Only the "
+    "shapes of the four matrices contain both.",
 )
 
-# --- 04.count: what does a layer cost? -------------------------------------------------------
+# --- 04.count: how many parameters does a layer have? ----------------------------------------
 
 
 def my_parameters(d_model: int, n_heads: int, bias: bool) -> int:
@@ -160,7 +159,7 @@ def count_cases(generator: Generator) -> list[Case]:
 
 @dataclass(frozen=True)
 class Count:
-    """The numbers in all matrices, and in all biases. Each is right unless it is replaced."""
+    """How many parameters all matrices and all biases have, right unless replaced."""
 
     matrices: Callable[[int, int], int] = lambda d, h: 4 * d * d
     biases: Callable[[int, int], int] = lambda d, h: 4 * d
@@ -184,7 +183,7 @@ COUNT_MISTAKES = (
     WrongLine(
         "matrices",
         lambda d, h: 4 * d * d // h,
-        "You counted the matrices of one head only, which lead from d_model to d_model / n_heads. "
+        "You counted the matrices of one head only, which map d_model to d_model / n_heads. "
         "There are n_heads of them.",
     ),
     WrongLine(
@@ -212,7 +211,7 @@ COUNT_MISTAKES = (
     WrongLine(
         "biases",
         lambda d, h: 3 * d // h + d,
-        "You counted one head's biases of queries, keys and values.",
+        "For queries, keys and values, you counted only the biases of one head.",
     ),
 )
 
@@ -226,14 +225,15 @@ COUNT = Exercise(
     prompt="""
 Write `my_parameters(d_model, n_heads, bias)`: how many parameters `MultiHeadAttention` has, W_O
 included. All heads together are as wide as the model; `bias` says whether each linear layer has a
-bias. Return a whole number. (Counting a layer's parameters passes too, but the point is a formula.)
+bias. Return a whole number. (Counting the parameters of a built layer also passes, but the point is
+a formula.)
 """,
     reference=my_parameters,
     cases=count_cases,
     mistakes=(
         Mistake(
             lambda d, h, bias: 3 * (d * d + (d if bias else 0)),
-            "You counted queries, keys and values. W_O is the fourth.",
+            "You counted queries, keys and values. W_O is the fourth matrix.",
         ),
         Mistake(
             lambda d, h, bias: 4 * (d * d + d),
@@ -244,11 +244,12 @@ bias. Return a whole number. (Counting a layer's parameters passes too, but the 
     hints=(
         "Count one matrix first, with all heads side by side: how many columns is that?",
         "Four matrices of the same size. A bias has one number per column.",
-        "4 · D², and with a bias 4 · D more.",
+        "4 · D² without biases, and 4 · D more with them.",
     ),
     others=(parameters_of_a_layer,),
     comes_back="Chapter 8 adds a feed-forward network to the layer, and counts again.",
-    insight="The answer does not depend on `n_heads`: the heads share the columns and add none.",
+    insight="The answer does not depend on `n_heads`: the heads divide the columns among "
+    "themselves.",
 )
 
 # --- 04.jobs: which head does what -----------------------------------------------------------
@@ -282,8 +283,8 @@ Here are two attention maps of one layer. 苹果 (píngguǒ) is “apple”, 很
 | **甜** | 0.90 | 0.03 | 0.04 | 0.03 |
 | **它** | 0.10 | 0.30 | 0.30 | 0.30 |
 
-A head *leads* one word to another if more than half of its row goes there. `which_head(question)`
-returns `"0"`, `"1"`, `"both"` or `"neither"`.
+A head *leads* one word to another if more than half of the weight in the first word's row is on the
+second word. `which_head(question)` returns `"0"`, `"1"`, `"both"` or `"neither"`.
 
 - `"a"`: which head leads 苹果 to the word that describes it?
 - `"b"`: which head leads 苹果 to the word that refers to it?
@@ -318,7 +319,7 @@ def which_head(question):
             (
                 "d",
                 "both",
-            ): "Nothing of head 0 reaches the output, and in head 1, 它 gives 苹果 only 0.10.",
+            ): "Nothing from head 0 reaches the output, and in head 1, 它 gives 苹果 only 0.10.",
         },
     ),
     hints=(
@@ -370,10 +371,10 @@ SPLIT = Exercise(
     minutes=8,
     section="4.6",
     prompt="""
-Write `split(x, n_heads)`. `x` has shape (..., L, D), with any number of axes in place of the dots,
-or none. The answer has shape (..., H, L, Dk), where H is `n_heads` and Dk is D/H, a whole number:
-head 0 gets the first Dk columns of every word, head 1 the next Dk, and so on. (The library's
-`split_heads` also passes, but the point is to see how it is done.)
+Write `split(x, n_heads)`. `x` has shape (..., L, D), with any number of leading axes in place of
+the dots, or none. The answer has shape (..., H, L, Dk), where H is `n_heads` and Dk is D/H, a whole
+number: head 0 gets the first Dk columns of every word, head 1 the next Dk, and so on. (The
+library's `split_heads` also passes, but the point is to see how it is done.)
 """,
     reference=split,
     cases=split_cases,
@@ -381,29 +382,29 @@ head 0 gets the first Dk columns of every word, head 1 the next Dk, and so on. (
     mistakes=(
         Mistake(
             lambda x, n_heads: x.reshape(*x.shape[:-2], n_heads, x.size(-2), -1),
-            "`view` and `reshape` do not move any numbers, so head 0 gets the first words as a "
-            "whole. Split the last axis in two first, then swap the axes.",
+            "`view` and `reshape` do not move any numbers, so head 0 gets the first words at "
+            "their full width. Split the last axis in two first, then swap the axes.",
         ),
         Mistake(
             lambda x, n_heads: x.unflatten(-1, (-1, n_heads)).movedim(-1, -3),
-            "Your heads take turns: head 0 has the columns 0, H, 2H, … Each gets *neighboring* "
-            "columns.",
+            "Your heads alternate: head 0 has columns 0, H, 2H, and so on. Each head should get "
+            "*neighboring* columns.",
         ),
         Mistake(
             lambda x, n_heads: x.unflatten(-1, (n_heads, -1)),
-            "Each row is split. Now the axis of the heads has to come before that of the words.",
+            "Each row is split. Now the head axis has to come before the word axis.",
         ),
         Mistake(
             lambda x, n_heads: x.chunk(n_heads, dim=-1),
-            "The pieces are right. They need an axis of their own, before that of the words.",
+            "The pieces are right. They need an axis of their own, before the word axis.",
         ),
         Mistake(
             lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(0, 1),
-            "You swapped axes 0 and 1, which is right without a batch. Count from the end.",
+            "You swapped axes 0 and 1, which is right only without a batch. Count from the end.",
         ),
         Mistake(
             lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(1, 2),
-            "You swapped axes 1 and 2, which is right with one batch axis only. Count from the "
+            "You swapped axes 1 and 2, which is right only with one batch axis. Count from the "
             "end.",
         ),
         Mistake(
@@ -417,13 +418,13 @@ head 0 gets the first Dk columns of every word, head 1 the next Dk, and so on. (
         ),
     ),
     hints=(
-        "The last axis becomes two, then two axes are swapped.",
+        "Split the last axis into two axes, then swap two axes.",
         "`x.unflatten(-1, (n_heads, -1))` is (..., L, H, Dk).",
         "Then `.transpose(-2, -3)`.",
     ),
     others=(split_one_by_one,),
     comes_back="In section 4.10 the single projection of GPT-2 is split in the same way.",
-    insight="The split multiplies nothing: a head is a block of neighboring columns.",
+    insight="The split needs no multiplication: a head is a block of neighboring columns.",
 )
 
 # --- 04.mix: merge, and W_O ------------------------------------------------------------------
@@ -469,9 +470,9 @@ MIX = Exercise(
     section="4.4",
     prompt="""
 Write `mix(contexts, w_o)`: the heads' outputs, merged and multiplied by W_O. `contexts` has shape
-(..., H, L, Dv), with any number of axes in place of the dots, or none; `w_o` has shape (H · Dv, D),
-and the answer (..., L, D). The first Dv rows of `w_o` belong to head 0, the next Dv to head 1, and
-so on. (The library's `merge_heads` does half of it; try without.)
+(..., H, L, Dv), with any number of leading axes in place of the dots, or none; `w_o` has shape
+(H · Dv, D), and the answer (..., L, D). The first Dv rows of `w_o` belong to head 0, the next Dv to
+head 1, and so on. (The library's `merge_heads` does half of this; try to do without it.)
 """,
     reference=mix,
     cases=mix_cases,
@@ -501,16 +502,15 @@ so on. (The library's `merge_heads` does half of it; try without.)
         ),
         Mistake(
             lambda contexts, w_o: contexts.flatten(-3, -2) @ w_o,
-            "You put the heads one below the other, in H · L rows. They belong side by side, in "
-            "L rows.",
+            "You stacked the heads vertically, in H · L rows. They belong side by side, in L rows.",
         ),
         Mistake(
             lambda contexts, w_o: contexts.transpose(0, 1).flatten(-2) @ w_o,
-            "You swapped axes 0 and 1, which is right without a batch. Count from the end.",
+            "You swapped axes 0 and 1, which is right only without a batch. Count from the end.",
         ),
         Mistake(
             lambda contexts, w_o: contexts.transpose(1, 2).flatten(-2) @ w_o,
-            "You swapped axes 1 and 2, which is right with one batch axis only. Count from the "
+            "You swapped axes 1 and 2, which is right only with one batch axis. Count from the "
             "end.",
         ),
         Mistake(
@@ -535,8 +535,8 @@ so on. (The library's `merge_heads` does half of it; try without.)
     ),
     others=(mix_as_a_sum,),
     comes_back="Section 4.11 removes heads in this way, to see what each of them does.",
-    insight="The result is a sum over heads, each multiplied by its own block: setting Dv rows of "
-    "W_O to 0 removes a head.",
+    insight="The result is a sum over heads, each multiplied by its own block, so setting the Dv "
+    "rows of a block to 0 removes a head.",
 )
 
 # --- 04.repair: three faults in a layer ------------------------------------------------------
@@ -594,7 +594,7 @@ def layer(
     merge: Callable[[Tensor], Tensor] = merge_heads,
     last: Callable[[Tensor, Tensor], Tensor] = torch.matmul,
 ) -> Callable[..., Tensor]:
-    """The layer, right unless a wrong line is given."""
+    """Make the layer, which is right unless a wrong line is given."""
 
     def wrong(
         x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor, n_heads: int
@@ -635,17 +635,16 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
         Mistake(
             layer(BY_D, reshaped),
             "W_O is used now. Does a row of your concat hold one word? And how many "
-            "products does a "
-            "head's dot product add up?",
+            "products does a head's dot product add up?",
         ),
         Mistake(
             layer(BY_D, last=alone),
-            "The merge is right now. One matrix is still not used, and the scale uses the wrong "
+            "The merge is correct now. One matrix is still not used, and the scale uses the wrong "
             "width.",
         ),
         Mistake(
             layer(merge=reshaped, last=alone),
-            "The scale is right now. One matrix is still not used, and the reshape does not move "
+            "The scale is correct now. One matrix is still not used, and the reshape does not move "
             "any numbers.",
         ),
         Mistake(
@@ -681,8 +680,8 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
         ),
         Mistake(
             layer(Head(scores=lambda query, key: query @ key)),
-            "Two matrices in a head do not fit. Queries (L, Dk) meet the transposed keys, "
-            "and weights (L, L) by values (L, Dv).",
+            "Two matrices in a head do not fit together. Multiply queries (L, Dk) by the "
+            "transposed keys, and weights (L, L) by values (L, Dv).",
         ),
     ),
     common_mistakes=MistakeSet(
@@ -752,10 +751,11 @@ CUTS: dict[str, tuple[Cut, bool, str]] = {
         "It is the `view` of section 4.6: the right shape, but wrong heads. Which numbers does "
         "each head have?",
     ),
-    "heads that take turns among the columns": (
+    "heads that alternate among the columns": (
         taking_turns,
         False,
-        "Its heads alternate: head 0 has the columns 0, H, 2H. Compare the columns of each head.",
+        "Its heads alternate: head 0 has columns 0, H, 2H, and so on. Compare the columns of each "
+        "head.",
     ),
     "the last head first": (
         lambda x, n_heads: split_heads(x, n_heads).flip(-3),
@@ -784,7 +784,7 @@ CUTS: dict[str, tuple[Cut, bool, str]] = {
         False,
         "It is right with two batch axes, but wrong with one and with none. Try all three.",
     ),
-    "numbers of half precision": (
+    "numbers in half precision": (
         lambda x, n_heads: split_heads(x.half(), n_heads).to(x.dtype),
         False,
         "It rounds the numbers to three digits. Small whole numbers do not show that, and a "
@@ -801,22 +801,22 @@ EXPERIMENT = Exercise(
     prompt="""
 `cut(x, n_heads)` should do what `split_heads` does: turn (..., L, D), with any number of axes in
 place of the dots, into (..., H, L, Dk), where each head has neighboring columns. Write a test:
-`is_right(cut)` calls `cut` with inputs of your choice. It returns `True` if it finds no fault, else
-`False`. Your test is tried on ten cuts that you cannot see. Two of them are right, and some are
-wrong only for certain inputs. You may use the whole library.
+`is_right(cut)` calls `cut` with inputs of your choice. It returns `True` if it finds no fault, and
+`False` otherwise. Your test is tried on ten versions of `cut` that you cannot see. Two of them are
+right, and some are wrong only for certain inputs. You may use the whole library.
 """,
     reference=is_right,
     cases=lambda generator: [Case((f,), note=name) for name, (f, *_) in CUTS.items()],
     mistakes=choices(is_right, {(f, not right): message for f, right, message in CUTS.values()}),
     hints=(
-        "What do you compare with? And which inputs would hide a fault: one head, equal sizes, "
-        "all ones?",
+        "What do you compare the result with? And which inputs would hide a fault: one head, "
+        "equal sizes, all ones?",
         "`torch.equal` compares shape and numbers. Take three heads or more, sizes that all "
         "differ, random numbers.",
         "Try shapes such as (5, 21), (2, 5, 21) and (2, 4, 5, 21); compare with `split_heads`.",
     ),
-    comes_back="Chapter 6 tests masks in this way: it changes one word and looks at which outputs "
-    "change.",
+    comes_back="Chapter 6 tests masks in a similar way: it changes one word and checks which "
+    "outputs change.",
     insight="The test cases of these exercises are chosen in this way: all sizes differ, and there "
     "are cases with and without a batch.",
 )

@@ -100,19 +100,20 @@ def roles(situation):
             ("library", ("cards", "question")): "Reversed: your question is compared with each "
             "card.",
             ("library", ("cards", "cards")): "The cards query each other at the end of chapter 1. "
-            "Here you ask.",
+            "Here, the question is yours.",
             ("encode", ("target", "source")): "This is the decoder's cross-attention.",
             ("encode", ("source", "target")): "There is no target while the encoder reads.",
             ("encode", ("target", "target")): "This is the decoder's self-attention.",
         },
     ),
     hints=(
-        "The queries belong to the sequence that is being made.",
+        "The queries belong to the sequence that is being produced.",
         "The output has one row per query. For which sequence do you want new rows?",
         "In self-attention both words are the same.",
     ),
     insight="The output has one row per query, so its shape shows which sequence asked.",
-    comes_back="Each layer of chapter 8's decoder has both kinds, one after the other.",
+    comes_back="Each layer of chapter 8's decoder has both kinds of attention, one after the "
+    "other.",
 )
 
 # --- 05.cross: the layer, by hand ------------------------------------------------------------
@@ -145,16 +146,16 @@ def cross_cases(generator: Generator) -> list[Case]:
         return Case((*rows, *matrices), sizes, note)
 
     return [
-        case("2 rows ask 3", 2, 3, 7, 5, 6),
+        case("2 queries, 3 keys", 2, 3, 7, 5, 6),
         case("other sizes", *some_sizes(generator, 5)),
         case("a batch of 2", 7, 9, 8, 6, 5, 2),
-        case("two axes in front of the rows", 5, 8, 6, 10, 7, 2, 3),
-        case("1 row asks 9", 1, 9, 5, 7, 6),
+        case("two leading axes", 5, 8, 6, 10, 7, 2, 3),
+        case("1 query, 9 keys", 1, 9, 5, 7, 6),
     ]
 
 
 def from_sides(asks: int, labels: int, contents: int) -> Callable[..., Tensor]:
-    """The layer with its three inputs taken from x, 0, or from the context, 1."""
+    """The layer with each of its three inputs taken from x (0) or from the context (1)."""
 
     def belief(x: Tensor, context: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Tensor:
         sides = (x, context)
@@ -171,10 +172,10 @@ CROSS = Exercise(
     minutes=8,
     section="5.3",
     prompt="""
-Write `my_cross(x, context, w_q, w_k, w_v)`: one head of cross-attention, with its scale and without
-a mask. The queries come from `x` (..., Lq, D), the keys and values from `context` (..., Lk, D). The
-matrices are w_q (D, Dk), w_k (D, Dk), w_v (D, Dv), and rows are multiplied by them: `x @ w_q`. The
-answer is (..., Lq, Dv); the dots stand for any number of axes, or none.
+Write `my_cross(x, context, w_q, w_k, w_v)`: one head of cross-attention, scaled as usual, with no
+mask. The queries come from `x` (..., Lq, D), the keys and values from `context` (..., Lk, D). The
+matrices are w_q (D, Dk), w_k (D, Dk) and w_v (D, Dv), and rows are multiplied by them: `x @ w_q`.
+The answer is (..., Lq, Dv); the dots stand for any number of axes, or none.
 """,
     reference=my_cross,
     cases=cross_cases,
@@ -184,7 +185,7 @@ answer is (..., Lq, Dv); the dots stand for any number of axes, or none.
         Mistake(from_sides(0, 0, 0), "You never use the context. That is self-attention."),
         Mistake(
             from_sides(1, 0, 0),
-            "The roles are reversed: the output has one row for each row of x.",
+            "The roles are reversed: the output needs one row for each row of x.",
         ),
         Mistake(from_sides(1, 1, 1), "You never use x: the context queries itself."),
         Mistake(
@@ -217,7 +218,8 @@ answer is (..., Lq, Dv); the dots stand for any number of axes, or none.
             lambda x, context, w_q, w_k, w_v: my_cross(
                 x, torch.cat((x, context), -2), w_q, w_k, w_v
             ),
-            "You made keys and values from x and the context together. Only the context is asked.",
+            "You made the keys and values from x and the context together. They come from the "
+            "context alone.",
         ),
         Mistake(
             lambda x, context, w_q, w_k, w_v: my_cross(x, context, w_q.mT, w_k.mT, w_v.mT),
@@ -239,7 +241,7 @@ answer is (..., Lq, Dv); the dots stand for any number of axes, or none.
         "There are three projections. Which two use the same sequence, and why?",
         "A key leads to its value, so both are made from the context. Only the query is made from "
         "x.",
-        "After the projections it is the equation of chapter 3, unchanged.",
+        "After the projections, the equation of chapter 3 applies unchanged.",
     ),
     insight="Only one thing differs from self-attention: `context` replaces `x` for keys "
     "and values.",
@@ -278,9 +280,9 @@ ALIGN = Exercise(
     minutes=8,
     section="5.6",
     prompt="""
-For each query, this line should return the position in the source that has the most weight, when
-the weights are averaged over the heads. It does not. Repair it. `weights` is (B, H, Lq, Lk), the
-answer (B, Lq), a tensor of whole numbers between 0 and Lk − 1.
+For each query, this line should return the source position that has the most weight after the
+weights are averaged over the heads. It does not. Repair it. `weights` is (B, H, Lq, Lk), and the
+answer is (B, Lq), a tensor of whole numbers between 0 and Lk − 1.
 """,
     stub="""
 def align(weights):
@@ -293,23 +295,22 @@ def align(weights):
     mistakes=(
         Mistake(
             lambda weights: weights.argmax(dim=-2).mean(dim=1),
-            "PyTorch refuses to average whole numbers, and there is no word halfway between word "
-            "2 and word 6. Average the weights first.",
+            "PyTorch refuses to average whole numbers. And the average of words 2 and 6 would be "
+            "word 4, which may have no weight. Average the weights first.",
         ),
         Mistake(
             lambda weights: weights.argmax(dim=-1).double().mean(dim=1),
-            "You averaged positions. There is no word halfway between word 2 and word 6. Average "
-            "the weights first.",
+            "You averaged positions. The average of words 2 and 6 is word 4, which may have no "
+            "weight. Average the weights first.",
         ),
         Mistake(
             lambda weights: weights.argmax(dim=-1).mode(dim=1).values,
             "Here each head has one vote, even if its weights are nearly equal. Average the "
-            "weights "
-            "instead.",
+            "weights instead.",
         ),
         Mistake(
             lambda weights: weights.argmax(dim=-1),
-            "Each head still has its own position. Average the heads' weights first.",
+            "Your answer still has one position for each head. Average the heads' weights first.",
         ),
         Mistake(
             lambda weights: weights.mean(dim=2).argmax(dim=-1),
@@ -327,8 +328,8 @@ def align(weights):
         ),
         Mistake(
             lambda weights: weights.mean(dim=1).argmax(dim=-2),
-            "You found which query gives each source word the most weight: the columns. The "
-            "question is about the rows.",
+            "For each source word, you found the query that gives it the most weight, so you "
+            "searched the columns. The question is about the rows.",
         ),
         Mistake(
             lambda weights: weights.mean(dim=1).amax(dim=-1),
@@ -342,8 +343,8 @@ def align(weights):
     ),
     hints=(
         "The two steps are in the wrong order, and one of them uses the wrong axis.",
-        "First one map per sentence: the mean over the heads, (B, Lq, Lk).",
-        "Then the position of the largest weight in each row: `argmax(dim=-1)`.",
+        "First make one map per sentence: the mean over the heads, (B, Lq, Lk).",
+        "Then find the position of the largest weight in each row: `argmax(dim=-1)`.",
     ),
     others=(align_word_by_word,),
     insight="The mean can have its largest weight at a word where no head has its largest weight. "
@@ -376,7 +377,7 @@ def products_counted(Lq: int, Lk: int, D: int, Dc: int, Dk: int, Dv: int) -> int
 
 
 def all_but(term: Callable[..., int]) -> Callable[[Any, Case], bool]:
-    """Whether it is not so that one of the five products alone is missing, or made of others."""
+    """True unless only this one of the five products is missing or has the wrong factors."""
 
     def holds(answer: Any, case: Case) -> bool:
         right, sizes = multiplications(*case.arguments), case.arguments
@@ -403,9 +404,9 @@ COST = Exercise(
     section="5.4",
     prompt="""
 How many multiplications does one head of cross-attention take? Count the three projections, the
-scores, and the mixing of the values, but not the scale or the softmax. X is (Lq, D), the context
-(Lk, Dc), W_Q (D, Dk), W_K (Dc, Dk), W_V (Dc, Dv). A product of an (a, b) and a (b, c) matrix takes
-a·b·c multiplications. Return a whole number. (One head has no W_O.)
+scores, and the mixing of the values, but not the scaling or the softmax. X is (Lq, D), the context
+(Lk, Dc), W_Q (D, Dk), W_K (Dc, Dk), W_V (Dc, Dv). Multiplying an (a, b) matrix by a (b, c) matrix
+takes a·b·c multiplications. Return a whole number. (One head has no W_O.)
 """,
     reference=multiplications,
     cases=cost_cases,
@@ -424,7 +425,7 @@ a·b·c multiplications. Return a whole number. (One head has no W_O.)
         ),
         Mistake(
             lambda Lq, Lk, D, Dc, Dk, Dv: multiplications(Lq, Lk, D, Dc, Dk, Dv) + Lq * Lk,
-            "Your number is too large by Lq·Lk, one for each score. Do not count the scale "
+            "Your number is too large by Lq·Lk, one for each score. Do not count the scaling "
             "or the softmax.",
         ),
         Mistake(
@@ -433,12 +434,12 @@ a·b·c multiplications. Return a whole number. (One head has no W_O.)
         ),
         Mistake(
             lambda Lq, Lk, D, Dc, Dk, Dv: Lq * Lk * D * Dc * Dk * Dv,
-            "You multiplied all six sizes. Count each of the five products, then add.",
+            "You multiplied all six sizes. Count each of the five products, then add them.",
         ),
         Mistake(
             lambda Lq, Lk, D, Dc, Dk, Dv: D * Dk + Dc * Dk + Dc * Dv + Lq * Lk * (Dk + Dv),
-            "You counted the numbers in the three matrices. Each row of X or of the context is "
-            "multiplied by them.",
+            "You counted each number in the three matrices once. But every row of X or of the "
+            "context is multiplied by them.",
         ),
         Mistake(
             lambda Lq, Lk, D, Dc, Dk, Dv: Lq * (D * Dk + (Dc + Lk) * (Dk + Dv)),
@@ -454,7 +455,7 @@ a·b·c multiplications. Return a whole number. (One head has no W_O.)
         ),
         Mistake(
             lambda Lq, Lk, D, Dc, Dk, Dv: Lq * D * Dk + 2 * Lk * Dc * Dk + 2 * Lq * Lk * Dk,
-            "Values are Dv wide, in their projection and in the mixing.",
+            "Values are Dv wide, both in their projection and in the mixing.",
         ),
     ),
     properties=tuple(
@@ -466,9 +467,9 @@ a·b·c multiplications. Return a whole number. (One head has no W_O.)
         "Q Kᵀ takes Lq·Lk·Dk, and A V takes Lq·Lk·Dv.",
     ),
     others=(products_counted,),
-    comes_back="Chapter 10 reduces the terms with Lq·Lk, and counts again.",
-    insight="Only two of the five terms have Lq·Lk. With a prompt of fixed length the total grows "
-    "with the number of patches, not with its square.",
+    comes_back="Chapter 10 reduces the terms with Lq·Lk and counts again.",
+    insight="Only two of the five terms contain Lq·Lk. For a prompt of fixed length, the total "
+    "grows with the number of patches, not with its square.",
 )
 
 # --- 05.maps: one map per word ---------------------------------------------------------------
@@ -505,8 +506,8 @@ MAPS = Exercise(
     section="5.7",
     prompt="""
 Section 5.7 shows each column of the weights as a picture. Write `maps(weights, height, width)`:
-`weights` is (B, height·width, Lk), with the patches row by row, left to right, from the top; the
-answer is (B, Lk, height, width), one map per word.
+`weights` is (B, height·width, Lk), with the patches in reading order: row by row from the top, each
+row from left to right. The answer is (B, Lk, height, width), one map per word.
 """,
     reference=maps,
     cases=map_cases,
@@ -547,7 +548,7 @@ answer is (B, Lk, height, width), one map per word.
     ),
     others=(map_by_map,),
     comes_back="Chapter 13 draws maps for every head of a model.",
-    insight="It is the bug of section 4.6 again: `view` in place of a transpose.",
+    insight="This is the bug of section 4.6 again: `view` in place of a transpose.",
 )
 
 # --- 05.experiment: choose the control -------------------------------------------------------
@@ -566,25 +567,25 @@ EXPERIMENT = Exercise(
     minutes=10,
     section="5.7",
     prompt="""
-The map of a trained translator has its large weights at the right Chinese words. Here are six
-claims about it, or about the painter, with three experiments each. `which_control(claim)` gets the
-name of a claim and returns `"A"`, `"B"` or `"C"`: the one experiment that can show the
-claim to be wrong if it is wrong.
+The attention map of a trained translator has its large weights on the right Chinese words. Here are
+six claims about it, or about the painter, with three experiments each. `which_control(claim)` gets
+the name of a claim and returns `"A"`, `"B"` or `"C"`: the one experiment that can refute the claim
+if it is wrong.
 
 `"task"`: *training made the map; it was not there before.*
 - A: train the model twice as long and read the map again
 - B: read the map of the same model before its first step
 - C: read the map on a hundred more sentences
 
-`"pairs"`: *the map comes from which sentence translates which, not from the sentences themselves.*
-- A: train with the Chinese words of each sentence in another order
+`"pairs"`: *the map comes from the pairing of the sentences, not from the sentences themselves.*
+- A: train with the Chinese words of each sentence in a different order
 - B: train with only half of the pairs
 - C: train with the Chinese sentences assigned to the translations at random
 
 `"word"`: *the model finds 苹果 (apple) by the word, not by its position.*
 - A: read the map on sentences in which 苹果 comes first, in the middle, or last
 - B: read the map on sentences with another food at the position of 苹果
-- C: read the map on a hundred sentences of one order
+- C: read the map on a hundred sentences with the same word order
 
 `"luck"`: *every initialization leads to such a map.*
 - A: test with many more sentences
@@ -596,7 +597,7 @@ claim to be wrong if it is wrong.
 - B: test on new sentences, drawn at random like the training sentences
 - C: test on pairs of a taste and a food that never occurred together in training
 
-`"needed"`: *the painter needs attention: that is why its picture is right.*
+`"needed"`: *the painter needs attention: attention is why its picture is right.*
 - A: give every patch the same mixture of the prompt, and compare the pictures
 - B: compare the map and the picture, and see whether they agree
 - C: paint another scene with the same prompt
@@ -624,21 +625,22 @@ def which_control(claim):
             (
                 "word",
                 "B",
-            ): "The position stays and the word changes. Whatever you see, 苹果 was not "
-            "there to be found.",
-            ("word", "C"): "In one order you cannot tell the word and its position apart.",
+            ): "The position stays and the word changes. Whatever you see, there was no "
+            "苹果 to find.",
+            ("word", "C"): "With only one word order, you cannot tell the word and its position "
+            "apart.",
             ("luck", "A"): "More sentences test the same trained model. The initialization may "
             "have been lucky.",
             (
                 "luck",
                 "C",
             ): "The best of many shows that *some* initialization leads to such a map. The "
-            "claim is about every one.",
+            "claim is about all of them.",
             ("new", "A"): "The words of these sentences did occur together in training.",
             ("new", "B"): "A new sentence may contain only old pairs. The pairs have to be new.",
-            ("needed", "B"): "If map and picture agree, that does not show a cause. Take the "
-            "attention away.",
-            ("needed", "C"): "Attention may paint another scene as well. What would the "
+            ("needed", "B"): "Agreement between the map and the picture does not show a "
+            "cause. Take attention away.",
+            ("needed", "C"): "Attention may work for another scene, too. What would the "
             "picture be without attention?",
         },
     ),
@@ -648,10 +650,10 @@ def which_control(claim):
         "One of the right experiments takes away the training, and one takes away attention. The "
         "others shuffle pairs, move a word, hold pairs out, or use other seeds.",
     ),
-    comes_back="Chapter 7 asks the same about models that read longer texts than they were "
-    "trained on.",
-    insight="You can use an untrained model, shuffled pairs, several seeds or held-out pairs. Each "
-    "control answers a different doubt about a map.",
+    comes_back="Chapter 7 asks the same question about models that read longer texts than they "
+    "were trained on.",
+    insight="An untrained model, shuffled pairs, several seeds and held-out pairs are all "
+    "controls. Each addresses a different doubt about a map.",
 )
 
 CHAPTER = "5. Two sequences"

@@ -49,7 +49,7 @@ def causal_cases(generator: Generator) -> list[Case]:
 
 
 def triangle(side: str, shift: int) -> Callable[[int, int], Tensor]:
-    """The mistakes with this mask: the other side, or a diagonal next to the right one."""
+    """Make a wrong mask: the other triangle, or a diagonal next to the right one."""
 
     def wrong(n_queries: int, n_keys: int) -> Tensor:
         everyone = torch.ones(n_queries, n_keys, dtype=torch.bool)
@@ -66,8 +66,8 @@ CAUSAL = Exercise(
     section="6.12",
     prompt="""
 Write `my_causal(n_queries, n_keys)`: the causal mask for the newest `n_queries` words of a sentence
-of `n_keys` words. With as many queries as keys it is the triangle of section 6.3; with one query it
-is the row of section 6.12. The answer is boolean, True = may look, of shape (Lq, Lk).
+of `n_keys` words. With as many queries as keys, it is the triangle of section 6.3; with one query,
+it is the row of section 6.12. The answer is boolean, True = may look, of shape (Lq, Lk).
 """,
     reference=my_causal,
     cases=causal_cases,
@@ -85,7 +85,8 @@ is the row of section 6.12. The answer is boolean, True = may look, of shape (Lq
         Mistake(triangle("tril", -1), "Off by one: a word may also see itself."),
         Mistake(
             triangle("triu", 1),
-            "Your True hides, as in `nn.MultiheadAttention`. In this book True means may look.",
+            "In your mask, True means hidden, as in `nn.MultiheadAttention`. In this book, True "
+            "means may look.",
         ),
         Mistake(
             triangle("triu", 0),
@@ -107,15 +108,16 @@ is the row of section 6.12. The answer is boolean, True = may look, of shape (Lq
         ),
         Mistake(
             lambda n_queries, n_keys: torch.ones(n_queries, n_keys, dtype=torch.bool),
-            "Everything is permitted. This is right only for the newest word.",
+            "Everything is permitted. That is right only for the newest word.",
         ),
         Mistake(
             lambda n_queries, n_keys: torch.ones(n_queries, n_keys, dtype=torch.bool).triu(1),
-            "Your True hides, and the triangle starts in the top left corner.",
+            "In your mask, True means hidden, and the triangle starts in the top left corner.",
         ),
         Mistake(
             lambda n_queries, n_keys: torch.ones(n_queries, n_keys).tril(n_keys - n_queries),
-            "These are numbers: added to the scores, 1 and 0 hide nothing (section 6.7).",
+            "These are numbers. If they are added to the scores, 1 and 0 hide nothing (section "
+            "6.7).",
         ),
         Mistake(
             lambda n_queries, n_keys: torch.full((n_queries, n_keys), -torch.inf).triu(
@@ -129,7 +131,7 @@ is the row of section 6.12. The answer is boolean, True = may look, of shape (Lq
         "Query i is at position i + n_keys − n_queries and sees the keys up to there.",
         "`torch.ones(..., dtype=torch.bool).tril(d)` keeps the columns j ≤ i + d of row i.",
     ),
-    insight="With one query the mask is all True: the newest word needs no mask. `is_causal=True` "
+    insight="With one query, the mask is all True: the newest word needs no mask. `is_causal=True` "
     "would show it only the first word.",
     comes_back="06.heads combines the square causal mask with a padding mask.",
     others=(last_rows, by_positions),
@@ -169,8 +171,8 @@ the softmax, `ones` a (6, 6) mask that is True everywhere, and `causal` is `ones
 | f | `out = attend(x, causal)`, then `out - out.mean(0)` |
 
 The leak detector replaces each word in turn. `verdict(program)` returns `"leak"` if some output
-changes with a later word; else `"blind"` if some output does not change with its own or an earlier
-word; else `"sealed"`.
+changes with a later word; otherwise `"blind"` if some output does not change with its own or an
+earlier word; otherwise `"sealed"`.
 """,
     stub="""
 def verdict(program):
@@ -191,8 +193,8 @@ def verdict(program):
             ("b", "leak"): "`&` can only hide more. Nothing above the diagonal is permitted.",
             ("c", "sealed"): "The weights above the diagonal are 0, but the others were divided "
             "by a sum. Over which words?",
-            ("d", "leak"): "In float32, exp(−10⁹) is exactly 0, and each row has an ordinary "
-            "score: its own word's.",
+            ("d", "leak"): "In float32, exp(−10⁹) is exactly 0, and each row has at least one "
+            "ordinary score: that of its own word.",
             (("d", "e"), "blind"): "Nothing but the future is hidden.",
             ("e", "leak"): "Row j of `y` depends on words 0 … j, and row i attends only to rows j "
             "≤ i.",
@@ -201,14 +203,14 @@ def verdict(program):
         },
     ),
     hints=(
-        "Which words enter each number that output i is computed from? Check more than the "
-        "weights.",
+        "Output i is computed from several numbers. Which words affect each of them? Check more "
+        "than the weights.",
         "A sum can leak. What do the softmax of (c) and the mean of (f) sum over?",
-        "Three programs leak and one is blind. If no layer looks ahead, a stack of two does not, "
-        "either.",
+        "Three programs leak and one is blind. If no layer looks ahead, neither does a stack of "
+        "two.",
     ),
-    insight="Two of the three leaks have triangular weights, so no attention map shows them. "
-    "Changing a word does.",
+    insight="Two of the three leaks have triangular weights, so no attention map reveals them, "
+    "but changing a word does.",
     comes_back="In 06.experiment you change words yourself. Chapter 7 shuffles them.",
 )
 
@@ -277,9 +279,9 @@ WEIGHTS = Exercise(
     minutes=12,
     section="6.10 (second reading)",
     prompt="""
-Write `my_weights(scores, mask)`: the softmax of each row of `scores` (..., Lq, Lk) over those keys
-that `mask` permits (boolean, True = may look, broadcastable to the scores). Hidden keys get weight
-exactly 0, and a query that may look at nothing gets a row of zeros.
+Write `my_weights(scores, mask)`: the softmax of each row of `scores` (..., Lq, Lk) over the keys
+that `mask` permits (boolean, True = may look, broadcastable to the scores). Hidden keys get a
+weight of exactly 0, and a query that may look at nothing gets a row of zeros.
 """,
     reference=my_weights,
     cases=weight_cases,
@@ -289,44 +291,46 @@ exactly 0, and a query that may look at nothing gets a row of zeros.
             lambda scores, mask: (
                 scores.masked_fill(~mask, -20.0).softmax(-1) * mask.any(-1, keepdim=True)
             ),
-            "Hidden keys still have a small weight. Exactly 0 is what −∞ gives.",
+            "Hidden keys still have a small weight. Fill with −∞ to get exactly 0.",
         ),
         Mistake(
             lambda scores, mask: scores.softmax(-1) * mask.any(-1, keepdim=True),
-            "The rows that may look at nothing are right. In the others, hidden keys got weight.",
+            "The rows of queries that may look at nothing are right. In the others, hidden keys "
+            "got some weight.",
         ),
         Mistake(
             lambda scores, mask: (
                 scores.masked_fill(~mask, -torch.inf).softmax(-1).nan_to_num(1 / scores.size(-1))
             ),
-            "A row that may look at nothing became an average of hidden keys. It has to be zeros.",
+            "A query that may look at nothing got equal weights on hidden keys. Its row has to be "
+            "all zeros.",
         ),
         Mistake(
             lambda scores, mask: scores.masked_fill(~mask, -1e4).softmax(-1) * mask,
-            "A number such as −100 or −10⁴ hides a key only while the permitted scores are larger. "
-            "−∞ is below all of them.",
+            "A number such as −100 or −10⁴ hides a key only if the permitted scores are far "
+            "larger. −∞ is below all of them.",
         ),
     ),
     common_mistakes=MistakeSet(lambda head: head.weights, MASK_MISTAKES, WEIGHT_MISTAKES),
     properties=(
         Property(
-            "A row has to sum to 1, or to 0 if its query may look at nothing. Yours does not.",
+            "A row has to sum to 1, or to 0 if its query may look at nothing. Not all of yours do.",
             rows_sum_to_one_or_none,
         ),
         Property(
-            "A hidden key needs weight exactly 0. One of yours is only small.",
+            "A hidden key needs a weight of exactly 0. At least one of yours is not 0.",
             hidden_are_zero,
         ),
     ),
     hints=(
         "What do you have to do before the softmax, so that no denominator contains a hidden "
         "score? And what do you have to do after it?",
-        "`masked_fill(~mask, -torch.inf)` before it makes every row right except those that may "
-        "look at nothing. They become 0/0.",
+        "`masked_fill(~mask, -torch.inf)` before the softmax makes every row right, except for "
+        "queries that may look at nothing. Their rows become 0/0.",
         "After the softmax, fill all hidden entries with 0. No other entry is nan.",
     ),
     insight="Fill in minus infinity before the softmax, and zero after it. Filling also keeps nan "
-    "out of the gradients, because no gradient flows through a filled entry. Adding −∞ would not.",
+    "out of the gradients, because no gradient flows through a filled entry. Adding −∞ does not.",
     comes_back="From here on the book's `softmax` does this in every layer.",
     others=(filled_once, by_hand),
 )
@@ -356,7 +360,7 @@ def head_cases(generator: Generator) -> list[Case]:
 
     some = torch.randint(1, 6, (4,), generator=generator).tolist()
     return [
-        case("2 sentences, of 3 words and of 1", 4, 3, 1),
+        case("2 sentences, of 3 words and 1 word", 4, 3, 1),
         case("3 sentences, one of them full", 5, 5, 2, 4),
         case(f"4 sentences of {some} words", 6, *some),
         case("one sentence is empty", 3, 0, 2),
@@ -381,9 +385,10 @@ HEADS = Exercise(
     section="6.10 (second reading)",
     prompt="""
 We want to continue a batch of sentences at the right end, so short ones are padded on the *left*,
-to `length` words. `lengths` (B,) holds the number of real words of each. Write `may_look(lengths,
-length)`: the mask that is causal and hides the padding, the same for all heads, boolean, True = may
-look, of shape (B, 1, L, L). The rows of the padding are then empty, as they should be.
+to `length` words. `lengths` (B,) holds the number of real words in each sentence. Write
+`may_look(lengths, length)`: a mask that is causal, hides the padding, and is the same for all
+heads. It is boolean (True = may look) and has shape (B, 1, L, L). The rows of the padding are then
+empty, as they should be.
 """,
     reference=may_look,
     cases=head_cases,
@@ -417,7 +422,7 @@ look, of shape (B, 1, L, L). The rows of the padding are then empty, as they sho
         ),
         Mistake(
             combined(lambda causal, real: ~(causal & real[:, None, None, :])),
-            "Your entries are right but have the opposite meaning: your True hides.",
+            "Your entries are right but have the opposite meaning: your True means hidden.",
         ),
         Mistake(
             combined(lambda causal, real: causal & ~real[:, None, None, :]),
@@ -438,7 +443,7 @@ look, of shape (B, 1, L, L). The rows of the padding are then empty, as they sho
             lambda lengths, length: combined(lambda causal, real: causal & real[:, None, None, :])(
                 lengths - 1, length
             ),
-            "Off by one: the first real word is hidden. After p padded positions it is at "
+            "Off by one: the first real word is hidden. After p padding positions, it is at "
             "position p.",
         ),
         Mistake(
@@ -449,7 +454,7 @@ look, of shape (B, 1, L, L). The rows of the padding are then empty, as they sho
                 )
             ),
             "You let the padding attend to itself. Leave its rows empty: the book's `softmax` "
-            "makes zeros of them.",
+            "turns them into zeros.",
         ),
     ),
     hints=(
@@ -505,10 +510,11 @@ PYTORCH = Exercise(
     minutes=12,
     section="6.9",
     prompt="""
-`nn.MultiheadAttention` takes one `attn_mask` of shape (B·H, Lq, Lk), in which True means may NOT
-look: sentence 0 with all its heads first, then sentence 1 with all its heads, and so on. Our `mask`
-(True = may look) has shape (B, 1, Lq, Lk), the same for all `n_heads` heads, or (B, H, Lq, Lk). The
-conversion below runs, and PyTorch accepts what it returns. Repair its two faults.
+`nn.MultiheadAttention` takes one `attn_mask` of shape (B·H, Lq, Lk): first the masks for all heads
+of sentence 0, then those for all heads of sentence 1, and so on. In it, True means may NOT look.
+Our `mask` (True = may look) has shape (B, 1, Lq, Lk) if it is the same for all `n_heads` heads, and
+otherwise (B, H, Lq, Lk). The conversion below runs, and PyTorch accepts what it returns. Repair its
+two faults.
 """,
     stub="""
 def for_pytorch(mask, n_heads):
@@ -548,13 +554,14 @@ def for_pytorch(mask, n_heads):
         ),
     ),
     hints=(
-        "One fault is the meaning of True. The other is an order that the shape does not show.",
+        "One fault is the meaning of True. The other is the order of the masks, which the shape "
+        "does not show.",
         "Flattening (H, B, …) puts all sentences of head 0 first. Which axes do you have to "
         "flatten, and in which order?",
         "Without the `transpose`, `expand` has to stretch axis 1. And add one `~`.",
     ),
     insight="B·H and H·B are the same number, so neither a shape check nor a batch of one sentence "
-    "finds this mistake.",
+    "reveals this mistake.",
     comes_back="Chapter 4 has the same trap: a `view` in place of a transpose.",
     others=(by_stacking,),
 )
@@ -568,7 +575,7 @@ def reach(layer: Layer) -> int:
     x = torch.randn(12, 4)
     other = x.clone()
     other[0] = torch.randn(4)
-    moved = (layer(other) != layer(x)).any(dim=-1)  # (12,), which outputs notice word 0
+    moved = (layer(other) != layer(x)).any(dim=-1)  # (12,), which outputs change with word 0
     return int(moved.nonzero().max())
 
 
@@ -635,13 +642,13 @@ the six looks back further than 8 words.
     mistakes=choices(
         reach,
         {
-            (ONE, 1): "each output depends on the word two back, too.",
+            (ONE, 1): "each output also depends on the word two positions back.",
             (DEEP, 2): "one layer reaches that far. The next ones reach further.",
-            (DEEP, 4): "two layers reach that far. Is your text long enough, and do you notice "
-            "small changes?",
+            (DEEP, 4): "two layers reach that far. Is your text long enough, and does your test "
+            "notice small changes?",
             (DEEP, 9): "the windows overlap: each layer adds two words.",
-            (MIXED, 1): "one layer reaches that far. The other adds to it.",
-            (MIXED, 3): "one layer reaches that far. The other adds to it, too.",
+            (MIXED, 1): "the first layer alone reaches that far. The second adds to it.",
+            (MIXED, 3): "the second layer alone reaches that far. The first adds to it.",
         },
     ),
     properties=(

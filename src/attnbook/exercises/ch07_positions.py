@@ -42,7 +42,7 @@ ORDER = Exercise(
     prompt="""
 Six rows go through attention. Then some of them are shuffled, and they go through it again.
 `after_shuffle(situation)` says how the output changes: `"same"` (equal, row by row), `"reordered"`
-(the same rows, shuffled as the words were), or `"other"` (new numbers).
+(the same rows, shuffled in the same way as the input), or `"other"` (new numbers).
 
 | situation | what happens |
 |:--|:--|
@@ -50,7 +50,7 @@ Six rows go through attention. Then some of them are shuffled, and they go throu
 | `"positions"` | the words are shuffled, then sinusoids are added, then self-attention |
 | `"baggage"` | sinusoids are added, then the sums are shuffled, then self-attention |
 | `"context"` | keys and values are shuffled, both in the same way; the queries stay |
-| `"torn"` | the keys alone are shuffled; queries and values stay |
+| `"torn"` | only the keys are shuffled; queries and values stay |
 """,
     stub="""
 def after_shuffle(situation):
@@ -89,13 +89,13 @@ def after_shuffle(situation):
         },
     ),
     hints=(
-        "An output row is a sum over pairs of weight and value. When do the terms change?",
+        "An output row is a sum over pairs of a weight and a value. When do the terms change?",
         "Does the *set* of key-value pairs change? Do the *queries* move?",
-        "Pairs in another order change nothing. Queries that move take their output rows with "
+        "The order of the pairs does not matter. Queries that move take their output rows with "
         "them. If keys and values are separated, the numbers are new.",
     ),
     comes_back="The last exercise of this chapter tests layers that you cannot see.",
-    insight="Attention treats keys and values as a set of pairs, and each query on its own. "
+    insight="Attention treats keys and values as a set of pairs and handles each query by itself. "
     "This explains the result of section 7.1.",
 )
 
@@ -164,17 +164,17 @@ next. Try it without a loop over positions.
     mistakes=(
         Mistake(
             halves,
-            "All your sines come before all cosines, as in many programs. In the formula they "
+            "All your sines come before your cosines, as in many programs. In the formula they "
             "alternate.",
         ),
         Mistake(
             lambda length, d_model: clocks(length, speeds(d_model), first=1),
-            "Your first row is that of position 1. Position 0 has a row, too.",
+            "Your first row is that of position 1. Position 0 needs a row, too.",
         ),
         Mistake(
             lambda length, d_model: clocks(length, speeds(d_model) ** 0.5),
-            "Your exponents are half as large as they should be: 2k/D, not k/D. (`arange(0, D, "
-            "2)` already counts 2k.)",
+            "Your exponents are k/D, half as large as they should be. Use 2k/D. (`arange(0, D, 2)` "
+            "already counts 2k.)",
         ),
         Mistake(
             lambda length, d_model: clocks(length, speeds(d_model) ** 2),
@@ -193,7 +193,7 @@ next. Try it without a loop over positions.
             lambda length, d_model: (
                 clocks(length, speeds(d_model)).unflatten(-1, (-1, 2)).flip(-1).flatten(1)
             ),
-            "Your cosines come before your sines. Row 0 begins with 0, 1.",
+            "Your cosines come before your sines. Row 0 should begin with 0, 1.",
         ),
         Mistake(
             lambda length, d_model: (
@@ -271,7 +271,7 @@ DISTANCE = Exercise(
     minutes=8,
     section="7.9",
     prompt="""
-Shaw's table has 2 · max_distance + 1 rows: row 0 for the distance −max_distance, the last for
+Shaw's table has 2 · max_distance + 1 rows: row 0 is for the distance −max_distance, the last for
 +max_distance. Write `table_rows(length, max_distance)`: for each query i and key j, the row for the
 distance j − i, clipped to ±max_distance. The answer is a tensor of whole numbers of shape (L, L).
 """,
@@ -293,7 +293,7 @@ distance j − i, clipped to ±max_distance. The answer is a tensor of whole num
         ),
         Mistake(
             lambda length, far: steps(length).abs().clamp(max=far),
-            "You ignored the sign of the distance. Left and right have their own rows.",
+            "You ignored the sign of the distance. Left and right need different rows.",
         ),
         Mistake(
             lambda length, far: steps(length).abs().clamp(max=far) + far,
@@ -301,7 +301,8 @@ distance j − i, clipped to ±max_distance. The answer is a tensor of whole num
         ),
         Mistake(
             lambda length, far: (steps(length) + far).clamp(0, 2 * far + 1),
-            "You clipped to 2 · max_distance + 1, the number of rows. The last row is one less.",
+            "You clipped to 2 · max_distance + 1, the number of rows. The index of the last row "
+            "is one less.",
         ),
         Mistake(
             lambda length, far: (steps(length) + far).clamp(-far, far),
@@ -322,15 +323,16 @@ distance j − i, clipped to ±max_distance. The answer is a tensor of whole num
         ),
         Mistake(
             lambda length, far: (steps(length) + far).clamp(min=0).clamp(max=max(2 * far - 1, 0)),
-            "Your last row is 2 · max_distance − 1. Distance 0 has a row, too.",
+            "Your last row is 2 · max_distance − 1, one too small. Distance 0 has a row, too.",
         ),
         Mistake(
             lambda length, far: steps(length).clamp(-far, far) + far + 1,
-            "Your rows count from 1, so the last one does not exist.",
+            "You count the rows from 1, so the last one does not exist.",
         ),
     ),
     hints=(
-        "`torch.arange(length)`, once as a row and once as a column: their difference is (L, L).",
+        "Use `torch.arange(length)` once as a row and once as a column. Their difference is "
+        "(L, L).",
         "`clamp(-max_distance, max_distance)` clips. How do you make the smallest number 0?",
         "`(here - here[:, None]).clamp(-max_distance, max_distance) + max_distance`.",
     ),
@@ -402,10 +404,10 @@ REPAIR = Exercise(
     minutes=10,
     section="7.8",
     prompt="""
-These three lines should add learned positions to the rows, project them, and compare. On a single
-sentence they run, and the shape is right, but each line has one fault. Repair them. `x` is (B, L,
-D); `table` is (N, D), its row t is the encoding of position t, and N is at least L; `w_q` and `w_k`
-are (D, Dk); the answer is (B, L, L).
+These three lines should add learned positions to the rows, project the sums, and compare queries
+with keys. For a single sentence, they run and return the right shape, but each line has one fault.
+Repair them. `x` is (B, L, D); `table` is (N, D), its row t is the encoding of position t, and N is
+at least L; `w_q` and `w_k` are (D, Dk); the answer is (B, L, L).
 """,
     stub="""
 def placed_scores(x, table, w_q, w_k):
@@ -429,18 +431,18 @@ def placed_scores(x, table, w_q, w_k):
         ),
         Mistake(
             faulty(by_batch, by_d=True),
-            "Keys and queries both know their positions now. What is `len(x)`? Which width do "
+            "Keys and queries both have their positions now. What is `len(x)`? Which width do "
             "the dot products sum over?",
         ),
         Mistake(
             faulty(key_of=of_words, by_d=True),
-            "The first line is now right. The keys still have no positions, and the root is of "
-            "the wrong width.",
+            "The first line is now right. The keys still have no positions, and you take the "
+            "root of the wrong width.",
         ),
         Mistake(
             faulty(by_batch),
             "`len(x)` is B, the number of sentences. With one sentence, every word gets position "
-            "0, and there is no error.",
+            "0, and no error is raised.",
         ),
         Mistake(faulty(key_of=of_words), "The queries have positions, but the keys do not."),
         Mistake(faulty(by_d=True), "You still divide by √D, but queries and keys have width Dk."),
@@ -468,7 +470,7 @@ def placed_scores(x, table, w_q, w_k):
         "`table[: n]` is (n, D). Which n broadcasts with (B, L, D)?",
         "Queries and keys are made from the *same* rows. Divide by the root of the width that "
         "their dot product sums over.",
-        "`x.size(-2)`, `rows @ w_k`, `query.size(-1)`.",
+        "You need `x.size(-2)`, `rows @ w_k` and `query.size(-1)`.",
     ),
     common_mistakes=MistakeSet(
         lambda head: faulty(head=head),
@@ -497,10 +499,11 @@ LONGER = Exercise(
     minutes=8,
     section="7.12",
     prompt="""
-A claim: *with my encoding a model reads longer texts than it was trained on.* Five experiments are
-proposed. `verdict(experiment)` says of each `"fair"` (it can show or refute the claim), `"order"`
-(the task can be done without order), `"seen"` (the length of the test occurs in training), or
-`"length"` (the model never reads more than in training). One of these answers is right twice.
+Here is a claim: *with my encoding, a model can read longer texts than it was trained on.* Five
+experiments are proposed. For each, `verdict(experiment)` returns `"fair"` (it can support or refute
+the claim), `"order"` (the task can be done without order), `"seen"` (the length of the test occurs
+in training), or `"length"` (the model never reads more at once than in training). One of these
+answers is right for two experiments.
 
 | | training | test |
 |:--|:--|:--|
@@ -508,7 +511,7 @@ proposed. `verdict(experiment)` says of each `"fair"` (it can show or refute the
 | `"B"` | 12 cards; name the card two before | 48 cards, counted at positions 12 to 47, five seeds |
 | `"C"` | 3 to 48 cards; name the card two before | 500 new deals of 48 cards |
 | `"D"` | 12 cards; name the card two before | 500 new deals of 12 cards |
-| `"E"` | 12 cards; name the card two before | 48 cards, in four pieces that are read one by one |
+| `"E"` | 12 cards; name the card two before | 48 cards, in four pieces read one at a time |
 """,
     stub="""
 def verdict(experiment):
@@ -523,12 +526,13 @@ def verdict(experiment):
             ("A", "fair"): "The highest card is the same in every order.",
             (("A", "B"), "length"): "48 cards are more than the 12 in training.",
             (("A", "B"), "seen"): "No training deal has 48 cards.",
-            (("B", "C", "D", "E"), "order"): "In another order, a different card is two before.",
-            ("C", "fair"): "The training contains deals of 48 cards, too.",
+            (("B", "C", "D", "E"), "order"): "In another order, a different card comes two before.",
+            ("C", "fair"): "Training also included deals of 48 cards.",
             ("C", "length"): "The test deals are longer than some training deals, but as long as "
             "others.",
             ("D", "fair"): "The deals are new, but how long are they?",
-            (("D", "E"), "seen"): "These deals are new. How long is what the model reads at once?",
+            (("D", "E"), "seen"): "These deals are new. How many cards does the model read at "
+            "once?",
             ("E", "fair"): "The deal has 48 cards. How many does the model read at once?",
         },
     ),
@@ -539,7 +543,7 @@ def verdict(experiment):
         "One experiment passes all three checks. One fails because of its task, one because of "
         "its training, and two because of how much is read at once.",
     ),
-    comes_back="Chapter 13 asks the same about what single heads seem to do.",
+    comes_back="Chapter 13 asks the same question about what single heads seem to do.",
     insight="A good score is evidence only if a model without the ability would have failed. Name "
     "that model first.",
 )
@@ -602,11 +606,11 @@ MOVE = Exercise(
     minutes=15,
     section="7.4",
     prompt="""
-`move(p, angles)` moves encodings without knowing their positions. `p` has shape (..., L, D): column
-2k is the sine of hand k and column 2k + 1 its cosine. `angles` has shape (D/2,): hand k has to turn
-clockwise by `angles[k]`, which is its speed times the number of positions to move. Return the moved
-encodings, shape (..., L, D). (The (D, D) matrix of section 7.4 also works, but takes more
-multiplications.)
+`move(p, angles)` moves encodings without being given their positions. `p` has shape (..., L, D):
+column 2k is the sine of hand k and column 2k + 1 its cosine. `angles` has shape (D/2,): hand k has
+to turn clockwise by `angles[k]`, which is its speed times the number of positions to move. Return
+the moved encodings, of shape (..., L, D). (The (D, D) matrix of section 7.4 also works, but takes
+more multiplications.)
 """,
     reference=move,
     cases=move_cases,
@@ -614,15 +618,16 @@ multiplications.)
     mistakes=(
         Mistake(
             lambda p, angles: turned(p, -angles),
-            "Your hands turn the other way. The pair is (sine, cosine), not (cosine, sine).",
+            "Your hands turn in the wrong direction. The pair is (sine, cosine), not (cosine, "
+            "sine).",
         ),
         Mistake(
             lambda p, angles: turned(p, angles, 1, 1),
-            "Both of your formulas have a plus. The formula for the cosine has a minus.",
+            "Both of your formulas have a plus sign. The formula for the cosine has a minus sign.",
         ),
         Mistake(
             lambda p, angles: turned(p, angles, -1, -1),
-            "Both of your formulas have a minus. The formula for the sine has a plus.",
+            "Both of your formulas have a minus sign. The formula for the sine has a plus sign.",
         ),
         Mistake(
             old_sine_lost,
@@ -634,7 +639,7 @@ multiplications.)
         ),
         Mistake(
             lambda p, angles: move(p, angles).unflatten(-1, (-1, 2)).transpose(-1, -2).flatten(-2),
-            "The numbers are right, but all sines come before all cosines. Let them alternate.",
+            "The numbers are right, but all sines come before all cosines. They should alternate.",
         ),
         Mistake(
             lambda p, angles: p + angles.repeat_interleave(2),
@@ -662,9 +667,10 @@ multiplications.)
     ),
     others=(move_through_the_angle,),
     gradients=False,  # hands have length 1; answers may differ on others
-    comes_back="Rotary positions (chapter 11) turn queries and keys like this, in the other "
+    comes_back="Rotary positions (chapter 11) turn queries and keys like this, but in the opposite "
     "direction.",
-    insight="This takes two products and a sum for each number, where the matrix takes D products.",
+    insight="This takes two multiplications and an addition for each number, while the matrix "
+    "takes D multiplications.",
 )
 
 # --- 07.experiment: position or distance? ----------------------------------------------------
@@ -674,7 +680,7 @@ Scores = Callable[[Tensor], Tensor]
 
 def knows(scores: Scores) -> str:
     word = torch.randn(8, dtype=torch.float64)
-    s = scores(word.expand(12, 8))  # one word, twelve times: differences are not due to words
+    s = scores(word.expand(12, 8))  # the same word 12 times: differences are not due to words
     if torch.allclose(s, s[0, 0].expand(12, 12)):
         return "nothing"
     return "distance" if torch.allclose(s[1:, 1:], s[:-1, :-1]) else "position"
@@ -736,7 +742,7 @@ NOTES = (
     "Shaw's vector for each distance",
     "a number for each distance",
     "minus the distance, the same on both sides",
-    "a number for distances from 4 on",
+    "a number for distances of 4 or more",
 )
 
 EXPERIMENT = Exercise(
@@ -748,9 +754,9 @@ EXPERIMENT = Exercise(
     prompt="""
 You get the part of a layer that computes its scores: `scores(x)` takes rows of your choice, `x` of
 shape (L, 8) with L up to 256, and returns the (L, L) scores. What does it know about positions?
-Write `knows(scores)`: call it as often as you like. Return `"nothing"` if only the words matter,
-`"distance"` if it also matters how far apart two words are (perhaps also on which side), and
-`"position"` if it matters where they are. It is tested on twelve such parts.
+Write `knows(scores)`, which may call `scores` as often as you like. Return `"nothing"` if only the
+words matter, `"distance"` if it also matters how far apart two words are (perhaps also on which
+side), and `"position"` if it matters where they are. Your function is tested on twelve such parts.
 """,
     reference=knows,
     cases=lambda generator: [Case((f,), note=note) for f, note in zip(PARTS, NOTES, strict=True)],
@@ -767,13 +773,13 @@ Write `knows(scores)`: call it as often as you like. Return `"nothing"` if only 
             "the same word at all positions, are all scores equal?",
             ((ROWS, WAVES), "distance"): "Pairs of positions at the same distance have different "
             "scores. Do you compare such pairs?",
-            (PLAIN_WAVES, "distance"): "Encodings compared with encodings know only the distance, "
-            "but words are compared with them, too. Words made of zeros hide that.",
+            (PLAIN_WAVES, "distance"): "Encodings compared with encodings depend only on the "
+            "distance, but words are also compared with encodings. Words made of zeros hide that.",
             ((FIRST, LATER), "nothing"): "Only some positions are marked. Is your sentence long "
             "enough, and do you look at its first row?",
             (FIRST, "distance"): "Only the first position is marked. Do you look at row 0?",
-            (LATER, "distance"): "Only positions from 4 on are marked. Compare all along the "
-            "diagonals.",
+            (LATER, "distance"): "Only positions from 4 on are marked. Compare all scores "
+            "along the diagonals.",
             (
                 NUMBERS,
                 "distance",
@@ -789,8 +795,8 @@ Write `knows(scores)`: call it as often as you like. Return `"nothing"` if only 
         },
     ),
     hints=(
-        "Keep the words the same while positions change. In which sentence can the scores not "
-        "differ because of the words?",
+        "Keep the words the same while positions change. In what kind of sentence can words not "
+        "cause any difference between the scores?",
         "Repeat one random word twelve times. If the scores are not all equal, along which lines "
         "of the (L, L) scores is the distance the same?",
         "`torch.allclose(s[1:, 1:], s[:-1, :-1])` compares each score with the next one on its "

@@ -41,7 +41,7 @@ def norm_cases(generator: Generator) -> list[Case]:
     constant.arguments[0][1] = 2.5
     return [
         case("3 words of width 5", 1e-5, 3, 5),
-        case("an eps that counts", 0.5, 5, 6),
+        case("an eps that matters", 0.5, 5, 6),
         case("2 sentences", 1e-2, 2, 3, 10),
         case(f"{batch} sentences, numbers around 20", 1e-2, batch, length, 17, plus=20.0),
         case("two axes in front", 0.1, 2, 3, 5, 14),
@@ -78,13 +78,14 @@ NORM_MISTAKES = (
     WrongLine(
         "axis",
         lambda x: (1,),
-        "You took mean and variance along axis 1. With a batch in front, that axis counts the "
-        "words. Count axes from the end.",
+        "You took mean and variance along axis 1. With a batch axis in front, that is the axis "
+        "of the words. Count axes from the end.",
     ),
     WrongLine(
         "axis",
         lambda x: tuple(range(1, x.dim())),
-        "All words of a sentence share one mean and one variance. Each word has its own.",
+        "In your answer, all words of a sentence share one mean and one variance. Each word needs "
+        "its own.",
     ),
     WrongLine(
         "axis",
@@ -101,7 +102,7 @@ NORM_MISTAKES = (
     WrongLine(
         "spread",
         lambda x, axis, eps: variance(x, axis).sqrt() + eps,
-        "You added eps to the root. Add it to the variance, under the root.",
+        "You added eps to the square root. Add it to the variance, under the root.",
     ),
     WrongLine(
         "spread",
@@ -116,13 +117,13 @@ NORM_MISTAKES = (
     WrongLine(
         "spread",
         lambda x, axis, eps: variance(x, axis, 1).sqrt() + eps,
-        "You added eps to the root, and `std` divides by D − 1 by default. The Annotated "
+        "You added eps to the square root, and `std` divides by D − 1 by default. The Annotated "
         "Transformer does both, so its norm is not PyTorch's.",
     ),
     WrongLine(
         "spread",
         lambda x, axis, eps: variance(x, axis) + eps,
-        "You divided by the variance. Divide by its root, the standard deviation.",
+        "You divided by the variance. Divide by its square root, the standard deviation.",
     ),
     WrongLine(
         "spread",
@@ -151,9 +152,9 @@ NORM = Exercise(
     section="8.4",
     prompt="""
 Write `my_layer_norm(x, gain, shift, eps)`, which does what PyTorch's `nn.LayerNorm` does. `x` has
-shape (..., L, D), the learned `gain` and `shift` (D,), and `eps` is a small number. Normalize each
-word to mean 0 and variance 1 along its own D numbers, with eps added to the variance. Then multiply
-column d by `gain[d]`, and add `shift[d]`.
+shape (..., L, D), the learned `gain` and `shift` have shape (D,), and `eps` is a small number.
+Normalize each word to mean 0 and variance 1 along its own D numbers, with eps added to the
+variance. Then multiply column d by `gain[d]`, and add `shift[d]`.
 """,
     reference=my_layer_norm,
     cases=norm_cases,
@@ -161,7 +162,7 @@ column d by `gain[d]`, and add `shift[d]`.
     mistakes=(
         Mistake(
             lambda x, gain, shift, eps: x - x.mean(-1),
-            "Without `keepdim=True` the mean loses its last axis, and broadcasting lines it up "
+            "Without `keepdim=True` the mean loses its last axis, and broadcasting aligns it "
             "with the wrong one.",
         ),
         Mistake(
@@ -174,16 +175,16 @@ column d by `gain[d]`, and add `shift[d]`.
     common_mistakes=MistakeSet(lambda norm: norm, NORM_MISTAKES, right=Norm()),
     properties=(
         Property(
-            "Subtract the shift and divide by the gain: each word should then have mean 0, and not "
-            "all of yours do.",
+            "If the shift is subtracted and the result is divided by the gain, each word should "
+            "have mean 0. Not all of yours do.",
             lambda answer, case: (
                 not bool(answer.isfinite().all())
                 or bool(without_affine(answer, case).mean(-1).abs().max() < 1e-6)
             ),
         ),
         Property(
-            "Subtract the shift and divide by the gain: each word should then have the variance "
-            "v / (v + eps), where v is its variance in x. Not all of yours do.",
+            "If the shift is subtracted and the result is divided by the gain, each word should "
+            "have the variance v / (v + eps), where v is its variance in x. Not all of yours do.",
             lambda answer, case: (
                 not bool(answer.isfinite().all())
                 or torch.allclose(variance(without_affine(answer, case)), variance_left(case))
@@ -191,14 +192,14 @@ column d by `gain[d]`, and add `shift[d]`.
         ),
     ),
     hints=(
-        "Subtract from each word the mean of its own numbers. Then divide by the root of the mean "
-        "square of what is left plus eps.",
+        "Subtract from each word the mean of its own numbers. Then divide what is left by the "
+        "square root of (its mean square + eps).",
         "`x.mean(dim=-1, keepdim=True)` has shape (..., L, 1), so it can be subtracted from x.",
         "`x.var(...)` divides by D − 1 unless you pass `correction=0`. `gain` and `shift` "
         "broadcast along the last axis.",
     ),
-    insight="Each word is normalized alone. So a norm leaks nothing from later words, and gives a "
-    "sentence the same result in any batch.",
+    insight="Each word is normalized by itself, so a norm leaks nothing from later words and gives "
+    "a sentence the same result in any batch.",
     comes_back="In 08.experiment you find out where a layer has its norms.",
     others=(by_var_and_mean,),
 )
@@ -227,10 +228,10 @@ def clip_cases(generator: Generator) -> list[Case]:
     return [
         case("two gradients, too large", 1.5, (3,), (2, 3), length=6.0),
         case("two gradients, small enough", 2.5, (2,), (3, 2), length=0.75),
-        Case((both, 4.5), note="norms 3 and 4, each below the limit of 4.5: together 5"),
+        Case((both, 4.5), note="norms 3 and 4, each below the limit of 4.5, but 5 together"),
         case("four gradients, far too large", 0.7, (2,), (5, 2), (5,), (2, 3, 5), length=300.0),
         case("a single gradient", 3.5, (7,), length=11.0),
-        case("all of them 0", 0.5, (3,), (2, 5), length=0.0),
+        case("all gradients are 0", 0.5, (3,), (2, 5), length=0.0),
         case("large, but within the limit", 20.0, (5, 3), (7,), length=17.0),
     ]
 
@@ -241,7 +242,7 @@ def flat(gradients: list[Tensor]) -> Tensor:
 
 @dataclass(frozen=True)
 class Clip:
-    """A norm for each gradient and the factor it leads to. Each is right unless replaced."""
+    """The norm used for each gradient, and its factor. Each is right unless it is replaced."""
 
     length: Callable[[list[Tensor]], list[Tensor]] = lambda gs: [flat(gs).norm()] * len(gs)
     factor: Callable[[Tensor, float], Tensor] = lambda length, limit: (limit / length).clamp(max=1)
@@ -256,7 +257,7 @@ CLIP_MISTAKES = (
         "length",
         lambda gs: [g.norm() for g in gs],
         "You compared each gradient with the limit by itself. Then they shrink by different "
-        "factors, and the direction changes: use the norm of all of them together.",
+        "factors, and the direction changes. Use the norm of all of them together.",
     ),
     WrongLine(
         "length",
@@ -342,12 +343,12 @@ the tensors that you were given.
             ),
         ),
         Property(
-            "The norm of your gradients together is still larger than the limit.",
+            "The total norm of your gradients is still larger than the limit.",
             lambda answer, case: bool(flat(answer).norm() <= case.arguments[1] * (1 + 1e-6)),
         ),
         Property(
-            "Your gradients point in another direction than before: not all of them were "
-            "multiplied by one factor.",
+            "Your gradients point in a different direction than before: not all of them were "
+            "multiplied by the same factor.",
             lambda answer, case: (
                 bool(F.cosine_similarity(flat(answer), flat(case.arguments[0]), dim=0) > 1 - 1e-9)
                 or not flat(case.arguments[0]).any()
@@ -363,13 +364,13 @@ the tensors that you were given.
     ),
     hints=(
         "First compute one number: the norm of everything. The shapes do not matter for it.",
-        "`g.flatten()` makes a vector of any gradient, and `torch.cat` joins them. Or add up "
+        "`g.flatten()` turns any gradient into a vector, and `torch.cat` joins them. Or add up "
         "`(g**2).sum()` over all of them and take the root.",
         "The factor is limit / norm, but never more than 1.",
     ),
     insight="Clipping limits the norm of the gradient and keeps its direction. Clipping each "
     "number, or each parameter's gradient, by itself would in general change the direction.",
-    comes_back="Chapter 9 trains its translator with it.",
+    comes_back="Chapter 9 clips the gradients of its translator in this way.",
     others=(by_a_sum_of_squares,),
 )
 
@@ -400,10 +401,11 @@ MOVES = Exercise(
     minutes=10,
     section="8.8",
     prompt="""
-A Transformer of two encoder and two decoder layers, as this chapter builds it, reads five source
-words, 0 to 4, of which 4 is padding, and four target words, 0 to 3. The padding is masked wherever
-source words are keys, and the future is masked wherever target words are keys. Now one thing is
-changed. Which of the decoder's four output rows change? (Ignore rounding in the last digit.)
+A Transformer like the one in this chapter, with two encoder and two decoder layers, reads five
+source words, numbered 0 to 4, and four target words, numbered 0 to 3. Source word 4 is padding. The
+padding is masked wherever source words are keys, and the future is masked wherever target words are
+keys. Now one thing is changed. Which of the decoder's four output rows change? (Ignore rounding in
+the last digit.)
 
 - `"a"`: source word 1 becomes another word.
 - `"b"`: source word 4, the padding, becomes another word.
@@ -435,7 +437,7 @@ def moves(change):
         moves_mistake(
             "cgh",
             "none",
-            "Row 2 begins with target word 2, and the residual connections carry it to the top.",
+            "Row 2 starts as target word 2, and the residual connections carry it to the top.",
         ),
         moves_mistake(
             "abdef",
@@ -483,8 +485,8 @@ def moves(change):
         ),
     ),
     hints=(
-        "Follow the change upward. At each sublayer ask: where do queries, keys and values come "
-        "from, and what is masked?",
+        "Follow the change upward. At each sublayer, ask where its queries, keys and values come "
+        "from and what is masked.",
         "Only attention moves information between rows. In each decoder layer there is one path "
         "between target rows, and one from source to target.",
         "A weighted sum over keys and values does not depend on their order. And one layer without "
@@ -517,7 +519,7 @@ def count_of_a_model(
     source_size: int, target_size: int, d_model: int, n_layers: int, d_ff: int, norm_first: bool
 ) -> int:
     sizes = (source_size, target_size, d_model, 1, n_layers, d_ff)
-    with torch.device("meta"):  # shapes alone, no numbers
+    with torch.device("meta"):  # only shapes, no numbers
         model = Transformer(*sizes, norm_first=norm_first)
     return sum(p.numel() for p in model.parameters())
 
@@ -586,7 +588,7 @@ COUNT_MISTAKES = (
         "norms",
         lambda: 4,
         "Either the third norm of each decoder layer is missing, or the second bias of each "
-        "feed-forward network. The difference is the same.",
+        "feed-forward network. Both change the count equally.",
     ),
     WrongLine(
         "last_norms",
@@ -635,11 +637,11 @@ COUNT = Exercise(
     section="8.9",
     prompt="""
 Write `my_count(source_size, target_size, d_model, n_layers, d_ff, norm_first)`: the number of
-parameters of the library's `Transformer` of these sizes, for any number of heads. The first two
-are the vocabulary sizes of source and target. Encoder and decoder have `n_layers` layers each, and
-positions are sinusoids. With `norm_first` the layers are pre-norm, as in section 8.10. Count what
-is below and above the layers, too. Answer with a whole number. (Counting the parameters of a
-built model also passes, but the point is a formula.)
+parameters of the library's `Transformer` with these sizes, for any number of heads. The first two
+are the vocabulary sizes of source and target. The encoder and the decoder have `n_layers` layers
+each, and positions are sinusoids. With `norm_first`, the layers are pre-norm, as in section 8.10.
+Count what is below and above the layers, too. Return a whole number. (Counting the parameters of a
+built model also passes, but the point is to find a formula.)
 """,
     reference=my_count,
     cases=count_cases,
@@ -662,7 +664,7 @@ built model also passes, but the point is a formula.)
             lambda s, t, d, *more: my_count(s, t, d, *more) - s * d,
             lambda s, t, d, *more: my_count(s, t, d, *more) - t * d,
         ),
-        off_by("one norm", lambda s, t, d, n, f, first: (2 * d, 2 * d * n)),
+        off_by("one norm, or one norm per layer", lambda s, t, d, n, f, first: (2 * d, 2 * d * n)),
         off_by("the norms of all layers", lambda s, t, d, n, f, first: (10 * d * n,)),
         off_by(
             "one attention sublayer per layer", lambda s, t, d, n, f, first: (4 * (d * d + d) * n,)
@@ -672,7 +674,7 @@ built model also passes, but the point is a formula.)
             lambda s, t, d, n, f, first: ((2 * d * f + f + d) * n,),
         ),
         off_by(
-            "whole layers",
+            "a whole number of layers",
             lambda s, t, d, n, f, first: [
                 i * my_count(0, 0, d, 1, f, False) for i in range(1, n + 1)
             ],
@@ -682,7 +684,7 @@ built model also passes, but the point is a formula.)
         "Section 8.9 counts a layer of each kind. What is below the layers and above them, and "
         "what does `norm_first` add?",
         "An embedding table has d_model numbers for each word. The last linear layer has as many "
-        "for each target word, and a bias. With `norm_first` each stack ends in a norm.",
+        "for each target word, and a bias. With `norm_first`, each stack ends in a norm.",
         "n_layers · (12 (D² + D) + 2 (2 D F + F + D) + 10 D), then (S + T) · D, then D · T + T, "
         "and 4 D more if `norm_first`.",
     ),
@@ -804,7 +806,7 @@ LAYER_MISTAKES = (
     WrongLine(
         "second",
         FORMS["adds before"],
-        "The second line adds y, so its residual connection skips two sublayers. Each sublayer "
+        "The second line adds `y`, so its residual connection skips two sublayers. Each sublayer "
         "adds to its own input.",
     ),
     WrongLine(
@@ -822,7 +824,7 @@ LAYER_MISTAKES = (
     WrongLine(
         "second",
         FORMS["reads before"],
-        "Your cross-attention reads y. Its queries come from the result of the first line.",
+        "Your cross-attention reads `y`. Its queries come from the result of the first line.",
     ),
     WrongLine(
         "third",
@@ -832,7 +834,7 @@ LAYER_MISTAKES = (
     WrongLine(
         "third",
         FORMS["reads before"],
-        "Your feed-forward network reads a. Its input is the result of the second line.",
+        "Your feed-forward network reads `a`. Its input is the result of the second line.",
     ),
 )
 
@@ -846,7 +848,7 @@ def source_first(
 
 
 def not_a_form(message: str, *lines: str) -> Property:
-    """An answer in which these lines have a form of FORMS, and the others are right, gets this."""
+    """Give this message if these lines all have one of the FORMS and the others are right."""
 
     def holds(answer: Tensor, case: Case) -> bool:
         if torch.allclose(answer, my_decoder_layer(*case.arguments)):
@@ -871,12 +873,12 @@ REPAIR = Exercise(
     minutes=12,
     section="8.7",
     prompt="""
-Somebody wrote this post-norm decoder layer from memory. The sublayers are functions:
+Someone wrote this post-norm decoder layer from memory. The sublayers are functions:
 `look_back(rows)` is the masked self-attention of the target, `look_across(rows, context)` is the
 cross-attention of `rows` to `context`, and `feed_forward(rows)` is the feed-forward network.
 `norms` is a list of three norms, in the order in which they are used. `y` (B, Lq, D) is the target,
-`z` (B, Lk, D) is the encoder's output, and the answer has y's shape. The code runs, but each of its
-three lines has a fault.
+`z` (B, Lk, D) is the encoder's output, and the answer has the same shape as `y`. The code runs, but
+each of its three lines has a fault. Repair them.
 """,
     stub="""
 def my_decoder_layer(y, z, look_back, look_across, feed_forward, norms):
@@ -946,7 +948,7 @@ def where_is_the_norm(layer: Black) -> str:
     out = layer(far)
     if out.norm() > 1e4 * x.norm():  # it grows with its input: nothing normalizes the sums
         return "pre" if (out - far).norm() < 1e-3 * far.norm() else "no norm"
-    through = torch.cosine_similarity(out, x, dim=-1).mean()  # a residual connection leaves some
+    through = torch.cosine_similarity(out, x, dim=-1).mean()  # a residual connection keeps some
     return "post" if through > 0.15 else "no residual"
 
 
@@ -954,7 +956,7 @@ def by_two_sizes(layer: Black) -> str:
     x = torch.randn(400, 3, 64)
     small, large = layer(1e4 * x), layer(1e6 * x)
     if large.norm() < 2 * small.norm():
-        out = layer(x) - layer(x).mean(dim=(0, 1))  # without the shift that all rows have
+        out = layer(x) - layer(x).mean(dim=(0, 1))  # without the shift shared by all rows
         return "post" if (x * out).mean() > 0.15 else "no residual"
     added = (large - 1e6 * x).norm() / (small - 1e4 * x).norm()
     return "no norm" if added > 10 else "pre"
@@ -973,7 +975,7 @@ def layer_norm(x: Tensor, learned: bool) -> Tensor:
 def black_box(
     kind: str, strength: float = 1.0, learned: bool = False, sums: tuple[int, int] = (1, 1)
 ) -> Black:
-    """Return an encoder layer with norms before, after or nowhere, and with these sums."""
+    """Return an encoder layer with norms before, after or nowhere, and these residual sums."""
 
     def attention(x: Tensor) -> Tensor:
         w_q, w_k, w_v, w_o = MATRICES[:4].to(x)
@@ -996,7 +998,7 @@ def black_box(
 BOXES: dict[str, Black] = {
     "a pre-norm layer": black_box("pre"),
     "a pre-norm layer whose sublayers add little": black_box("pre", 0.05, learned=True),
-    "a pre-norm layer whose sublayers add much": black_box("pre", 30.0),
+    "a pre-norm layer whose sublayers add a lot": black_box("pre", 30.0),
     "a post-norm layer": black_box("post"),
     "a post-norm layer with learned gains and shifts": black_box("post", 0.8, learned=True),
     "a post-norm layer whose sublayers add little": black_box("post", 0.05),
@@ -1007,12 +1009,12 @@ BOXES: dict[str, Black] = {
     "post-norm, no residual connection around the FFN": black_box("post", sums=(1, 0)),
     "pre-norm, no residual connection around the attention": black_box("pre", sums=(0, 1)),
     "residual connections and no norm": black_box("none"),
-    "residual connections and no norm, the sublayers add little": black_box("none", 0.05),
+    "residual connections and no norm, with sublayers that add little": black_box("none", 0.05),
 }
 kind_of = functools.cache(where_is_the_norm)  # since each mistake is tried on every box
 BOX_MISTAKES = {
-    ("pre", "post"): "Multiply the input by a million, and the output grows with it. If a norm "
-    "came last, it could not.",
+    ("pre", "post"): "Multiply the input by a million, and the output grows with it. It could "
+    "not if a norm came last.",
     ("pre", "no residual"): "Multiply the input by a million, and the output grows with it. So "
     "residual connections bypass the norms.",
     ("pre", "no norm"): "Output minus input does not grow with the input, so the sublayers "
@@ -1025,7 +1027,7 @@ BOX_MISTAKES = {
     "of many rows. A learned shift is the same in all of them: subtract their mean first.",
     ("post", "no norm"): "However large the input is, the output does not grow. (Rows of `randn` "
     "already have a mean near 0 and a variance near 1: try larger ones.)",
-    ("no residual", "pre"): "A large input does not make this output large, as it would if both "
+    ("no residual", "pre"): "A large input does not make this output large. It would if both "
     "sublayers added to their input.",
     ("no residual", "post"): "Almost nothing of an input row is left in its output row: take the "
     "mean cosine of many rows.",
@@ -1033,7 +1035,7 @@ BOX_MISTAKES = {
     "normalizes it.",
     ("no norm", "pre"): "Output minus input grows with the input. It would not if the sublayers "
     "read normalized rows.",
-    ("no norm", "post"): "The output grows with the input. If a norm came last, it could not.",
+    ("no norm", "post"): "The output grows with the input. It could not if a norm came last.",
     ("no norm", "no residual"): "The output grows with the input, so nothing is normalized. The "
     "layers without a residual connection have norms.",
 }
@@ -1052,9 +1054,9 @@ same shape. Think of an experiment, and write `where_is_the_norm(layer)`, which 
 - `"pre"` if each sublayer reads normalized rows and its output is added to its input,
 - `"post"` if each sublayer's output is added to its input and the sum is normalized,
 - `"no residual"` if one or both residual connections are missing (with norms before or after),
-- `"no norm"` if both residual connections are there, but no norm.
+- `"no norm"` if both residual connections are there, but there is no norm.
 
-Some sublayers add much and some add little, and some norms have learned gains and shifts.
+Some sublayers add a lot, others add little, and some norms have learned gains and shifts.
 """,
     reference=where_is_the_norm,
     cases=lambda generator: [Case((layer,), note=name) for name, layer in BOXES.items()],
@@ -1076,7 +1078,7 @@ Some sublayers add much and some add little, and some norms have learned gains a
     ),
     insight="In a pre-norm stack, the input reaches the last norm as one term of a sum, and from "
     "there the gradient has a path back without a norm. In a post-norm stack, every norm rescales "
-    "both.",
+    "both the input and the gradient.",
     comes_back="10.experiment and 11.experiment examine other black boxes in this way.",
     others=(by_two_sizes,),
     code=False,

@@ -40,10 +40,10 @@ def shift_cases(generator: Generator) -> list[Case]:
     some = torch.randint(1, 8, (5,), generator=generator).tolist()
     return [
         case("1 sentence of 3 words, no padding", 4, 3),
-        case("2 sentences, of 4 words and of 2", 5, 4, 2),
+        case("2 sentences, of 4 and 2 words", 5, 4, 2),
         case("3 sentences, the longest one last", 7, 2, 5, 6),
         case("4 sentences, one of them empty", 6, 3, 0, 5, 1),
-        case("room for one word more than the longest has", 8, 5, 6),
+        case("room for one more word than the longest sentence has", 8, 5, 6),
         case(f"5 sentences of {some} words", 9, *some),
     ]
 
@@ -53,7 +53,7 @@ def shifted(target: Tensor) -> Tensor:
 
 
 def end_after_the_words(target: Tensor) -> Tensor:
-    """END in the place of the first PAD, where there is one."""
+    """Replace the first PAD of each row, if there is one, with END."""
     first = (target == PAD) & (target == PAD).long().cumsum(1).eq(1)
     return target.masked_fill(first, END)
 
@@ -65,10 +65,10 @@ SHIFT = Exercise(
     minutes=8,
     section="9.4",
     prompt="""
-The decoder is given `target` (B, L), the ids of B English sentences: BEGIN, the words, and PAD up
-to the longest. Write `my_labels(target)`, which returns the right answer at each position, of the
-same shape (B, L): the word that comes next, END after the last word, and PAD at positions that do
-not count. PAD is 0, BEGIN is 1, END is 2, and every word has a larger id.
+The decoder is given `target` (B, L), the ids of B English sentences: BEGIN, the words, and enough
+PAD to fill the row. Write `my_labels(target)`. It returns a tensor of the same shape with the right
+answer at each position: the word that comes next, END after the last word, and PAD at positions
+that do not count. PAD is 0, BEGIN is 1, END is 2, and every word has a larger id.
 """,
     reference=my_labels,
     cases=shift_cases,
@@ -94,7 +94,7 @@ not count. PAD is 0, BEGIN is 1, END is 2, and every word has a larger id.
         ),
         Mistake(
             lambda target: target[:, 1:],
-            "Each row has lost a position. Your answer needs as many as `target` has.",
+            "Each row has lost a position. Your answer needs as many positions as `target`.",
         ),
         Mistake(
             lambda target: shifted(end_after_the_words(target)),
@@ -103,15 +103,15 @@ not count. PAD is 0, BEGIN is 1, END is 2, and every word has a larger id.
     ),
     properties=(
         Property(
-            "No position is asked for BEGIN. It is given, and it never comes next.",
+            "BEGIN is never a right answer. It is given, and it never comes next.",
             lambda answer, case: not bool((answer == BEGIN).any()),
         ),
         Property(
-            "Each sentence needs one END, but not all of yours have one.",
+            "Each sentence needs exactly one END. Some of yours have none, or more than one.",
             lambda answer, case: bool(((answer == END).sum(1) == 1).all()),
         ),
         Property(
-            "Not every word of `target` is in the same row of your answer.",
+            "Some words of `target` are missing from the same row of your answer.",
             lambda answer, case: all(
                 set(given[given > END].tolist()) <= set(labels.tolist())
                 for given, labels in zip(case.arguments[0], answer, strict=True)
@@ -123,10 +123,10 @@ not count. PAD is 0, BEGIN is 1, END is 2, and every word has a larger id.
         "the right answer.",
         "Shift the row to the left by one, and the words are right. END belongs where a word was "
         "given and nothing follows it.",
-        "`torch.cat((target[:, 1:], ...), dim=1)`, then `masked_fill` where `target` is not 0 and "
-        "the shifted row is.",
+        "`torch.cat((target[:, 1:], ...), dim=1)`, then `masked_fill` where `target` is not 0 but "
+        "the shifted row is 0.",
     ),
-    insight="A sentence of n words asks n + 1 questions, all answered in one pass. The answer to "
+    insight="A sentence of n words poses n + 1 questions, all answered in one pass. The answer to "
     "the last one is END.",
     comes_back="09.loss leaves out the positions that are PAD here.",
     others=(labels_by_lengths,),
@@ -152,7 +152,8 @@ ROWS = Exercise(
     prompt="""
 A model has read 我 昨天 在 图书馆 看 了 一 本 书 and has written “i read a book in the library
 yesterday”. Suppose that one of its heads always attends to the Chinese word that is translated
-next. Its map has a row for each word that the decoder was given, from BEGIN on, and these columns:
+next. Its attention map has a row for each word that the decoder was given, starting with BEGIN, and
+these columns:
 
 | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 |
 |:--|:--|:--|:--|:--|:--|:--|:--|:--|
@@ -190,7 +191,7 @@ def column(row):
             "the Chinese continues with 昨天. Which word does the English need here?",
         ),
         columns_mistake({"the": 2, "library": 2}, "在 was translated before 图书馆."),
-        columns_mistake({"i": 5}, "了 marks that it is done. Which Chinese word means “read”?"),
+        columns_mistake({"i": 5}, "了 marks a completed action. Which Chinese word means “read”?"),
         columns_mistake(
             {"a": 7}, "本 is a measure word, which English does not need. What is written next?"
         ),
@@ -204,14 +205,15 @@ def column(row):
         ),
     ),
     hints=(
-        "Write the target and the labels below each other. Which label is below this name?",
+        "Write the labels below the target. Which label is below this name?",
         "In the row of a word, the *next* word is written: BEGIN writes i.",
-        "From row to row: i, read, a, book, in, the, library, yesterday, END. Find each of them in "
-        "the last line of the table.",
+        "The rows write, in this order: i, read, a, book, in, the, library, yesterday, END. Find "
+        "each of them in the last line of the table.",
     ),
     insight="A row is named after the word that was given, and its weights are used to write the "
-    "next word. If you read a map one row off, the model seems to attend to what it has just "
-    "translated. And real heads need not attend to the word they translate: see section 5.6.",
+    "next word. If you read the attention map one row off, the model seems to attend to the "
+    "word it has just translated. Also, real heads need not attend to the word they translate: "
+    "see section 5.6.",
     comes_back="09.greedy also reads such a row: the last one, which writes the next word.",
     code=False,
 )
@@ -246,11 +248,11 @@ def loss_cases(generator: Generator) -> list[Case]:
     v = some_sizes(generator, 1)[0] + 8
     return [
         case("1 sentence of 2 words, 5 ids, no padding", 5, 2, 2, s=0.2),
-        case("2 sentences, of 3 words and of 1", 7, 3, 3, 1),
+        case("2 sentences, of 3 words and 1 word", 7, 3, 3, 1),
         case("3 sentences, smoothing 0", 6, 4, 1, 4, 2, s=0.0),
         case(f"{v} ids, smoothing 0.3", v, 5, 5, 2, s=0.3),
         case("4 sentences, one of them empty", 9, 6, 6, 0, 3, 2),
-        case("logits of hundreds", 8, 5, 2, 5, 1, size=300.0),
+        case("logits in the hundreds", 8, 5, 2, 5, 1, size=300.0),
     ]
 
 
@@ -286,7 +288,7 @@ LOSS_MISTAKES = (
     WrongLine(
         "score",
         lambda logs, right, s: (1 - s) * right + s * (logs.sum(-1) - right) / logs.size(-1),
-        "The right id should get its part of `smoothing` on top of 1 − smoothing. Your "
+        "The right id should get its part of `smoothing` in addition to 1 − smoothing. Your "
         "probabilities sum to less than 1.",
     ),
     WrongLine(
@@ -308,13 +310,13 @@ LOSS_MISTAKES = (
     WrongLine(
         "mean",
         lambda loss, real: (loss * real).mean(),
-        "You left the padding out of the sum, but you divide by all positions. Divide by the "
-        "number of words.",
+        "You left the padding out of the sum, but you divide by the number of all positions. "
+        "Divide by the number of words.",
     ),
     WrongLine(
         "mean",
         lambda loss, real: ((loss * real).sum(1) / real.sum(1)).mean(),
-        "You took the mean of each sentence first. Then a word in a short sentence counts more, "
+        "You took the mean over each sentence first. Then a word in a short sentence counts more, "
         "and an empty sentence gives nan. Take one mean over all words.",
     ),
     WrongLine(
@@ -326,7 +328,7 @@ LOSS_MISTAKES = (
 
 
 def other_targets(logits: Tensor, labels: Tensor, s: float) -> Iterator[Tensor]:
-    """Yield the loss for other numbers than 1 - s for the right id and s / V more for each."""
+    """Yield the loss for wrong targets, which are not 1 - s for the right id plus s / V for all."""
     v = logits.size(-1)
     for a, b in (1 - s, 0), (1, s / v), (s, (1 - s) / v), (1 - s, -s / v), (1 - s, s / (v - 1)):
         score = lambda logs, right, s, a=a, b=b: a * right + b * logs.sum(-1)  # noqa: E731
@@ -342,9 +344,9 @@ LOSS = Exercise(
     prompt="""
 Write `my_loss(logits, labels, smoothing)`, the loss that chapter 9 trains with, without
 `cross_entropy`. `logits` (B, L, V) are the scores of V ids, before the softmax; `labels` (B, L) are
-the right ids, and 0 where there is only padding. At each position the wanted probability is
-1 − `smoothing` for the right id, and `smoothing` is spread evenly over all V ids, the right one and
-PAD among them. The loss of a position is minus the sum, over all ids, of the wanted probability
+the right ids, and 0 where there is only padding. At each position, the right id gets a wanted
+probability of 1 − `smoothing`, and `smoothing` is then spread evenly over all V ids, including the
+right one and PAD. The loss of a position is minus the sum, over all ids, of the wanted probability
 times ln of the model's probability. Return the mean over all positions that are not padding.
 """,
     reference=my_loss,
@@ -352,7 +354,7 @@ times ln of the model's probability. Return the mean over all positions that are
     without=("cross_entropy", "CrossEntropyLoss"),
     properties=(
         Property(
-            "Your answer is right, except if logits are in the hundreds. Then a probability is "
+            "Your answer is right, except when logits are in the hundreds. Then a probability is "
             "rounded to 0, and its ln is lost. `log_softmax` never computes the probability.",
             lambda answer, case: bool(
                 case.arguments[0].abs().max() < 100
@@ -373,7 +375,8 @@ times ln of the model's probability. Return the mean over all positions that are
     hints=(
         "`log_softmax` gives (B, L, V) logarithms. At each position you need two numbers: the "
         "logarithm for the right id, and the mean over all ids.",
-        "`logs.gather(-1, labels[..., None])` picks the right ones, with a last axis of size 1.",
+        "`logs.gather(-1, labels[..., None])` picks the logarithms for the right ids, with a last "
+        "axis of size 1.",
         "`labels != 0` as an index keeps the words and drops the padding. Then take the mean.",
     ),
     insight="The mean over all V ids does not depend on the label. Smoothing adds it as a term "
@@ -411,16 +414,16 @@ def greedy_then_clean(model: Model, target: Tensor, longest: int) -> Tensor:
 def written_by(plans: Sequence[Sequence[int]], scores: Tensor) -> Model:
     """Return a model that writes these sentences, if it is asked for their words in order.
 
-    After END, and after a word that is not its own, it goes on with words that lead nowhere. A
-    word wins by a small margin: a word drawn by its probability is often another one.
+    After END, and after a word that is not its own, it writes words from none of the sentences.
+    The best word wins by a small margin, so sampling would often pick another one.
     """
 
     def model(target: Tensor) -> Tensor:
         shape = tuple(target.shape)
         if target.dim() != 2 or len(target) != len(plans) or target.size(1) > 40:
             raise ValueError(
-                f"target has shape {shape}: all {len(plans)} sentences are wanted in each call, "
-                "and one more word a step"
+                f"target has shape {shape}: each call needs all {len(plans)} sentences, "
+                "with one more word at each step"
             )
         answer = scores[torch.arange(target.size(1)) % len(scores)].repeat(len(plans), 1, 1)
         for b, plan in enumerate(plans):
@@ -446,7 +449,7 @@ def greedy_cases(generator: Generator) -> list[Case]:
     return [
         case("1 sentence of 2 words", 6, 2),
         case("2 sentences of 3 words", 7, 3, 3),
-        case("3 sentences, of 4 words, of 1 and of 2", 9, 4, 1, 2),
+        case("3 sentences, of 4, 1 and 2 words", 9, 4, 1, 2),
         case("2 sentences, the longer one last", 8, 1, 5),
         case("2 sentences, one of them never ends", 5, 2, 5),
         case("4 sentences, one of them empty", 6, 3, 0, 2, 4),
@@ -484,7 +487,7 @@ GREEDY_MISTAKES = (
     WrongLine(
         "read",
         read_first_row,
-        "Row 0 has the scores of the word after BEGIN, however many words have been written.",
+        "Row 0 has the scores for the word after BEGIN, however many words have been written.",
     ),
     WrongLine(
         "read",
@@ -506,18 +509,18 @@ GREEDY_MISTAKES = (
     WrongLine(
         "pad",
         lambda word, done: word.masked_fill(done, END),
-        "After its END a sentence gets more ENDs. It should get PAD.",
+        "After its END, a sentence gets more ENDs. It should get PAD.",
     ),
     WrongLine(
         "pad",
         lambda word, done: word.masked_fill(~done, PAD),
         "The sentences that have *not* ended get PAD. `masked_fill` fills where its mask is True.",
     ),
-    WrongLine("ended", lambda done, word: word == END, "`done` forgets what ended before."),
+    WrongLine("ended", lambda done, word: word == END, "`done` forgets sentences that ended."),
     WrongLine(
         "stop",
         torch.any,
-        "The loop stops as soon as *one* sentence has ended. (Once that is repaired, look at what "
+        "The loop stops as soon as *one* sentence has ended. (Once that is fixed, look at what "
         "the ended ones write.)",
     ),
     WrongLine("stop", lambda done: False, "The loop continues after all sentences have ended."),
@@ -531,9 +534,9 @@ GREEDY = Exercise(
     minutes=12,
     section="9.7",
     prompt="""
-`my_greedy(model, target, longest)` should write a batch of sentences, always with the word that has
+`my_greedy(model, target, longest)` should write a batch of sentences, always choosing the word with
 the highest score. `model(target)` takes the ids so far of all B sentences, (B, L), including those
-that have ended, and returns scores (B, L, V). Row i of a sentence scores the word after its i-th.
+that have ended, and returns scores (B, L, V). Row i has the scores for the word after position i.
 `target` (B, 1) is BEGIN for each sentence. The answer (B, n) has the words without BEGIN, each
 sentence's END, and PAD after it; n is at most `longest`, and no more than the longest sentence
 needs. PAD is 0, BEGIN is 1, END is 2. The loop below runs, but it has three faults.
@@ -557,15 +560,15 @@ def my_greedy(model, target, longest):
     mistakes=(
         Mistake(
             Greedy(read=read_first_row, stop=torch.any),
-            "At least two faults are left: which row has the scores of the next word, and when has "
-            "the whole batch ended? The third shows up once these are repaired: what does a "
+            "At least two faults are left: which row has the scores for the next word, and when "
+            "has the whole batch ended? The third shows up once these are repaired: what does a "
             "sentence get after it has ended?",
         ),
     ),
     common_mistakes=MistakeSet(lambda loop: loop, GREEDY_MISTAKES, right=Greedy()),
     properties=(
         Property(
-            "After its END a sentence has only PAD, but one of yours has other words.",
+            "After its END, a sentence has only PAD, but one of yours has other words.",
             lambda answer, case: (
                 not bool(((answer == END).cumsum(1)[:, :-1] * answer[:, 1:]).any())
             ),
@@ -577,8 +580,8 @@ def my_greedy(model, target, longest):
         "After three words the model returns four rows. Which one has seen all of them?",
         "`[:, -1:]`, `.masked_fill(done, 0)`, `done.all()`.",
     ),
-    insight="None of the three faults raises an error, and with a batch of one sentence two of "
-    "them do nothing at all. Test such a loop with sentences of different lengths.",
+    insight="None of the three faults raises an error, and with a batch of one sentence, two of "
+    "them have no effect. Test such a loop with sentences of different lengths.",
     comes_back="Chapter 11 runs this loop without computing earlier rows again.",
     others=(greedy_then_clean,),
 )
@@ -625,7 +628,7 @@ def beam_cases(generator: Generator) -> list[Case]:
         case("3 beams, beam 2 has ended and is far behind", 9, (0, 0, 1), 0, 0, 40),
         case("4 beams, two have ended", 6, (1, 0, 1, 0)),
         case("all 3 have ended", 10, (1, 1, 1)),
-        case("3 beams of long sentences, with sums of hundreds", 7, (0, 0, 0), 900),
+        case("3 beams of long sentences, with sums in the hundreds", 7, (0, 0, 0), 900),
         case("3 beams, beam 0 has ended and is far ahead", 7, (1, 0, 0), 0, 900, 900),
         case("1 beam", 12, (0,)),
     ]
@@ -657,14 +660,14 @@ class Step:
 
 
 def one_each(every: Tensor) -> Beam:
-    """The best word of each beam."""
+    """Choose the best word of each beam."""
     best, words = every.max(-1)
     order = best.argsort(descending=True)
     return best[order], order, words[order]
 
 
 def ended_first(every: Tensor) -> Beam:
-    """The sentences that have ended, and only then the best of the others."""
+    """Choose the sentences that have ended first, and then the best of the others."""
     ended = every[:, 1:2].isinf() & every[:, :1].isfinite()
     place = (every + 1e6 * ended).flatten().topk(len(every)).indices
     best, order = every.flatten()[place].sort(descending=True)
@@ -692,8 +695,8 @@ BEAM_MISTAKES = (
     WrongLine(
         "logs",
         lambda logs, done: ended_logs(logs, done, other=-100.0),
-        "−100 is very low, but other sentences may be even further behind. What is impossible "
-        "gets −∞.",
+        "−100 is very low, but other sentences may be even further behind. An impossible "
+        "word gets −∞.",
     ),
     WrongLine(
         "logs",
@@ -745,7 +748,7 @@ BEAM = Exercise(
     prompt="""
 A beam search keeps k sentences. `totals` (k,) are the sums of ln p of their words so far, `logs`
 (k, V) is ln p of each next word, and `done` (k,) is True for a sentence that has ended. Write
-`my_beam_step(totals, logs, done)`: of all sentences that are one word longer, keep the k with the
+`my_beam_step(totals, logs, done)`. Of all continuations by one word, it keeps the k with the
 highest sums. A sentence that has ended is continued only by PAD, the id 0, at no cost. Return three
 tensors (k,), with the best first: the new sums, the index of the sentence that each continues
 (0 to k − 1), and the id of the word added (0 to V − 1).
@@ -831,7 +834,7 @@ GLOSSES = {
 
 
 def kind_of(translate: Translator) -> str:
-    new = translate("苹果 很 新")  # each word is known, this combination is not
+    new = translate("苹果 很 新")  # each word is known, but this combination is not
     if new != "the apple is new":
         return "dictionary" if new == "apple very new" else "memory"
     longer = translate("书 很 新 ， 我 的 苹果 不 甜 ， 茶 很 贵")
@@ -864,19 +867,19 @@ def by_dictionary(chinese: str) -> str:
 
 
 def nearest(chinese: str) -> str:
-    """The translation of the known sentence that shares most words with it."""
+    """Return the translation of the known sentence with the most similar set of words."""
     words = set(chinese.split())
     return KNOWN[min(KNOWN, key=lambda known: len(set(known.split()) ^ words))]
 
 
 def same_beginning(chinese: str) -> str:
-    """The translation of the first known sentence that begins with the same word."""
+    """Return the translation of the first known sentence that begins with the same word."""
     first = chinese.split()[:1]
     return next((en for zh, en in KNOWN.items() if zh.split()[:1] == first), "")
 
 
 def two_clauses(chinese: str) -> str:
-    """Rules for up to two clauses. Of more, those in the middle are lost."""
+    """Translate by rules, but drop all clauses between the first and the last."""
     clauses = chinese.split("，")
     return by_rules("，".join(clauses if len(clauses) < 3 else [clauses[0], clauses[-1]]))
 
@@ -905,7 +908,7 @@ PROGRAM_MISTAKES = {
     ("memory", "short"): "it also fails on short sentences, if they are new.",
     ("dictionary", "rules"): "look for “is” in a sentence that is not in the table.",
     ("dictionary", "memory"): "its answer to a new sentence is not in the table.",
-    ("dictionary", "short"): "new sentences go wrong even if they are short. Look at how.",
+    ("dictionary", "short"): "it gets even short new sentences wrong. Look at its mistakes.",
     ("short", "rules"): "try a sentence of three clauses, longer than any in the table.",
     ("short", "memory"): "it translates new sentences, as long as they are short.",
     ("short", "dictionary"): "it writes “is” and “the” where English needs them.",
@@ -929,8 +932,8 @@ Seven programs have learned from these eight pairs, and from nothing else.
 |:--|:--|:--|
 {TABLE}
 
-You get one of them, `translate`, which takes a Chinese sentence as text, with spaces between the
-words, and returns its English. What has it learned? Think of an experiment: `kind_of(translate)`
+You get one of them, `translate`. It takes a Chinese sentence as text, with spaces between the
+words, and returns an English one. What has it learned? Think of an experiment: `kind_of(translate)`
 calls it on sentences of your own and returns `"memory"` (its answer is always a translation from
 the table, perhaps of another sentence), `"dictionary"` (it translates new sentences word by word),
 `"short"` (it knows the rules, but fails on sentences that are longer than those above), or
@@ -950,8 +953,8 @@ the table, perhaps of another sentence), `"dictionary"` (it translates new sente
         "A sentence of three clauses, longer than any in the table, tells these two apart.",
     ),
     insight="Five of the seven would pass a test on known sentences. New combinations distinguish "
-    "rules from memory, and longer sentences show whether the rules also work beyond the training "
-    "lengths. That is why chapter 9 has two tests.",
+    "rules from memory, and longer sentences show whether the rules also work beyond the lengths "
+    "seen in training. That is why chapter 9 has two tests.",
     comes_back="10.experiment and 11.experiment test other kinds of black boxes.",
     others=(kind_by_all_short_ones,),
     code=False,

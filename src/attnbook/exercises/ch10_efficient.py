@@ -95,10 +95,10 @@ PATTERN = Exercise(
     minutes=8,
     section="10.8",
     prompt="""
-Write `my_pattern(length, window, global_tokens)`: Longformer's mask, boolean, True = may attend, of
-shape (L, L). Each word attends to itself and to `window` words on each side. `global_tokens` is a
-tuple of positions such as `(0, 6)`. The words there attend to every word, and every word attends to
-them.
+Write `my_pattern(length, window, global_tokens)`, which returns Longformer's mask: a boolean tensor
+of shape (L, L), where True means *may attend*. Each word attends to itself and to `window` words on
+each side. `global_tokens` is a tuple of positions such as `(0, 6)`. The words at these positions
+attend to every word, and every word attends to them.
 """,
     reference=my_pattern,
     cases=pattern_cases,
@@ -123,11 +123,11 @@ them.
         ),
         Mistake(
             pattern(lambda back, window: (back >= 0) & (back <= window)),
-            "Your window contains only earlier words. It extends to both sides.",
+            "Your window contains only earlier words. It should extend to both sides.",
         ),
         Mistake(
             pattern(lambda back, window: back <= window),
-            "Your window includes all later words. Compare the distance, without its sign.",
+            "Your window includes all later words. Compare the distance without its sign.",
         ),
         Mistake(
             pattern(join=lambda near, column: near | column.mT),
@@ -149,8 +149,8 @@ them.
         ),
         Mistake(
             pattern_by_a_tuple,
-            "`mask[(0, 6)]` is one cell, row 0 and column 6, and `mask[()]` is the whole mask: a "
-            "tuple counts axes. Use a list, or one word at a time.",
+            "`mask[(0, 6)]` is one cell, row 0 and column 6, and `mask[()]` is the whole mask: "
+            "each number in a tuple indexes one axis. Use a list, or one word at a time.",
         ),
         Mistake(
             pattern(join=lambda near, column: (near | column | column.mT).tril()),
@@ -159,7 +159,7 @@ them.
     ),
     properties=(
         Property(
-            "Each word attends to itself, and not all of yours do.",
+            "Each word should attend to itself, but some of yours do not.",
             lambda answer, case: bool(answer.diagonal().all()),
         ),
     ),
@@ -213,10 +213,10 @@ CHEAPEST = Exercise(
     prompt=f"""
 One head of width D reads L words. Which form needs the fewest multiplications for its scores and
 its output: `"dense"` (every pair), `"window"` (each word attends to itself and to w words on each
-side, and g global words have their rows and columns), or `"linear"` (not causal, the state of size
-D × D first)? `cheapest(text)` returns the answer. Leave out the softmax and φ. Count a full window
-even at the ends of the text, and count twice the pairs that are both in the window and in a global
-row or column.
+side, and g global words have their rows and columns), or `"linear"` (not causal, computing the
+D × D state first)? `cheapest(text)` returns the answer. Leave out the softmax and φ. Count a full
+window even at the ends of the text. If a pair is both in the window and in a global row or column,
+count it twice.
 
 | text | L | D | w | g |
 |:--|--:|--:|--:|--:|
@@ -251,15 +251,15 @@ def cheapest(text):
         ),
         Mistake(
             lambda text: "linear",
-            "Linear attention needs as many multiplications as D scores for each word. Another "
-            "form needs fewer here.",
+            "Linear attention needs as many multiplications as dense attention with D scores for "
+            "each word. Another form needs fewer here.",
         ),
     ),
     hints=(
         "Dense needs L · L · D multiplications for the scores and as many for the output. Write "
         "down the other two in the same way.",
         "All three have the factor 2 · L · D. The other factor is L, or 2w + 1 + 2g, or D.",
-        "So compare three numbers: text a has 50, 65 and 64.",
+        "So compare three numbers. For text a, they are 50, 65 and 64.",
     ),
     insight="Each form needs 2 · L · D multiplications times a factor: L, 2w + 1 + 2g, or D. The "
     "form with the smallest factor wins.",
@@ -281,8 +281,8 @@ HOPS = Exercise(
     minutes=10,
     section="10.8",
     prompt="""
-Here are six masks for nine words. Row i has an `x` for each word that word i may attend to. Every
-layer of a model has the same mask. `layers_needed(pattern)` returns the smallest number of layers
+Here are six masks for nine words. Row i has an `x` for each word that word i may attend to. All
+layers of a model use the same mask. `layers_needed(pattern)` returns the smallest number of layers
 after which the output of the *last* word, row 8, can depend on the *first* word, 0. If that never
 happens, it returns 0.
 
@@ -326,7 +326,7 @@ def layers_needed(pattern):
                 ("d", 2): "all attend to word 4, but word 4 itself attends to its window only.",
                 ("e", 3): "there are three blocks, but no `x` leads from one to another.",
                 ("e", 8): "words 6, 7 and 8 attend only to one another, in every layer.",
-                ("f", 1): "you have row 0, column 8. Row 8, column 0 is empty.",
+                ("f", 1): "you read row 0, column 8. Row 8, column 0 is empty.",
             },
         ),
         Mistake(lambda pattern: 1, "row 8 has no `x` in column 0."),
@@ -341,21 +341,22 @@ def layers_needed(pattern):
         ),
         Mistake(
             lambda pattern: max(layers_needed(pattern) - 1, 0),
-            "one too few. After so many layers, row 8 depends only on other words.",
+            "one too few. After that many layers, row 8 depends only on other words.",
         ),
         Mistake(
             lambda pattern: 0 if pattern == "e" else 8,
-            "there is a shorter path than from neighbor to neighbor.",
+            "there is a shorter path than the one from neighbor to neighbor.",
         ),
     ),
     hints=(
         "Write down the words that word 8 attends to. Which words did *those* attend to, one "
         "layer earlier?",
         "An `x` in row i, column j takes information from word j to word i.",
-        "c goes 8, 4, 0. d goes 8, 4, then from neighbor to neighbor. In f, look at rows 8, 5, 4.",
+        "In c, the path is 8, 4, 0. In d, it is 8, 4, and then from neighbor to neighbor. In f, "
+        "look at rows 8, 5, 4.",
     ),
-    insight="A window of w words on each side needs about L / w layers to cross a text, and a "
-    "global word needs two. With separate blocks nothing ever gets across.",
+    insight="With a window of w words on each side, information needs about L / w layers to cross "
+    "a text. With a global word it needs two, and with separate blocks it never gets across.",
     comes_back="Section 10.10 sends a fact through such a global word.",
     code=False,
 )
@@ -393,7 +394,7 @@ def merge_cases(generator: Generator) -> list[Case]:
         case("3 queries", 3, 5),
         case(f"{lq} queries", lq, dv),
         case("2 sentences, 3 heads", 2, 3, 5, 7),
-        case("one axis more in front", 4, 2, 3, 5, 6),
+        case("one more leading axis", 4, 2, 3, 5, 6),
         case("large scores: every lse is near 1000", 3, 6, level=1000.0),
         case("query 0 has very large scores, query 1 very low ones", 3, 7, level=levels),
         case("query 2 has no key in chunk a", 5, 3, empty=2, b={}),
@@ -405,7 +406,7 @@ Pair = Callable[[Tensor, Tensor], Tensor]
 
 
 def weighted(share_a: Pair, share_b: Pair | None = None) -> Callable[..., Tensor]:
-    """A merge by these weights, (..., Lq). Chunk b gets 1 − share_a if it has none of its own."""
+    """Return a merge by these weights, (..., Lq). Chunk b gets 1 − share_a without share_b."""
 
     def wrong(output_a: Tensor, lse_a: Tensor, output_b: Tensor, lse_b: Tensor) -> Tensor:
         a = share_a(lse_a, lse_b)
@@ -430,13 +431,13 @@ MERGE = Exercise(
     minutes=12,
     section="10.4",
     prompt="""
-The keys were cut into two chunks, and each query has attended to each of them alone. Chunk a gave
-`output_a` (..., Lq, Dv), as if there were no other keys, and `lse_a` (..., Lq): for each query the
-log-sum-exp (LSE), the logarithm of the sum of e^score over this chunk's keys. Chunk b gave the
-same two tensors. Write `my_merge(output_a, lse_a, output_b, lse_b)`: the output of attention over
-all keys, (..., Lq, Dv).
+The keys were cut into two chunks, and each query has attended to each chunk separately. Chunk a
+gave `output_a` (..., Lq, Dv), as if there were no other keys, and `lse_a` (..., Lq): for each query
+the log-sum-exp (LSE), the logarithm of the sum of e^score over this chunk's keys. Chunk b gave
+`output_b` and `lse_b` in the same way. Write `my_merge(output_a, lse_a, output_b, lse_b)`, which
+returns the output of attention over all keys, (..., Lq, Dv).
 The scores themselves are no longer available, and they may have been in the hundreds. In one of the
-two chunks a query may have had no key to attend to. Then its `lse` for this chunk is −∞, and its
+two chunks, a query may have had no key to attend to. Then its `lse` for this chunk is −∞, and its
 output is all zeros.
 """,
     reference=my_merge,
@@ -445,7 +446,7 @@ output is all zeros.
     mistakes=(
         Mistake(
             weighted(lambda a, b: torch.full_like(a, 0.5)),
-            "You averaged the two outputs. A chunk's weight is its part of the sum of all e^score.",
+            "You averaged the outputs. A chunk's weight is its fraction of the sum of all e^score.",
         ),
         Mistake(
             weighted(lambda a, b: torch.ones_like(a), lambda a, b: torch.ones_like(a)),
@@ -484,11 +485,11 @@ output is all zeros.
         ),
         Mistake(
             weighted(lambda a, b: torch.sigmoid(b - a)),
-            "The weights are exchanged: chunk a got chunk b's.",
+            "The weights are swapped: chunk a got the weight of chunk b.",
         ),
         Mistake(
             weighted(lambda a, b: a.softmax(-1), lambda a, b: b.softmax(-1)),
-            "Your softmax ran over the queries. For each query the weights of the two *chunks* "
+            "Your softmax ran over the queries. For each query, the weights of the two *chunks* "
             "have to sum to 1.",
         ),
         Mistake(
@@ -510,8 +511,8 @@ output is all zeros.
     ),
     properties=(
         Property(
-            "Each number has to lie between those of the two outputs, and yours does not. Do the "
-            "two weights sum to 1, for very large scores as well?",
+            "Each number has to lie between the matching numbers of the two outputs, but some of "
+            "yours do not. Do the two weights sum to 1, even for very large scores?",
             lambda answer, case: lies_between(
                 answer, *torch.stack(case.arguments[::2]).aminmax(dim=0)
             ),
@@ -524,8 +525,8 @@ output is all zeros.
         "safely?",
         "`torch.stack((lse_a, lse_b)).softmax(dim=0)` holds both weights, (2, ..., Lq).",
     ),
-    insight="A chunk is like a key: its LSE is the score, its output the value, and a softmax over "
-    "chunks merges them. So chunks can be computed anywhere and merged in any order.",
+    insight="A chunk is like a key: its LSE is the score, its output is the value, and a softmax "
+    "over chunks merges them. So chunks can be computed anywhere and merged in any order.",
     comes_back="10.repair merges chunk after chunk, with one running sum.",
     others=(merge_by_a_sigmoid,),
 )
@@ -563,13 +564,13 @@ def running_cases(generator: Generator) -> list[Case]:
         case("3 words", 3, 5, 7),
         case(f"{length} words", length, dk, dv),
         case("2 sentences, 3 heads", 2, 3, 5, 6, 7),
-        case("one axis more in front", 4, 2, 3, 5, 7, 6),
+        case("one more leading axis", 4, 2, 3, 5, 7, 6),
         case("1 word", 1, 5, 3),
     ]
 
 
 def divided_by(total: Callable[..., Any]) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-    """Causal linear attention with another denominator: of weights, query and key."""
+    """Causal linear attention whose denominator is a function of weights, query and key."""
 
     def wrong(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         weights = (query @ key.mT).tril()  # (..., L, L)
@@ -600,7 +601,7 @@ RUNNING = Exercise(
     minutes=12,
     section="10.12 (second reading)",
     prompt="""
-Write `my_running(query, key, value)`: causal linear attention. φ has already been applied to
+Write `my_running(query, key, value)` for causal linear attention. φ has already been applied to
 `query` and `key`, (..., L, Dk), so all their numbers are positive. `value` is (..., L, Dv). Word i
 gives each word j ≤ i the weight q_i · k_j, divided by the sum of these weights over all j ≤ i.
 Return the outputs, (..., L, Dv). Try it without an L × L matrix: go from word to word, with a
@@ -614,12 +615,12 @@ running sum of Dk × Dv numbers and one of Dk numbers.
             lambda query, key, value: (
                 query @ (key.mT @ value) / (query @ key.sum(-2, keepdim=True).mT)
             ),
-            "Every word attends to all words, later ones too. Word i may use only the sums up to "
-            "word i.",
+            "Every word attends to all words, including later ones. Word i may use only the sums "
+            "up to word i.",
         ),
         Mistake(
             divided_by(lambda weights, query, key: query @ key.sum(-2, keepdim=True).mT),
-            "Your denominator sums over *all* words. It is a running sum as well.",
+            "Your denominator sums over *all* words. It should be a running sum as well.",
         ),
         Mistake(
             state_before_it_grows,
@@ -648,7 +649,7 @@ running sum of Dk × Dv numbers and one of Dk numbers.
         ),
         Mistake(
             divided_by(lambda weights, query, key: key.cumsum(-2).sum(-1, keepdim=True)),
-            "You divided by the sum of the keys' numbers. The denominator is q · (sum of keys).",
+            "You divided by a sum of all key numbers. The denominator is q · (sum of keys).",
         ),
         Mistake(
             divided_by(by_one_total),
@@ -674,8 +675,8 @@ running sum of Dk × Dv numbers and one of Dk numbers.
     ),
     properties=(
         Property(
-            "Each output has to lie between the smallest and the largest value so far, and yours "
-            "does not. Does it use later words, or do its weights not sum to 1?",
+            "Each output has to lie between the smallest and the largest value so far, but some "
+            "of yours do not. Do they use later words, or do their weights not sum to 1?",
             lambda answer, case: lies_between(
                 answer, case.arguments[2].cummin(-2).values, case.arguments[2].cummax(-2).values
             ),
@@ -684,8 +685,8 @@ running sum of Dk × Dv numbers and one of Dk numbers.
     hints=(
         "In the sum of (q_i · k_j) v_j over j ≤ i, q_i can be moved in front of the sum. What is "
         "left inside?",
-        "The products of k_j as a column and v_j as a row, Dk × Dv numbers. The denominator is "
-        "q_i · Σ k_j. Both sums grow by one term for each word.",
+        "What is left is a sum of products of k_j as a column and v_j as a row, Dk × Dv numbers. "
+        "The denominator is q_i · Σ k_j. Both sums grow by one term for each word.",
         "`state + k[..., :, None] * v[..., None, :]` and `total + k`. Then `q[..., None, :] @ "
         "state`, divided by `(q * total).sum(-1, keepdim=True)`.",
     ),
@@ -728,7 +729,7 @@ def repair_cases(generator: Generator) -> list[Case]:
     def case(
         note: str, chunk: int, *sizes: int, level: Sequence[float] = (), opposite: bool = False
     ) -> Case:
-        """The scores of key j are near level[j]; if opposite, those of query 1 near −level[j]."""
+        """The scores of key j are near level[j]; if opposite, query 1's are near −level[j]."""
         *front, lq, lk, dk, dv = sizes
         names = ("A", "B", "H", "Lq", "Lk", "Dk", "Dv")[-len(sizes) :]
         query, key = draw(generator, *front, lq, dk), draw(generator, *front, lk, dk)
@@ -756,7 +757,7 @@ def repair_cases(generator: Generator) -> list[Case]:
         case("2 sentences, 3 heads: 8 keys, chunk 3", 3, 2, 3, 5, 8, 7, 6),
         case("the scores rise: 3, then 800", 2, 3, 5, 6, 7, level=rising),
         case("the scores fall: 800, then 3", 2, 3, 5, 6, 7, level=falling),
-        case("scores near 800, of query 1 near −800", 2, 3, 5, 7, 6, level=large, opposite=True),
+        case("scores near 800, but −800 for query 1", 2, 3, 5, 7, 6, level=large, opposite=True),
         case("every score is near −900", 2, 3, 5, 7, 6, level=low),
         Case((*(x.as_subclass(small) for x in tensors), chunk), many.sizes, many.note),
     ]
@@ -781,7 +782,7 @@ def in_chunks_of(
 ) -> Callable[[Tensor, Tensor, Tensor, int], Tensor]:
     """The loop over chunks, right unless a step is replaced.
 
-    The first two get a sum so far, what this chunk adds to it, and the factor e^(largest − new).
+    The first two get a sum so far, the part that this chunk adds, and the factor e^(largest − new).
     """
 
     def wrong(query: Tensor, key: Tensor, value: Tensor, chunk: int) -> Tensor:
@@ -812,12 +813,12 @@ REPAIR = Exercise(
     minutes=15,
     section="10.5",
     prompt="""
-This function computes attention for one chunk of keys at a time: (..., Lq, `chunk`) scores. If the
-keys fill exactly one chunk, it is right. With more chunks it is wrong, and for some lengths it
-leaves out keys. Find the two faults, one of which is in two lines. `query` has shape (..., Lq, Dk),
-`key` (..., Lk, Dk), `value` (..., Lk, Dv), and the output (..., Lq, Dv). Compute no tensor that is
-larger than the scores of one chunk, and do not use `scaled_dot_product_attention`,
-`fused_attention` or `chunked_attention`.
+This function computes attention for one chunk of keys at a time, with scores (..., Lq, `chunk`). If
+the keys fill exactly one chunk, it is right. With more chunks it is wrong, and for some lengths it
+leaves out keys. Find the two faults, one of which affects two lines. `query` has shape
+(..., Lq, Dk), `key` (..., Lk, Dk), `value` (..., Lk, Dv), and the output (..., Lq, Dv). Do not
+compute any tensor larger than the scores of one chunk, and do not use
+`scaled_dot_product_attention`, `fused_attention` or `chunked_attention`.
 """,
     stub="""
 def my_chunked(query, key, value, chunk):
@@ -850,7 +851,7 @@ def my_chunked(query, key, value, chunk):
         ),
         Mistake(
             in_chunks_of(rounds=full_chunks),
-            "The sums are right now. The last chunk is left out if it is not full.",
+            "The sums are right now, but the last chunk is left out if it is not full.",
         ),
         Mistake(
             in_chunks_of(output_grows=not_rescaled),
@@ -870,7 +871,7 @@ def my_chunked(query, key, value, chunk):
         ),
         Mistake(
             in_chunks_of(newest=lambda largest, here: torch.zeros_like(here)),
-            "Without a maximum nothing has to be rescaled. But e^800 is infinite, and e^−900 is 0.",
+            "Without a maximum, nothing needs rescaling. But e^800 is infinite, and e^−900 is 0.",
         ),
         Mistake(
             in_chunks_of(newest=lambda largest, here: here),
@@ -889,7 +890,7 @@ def my_chunked(query, key, value, chunk):
             lambda query, key, value, chunk: (
                 (query @ key.mT / math.sqrt(query.size(-1))).softmax(-1) @ value
             ),
-            "You computed all scores at once. The card asks for one chunk after another.",
+            "You computed all scores at once. The card asks for one chunk at a time.",
         ),
         Mistake(
             lambda query, key, value, chunk: torch.cat(
@@ -904,14 +905,14 @@ def my_chunked(query, key, value, chunk):
         ),
     ),
     hints=(
-        "Count the rounds of the loop for 6 and for 7 keys with a chunk of 3. Then take two "
+        "Count the rounds of the loop for 6 and for 7 keys with chunks of 3. Then take two "
         "chunks, the second with larger scores, and compute `total` by hand.",
         "An old exponential is e^(score − largest). It should be e^(score − new). What is the "
         "factor between the two?",
-        "Run over `key.split(chunk, dim=-2)` itself. Multiply `total` and `output` by "
+        "Loop over `key.split(chunk, dim=-2)` itself. Multiply `total` and `output` by "
         "`(largest - new).exp()` before you add.",
     ),
-    insight="Nothing is approximated: the result does not depend on the chunk. Between "
+    insight="Nothing is approximated: the result does not depend on the chunk size. Between "
     "chunks, only Dv + 2 numbers are kept for each query.",
     comes_back="The library's `chunked_attention` runs this loop, and a fused kernel does the "
     "same.",
@@ -933,7 +934,7 @@ def what_is(attend: Attend) -> str:
 
 
 def masked_by(look: Callable[[Tensor], Tensor]) -> Attend:
-    """Attention under the mask that `look` makes of i − j."""
+    """Return attention with the mask that `look` computes from i − j."""
 
     def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         position = torch.arange(len(query), device=query.device)
@@ -944,7 +945,7 @@ def masked_by(look: Callable[[Tensor], Tensor]) -> Attend:
 
 
 def by_features(feature: Callable[[Tensor], Tensor], causal: bool = False) -> Attend:
-    """Linear attention with this φ."""
+    """Return linear attention with this φ."""
 
     def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         weights = feature(query) @ feature(key).mT
@@ -959,7 +960,7 @@ def five_keys_at_a_time(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
 
 
 def row_and_column(back: Tensor, token: int) -> Tensor:
-    """Row and column of one word, in a matrix of i − j."""
+    """Return a mask of the row and the column of one word, for a matrix of i − j."""
     is_token = torch.arange(len(back), device=back.device) == token
     return is_token | is_token[:, None]
 
@@ -981,7 +982,7 @@ CONFUSED = {
     ("causal", "window"): "it attends to all earlier words. Look at the last row.",
     ("20 words", "softmax"): "its window has 20 words on each side. Was your text long enough?",
     ("20 words", "global"): "its window has 20 words on each side. It has no global word.",
-    ("word 0", "softmax"): "the last word attends to the first, but not to those between.",
+    ("word 0", "softmax"): "the last word attends to the first, but not to most words in between.",
     ("word 7", "window"): "every word attends to word 7. Did you try only the first word?",
     ("chunks", "linear"): "it reads keys in chunks, but large queries give one key all the weight.",
 }
@@ -994,13 +995,13 @@ EXPERIMENT = Exercise(
     section="10.11",
     prompt="""
 Here are ten programs without source code. Each takes `query` (L, Dk), `key` (L, Dk) and `value`
-(L, Dv) of your choice, L at most 64, and returns the output, (L, Dv), without the weights. Some are
-causal. `what_is(attend)` calls one as often as it likes and returns
+(L, Dv) of your choice, with L at most 64, and returns the output, (L, Dv), without the weights.
+Some are causal. `what_is(attend)` may call a program as often as you like, and returns
 
 - `"softmax"` if each word attends to all words, or to all earlier ones, with weights e^score / sum;
 - `"window"` if it attends only to words near it, at most 20 on each side;
 - `"global"` if every word attends to those near it and to one word among the first eight;
-- `"linear"` if it attends to the same words with weights φ(q) · φ(k) / sum, without a softmax.
+- `"linear"` if it attends to the same words as a softmax, but with weights φ(q) · φ(k) / sum.
 """,
     reference=what_is,
     cases=lambda generator: [
@@ -1035,11 +1036,12 @@ causal. `what_is(attend)` calls one as often as it likes and returns
         "You choose the values. For which values is the output equal to the weights?",
         "`attend(query, key, torch.eye(64))` returns the weights. Which numbers of the last row "
         "are exactly 0? If none, what changes with queries a million times as large?",
-        "No 0 in the last row: `softmax` if its largest weight goes to 1 as the queries grow, else "
-        "`linear`. Otherwise `global` if its first half has a number other than 0, else `window`.",
+        "If the last row has no 0, it is `softmax` if the largest weight goes to 1 as the queries "
+        "grow, and `linear` if it does not. If the row has a 0, it is `global` if its first half "
+        "has a number other than 0, and `window` if it does not.",
     ),
     insight="Large queries make a softmax choose one key. φ(q) · φ(k) cannot choose: beyond some "
-    "size, larger queries only multiply all weights, and the division cancels that.",
+    "size, larger queries multiply all weights by the same factor, which the division cancels.",
     comes_back="11.experiment asks how such a program is told about positions.",
     code=False,
 )

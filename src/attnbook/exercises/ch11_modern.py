@@ -56,22 +56,23 @@ KEPT = Exercise(
     prompt="""
 A text has `length` words, numbered from 0. The layer has a window with sinks, so the last word
 attends to the last `window` words, itself included, and to the first `n_sinks` words of the text.
-Write `kept(length, window, n_sinks)`: the list of these words, in the order of the text, each once.
+Write `kept(length, window, n_sinks)`. It returns the numbers of these words as a list, in the order
+of the text, with each number once.
 """,
     reference=kept,
     cases=kept_cases,
     mistakes=(
         Mistake(
             lambda n, w, s: [*range(s), *range(n - w, n)],
-            "Right as long as sinks and window do not overlap, as they do in a short text.",
+            "This is right only if sinks and window do not overlap. In a short text, they do.",
         ),
         Mistake(
             lambda n, w, s: [*range(s), *range(max(n - w, 0), n)],
-            "In a short text the sinks are in the window, and some words appear twice.",
+            "In a short text, the sinks are in the window, and some words appear twice.",
         ),
         Mistake(
             lambda n, w, s: sorted({*range(s), *range(max(n - w, 0), n)}),
-            "Right unless the text is shorter than `n_sinks`. Then all of its words are sinks.",
+            "This is right unless the text is shorter than `n_sinks`. Then every word is a sink.",
         ),
         Mistake(
             lambda n, w, s: kept(n, w - s, s) if w > s else kept(n, 0, s),
@@ -83,7 +84,7 @@ Write `kept(length, window, n_sinks)`: the list of these words, in the order of 
         ),
         Mistake(
             lambda n, w, s: kept(n, w - 1, s),
-            "Off by one: word length − window belongs to the window.",
+            "Off by one: the word at position length − window belongs to the window.",
         ),
         Mistake(
             lambda n, w, s: [j for j in kept(n, w, s) if j != n - 1],
@@ -95,7 +96,7 @@ Write `kept(length, window, n_sinks)`: the list of these words, in the order of 
         ),
         Mistake(
             lambda n, w, s: kept(n, s, w),
-            "You exchanged window and sinks. The sinks are the first words.",
+            "You swapped window and sinks. The sinks are the first words.",
         ),
     ),
     properties=(
@@ -109,12 +110,12 @@ Write `kept(length, window, n_sinks)`: the list of these words, in the order of 
         ),
     ),
     hints=(
-        "There are two conditions for a word j. It is kept if it meets one of them.",
+        "There are two conditions for a word j. It is kept if it meets at least one of them.",
         "A sink has j < n_sinks. If the last word is length − 1, which j are in its window?",
         "`[j for j in range(length) if ... or ...]` contains each word once.",
     ),
     insight="However long the text is, the list has at most window + n_sinks words. So the model "
-    "can read on forever in the same memory.",
+    "can keep reading forever without using more memory.",
     comes_back="In 11.experiment you recognize such a layer from outside.",
     others=(kept_in_two_parts,),
 )
@@ -153,7 +154,7 @@ def counted(
     numbers: Callable[[int, int, int], int] = lambda d, h, g: 2 * g * (d // h),
     times: Callable[[int, int, int], int] = lambda n, length, size: n * length * size,
 ) -> Callable[[int, int, int, int, int, int], int]:
-    """A cache's bytes, with a mistake in the numbers of a word or in what multiplies them."""
+    """A cache's bytes, with a mistake in the count for one word or in its factors."""
     return lambda n, d, h, g, length, size: numbers(d, h, g) * times(n, length, size)
 
 
@@ -164,10 +165,10 @@ BYTES = Exercise(
     minutes=6,
     section="11.4",
     prompt="""
-Write `cache_bytes(n_layers, d_model, n_heads, n_kv_heads, length, n_bytes)`: how many bytes the
-cache of a language model holds after `length` words of one text. The model has `n_layers` layers.
-In each, `n_heads` query heads share `n_kv_heads` heads of keys and values. A head is
-d_model / n_heads wide, and a number takes `n_bytes` bytes. Return a whole number.
+Write `cache_bytes(n_layers, d_model, n_heads, n_kv_heads, length, n_bytes)`. It returns, as a whole
+number, how many bytes the cache of a language model holds after `length` words of one text. The
+model has `n_layers` layers. In each, `n_heads` query heads share `n_kv_heads` heads of keys and
+values. A head is d_model / n_heads wide, and a number takes `n_bytes` bytes.
 """,
     reference=cache_bytes,
     cases=bytes_cases,
@@ -187,15 +188,15 @@ d_model / n_heads wide, and a number takes `n_bytes` bytes. Return a whole numbe
         ),
         Mistake(
             counted(lambda d, h, g: 2 * (d // h)),
-            "That is one key head. There are `n_kv_heads` of them.",
+            "You counted only one key head. There are `n_kv_heads` of them.",
         ),
         Mistake(
             counted(times=lambda n, length, size: length * size),
-            "That is one layer. Each layer has its own keys and values.",
+            "You counted only one layer. Each layer has its own keys and values.",
         ),
         Mistake(
             counted(times=lambda n, length, size: n * size),
-            "That is one word. There are `length` of them.",
+            "You counted only one word. There are `length` of them.",
         ),
         Mistake(
             counted(times=lambda n, length, size: n * length),
@@ -272,7 +273,7 @@ def alibi(
 ) -> Callable[[int, int, int], Tensor]:
     """ALiBi's bias, right unless a part is replaced.
 
-    `slopes` gets the heads 1 … H and H, `distance` the positions of queries and keys.
+    `slopes` gets the heads 1 … H and H; `distance` gets the positions of queries and keys.
     """
 
     def wrong(n_heads: int, lq: int, lk: int) -> Tensor:
@@ -290,10 +291,10 @@ SLOPES = Exercise(
     minutes=10,
     section="11.8",
     prompt="""
-Write `my_alibi(n_heads, lq, lk)`: ALiBi's bias, to be added to the scores. The queries are the
-newest `lq` of `lk` words. Head h of H, counted from 1, has the slope 2^(−8h/H), and its bias for
-the query at position i and the key at position j is −slope · |i − j|. The answer has shape
-(H, Lq, Lk) and PyTorch's default dtype. H is a power of two.
+Write `my_alibi(n_heads, lq, lk)`, which returns the bias that ALiBi adds to the scores. The queries
+are the newest `lq` of `lk` words. Head h of H, counted from 1, has the slope 2^(−8h/H), and
+its bias for the query at position i and the key at position j is −slope · |i − j|. The answer has
+shape (H, Lq, Lk) and PyTorch's default dtype. H is a power of two.
 """,
     reference=my_alibi,
     cases=alibi_cases,
@@ -333,8 +334,8 @@ the query at position i and the key at position j is −slope · |i − j|. The 
         ),
         Mistake(
             alibi(distance=lambda i, j: i - j),
-            "Right for earlier keys. But you give later keys a negative distance, so their scores "
-            "rise.",
+            "This is right for earlier keys, but you give later keys a negative distance, so their "
+            "scores rise.",
         ),
         Mistake(
             alibi(distance=lambda i, j: torch.where(j > i, torch.inf, i - j)),
@@ -343,7 +344,7 @@ the query at position i and the key at position j is −slope · |i − j|. The 
     ),
     properties=(
         Property(
-            "The bias of a word for itself is 0. The first query is key number lk − lq.",
+            "The bias of a word for itself is 0. The first query is at position lk − lq.",
             lambda answer, case: (
                 not answer.diagonal(case.arguments[2] - case.arguments[1], 1, 2).any()
             ),
@@ -356,7 +357,7 @@ the query at position i and the key at position j is −slope · |i − j|. The 
         "`-slopes[:, None, None] * distance` has shape (H, Lq, Lk).",
     ),
     insight="Nothing is learned, and nothing depends on the length: a new word adds a row and a "
-    "column, and the others stay as they were.",
+    "column, and the rest stays the same.",
     comes_back="Section 11.9 measures whether that is enough to read longer texts.",
     others=(alibi_by_loops,),
 )
@@ -377,10 +378,10 @@ FATE = Exercise(
     minutes=8,
     section="11.6",
     prompt="""
-A model of many layers has read ten words, and an eleventh comes. What happens to the things that it
-has computed for the ten? We want the outputs of the last layer for the eleventh word if the model
-is causal, and for all words if it is not. `fate(thing)` returns `"keep"` (needed, and still
-right), `"again"` (needed, but no longer right), or `"drop"` (not needed any more).
+A model of many layers has read ten words, and an eleventh arrives. What happens to the things that
+it has computed for the first ten? We want the outputs of the last layer for the eleventh word
+if the model is causal, and for all words if it is not. `fate(thing)` returns `"keep"` (needed, and
+still right), `"again"` (needed, but no longer right), or `"drop"` (no longer needed).
 
 | thing | of the first ten words |
 |:--|:--|
@@ -414,25 +415,25 @@ def fate(thing):
         ),
         Mistake(
             lambda thing: "drop",
-            "The eleventh word attends to the ten. What are its queries compared with in each "
-            "layer?",
+            "The eleventh word attends to the first ten. What are its queries compared with in "
+            "each layer?",
         ),
         Mistake(
             lambda thing: "again",
-            "In a causal model nothing about the ten words depends on the eleventh.",
+            "In a causal model, nothing about the first ten words depends on the eleventh.",
         ),
         Mistake(
             lambda thing: "keep",
-            "What would still use it? Nothing is computed for the ten words any more.",
+            "What would still use it? Nothing more is computed for the first ten words.",
         ),
     ),
     hints=(
         "Ask two questions of each: what uses it when the eleventh word comes? And does it depend "
         "on the eleventh word?",
-        "An old word's query is not used again; its key and value are. A vector that is a mixture "
-        "of all words changes with each new word.",
-        "Two are dropped, and two are computed again. A causal mask saves the keys of the second "
-        "layer, and positions counted from the beginning save the rotated ones.",
+        "The query of an old word is not used again; its key and value are. A vector that mixes "
+        "all words changes with each new word.",
+        "Two are dropped, and two are computed again. A causal mask keeps the keys of the second "
+        "layer valid, and positions counted from the beginning do the same for rotated keys.",
     ),
     insight="A cache relies on the causal mask and on positions counted from the beginning. A "
     "model without a mask, such as an encoder, cannot have one.",
@@ -472,7 +473,7 @@ def share_cases(generator: Generator) -> list[Case]:
         case("4 heads, 2 key heads", 4, 2, 3, 5, 6, 7),
         case("6 heads, 2 key heads", 6, 2, 3, 5, 7, 8),
         case("a batch of 2: 9 heads, 3 key heads", 2, 9, 3, 5, 8, 7, 6),
-        case("one axis more in front", 3, 2, 8, 4, 5, 6, 7, 10),
+        case("one more leading axis", 3, 2, 8, 4, 5, 6, 7, 10),
         case("4 heads, 1 key head", 4, 1, lq, lk, dk, dv),
         case("3 heads, 3 key heads", 3, 3, 5, 7, 6, 8),
     ]
@@ -482,7 +483,7 @@ def repeated(
     repeat: Callable[[Tensor, int], Tensor] = lambda x, n: x.repeat_interleave(n, dim=-3),
     head: Head = Head(),  # noqa: B008  frozen
 ) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-    """Grouped-query attention, right unless the repeating or the head's lines are replaced."""
+    """Grouped-query attention, right unless the repetition or the head is replaced."""
 
     def wrong(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         n = query.size(-3) // key.size(-3)
@@ -498,7 +499,7 @@ SHARE = Exercise(
     minutes=12,
     section="11.4",
     prompt="""
-Write `grouped(query, key, value)`: grouped-query attention, without a mask. `query` has shape
+Write `grouped(query, key, value)` for grouped-query attention without a mask. `query` has shape
 (..., H, Lq, Dk), `key` (..., G, Lk, Dk), `value` (..., G, Lk, Dv), and the output
 (..., H, Lq, Dv). H is a multiple of G. *Neighboring* heads share: with 6 heads and 2 key heads,
 heads 0, 1, 2 use key head 0, and heads 3, 4, 5 use key head 1. The dots stand for any number of
@@ -527,7 +528,7 @@ leading dimensions.
         ),
         Mistake(
             repeated(lambda x, n: x.repeat_interleave(n, dim=1)),
-            "You repeated along axis 1, which fits a single batch axis only. Count from the end.",
+            "You repeated along axis 1, which works only with one batch axis. Count from the end.",
         ),
         Mistake(
             repeated(lambda x, n: x),
@@ -536,7 +537,7 @@ leading dimensions.
         ),
         Mistake(
             repeated(head=Head(scores=lambda q, k: k @ q.mT / math.sqrt(q.size(-1)))),
-            "Two matrices do not fit together. Scores and weights have the shape (Lq, Lk).",
+            "The shapes of two matrices do not match. Scores and weights have the shape (Lq, Lk).",
         ),
         Mistake(
             repeated(
@@ -559,8 +560,8 @@ leading dimensions.
         "`key.repeat_interleave(query.size(-3) // key.size(-3), dim=-3)`, and the same "
         "for the values.",
     ),
-    insight="With G = H this is multi-head attention, with G = 1 multi-query attention. It "
-    "computes just as many scores, but there are fewer keys and values to keep and, without "
+    insight="With G = H this is multi-head attention, and with G = 1 it is multi-query attention. "
+    "It computes just as many scores, but there are fewer keys and values to keep and, without "
     "copies, fewer to read.",
     comes_back="The chapter's `GroupedQueryAttention` adds the projections.",
     others=(grouped_without_copies,),
@@ -600,7 +601,7 @@ def step_cases(generator: Generator) -> list[Case]:
         shapes = ((*front, new, d), (*front, old, dk), (*front, old, dv), (d, dk), (d, dk), (d, dv))
         names = ("A", "B", "new", "old", "D", "Dk", "Dv")[-len(sizes) :]
         x, keys, values, *matrices = (draw(generator, *shape) for shape in shapes)
-        drawn = (x, keys, values, *(w / d**0.5 for w in matrices))  # no score decides alone
+        drawn = (x, keys, values, *(w / d**0.5 for w in matrices))  # no score dominates
         return Case(drawn, dict(zip(names, sizes, strict=True)), note)
 
     return [
@@ -608,7 +609,7 @@ def step_cases(generator: Generator) -> list[Case]:
         case("3 new words after 5", 3, 5, 8, 6, 7),
         case("4 new words, an empty cache", 4, 0, 7, 10, 5),
         case("2 texts, 3 new words after 4", 2, 3, 4, 7, 6, 5),
-        case("one axis more in front", 2, 3, 4, 5, 7, 8, 6),
+        case("one more leading axis", 2, 3, 4, 5, 7, 8, 6),
     ]
 
 
@@ -757,9 +758,9 @@ def next_output(x, keys, values, w_q, w_k, w_v):
         "The new words come after the old ones in every line, and attend to all of them.",
         "`torch.arange(old, old + new)`, `cat((values, x @ w_v))`, `tril(old)`.",
     ),
-    insight="With an empty cache all three faults are invisible, and otherwise none raises an "
-    "error. So test a cache with a text in pieces of several words, and compare the outputs with "
-    "those of one pass over the whole text.",
+    insight="With an empty cache, all three faults are invisible, and otherwise none raises an "
+    "error. So test a cache on a text that is read in pieces of several words, and compare the "
+    "outputs with those of one pass over the whole text.",
     comes_back="11.experiment asks how a head is told about positions.",
     others=(next_output_in_two_parts,),
 )
@@ -794,7 +795,7 @@ def pairs_cases(generator: Generator) -> list[Case]:
 
 
 def reordered(order: Callable[[Tensor], Tensor]) -> Callable[[Tensor, int], Tensor]:
-    """The rows in another order. `order` gets their numbers, (H, Dk)."""
+    """Return the rows in another order. `order` gets their numbers, (H, Dk)."""
 
     def wrong(weight: Tensor, n_heads: int) -> Tensor:
         rows = torch.arange(len(weight), device=weight.device).view(n_heads, -1)
@@ -816,8 +817,8 @@ PAIRS = Exercise(
     prompt="""
 In Hugging Face's version of Llama, rotary positions rotate column k of a head together with column
 k + Dk/2. Ours rotate columns 2k and 2k + 1, as Meta's own code does. Both give the same scores if
-the columns of queries and keys are reordered. Write `for_pairs(weight, n_heads)`. It gets the
-weight of Hugging Face's `q_proj` or `k_proj` as `nn.Linear` stores it, (H · Dk, D). Its *rows*
+the columns of queries and keys are reordered to match. Write `for_pairs(weight, n_heads)`. It gets
+the weight of Hugging Face's `q_proj` or `k_proj` as `nn.Linear` stores it, (H · Dk, D). Its *rows*
 compute the columns of a query, and the first Dk rows belong to head 0. Return the weight for our
 layer, with the rows in the order that our `apply_rotary` needs.
 """,
@@ -827,7 +828,7 @@ layer, with the rows in the order that our `apply_rotary` needs.
     mistakes=(
         Mistake(
             reordered(lambda rows: rows.unflatten(-1, (-1, 2)).mT),
-            "This is the way back, from neighbors to halves: 0, 2, 4, …, 1, 3, 5, …",
+            "This is the reverse, from neighbors to halves: 0, 2, 4, …, 1, 3, 5, …",
         ),
         Mistake(
             reordered(lambda rows: half_and_half(rows.flatten())),
@@ -839,7 +840,7 @@ layer, with the rows in the order that our `apply_rotary` needs.
         ),
         Mistake(
             reordered(lambda rows: rows.unflatten(-1, (2, -1)).transpose(0, 1)),
-            "You exchanged heads and halves. Exchange halves and columns instead.",
+            "You swapped heads and halves. Swap halves and columns instead.",
         ),
         Mistake(
             reordered(lambda rows: rows),
@@ -851,11 +852,11 @@ layer, with the rows in the order that our `apply_rotary` needs.
         ),
         Mistake(
             reordered(lambda rows: rows.unflatten(-1, (2, -1)).flip(-2)),
-            "You exchanged the two halves. They have to be interleaved.",
+            "You swapped the two halves. They have to be interleaved.",
         ),
         Mistake(
             reordered(lambda rows: rows.mT),
-            "Your heads take turns. The order changes only inside a head.",
+            "Your rows alternate between heads. The order should change only within a head.",
         ),
         Mistake(
             lambda weight, n_heads: torch.cat((weight[:, 0::2], weight[:, 1::2]), dim=1),
@@ -865,8 +866,8 @@ layer, with the rows in the order that our `apply_rotary` needs.
     hints=(
         "For a head of width 6, our pairs are rows (0, 1), (2, 3), (4, 5). Which rows does Hugging "
         "Face pair?",
-        "0, 3, 1, 4, 2, 5. Two halves of three rows become three pairs: two axes are exchanged.",
-        "`weight.unflatten(0, (n_heads, 2, -1))`, exchange the two axes in the middle, flatten.",
+        "0, 3, 1, 4, 2, 5. Two halves of three rows become three pairs: two axes are swapped.",
+        "`weight.unflatten(0, (n_heads, 2, -1))`, swap the two axes in the middle, then flatten.",
     ),
     insight="A dot product does not depend on the order of its terms, as long as queries and keys "
     "agree. So the values and W_O stay as they are.",
@@ -957,13 +958,13 @@ EXPERIMENT = Exercise(
     section="11.10",
     prompt="""
 Here are twelve causal heads without descriptions. Each takes rows `x` (L, 8) of your choice, L at
-most 256, and returns its weights, (L, L). `how_told(attend)` calls one as often as it likes and
-returns how it is told about positions:
+most 256, and returns its weights, (L, L). `how_told(attend)` may call a head as often as you like,
+and returns how it is told about positions:
 
 - `"nothing"`: not at all, apart from the causal mask;
 - `"added"`: something is added to the rows, different for each position;
 - `"rotary"`: queries and keys are rotated, all of their columns or some;
-- `"alibi"`: each step of distance subtracts the same from the score;
+- `"alibi"`: each step of distance subtracts the same amount from the score;
 - `"window"`: not at all, but it attends only to the last words, 120 at most, and perhaps to the
   first few.
 """,
@@ -977,23 +978,23 @@ returns how it is told about positions:
         ),
         Mistake(
             lambda attend: "added",
-            "with something added, rows of zeros get different weights, with no equal steps in the "
-            "logarithm and no exact 0. That is not the case here.",
+            "if something is added, rows of zeros get weights that differ. None is exactly 0, and "
+            "their logarithms do not change in equal steps. That is not the case here.",
         ),
         Mistake(
             lambda attend: "rotary",
-            "rotary positions give zeros equal weights, and one random word at all positions "
-            "weights that differ. One of the two is different here.",
+            "with rotary positions, rows of zeros get equal weights, and one random word at all "
+            "positions gets weights that differ. One of the two is different here.",
         ),
         Mistake(
             lambda attend: "alibi",
             "for one word at all positions, ALiBi changes the logarithm of the weight by the same "
-            "step from key to key, and not by 0.",
+            "step from key to key, and this step is not 0.",
         ),
         Mistake(
             lambda attend: "window",
             "with a window of at most 120 words, some weights in a text of 200 words are "
-            "exactly 0. Here none is.",
+            "exactly 0. Here, none of them are.",
         ),
     ),
     hints=(

@@ -51,7 +51,7 @@ def count_by_building(
     tied: bool,
 ) -> int:
     sizes = vocabulary_size, d_model, n_heads, n_kv_heads, n_layers, d_ff
-    with torch.device("meta"):  # shapes alone, no numbers
+    with torch.device("meta"):  # only shapes, no numbers
         model = LanguageModel(*sizes, tied=tied)
     return sum(p.numel() for p in model.parameters())
 
@@ -158,7 +158,7 @@ COUNT = Exercise(
 Write `count_parameters(vocabulary_size, d_model, n_heads, n_kv_heads, n_layers, d_ff, tied)`: the
 number of parameters of the chapter's `LanguageModel` with these sizes. It has `n_layers` blocks and
 no biases. If `tied` is True, the last matrix is the embedding table itself. Return a whole number.
-(Building the model and counting its parameters passes, but the point is a formula.)
+(Building the model and counting its parameters also passes, but the point is a formula.)
 """,
     stub="""
 def count_parameters(
@@ -172,7 +172,7 @@ def count_parameters(
         Mistake(
             Count(norms=lambda d: 0, last_norm=lambda d: 0),
             "The matrices are right. Each RMSNorm has d_model weights, and there are two in each "
-            "block and one above them.",
+            "block and one above all blocks.",
         ),
         Mistake(
             Count(norms=lambda d: 4 * d, last_norm=lambda d: 2 * d),
@@ -181,7 +181,7 @@ def count_parameters(
         Mistake(Count(layers=lambda n: 1), "That is one block. There are `n_layers` of them."),
         Mistake(
             Count(tables=lambda tied: 0),
-            "These are the blocks and the last norm. The embedding table is missing.",
+            "You counted the blocks and the last norm, but the embedding table is missing.",
         ),
         Mistake(
             Count(tables=lambda tied: 0 if tied else 1),
@@ -216,7 +216,7 @@ def tokens_seen(thing: str) -> int:
 
 
 def seen_as(message: str, **numbers: int) -> Mistake:
-    """Wrong answers to the things of these names."""
+    """Wrong answers for the things with these names."""
     return Mistake(lambda thing: numbers.get(thing, tokens_seen(thing)), message)
 
 
@@ -228,9 +228,9 @@ SEES = Exercise(
     section="12.11",
     prompt="""
 苹果 很 甜 (*píngguǒ hěn tián*) means “the apple is sweet”. Below are vectors in the last block of
-trained models, which have several blocks; “both” is an encoder and a decoder. On how many tokens of
-the input can each vector depend, including its own? BEGIN and GAP, which marks a hidden word, also
-count as tokens. `tokens_seen(thing)` returns the number.
+trained models, which have several blocks; “both” means an encoder and a decoder. On how many tokens
+of the input can each vector depend, including its own? BEGIN and GAP, which marks a hidden word,
+also count as tokens. `tokens_seen(thing)` returns the number.
 
 | thing | model | input | the vector at |
 |:--|:--|:--|:--|
@@ -263,11 +263,11 @@ def tokens_seen(thing):
         seen_as("GAP is a token of the input, and it counts.", b=4, g=3),
         seen_as("an encoder has no causal mask, so it also sees later tokens.", b=2, f=2, g=1),
         seen_as(
-            "it also sees the source: by cross-attention, or because the source is earlier.",
+            "it also sees the source: through cross-attention, or because the source is earlier.",
             c=4,
             d=4,
         ),
-        seen_as("it sees not only the source, but also what has been written.", c=3, d=3),
+        seen_as("it sees not only the source, but also what has been written so far.", c=3, d=3),
         seen_as("a decoder-only model has the causal mask everywhere, even in the source.", e=7),
         seen_as("the causal mask hides 甜, although it belongs to the source.", e=3),
         seen_as("in an encoder each word attends to all words of its sentence.", f=1),
@@ -281,8 +281,8 @@ def tokens_seen(thing):
         "d: all of 苹果 很 甜 BEGIN the apple is. e: only what comes before 甜.",
     ),
     insight="At “is”, the decoder-only model of d depends on the same 7 tokens as the decoder of "
-    "c. The difference is in the source: with a causal mask, 很 depends on 2 tokens, and in an "
-    "encoder on 3.",
+    "c. The difference is in the source: with a causal mask, 很 depends on 2 tokens, but in "
+    "an encoder it depends on 3.",
     comes_back="12.perplexity scores a sequence like that of d.",
     code=False,
 )
@@ -373,10 +373,10 @@ TOP_P = Exercise(
     section="12.8",
     prompt="""
 Write `my_top_p(probabilities, p)`, without `keep_top_p`. `probabilities` (..., V) sum to 1 over the
-V words; no two in a row are equal. In each row keep the most probable words until their
-probabilities sum to `p` or more. The word with which the sum reaches `p` is kept. Return the new
+V words; no two in the same row are equal. In each row, keep the most probable words until their
+probabilities sum to `p` or more. The word that brings the sum to `p` is kept. Return the new
 probabilities, (..., V): 0 for words that are not kept, and the kept ones divided by their sum, each
-in the place of its word. `p` is above 0 and below 1. The dots stand for any number of leading
+at the index of its word. `p` is above 0 and below 1. The dots stand for any number of leading
 dimensions.
 """,
     reference=my_top_p,
@@ -387,12 +387,12 @@ dimensions.
     mistakes=(
         Mistake(
             top_p(lambda ordered, before, p: before + ordered <= p),
-            "The word with which the sum crosses p is missing. If the first word alone has more "
+            "The word that takes the sum past p is missing. If the first word alone has more "
             "than p, nothing is left, and 0/0 is nan.",
         ),
         Mistake(
             top_p(first_always),
-            "You always keep the first word, but the word with which the sum crosses p is missing.",
+            "You always keep the first word, but the word that takes the sum past p is missing.",
         ),
         Mistake(
             top_p(lambda ordered, before, p: before + ordered < p),
@@ -421,8 +421,7 @@ dimensions.
         ),
         Mistake(
             top_p(put_back=lambda kept, order: kept),
-            "The answer is in the order of the sorted words. Put each number back in the place of "
-            "its word.",
+            "Your answer is in sorted order. Put each number back at the index of its word.",
         ),
         Mistake(
             top_p(put_back=lambda kept, order: kept.gather(-1, order)),
@@ -435,7 +434,7 @@ dimensions.
         ),
         Mistake(
             top_p(sort=lambda x: torch.arange(x.size(-1), device=x.device).expand(x.shape)),
-            "You added up the words in the order of their ids. Sort them first.",
+            "You added up the probabilities in the order of the ids. Sort them first.",
         ),
     ),
     properties=(
@@ -445,7 +444,7 @@ dimensions.
         ),
     ),
     hints=(
-        "Sort a row with the largest first. Which words have a sum of less than p *before* them?",
+        "Sort a row, largest first. Which words have a sum of less than p *before* them?",
         "`cumsum` includes the word itself. Subtract its own probability.",
         "`ordered, order = probabilities.sort(dim=-1, descending=True)`, keep where "
         "`ordered.cumsum(-1) - ordered < p`, divide by the sum, and put back with "
@@ -464,7 +463,7 @@ def my_perplexity(logits: Tensor, tokens: Tensor) -> float:
     labels = tokens[:, 1:]  # (B, L - 1), the token after each position
     after_separator = (tokens == BEGIN).cumsum(dim=1)[:, :-1] > 0
     counts = after_separator & (labels != PAD)
-    logs = logits[:, :-1].log_softmax(dim=2)[counts]  # (n, V), n tokens count
+    logs = logits[:, :-1].log_softmax(dim=2)[counts]  # (n, V), for the n tokens that count
     right = logs.gather(1, labels[counts][:, None])  # (n, 1)
     return torch.exp(-right.mean()).item()
 
@@ -507,8 +506,9 @@ def nats_of(logs: Tensor, labels: Tensor) -> Tensor:
 class Perplexity:
     """The perplexity in parts. Each is right unless it is replaced.
 
-    All get tensors (B, L - 1). `counts` gets the labels, whether the separator comes at or before
-    each position, and whether it is the label; `average` the nats and whether each counts.
+    `logs` receives logits (B, L - 1, V), and the others receive tensors (B, L - 1). `counts`
+    receives the labels, whether the separator comes at or before each position, and whether it is
+    the label. `average` receives the nats, and whether each of them counts.
     """
 
     logs: Callable[[Tensor], Tensor] = lambda logits: logits.log_softmax(-1)
@@ -525,7 +525,7 @@ class Perplexity:
 
 
 def own_positions(is_left_out: Callable[[Tensor], Tensor]) -> Callable[..., float]:
-    """Token i by the logits at position i, from the separator on."""
+    """Score token i by the logits at position i, from the separator on."""
 
     def wrong(logits: Tensor, tokens: Tensor) -> float:
         nats = nats_of(logits.log_softmax(-1), tokens)
@@ -555,7 +555,7 @@ PERPLEXITY_MISTAKES = (
     WrongLine(
         "logs",
         lambda logits: logits.softmax(-1),
-        "You took probabilities. The nats are minus their logarithms: `log_softmax`.",
+        "You used probabilities. The nats are their negative logarithms: use `log_softmax`.",
     ),
     WrongLine(
         "logs",
@@ -590,8 +590,8 @@ PERPLEXITY_MISTAKES = (
     WrongLine(
         "average",
         lambda nats, counts: mean_of_row(nats, counts).mean().exp(),
-        "You took the mean of each row, then the mean of these. Then a token of a short target "
-        "counts more than one of a long target. Average over all tokens at once.",
+        "You averaged within each row, then over the rows. A token of a short target then counts "
+        "more than one of a long target. Average over all tokens at once.",
     ),
     WrongLine(
         "average",
@@ -629,10 +629,11 @@ PERPLEXITY_OF_TARGETS = Exercise(
     section="12.10",
     prompt=f"""
 A decoder-only model translates. Each row of `tokens` (B, L) holds the words of the source, BEGIN as
-the separator, the words of the target, END, and PAD up to the longest. `logits` (B, L, V) are the
-model's. Those at position i are for the token at i + 1. Write `my_perplexity(logits, tokens)`: the
-perplexity per token of all targets of the batch, one number. The tokens of a target are its words
-and END. PAD is {PAD}, BEGIN is {BEGIN}, END is {END}. BEGIN and END occur once in each row.
+the separator, the words of the target, END, and PAD up to the length of the longest row. `logits`
+(B, L, V) come from the model, and those at position i are for the token at i + 1. Write
+`my_perplexity(logits, tokens)`: the perplexity per token over all targets of the batch, as one
+number. The tokens of a target are its words and END. PAD is {PAD}, BEGIN is {BEGIN}, END is {END}.
+BEGIN and END occur once in each row.
 """,
     reference=my_perplexity,
     cases=perplexity_cases,
@@ -681,10 +682,11 @@ and END. PAD is {PAD}, BEGIN is {BEGIN}, END is {END}. BEGIN and END occur once 
         "Use the positions from the separator on whose next token is not PAD. There are as many of "
         "them as target words, plus 1 for END in each row.",
         "`labels = tokens[:, 1:]`, `logits[:, :-1].log_softmax(-1)`, and `gather`. `(tokens == "
-        "BEGIN).cumsum(1)[:, :-1] > 0` is True from the separator on. Then the mean, and `exp`.",
+        "BEGIN).cumsum(1)[:, :-1] > 0` is True from the separator on. Then take the "
+        "exponential of the mean.",
     ),
     insight="A loss over the same positions trains a decoder-only model to translate or to "
-    "answer. The model only reads what was given, and need not learn to write it.",
+    "answer. The model only reads what was given, and it does not have to learn to write it.",
     comes_back="In the chat of section 12.13 only the answers count, not the questions.",
     others=(perplexity_by_ignoring,),
 )
@@ -731,7 +733,7 @@ def repair_cases(generator: Generator) -> list[Case]:
         case("1 row, PAD probable", row(1.7), (0,), 1.0, 0.7),
         case("3 rows, one has ended", rows(3, 8, -2.0), (0, 1, 0), 0.7, 0.8),
         case("4 rows, two have ended", rows(4, 9, 1.0), (1, 0, 0, 1), 1.5, 0.9),
-        case("2 rows, PAD the most probable by far", rows(2, 7, 12.0), (0, 0), 1.2, 0.6),
+        case("2 rows, PAD by far the most probable", rows(2, 7, 12.0), (0, 0), 1.2, 0.6),
         case("2 rows, both have ended", rows(2, 10, 0.0), (1, 1), 0.8, 0.95),
     ]
 
@@ -839,8 +841,8 @@ SAMPLER_MISTAKES = (
     WrongLine(
         "ended",
         pad_added,
-        "In a row that has ended, PAD has 1 and the words keep their probabilities, which makes 2 "
-        "in all. So it continues about half of the time. Replace the whole row.",
+        "In a row that has ended, PAD has probability 1 and the words keep theirs, so the row sums "
+        "to 2. It then continues about half of the time. Replace the whole row.",
     ),
     WrongLine("ended", lambda x, done: x, "A row that has ended continues."),
     WrongLine(
@@ -863,7 +865,7 @@ SAMPLER_MISTAKES = (
         lambda x, done: torch.where(
             done[:, None], (torch.arange(x.size(-1), device=x.device) == END).to(x), x
         ),
-        "A row that has ended gets more END, as in `sample`. Here it has to get PAD.",
+        "A row that has ended keeps getting END, as in `sample`. Here it has to get PAD.",
     ),
 )
 
@@ -874,12 +876,13 @@ REPAIR = Exercise(
     minutes=12,
     section="12.8",
     prompt=f"""
-One step of a sampler, for a batch of B rows. `logits` (B, V) are the model's for the next token,
-and `done` (B,) is True for a row that has ended. `next_probabilities(logits, done, temperature, p)`
-should return the probabilities (B, V) from which the next tokens are drawn. A row that has not
-ended never gets PAD: the logits of the other tokens are divided by `temperature`, then cut by
-top-p, then turned into probabilities. A row that has ended gets PAD and nothing else. PAD is {PAD}.
-The function runs, but it has three faults. (The library's `keep_top_p` is right.)
+One step of a sampler, for a batch of B rows. `logits` (B, V) are the model's logits for the next
+token, and `done` (B,) is True for a row that has ended.
+`next_probabilities(logits, done, temperature, p)` should return the probabilities (B, V) from which
+the next tokens are drawn. A row that has not ended never gets PAD: the logits of the other tokens
+are divided by `temperature`, then cut by top-p, then turned into probabilities. A row that has
+ended gets PAD and nothing else. PAD is {PAD}. The function runs, but it has three faults. (The
+library's `keep_top_p` is right.)
 """,
     stub="""
 def next_probabilities(logits, done, temperature, p):
@@ -921,7 +924,7 @@ def next_probabilities(logits, done, temperature, p):
     common_mistakes=MistakeSet(lambda step: step, SAMPLER_MISTAKES, right=Sampler()),
     properties=(
         Property(
-            "A row that has ended gets PAD with probability 1, and each other token with 0.",
+            "A row that has ended gets PAD with probability 1 and every other token with 0.",
             lambda answer, case: bool(
                 (answer[case.arguments[1]] == is_pad(answer).to(answer)).all()
             ),
@@ -1004,8 +1007,8 @@ EXPERIMENT = Exercise(
     minutes=15,
     section="12.8",
     prompt="""
-Twelve samplers came without a description. `draw(logits, n)` takes `logits` (V,) of your choice, V
-at most 1,000, and returns the ids of n words that are drawn independently, (n,). n can be up to a
+You get twelve samplers without a description. `draw(logits, n)` takes `logits` (V,) of your choice,
+with V at most 1,000. It draws n words independently and returns their ids, (n,). n can be up to a
 million. `how_it_draws(draw)` calls it as often as you like and returns
 
 - `"greedy"`: always the most probable word;
@@ -1040,7 +1043,8 @@ million. `how_it_draws(draw)` calls it as often as you like and returns
         Mistake(
             lambda draw: "plain",
             "softmax leaves out no word if the logits are nearly equal. And of two words with "
-            "logits 0 and 1, it gives the second a probability of 0.73. One of these fails here.",
+            "logits 0 and 1, it gives the second a probability of 0.73. One of the two is not true "
+            "here.",
         ),
         Mistake(
             lambda draw: "temperature",
@@ -1060,14 +1064,14 @@ million. `how_it_draws(draw)` calls it as often as you like and returns
     hints=(
         "Give it 100 logits that are nearly but not quite equal, and draw many thousands of words. "
         "How many different words occur?",
-        "A cut makes words impossible, and a temperature only makes them rare. With nearly equal "
+        "A cut makes words impossible, but a temperature only makes them rare. With nearly equal "
         "logits, each word that is not cut occurs. What changes with twice as many words?",
         "If 100 and 200 words give the same number of different words, it is top-k, or greedy if "
         "that is 1. If 200 give twice as many, it is top-p, unless all occur. If all occur, try "
         "logits 0 and 1: plain gives word 1 a probability of 0.73.",
     ),
-    insight="A cut shows in which words never occur, and a temperature in how often words occur. "
-    "Nearly equal logits show only the first, and two words show the second.",
+    insight="A cut shows up in which words never occur, and a temperature in how often words "
+    "occur. Nearly equal logits show only the first, and two words show the second.",
     comes_back="Services that run a language model offer such settings, often all of them at once.",
     code=False,
 )

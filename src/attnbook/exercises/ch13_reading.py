@@ -21,7 +21,7 @@ from attnbook.training import train
 
 
 def my_score(weights: Tensor, ids: Tensor) -> Tensor:
-    same = (ids[:, None] == ids).tril(-1)  # (L, L): the letter of i has appeared at j
+    same = (ids[:, None] == ids).tril(-1)  # (L, L): the letter at i has appeared at j
     due = same.roll(1, dims=-1)  # one position after j
     return weights[..., due].mean(dim=-1)
 
@@ -59,8 +59,8 @@ def score(
 ) -> Callable[[Tensor, Tensor], Tensor]:
     """The induction score, right unless a part is replaced.
 
-    `seen` receives where letters are equal, (L, L). `of` receives the weights, and where the
-    letters due are.
+    `seen` receives a mask of equal letters, (L, L). `of` receives the weights and a mask of the
+    letters due.
     """
     return lambda weights, ids: of(weights, seen(ids[:, None] == ids).roll(move, -1))
 
@@ -181,7 +181,7 @@ def without_head_by_a_choice(
 
 
 def some_layer(generator: Generator, width: int, n_heads: int) -> MultiHeadAttention:
-    """A layer with random weights that must not be changed."""
+    """A layer with random, frozen weights."""
     layer = MultiHeadAttention(width, n_heads, bias=False).double().requires_grad_(False)
     for weight in layer.parameters():
         weight.copy_(draw(generator, *weight.shape) / width**0.5)
@@ -214,11 +214,11 @@ def ablated(
     heard: Callable[[Tensor, Tensor], Tensor] = lambda x, others: others,
     masked: tuple[bool, bool] = (True, True),
 ) -> Callable[..., Tensor]:
-    """A layer without a head, with a mistake.
+    """Build a version of `without_head` that contains a mistake.
 
     `new` makes the replacement for all heads, (B, H, L, Dv), from their usual outputs and those for
-    x. `put` receives the outputs, the replacement and the number of the head. `heard` makes the
-    sequences that the mean is taken over. `masked` says whether they and x have the mask.
+    x. `put` receives the outputs, the replacement and the number of the head. `heard` returns the
+    sequences to average over. `masked` says whether the mask applies to them, and to x.
     """
 
     def only(outputs: Tensor, means: Tensor, head: int) -> Tensor:
@@ -252,10 +252,10 @@ ABLATE = Exercise(
     section="13.9",
     prompt="""
 Write `without_head(layer, x, others, mask, head)`: what the layer outputs for `x` (B, L, D) if the
-output of head number `head`, before W_O, is replaced by its mean. Take the mean over the
+output of head number `head`, before W_O, is replaced with its mean. Take the mean over the
 sequences `others` (N, L, D), separately for each position and each of the Dv columns. The other
-heads stay as they are, and the layer is unchanged afterwards. `layer(x, mask=mask)` returns output
-and weights. Return the output, (B, L, D).
+heads stay as they are, and the layer has to be unchanged afterward. `layer(x, mask=mask)` returns
+the output and the weights. Return the output, (B, L, D).
 """,
     reference=without_head,
     cases=ablate_cases,
@@ -330,7 +330,7 @@ and weights. Return the output, (B, L, D).
         "a function that you pass to `head_outputs`.",
     ),
     insight="The mean over a batch of one is the head's own output, so such an ablation removes "
-    "nothing. Take the mean over many sequences, and not over those that you test.",
+    "nothing. Take the mean over many sequences, but not over the ones that you test.",
     comes_back="13.find removes each head of a trained model in this way.",
     others=(without_head_by_a_choice,),
 )
@@ -453,17 +453,17 @@ def backwards(tokens, block, run):
     mistakes=(
         Mistake(
             by_entries([SAME]),
-            "A query is one of its own keys. Its letter matches itself, so half of the weight "
-            "stays there. Make the second half prefer the first. (The rows of `qk` belong to the "
-            "query, its columns to the key.)",
+            "A query can also attend to its own position. The letter there matches too, so half of "
+            "the weight stays there. Make the second half prefer the first. (The rows of `qk` "
+            "belong to the query, its columns to the key.)",
         ),
         Mistake(
             by_entries([AFTER], [COPY]),
-            "These are the two lines of section 13.2, which write the letter *after*.",
+            "These are the two lines of section 13.2, which write the letter that comes *after*.",
         ),
         Mistake(
             by_entries([AFTER, ("second", "first but one")], [COPY]),
-            "This head writes the letter *after*, like the one in section 13.2.",
+            "This head writes the letter that comes *after*, like the one in section 13.2.",
         ),
         Mistake(
             by_entries(ov=[COPY]),
@@ -503,7 +503,7 @@ def backwards(tokens, block, run):
         ),
         Mistake(
             by_entries(ov=[("previous", "out")]),
-            "Each letter is written as every letter. `ov` needs one entry for each letter: "
+            "Each letter is written as all letters at once. `ov` needs one entry for each letter: "
             "without `None` the two lists are paired.",
         ),
     ),
@@ -515,8 +515,8 @@ def backwards(tokens, block, run):
         "`qk[letter, letter]`, `qk[position[block:, None], position[:block]]` and "
         "`ov[previous, out]`.",
     ),
-    insight="A query is one of its own keys. If it looks for its own letter, it finds itself, "
-    "unless an entry for the positions prevents this.",
+    insight="A query can also attend to its own position. If it looks for its own letter, it finds "
+    "itself, unless an entry for the positions prevents this.",
     comes_back="13.11 has a trained head whose OV circuit lowers the letter that it attends to.",
     others=(backwards_without_itself,),
 )
@@ -580,7 +580,7 @@ class TwoLayers(nn.Module):
 
 
 def shares_without(model: TwoLayers, ids: Tensor, known: Tensor) -> Tensor:
-    """The share of predictable letters that are right without each head, (2, H)."""
+    """The share of predictable letters that the model gets right without each head, (2, H)."""
 
     def without(layer: int, head: int) -> float:
         def replace(outputs: Tensor) -> Tensor:
@@ -595,10 +595,10 @@ def shares_without(model: TwoLayers, ids: Tensor, known: Tensor) -> Tensor:
 
 @functools.cache
 def grown(seed: int) -> TwoLayers:
-    """A model of this seed, trained for about a second, with one head of layer 1 replaced.
+    """A model with this seed, trained for about a second, with one head of layer 1 replaced.
 
-    The new head attends like the most needed one, only more sharply, and contributes next to
-    nothing. It replaces the head that is needed least.
+    The new head attends like the head that is needed most, but more sharply, and contributes next
+    to nothing. It replaces the head that is needed least.
     """
     generator = Generator().manual_seed(seed)
     model = TwoLayers(generator).cpu().requires_grad_(True)
@@ -623,7 +623,7 @@ def grown(seed: int) -> TwoLayers:
 
 
 def head_of(number: Tensor) -> tuple[int, int]:
-    """The layer and the head of a number in a table (2, H)."""
+    """Return the layer and the head at this flat index of a table (2, H)."""
     return divmod(int(number), N_HEADS)
 
 
@@ -658,8 +658,8 @@ FIND = Exercise(
     minutes=12,
     section="13.9",
     prompt="""
-Two models like the one in 13.3, but smaller, were trained from other seeds. Then one head of each
-was replaced. `model(ids[:, :-1])` returns logits (B, 13, 10) and maps (2, B, 4, 13, 13), and
+Two models like the one in 13.3, but smaller, were trained from different seeds. Then one head of
+each was replaced. `model(ids[:, :-1])` returns logits (B, 13, 10) and maps (2, B, 4, 13, 13), and
 `model.layers` contains its two layers of four heads. `ids` (B, 14) are sequences in pieces, and
 `known` (B, 13) marks the predictable letters, from the second letter on. Which head does the model
 need most? It is the head whose mean ablation leaves the fewest of these letters right.
@@ -691,7 +691,7 @@ from 0.
     ),
     properties=(
         Property(
-            "There is another head without which even fewer letters are right.",
+            "Removing a different head leaves even fewer letters right.",
             lambda answer, case: tuple(map(int, answer)) == most_needed(*case.arguments),
         ),
     ),
@@ -702,8 +702,8 @@ from 0.
         "In `replace`, clone the outputs (B, H, L, Dv) and set `changed[:, head]` to "
         "`outputs[:, head].mean(0)`. Keep the eight shares and take the smallest.",
     ),
-    insight="In both models another head has a higher previous-token score. It attends like the "
-    "needed head, even more sharply, but it contributes next to nothing. No map shows that.",
+    insight="In both models, another head has a higher previous-token score. It attends like the "
+    "needed head, and even more sharply, but it contributes next to nothing. No map shows that.",
     comes_back="13.patch is about how the second layer uses such a head.",
     others=(most_needed_by_a_table,),
 )
@@ -750,7 +750,7 @@ Reads = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 class Patch:
     """The inputs of the second layer. Each is right unless it is replaced.
 
-    Each receives the embeddings and what layer 1 adds: in the run itself, then in the other.
+    Each receives the embeddings and what layer 1 adds, first for this run, then for the other.
     """
 
     query: Reads = lambda x, added, other, theirs: x + added
@@ -861,10 +861,11 @@ PATCH = Exercise(
     minutes=15,
     section="13.8",
     prompt="""
-`first` and `second` are two causal layers of attention, `x` (..., L, D) the embeddings of one
-sequence and `other` those of another. In the run on `x`, only the *keys* of `second` should read a
-stream in which what `first` adds comes from the run on `other`. The function returns the stream
-after `second`, (..., L, D). It runs without an error, but it leaks in three places. Repair it.
+`first` and `second` are two causal attention layers. `x` (..., L, D) contains the embeddings of one
+sequence, and `other` those of another. In the run on `x`, only the *keys* of `second` should read a
+patched stream, in which the part added by `first` comes from the run on `other`. The function
+returns the stream after `second`, (..., L, D). It runs without an error, but it leaks in three
+places. Repair it.
 """,
     stub="""
 def patched_keys(first, second, x, other, mask):
@@ -905,7 +906,7 @@ def patched_keys(first, second, x, other, mask):
         ),
         Mistake(
             Patch(their_layer_1, their_layer_1, their_layer_1, their_layer_1),
-            "You patched queries, keys, values and the stream, so this does not test one path.",
+            "You patched queries, keys, values and the stream, so this tests more than one path.",
         ),
         Mistake(
             lambda first, second, x, other, mask: patched_keys(first, second, other, x, mask),
@@ -928,9 +929,9 @@ def patched_keys(first, second, x, other, mask):
         "`stream + read`.",
     ),
     insight="In the five models of 13.8, fewer than one letter in ten is right after this patch, "
-    "and also after the one that leaks. Only the expected wrong letter tells the two apart: the "
-    "models predict it in about 19 of 20 cases after this patch, and in about 1 of 16 after the "
-    "leaky one.",
+    "and the same is true after the leaky one. Only the expected wrong letter tells the two "
+    "apart: the models predict it in about 19 of 20 cases after this patch, and in about 1 of 16 "
+    "after the leaky one.",
     comes_back="Question 3 in section 13.14 is about such a path.",
     others=(patched_keys_by_difference,),
 )
@@ -981,7 +982,7 @@ def seven_back(ids: Tensor) -> Tensor:
 
 
 def same_place_of_the_block(ids: Tensor) -> Tensor:
-    """Position i attends to (i + 1) mod 8, as soon as this is in the past."""
+    """Position i attends to (i + 1) mod 8, once that position is in the past."""
     i = torch.arange(len(ids))
     return (i == (i[:, None] + 1) % 8) & (i[:, None] > 7)
 
@@ -996,9 +997,9 @@ Head = tuple[Callable[[Tensor], Tensor], float]
 def two_heads(
     first: Head, second: Head, join: Callable[[Tensor, Tensor], Tensor] = torch.add
 ) -> Ask:
-    """A model of two heads, each given by where it attends and by how it changes the logit there.
+    """A model with two heads, each given by where it attends and how it changes the logit there.
 
-    A head has 0.9 of its weight there, and the rest is spread evenly over the past.
+    A head puts 0.9 of its weight there, and spreads the rest evenly over the past.
     """
 
     def ask(ids: Sequence[int] | Tensor, without: Sequence[int] = ()) -> Tensor:
@@ -1033,10 +1034,10 @@ MODELS = {
 }
 CONFUSED = {
     (("C", "D"), "match"): "try sequences in pieces. The head ignores the letters.",
-    (("A", "B"), "position"): "it is right on sequences in pieces too, where positions fail.",
+    (("A", "B"), "position"): "it is also right on sequences in pieces, where position fails.",
     (("E", "F"), "shared"): "remove head 1 alone. What is left?",
     (("E", "F"), "match"): "remove head 0 alone. Is anything lost?",
-    (("G", "H"), "idle"): "remove head 1 alone: head 0 does the work of both.",
+    (("G", "H"), "idle"): "remove head 1 alone: then head 0 does the work of both.",
     (("G", "H"), "match"): "remove head 0 alone. Is much lost?",
     (("I", "J"), "idle"): "remove head 0 and look at the probability, not only at the letter.",
 }
@@ -1060,7 +1061,7 @@ after each position, (L, 16). `ids` are L letters of your choice, from 0 to 15. 
 the heads that output their mean, such as `()` or `(0, 1)`. `what_it_does(ask)` returns what head 0
 does:
 
-- `"match"`: it finds the letter due by its letters, and the model needs it;
+- `"match"`: it finds the letter due by matching letters, and the model needs this head;
 - `"position"`: it attends by position, whatever the letters are;
 - `"idle"`: it has next to no effect, and head 1 does the work;
 - `"shared"`: both heads do the work, and either is enough;
@@ -1085,12 +1086,12 @@ does:
         ),
         Mistake(
             lambda ask: "idle",
-            "removing head 0 would change next to nothing, and removing head 1 would spoil the "
+            "removing head 0 would change next to nothing, and removing head 1 would ruin the "
             "answer. One of the two is not true here.",
         ),
         Mistake(
             lambda ask: "shared",
-            "removing either head alone would cost next to nothing, and removing both would spoil "
+            "removing either head alone would cost next to nothing, and removing both would ruin "
             "the answer. That is not true here.",
         ),
         Mistake(
@@ -1103,11 +1104,12 @@ does:
         "a rule about positions predict for a second half in pieces?",
         "Then compare the probability of the letter due with and without head 0. It can fall, rise "
         "or stay the same. If it stays the same, which other head could be the reason?",
-        "Wrong in pieces: `position`. Without head 0 much less: `match`; more: `opposite`. "
-        "Otherwise remove head 1: much less is `idle`, the same is `shared`.",
+        "If the answer is wrong in pieces, it is `position`. If the probability is much lower "
+        "without head 0, it is `match`; if it is higher, it is `opposite`. Otherwise remove head "
+        "1: much lower means `idle`, and about the same means `shared`.",
     ),
-    insight="You need three interventions: other data, removing head 0, and removing head 1. With "
-    "only two of them, two of the five kinds look the same.",
+    insight="You need three interventions: different data, removing head 0, and removing head 1. "
+    "With only two of them, two of the five kinds look the same.",
     comes_back="You can ask the same of any head: would another rule give the same map, what is "
     "lost without the head, and which other heads do the same?",
     others=(kind_by_logarithms,),

@@ -61,8 +61,8 @@ def answer_message(
 ) -> str:
     """Return the message for a wrong answer to one question. Its form is checked first.
 
-    `mistake_outcomes` are the answers of the exercise's mistakes to this question, `allowed` all
-    right and wrong answers to any question.
+    `mistake_outcomes` are the answers of the exercise's mistakes to this question. `allowed`
+    contains all right and wrong answers to any question.
     """
     got = trial.outcome.answer
     if is_blank(got):

@@ -45,7 +45,7 @@ class Head:
 class WrongLine(NamedTuple):
     """A wrong version of a line, and the message for readers who wrote it.
 
-    `line` names the line: a field of Head, or of what takes its place.
+    `line` names the line: a field of Head, or of the dataclass used instead.
     """
 
     line: str
@@ -313,8 +313,8 @@ MASK_MISTAKES = (
     WrongLine(
         "weights",
         lambda scores, mask: scores.masked_fill(~mask, -torch.inf).softmax(-1),
-        "A query that may look at nothing gives 0/0, nan. (0 times nan is also nan, so fill these "
-        "entries.)",
+        "A query that may look at nothing gives 0/0, which is nan. (0 times nan is also nan, so "
+        "fill these entries.)",
     ),
     WrongLine(
         "weights",
@@ -337,7 +337,7 @@ MASK_MISTAKES = (
         "weights",
         lambda scores, mask: scores.masked_fill(mask, -torch.inf).softmax(-1),
         "You hid what is permitted. `masked_fill` fills where its mask is True, and True means "
-        "may look: `~`.",
+        "may look, so invert the mask with `~`.",
     ),
     WrongLine(
         "weights",
@@ -365,8 +365,8 @@ MASK_MISTAKES = (
 class MistakeSet:
     """The mistakes of an exercise: each wrong line alone, then each pair of wrong lines.
 
-    `build` makes the exercise's function from a Head. `widths` names more sizes whose root a
-    learner may have used, each with a function that reads it from the exercise's arguments.
+    `build` makes the exercise's function from a Head. `widths` names more sizes whose square
+    root a learner may have used, each with a function that reads it from the exercise's arguments.
     `right` is the Head of an exercise that leaves out a line, or another dataclass of lines, with
     wrong lines of its own.
     """

@@ -1,4 +1,4 @@
-"""Show cards as text: wrapped to the width, colored where a terminal can, in any encoding.
+"""Show cards as text: wrapped to the width, colored where possible, in any encoding.
 
 In a notebook the same card is shown as HTML; `show_card` chooses.
 """
@@ -35,7 +35,7 @@ ASCII = str.maketrans(
     | {"“": '"', "”": '"', "’": "'", "–": "-", "—": "-"}
 )
 
-# How the reader types hint("03.scores") here, with {name} and {exercise}; "" where it is Python.
+# The command that replaces hint("03.scores"), with {name} and {exercise}; "" where it is Python.
 command_template = ""
 
 
@@ -60,7 +60,7 @@ def is_text_only() -> bool:
 
 def print_text(*renderables: RenderableType) -> None:
     """Print cards wrapped to the width of the screen, and strings without wrapping."""
-    if getattr(sys.stdout, "closed", False):  # by the reader's own code
+    if getattr(sys.stdout, "closed", False):  # closed by the reader's own code
         return
     write(render(Console(**SETTINGS, file=sys.stdout), *renderables))
 
@@ -142,9 +142,9 @@ def indented(renderable: RenderableType) -> RenderableType:
 
 
 def format_prose(text: str, style: str = "") -> Text:
-    """Return text with what is between backticks in the color of code.
+    """Return text in which code between backticks is colored.
 
-    In a terminal, calls of hint, solution and reset are replaced by the commands.
+    In a terminal, calls to hint, solution and reset are replaced by the commands.
     """
     if command_template:
         text = re.sub(r'(hint|solution|reset)\("(.+?)"(, insist=True)?\)', to_command, text)

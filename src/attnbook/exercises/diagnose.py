@@ -87,7 +87,7 @@ class Attempt:
     def possible_mistake(self) -> str:
         """The message of the only mistake with the same outcome in the failed case, or "".
 
-        If other cases also went wrong, it has to fit one of them, to exclude a coincidence.
+        If other cases also went wrong, it has to fit one of them, to rule out a coincidence.
         """
         own = [m for m in self.exercise.mistakes if m.single and self.agrees(m, self.failed)]
         fitting = [*own, *self.single_mistakes]
@@ -108,7 +108,7 @@ class Attempt:
 def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) -> Feedback:
     """Try a function on all cases, and return a card with the first problem or with praise."""
     torch.set_default_device(None)
-    solved_cases = solve_cases(exercise, seed)  # before the function runs, which may patch PyTorch
+    solved_cases = solve_cases(exercise, seed)  # first, because the function may patch PyTorch
     trials = run_trials(exercise, function, solved_cases)
     if is_untouched(trials[-1].outcome):
         reason = STILL_RAISES if is_filled_in(exercise.stub, function) else ""
@@ -124,7 +124,7 @@ def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) ->
     printed = printed_details(trials[0])
     footer = f'hint("{exercise.id}") gives a hint.'
     for name in set(exercise.without) & names_used(function):
-        message = f"Right, and the card asks for it without `{name}`."
+        message = f"The answer is right, but the card asks for it without `{name}`."
         return Feedback("failed", head, message, printed, footer)
     lost = ""
     for case, _, gradients in solved_cases:
@@ -226,7 +226,7 @@ def broken_property(attempt: Attempt) -> str:
 
 
 def possible_mistake(attempt: Attempt) -> str:
-    """A known mistake has the same outcome in the failed case: a guess, so it comes late."""
+    """A known mistake has the same outcome in the failed case. It is a guess, so it comes late."""
     return attempt.possible_mistake
 
 

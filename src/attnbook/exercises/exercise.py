@@ -63,7 +63,7 @@ class Exercise:
     ones first. `without` contains names that the card forbids. A reader who solves the exercise is
     shown `insight`, the later use of the idea in `comes_back`, and `others`: one or two right
     answers that look different. `gradients` is false if the gradients of an answer are not
-    compared. Lost gradients are reported, and an answer fails without them only if the card
+    compared. Lost gradients are reported, and an answer without them fails only if the card
     mentions gradients. `code` is false if the mistakes are choices: then each case is a question,
     and the answer one of several.
     """
@@ -160,12 +160,12 @@ def named_sizes(axes: str, sizes: Sequence[int]) -> dict[str, int]:
 
 
 def draw(generator: Generator, *shape: int) -> Tensor:
-    """Draw normal float64 numbers, on the CPU so that they are the same on every machine."""
+    """Draw normally distributed float64 numbers, on the CPU: the same on every machine."""
     return torch.randn(shape, generator=generator, dtype=torch.float64)
 
 
 def limited_to(n: int, what: str) -> type[Tensor]:
-    """Return a class of tensors with which none of more than n numbers can be computed.
+    """Return a tensor class that refuses to compute tensors of more than n numbers.
 
     `what` names a tensor of n numbers in the message.
     """

@@ -63,5 +63,5 @@ def code_html(text: str) -> str:
 
 
 def prose_html(text: str) -> str:
-    """Return text as HTML: what is between backticks as code, and the same line breaks."""
+    """Return text as HTML, with code between backticks marked as code, and line breaks kept."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text)).replace("\n", "<br>")

@@ -19,7 +19,7 @@ NUMPY = (
 )
 PASSES = "The card does not ask for gradients, so this passes. In training they would be missing."
 IN_PLACE = (
-    f"{RIGHT}, but on the way it writes to its arguments, which is forbidden if gradients are "
+    f"{RIGHT}, but along the way it writes to its arguments, which is forbidden if gradients are "
     "needed: work on a new tensor, without `x[...] =`, `+=` or methods that end in `_`."
 )
 

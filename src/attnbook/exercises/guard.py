@@ -18,14 +18,14 @@ from attnbook.exercises.limit import memory_limit, time_limit
 from attnbook.exercises.restore_state import preserved_state
 
 SECONDS = 3.0
-GIGABYTES = 2.0  # memory in addition to that before the call
+GIGABYTES = 2.0  # of memory, in addition to what was in use before the call
 LONGEST_ERROR = 400  # characters of an exception's own text
 
-is_running = ContextVar("is_running", default=False)  # whether a reader's function is
+is_running = ContextVar("is_running", default=False)  # whether a reader's function is running
 
 
 class CheckInsideAnswer(Exception):
-    """The reader's function called `check`, which would call the function again, without end."""
+    """The reader's function called `check`, which would call the function again, endlessly."""
 
 
 class Printed(io.StringIO):
@@ -54,11 +54,11 @@ def call(
     grad: bool = False,
     seconds: float | None = None,
 ) -> Outcome:
-    """Call a reader's function on copies of the arguments, for at most `seconds` (else SECONDS).
+    """Call a reader's function on copies of the arguments, for at most `seconds` (or SECONDS).
 
     On Linux without a GPU it gets at most GIGABYTES of memory. With `grad`, the copies of
     floating-point tensors require gradients. What the function raises is in the outcome; only
-    KeyboardInterrupt and GeneratorExit are raised.
+    KeyboardInterrupt and GeneratorExit are passed on to the caller.
     """
     copies = tuple(copy_argument(a, grad) for a in arguments)
     stream = Printed()
@@ -88,7 +88,7 @@ def call(
 
 @contextlib.contextmanager
 def marked_as_running() -> Iterator[None]:
-    """Let `is_running` be true in the block."""
+    """Make `is_running` true in the block."""
     token = is_running.set(True)
     try:
         yield
@@ -122,7 +122,7 @@ def output_and_warnings(stream: io.StringIO, warned: list[warnings.WarningMessag
 def call_trusted(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Outcome:
     """Call a function of an exercise's author on copies of the arguments, without any protection.
 
-    An Exception that it raises is in the outcome.
+    If it raises an Exception, the outcome contains it.
     """
     copies = tuple(copy_argument(a, grad=False) for a in arguments)
     try:
@@ -133,7 +133,7 @@ def call_trusted(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Ou
 
 
 def format_error(error: BaseException) -> str:
-    """Format an exception as "Type: text", shortened and without a final full stop."""
+    """Format an exception as "Type: text", shortened and without a final period."""
     try:
         text = str(error).strip().rstrip(".")
     except Exception:  # an exception of the reader's own class

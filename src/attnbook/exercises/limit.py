@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-INTERVAL = 0.05  # seconds between two attempts to stop it
+INTERVAL = 0.05  # seconds between two attempts to stop the code
 MEMORY_USE = Path("/proc/self/statm")  # only Linux has it; its sixth number counts pages of data
 OWN_FILES = (__file__, contextlib.__file__)
 
@@ -22,7 +22,7 @@ class TimeLimitExceeded(BaseException):
     """The code ran longer than its limit.
 
     It is not an Exception, so that the reader's own `except Exception` does not catch it. If a
-    bare `except:` does, and drops it, it is raised again at the next line.
+    bare `except:` catches and drops it, it is raised again at the next line.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class TimeLimitExceeded(BaseException):
 
 
 def raise_at_next_line(frame: FrameType, event: str, argument: object) -> Any:
-    """Raise TimeLimitExceeded, as the trace function of the frames that caught it before."""
+    """Raise TimeLimitExceeded again: the trace function of the frames that caught it before."""
     if event == "line":
         raise TimeLimitExceeded
     return None
@@ -76,7 +76,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def persistent_exception() -> Iterator[None]:
-    """Let a TimeLimitExceeded that the block catches be raised again, until the block ends."""
+    """Raise TimeLimitExceeded again whenever the block catches it, until the block ends."""
     frame = sys._getframe()
     while frame.f_code.co_filename in OWN_FILES and frame.f_back:
         frame = frame.f_back
@@ -100,7 +100,7 @@ def stop_by_alarm(seconds: float, is_over: Callable[[], bool]) -> Iterator[None]
             raise TimeLimitExceeded
 
     old_handler = signal.signal(signal.SIGALRM, handle)
-    # The alarm repeats, in case an `except:` of the reader's catches the first exception.
+    # The alarm repeats, in case a bare `except:` in the reader's code catches the first one.
     old_timer = signal.setitimer(signal.ITIMER_REAL, seconds, INTERVAL)
     try:
         yield
@@ -136,19 +136,19 @@ def stop_from_thread(is_over: Callable[[], bool]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def memory_limit(n_bytes: int | None) -> Iterator[None]:
-    """Let allocations in the block fail once the program holds `n_bytes` more than before.
+    """Make allocations in the block fail once the program holds `n_bytes` more than before.
 
-    Only Linux counts what a program holds in a way that can be limited for a block.
+    Only Linux counts memory in a way that allows a limit for a single block.
     """
     if n_bytes is None or not MEMORY_USE.exists():
         yield
         return
-    import resource  # there is none on Windows
+    import resource  # which does not exist on Windows
 
     n_pages = int(MEMORY_USE.read_text().split()[5])
     old, hard = resource.getrlimit(resource.RLIMIT_DATA)
     allowed = n_pages * resource.getpagesize() + n_bytes
-    if 0 <= old < allowed:  # an unlimited one is negative
+    if 0 <= old < allowed:  # a negative number means no limit
         yield
         return
     resource.setrlimit(resource.RLIMIT_DATA, (allowed, hard))

@@ -1,7 +1,8 @@
 """The reader's progress: a log in the user's own data folder. Nothing is sent anywhere.
 
-Each try, pass, hint and solution adds a line, and no line is ever changed. So two notebooks can
-write at the same time. Each entry begins with a line break, so a damaged line spoils no other.
+Each try, pass, hint and solution adds a line, and no line is ever changed, so two notebooks can
+write at the same time. Each entry begins with a line break, so a damaged line does not spoil any
+other.
 """
 
 import json
@@ -60,7 +61,7 @@ def record(exercise: str, event: Event) -> str:
 def read() -> tuple[Counts, str]:
     """Return how often each event happened for each exercise, and a one-line warning or "".
 
-    The warning says that the log cannot be read, or that lines of it are damaged.
+    The warning says that the log cannot be read, or that some of its lines are damaged.
     """
     log, warning = path(), ""
     try:

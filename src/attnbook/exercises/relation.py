@@ -28,7 +28,7 @@ MESSAGES = {
     "nearly right": "Nearly right: no number is off by more than {largest:.1g}. Is something "
     "rounded, or a small number added or left out?",
     "transposed": "Rows and columns are swapped: transposed, your answer would be right.",
-    "flipped": "The {name} are in the opposite order.",
+    "flipped": "The {name} are in reverse order.",
     "matrices reordered": "Each matrix is right, but they are in a different order.",
     "one part right": "Of {total} {name}s, {name} {indices} is right.",
     "some parts right": "Of {total} {name}s, {name}s {indices} are right.",
@@ -58,7 +58,7 @@ class Relation:
 def relation(got: Any, wanted: Any, sizes: Mapping[str, int]) -> Relation | None:
     """Find what would make the answer right, or which part of it is right.
 
-    `sizes` are those of the case, to name a factor by them. Returns None if there is no such
+    `sizes` are those of the case, which may explain a factor. Returns None if there is no such
     relation, or if the two are neither lists of numbers nor tensors of the same shape.
     """
     if is_list_of_numbers(wanted):
@@ -79,7 +79,7 @@ def relation(got: Any, wanted: Any, sizes: Mapping[str, int]) -> Relation | None
 
 
 def relation_message(failed: Pair, cases: Sequence[Pair]) -> str:
-    """Describe how the failed answer relates to the right one, or all answers to theirs; or ""."""
+    """Describe how the failed answer, or else every answer, relates to the right one; or ""."""
     found = relation(*failed) or relation_in_all([(got, wanted) for got, wanted, _ in cases])
     if not found:
         return ""
@@ -91,7 +91,7 @@ def relation_message(failed: Pair, cases: Sequence[Pair]) -> str:
 def relation_in_all(pairs: Sequence[tuple[Any, Any]]) -> Relation | None:
     """Find a factor or an offset that is the same for every answer.
 
-    It is for single numbers and for whole numbers, for which one case is not enough.
+    It is meant for single numbers and for whole numbers, where one case is not enough.
     """
     if any(len(numbers_in(got)) != len(numbers_in(wanted)) for got, wanted in pairs):
         return None
@@ -155,7 +155,7 @@ def numeric_relation(got: Tensor, wanted: Tensor, sizes: Mapping[str, int]) -> R
 
 
 def factor_in_sizes(factor: float, sizes: Mapping[str, int]) -> str:
-    """Express a factor by the case's sizes, such as " (√Dk in this case)", or return ""."""
+    """Express a factor in the case's sizes, such as " (√Dk in this case)", or return ""."""
     for name, size in sizes.items():
         if size < 2:  # 1 is not a factor, and 0 has no reciprocal
             continue

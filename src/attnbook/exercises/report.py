@@ -53,7 +53,7 @@ def collect(folder: Path) -> tuple[Readers, list[str]]:
 
 
 def files(folder: Path, on_error: Callable[[OSError], None]) -> Iterator[Path]:
-    """Yield every file below the folder sorted by name, without hidden files."""
+    """Yield every file below the folder, sorted by name, except hidden files."""
     for parent, folders, names in os.walk(folder, onerror=on_error):
         folders.sort()
         yield from (Path(parent, name) for name in sorted(names) if not name.startswith("."))

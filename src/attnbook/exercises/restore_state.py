@@ -26,7 +26,7 @@ def set_print_options(options: Any) -> None:
 def default_device() -> torch.device | None:
     """Return the device of new tensors, or None for the CPU.
 
-    In PyTorch 2.6 its own function fails once the device was set to None.
+    PyTorch 2.6's own function fails after the device has been set to None.
     """
     current = torch.empty(0).device
     return None if current == torch.device("cpu") else current
@@ -93,7 +93,7 @@ def restore_attributes(owner: Any, before: dict[str, Any]) -> None:
     now = vars(owner)
     if len(now) == len(before) and all(map(operator.is_, now.values(), before.values())):
         return
-    now = dict(now)  # since `vars` follows each change
+    now = dict(now)  # a copy, since `vars` reflects each change
     for name, value in now.items():
         if name not in before and isinstance(owner, type):
             delattr(owner, name)  # it hid an attribute of the parent class

@@ -35,7 +35,7 @@ NEW_GROUP = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # a new session 
 
 
 class Result(NamedTuple):
-    """The result of a check in the file; with exercise "", the file did not run to its end."""
+    """The result of a check in the file; if `exercise` is "", the file did not finish."""
 
     exercise: str
     kind: Kind
@@ -111,7 +111,7 @@ class Runner:
 SOURCE_FILE = "source"  # the reader's file as it was read
 RESULTS_FILE, STACK_FILE = "results", "stack"  # the checks' results; the stack of a stopped file
 END = "end"  # the last line of the results if Python was still running at the end
-ENDED = "Something in it ends or crashes Python, so the result of its check was lost."
+ENDED = "Something in the file ends or crashes Python, so the result of its check was lost."
 
 
 # --- in the process --------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def main(folder: str, loading: str, checking: str, command: str) -> int:
 
 
 def check_file(path: Path, folder: Path, loading: float, checking: float) -> None:
-    """Run the file's source, and write the results of its checks. The last two are time limits."""
+    """Run the file's source, and write the results of its checks, within these time limits."""
     with (
         open(folder / RESULTS_FILE, "w", encoding="utf-8") as results,
         open(folder / STACK_FILE, "w") as stack,
@@ -172,7 +172,7 @@ def read_path() -> Path:
 def end_with_parent() -> None:
     """End this process once the other end of stdin is closed, and give the file an empty stdin.
 
-    While the file is inside one call of a C function, no thread can do that; Linux itself can.
+    While the file is inside one call of a C function, no thread can do this, but Linux itself can.
     On other systems LOAD_SECONDS and CHECK_SECONDS are then the limit.
     """
     if sys.platform == "linux":
@@ -229,7 +229,7 @@ def own_name(error: BaseException, module: ModuleType) -> str:
 
 
 def unchecked_card(path: Path) -> Feedback:
-    """Return the card for a file that ran and checked nothing."""
+    """Return the card for a file that ran but checked nothing."""
     exercise = ALL.get(answer_files.exercise_id(path.name))
     line = f'check({exercise.name}, "{exercise.id}")' if exercise else 'check(NAME, "ID")'
     message = f"Its last line should be `{line}`, not indented."

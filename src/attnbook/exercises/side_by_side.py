@@ -35,9 +35,9 @@ def difference_mask(got: Tensor, wanted: Tensor) -> Tensor:
 def side_by_side(got: Any, wanted: Any, show_wanted: bool = True) -> str:
     """Format an answer and the right one.
 
-    Of two tensors of the same shape, only a window on the first matrix that differs is shown, with
-    a * after each number that differs. `show_wanted=False` leaves out the right answer of any
-    other pair. Of two lists of tensors, the first item that differs is formatted.
+    For two tensors of the same shape, only a window of the first matrix that differs is shown, with
+    a * after each number that differs. For any other pair, `show_wanted=False` leaves out the right
+    answer. For two lists of tensors, only the first item that differs is formatted.
     """
     if is_list_of_tensors(wanted) and isinstance(got, (list, tuple)) and len(got) == len(wanted):
         pairs = zip(got, wanted, strict=True)
@@ -73,7 +73,7 @@ def is_list_of_tensors(x: Any) -> bool:
 
 
 def window_start(index: int, window: int, n: int) -> int:
-    """Return where a window on n items starts: at 0 if it then contains the index, else later."""
+    """Return where a window of n items starts: at 0 if it then contains the index, else later."""
     return 0 if index < window else min(index, n - window)
 
 
@@ -84,7 +84,7 @@ def format_grids(got: Grid, wanted: Grid, different: Grid) -> tuple[list[str], l
     """Format two grids in columns of the same width, with enough digits to show each difference."""
     marks = [["*" if differs else " " for differs in row] for row in different]
     if all(mark == "*" for row in marks for mark in row):
-        marks = [[" " for _ in row] for row in marks]  # where everything differs no mark helps
+        marks = [[" " for _ in row] for row in marks]  # if everything differs, marks do not help
     for template in ("{:.4f}", "{:.6f}", "{:.9f}", "{:.3e}", "{:.15g}"):
         texts = [[[format_number(x, template) for x in row] for row in g] for g in (got, wanted)]
         all_distinct = all(

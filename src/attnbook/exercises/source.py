@@ -50,13 +50,13 @@ def is_filled_in(stub: str, function: Callable[..., Any]) -> bool:
 
 
 def body_statements(code: str) -> list[str]:
-    """Return the statements of a function's body in a form without layout and comments."""
+    """Return the statements of a function's body in a form without layout or comments."""
     function = ast.parse(textwrap.dedent(code)).body[0]
     return [ast.dump(statement) for statement in getattr(function, "body", [])]
 
 
 def failing_line(function: Callable[..., Any], error: BaseException | None) -> str:
-    """Return the last line of the reader's file that the error passed, and the shapes in it.
+    """Return the last line of the traceback in the reader's file, and the shapes in it.
 
     The result is "" if there is no error, or none of its frames is in the function's file.
     """
@@ -84,7 +84,7 @@ def similar_name(error: BaseException) -> str:
 
 
 def value_of(name: str, frame: FrameType) -> Any:
-    """Return a name's value in a frame: a global's only if the function has no such local name."""
+    """Return a name's value in a frame, or a global's value if the function has no such local."""
     code = frame.f_code
     if name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
         return frame.f_locals.get(name)

@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> Parser:
-    """Return the parser, its commands in the order in which a reader needs them."""
+    """Return the parser, with its commands in the order in which a reader needs them."""
     parser = Parser(
         prog=PROGRAM,
         description=__doc__,
@@ -75,7 +75,7 @@ def parser() -> Parser:
     command("reset", reset, "ID")
     command("hint", hint, "ID")
     command("solution", solution, "ID").add_argument(
-        "--insist", action="store_true", help="before you have tried"
+        "--insist", action="store_true", help="even before you have tried"
     )
     command("card", card, "ID")
     command("progress", progress)
@@ -136,7 +136,7 @@ def start(which: str) -> None:
 
 
 def reset(which: str) -> None:
-    """Start an exercise again with its stub; your old answer is kept in a file beside it."""
+    """Restore the stub of an exercise; your old answer is kept in a file beside it."""
     exercise = requested_exercise(which)
     console.print_text(*answer_files.reset_messages(exercise))
 

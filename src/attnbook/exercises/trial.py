@@ -81,7 +81,7 @@ def is_untouched(outcome: guard.Outcome) -> bool:
 
 
 def is_right(exercise: Exercise, case: Case, outcome: guard.Outcome, wanted: Any) -> bool:
-    """Return whether a call raised nothing, modified no argument, and gave the right answer."""
+    """Return whether a call raised no error, modified no argument, and gave the right answer."""
     if outcome.error is not None or outcome.modified or not matches(outcome.answer, wanted):
         return False
     if exercise.code and type_error(outcome.answer, wanted):

@@ -146,7 +146,7 @@ def read_commands(commands: "Queue[str | None]") -> None:
     """
     partial_line = b""
     last = None
-    with contextlib.suppress(OSError):  # such as where there is no keyboard
+    with contextlib.suppress(OSError):  # for example, if there is no keyboard
         # os.read, because a thread that waits in sys.stdin would delay the program's exit
         while data := os.read(0, 1024):
             *lines, partial_line = (partial_line + data).split(b"\n")

@@ -22,7 +22,7 @@ def lookup_pytorch(query, keys, values):
 
 
 def lookup_loop(query, keys, values):
-    """In PyTorch's default dtype, which passes with a note."""
+    """Answer in PyTorch's default dtype, which passes with a note."""
     powers = [math.exp(float((query * key).sum())) for key in keys]
     report = torch.zeros(values.shape[1], device=values.device)
     for power, value in zip(powers, values, strict=True):

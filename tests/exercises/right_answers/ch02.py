@@ -140,7 +140,7 @@ def merge_step_recursive(corpus):
 
 
 def notices_order_by_chance(summary):
-    """Shuffle a long sentence, often."""
+    """Shuffle a long sentence many times."""
     x = torch.randn(9, 4, dtype=torch.float64)
     first = summary(x)
     return any((summary(x[torch.randperm(9)]) - first).abs().max() > 1e-9 for _ in range(30))

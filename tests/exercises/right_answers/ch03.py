@@ -94,7 +94,7 @@ def push_back_autograd(weights, d_weights):
 
 
 def divides_by_two_widths(head):
-    """Double the width, then the number of keys, and look at what follows."""
+    """Double the width, then the number of keys, and see what changes."""
 
     def divisor(d_k, n_keys):
         query, key = torch.zeros(1, d_k), torch.zeros(n_keys, d_k)

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 4, written in other ways than the references."""
+"""Right answers to the exercises of chapter 4, written differently from the references."""
 
 import torch
 import torch.nn.functional as F
@@ -113,7 +113,7 @@ def is_right_column_by_column(cut):
 
 
 def is_right_merged(cut):
-    """Going back by the right merge gives x again."""
+    """The right merge undoes the split and gives x again."""
     shapes = (5, 12), (2, 5, 12), (2, 3, 5, 12)
     xs = [torch.rand(shape, dtype=torch.float64) for shape in shapes]
     return all(

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 7, written in other ways than the references."""
+"""Right answers to the exercises of chapter 7, written differently from the references."""
 
 import math
 

@@ -29,7 +29,7 @@ def norm_loop(x, gain, shift, eps):
 
 
 def norm_by_squares(x, gain, shift, eps):
-    """The mean of the squares minus the square of the mean."""
+    """Compute the variance as the mean of the squares minus the square of the mean."""
     mean = x.mean(-1, keepdim=True)
     variance = x.square().mean(-1, keepdim=True) - mean.square()
     return torch.addcmul(shift, (x - mean) / torch.sqrt(variance + eps), gain)
@@ -62,7 +62,7 @@ def moves_measured(change):
     decoder = [nn.TransformerDecoderLayer(8, 2, 16, 0.0, batch_first=True) for _ in range(2)]
     encoder, decoder = nn.ModuleList(encoder).double(), nn.ModuleList(decoder).double()
     padding, future = torch.tensor([[False] * 4 + [True]]), ~causal_mask(4)
-    for layer in decoder:  # an output of 0, bias and all
+    for layer in decoder:  # an output of 0, including the bias
         cut = {"f": layer.multihead_attn, "g": layer.self_attn}.get(change)
         if cut:
             nn.init.zeros_(cut.out_proj.weight)

@@ -68,7 +68,7 @@ def loss_flat(logits, labels, smoothing):
 
 
 def loss_kl(logits, labels, smoothing):
-    """Both terms separately: the loss without smoothing, and the mean over all words."""
+    """Compute both terms separately: the loss without smoothing, and the mean over all words."""
     logs = logits - logits.logsumexp(-1, keepdim=True)
     real = labels.ne(0)
     plain = -logs.gather(2, labels.unsqueeze(2)).squeeze(2)
@@ -105,7 +105,7 @@ def greedy_alive(model, target, longest):
 
 
 def beam_candidates(totals, logs, done):
-    """The k best of each sentence, then the k best of those."""
+    """Take the k best of each sentence, then the k best of those."""
     k = len(totals)
     logs = logs.masked_fill(done[:, None], -torch.inf)
     logs[:, 0] = torch.where(done, torch.zeros_like(totals), logs[:, 0])

@@ -163,7 +163,7 @@ def chunked_query_by_query(query, key, value, chunk):
 
 
 def what_is_by_rank(attend):
-    """Of all pairs the weights of φ(q) · φ(k) have no higher rank than their width."""
+    """For all pairs, the rank of the weights of φ(q) · φ(k) is at most the width of φ."""
     torch.manual_seed(0)
     query, key = torch.randn(2, 60, 3, dtype=torch.float64)
     weights = attend(query, key, torch.eye(60, dtype=torch.float64))
@@ -174,7 +174,7 @@ def what_is_by_rank(attend):
 
 
 def what_is_one_value(attend):
-    """Mark one value at a time, and watch the last output."""
+    """Mark one value at a time, and observe the last output."""
     query, key = torch.ones(64, 2), torch.ones(64, 2)
 
     def noticed(word, loud=1.0):

@@ -122,7 +122,7 @@ def step_word_by_word(x, keys, values, w_q, w_k, w_v):
 
 
 def step_new_ones_in_front(x, keys, values, w_q, w_k, w_v):
-    """Any order is right, if keys, values and the mask agree."""
+    """Any order is right if keys, values and the mask agree."""
     old, new = keys.size(-2), x.size(-2)
     place = torch.arange(old, old + new, device=x.device)
     query, key = (apply_rotary(x @ w, place) for w in (w_q, w_k))
@@ -155,7 +155,7 @@ def pairs_with_a_matrix(weight, n_heads):
 
 
 def told_by_moving(attend):
-    """Move a pair of words along; change nothing else."""
+    """Move a pair of words to later positions; change nothing else."""
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(1, 8, generator=generator, dtype=torch.float64).repeat(250, 1)
     weights = attend(x)
@@ -184,7 +184,7 @@ def told_by_silence(attend):
 
 
 def told_by_loudness(attend):
-    """One word everywhere, silent, as it is, and three times as loud."""
+    """Use one word everywhere: times 0, unchanged, and times 3."""
     word = torch.arange(8.0).sin()
     steps = [attend(loud * word.expand(150, 8)).log()[-1].diff() for loud in (0, 1, 3)]
     if not all(step.isfinite().all() for step in steps):
@@ -196,7 +196,7 @@ def told_by_loudness(attend):
 
 
 def told_in_float32(attend):
-    """Compare with tables of PyTorch's default dtype, which is that of the rows."""
+    """Compare with tables in PyTorch's default dtype, which the rows also have."""
     generator = torch.Generator().manual_seed(0)
     row = attend(torch.zeros(256, 8))[255]
     if torch.allclose(row, torch.full((256,), 1 / 256), atol=1e-6):

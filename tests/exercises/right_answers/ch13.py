@@ -31,7 +31,7 @@ def score_without_gradients(weights, ids):
 
 
 def without_by_hooks(layer, x, others, mask, head):
-    """Hooks of one's own, removed afterwards."""
+    """Register our own hooks, and remove them afterwards."""
     seen = []
     handle = layer.w_o.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
     layer(others, mask=mask)
@@ -64,7 +64,7 @@ def without_by_subtraction(layer, x, others, mask, head):
 
 
 def without_in_one_batch(layer, x, others, mask, head):
-    """Both at once, and the mean of the last ones."""
+    """Run x and the others in one batch, and average over the others."""
 
     def replace(outputs):
         rows = split_heads(merge_heads(outputs), layer.n_heads).clone()
@@ -108,7 +108,7 @@ def backwards_in_numpy(tokens, block, run):
 
 
 def needed_by_zeros(model, ids, known):
-    """Zero ablation agrees with the mean in these models."""
+    """Zero ablation agrees with mean ablation in these models."""
     found = []
     for n, layer in enumerate(model.layers):
         for h in range(layer.n_heads):
@@ -141,7 +141,7 @@ def needed_by_weights(model, ids, known):
 
 
 def needed_by_another_sequence(model, ids, known):
-    """Resampled ablation agrees, too."""
+    """Resampling ablation gives the same answer."""
     shares = {}
     for n, layer in enumerate(model.layers):
         for h in range(4):
@@ -183,7 +183,7 @@ def patched_without_gradients(first, second, x, other, mask):
 
 
 def kind_by_sentences(ask):
-    """Random blocks in pieces, averaged."""
+    """Average over random blocks, each followed by a piece of itself."""
     generator = torch.Generator().manual_seed(0)
     chances = {(): [], (0,): [], (1,): []}
     for _ in range(20):
@@ -203,7 +203,7 @@ def kind_by_sentences(ask):
 
 
 def kind_by_both(ask):
-    """Remove each head, and both."""
+    """Remove each head alone, then both."""
     ids = [0, 1, 2, 3, 4, 5, 1]
     chance = {w: float(ask(ids, w)[6, 2]) for w in ((), (0,), (1,), (0, 1))}
     if chance[()] < 2 * chance[0, 1]:
