@@ -1,0 +1,37 @@
+"""The language of the library's messages: English, or that of a catalog.
+
+ATTNBOOK_LANGUAGE names it, such as zh_CN; without it, the locale does. A message that a catalog
+lacks stays English. translations/ has the catalogs as text, and `make messages` compiles them.
+"""
+
+import functools
+import gettext
+import os
+from pathlib import Path
+
+__all__ = ["_", "ngettext"]
+
+DOMAIN = "attnbook"
+FOLDER = Path(__file__).parent / "locale"
+
+
+def _(message: str) -> str:
+    """Return a message in the reader's language."""
+    return catalog().gettext(message) if message else ""
+
+
+def ngettext(one: str, many: str, n: int) -> str:
+    """Return the form of a message for n things, in the reader's language."""
+    return catalog().ngettext(one, many, n)
+
+
+def catalog() -> gettext.NullTranslations:
+    """Return the catalog of the current language, which is empty for English."""
+    return catalog_of(os.environ.get("ATTNBOOK_LANGUAGE", ""))
+
+
+@functools.cache
+def catalog_of(language: str) -> gettext.NullTranslations:
+    """Return the catalog of a language, or of the locale if none is named."""
+    languages = [language] if language else None
+    return gettext.translation(DOMAIN, FOLDER, languages, fallback=True)

@@ -1,0 +1,124 @@
+"""Check a translation: `make check-zh`.
+
+Every message has to be translated, none may be fuzzy, and a translation keeps what a reader runs or
+clicks: code, formulas, links, placeholders, numbers, the cells of a table. Terms are those of the
+glossary in book/notation.md. Where another word is right too, translations/*/terms.txt lists it.
+"""
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from babel.messages import Message
+from markdown_it import MarkdownIt
+
+from tools.common import ROOT, run_tool
+from tools.translate import LIBRARY, TRANSLATIONS, compile_catalog, compiled_path, current, read
+
+KEPT = {  # what a translation keeps, however often the original has it
+    "code": re.compile(r"`+[^`]+`+"),
+    "formulas": re.compile(r"\$\$?[^$]+\$\$?"),
+    "addresses of links": re.compile(r"\]\(([^)]*)\)"),
+    "placeholders": re.compile(r"(?<![\\}{\w^])\{\w*\}"),
+    "tags": re.compile(r"</?[a-z]+[^>]*>"),
+}
+HAN = r"[\u4e00-\u9fff]"
+HALF_WIDTH = re.compile(rf"{HAN}[,.;:?!](?![\w./])|{HAN}\(|\){HAN}")
+NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+GLOSSARY_ROW = re.compile(r"^\| ([^|]+) \| ([^|*]+?)(?: \*[^|*]+\*)? \| \[", re.M)
+ENGLISH = re.compile(r"[A-Za-z]+(?:[ ,'’-]+[A-Za-z]+){5,}")  # six words in a row
+markdown = MarkdownIt("commonmark").enable("table")
+
+
+def main() -> int:
+    """Check all catalogs of each language; 1 if there are complaints."""
+    found = [line for folder in sorted(TRANSLATIONS.iterdir()) for line in complaints(folder)]
+    print(*found, sep="\n", file=sys.stderr)
+    print(f"{len(found)} complaints about translations")
+    return 1 if found else 0
+
+
+def complaints(folder: Path) -> Iterator[str]:
+    """What is wrong with the catalogs of a language."""
+    for name, template in current().items():
+        path = folder / f"{name}.po"
+        catalog = read(path)
+        for wanted in template:
+            message = catalog.get(wanted.id)
+            where = f"{path.relative_to(ROOT)}: {str(wanted.id)[:60]!r}"
+            if wanted.id and not (message and message.string):
+                yield f"{where} is not translated"
+            elif wanted.id and message and message.fuzzy:
+                yield f"{where} has changed: look at its translation and remove the word fuzzy"
+        for message in catalog:
+            if message.id and message.string and not message.fuzzy:
+                for complaint in message_complaints(message, folder):
+                    yield f"{path.relative_to(ROOT)}: {str(message.id)[:60]!r} {complaint}"
+    if compiled_path(folder).read_bytes() != compile_catalog(folder / f"{LIBRARY}.po"):
+        yield f"{compiled_path(folder).relative_to(ROOT)} is out of date: make messages"
+
+
+def message_complaints(message: Message, folder: Path) -> Iterator[str]:
+    """What is wrong with one translation."""
+    if isinstance(message.id, tuple):
+        for english, translation in zip(message.id[-1:], message.string, strict=True):
+            yield from text_complaints(english, translation, folder)
+    else:
+        yield from text_complaints(str(message.id), str(message.string), folder)
+
+
+def text_complaints(english: str, translation: str, folder: Path) -> Iterator[str]:
+    """What is wrong with the translation of one text."""
+    for what, pattern in KEPT.items():
+        wanted, got = (Counter(pattern.findall(text)) for text in (english, translation))
+        if wanted != got:
+            yield f"has other {what}: lacks {[*(wanted - got)]}, adds {[*(got - wanted)]}"
+    words, translated_words = plain(english), plain(translation)
+    numbers = Counter(NUMBER.findall(words)) - Counter(NUMBER.findall(translated_words))
+    if numbers:
+        yield f"lacks the numbers {[*numbers]}"
+    if english.count("|") != translation.count("|"):
+        yield "has other cells of a table"
+    if "**" in plain(re.sub("<[^>]*>", "", markdown.render(translation))):
+        yield "has ** that are not bold: put punctuation outside of them"
+    if half := HALF_WIDTH.search(translated_words):
+        yield f"has a half-width sign after Chinese: {half[0]!r}"
+    if left := ENGLISH.search(translated_words):
+        yield f"has English words: {left[0]!r}"
+    for term, accepted in terms(folder).items():
+        if re.search(rf"\b{re.escape(term)}s?\b", words, re.I):
+            if not any(word in translation for word in accepted):
+                yield f"does not call {term!r} {' or '.join(accepted)}"
+
+
+def plain(text: str) -> str:
+    """A text without its code, formulas, tags and the addresses of its links."""
+    for pattern in (KEPT["code"], KEPT["formulas"], re.compile(r"\]\([^)]*\)"), KEPT["tags"]):
+        text = pattern.sub("]" if pattern.pattern.startswith(r"\]") else " ", text)
+    return text
+
+
+@cache
+def terms(folder: Path) -> dict[str, tuple[str, ...]]:
+    """The terms of the glossary, each with the words that may translate it.
+
+    terms.txt adds words to a term, or begins with a minus the terms that are also common words.
+    """
+    found = {}
+    for english, chinese in GLOSSARY_ROW.findall((ROOT / "book/notation.md").read_text("utf-8")):
+        for name in english.split(", "):
+            found[re.sub(r" \(.*", "", name)] = (chinese,)
+    for line in (folder / "terms.txt").read_text("utf-8").splitlines():
+        english, _, others = line.partition(": ")
+        if english.startswith("-"):
+            found.pop(english[1:].strip(), None)
+        elif others:
+            found[english] = (*found.get(english, ()), *others.split("、"))
+    return found
+
+
+if __name__ == "__main__":
+    run_tool(main)

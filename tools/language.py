@@ -1,0 +1,14 @@
+"""The language of an edition, which ATTNBOOK_LANGUAGE names. Without it, the edition is English.
+
+The words of the tools and the pages are in the library's catalog (attnbook/language.py). This
+module reads it without importing the library, which needs PyTorch, and never asks the locale.
+"""
+
+import gettext
+import os
+
+from tools.common import ROOT
+
+LANGUAGE = os.environ.get("ATTNBOOK_LANGUAGE", "en")
+CATALOGS = ROOT / "src" / "attnbook" / "locale"
+_ = gettext.translation("attnbook", CATALOGS, [LANGUAGE], fallback=True).gettext

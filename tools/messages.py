@@ -1,0 +1,151 @@
+"""What a translator translates: the messages of the pages and of the library.
+
+A message of a page is a line of its Markdown without its marks, because each paragraph of the book
+is one line. The marks, such as `## 3.4 `, `- ` or `**Question:** `, are written again around the
+translation, so a translator cannot lose them. Formulas in lines of their own, code and directives
+are not translated.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import nbformat
+from babel.messages import Catalog
+from babel.messages.extract import extract_from_dir
+
+from tools import markers
+from tools.cells import GENERATED
+from tools.chapters import read_contents
+from tools.common import ROOT
+
+RAW = re.compile(  # formulas and code in lines of their own
+    r"(^(?:> ?)?\$\$.*?\$\$ *$|^(?:> )?```(?!\{image).*?^(?:> )?``` *$)", re.M | re.S
+)
+LABELS = "|".join(f"{word}:" for word in markers.OPENING) + "|" + re.escape(markers.PREDICT)
+MARKS = re.compile(
+    r"(?P<before>(?:> ?| *(?:[-*]|\d+\.) |#+ (?:\d+\. |(?:\d+|[A-Z])\.\d+ )?|:alt: |:(?!:) *"
+    rf"|<summary>(?:[A-Z]\. )?|\*\*(?:{LABELS})\*\* |\*(?!\*)(?=.*[^*]\*$))*)"
+    rf"(?P<text>.*?)(?P<after> \({markers.SECOND_READING}\)|</summary>|(?<=[^*])\*)?"
+)
+NO_WORDS = re.compile(r"`[^`]*`|\$[^$]*\$|\]\([^)]*\)")
+WORD = re.compile(r"[A-Za-z]{2}")
+MARKUP = re.compile(
+    r"</|<(?!summary)\w|[> ]*\|[-:| ]+$|\([\w-]+\)=$|:::|```|\{[.#][\w-]+\}$|:(?!alt)\w+:"
+)
+
+
+KEYWORDS = {"_": None, "say": None, "ngettext": (1, 2)}
+
+
+class Line(NamedTuple):
+    """A line of Markdown: a message with the marks around it, or no message and only `before`."""
+
+    before: str
+    message: str = ""
+    after: str = ""
+
+
+def lines_of(markdown: str) -> Iterator[Line]:
+    """Split a text; its lines and the line ends between them, joined, are the text again."""
+    for part in RAW.split(markdown):
+        if RAW.fullmatch(part):
+            yield Line(part)
+            continue
+        for n, line in enumerate(part.split("\n")):
+            if n:
+                yield Line("\n")
+            yield split_line(line)
+
+
+def split_line(line: str) -> Line:
+    """Split a line into the marks before it, its message and the marks after it."""
+    match = MARKS.fullmatch(line)
+    if not match or MARKUP.match(line):
+        return Line(line)
+    before, message, after = match["before"], match["text"], match["after"] or ""
+    if after == "*" and not before.endswith("*"):
+        message, after = message + after, ""
+    if not WORD.search(NO_WORDS.sub("", message)):
+        return Line(line)
+    return Line(before, message, after)
+
+
+class Text(NamedTuple):
+    """A text of a page: where it is, and the object and the key under which it is kept."""
+
+    place: str
+    holder: Any
+    key: str
+
+
+def read_page(path: Path) -> tuple[Any, list[Text]]:
+    """Read a page, and list its texts, by which it can be changed."""
+    if path.suffix == ".md":
+        page = {"text": path.read_text("utf-8")}
+        return page, [Text("", page, "text")]
+    notebook = nbformat.read(path, as_version=4)
+    found = []
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and not GENERATED.match(cell.id):
+            found.append(Text(cell.id, cell, "source"))
+        if "part" in cell.metadata:
+            found.append(Text(cell.id, cell.metadata, "part"))
+        image = cell.metadata.get("mystnb", {}).get("image", {})
+        if "alt" in image:
+            found.append(Text(cell.id, image, "alt"))
+    return notebook, found
+
+
+def page_messages(path: Path) -> Catalog:
+    """Return the messages of a page, with the cells that they are in."""
+    catalog = Catalog(charset="utf-8", fuzzy=False)
+    for place, holder, key in read_page(path)[1]:
+        for line in lines_of(holder[key]):
+            if line.message and not line.before.endswith(f"**{markers.TIME}:** "):
+                where = f"{path.name}#{place}" if place else path.name
+                catalog.add(line.message, locations=[(where, 0)])
+    return catalog
+
+
+def library_messages() -> Catalog:
+    """Return the messages of the library, the tools and the pages' templates.
+
+    Most are arguments of `_`, `ngettext` or, in a template, `say`. Those of an exercise are in its
+    fields, and the marks of a page in tools/markers.py.
+    """
+    catalog = Catalog(charset="utf-8", fuzzy=False)
+    for folder, kind, name in (("src", "python", "*.py"), ("tools", "python", "*.py"),
+                               ("press", "python", "*.py"), ("press/templates", "jinja2", "*.html")):  # fmt: skip
+        found = extract_from_dir(ROOT / folder, [(f"**/{name}", kind)], keywords=KEYWORDS)
+        for file, _line, message, _comments, _context in sorted(found, key=lambda f: f[:2]):
+            catalog.add(message, locations=[(f"{folder}/{file}", 0)])
+    for word in (*markers.OPENING, markers.PREDICT, markers.SECOND_READING):
+        catalog.add(word, locations=[("tools/markers.py", 0)])
+    for part in read_contents(ROOT)["parts"]:
+        catalog.add(part["caption"], locations=[("_toc.yml", 0)])
+    for where, message in exercise_messages():
+        catalog.add(message, locations=[(where, 0)])
+    return catalog
+
+
+def exercise_messages() -> Iterator[tuple[str, str]]:
+    """Name each message of the exercises, and where it is from."""
+    from attnbook.exercises.catalog import ALL, CHAPTERS
+
+    for chapter in CHAPTERS:
+        yield "chapters", chapter
+    for exercise in ALL.values():
+        mistakes = [m for m in (*exercise.mistakes, *exercise.common_mistakes) if m.single]
+        for text in (
+            exercise.title,
+            exercise.prompt.strip(),
+            *exercise.hints,
+            exercise.insight,
+            exercise.comes_back,
+            *(mistake.message for mistake in mistakes),
+            *(wanted.message for wanted in exercise.properties),
+        ):
+            if text:
+                yield exercise.id, text

@@ -1,0 +1,193 @@
+"""Keep the catalogs of a translation, and write the book in its language.
+
+    make messages                     after a change of English sentences: update all catalogs
+    make book LANGUAGE=zh_CN          write the translated book into _build/zh_CN, and build it
+
+translations/zh_CN has a catalog for each page, and attnbook.po for the library, the exercises and
+the words around the pages. A message whose English has changed is marked as fuzzy, and is English
+in the book until somebody has looked at it.
+"""
+
+import argparse
+import json
+import re
+import shutil
+from io import BytesIO
+from pathlib import Path
+
+import yaml
+from babel.messages import Catalog
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+
+from tools import markers
+from tools.cells import exercises_of, write_exercises
+from tools.chapters import pages
+from tools.common import ROOT, UserError, run_tool
+from tools.language import CATALOGS, LANGUAGE, _
+from tools.messages import Line, library_messages, lines_of, page_messages, read_page
+from tools.normal_form import describe_pictures, text_of, write_minutes
+
+TRANSLATIONS = ROOT / "translations"
+LIBRARY = "attnbook"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Update the catalogs, or write the translated book."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("what", choices=["update", "write"])
+    options = parser.parse_args(arguments)
+    if options.what == "write":
+        write_book(ROOT / "_build" / LANGUAGE)
+        return 0
+    for folder in sorted(TRANSLATIONS.iterdir()):
+        update(folder)
+    return 0
+
+
+# --- catalogs -----------------------------------------------------------------------------------
+
+
+def update(folder: Path) -> None:
+    """Bring the catalogs of a language up to date, and compile the library's."""
+    for name, template in current().items():
+        path = folder / f"{name}.po"
+        catalog = read(path)
+        catalog.update(template, no_fuzzy_matching=False, keep_user_comments=True)
+        content = BytesIO()
+        write_po(content, catalog, width=0, ignore_obsolete=True, include_previous=True)
+        path.write_bytes(content.getvalue())
+        untranslated = sum(not m.string or m.fuzzy for m in catalog if m.id)
+        print(f"{path.relative_to(ROOT)}: {len(catalog)} messages, {untranslated} to translate")
+    compiled = compiled_path(folder)
+    compiled.parent.mkdir(parents=True, exist_ok=True)
+    compiled.write_bytes(compile_catalog(folder / f"{LIBRARY}.po"))
+
+
+def current() -> dict[str, Catalog]:
+    """Return the messages as they are now, by the name of their catalog."""
+    return {path.stem: page_messages(path) for path in pages()} | {LIBRARY: library_messages()}
+
+
+def compiled_path(folder: Path) -> Path:
+    """The compiled catalog of the library, which it reads when it runs."""
+    return CATALOGS / folder.name / "LC_MESSAGES" / f"{LIBRARY}.mo"
+
+
+def read(path: Path) -> Catalog:
+    """Read a catalog; one that does not exist is empty."""
+    if path.exists():
+        with path.open("rb") as file:
+            return read_po(file, locale=path.parent.name)
+    return Catalog(
+        locale=path.parent.name, project="The attention book", charset="utf-8", fuzzy=False
+    )
+
+
+def compile_catalog(path: Path) -> bytes:
+    """Return the form of a catalog that Python reads, without its fuzzy messages."""
+    compiled = BytesIO()
+    write_mo(compiled, read(path))
+    return compiled.getvalue()
+
+
+# --- the translated book ------------------------------------------------------------------------
+
+
+def write_book(folder: Path) -> None:
+    """Write the translated book with all that it takes to build it.
+
+    Raises:  UserError if there is no translation
+    """
+    catalogs = TRANSLATIONS / LANGUAGE
+    if not catalogs.is_dir():
+        known = ", ".join(sorted(path.name for path in TRANSLATIONS.iterdir()))
+        raise UserError(f"there is no translation for LANGUAGE={LANGUAGE}, only for {known}")
+    (folder / "book").mkdir(parents=True, exist_ok=True)
+    shutil.copytree(ROOT / "book" / "images", folder / "book" / "images", dirs_exist_ok=True)
+    headings = {}
+    for path in pages():
+        text, headings[path.stem] = translated(path, read(catalogs / f"{path.stem}.po"))
+        write_if_changed(folder / "book" / path.name, text)
+    write_if_changed(folder / "headings.json", json.dumps(headings, ensure_ascii=False, indent=1))
+    write_if_changed(folder / "_config.yml", settings())
+    write_if_changed(folder / "_toc.yml", contents())
+
+
+def translated(path: Path, catalog: Catalog) -> tuple[str, dict[str, str]]:
+    """Return a page in the language of the edition, and its headings with the English ones."""
+    page, texts = read_page(path)
+    headings: dict[str, str] = {}
+    for _place, holder, key in texts:
+        english = holder[key]
+        holder[key] = "".join(translated_line(line, catalog) for line in lines_of(english))
+        before, after = (HEADING.findall(text) for text in (english, holder[key]))
+        headings |= zip(after, before, strict=True)
+    if path.suffix == ".md":
+        return page["text"], headings
+    exercises = exercises_of(path)
+    write_exercises(page, exercises)
+    describe_pictures(page)
+    write_minutes(path, page, [exercise.minutes for exercise in exercises])
+    return text_of(page), headings
+
+
+HEADING = re.compile(r"^#+ (.+)$", re.M)
+
+
+def translated_line(line: Line, catalog: Catalog) -> str:
+    """Return a line of a page in the language of the edition, or in English if it has none."""
+    message = catalog.get(line.message) if line.message else None
+    text = message.string if message and message.string and not message.fuzzy else line.message
+    return f"{MARK.sub(translated_mark, line.before)}{text}{MARK.sub(translated_mark, line.after)}"
+
+
+MARK = re.compile(
+    rf"\*\*(?P<label>{'|'.join(markers.OPENING)}):\*\*"
+    rf"|\*\*(?P<predict>{re.escape(markers.PREDICT)})\*\*"
+    rf"|\((?P<second>{markers.SECOND_READING})\)"
+)
+
+
+def translated_mark(match: re.Match[str]) -> str:
+    """Return a mark in the language of the edition."""
+    word = _(match[match.lastgroup or 0])
+    return {"label": f"**{word}:**", "predict": f"**{word}**"}.get(
+        match.lastgroup or "", f"({word})"
+    )
+
+
+def settings() -> str:
+    """The settings of the translated book, as the text of its _config.yml."""
+    config = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
+    sphinx = config["sphinx"]
+    above = Path("..", "..")
+    config["title"], config["author"] = _(config["title"]), _(config["author"])
+    sphinx["local_extensions"] = {"press.extension": str(above)}
+    sphinx["config"] |= {
+        "language": LANGUAGE,
+        "html_search_language": "en",  # the book's own search, which finds Chinese
+        "templates_path": [str(above / path) for path in sphinx["config"]["templates_path"]],
+        "html_static_path": [str(above / path) for path in sphinx["config"]["html_static_path"]],
+    }
+    description = sphinx["config"]["html_context"]["description"]
+    sphinx["config"]["html_context"]["description"] = _(description)
+    return yaml.safe_dump(config, allow_unicode=True, sort_keys=False)
+
+
+def contents() -> str:
+    """The table of contents of the translated book, as the text of its _toc.yml."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
+    for part in toc["parts"]:
+        part["caption"] = _(part["caption"])
+    return yaml.safe_dump(toc, allow_unicode=True, sort_keys=False)
+
+
+def write_if_changed(path: Path, text: str) -> None:
+    """Write a file unless it has this text already, so that only changed pages are built again."""
+    if not path.exists() or path.read_text("utf-8") != text:
+        path.write_text(text, encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    run_tool(main)
