@@ -630,7 +630,7 @@ EXPERIMENT = Exercise(
     section="6.11",
     prompt="""
 You get six causal programs without their source code. Each takes `x` (L, D), for any L and D, and
-returns as many rows. How many words back is the furthest word on which some output depends? Write
+returns L rows. How many words back is the furthest word on which some output depends? Write
 an experiment like the leak detector of section 6.11: `reach(layer)` calls `layer` on tensors of
 your choice and returns that whole number, 0 if each output depends only on its own word. None of
 the six looks back further than 8 words.
