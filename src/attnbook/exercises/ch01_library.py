@@ -163,7 +163,7 @@ def winner(what):
             "0.",
             (("dot", "cosine", "shout", "flip"), "tie"): "The three scores differ. Write them "
             "down.",
-            ("cosine", "B"): "B wins only by its length. A cosine divides by the lengths.",
+            ("cosine", "B"): "B wins only because it is long. A cosine divides by the lengths.",
             ("shout", "A"): "× 10 applies to every score, so their order stays the same.",
             ("flip", "A"): "A's score is −3 now. Is that the largest?",
             ("flip", "B"): "B had the largest score. With the opposite sign it is the smallest.",
@@ -447,7 +447,7 @@ def cosines(queries, keys):
         ),
     ),
     hints=(
-        "Is one card a row or a column of `keys`? The length of a card comes from these numbers.",
+        "Is one card a row or a column of `keys`? The length of a card comes from its own numbers.",
         "`dim` names the axis that is summed over. The topics of a card run along axis 1.",
         "Print `keys.norm(dim=1).shape`. To divide rows, it has to be (Lk, 1): use `keepdim=True`.",
     ),
@@ -511,7 +511,8 @@ report per query.
         ),
         Mistake(
             lambda q, k, v: (k @ q.T / math.sqrt(k.size(1))).softmax(1) @ v,
-            "Your weights have shape (Lk, Lq). Row i belongs to query i: (Lq, Lk).",
+            "Your weights have shape (Lk, Lq). Row i belongs to query i, so they should be (Lq, "
+            "Lk).",
         ),
     ),
     common_mistakes=MistakeSet(

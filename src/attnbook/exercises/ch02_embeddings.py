@@ -108,8 +108,8 @@ id, the first free one.
             lambda words, corpus: torch.tensor(
                 [sorted(corpus).index(w) if w in corpus else len(set(corpus)) for w in words]
             ),
-            "Each id is the word's first index in the sorted corpus, repetitions included. Remove "
-            "them before you number the words.",
+            "Each id is the word's first index in the sorted corpus, which still has repetitions. "
+            "Remove them before you number the words.",
         ),
         Mistake(numbering(sorted), "You numbered repeated words too, so the ids have gaps."),
         Mistake(
@@ -127,7 +127,7 @@ id, the first free one.
         ),
         Mistake(
             numbering(distinct, unknown=lambda number: len(number) + 1),
-            "Unknown words got N + 1. Ids count from 0, so N is the first free one.",
+            "Unknown words got N + 1. Ids start at 0, so N is the first free one.",
         ),
         Mistake(
             numbering(distinct, unknown=lambda number: len(number) - 1),
@@ -151,7 +151,8 @@ id, the first free one.
     ),
     properties=(
         Property(
-            "Ids follow the order of `sorted`, but yours do not. A set has no order of its own.",
+            "Ids should follow the order of `sorted`, but yours do not. A set has no order of its "
+            "own.",
             lambda answer, case: rises(answer, *case.arguments),
         ),
     ),
@@ -227,7 +228,7 @@ def my_gradient(question):
     ),
     properties=(
         Property(
-            "Count the tokens that use this row. Then ask how much each adds to the loss: 1, a "
+            "Count the tokens that use this row. Then ask how much each adds to the gradient: 1, a "
             "fraction, or nothing.",
             lambda answer, case: abs(float(answer) - my_gradient(*case.arguments)) < 1e-6,
         ),
@@ -279,11 +280,11 @@ def notices(summary):
             ("a", "neither"): "*very* makes up two thirds of one mean and half of the other.",
             (("a", "b", "e"), "both"): "This summary is the same for any order of the words.",
             (("a", "b", "e"), "order"): "Swap two words. Does anything change?",
-            (("b", "e"), "count"): "A word that occurs twice changes neither the maximum nor the "
-            "1.",
-            ("c", "order"): "Order, yes. But how many numbers does it have for three tokens, and "
-            "for two?",
-            ("c", "count"): "Count, yes. But which token comes first in it?",
+            (("b", "e"), "count"): "Repeating a word changes neither a maximum nor a row of zeros "
+            "and ones.",
+            ("c", "order"): "Order, yes. But how many numbers does the summary have for three "
+            "tokens, and for two?",
+            ("c", "count"): "Count, yes. But which token comes first in the summary?",
             ("c", "neither"): "It contains every row, one after the other.",
             ("d", "neither"): "Which word comes first in each of the four sentences?",
             ("d", "count"): "Both sentences of the second pair begin with *very*. And the first "
@@ -349,7 +350,8 @@ passes; the point is to see that the product gives the same result.)
     mistakes=(
         Mistake(
             lambda ids, table: F.one_hot(ids, len(table)) @ table,
-            "`one_hot` gives whole numbers, and a matrix product needs one dtype: the table's.",
+            "`one_hot` gives whole numbers, but both factors of a matrix product need the same "
+            "dtype: the table's.",
         ),
         Mistake(
             lambda ids, table: F.one_hot(ids, len(table)).float() @ table,

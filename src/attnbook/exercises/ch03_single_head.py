@@ -66,8 +66,8 @@ SCORES = Exercise(
     section="3.6",
     prompt="""
 Write `my_scores(query, key)`: the scaled dot product of each query with each key. `query` has shape
-(..., Lq, Dk), `key` has (..., Lk, Dk), and the answer has (..., Lq, Lk). The dots are any number of
-leading dimensions, such as batch and heads.
+(..., Lq, Dk), `key` has (..., Lk, Dk), and the answer has (..., Lq, Lk). The dots stand for any
+number of leading dimensions, such as batch and heads.
 """,
     reference=my_scores,
     cases=score_cases,
@@ -75,7 +75,7 @@ leading dimensions, such as batch and heads.
     mistakes=(
         Mistake(
             lambda q, k: (q @ k.mT / math.sqrt(q.size(-1))).softmax(-1),
-            "These are weights already. Scores are what the softmax takes.",
+            "These are already weights. Scores are the input of the softmax.",
         ),
         Mistake(
             lambda q, k: (
@@ -91,7 +91,8 @@ leading dimensions, such as batch and heads.
     ),
     common_mistakes=MistakeSet(lambda head: head.scores, SCORE_MISTAKES),
     hints=(
-        "One matrix product gives all dot products, if the keys are its columns.",
+        "One matrix product gives all dot products if the keys are the columns of its second "
+        "matrix.",
         "`key.mT` swaps the last two axes and leaves the axes of batch and heads in place.",
         "Compute `query @ key.mT` and divide it by √Dk, the square root of their width.",
     ),
@@ -151,8 +152,8 @@ WEIGHTS = Exercise(
     section="3.7",
     prompt="""
 Write `my_weights(scores)`: the softmax along each row. Build it from `exp` and sums, without
-calling a softmax. `scores` and the answer have shape (..., Lq, Lk). It has to work for scores such
-as 1000 and −1000.
+calling a softmax. `scores` and the answer have shape (..., Lq, Lk). The function has to work for
+scores such as 1000 and −1000.
 """,
     reference=my_weights,
     cases=weight_cases,
@@ -206,7 +207,7 @@ as 1000 and −1000.
         "`scores.amax(dim=-1, keepdim=True)` is each row's largest score.",
         "Subtract it, take `exp`, and divide by `.sum(dim=-1, keepdim=True)`.",
     ),
-    insight="The softmax functions of libraries do this, so that large scores do not become nan.",
+    insight="The softmax functions of libraries do this, so that large scores do not produce nan.",
     comes_back="The book's `softmax` handles another case: in chapter 6 a query may have nothing "
     "to attend to.",
     others=(by_logarithms,),
@@ -242,8 +243,8 @@ SHAPES = Exercise(
     minutes=5,
     section="3.2",
     prompt="""
-`shapes(what, Lq, Lk, D, Dk, Dv)` takes one of the words `"scores"`, `"weights"`, `"output"` and
-`"w_v"`, and five sizes. Return the shape of that tensor as a tuple of sizes. The queries come from
+`shapes(what, Lq, Lk, D, Dk, Dv)` takes the name of a tensor (`"scores"`, `"weights"`, `"output"` or
+`"w_v"`) and five sizes. Return the shape of that tensor as a tuple of sizes. The queries come from
 Lq rows, the keys and values from Lk rows, and all rows are D wide before the projections.
 """,
     stub="""
@@ -268,7 +269,8 @@ def shapes(what, Lq, Lk, D, Dk, Dv):
             ("output", "Lq, Lk"): "These are the weights. The output is a mixture of values.",
             ("w_v", "Dv, D"): "In X W_V, W_V has one row per column of X. (nn.Linear stores "
             "the transposed matrix.)",
-            ("w_v", "Lk, Dv"): "These are the values. W_V turns rows of width D into them.",
+            ("w_v", "Lk, Dv"): "This is the shape of the values. W_V itself maps width D to width "
+            "Dv.",
             ("w_v", "D, Dk"): "Queries and keys are Dk wide. Values have their own width.",
         },
     ),
@@ -328,7 +330,7 @@ def read(question):
             (
                 "a",
                 "Life",
-            ): "A word does not have to attend to itself: the diagonal holds 0.10 here.",
+            ): "A word need not attend most to itself: “Life” gives itself only 0.10.",
             ("b", "is"): "In its row, “short” attends most to “is”. The question is about the "
             "column of “short”.",
             ("b", "eat"): "“eat” gives “short” 0.30. Another row gives it more.",
@@ -536,7 +538,8 @@ d_weights, but do not build the (Lk, Lk) matrix J = diag(a) − a aᵀ.
         ),
         Mistake(
             lambda a, g: ((a.diag_embed() - a[..., None] * a[..., None, :]) @ g[..., None])[..., 0],
-            "You built J. Multiply out J times the gradient on paper: only rows remain.",
+            "You built J. Multiply J by the gradient on paper: the result needs only rows, no "
+            "matrix.",
         ),
     ),
     gradients=False,
@@ -552,8 +555,8 @@ d_weights, but do not build the (Lk, Lk) matrix J = diag(a) − a aᵀ.
         "aᵀ g is one number per row. Keep its axis with `keepdim=True`.",
         "`weights * (d_weights - that number)`.",
     ),
-    insight="Fused attention kernels also compute this line. Where the weights of a row are 0 "
-    "and 1, it gives 0: this is the saturation of section 3.9.",
+    insight="Fused attention kernels also compute this line. If one weight of a row is 1 and the "
+    "others are 0, the gradient is 0: this is the saturation of section 3.9.",
     comes_back="In chapter 6 a query may have nothing to attend to, and then nan reaches this "
     "line.",
     others=(in_two_parts,),

@@ -811,8 +811,8 @@ right, and some are wrong only for certain inputs. You may use the whole library
     hints=(
         "What do you compare the result with? And which inputs would hide a fault: one head, "
         "equal sizes, all ones?",
-        "`torch.equal` compares shape and numbers. Take three heads or more, sizes that all "
-        "differ, random numbers.",
+        "`torch.equal` compares shape and numbers. Take three or more heads, sizes that all "
+        "differ, and random numbers.",
         "Try shapes such as (5, 21), (2, 5, 21) and (2, 4, 5, 21); compare with `split_heads`.",
     ),
     comes_back="Chapter 6 tests masks in a similar way: it changes one word and checks which "

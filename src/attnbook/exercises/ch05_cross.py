@@ -204,7 +204,7 @@ The answer is (..., Lq, Dv); the dots stand for any number of axes, or none.
                 @ (context @ w_v)
             ),
             "You multiply the values by a matrix (Lk, Lq). Row i of the weights belongs to row i "
-            "of x, so they are (Lq, Lk).",
+            "of x, so the weights are (Lq, Lk).",
         ),
         Mistake(
             lambda x, context, w_q, w_k, w_v: my_cross(x, context, w_k, w_q, w_v),
@@ -223,7 +223,7 @@ The answer is (..., Lq, Dv); the dots stand for any number of axes, or none.
         ),
         Mistake(
             lambda x, context, w_q, w_k, w_v: my_cross(x, context, w_q.mT, w_k.mT, w_v.mT),
-            "You transposed the matrices, as nn.Linear stores them. Here rows are multiplied by "
+            "You transposed the matrices, as nn.Linear stores them. Here, multiply the rows by "
             "them as they are.",
         ),
     ),
@@ -347,7 +347,7 @@ def align(weights):
         "Then find the position of the largest weight in each row: `argmax(dim=-1)`.",
     ),
     others=(align_word_by_word,),
-    insight="The mean can have its largest weight at a word where no head has its largest weight. "
+    insight="The word with the largest mean weight need not have the largest weight in any head. "
     "Look at each head before you average.",
     comes_back="Chapter 9 reads a translator's alignment this way, and chapter 13 asks how far to "
     "trust it.",
@@ -447,7 +447,7 @@ takes a·b·c multiplications. Return a whole number. (One head has no W_O.)
         ),
         Mistake(
             lambda Lq, Lk, D, Dc, Dk, Dv: Lq * D * Dk + Lk * Dc * (Dk + Dv) + Lq * Lq * (Dk + Dv),
-            "You counted Lq² scores, as in self-attention. Here there are Lq·Lk.",
+            "You counted Lq² scores, as in self-attention. Cross-attention has Lq·Lk.",
         ),
         Mistake(
             lambda Lq, Lk, D, Dc, Dk, Dv: Lq * D * Dk + Lk * D * (Dk + Dv) + Lq * Lk * (Dk + Dv),
@@ -620,8 +620,8 @@ def which_control(claim):
             "its cause.",
             ("pairs", "A"): "Each sentence still belongs to its translation, so the cause in the "
             "claim is unchanged.",
-            ("pairs", "B"): "Half as many pairs are still pairs. If the map gets worse, you "
-            "cannot tell why.",
+            ("pairs", "B"): "The remaining sentences are still paired correctly. If the map gets "
+            "worse, you cannot tell why.",
             (
                 "word",
                 "B",

@@ -67,7 +67,7 @@ CAUSAL = Exercise(
     prompt="""
 Write `my_causal(n_queries, n_keys)`: the causal mask for the newest `n_queries` words of a sentence
 of `n_keys` words. With as many queries as keys, it is the triangle of section 6.3; with one query,
-it is the row of section 6.12. The answer is boolean, True = may look, of shape (Lq, Lk).
+it is the row of section 6.12. The answer is boolean (True = may look) and has shape (Lq, Lk).
 """,
     reference=my_causal,
     cases=causal_cases,
@@ -159,7 +159,7 @@ VERDICT = Exercise(
     section="6.11",
     prompt="""
 Six programs should be causal. Each gets six words; `attend(x, mask)` is one head that masks before
-the softmax, `ones` a (6, 6) mask that is True everywhere, and `causal` is `ones.tril()`.
+the softmax, `ones` is a (6, 6) mask that is True everywhere, and `causal` is `ones.tril()`.
 
 | | program |
 |:--|:--|
@@ -329,8 +329,8 @@ weight of exactly 0, and a query that may look at nothing gets a row of zeros.
         "queries that may look at nothing. Their rows become 0/0.",
         "After the softmax, fill all hidden entries with 0. No other entry is nan.",
     ),
-    insight="Fill in minus infinity before the softmax, and zero after it. Filling also keeps nan "
-    "out of the gradients, because no gradient flows through a filled entry. Adding −∞ does not.",
+    insight="Fill in minus infinity before the softmax, and zero after it. Filling, unlike adding "
+    "−∞, also keeps nan out of the gradients, because no gradient flows through a filled entry.",
     comes_back="From here on the book's `softmax` does this in every layer.",
     others=(filled_once, by_hand),
 )
@@ -422,7 +422,7 @@ empty, as they should be.
         ),
         Mistake(
             combined(lambda causal, real: ~(causal & real[:, None, None, :])),
-            "Your entries are right but have the opposite meaning: your True means hidden.",
+            "Your mask has the opposite meaning: your True means hidden.",
         ),
         Mistake(
             combined(lambda causal, real: causal & ~real[:, None, None, :]),
@@ -630,7 +630,7 @@ EXPERIMENT = Exercise(
     section="6.11",
     prompt="""
 You get six causal programs without their source code. Each takes `x` (L, D), for any L and D, and
-returns as many rows. How many words back is the furthest word on which some output depends? Write
+returns L rows. How many words back is the furthest word on which some output depends? Write
 an experiment like the leak detector of section 6.11: `reach(layer)` calls `layer` on tensors of
 your choice and returns that whole number, 0 if each output depends only on its own word. None of
 the six looks back further than 8 words.

@@ -40,7 +40,7 @@ ORDER = Exercise(
     minutes=8,
     section="7.3",
     prompt="""
-Six rows go through attention. Then some of them are shuffled, and they go through it again.
+Six rows go through attention. Then they are shuffled as the table says and go through it again.
 `after_shuffle(situation)` says how the output changes: `"same"` (equal, row by row), `"reordered"`
 (the same rows, shuffled in the same way as the input), or `"other"` (new numbers).
 
@@ -49,8 +49,8 @@ Six rows go through attention. Then some of them are shuffled, and they go throu
 | `"bare"` | self-attention without positions, all rows are shuffled |
 | `"positions"` | the words are shuffled, then sinusoids are added, then self-attention |
 | `"baggage"` | sinusoids are added, then the sums are shuffled, then self-attention |
-| `"context"` | keys and values are shuffled, both in the same way; the queries stay |
-| `"torn"` | only the keys are shuffled; queries and values stay |
+| `"context"` | keys and values are shuffled, both in the same way; the queries stay in place |
+| `"torn"` | only the keys are shuffled; queries and values stay in place |
 """,
     stub="""
 def after_shuffle(situation):
@@ -183,7 +183,8 @@ next. Try it without a loop over positions.
         ),
         Mistake(
             own_speed,
-            "Each of your columns has its own speed. Columns 2k and 2k + 1 have the same angle.",
+            "Each of your columns has its own speed. Columns 2k and 2k + 1 should have the same "
+            "angle.",
         ),
         Mistake(
             lambda length, d_model: own_speed(length, d_model, count=2),
@@ -203,7 +204,7 @@ next. Try it without a loop over positions.
         ),
         Mistake(
             lambda length, d_model: clocks(length, 1 / speeds(d_model)),
-            "Your hands get faster from left to right. The exponent is negative.",
+            "Your hands get faster from left to right. The exponent should be negative.",
         ),
         Mistake(
             lambda length, d_model: clocks(length, one_pair_short(d_model)),
@@ -281,7 +282,8 @@ distance j − i, clipped to ±max_distance. The answer is a tensor of whole num
     mistakes=(
         Mistake(
             lambda length, far: steps(length).T.clamp(-far, far) + far,
-            "You took i − j. A key to the left of its query has a negative distance, j − i.",
+            "You took i − j. The distance is j − i, which is negative for a key to the left of its "
+            "query.",
         ),
         Mistake(
             lambda length, far: steps(length) + far,
@@ -455,7 +457,7 @@ def placed_scores(x, table, w_q, w_k):
         Mistake(faulty(lambda x, table: x + table[:1]), "Every word gets row 0 of the table."),
         Mistake(
             faulty(lambda x, table: x + table[1 : x.size(-2) + 1]),
-            "Your first word gets row 1 of the table. It is at position 0.",
+            "Your first word gets row 1 of the table, but it is at position 0.",
         ),
         Mistake(
             faulty(lambda x, table: x),
@@ -478,7 +480,7 @@ def placed_scores(x, table, w_q, w_k):
         widths={"N": lambda x, table, w_q, w_k: len(table)},
     ),
     others=(placed_scores_in_four_terms,),
-    comes_back="Chapter 8 adds the positions in this first line.",
+    comes_back="Chapter 8 adds positions with a line like the first of these three.",
     insight="With a batch of one, `len(x)` is wrong but raises no error. Test with sizes that all "
     "differ.",
 )
@@ -508,7 +510,7 @@ answers is right for two experiments.
 | | training | test |
 |:--|:--|:--|
 | `"A"` | 12 cards; name the highest card of the deal | 48 cards, five seeds |
-| `"B"` | 12 cards; name the card two before | 48 cards, counted at positions 12 to 47, five seeds |
+| `"B"` | 12 cards; name the card two before | 48 cards, scored at positions 12 to 47, five seeds |
 | `"C"` | 3 to 48 cards; name the card two before | 500 new deals of 48 cards |
 | `"D"` | 12 cards; name the card two before | 500 new deals of 12 cards |
 | `"E"` | 12 cards; name the card two before | 48 cards, in four pieces read one at a time |
@@ -623,11 +625,11 @@ more multiplications.)
         ),
         Mistake(
             lambda p, angles: turned(p, angles, 1, 1),
-            "Both of your formulas have a plus sign. The formula for the cosine has a minus sign.",
+            "Both of your formulas have a plus sign. The one for the cosine needs a minus sign.",
         ),
         Mistake(
             lambda p, angles: turned(p, angles, -1, -1),
-            "Both of your formulas have a minus sign. The formula for the sine has a plus sign.",
+            "Both of your formulas have a minus sign. The one for the sine needs a plus sign.",
         ),
         Mistake(
             old_sine_lost,
@@ -773,7 +775,7 @@ side), and `"position"` if it matters where they are. Your function is tested on
             "the same word at all positions, are all scores equal?",
             ((ROWS, WAVES), "distance"): "Pairs of positions at the same distance have different "
             "scores. Do you compare such pairs?",
-            (PLAIN_WAVES, "distance"): "Encodings compared with encodings depend only on the "
+            (PLAIN_WAVES, "distance"): "A score between two encodings depends only on the "
             "distance, but words are also compared with encodings. Words made of zeros hide that.",
             ((FIRST, LATER), "nothing"): "Only some positions are marked. Is your sentence long "
             "enough, and do you look at its first row?",
@@ -791,12 +793,13 @@ side), and `"position"` if it matters where they are. Your function is tested on
             (
                 (SHAW, BIAS, MINUS, FAR),
                 "position",
-            ): "If two words move together, their score stays the same. Did your words change?",
+            ): "If two words move together, their score stays the same. Did you also change the "
+            "words?",
         },
     ),
     hints=(
-        "Keep the words the same while positions change. In what kind of sentence can words not "
-        "cause any difference between the scores?",
+        "Keep the words the same while positions change. In what kind of sentence can no "
+        "difference between scores come from the words?",
         "Repeat one random word twelve times. If the scores are not all equal, along which lines "
         "of the (L, L) scores is the distance the same?",
         "`torch.allclose(s[1:, 1:], s[:-1, :-1])` compares each score with the next one on its "

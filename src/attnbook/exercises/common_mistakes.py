@@ -80,14 +80,14 @@ SCORE_MISTAKES = (
     WrongLine(
         "scores",
         lambda q, k: q @ k.mT / math.sqrt(k.size(-2)),
-        "You divided the scores by √Lk, the number of keys. A dot product adds up over the width: "
-        "√Dk. (`size(-2)` counts rows, `size(-1)` columns.)",
+        "You divided the scores by √Lk, the number of keys. A dot product sums over the width, so "
+        "divide by √Dk. (`size(-2)` counts rows, `size(-1)` columns.)",
     ),
     WrongLine(
         "scores",
         lambda q, k: q @ k.mT / math.sqrt(q.size(-2)),
-        "You divided the scores by √Lq, the number of queries. A dot product adds up over the "
-        "width: √Dk. (`size(-2)` counts rows, `size(-1)` columns.)",
+        "You divided the scores by √Lq, the number of queries. A dot product sums over the width, "
+        "so divide by √Dk. (`size(-2)` counts rows, `size(-1)` columns.)",
     ),
     WrongLine(
         "scores",
@@ -124,13 +124,14 @@ SCORE_MISTAKES = (
     WrongLine(
         "scores",
         lambda q, k: q @ k / math.sqrt(q.size(-1)),
-        "A matrix product pairs the rows of the first with the columns of the second. The keys "
-        "are rows: transpose them.",
+        "A matrix product pairs the rows of the first matrix with the columns of the second. The "
+        "keys are rows: transpose them.",
     ),
     WrongLine(
         "scores",
         lambda q, k: q @ reverse_axes(k) / math.sqrt(q.size(-1)),
-        "`.T` reverses all axes, batch and heads too. Only the last two may be swapped: `.mT`.",
+        "`.T` reverses all axes, including batch and heads. Only the last two may be swapped: "
+        "`.mT`.",
     ),
     WrongLine(
         "scores",
@@ -182,8 +183,8 @@ WEIGHT_MISTAKES = (
     WrongLine(
         "weights",
         softmax_over(1),
-        "The softmax ran over axis 1. With a batch in front, the keys are not there: count axes "
-        "from the end.",
+        "The softmax ran over axis 1. With a batch in front, that is not the axis of the keys. "
+        "Count axes from the end.",
     ),
     WrongLine(
         "weights",
@@ -203,7 +204,7 @@ WEIGHT_MISTAKES = (
     WrongLine(
         "weights",
         lambda scores, *mask: scores.exp(),
-        "`exp` made the scores positive, but nothing divides each row by its sum.",
+        "`exp` made the scores positive, but you did not divide each row by its sum.",
     ),
     WrongLine(
         "weights",
@@ -307,14 +308,15 @@ MASK_MISTAKES = (
     WrongLine(
         "weights",
         lambda scores, mask: scores.masked_fill(~mask, -1e9).softmax(-1),
-        "A query that may look at nothing gives all its hidden keys equal weights. A large "
-        "negative number such as −10⁹ makes the whole row equal; only −∞ leaves nothing.",
+        "A query that may look at nothing gives all its hidden keys equal weights, because filling "
+        "with a number such as −10⁹ makes its whole row equal. Set hidden weights to 0 after the "
+        "softmax.",
     ),
     WrongLine(
         "weights",
         lambda scores, mask: scores.masked_fill(~mask, -torch.inf).softmax(-1),
         "A query that may look at nothing gives 0/0, which is nan. (0 times nan is also nan, so "
-        "fill these entries.)",
+        "fill these entries instead of multiplying them by 0.)",
     ),
     WrongLine(
         "weights",
@@ -331,7 +333,7 @@ MASK_MISTAKES = (
         "weights",
         renormalized_after_mask,
         "You masked after the softmax and divided each row by its sum. If a hidden score is very "
-        "large, that is 0/0: mask before it.",
+        "large, that is 0/0. Mask before the softmax.",
     ),
     WrongLine(
         "weights",
@@ -347,17 +349,17 @@ MASK_MISTAKES = (
     WrongLine(
         "weights",
         lambda scores, mask: (scores + mask).softmax(-1),
-        "You added the mask as numbers: each permitted key gained 1, and no key is hidden.",
+        "You added the mask as numbers: each permitted score grew by 1, but no key is hidden.",
     ),
     WrongLine(
         "weights",
         lambda scores, mask: (scores * mask).softmax(-1),
-        "Hidden keys have score 0 here, and e⁰ is 1: an ordinary weight.",
+        "Hidden keys have score 0 here, and e⁰ is 1, so they get an ordinary weight.",
     ),
     WrongLine(
         "weights",
         lambda scores, mask: (scores * mask).softmax(-1) * mask,
-        "Hidden keys have score 0 here, and e⁰ = 1 is in the denominator.",
+        "Hidden keys have score 0 here, so each adds e⁰ = 1 to the denominator.",
     ),
 )
 
@@ -387,8 +389,8 @@ class MistakeSet:
         ]
         for name, size in (widths or {}).items():
             message = (
-                f"You divided the scores by √{name}. A dot product adds up over the width of the "
-                "queries and keys: √Dk."
+                f"You divided the scores by √{name}. A dot product sums over the width of the "
+                "queries and keys, so divide by √Dk."
             )
             wrong = lambda *arguments, size=size: partial(scaled_scores, size(*arguments))  # noqa: E731
             self.wrong_lines.append(WrongLine("scores", wrong, message))
