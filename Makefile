@@ -13,6 +13,14 @@ else ifdef DEVICE
 export ATTNBOOK_DEVICE := $(DEVICE)
 endif
 
+# LANGUAGE=zh_CN makes an edition in another language. (The variable of this name in the environment
+# belongs to other programs.)
+ifeq ($(origin LANGUAGE),command line)
+export ATTNBOOK_LANGUAGE := $(LANGUAGE)
+else
+export ATTNBOOK_LANGUAGE := en
+endif
+
 .PHONY: help env validate book serve pdf lab run nbval check test bench lighthouse wheel links upgrade lock zip clean
 
 help:

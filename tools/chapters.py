@@ -35,7 +35,7 @@ class Chapter:
     @property
     def short_title(self) -> str:
         """The title up to its colon or question mark."""
-        match = re.match(r"[^:?]+\??", self.title)
+        match = re.match(r"[^:?：？]+[?？]?", self.title)
         return match[0] if match else self.title
 
 
@@ -99,20 +99,19 @@ def read_chapter(path: Path) -> Chapter:
 
     Raises:  UserError if its title, its question or its minutes are missing
     """
-    text = "".join(json.loads(path.read_text("utf-8"))["cells"][0]["source"])
+    opening = json.loads(path.read_text("utf-8"))["cells"][0]
+    text, minutes = "".join(opening["source"]), opening["metadata"].get("minutes")
     title = re.match(r"# (\d+)\. (.+)", text)
-    question = line_after(text, markers.QUESTION)
-    minutes = re.match(markers.MINUTES, line_after(text, markers.TIME))
+    question = line_after(text, markers.label(markers.QUESTION))
     if not (title and question and minutes):
         raise UserError(
             f"{path.name} has to open with '# N. title', '**{markers.QUESTION}:** ...' and "
-            f"'**{markers.TIME}:** N minutes'"
+            f"'**{markers.TIME}:** ', after which 'python -m tools.run --form' writes the minutes"
         )
-    short, second = int(minutes[1]), int(minutes[2] or 0)
-    return Chapter(path, int(title[1]), title[2].strip(), question, short, second)
+    return Chapter(path, int(title[1]), title[2].strip(), question, *minutes)
 
 
-def line_after(text: str, word: str) -> str:
-    """Return what follows a bold word on its line in an opening, or ''."""
-    match = re.search(rf"^(?:> )?\*\*{word}:\*\* *(\S.*)$", text, re.M)
+def line_after(text: str, label: str) -> str:
+    """Return what follows a label on its line in an opening, or ''."""
+    match = re.search(rf"^(?:> )?{re.escape(label)} *(\S.*)$", text, re.M)
     return match[1].strip() if match else ""

@@ -1,9 +1,20 @@
-"""The words that the tools look for in a page. An edition in another language replaces them."""
+"""The words that the tools look for in a page, and their forms in the language of the edition."""
+
+from tools.language import _
 
 QUESTION, TIME = "Question", "Time"
 OPENING = (QUESTION, TIME, "You need", "Recap", "Goal")  # the lines of a chapter's first box
 SECOND_READING = "second reading"  # ends the heading of a section that can be skipped at first
-MINUTES = rf"(\d+) minutes(?:, (\d+) more with the {SECOND_READING}s)?"
 PREDICT = "Predict before you run."
 CLOSING = ("Summary", "Where the sources say it")  # the last two sections
 FILLERS = ("simply", "obviously", "let's dive", "crucial", "powerful", "delve")
+
+
+def label(word: str) -> str:
+    """Return the label of a line of the opening, in the language of the edition."""
+    return _("**{word}:**").format(word=_(word))
+
+
+def second_reading() -> str:
+    """Return what ends the heading of a second reading, in the language of the edition."""
+    return _(" ({words})").format(words=_(SECOND_READING))

@@ -14,36 +14,51 @@ from nbformat import NotebookNode
 
 from tools import markers
 from tools.common import ROOT
+from tools.language import LANGUAGE, _
 
+# A Chinese character among English words counts as a word. Readers of Chinese read 260 words of about
+# 1.5 characters in the time of 238 English words (Brysbaert 2019).
+WORD = 60 / 130
+CHARACTER = WORD if LANGUAGE == "en" else WORD * 238 / (260 * 1.5)
 TEXT = {  # seconds for each match, which is then removed, so that it is counted once
     r"\$\$.*?\$\$": 25.0,  # a displayed formula
     r"\$[^$\n]+\$": 5.0,  # an inline formula
     r"<[^>]+>|\]\([^)]*\)": 0.0,  # tags and addresses
-    re.escape(markers.PREDICT): 42.0,
-    r"[\u4e00-\u9fff]|(?:[^\W\u4e00-\u9fff]|['’])+": 60 / 130,  # a Chinese character, or a word
+    re.escape(_(markers.PREDICT)): 42.0,
+    r"[\u4e00-\u9fff]": CHARACTER,
+    r"(?:[^\W\u4e00-\u9fff]|['’])+": WORD,
 }
 CODE_LINE, OUTPUT_LINE, PICTURE = 7.0, 2.0, 45.0
 STEP = 5  # minutes are rounded to this many
 RUN_TIMES = ROOT / "tools" / "run_times.json"  # for each notebook one of the steps, in seconds
 RUN_STEPS = {
-    30: "half a minute",
-    60: "a minute",
-    120: "two minutes",
-    300: "five minutes",
-    600: "ten minutes",
+    30: _("Running all of it takes about half a minute."),
+    60: _("Running all of it takes about a minute."),
+    120: _("Running all of it takes about two minutes."),
+    300: _("Running all of it takes about five minutes."),
+    600: _("Running all of it takes about ten minutes."),
 }
+
+
+def reading_minutes(notebook: NotebookNode) -> tuple[int, int]:
+    """Return the minutes for the ordinary sections, and for the second readings; 0 for none."""
+    short, second = reading_seconds(notebook)
+    return rounded(short), rounded(second) if second else 0
 
 
 def time_line(notebook: NotebookNode, exercise_minutes: list[int], run_step: int = 0) -> str:
     """Return the text after **Time:** in the opening; without a step, nothing about a run."""
-    short, second = reading_seconds(notebook)
-    parts = [f"{rounded(short)} minutes"]
-    if second:
-        parts.append(f"{rounded(second)} more with the {markers.SECOND_READING}s")
-    if exercise_minutes:
-        parts.append(f"{rounded(60 * sum(exercise_minutes))} for the exercises")
-    running = f" Running all of it takes about {RUN_STEPS[run_step]}." if run_step else ""
-    return ", ".join(parts) + "." + running
+    short, second = reading_minutes(notebook)
+    exercises = rounded(60 * sum(exercise_minutes)) if exercise_minutes else 0
+    line = {
+        (False, False): _("{short} minutes."),
+        (True, False): _("{short} minutes, {second} more with the second readings."),
+        (False, True): _("{short} minutes, {exercises} for the exercises."),
+        (True, True): _(
+            "{short} minutes, {second} more with the second readings, {exercises} for the exercises."
+        ),
+    }[bool(second), bool(exercises)].format(short=short, second=second, exercises=exercises)
+    return f"{line} {RUN_STEPS[run_step]}" if run_step else line
 
 
 def reading_seconds(notebook: NotebookNode) -> tuple[float, float]:
@@ -63,7 +78,7 @@ def reading_seconds(notebook: NotebookNode) -> tuple[float, float]:
 
 def is_second_reading(heading: str) -> bool:
     """Whether a section can be skipped at first."""
-    return heading.endswith(f"({markers.SECOND_READING})")
+    return heading.endswith(markers.second_reading())
 
 
 def code_seconds(cell: NotebookNode) -> float:

@@ -22,7 +22,7 @@ from nbformat import NotebookNode
 from tools import markers
 from tools.cells import RESTART, exercises_of, write_exercises
 from tools.common import UserError
-from tools.minutes import run_times, time_line
+from tools.minutes import reading_minutes, run_times, time_line
 
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -49,7 +49,12 @@ if importlib.util.find_spec("attnbook") is None:
 INSTALL_ID = "install"
 
 KEPT_METADATA = ("mystnb",)  # what an author may set for a notebook
-KEPT_CELL_METADATA = ("mystnb", "part", "tags")  # and for a cell; the rest comes from an editor
+KEPT_CELL_METADATA = (
+    "minutes",
+    "mystnb",
+    "part",
+    "tags",
+)  # and for a cell; the rest comes from an editor
 
 
 def read(path: Path) -> NotebookNode:
@@ -113,8 +118,11 @@ def write_install_cell(notebook: NotebookNode) -> None:
 def write_minutes(path: Path, notebook: NotebookNode, exercise_minutes: list[int]) -> None:
     """Write into the opening how long the page takes, if it has a line for that."""
     line = time_line(notebook, exercise_minutes, run_times().get(path.stem, 0))
+    label = f"{markers.label(markers.TIME)} "
     for cell in notebook.cells[:1]:
-        cell.source = re.sub(rf"(?<=\*\*{markers.TIME}:\*\* ).*", line, cell.source, count=1)
+        if label in cell.source:
+            cell.metadata["minutes"] = list(reading_minutes(notebook))
+            cell.source = re.sub(rf"(?<={re.escape(label)}).*", line, cell.source, count=1)
 
 
 def describe_pictures(notebook: NotebookNode) -> None:

@@ -145,16 +145,15 @@ def translated_line(line: Line, catalog: Catalog) -> str:
 MARK = re.compile(
     rf"\*\*(?P<label>{'|'.join(markers.OPENING)}):\*\*"
     rf"|\*\*(?P<predict>{re.escape(markers.PREDICT)})\*\*"
-    rf"|\((?P<second>{markers.SECOND_READING})\)"
+    rf"| \({markers.SECOND_READING}\)"
 )
 
 
 def translated_mark(match: re.Match[str]) -> str:
     """Return a mark in the language of the edition."""
-    word = _(match[match.lastgroup or 0])
-    return {"label": f"**{word}:**", "predict": f"**{word}**"}.get(
-        match.lastgroup or "", f"({word})"
-    )
+    if match["label"]:
+        return markers.label(match["label"])
+    return f"**{_(markers.PREDICT)}**" if match["predict"] else markers.second_reading()
 
 
 def settings() -> str:

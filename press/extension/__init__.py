@@ -1,5 +1,6 @@
 """Additions to Jupyter Book for the HTML pages, in small parts.
 
+anchors         the ids of a translated page, equal to those of the English one
 links           to the repository, Colab and Binder, from the environment at build time
 formulas        KaTeX at build time, so that no page needs a script to show a formula
 to_directives   the plain Markdown of a notebook becomes the directives of a page
@@ -28,6 +29,7 @@ Templates that replace the theme's are in press/templates, CSS and JavaScript in
 from sphinx.application import Sphinx
 
 from . import (
+    anchors,
     cards,
     chapters_table,
     chinese,
@@ -51,11 +53,11 @@ from . import (
 )
 
 PARTS = (
-    links, to_directives, formulas, cards, practice, markup, folds, chapters_table,
+    anchors, links, to_directives, formulas, cards, practice, markup, folds, chapters_table,
     output, sections, glossary, chinese, pictures, widgets, live, search, safety, unused, styles,
     licenses,
 )  # fmt: skip
-ENVIRONMENT = 9  # raise it if a change in this folder requires reading every page again
+ENVIRONMENT = 10  # raise it if a change in this folder requires reading every page again
 
 
 def setup(app: Sphinx) -> dict[str, bool | int]:

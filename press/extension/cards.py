@@ -9,6 +9,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from attnbook.exercises.catalog import UsageError, find
 from attnbook.exercises.exercise import Exercise
+from attnbook.language import _
 
 
 class ExerciseDirective(SphinxDirective):
@@ -41,9 +42,13 @@ class Solution(ExerciseDirective):
         block = nodes.literal_block(code, code, language="python")
         hints: list[nodes.Node] = []
         for number, hint in enumerate(exercise.hints, 1):
-            hints += folded(f"Hint {number}", f"hint-{number}", self.parse_text_to_nodes(hint))
-        insight = self.parse_text_to_nodes(exercise.insight)
-        content = hints + folded("Solution", "solution", [block, *insight])
+            hints += folded(
+                _("Hint {number}").format(number=number),
+                f"hint-{number}",
+                self.parse_text_to_nodes(_(hint)),
+            )
+        insight = self.parse_text_to_nodes(_(exercise.insight))
+        content = hints + folded(_("Solution"), "solution", [block, *insight])
         return [nodes.container("", *content, classes=["hints"])]
 
 

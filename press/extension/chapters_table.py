@@ -13,17 +13,18 @@ from sphinx.util.docutils import SphinxDirective
 
 from tools.chapters import Chapter, chapters
 from tools.common import ROOT, UserError
+from tools.language import _
 
-HEAD = ("", "chapter, and the question it answers", "short road", "all of it")
+HEAD = ("", _("chapter, and the question it answers"), _("short road"), _("all of it"))
 
 
 class Chapters(SphinxDirective):
     """List each chapter: number, question, minutes for the short road and for the whole."""
 
     def run(self) -> list[nodes.Node]:
-        self.env.note_dependency(str(ROOT / "_toc.yml"))
+        self.env.note_dependency(str(Path(self.env.srcdir, "_toc.yml")))
         try:
-            found = chapters()
+            found = chapters(Path(self.env.srcdir))
         except UserError as error:
             raise self.error(str(error)) from None
         for chapter in found:
@@ -40,7 +41,7 @@ def row_of(chapter: Chapter) -> str:
     drawing = picture_of(chapter).read_text("utf-8").strip()
     link = f"[{chapter.short_title}]({chapter.path.name})"
     minutes = chapter.minutes, chapter.minutes + chapter.second_minutes
-    times = (f"{count}\xa0min" for count in minutes)
+    times = (_("{minutes}\xa0min").format(minutes=count) for count in minutes)
     return row(drawing, f"{link}<br>{chapter.question}", *times)
 
 
@@ -53,7 +54,8 @@ def sum_of(found: list[Chapter]) -> str:
     """The last row: both sums in hours, without the exercises."""
     short = sum(chapter.minutes for chapter in found)
     all_of_it = short + sum(chapter.second_minutes for chapter in found)
-    return row("", "", f"{short / 60:.1f}\xa0h", f"{all_of_it / 60:.1f}\xa0h")
+    hours = (_("{hours:.1f}\xa0h").format(hours=count / 60) for count in (short, all_of_it))
+    return row("", "", *hours)
 
 
 def row(*cells: str) -> str:
@@ -63,7 +65,7 @@ def row(*cells: str) -> str:
 
 def add_minutes(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """Give the templates the minutes of the chapter to which a link leads, or None."""
-    minutes = {chapter.path.stem: chapter.minutes for chapter in chapters()}
+    minutes = {chapter.path.stem: chapter.minutes for chapter in chapters(Path(app.srcdir))}
     context["minutes_of"] = lambda link: minutes.get(Path(link).stem)
 
 

@@ -11,12 +11,14 @@ import re
 from docutils import nodes
 from sphinx.application import Sphinx
 
+from tools.language import _
+
 
 def fold_code(app: Sphinx, doctree: nodes.document) -> None:
     """Fold the code of the cells that to_directives.py has tagged."""
-    for words, first in ("imports", True), ("code", False):
+    for kind, words, first in ("imports", _("imports"), True), ("code", _("code"), False):
         for cell in doctree.findall(nodes.container):
-            if f"tag_fold-{words}" in cell["classes"]:
+            if f"tag_fold-{kind}" in cell["classes"]:
                 code = folded(words, cell[0])
                 cell.children = [*code, *cell[1:]] if first else [*cell[1:], *code]
 
@@ -28,7 +30,7 @@ def fold_listings(app: Sphinx, doctree: nodes.document) -> None:
             for block in list(cell[-1].findall(nodes.literal_block)):
                 if (short := without_checks(block.astext())) != block.astext():
                     brief = nodes.literal_block(short, short, language="python")
-                    whole = folded("docstring and checks", block.deepcopy(), "code listing")
+                    whole = folded(_("docstring and checks"), block.deepcopy(), "code listing")
                     block.replace_self([brief, *whole])
 
 

@@ -25,10 +25,12 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
+from tools.language import _
+
 from .chinese import in_chinese
 from .sections import sections
 
-HEADING = "## Glossary, English and Chinese\n"
+TABLE = re.compile(r"^\| English \| 中文 \|.*\n(?:\|.*\n)+", re.M)
 TONES = dict.fromkeys(map(ord, "\u0300\u0301\u0304\u030c"))  # the marks over vowels, apart from ü's
 
 logger = logging.getLogger(__name__)
@@ -62,7 +64,7 @@ def lines(app: Sphinx) -> list[str]:
     """The lines of the glossary's table, without its header; none if the book has no glossary."""
     page = Path(app.srcdir, app.config.glossary_page + ".md")
     text = page.read_text("utf8") if page.exists() else ""
-    table = re.search(r"(?:^\|.*\n)+", text.partition(HEADING)[2], re.M)
+    table = TABLE.search(text)
     return table[0].splitlines()[2:] if table else []
 
 
@@ -85,7 +87,7 @@ class ByPinyin(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the table."""
         rows = sorted((row for row in glossary(self.env.app) if row.pinyin), key=sound)
-        table = ["| pinyin, 中文 | English | where |", "|:--|:--|:--|"]
+        table = [f"| {_('pinyin, 中文')} | English | {_('where')} |", "|:--|:--|:--|"]
         table += [f"| *{r.pinyin}* {r.chinese} | {r.english} | {r.link} |" for r in rows]
         box = nodes.container()
         self.state.nested_parse(StringList(table, source=self.env.docname), 0, box)

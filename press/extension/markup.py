@@ -16,6 +16,7 @@ from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
 from tools import markers
+from tools.language import _
 
 from . import private
 
@@ -30,14 +31,14 @@ def mark(app: Sphinx, doctree: nodes.document) -> None:
     """
     for paragraph in doctree.findall(nodes.paragraph):
         first = next((child for child in paragraph if child.astext()), None)
-        if isinstance(first, nodes.strong) and first.astext().startswith(markers.PREDICT):
+        if isinstance(first, nodes.strong) and first.astext().startswith(_(markers.PREDICT)):
             paragraph["classes"].append("predict")
     for title in doctree.findall(nodes.title):
-        last, ends = title[-1], f"({markers.SECOND_READING})"
+        last, ends = title[-1], markers.second_reading()
         if isinstance(last, nodes.Text) and last.endswith(ends):
             title[-1:] = [
                 nodes.Text(last.removesuffix(ends)),
-                nodes.inline("", markers.SECOND_READING, classes=["second-reading"]),
+                nodes.inline("", _(markers.SECOND_READING), classes=["second-reading"]),
             ]
     parts = app.env.temp_data.get("parts", {})
     for title in doctree.findall(nodes.title):

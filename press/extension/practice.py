@@ -23,13 +23,14 @@ from attnbook.exercises import choice, feedback
 from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.exercise import Exercise
 from attnbook.exercises.trial import run_trials, solve_cases
+from attnbook.language import _
 from press.extension.cards import ExerciseDirective
 
-RUN = "This exercise is answered in code: [how to run the chapter](how_to_use.md#run)."
+RUN = _("This exercise is answered in code: [how to run the chapter](how_to_use.md#run).")
 LABELS = {
-    "check": "Check",
-    "forget": "Forget that it is solved",
-    "solved": "Solved.",
+    "check": _("Check"),
+    "forget": _("Forget that it is solved"),
+    "solved": _("Solved."),
     **{kind: feedback.SIGNS[kind] for kind in ("passed", "failed", "untouched")},
 }
 Answer = Callable[..., Any]  # takes the sizes, if the exercise has any
@@ -108,7 +109,7 @@ def page_data(exercise: Exercise) -> dict[str, Any]:
             *(choice.score(n_right, len(answers)) for n_right in range(len(answers))),
             diagnose(exercise, exercise.reference).message,
         ],
-        "words": {"name": f"Your answers to {exercise.id}", **LABELS},
+        "words": {"name": _("Your answers to {id}").format(id=exercise.id), **LABELS},
     }
 
 
@@ -116,7 +117,7 @@ def table(data: dict[str, Any]) -> str:
     """The questions and the answers to choose from, for print and where no script runs."""
     rows = ""
     for question in data["questions"]:
-        answers = "a number"
+        answers = _("a number")
         if "other" not in question:
             answers = " · ".join(answer for answer, _ in question["answers"])
         rows += f"<tr><th>{html.escape(question['asks'])}</th><td>{html.escape(answers)}</td></tr>"

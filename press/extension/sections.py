@@ -12,7 +12,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 NUMBER = re.compile(r"(?:\d+|[A-Z])\.\d+(?= )")  # at the start of a heading
-NAMED = re.compile(r"(?:[Ss]ection )?((?:\d+|[A-Z])\.\d+)")  # the text of a link
+NAMED = re.compile(r"(?:[Ss]ection |第 )?((?:\d+|[A-Z])\.\d+)(?: 节)?")  # the text of a link
 
 
 def sections(env: BuildEnvironment) -> dict[str, tuple[str, str]]:

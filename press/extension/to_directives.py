@@ -26,6 +26,7 @@ from typing import Any
 import nbformat
 from nbformat.v4 import new_notebook
 from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
 
 from attnbook import figures, widgets
 from tools import markers
@@ -35,8 +36,9 @@ BOXES = {"opening", "danger", "exercise"}
 BOX = re.compile(r"(?:^### (?P<heading>.+)\n\n)?(?P<quote>(?:^>.*\n?)+)", re.M)
 BOLD = re.compile(r"\*\*(.+)\*\*\n")
 EXERCISE = re.compile(r'solution\("([\w.]+)"\)')
-ASKED = re.compile(r"(\d\d\.\w+): ")
-LABEL = re.compile(r"\*\*([\w ]+):\*\* ")
+ASKED = re.compile(r"(\d\d\.\w+)(?:: |：)")
+LABELS = {markers.label(word): word.lower().replace(" ", "-") for word in markers.OPENING}
+LABEL = re.compile(rf"({'|'.join(map(re.escape, LABELS))}) ")
 DRAWING = {name for name in (*dir(figures), *dir(widgets)) if not name.startswith("_")}
 
 Cell = dict[str, Any]
@@ -105,7 +107,12 @@ def box(match: re.Match[str], kind: str) -> str:
     title = match["heading"]
     if not title and (bold := BOLD.match(inside)):
         title, inside = bold[1], inside[bold.end() :]
-    if kind == "exercise" and (asked := ASKED.search(title or "")):
+    if kind == "exercise":
+        asked = ASKED.search(title or "")
+        if not asked:
+            raise ExtensionError(
+                f"an exercise needs a title such as '03.scale: ...', not {title!r}"
+            )
         inside = f"{inside.rstrip()}\n\n:::{{practice}} {asked[1]}\n:::"
     return f"::::{{admonition}} {title}\n:class: {kind}\n{inside.rstrip()}\n::::\n"
 
@@ -116,9 +123,8 @@ def opening(inside: str) -> str:
     dressed = []
     for paragraph in paragraphs:
         if label := LABEL.match(paragraph):
-            name = label[1].lower().replace(" ", "-")
-            text = paragraph[label.end() :] if label[1] == markers.QUESTION else paragraph
-            dressed.append(f"{{.{name}}}\n{text}")
+            text = paragraph[label.end() :] if LABELS[label[1]] == "question" else paragraph
+            dressed.append(f"{{.{LABELS[label[1]]}}}\n{text}")
     return "::::{container} opening\n" + "\n\n".join(dressed) + "\n::::\n"
 
 

@@ -1,0 +1,75 @@
+"""Give a translated page the anchors of the English one, so that links hold in both editions.
+
+An anchor is made from the words of a heading. tools/translate.py writes headings.json, with the
+English heading of each translated one. A translated heading gets the id of its English form, and
+in links (`how_to_use.md#run`) the English name.
+"""
+
+import json
+import re
+from pathlib import Path
+
+from docutils.nodes import make_id
+from myst_parser.mdit_to_docutils.base import default_slugify
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+from tools.language import LANGUAGE
+
+HEADING = re.compile(r"^#{1,4} (.+)$", re.M)
+FENCED = re.compile(r"(^ *(`{3,}|:{3,}).*?^ *\2 *$)", re.M | re.S)
+FORMULA, MARK = re.compile(r"\$[^$]*\$"), re.compile(r"[`*$]")
+
+english: dict[str, dict[str, str]] = {}  # for each page: a translated heading, and the English one
+reading: dict[str, str] = {}  # the same for the page that is being read, both without marks
+
+
+def load(app: Sphinx, config: Config) -> None:
+    """Read headings.json of a translated book."""
+    if LANGUAGE != "en":
+        english.update(json.loads(Path(app.srcdir, "headings.json").read_text("utf-8")))
+        config.myst_heading_slug_func = slug
+
+
+def name_headings(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Write the id of each heading above it."""
+    headings = english.get(docname.rpartition("/")[2], {})
+    reading.clear()
+    for own, other in headings.items():
+        reading[without(MARK, own)] = without(MARK, other)
+        # Links call a heading by its words without formulas.
+        reading[without(MARK, without(FORMULA, own))] = without(MARK, without(FORMULA, other))
+    if headings and app.env.doc2path(docname).endswith(".ipynb"):
+        notebook = json.loads(source[0])
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "markdown":
+                cell["source"] = named("".join(cell["source"]))
+        source[0] = json.dumps(notebook)
+    elif headings:
+        source[0] = named(source[0])
+
+
+def named(text: str) -> str:
+    """A text with the id of each heading above it."""
+    parts = FENCED.split(text)  # a text, a fenced block, its fence, and so on
+    for i in range(0, len(parts), 3):
+        parts[i] = HEADING.sub(
+            lambda h: f"{{#{make_id(reading[without(MARK, h[1])])}}}\n{h[0]}", parts[i]
+        )
+    return "".join(part for i, part in enumerate(parts) if i % 3 < 2)
+
+
+def without(what: re.Pattern[str], heading: str) -> str:
+    """A heading without its marks, or without its formulas."""
+    return what.sub("", heading).strip()
+
+
+def slug(title: str) -> str:
+    """The name of a heading in links, which is that of its English form."""
+    return default_slugify(reading.get(title.strip(), title))
+
+
+def setup(app: Sphinx) -> None:
+    """Write the ids after to_directives.py has changed a notebook."""
+    app.connect("config-inited", load, priority=100)
+    app.connect("source-read", name_headings, priority=600)
