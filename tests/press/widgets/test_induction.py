@@ -137,7 +137,7 @@ def test_heads_are_removed(figure: Locator) -> None:
 def test_a_letter_is_picked(figure: Locator, page: Page) -> None:
     said, cells = figure.locator(".said"), figure.get_by_role("gridcell")
     cells.nth(2).click()
-    assert said.inner_text().startswith("In the first half nothing is predictable. Layer 1 attends")
+    assert said.inner_text().startswith("In the first half, nothing is predictable. Layer 1")
     assert figure.locator(".adds").nth(2).inner_text() == "c +25"
     page.keyboard.press("ArrowDown")
     assert "A jump to p, which is not predictable." in said.inner_text()
