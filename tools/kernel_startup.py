@@ -1,7 +1,7 @@
 """What a kernel of `make lab` runs when it starts: a NameError then names the cell to run first.
 
 IPython runs the file named by PYTHONSTARTUP among the reader's own names. So `tools/lab.py` names
-a file of one line there, which runs this file and leaves no name behind. Nothing here is imported
+a one-line file there, which runs this file and leaves no name behind. Nothing here is imported
 from the book, because a kernel has to start without PyTorch.
 """
 

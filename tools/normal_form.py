@@ -36,7 +36,7 @@ METADATA = {
     },
 }
 # The first code cell of every notebook, which pages do not show. It imports nothing of ours. It
-# names the parent folder as the source of this package, so that pip installs no other one there.
+# names the parent folder as the source of this package, so that pip installs no other one.
 INSTALL = """\
 # Where the book's package is missing, as on Colab, install it. Published copies name its address.
 import importlib.util, pathlib, subprocess, sys

@@ -137,7 +137,7 @@ def write_words(app: Sphinx, exception: Exception | None) -> None:
 
 
 def rewrite(app: Sphinx, env: BuildEnvironment) -> set[str]:
-    """Write all pages again if the glossary has changed. A line that is not a row is a warning."""
+    """Write all pages again if the glossary has changed. Warn about lines that are not rows."""
     for line in lines(app):
         if not ROW.fullmatch(line):
             logger.warning("not a row of the glossary: %s", line, location=app.config.glossary_page)

@@ -20,7 +20,7 @@ function keep(store) {
   }
 }
 
-// 1 light and dark: the button switches from the system's choice to the opposite, and so on
+// 1 light and dark: the button cycles through the system's setting and both modes
 const system = matchMedia("(prefers-color-scheme: dark)");
 
 function setMode(mode) {
@@ -201,7 +201,7 @@ addEventListener("load", async () => {
   if (section) await arrive(() => scrollY + section.getBoundingClientRect().top - top);
   history.scrollRestoration = "auto";
 });
-// The browser's End key stops where the end was before the sections on the way were laid out.
+// The browser's End key would stop too early, because sections on the way are laid out only then.
 addEventListener("keydown", (event) => {
   const { key, shiftKey, altKey, defaultPrevented } = event;
   const target = event.composedPath()[0]; // also inside an interactive figure

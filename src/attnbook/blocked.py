@@ -20,11 +20,11 @@ def blocked_attention(
     mask: Tensor | None = None,
     bias: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Compute `scaled_dot_product_attention` a few rows of a head at a time, and return weights.
+    """Compute `scaled_dot_product_attention`, with its weights, a few rows of a head at a time.
 
     The weights overwrite the scores in memory, so there is no second matrix, even in the backward
     pass. Keys after the last one that a mask allows for any of the rows are skipped, which saves up
-    to half of the work under a causal mask. (A bias per head, or a learned one, needs a matrix.)
+    to half of the work under a causal mask. (A bias per head or a learned one needs a matrix.)
     Half-precision inputs are computed in float32. Only first derivatives are available, and
     torch.func cannot transform this function.
 

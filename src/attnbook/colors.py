@@ -50,7 +50,7 @@ PAGE: dict[str, tuple[str, str]] = {
     "text": ("#23262D", "#DCDFE5"),
     "muted": ("#595E69", "#A0A7B4"),
     "line": ("#E2DED5", "#333944"),
-    "edge": ("#8F8B82", "#6F7785"),  # the outline of something to press
+    "edge": ("#8F8B82", "#6F7785"),  # outlines of buttons and fields
     "accent": ("#3D4C9C", "#A9B6F7"),  # links, buttons, keywords
     "code": ("#2B3038", "#D5D9E0"),
 }

@@ -76,7 +76,7 @@ def beam_search(
     """Keep the `width` best hypotheses at each step instead of one. Call `model.eval()` first.
 
     The score of a hypothesis is its log-probability / ((5 + n) / 6) ** length_penalty for n words,
-    END included; with 0 that is the log-probability, and each word lowers it. A finished sentence
+    END included; with 0 it is the log-probability, which each word lowers. A finished sentence
     stays in the beam as long as its score is among the best.
 
     Shapes:  as in greedy_decode, whose result a beam of width 1 equals

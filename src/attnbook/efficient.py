@@ -67,7 +67,7 @@ def fused_attention(
 def _kernel(
     query: Tensor, key: Tensor, value: Tensor, table: Tensor | None = None, causal: bool = False
 ) -> Tensor:
-    """Call PyTorch's kernel with (B, H, L, D) and Dk = Dv, because only then it needs no matrix."""
+    """Call PyTorch's kernel with (B, H, L, D) and Dk = Dv, because otherwise it needs a matrix."""
     lead, dv = leading(query=query, key=key, value=value), value.size(-1)
     width = max(query.size(-1), dv)
 

@@ -17,7 +17,7 @@ def head_outputs(
 
     A head's output is its weights times its values, before w_o. Each call of the layer appends a
     tensor with what the heads computed to the list. `replace` receives this tensor and returns the
-    one that w_o uses instead. Gradients flow through both. After the block, also after an
+    one that w_o uses instead. Gradients flow through both. After the block, even after an
     exception, the layer works as before.
 
     Shapes:  heads' outputs, read or replaced, (..., H, Lq, Dv); H = layer.n_heads

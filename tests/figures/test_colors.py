@@ -30,7 +30,7 @@ SIGHTS = {  # Machado, Oliveira and Fernandes 2009
 }
 
 
-# These colors are only in colors.py. Notebook outputs contain them, but those are not typed.
+# These colors are only in colors.py. Notebook outputs contain them, but nobody typed those.
 PAIRS = [*STATES.values(), *BOXES.values(), *PAGE.values(), *CODE.values()]
 NAMED = {color.lower() for color in itertools.chain(*ROLES.values(), *PAIRS)}
 SEARCHED = "README.md ARCHITECTURE.md CONTRIBUTING.md book press src tests tools".split()

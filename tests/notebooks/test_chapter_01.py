@@ -43,7 +43,7 @@ def test_hard_look_up_answers_the_slide_with_one_jump(names):
     soft = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True) @ names["recipes"]
     hard = names["recipes"][scores.argmax(axis=1)]
     assert (np.diff(hard) != 0).sum() == 1
-    assert set(hard) == {0, 50}  # "by fifty pages", says the text
+    assert set(hard) == {0, 50}  # the text says "by fifty pages"
     assert (np.diff(soft) > 0).all()
 
 

@@ -71,7 +71,7 @@ def modules(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def imports(path: Path) -> Iterator[str]:
-    """Yield the full names of what a module imports, also inside its functions."""
+    """Yield the full names of what a module imports, even inside its functions."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -3,8 +3,8 @@
 The texts are other people's and not part of the book. `quotations.json` has a hash of every four
 consecutive Chinese characters in them. Each hash is cut to 16 bits, so that nobody can
 reconstruct a text: after any three characters, 30 to 75 of 3,000 would fit (with 24 bits, one or
-two). Therefore four invented characters pass as a quotation in up to 1 of 40 cases. Eight, which
-are checked as five groups of four, pass in 1 of a hundred million.
+two). Therefore four invented characters pass as a quotation in up to 1 of 40 cases. Eight invented
+characters, checked as five groups of four, pass in 1 of 100 million cases.
 
 To write the file again, with the five texts in a folder, named in the order S0 to S4:
 

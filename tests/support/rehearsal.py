@@ -1,10 +1,10 @@
 """A GPU simulated by the CPU, so that every machine can test for what a CUDA device would refuse.
 
-A tensor moved to "cuda" becomes `OnGpu`: it computes on the CPU, and keeps the rules that a
-notebook can break on a real device. Two devices do not mix. NumPy gets no tensor that was not moved
-back. Random numbers are drawn on the CPU. What CUDA computes in no fixed order is refused, as
-`torch.use_deterministic_algorithms` refuses it there. Sums run backwards, so that their last digits
-differ, as on another kind of device: what a chapter prints must not depend on them.
+A tensor moved to "cuda" becomes `OnGpu`: it computes on the CPU, and enforces the rules that a
+notebook can break on a real device. Devices do not mix. NumPy gets no tensor that was not moved
+back. Random numbers are drawn on the CPU. Operations that CUDA computes in no fixed order raise an
+error, as with `torch.use_deterministic_algorithms` on a GPU. Sums run backwards, so that their last
+digits differ, as on another kind of device: what a chapter prints must not depend on them.
 
 Only a real GPU can show the rest: its own kernels, its memory, its speed.
 

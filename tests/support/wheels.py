@@ -26,7 +26,7 @@ def make_wheel(folder: Path, name: str, version: str, *needs: str) -> str:
 
 
 def only_wheels(monkeypatch, folder: Path) -> None:
-    """Let pip and uv, also in child processes, find only these wheels."""
+    """Let pip and uv, even in child processes, find only these wheels."""
     for name in os.environ:
         if name.startswith(("PIP_", "UV_", "ATTNBOOK_TORCH")):
             monkeypatch.delenv(name)

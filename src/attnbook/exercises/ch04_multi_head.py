@@ -159,7 +159,7 @@ def count_cases(generator: Generator) -> list[Case]:
 
 @dataclass(frozen=True)
 class Count:
-    """How many parameters all matrices and all biases have, right unless replaced."""
+    """The numbers of parameters of all matrices and all biases; the defaults are right."""
 
     matrices: Callable[[int, int], int] = lambda d, h: 4 * d * d
     biases: Callable[[int, int], int] = lambda d, h: 4 * d

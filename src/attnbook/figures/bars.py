@@ -71,7 +71,7 @@ def plot_shares(shares: Mapping[str, Tensor], ticks: Sequence[str], xlabel: str)
             axes.spines[:].set_visible(False)
             axes.set_xlabel(xlabel)
         sheet[0].set_yticks([0, 0.5, 1], ["0", "½", "1"])
-        sheet[0].set_ylabel("weights, the winner's lowest", color=text_color("weights"))
+        sheet[0].set_ylabel("weights (winner's at the bottom)", color=text_color("weights"))
 
 
 def draw_bars(

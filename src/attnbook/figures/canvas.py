@@ -2,7 +2,7 @@
 
 A figure is displayed as SVG, because nbval compares SVG (and ignores PNG). To be the same on every
 machine, it has no date and no random id, and its coordinates are rounded to a tenth of a point.
-Its background is white, so that it is readable wherever a notebook is opened, also in dark mode;
+Its background is white, so that it is readable wherever a notebook is opened, even in dark mode;
 the pages of the book invert it, background included.
 """
 
@@ -32,7 +32,7 @@ FAMILY = "attention book"  # our font, under a name that no system font has
 for _path in sorted((Path(__file__).parent.parent / "fonts").glob("*.otf")):
     fontManager.addfont(_path)
 
-WIDE = 5.6  # inches, the widest figure; on a 390-pixel phone, its SMALL letters are 9 high
+WIDE = 5.6  # inches, the widest figure; on a 390-pixel phone, its SMALL letters are 9 pixels high
 SMALL = 9.5  # points, the smallest letters of a figure
 PICTURE = "a picture"  # a stored chapter has its description; see tools/normal_form.py
 STYLE: Any = {

@@ -52,7 +52,7 @@ def plot_masks(masks: Mapping[str, Tensor], words: Sequence[str]) -> None:
     Shapes:  each mask (L, L), boolean, True = may attend; words L labels
     Raises:  ValueError if a mask is not boolean or of another size
     """
-    names = (("query: who looks", "query"), ("key: what is looked at", "key"))
+    names = (("query: attends", "query"), ("key: attended to", "key"))
     size = len(words), len(words)
     _draw({name: yes_no(name, mask, *size) for name, mask in masks.items()}, words, MASK, names)
 

@@ -81,8 +81,8 @@ def plot_maps(
             axes.spines[:].set(visible=narrow, color=RULE)  # many of its cells may be empty
             axes.set_title(title)
         for axes in panels[::across]:
-            axes.set_ylabel("query: who looks", color=text_color("query"))
-        figure.supxlabel("key: what is looked at", fontsize=10, color=text_color("key"))
+            axes.set_ylabel("query: attends", color=text_color("query"))
+        figure.supxlabel("key: attended to", fontsize=10, color=text_color("key"))
 
 
 def plot_heads(

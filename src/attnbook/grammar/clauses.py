@@ -105,7 +105,7 @@ def inflect(verb: Verb, tense: str, agreement: str) -> tuple[str, Words, Words]:
 def copular_clause(
     form: str, subject: NounPhrase, zh: Words, en: Words, day: tuple[Words, Words] = ((), ())
 ) -> Sentence:
-    """A clause with *to be*, as a statement, negation or question; a `day` makes it past tense."""
+    """A clause with *to be*, as a statement, negation or question; with a `day`, in past tense."""
     auxiliary = (WAS if day[0] else BE)[subject.agreement]
     question_words: Words | None = {"yes_no": (), "where": ("where",), "who": ("who",)}.get(form)
     english = english_clause(

@@ -1,4 +1,4 @@
-"""Clauses with *to be*: adjectives, comparisons, places, *there is*, and who or what one is."""
+"""Clauses with *to be*: adjectives, comparisons, places, *there is*, and identities."""
 
 from dataclasses import replace
 

@@ -36,7 +36,7 @@ class Noun:
 
     @property
     def countable(self) -> bool:
-        """Whether English counts it without a unit, like two books, but not two cups of tea."""
+        """Whether English counts it without a unit: two books, but two cups of tea."""
         return bool(self.singular and self.plural)
 
     @property

@@ -1,8 +1,8 @@
 """Could the grammar have made this English sentence, and how probable is it?
 
-The grammar's own code decides. It runs once for each way of choosing what it chooses at random, but
-of all options only those are told apart that the sentence can show. A run ends where the grammar
-expects words that the sentence does not have.
+The grammar's own code decides. It runs once for each combination of its random choices, but options
+that look the same in the sentence count as one. A run ends where the grammar expects words that the
+sentence does not have.
 """
 
 import functools
@@ -26,10 +26,10 @@ class NoWay(Exception):
 
 
 class GuidedDraw(Draw):
-    """Choices that follow a path of numbers instead of a seed, and beyond its end the first.
+    """Choices that follow a path of numbers instead of a seed; beyond its end, the first options.
 
-    `weight` is the probability of the choices so far, `open` holds where the path went on by itself
-    and how many options there were. Without a sentence, every option is one of its own.
+    `weight` is the probability of the choices so far. `open` lists the choices beyond the end, each
+    with its number of options. Without a sentence, no two options count as one.
     """
 
     def __init__(self, path: list[int], english: Words | None, known: dict[Hashable, Any]) -> None:
@@ -61,7 +61,7 @@ class GuidedDraw(Draw):
                 groups.setdefault(self.group(option), [option, 0])[1] += 1
             groups.pop(NoWay, None)
             shares = [count / len(options) for _, count in groups.values()]
-            # The options are kept too, so that no other object gets their identity.
+            # The options are kept too, so that no other object gets the same id.
             self.known[same] = [one for one, _ in groups.values()], shares, options
         firsts, shares, _ = self.known[same]
         return firsts[self.follow(shares)]

@@ -85,8 +85,8 @@ def idiom(draw: Draw) -> Sentence | None:
 def two_clauses(draw: Draw) -> Sentence | None:
     """Two clauses, joined by 但是 only if they contrast: 很 贵 ， 但是 我 很 喜欢.
 
-    Chinese leaves out the object or the subject of the second where English says *it*. Only of an
-    animal or a person it says 它 or 他.
+    Chinese leaves out the object or the subject of the second clause where English says *it*, and
+    uses 它 or 他 only for animals and people.
     """
     draw.expect_one(("and",), ("but",))
     adjective = draw.choice(adjectives)

@@ -39,7 +39,7 @@ LIKE = make_verb("喜欢", "like likes liked liking")
 KNOW = make_verb("认识", "know knows knew knowing")
 CALL = make_verb("打", "call calls called calling", traits="daily")
 GIVE = make_verb("送给", "give gives gave giving")
-# What one asks for ("do you have a dictionary?"), and what one says that one has.
+# What people ask for ("do you have a dictionary?"), and what they say they have.
 HAD: dict[str, tuple[str, ...]]
 HAD = dict.fromkeys(("negative", "yes_no", "who"), ("belonging", "pet", "hat"))
 HAD |= {"count": ("clothes", "book", "pet"), "statement": ("belonging", "pet", "clothes", "book")}
@@ -102,7 +102,7 @@ def have(draw: Draw) -> Sentence | None:
     is_relative = draw.chance(0.3)
     noun = draw.choice(relatives if is_relative else nouns_of_kind(*HAD[form]))
     if noun.zh == subject.noun or (is_plural(subject) and subject.noun):
-        return None  # of several teachers, each has a book of his own
+        return None  # several teachers each have a book of their own
     if noun.zh == "孩子" and subject.noun in ("学生", "同学", "奶奶", "爸爸", "妈妈"):
         return None
     if "car" in noun.kinds and subject.noun in ("孩子", "学生"):
@@ -146,7 +146,7 @@ def like(draw: Draw) -> Sentence | None:
         draw.expect(person.object_form if person and form != "what" else ())
         generic = person is not None and person.en[0] == "the"
         if person is not None and kind == "know" and person.zh[0] == subject.zh[0]:
-            return None  # everybody knows his own mother
+            return None  # everybody knows their own mother
         if person is None or generic or (kind == "know" and form in ("why", "what")):
             return None
         verb_phrase = VerbPhrase(LIKE if kind == "person" else KNOW, person.zh, person.object_form)

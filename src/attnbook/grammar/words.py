@@ -5,7 +5,7 @@ To add a word, add a line. A noun names its measure word and its kinds, a verb t
 objects, an adjective the kinds that it describes, and a place the activities that fit it. So the
 grammar makes only sentences that somebody would say: nobody eats a letter or swims in the library.
 
-Pinyin is written word by word with the tones of a dictionary, also where speech changes them: 不 is
+Pinyin is written word by word with the tones of a dictionary, even where speech changes them: 不 is
 always bù (pronounced bú before a fourth tone), 一 always yī, and two third tones in a row stay. A
 syllable is without a tone where a dictionary gives none: 晚上 wǎnshang, and 上 and 里 after a noun,
 桌子 上 zhuōzi shang. A measure word keeps its tone: 这 个 zhè gè. Names of places and of languages
@@ -104,7 +104,7 @@ MEASURES = """
 瓶 píng bottle bottles
 双 shuāng pair pairs
 """
-GLASSES = {"水", "牛奶"}  # 杯 is a cup, but of these a glass
+GLASSES = {"水", "牛奶"}  # 杯 is a cup, but for these a glass
 
 # Chinese  pinyin  the four English forms | the kinds of its object (- for none) | the activity,
 # named by the PLACES that fit it | traits:
@@ -169,7 +169,7 @@ VERBS = """
 休息    xiūxi    rest     rests     rested     resting     | - | rest | habit,now
 做饭    zuòfàn   cook     cooks     cooked     cooking     | - | cook | habit,daily,now,skill,fun
 """
-# With these objects, where they have no determiner, English says something else: 唱 歌, sing.
+# Without a determiner, these objects are expressed differently in English: 唱 歌, sing.
 SET_PHRASES: dict[tuple[str, ...], str] = {("唱", "歌"): "-", ("听", "歌"): "music"}
 
 # The verbs of animals; the last column names the kinds of animals.
@@ -218,7 +218,7 @@ COLORS = """
 """
 
 # Chinese  pinyin  English place | activities that fit | kinds of things found there | people who
-# hardly go there | day (not in the evening), many (things are found there in large numbers)
+# rarely go there | day (not in the evening), many (things are found there in large numbers)
 PLACES = """
 家      jiā        at_home           | eat,dine,drink,read,watch,mail,launder,rinse,look,seek,rest,sleep,cook,sing,listen,use,repair,study,pet | pet,furniture,computer | - | -
 学校    xuéxiào    at_school         | eat,dine,read,study,see,sing,sport,draw,speak,wait,help     | tree,pupil,vehicle | 医生,司机,妈妈,爸爸,奶奶 | day,many

@@ -23,9 +23,9 @@ def explore_attention(
     """Let the reader pick an attention map and a query, and see which keys the query attends to.
 
     start: the query that is selected initially; choose: the label for choosing a map
-    notes: by the map's name, a sentence for each query that is shown with it, or ""
-    cut: for each query the result, called `outcome`, or "". The first name has the results with
-         nothing switched off; each other name is that of the map that is switched off
+    notes: by the map's name, for each query a sentence that is shown with it, or ""
+    cut: for each query the result, which the figure calls `outcome`, or "". The first entry has the
+         results with nothing switched off; every other entry is named after the map switched off
 
     Shapes:  maps by name (Lq, Lk), weights; queries Lq, keys Lk
     Raises:  ValueError if a shape does not fit
@@ -46,15 +46,15 @@ def explore_attention(
             for name, weights in maps.items()
         ],
         "words": {
-            "name": "Who looks at whom",
+            "name": "Attention map: which query attends to which key",
             "try": "Pick a query on the left: the lines show which keys it attends to.",
             "maps": choose,
             "queries": "queries",
             "keys": "keys",
-            "said": "{query} looks most at {key}: weight {weight}.",
+            "said": "{query} attends most to {key}: weight {weight}.",
         },
     }
-    head = [choose, "query", "looks most at", "weight"]
+    head = [choose, "query", "attends most to", "weight"]
     rows = [
         [name, query, keys[row.argmax()], f"{row.max():.2f}"]
         for name, weights in maps.items()
@@ -64,10 +64,10 @@ def explore_attention(
         data["cut"] = [{"name": name, "outcomes": list(outcomes)} for name, outcomes in cut.items()]
         data["words"] |= {
             "cut": "switched off",
-            "off": "{query} is told nothing from here.",
+            "off": "{query} receives nothing from this head.",
             "outcome": outcome,
-            "comes": "It comes to: {now}.",
-            "changed": "It comes to: {now}. With nothing switched off: {whole}.",
+            "comes": "Result: {now}.",
+            "changed": "Result: {now}. With nothing switched off: {whole}.",
         }
         head += [outcome, "if switched off"]
         whole = next(iter(cut.values()))

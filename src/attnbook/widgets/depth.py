@@ -20,7 +20,7 @@ def explore_depth(rows: Tensor, reaches: Tensor, words: Sequence[str]) -> None:
     Both tensors begin with the axes of the choices: residual connection (with, without), norm
     (none, after each sum, before each sublayer), layers 0, 1, 2, …
 
-    rows: at the top of that many layers; reaches: the norm of the gradient at the bottom
+    rows: those at the top of that many layers; reaches: the norm of the gradient at the bottom
     Shapes:  rows (2, 3, N + 1, L, D), reaches (2, 3, N + 1), words L
     Raises:  ValueError if a shape does not fit
     """
@@ -37,16 +37,16 @@ def explore_depth(rows: Tensor, reaches: Tensor, words: Sequence[str]) -> None:
         "start": [1, 0, deepest // 4],
         "words": {
             "name": "A stack of untrained layers",
-            "try": "Add layers. Then do the same with and without residual connections.",
+            "try": "Add layers, first without residual connections, then with them.",
             "residual": "residual connections",
             "yes_no": RESIDUAL,
             "norm": "norm",
             "norms": NORMS,
             "depth": "layers",
             "reach": "gradient that reaches the bottom",
-            "top": "rows at the top: their first numbers",
+            "top": "rows at the top: first numbers",
             "said": "{reach} of the gradient reaches the bottom of {depth} layers. The rows at the "
-            "top differ by {difference} of their size: {alike}.",
+            "top differ by {difference} of their norm: {alike}.",
             "alike": "they are nearly the same",
             "apart": "they can be told apart",
         },

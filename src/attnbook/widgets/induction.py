@@ -150,7 +150,7 @@ def _rows(shares: Tensor, names: str, n_best: int | None = None) -> str:
 
 WORDS = {
     "name": "Two layers of attention, with and without some heads",
-    "try": "Pick a letter of the second half, and switch heads off: "
+    "try": "Pick a letter in the second half, and switch heads off: "
     "one of layer 1, or any of layer 2.",
     "sequence": "sequence and predictions",
     "right": "right: {n} of {all}",
@@ -159,8 +159,8 @@ WORDS = {
     "adds": ["key for", "raises"],
     "mean": "mean",
     "bars": ["all heads", "now"],
-    "first": "In the first half nothing is predictable.",
-    "says": "After {letter} it predicts {best}, {share}%.",
-    "due": ["Right.", "Wrong: {next}.", "A jump to {next}, which is not predictable."],
+    "first": "In the first half, nothing is predictable.",
+    "says": "After {letter} the model predicts {best}, {share}%.",
+    "due": ["Right.", "Wrong: it is {next}.", "A jump to {next}, which is not predictable."],
     "most": "{layer} attends most to {letters}.",
 }

@@ -24,7 +24,8 @@ NOTE = (
 SURE = "The least certain word of this translation is “{word}”, with probability {chance}."
 WORDS = {
     "name": "The translator, live",
-    "try": "Press a Chinese word and exchange it. Then press an English one: where does it attend?",
+    "try": "Press a Chinese word and replace it. "
+    "Then press an English word: where do the heads attend?",
     "examples": "sentence",
     "own": "your own sentence",
     "type": "or type Chinese",
@@ -43,7 +44,7 @@ WORDS = {
     "undo": "undo the changes",
     "layers": ["first layer", "last layer"],
     "head": "head {head}",
-    "maps": "Cross-attention, a row for each head",
+    "maps": "Cross-attention, one row per head",
     "attends": "Where the heads attend for “{word}” (press one to switch it off)",
     "next": "The most probable next words (press one to write it)",
     "search": "decoding",
@@ -56,8 +57,8 @@ WORDS = {
     "long": "This sentence has {count} words. No training sentence has more than {longest}.",
     "full": "The model reads only the first {room} words.",
     "endless": "The model did not write END and was stopped.",
-    "moved": "“{word}” had probability {before} and has {after} now, after the same words.",
-    "total": "Log-probability: {now}, without the changes {plain}.",
+    "moved": "After the same words, “{word}” had probability {before} and now has {after}.",
+    "total": "Log-probability: {now}. Without the changes: {plain}.",
     "right": "The right translation is “{right}”.",
     "missing": "The translator could not be loaded: the file beside this page is missing.",
 }

@@ -42,7 +42,7 @@ def explore_online_softmax(
                 "shrink": "factor",
                 "total": "sum l",
             },
-            "output": "mixture / sum, number by number; marks: the softmax of the whole row",
+            "output": "mixture / sum, number by number; marks: from the softmax of the whole row",
             "first": "{words}: the sum starts at {plus}.",
             "larger": "{words}: a new largest score. Everything so far is multiplied by "
             "{shrink}, then {plus} is added. The sum is {total}.",

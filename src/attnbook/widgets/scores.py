@@ -11,8 +11,8 @@ from attnbook.widgets.element import Numbers, check_shape, one_row, show_element
 __all__ = ["explore_scaling", "explore_temperature", "paint_mask"]
 
 MESSAGE = (
-    "{label}: weight {weight}. If its score rises by a little, its weight rises {slope} times as "
-    "much. The choice is as even as one among {as_many} equals."
+    "{label}: weight {weight}. If its score rises a little, its weight rises {slope} times as "
+    "much. The weights are as spread out as {as_many} equal weights."
 )
 
 
@@ -30,7 +30,7 @@ def explore_temperature(
         raise ValueError(f"start={start} is not one of the multipliers {list(multipliers)}")
     factors = [{"name": f"× {times:.3g}", "times": times} for times in multipliers]
     words = {
-        "name": "The same scores, times a number",
+        "name": "The same scores, multiplied by a number",
         "try": "Multiply the scores by a larger number, and watch the weights.",
         "factors": "scores times",
     }
@@ -50,7 +50,7 @@ def explore_scaling(scores: Mapping[int, Numbers], labels: Sequence[str]) -> Non
     ]
     words = {
         "name": "A row of scores, divided",
-        "try": "Make the heads wider, first without dividing the scores, then with it.",
+        "try": "Make the heads wider, first without dividing the scores, then with division.",
         "factors": "scores",
         "sets": "width d_k",
     }
@@ -81,8 +81,8 @@ def paint_mask(scores: Tensor, words: Sequence[str], masks: Mapping[str, Tensor]
             "polarity": "convention",
             "may": "True = may look",
             "may_not": "True = may not look",
-            "look": "{query} looks at {key} with weight {weight}.",
-            "leak": "{query} looks at {key}, which comes later, with weight {weight}.",
+            "look": "{query} attends to {key} with weight {weight}.",
+            "leak": "{query} attends to {key}, which comes later, with weight {weight}.",
             "closed": "{query} may not look at {key}.",
             "nothing": "{query} may look at nothing: its weights are 0.",
             "leaks": "Cells that leak the future: {leaks}.",

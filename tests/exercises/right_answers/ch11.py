@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 11, and the mutants of its references that are."""
+"""Right answers to the exercises of chapter 11, and mutants of its references that are right."""
 
 import math
 

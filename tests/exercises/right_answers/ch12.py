@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 12, and the mutants of its references that are."""
+"""Right answers to the exercises of chapter 12, and mutants of its references that are right."""
 
 import math
 

@@ -13,16 +13,16 @@ def test_attention_map(page: Page) -> None:
     figure = page.locator("attn-look")
     queries = figure.get_by_role("option")
     said = figure.locator(".said")
-    assert said.inner_text().startswith("red looks most at 红 red: weight 1.00. It writes red.")
+    assert said.inner_text().startswith("red attends most to 红 red: weight 1.00. It writes red.")
     figure.get_by_role("radio", name="seed 3").check(force=True)
     assert "With 红 covered it writes red." in said.inner_text()
     numbers = figure.locator(".right .number")
     assert float(numbers.first.inner_text()) < 0.1
     queries.nth(1).hover()
-    assert said.inner_text().startswith("sweet looks most at 甜 sweet")
+    assert said.inner_text().startswith("sweet attends most to 甜 sweet")
     figure.get_by_role("listbox").focus()
     page.keyboard.press("ArrowDown")
-    assert said.inner_text().startswith("apple looks most at 苹果 apple")
+    assert said.inner_text().startswith("apple attends most to 苹果 apple")
     assert sum(float(text) for text in numbers.all_inner_texts()) == pytest.approx(1, abs=0.05)
     thick = figure.locator("line").evaluate_all(
         "lines => lines.map(line => parseFloat(line.style.opacity)).indexOf(1)"
@@ -40,24 +40,24 @@ def test_a_head_switched_off(page: Page) -> None:
     assert changed.count() == 0
     sweet = figure.get_by_role("option").nth(2)
     sweet.hover()
-    assert said.inner_text().endswith(f"It comes to: {whole[2]}.")
+    assert said.inner_text().endswith(f"Result: {whole[2]}.")
     off.get_by_role("radio", name="head 1").check(force=True)  # the one for reference
     assert reports.all_inner_texts()[2] == whole[2]
-    assert "looks most at 苹果 apple" in said.inner_text()  # in head 0, which is still there
+    assert "attends most to 苹果 apple" in said.inner_text()  # in head 0, which is still there
     off.get_by_role("radio", name="head 0").check(force=True)  # the one for description
     now = reports.all_inner_texts()
     assert changed.all_inner_texts() == [a for a, b in zip(now, whole, strict=True) if a != b]
     assert now[2] != whole[2]
     assert said.inner_text() == (
-        "甜 sweet is told nothing from here. "
-        f"It comes to: {now[2]}. With nothing switched off: {whole[2]}."
+        "甜 sweet receives nothing from this head. "
+        f"Result: {now[2]}. With nothing switched off: {whole[2]}."
     )
     line = figure.locator("line").nth(2 * 9)
     assert float(line.evaluate("line => getComputedStyle(line).opacity")) < 1
     figure.get_by_role("group", name="head", exact=True).get_by_role("radio").nth(1).check(
         force=True
     )
-    assert "looks most at" in said.inner_text()
+    assert "attends most to" in said.inner_text()
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_depth(page: Page) -> None:
     page.keyboard.press("End")
     deepest = len(numbers["reaches"][0][0]) - 1
     assert f"the bottom of {deepest} layers" in said.inner_text()
-    assert "of their size: they are nearly the same." in said.inner_text()
+    assert "of their norm: they are nearly the same." in said.inner_text()
     assert len(set(map(tuple, drawn()))) == 1
     figure.get_by_text("after", exact=True).click()
     reach = float(numbers["reaches"][1][1][deepest])

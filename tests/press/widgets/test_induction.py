@@ -110,13 +110,13 @@ def test_its_numbers_are_the_models(figure: Locator, chapter: dict[str, Any]) ->
 def test_heads_are_removed(figure: Locator) -> None:
     said, right = figure.locator(".said"), figure.locator("output")
     assert said.inner_text() == (
-        "After c it predicts m, 100%. Right. Layer 1 attends most to d, n, f, h. "
+        "After c the model predicts m, 100%. Right. Layer 1 attends most to d, n, f, h. "
         "Layer 2 attends most to m, m, m, m."
     )
     assert right.inner_text() == "right: 9 of 9"
     for head in (0, 1, 3):
         switch(figure, 2, head).uncheck()
-    assert said.inner_text().startswith("After c it predicts m, 99%. Right.")
+    assert said.inner_text().startswith("After c the model predicts m, 99%. Right.")
     assert right.inner_text() == "right: 8 of 9"
     assert figure.locator(".adds.off").all_inner_texts() == ["mean"] * 3
     switch(figure, 2, 2).press("Space")
@@ -125,7 +125,7 @@ def test_heads_are_removed(figure: Locator) -> None:
     assert [switch(figure, 2, head).is_checked() for head in range(4)] == [True] * 4
     assert right.inner_text() == "right: 6 of 9"
     assert figure.locator(".wrong").all_inner_texts() == ["a", "d", "d"]
-    assert said.inner_text().startswith("After c it predicts d, 98%. Wrong: m.")
+    assert said.inner_text().startswith("After c the model predicts d, 98%. Wrong: it is m.")
     assert figure.locator(".due").all_inner_texts() == ["m 100 %"]  # with all heads
     figure.locator(".heard", has_text=said.inner_text()).wait_for(state="attached")
     switch(figure, 1, 0).uncheck()  # one at a time
@@ -137,15 +137,15 @@ def test_heads_are_removed(figure: Locator) -> None:
 def test_a_letter_is_picked(figure: Locator, page: Page) -> None:
     said, cells = figure.locator(".said"), figure.get_by_role("gridcell")
     cells.nth(2).click()
-    assert said.inner_text().startswith("In the first half nothing is predictable. Layer 1 attends")
+    assert said.inner_text().startswith("In the first half, nothing is predictable. Layer 1")
     assert figure.locator(".adds").nth(2).inner_text() == "c +25"
     page.keyboard.press("ArrowDown")
     assert "A jump to p, which is not predictable." in said.inner_text()
     page.keyboard.press("ArrowRight")
-    assert said.inner_text().startswith("After p it predicts c, 100%. Right.")
+    assert said.inner_text().startswith("After p the model predicts c, 100%. Right.")
     page.keyboard.press("End")
-    assert said.inner_text().startswith("After f it predicts d")
+    assert said.inner_text().startswith("After f the model predicts d")
     assert cells.nth(22).evaluate("cell => cell.getRootNode().activeElement === cell")
     cells.nth(16).tap()
-    assert said.inner_text().startswith("After c it predicts m")
+    assert said.inner_text().startswith("After c the model predicts m")
     assert figure.locator("[aria-selected=true]").count() == 1

@@ -188,7 +188,9 @@ def test_a_reader_covers_a_word_and_takes_it_back(opened: Opened, stored: Stored
     did = logits[1].softmax(-1)[stored[2].encode(["did"])].item()
     expect(unchanged.get_by_role("option").nth(1)).to_have_text(f"did0.87 → {did:.2f}")
     unchanged.get_by_role("option").nth(1).tap()
-    expect(figure.locator(".said")).to_contain_text(f"“did” had probability 0.87 and has {did:.2f}")
+    expect(figure.locator(".said")).to_contain_text(
+        f"“did” had probability 0.87 and now has {did:.2f}"
+    )
     # what it writes now, and which of its words are new
     _, chinese, english = stored
     b = make_batch([pair], chinese, english)

@@ -83,7 +83,7 @@ def test_mask(page: Page) -> None:
     assert figure.get_by_label("causal", exact=True).is_checked()
     assert "Nothing leaks the future." in said.inner_text()
     page.keyboard.press("ArrowDown")
-    assert said.inner_text().startswith("short looks at short")
+    assert said.inner_text().startswith("short attends to short")
     cells.nth(6 * 2 + 3).hover()  # dragging the mouse keeps painting
     page.mouse.down()
     for j in (4, 5):

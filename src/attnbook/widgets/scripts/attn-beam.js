@@ -1,4 +1,4 @@
-// A search for the likeliest sentence as a tree: a row for each word, the best candidates first.
+// Beam search as a tree: a row for each word, the best candidates first.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, svg } = globalThis.attnbook;
@@ -12,7 +12,7 @@
     return steps.map((step, row) => {
       const candidates = step.map(([place, word, chance], column) => {
         const before = beam[place];
-        const count = before.count + !before.over; // a sentence that is over does not grow
+        const count = before.count + !before.over; // a finished sentence does not grow
         const total = before.total + chance;
         return { place, word, total, count, carried: before.over, over: word === 0,
           score: total / ((5 + count) / 6) ** penalty, kept: column < width,
@@ -79,13 +79,13 @@
       return [controls, grid];
     }
 
-    /** Show the steps up to a row, and choose the best of it. */
+    /** Show the steps up to a row, and choose its best candidate. */
     go(row) {
       this.seen = row;
       this.chosen = [row, 0];
     }
 
-    /** A step that is still to come is shown, with those before it. */
+    /** Show the pressed step, and those before it, if they are still hidden. */
     press(row, column) {
       this.seen = Math.max(this.seen, Math.min(row, this.grown[this.tree].length - 1));
       this.pick(row, column);
@@ -105,7 +105,7 @@
       event.preventDefault();
       const steps = this.grown[this.tree];
       const next = Math.max(0, Math.min(steps.length - 1, row + down));
-      this.seen = Math.max(this.seen, next); // down from the last row is one step further
+      this.seen = Math.max(this.seen, next); // moving down from the last row shows one more step
       this.pick(next, Math.max(0, Math.min(steps[next].length - 1, column + right)));
       this.cells[this.chosen[0]][this.chosen[1]].focus();
     }

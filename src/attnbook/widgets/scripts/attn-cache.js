@@ -1,12 +1,12 @@
-// Writing word by word: what is computed for the newest word, and what is read from a cache.
+// Generating word by word: what is computed for the newest word, and what is read from a cache.
 "use strict";
 (() => {
   const { Figure, define, fill, make } = globalThis.attnbook;
 
   /**
    * Multiplications of one layer for one more word: projections, scores, mixing.
-   * @param {number} rows that are computed @param {number} keys that each of them meets
-   * @param {number} width of the model @param {number} kept numbers of a key: key heads times width
+   * @param {number} rows computed @param {number} keys that each row is compared with
+   * @param {number} width of the model @param {number} kept numbers per key: key heads times width
    */
   function cost(rows, keys, width, kept) {
     return rows * (2 * width * width + 2 * width * kept + 2 * keys * width);
@@ -100,7 +100,7 @@
         make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...this.counts))];
     }
 
-    /** What a way of writing costs up to a word: rows, multiplications, those of all words, bytes. */
+    /** Counts for one mode, up to a word: rows, multiplications, their total so far, bytes kept. */
     count(mode, at) {
       const { width, head } = this.data;
       const steps = Array.from({ length: at + 1 }, (_, t) => mode.read

@@ -1,9 +1,9 @@
-// An exercise's questions, answered on the page: each answer is told what the checker says of it.
+// An exercise's questions, answered on the page: each answer gets the checker's feedback.
 "use strict";
 (() => {
   const { Figure, define, fill, make } = globalThis.attnbook;
 
-  /** Ask what the browser keeps for its reader; it may keep nothing, and it may refuse. */
+  /** Use the browser's storage; null if access to it is denied. */
   function kept(ask) {
     try {
       return ask(localStorage);
@@ -12,13 +12,13 @@
     }
   }
 
-  /** @param {string} text with `code` and *words* in it @returns {(Node|string)[]} */
+  /** @param {string} text with `code` and *emphasis* @returns {(Node|string)[]} */
   function marked(text) {
     return text.split(/(`[^`]+`|\*[^*]+\*)/).map((part, i) => (
       i % 2 ? make(part[0] === "*" ? "em" : "code", {}, part.slice(1, -1)) : part));
   }
 
-  /** What is said of an answer to a question: of the right one nothing. */
+  /** The feedback on an answer to a question; empty for the right one. */
   function judge({ answers, other }, answer) {
     const known = answers.find(([one]) => one === answer);
     return known ? known[1] : fill(other, { got: answer });
@@ -109,7 +109,7 @@
       return row;
     }
 
-    /** Judge all questions at once, as a notebook does. Returns whether all answers are right. */
+    /** Judge all answers at once, as a notebook does, and return whether they are all right. */
     judge() {
       const { open, says } = this.data;
       const { words } = this;
@@ -155,7 +155,7 @@
         sign.textContent = signs[box.className] ?? "";
       }
       this.forget.hidden = !kept((storage) => storage.getItem(this.key));
-      this.dispatchEvent(new Event("solved", { bubbles: true })); // the page counts
+      this.dispatchEvent(new Event("solved", { bubbles: true })); // for the page's count
     }
   });
 })();

@@ -1,4 +1,4 @@
-// Two positions as clock hands: one is moved, the other stands a fixed step away from it.
+// Two positions as clock hands: one is moved, and the other is a fixed step away from it.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, svg } = globalThis.attnbook;
@@ -108,7 +108,7 @@
         mark.style.height = `calc(${100 / length}% + 4px)`;
       });
       this.clocks.forEach(({ turn, hands }, k) => {
-        hands.forEach((hand, i) => { // the sine goes across and the cosine up
+        hands.forEach((hand, i) => { // x is the sine, y the cosine
           hand.setAttribute("x2", 30 * rows[i][2 * k]);
           hand.setAttribute("y2", -30 * rows[i][2 * k + 1]);
         });

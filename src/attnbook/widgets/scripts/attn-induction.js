@@ -1,14 +1,14 @@
-// Two layers of attention on one sequence: where each head attends, what it adds, and who needs it.
+// Two layers of attention on one sequence: where each head attends, and what depends on it.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, walk } = globalThis.attnbook;
 
-  /** Names with numbers, "a97b3", as pairs; a name alone has all, a hundred. @param {string} text */
+  /** Names with numbers, "a97b3", as pairs; a name alone means 100. @param {string} text */
   function pairs(text) {
     return [...text.matchAll(/(\D)(\d*)/g)].map(([, name, x]) => [name, x ? Number(x) : 100]);
   }
 
-  /** Rows of such pairs, of each of several parts. @param {string} text */
+  /** Rows of such pairs, for each of several parts. @param {string} text */
   function parts(text) {
     return text.split("|").map((part) => part.split(" ").map(pairs));
   }
@@ -73,7 +73,7 @@
       this.last = this.letters.length - 2;
       this.at = this.data.start;
       this.asked = new Set(asked);
-      this.off = [new Set(), new Set()]; // heads that are removed, of each layer
+      this.off = [new Set(), new Set()]; // the removed heads of each layer
       this.below = { weights: parts(below.weights), adds: below.adds.split("|").map(pairs) };
       this.above = above.map(({ weights, adds, says }) => ({ weights: parts(weights),
         adds: adds.split("|").map(pairs), says: parts(says) }));
@@ -104,7 +104,7 @@
       this.update();
     }
 
-    /** The heads of a layer: a switch, a cell for each position, what is added. */
+    /** The heads of a layer: for each a switch, a cell per position, and what it adds. */
     layer(name, layer) {
       const { words } = this;
       const places = this.letters.slice(0, -1);
@@ -131,7 +131,7 @@
       return { grid, top, heads };
     }
 
-    /** Switch a head off or on. Of the first layer one can be off, and none while one above is. */
+    /** Toggle a head. At most one of the first layer is off, and none if one of the second is. */
     turn(layer, head) {
       const off = this.off[layer];
       const was = off.has(head);
@@ -142,7 +142,7 @@
       this.update();
     }
 
-    /** What the second layer does, and what is predicted from the middle of the sequence on. */
+    /** What the second layer does, and the predictions for the second half of the sequence. */
     now() {
       const [below, above] = this.off.map((heads) => [...heads]);
       const run = this.above[below.length ? below[0] + 1 : 0];

@@ -1,4 +1,4 @@
-// A wish for topics, a shelf that lights up, and the report that is mixed of all its books.
+// A query of topics, a shelf that lights up, and the report mixed from all its books.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, softmax } = globalThis.attnbook;
@@ -121,7 +121,7 @@
       this.rows.forEach((row, i) => {
         row.children[1].textContent = number(report[i], 1);
         let from = 0;
-        row.querySelectorAll("i").forEach((part, j) => { // from each book, one beside the other
+        row.querySelectorAll("i").forEach((part, j) => { // one segment per book, side by side
           const share = weights[j] * values[j][i] / all;
           part.style.transform = `translateX(${100 * from}%) scaleX(${share})`;
           part.classList.toggle("picked", j === at);

@@ -1,4 +1,4 @@
-// Who looks at whom: words on the left, what they look at on the right, a line for each weight.
+// An attention map: queries on the left, keys on the right, and a line for each weight.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, svg } = globalThis.attnbook;
@@ -98,7 +98,7 @@
         says?.[this.at] ?? "", fill(comes, ends)].join(" "));
     }
 
-    /** Where a row looks most. */
+    /** The key with the largest weight in a row. */
     most(row, keys) {
       const weight = Math.max(...row);
       return { key: keys[row.indexOf(weight)], weight: number(weight, 2) };

@@ -1,4 +1,4 @@
-// A mask to paint: who may look at whom, what weights come of it, and which of them leak the future.
+// A mask to paint: which query may look at which key, the weights, and the leaks of the future.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, softmax, walk } = globalThis.attnbook;
@@ -6,7 +6,7 @@
   define("attn-mask", class extends Figure {
     static style = `
       :host { --depth: 1%; }
-      :host([data-theme=dark]) { --depth: 0.5%; } /* light letters stay readable on it */
+      :host([data-theme=dark]) { --depth: 0.5%; } /* so that light letters stay readable */
       .scroll { overflow-x: auto; padding: 3px; }
       table { border-spacing: 3px; border-collapse: separate; font-variant-numeric: tabular-nums;
         user-select: none; -webkit-user-select: none; }
@@ -51,12 +51,12 @@
         make("div", { class: "scroll" }, grid)];
     }
 
-    /** @param {string[]} rows of 1 and 0 @returns {boolean[][]} */
+    /** @param {string[]} rows of "1" and "0" @returns {boolean[][]} */
     cut(rows) {
       return rows.map((row) => [...row].map((one) => one === "1"));
     }
 
-    /** A finger paints one cell, so that a page can still be scrolled; a mouse paints on. */
+    /** Touch paints a single cell, so that the page still scrolls; a dragged mouse paints on. */
     press(event, i, j) {
       event.target.releasePointerCapture?.(event.pointerId);
       this.paint = !this.mask[i][j];
@@ -89,7 +89,7 @@
       const painted = this.mask.map((row) => row.map(Number).join("")).join();
       masks.forEach(({ rows }, i) => (this.ready[i].checked = rows.join() === painted));
       const rows = scores.map((row, i) => {
-        const open = this.mask[i].some(Boolean); // who may look at nothing gets nothing, not NaN
+        const open = this.mask[i].some(Boolean); // a query that sees nothing gets zeros, not NaN
         return open ? softmax(row.map((s, j) => (this.mask[i][j] ? s : -Infinity)))
           : row.map(() => 0);
       });

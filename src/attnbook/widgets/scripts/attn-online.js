@@ -1,11 +1,11 @@
-// A softmax whose keys arrive one after the other, in an order and in blocks that the reader picks.
+// A softmax whose keys arrive block by block, in an order and a block size that the reader picks.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number } = globalThis.attnbook;
 
   /**
-   * What is known after each block: the largest score, the factor for what was gathered before, the
-   * sum and the mixture of values, both relative to that largest score.
+   * What is known after each block: the largest score, the factor for the earlier sums, and the sum
+   * and the mixture of values, both relative to that largest score.
    * @param {number[]} scores @param {number[][]} values @param {number[]} order @param {number} size
    */
   function gather(scores, values, order, size) {
@@ -124,7 +124,7 @@
         make("div", { class: "output", "aria-hidden": true }, ...this.bars)];
     }
 
-    /** Let a word take another place; before the first comes the last. */
+    /** Move a word to another place; the place before the first is the last. */
     move(key, place) {
       const count = this.order.length;
       this.order = this.order.filter((one) => one !== key);
@@ -139,7 +139,7 @@
       this.move(key, (this.order.indexOf(key) + step) % this.order.length);
     }
 
-    /** A word that is drawn changes places with those it passes; one that is only pressed does not. */
+    /** A dragged word swaps places with those it passes; a pressed one does not move. */
     grab(event, key) {
       const button = event.target;
       this.held = undefined;

@@ -1,18 +1,18 @@
-// Arrows to turn and to lengthen: what a dot product makes of length and angle, and a cosine.
+// Arrows to turn and to lengthen: how length and angle change dot products and cosines.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, softmax, svg } = globalThis.attnbook;
   const SIZE = 160; // of the plane, from the origin to its edge
   const DEGREE = Math.PI / 180;
-  const TREMOR = 4 * DEGREE; // a drag that turns by less was meant to lengthen
+  const TREMOR = 4 * DEGREE; // a drag that turns by less is meant as a change of length
 
   const dot = (a, b) => a[0] * b[0] + a[1] * b[1];
   const angle = ([x, y]) => Math.atan2(y, x);
 
-  /** The smaller way round. @param {number} turn @returns {number} between −π and π */
+  /** Wrap an angle. @param {number} turn @returns {number} between −π and π */
   const around = (turn) => Math.atan2(Math.sin(turn), Math.cos(turn));
 
-  /** What there is to say of keys. @param {number[]} query @param {number[][]} keys */
+  /** Lengths, products, cosines and weights. @param {number[]} query @param {number[][]} keys */
   function measure(query, keys) {
     const lengths = keys.map((key) => Math.hypot(...key));
     const dots = keys.map((key) => dot(query, key));
@@ -39,7 +39,7 @@
       .arrow:active { cursor: grabbing; }
       .arrow line { stroke: currentColor; stroke-width: 3; }
       .arrow polygon { fill: currentColor; }
-      .disc { fill: color-mix(in srgb, currentColor 82%, #000); } /* white is readable on it */
+      .disc { fill: color-mix(in srgb, currentColor 82%, #000); } /* dark enough for white text */
       .touch { fill: transparent; }
       .arrow text { fill: #fff; font-size: 14px; font-weight: 700; text-anchor: middle;
         dominant-baseline: central; }
@@ -101,7 +101,7 @@
       const pick = () => (this.at = i, this.update());
       arrow.addEventListener("focus", pick);
       arrow.addEventListener("pointerdown", (event) => {
-        event.preventDefault(); // no text is selected
+        event.preventDefault(); // select no text
         arrow.focus({ preventScroll: true });
         arrow.setPointerCapture(event.pointerId);
         const [x, y] = this.point(event);
@@ -129,7 +129,7 @@
       return arrow;
     }
 
-    /** Where a pointer is, in the plane's numbers. */
+    /** The pointer's position in the plane's coordinates. */
     point({ clientX, clientY }) {
       const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(
         this.plane.getScreenCTM().inverse());

@@ -1,5 +1,5 @@
-// The next word: probabilities by temperature, top-k and top-p, and texts that are drawn from them.
-// Where the page has the model (press/live), it is loaded at the first change and writes the texts.
+// The next word: probabilities by temperature, top-k and top-p, and texts sampled from them.
+// If the page has the model (press/live), the first change loads it, and it writes the texts.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, softmax } = globalThis.attnbook;
@@ -7,10 +7,10 @@
   const RARE = 0.01;
 
   /**
-   * What the settings leave of a row of logits.
-   * @param {number[]} logits the largest first
+   * Filter a row of logits by the settings.
+   * @param {number[]} logits in decreasing order
    * @param {{temperature: number, k: number, p: number}} settings
-   * @returns {number[]} the probabilities of those that are kept, which are the first
+   * @returns {number[]} the probabilities of those kept, which are the first ones
    */
   function keep(logits, { temperature, k, p }) {
     let kept = logits.map((logit) => logit / temperature);
@@ -21,7 +21,7 @@
     return softmax(enough ? kept.slice(0, enough) : kept);
   }
 
-  /** On which of some shares, laid end to end, a point falls. @param {number} point from 0 to 1 */
+  /** The index of the share that contains a point. @param {number} point from 0 to 1 */
   function fallsOn(shares, point) {
     let end = 0;
     const found = shares.findIndex((share) => (end += share) > point);
@@ -86,7 +86,7 @@
       const sliders = Object.entries(settings).map(([name, values]) => this.slider(words.settings[name],
         values.map((value) => (value === 0 ? words.all : String(value))), start[name], (position) => {
           this.chosen[name] = position;
-          this.write(); // and the bars follow at once
+          this.write(); // the bars are updated at once
         }));
       this.rows = Array.from({ length: SHOWN + 1 }, (_, i) => {
         const clicked = i < SHOWN && this.source;
@@ -113,7 +113,7 @@
         ...(this.source ? [make("div", { class: "tools" }, this.again, this.back)] : [])];
     }
 
-    /** The temperature, k and p that the sliders name. */
+    /** The temperature, k and p that the sliders show. */
     settings() {
       const { temperature, k, p } = this.data.settings;
       const { chosen } = this;
@@ -121,7 +121,7 @@
         p: p[chosen.p] };
     }
 
-    /** A screen reader says the first text too. */
+    /** Let a screen reader read the first text too. */
     say(text) {
       super.say(text);
       clearTimeout(this.resting);
@@ -137,7 +137,7 @@
       this.write();
     }
 
-    /** The model, which comes with the first change; null where there is none. */
+    /** The model, loaded at the first change; null if the page has none. */
     async model() {
       const { attnbook } = globalThis;
       if (!this.source) return null;
@@ -152,14 +152,14 @@
       return attnbook.writer;
     }
 
-    /** The words in the order of their logits. */
+    /** The words and their logits, the largest first. */
     sorted(model, written) {
       const logits = model.after(written);
       const order = Array.from(logits.keys()).sort((i, j) => logits[j] - logits[i]);
       return { names: order.map((i) => model.words[i]), logits: order.map((i) => logits[i]) };
     }
 
-    /** Write the texts anew, each from its own random numbers; the newest call wins. */
+    /** Write the texts again, each from its own random numbers; the newest call wins. */
     async write() {
       const turn = (this.turn = {});
       const { start } = this.data;
@@ -180,7 +180,7 @@
           if (words.at(-1) === "END") break;
         }
         texts.push(words.map((word, i) => [word, rare[i]]));
-        await new Promise((done) => setTimeout(done)); // the page can answer in between
+        await new Promise((done) => setTimeout(done)); // keep the page responsive
         if (turn !== this.turn) return;
       }
       this.texts = texts;

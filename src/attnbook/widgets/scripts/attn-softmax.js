@@ -1,4 +1,4 @@
-// A row of scores becomes a row of weights: what a multiplier, or a divisor, does to the choice.
+// A row of scores becomes a row of weights: the effect of multiplying or dividing the scores.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, softmax } = globalThis.attnbook;

@@ -1,21 +1,21 @@
-// The steps of a head, cell by cell: what meets in the chosen cell, and what it comes to.
+// The steps of a head, cell by cell: the terms of the chosen cell and their result.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, softmax, walk } = globalThis.attnbook;
 
-  // What each step makes, of what stands on the left, if anything, and of what stands above.
+  // What each step computes, then its inputs: the one on the left, if any, and the one above.
   const STEPS = [["Q", "X", "W_Q"], ["K", "X", "W_K"], ["V", "X", "W_V"], ["scores", "Q", "Kᵀ"],
     ["scaled", "", "scores"], ["masked", "", "scaled"], ["weights", "", "masked"],
     ["output", "weights", "V"]];
   const MADE = STEPS.map(([made]) => made);
   const WIDTH = { X: 0, W_Q: 1, Q: 1, W_K: 1, K: 1, W_V: 2, V: 2, output: 2 }; // else words
-  const MANY = 8; // with more columns or rows than these, cells have no room for their numbers
+  const MANY = 8; // with more columns or rows, cells have no room for numbers
 
   /** The product of two matrices. */
   const product = (a, b) => a.map((row) => b[0].map((_, c) =>
     row.reduce((sum, x, k) => sum + x * b[k][c], 0)));
 
-  /** A number with two digits behind the point, fewer for want of room. */
+  /** A number with two decimal places, or fewer if there is no room. */
   const shown = (x, room = 1e5) => (x === -Infinity ? "−∞"
     : x >= 1e5 ? x.toExponential(1).replace("+", "")
       : number(x, Math.abs(x) < room ? 2 : Math.abs(x) < 10 * room ? 1 : 0));
@@ -64,7 +64,7 @@
       [aria-hidden] .small:not(.lit) { opacity: 0.45; }
       .tall .lit { box-shadow: none; }`;
 
-    /** Rows of a width, out of 16 bits for each number, in ten thousandths. */
+    /** Decode rows of a width: 16 bits per number, in ten-thousandths. */
     static unpack([width, text]) {
       const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
       const all = Array.from(new Int16Array(bytes.buffer), (x) => x / 1e4);
@@ -89,7 +89,7 @@
       const x = sentences.map((sentence) => unpack(sentence.x));
       const w = matrices.map(unpack);
       this.row = row;
-      this.chosen = { false: 0, true: word }; // a column; one that is a word
+      this.chosen = { false: 0, true: word }; // the column; true: if columns are words
       const state = { sentence: 0, step: 0, causal: 0 };
       const turn = () => {
         this.labels = sentences[state.sentence].words;
@@ -112,13 +112,13 @@
         make("div", { class: "scroll" }, this.board), this.sum)];
     }
 
-    /** What the columns of a matrix are called. */
+    /** The names of a matrix's columns. */
     called(name) {
       return name in WIDTH ? this.data.columns?.[WIDTH[name]]
         ?? this.all[name][0].map((_, c) => c) : this.labels;
     }
 
-    /** The matrix that a step makes, with those it is made of. */
+    /** Draw the matrix that a step computes, with its inputs. */
     draw(made, left, top) {
       this.cells = {};
       const labels = (kind, names) => make("div", { class: kind },
@@ -143,7 +143,7 @@
         part(made, "", part(top, "over", labels("side", this.called(left)))));
     }
 
-    /** A matrix, its cells kept in this.cells. What the step made is there to be used. */
+    /** A matrix, its cells kept in this.cells. The cells of a step's result can be picked. */
     grid(name, made) {
       const matrix = this.all[name];
       const known = [0, ...matrix.flat().filter(Number.isFinite)];
@@ -208,7 +208,7 @@
         value: shown(value) }));
     }
 
-    /** The chosen cell written out: its terms, and what they come to. */
+    /** The chosen cell written out: its terms and their result. */
     terms(made, left, top) {
       const { all, at: [row, j] } = this;
       const mark = (x, name) => this.paint(make("b", {}, shown(x)), name);

@@ -1,8 +1,8 @@
-// A training, step by step: rows of a table as points, or a map of weights; beside it the loss.
+// A training run, step by step: embeddings as points or an attention map, next to the loss.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, svg } = globalThis.attnbook;
-  const HALF = 150; // from the middle of the plane to its side
+  const HALF = 150; // from the middle of the plane to its edge
   const RINGS = [0.1, 0.2, 0.5, 1, 2, 5];
   const SHAPES = ["M-6 0a6 6 0 1 0 12 0a6 6 0 1 0-12 0Z", "M-5-5h10v10h-10Z",
     "M0-6.5L6 4.5H-6Z", "M0-7L6 0L0 7L-6 0Z", "M0 6.5L6-4.5H-6Z",
@@ -14,7 +14,7 @@
   const move = (drawn, x, y) => (drawn.style.transform = `translate(${x}px, ${y}px)`);
 
   define("attn-training", class extends Figure {
-    static pace = 380; // milliseconds a step; a screen reader waits longer
+    static pace = 380; // milliseconds per step; a screen reader waits longer
 
     static style = `
       .board { display: flex; flex-wrap: wrap; gap: 0.8rem 1.4rem; }
@@ -66,7 +66,7 @@
       return [div("controls", slider), div("board", seen, beside)];
     }
 
-    /** The loss over the steps. A finger or a mouse on it goes to a step, too. */
+    /** The loss over the steps; pressing it goes to the nearest step. */
     curve() {
       const { losses, steps } = this.data;
       const last = steps.at(-1);
@@ -97,7 +97,7 @@
       return drawing;
     }
 
-    /** The words as points, rings around the middle, and the way that some have come. */
+    /** The words as points, rings around the middle, and the trails of the picked words. */
     plane() {
       const { kinds, labels } = this.data;
       this.rings = RINGS.map((radius) =>
@@ -126,7 +126,7 @@
       return this.pickable(this.words.kinds, this.rows, 0, (at) => (this.picked = at));
     }
 
-    /** The map: a row for each query, one of them picked. */
+    /** The attention map: one row per query, one of them picked. */
     map() {
       const { labels } = this.data;
       this.style.setProperty("--count", labels.length);
@@ -148,7 +148,7 @@
         ...(kinds ? this.showPoints() : this.showMap())].join(" "));
     }
 
-    /** Draw the points of this step, and tell what each word of the picked kind is most like. */
+    /** Draw the points of this step, and name the nearest word to each word of the picked kind. */
     showPoints() {
       const { kinds, labels, nearest, places, reach, words } = this.data;
       const zoom = HALF / reach[this.at];
@@ -181,20 +181,20 @@
       return rows.map((i) => fill(words.alike, { word: labels[i], other: labels[near[i]] }));
     }
 
-    /** Put names beside their points, one below the other where points meet. */
+    /** Put names beside their points, one below the other where points overlap. */
     write(names) {
       names.sort((a, b) => a[2] - b[2]);
       const lines = names.map((name) => name[2]);
       for (let n = 1; n < lines.length; n++) lines[n] = Math.max(lines[n], lines[n - 1] + 17);
       const lift = lines.reduce((sum, y, n) => sum + y - names[n][2], 0) / lines.length;
       names.forEach(([i, x], n) => {
-        const side = x > 75 || (x < 0 && x > -75) ? -1 : 1; // outwards, if there is room
+        const side = x > 75 || (x < 0 && x > -75) ? -1 : 1; // outward, if there is room
         this.names[i].setAttribute("text-anchor", side < 0 ? "end" : "start");
         move(this.names[i], x + 11 * side, lines[n] - lift + 5);
       });
     }
 
-    /** Show the map of this step, and tell where the picked query looks. */
+    /** Show the map of this step, and say which key the picked query attends to most. */
     showMap() {
       const { labels, maps, words } = this.data;
       this.rows.forEach((row, i) => maps[this.at][i].forEach((weight, j) => {

@@ -1,5 +1,5 @@
 // A translation: the probability of each word, and where each head of the cross-attention attends.
-// At the first change the page loads press/live: the model, and what makes changes.
+// The first change loads press/live: the model, and the code that makes changes.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, walk } = globalThis.attnbook;
@@ -94,7 +94,7 @@
         make("div", { class: "detail" }, this.maps, this.bars), this.settings];
     }
 
-    /** Set the model back. */
+    /** Reset the model. */
     unchanged() {
       const { words } = this;
       Object.assign(this, { off: new Set(), covered: new Set(), given: [], first: 0, width: 1,
@@ -107,7 +107,7 @@
         this.slider(words.first, [...Array(21).keys()], 0, set("first", Number))));
     }
 
-    /** Let the workbench do something. It is loaded once, for all such figures. */
+    /** Do something with the workbench, loaded once for all such figures. */
     async change(how) {
       const { attnbook } = globalThis;
       attnbook.arriving ??= new Promise((onload, onerror) => document.head.append(
@@ -126,7 +126,7 @@
       return make("button", { type: "button", "data-key": key, onclick, ...more }, text);
     }
 
-    /** Everything that depends on the sentence; the focus stays where it was. */
+    /** Draw all that depends on the sentence; the focus stays where it was. */
     draw(fresh = "") {
       const { bench, chip, covered, forced, now, source, words } = this;
       const key = this.shadowRoot.activeElement?.dataset.key;
@@ -152,7 +152,7 @@
       this.update();
     }
 
-    /** The words of a translation, of which one is picked. */
+    /** The words of a translation, one of them picked. */
     row(row, name, fresh, after = () => undefined) {
       const pick = (index) => {
         this.at = { row, index };

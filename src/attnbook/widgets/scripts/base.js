@@ -1,6 +1,6 @@
 // The parts that all interactive figures share. A page loads this file once; in a notebook each
-// output brings it along, and the first one is used. The colors are those of attnbook.colors, as
-// CSS variables: of the page's style sheet, or of the one that comes with an output.
+// output contains it, and the first copy is used. The colors are those of attnbook.colors, as CSS
+// variables from the page's style sheet or from the one in an output.
 "use strict";
 globalThis.attnbook ??= (() => {
   const STYLE = `
@@ -44,7 +44,7 @@ globalThis.attnbook ??= (() => {
     .table { display: none; }
     @media print { .figure { display: none; } .table { display: block; } }`;
 
-  /** @param {string} text @returns {CSSStyleSheet} a sheet that a page's policy lets a script make */
+  /** @param {string} text @returns {CSSStyleSheet} a sheet that the page's policy allows */
   function sheet(text) {
     const made = new CSSStyleSheet();
     made.replaceSync(text);
@@ -54,7 +54,7 @@ globalThis.attnbook ??= (() => {
   /**
    * An HTML element.
    * @param {string} tag
-   * @param {Object<string, unknown>} properties attributes; with "on" before it, a listener
+   * @param {Object<string, unknown>} properties attributes, or listeners if a name starts with "on"
    * @param {...(Node|string)} children
    */
   function make(tag, properties = {}, ...children) {
@@ -67,7 +67,7 @@ globalThis.attnbook ??= (() => {
     return made;
   }
 
-  /** An element of a drawing. @param {string} tag @param {Object<string, unknown>} attributes */
+  /** An SVG element. @param {string} tag @param {Object<string, unknown>} attributes */
   function svg(tag, attributes, ...children) {
     const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
     for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
@@ -75,13 +75,13 @@ globalThis.attnbook ??= (() => {
     return made;
   }
 
-  /** @param {number} x @param {number} digits behind the point @returns {string} with a true minus */
+  /** @param {number} x @param {number} digits decimals @returns {string} with a true minus sign */
   function number(x, digits) {
     const text = x.toFixed(digits);
     return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
   }
 
-  /** @param {number[]} scores @returns {number[]} weights, positive, with the sum 1 */
+  /** @param {number[]} scores @returns {number[]} positive weights that sum to 1 */
   function softmax(scores) {
     const largest = Math.max(...scores);
     const raised = scores.map((score) => Math.exp(score - largest));
@@ -95,10 +95,10 @@ globalThis.attnbook ??= (() => {
   }
 
   /**
-   * Go from a cell of a grid to where an arrow key, Home or End leads.
+   * Move the focus in a grid of cells if the key is an arrow key, Home or End.
    * @param {KeyboardEvent} event @param {HTMLElement[][]} cells @param {[number, number]} from
-   * @param {(to: [number, number]) => void} went called before the cell gets the focus
-   * @returns {boolean} whether the key was one of these
+   * @param {(to: [number, number]) => void} went called before the cell is focused
+   * @returns {boolean} whether it was one of these keys
    */
   function walk(event, cells, [i, j], went) {
     const last = [cells.length - 1, cells[0].length - 1];
@@ -112,13 +112,13 @@ globalThis.attnbook ??= (() => {
     return true;
   }
 
-  /** Whether a color is dark; undefined if it is seen through. @param {string} color */
+  /** Whether a color is dark; undefined if it is mostly transparent. @param {string} color */
   function isDark(color) {
     const [red, green, blue, alpha = 1] = (color.match(/[\d.]+/g) ?? []).map(Number);
     return alpha > 0.5 ? 0.3 * red + 0.59 * green + 0.11 * blue < 128 : undefined;
   }
 
-  /** Whether it is dark behind an element; where nothing is painted (VS Code), its text tells. */
+  /** Whether an element's background is dark; without one (VS Code), its text color decides. */
   function onDark(element) {
     for (let at = element; at; at = at.parentElement ?? at.getRootNode().host) {
       const found = isDark(getComputedStyle(at).backgroundColor);
@@ -127,10 +127,10 @@ globalThis.attnbook ??= (() => {
     return !isDark(getComputedStyle(element).color);
   }
 
-  /** An element whose numbers stand in its attribute `data`, and whose children are the table. */
+  /** An element with its numbers in the attribute `data`, and with the table as its children. */
   class Figure extends HTMLElement {
     connectedCallback() {
-      if (this.shadowRoot) return; // it was moved, and is drawn
+      if (this.shadowRoot) return; // it was moved and is already drawn
       this.data = JSON.parse(this.getAttribute("data"));
       this.words = this.data.words;
       const root = this.attachShadow({ mode: "open" });
@@ -142,8 +142,8 @@ globalThis.attnbook ??= (() => {
       if (this.words.try) figure.append(make("p", { class: "try" }, this.words.try));
       figure.append(...parts, this.said, this.heard);
       root.append(figure, make("div", { class: "table" }, make("slot")));
-      // Our pages say their theme. (A section that is asked for a style before it is laid out makes
-      // a jump miss.)
+      // Our pages declare their theme. (Reading a style before the section is laid out would make
+      // jumps to it miss their target.)
       const look = () => (this.dataset.theme = document.documentElement.dataset.theme
         ?? (onDark(this.parentElement) ? "dark" : "light"));
       const watch = new MutationObserver(look);
@@ -155,7 +155,7 @@ globalThis.attnbook ??= (() => {
       this.update();
     }
 
-    /** Show a sentence, and let a screen reader say it once the hand has come to rest. */
+    /** Show a sentence, and let a screen reader read it once the reader pauses. */
     say(text) {
       this.said.textContent = text;
       clearTimeout(this.resting);
@@ -164,7 +164,7 @@ globalThis.attnbook ??= (() => {
 
     /**
      * A slider over positions 0 … count − 1.
-     * @param {string} name @param {string[]} shown what each position is called
+     * @param {string} name @param {string[]} shown the text for each position
      * @param {number} start @param {(position: number) => void} moved
      */
     slider(name, shown, start, moved) {
@@ -174,7 +174,7 @@ globalThis.attnbook ??= (() => {
         type: "range", min: 0, max: shown.length - 1, value: start,
         "aria-label": name, "aria-valuetext": shown[start],
         onpointerdown: () => (before = input.value),
-        onpointercancel: () => { // a finger that began here scrolls the page
+        onpointercancel: () => { // the touch turned into scrolling the page
           input.value = before;
           input.dispatchEvent(new Event("input"));
         },
@@ -188,7 +188,7 @@ globalThis.attnbook ??= (() => {
       return make("label", {}, make("span", { class: "name" }, name, output), input);
     }
 
-    /** A slider over steps, with a button that plays them. The parameters are those of slider(). */
+    /** A slider over steps, with a button that plays them. It takes the parameters of slider(). */
     stepper(...slider) {
       const made = this.slider(...slider);
       this.input = made.querySelector("input");
@@ -206,7 +206,7 @@ globalThis.attnbook ??= (() => {
       this.input.dispatchEvent(new Event("input"));
     }
 
-    /** Go from step to step to the end, or until the reader stops it; from the end, start again. */
+    /** Play the steps until the end or until the reader stops; at the end, start again. */
     play() {
       if (this.playing) return this.stop();
       const next = () => this.show(Number(this.input.value) + 1);
@@ -239,8 +239,8 @@ globalThis.attnbook ??= (() => {
     }
 
     /**
-     * Rows of which one is picked: by pointer, by finger, by the arrow keys.
-     * @param {HTMLElement[]} rows @param {number} at the first one
+     * A list of rows, one of which is picked by mouse, touch or arrow keys.
+     * @param {HTMLElement[]} rows @param {number} at picked at first
      * @param {(position: number) => void} picked
      */
     pickable(name, rows, at, picked) {
@@ -267,7 +267,7 @@ globalThis.attnbook ??= (() => {
     }
   }
 
-  /** Make an element known, unless an earlier output did. */
+  /** Register an element, unless an earlier output did. */
   function define(name, element) {
     if (!customElements.get(name)) customElements.define(name, element);
   }
