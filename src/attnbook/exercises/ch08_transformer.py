@@ -262,8 +262,8 @@ CLIP_MISTAKES = (
     WrongLine(
         "length",
         lambda gs: [sum(g.norm() for g in gs)] * len(gs),
-        "You added the norms of the gradients. The norm of all numbers together is the root "
-        "of the sum of all *squares*.",
+        "You added the norms of the gradients. The norm of all numbers together is the square "
+        "root of the sum of all *squares*.",
     ),
     WrongLine(
         "length",
@@ -1052,8 +1052,9 @@ EXPERIMENT = Exercise(
     section="8.10",
     prompt="""
 You get twelve encoder layers without their source code. Each has self-attention and a feed-forward
-network whose matrices you cannot see. `layer(x)` takes any `x` of shape (B, L, 64) and returns the
-same shape. Think of an experiment, and write `where_is_the_norm(layer)`, which returns
+network whose matrices you cannot see. `layer(x)` takes any `x` of shape (B, L, 64) and returns a
+tensor of the same shape. Think of an experiment, and write `where_is_the_norm(layer)`, which
+returns
 
 - `"pre"` if each sublayer reads normalized rows and its output is added to its input,
 - `"post"` if each sublayer's output is added to its input and the sum is normalized,

@@ -852,7 +852,7 @@ def my_chunked(query, key, value, chunk):
         ),
         Mistake(
             in_chunks_of(rounds=full_chunks),
-            "The sums are right now, but the last chunk is left out if it is not full.",
+            "Now the sums are right, but the last chunk is left out if it is not full.",
         ),
         Mistake(
             in_chunks_of(output_grows=not_rescaled),

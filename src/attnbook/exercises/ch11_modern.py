@@ -736,15 +736,15 @@ def next_output(x, keys, values, w_q, w_k, w_v):
         ),
         Mistake(
             Step(join_values=in_front, diagonal=at_0),
-            "The positions are right now. What about the order of the values, and the mask?",
+            "The positions are now right. What about the order of the values, and the mask?",
         ),
         Mistake(
             Step(at_0, diagonal=at_0),
-            "The order of the values is right now. What about the positions, and the mask?",
+            "The order of the values is now right. What about the positions, and the mask?",
         ),
         Mistake(
             Step(at_0, join_values=in_front),
-            "The mask is right now. What about the positions, and the order of the values?",
+            "The mask is now right. What about the positions, and the order of the values?",
         ),
         Mistake(
             Step(join_keys=in_front, join_values=in_front),

@@ -914,12 +914,12 @@ def next_probabilities(logits, done, temperature, p):
         ),
         Mistake(
             Sampler(logit_zero, ended=pad_added),
-            "The order of temperature and cut is right now. What about PAD's logit, and rows that "
+            "The order of temperature and cut is now right. What about PAD's logit, and rows that "
             "have ended?",
         ),
         Mistake(
             Sampler(logit_zero, cut_first),
-            "The rows that have ended are right now. What about PAD's logit, and the order of "
+            "The rows that have ended are now right. What about PAD's logit, and the order of "
             "temperature and cut?",
         ),
     ),

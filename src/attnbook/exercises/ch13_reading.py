@@ -888,17 +888,17 @@ def patched_keys(first, second, x, other, mask):
         ),
         Mistake(
             Patch(value=their_layer_1, onward=their_layer_1),
-            "The embeddings are right now. What are the values of `second` if it gets only two "
+            "The embeddings are now right. What are the values of `second` if it gets only two "
             "tensors? And what is `read` added to?",
         ),
         Mistake(
             Patch(key=all_of_the_other, onward=all_of_the_other),
-            "The values are right now. Whose embeddings are in the patched stream? And what is "
+            "The values are now right. Whose embeddings are in the patched stream? And what is "
             "`read` added to?",
         ),
         Mistake(
             Patch(key=all_of_the_other, value=all_of_the_other),
-            "`read` is added to the right stream now. Whose embeddings are in the patched stream? "
+            "`read` is now added to the right stream. Whose embeddings are in the patched stream? "
             "And what are the values of `second` if it gets only two tensors?",
         ),
         Mistake(
@@ -930,8 +930,8 @@ def patched_keys(first, second, x, other, mask):
         "`stream + read`.",
     ),
     insight="In the five models of 13.8, fewer than one letter in ten is right after this patch, "
-    "and the same is true after the leaky one. Only the expected wrong letter tells the two "
-    "apart: the models predict it in about 19 of 20 cases after this patch, and in about 1 of 16 "
+    "and the same is true after the leaky one. The two differ in how often the models predict the "
+    "wrong letter that we expect: in about 19 of 20 cases after this patch, and in about 1 of 16 "
     "after the leaky one.",
     comes_back="Question 3 in section 13.14 is about such a path.",
     others=(patched_keys_by_difference,),
