@@ -184,7 +184,7 @@ def unsupported(query, key):
         (lambda q, k: None, "returned None"),
         (lambda q, k: compare(q, k).float() + 1, "A try The answer is not right yet."),
         (lambda q, k: compare(q, k).to_sparse(), "of an unusual kind"),
-        (lambda q, k: compare(q, k).to("meta"), "on meta, the arguments are on c"),
+        (lambda q, k: compare(q, k).to("meta"), "on meta, but the arguments are on c"),
         (lambda q, k: compare(q, k).float().sum(-1), "(2,); it should have (2, 3) (Lq=2, Lk=3)."),
         (lambda q, k: (k @ q.mT).exp(), "rows and columns are swapped. The keys ask."),
         (lambda q, k: compare(q, k) @ torch.ones(3 + 4 * (len(q) > 2), 9).to(q), "Axis Lk is 9"),

@@ -138,8 +138,8 @@ def tensor_error(got: Any, wanted: Tensor) -> str:
         return "Your tensor is of an unusual kind (sparse, nested, quantized). Return a plain one."
     if got.device != wanted.device:
         return (
-            f"Your answer is on {got.device}, the arguments are on {wanted.device}: a tensor made "
-            "inside needs the `device=` of an argument."
+            f"Your answer is on {got.device}, but the arguments are on {wanted.device}: a tensor "
+            "made in your function needs the `device=` of an argument."
         )
     kind, wanted_kind = content_kind(got), content_kind(wanted)
     if kind != wanted_kind:
@@ -156,7 +156,10 @@ def dtype_error(got: Any, wanted: Any) -> str:
     message = f"The numbers are right, but they are {got.dtype} where {wanted.dtype} is expected"
     if got.dtype.itemsize > wanted.dtype.itemsize:
         return f"{message}."
-    return f"{message}, so digits are lost. A tensor made inside needs the `dtype=` of an argument."
+    return (
+        f"{message}, so digits are lost. A tensor made in your function needs the `dtype=` of an "
+        "argument."
+    )
 
 
 def shape_error(got: Any, wanted: Any, axes: str, sizes: Mapping[str, int]) -> str:

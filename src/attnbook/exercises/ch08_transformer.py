@@ -72,14 +72,14 @@ NORM_MISTAKES = (
     WrongLine(
         "axis",
         lambda x: (-2,),
-        "You took mean and variance over the words, down each column. Take them for each word, "
-        "along its D numbers: the last axis.",
+        "You took the mean and the variance over the words, down each column. Take them for each "
+        "word over its D numbers, along the last axis.",
     ),
     WrongLine(
         "axis",
         lambda x: (1,),
-        "You took mean and variance along axis 1. With a batch axis in front, that is the axis "
-        "of the words. Count axes from the end.",
+        "You took the mean and the variance along axis 1. With a batch axis in front, that is the "
+        "axis of the words. Count axes from the end.",
     ),
     WrongLine(
         "axis",
@@ -112,7 +112,7 @@ NORM_MISTAKES = (
     WrongLine(
         "spread",
         lambda x, axis, eps: variance(x, axis).clamp_min(eps).sqrt(),
-        "You took the larger of variance and eps. Eps is added to the variance.",
+        "You took the larger of the variance and eps. Add eps to the variance instead.",
     ),
     WrongLine(
         "spread",
@@ -153,8 +153,8 @@ NORM = Exercise(
     prompt="""
 Write `my_layer_norm(x, gain, shift, eps)`, which does what PyTorch's `nn.LayerNorm` does. `x` has
 shape (..., L, D), the learned `gain` and `shift` have shape (D,), and `eps` is a small number.
-Normalize each word to mean 0 and variance 1 along its own D numbers, with eps added to the
-variance. Then multiply column d by `gain[d]`, and add `shift[d]`.
+Normalize the D numbers of each word to mean 0 and variance 1, with eps added to the variance. Then
+multiply column d by `gain[d]`, and add `shift[d]`.
 """,
     reference=my_layer_norm,
     cases=norm_cases,
@@ -176,7 +176,7 @@ variance. Then multiply column d by `gain[d]`, and add `shift[d]`.
     properties=(
         Property(
             "If the shift is subtracted and the result is divided by the gain, each word should "
-            "have mean 0. Not all of yours do.",
+            "have mean 0, but not all of yours do.",
             lambda answer, case: (
                 not bool(answer.isfinite().all())
                 or bool(without_affine(answer, case).mean(-1).abs().max() < 1e-6)
@@ -256,19 +256,19 @@ CLIP_MISTAKES = (
     WrongLine(
         "length",
         lambda gs: [g.norm() for g in gs],
-        "You compared each gradient with the limit by itself. Then they shrink by different "
-        "factors, and the direction changes. Use the norm of all of them together.",
+        "You compared each gradient with the limit separately, so the gradients shrink by "
+        "different factors and the direction changes. Use the norm of all of them together.",
     ),
     WrongLine(
         "length",
         lambda gs: [sum(g.norm() for g in gs)] * len(gs),
-        "You added the norms of the gradients. The norm of all numbers together is the root "
-        "of the sum of all *squares*.",
+        "You added the norms of the gradients. The norm of all numbers together is the square "
+        "root of the sum of all *squares*.",
     ),
     WrongLine(
         "length",
         lambda gs: [(flat(gs) ** 2).sum()] * len(gs),
-        "You used the sum of squares as the norm. The norm is its root.",
+        "You used the sum of squares as the norm. The norm is its square root.",
     ),
     WrongLine(
         "length",
@@ -336,7 +336,7 @@ the tensors that you were given.
             lambda answer, case: len(answer) == len(case.arguments[0]),
         ),
         Property(
-            "These gradients were within the limit, and should have stayed as they were.",
+            "These gradients were within the limit and should have stayed as they were.",
             lambda answer, case: (
                 bool(flat(case.arguments[0]).norm() > case.arguments[1])
                 or all(map(torch.allclose, answer, case.arguments[0]))
@@ -363,7 +363,7 @@ the tensors that you were given.
         ),
     ),
     hints=(
-        "First compute one number: the norm of everything. The shapes do not matter for it.",
+        "First compute one number, the norm of everything. The shapes do not matter here.",
         "`g.flatten()` turns any gradient into a vector, and `torch.cat` joins them. Or add up "
         "`(g**2).sum()` over all of them and take the root.",
         "The factor is limit / norm, but never more than 1.",
@@ -455,7 +455,9 @@ def moves(change):
             "b", "all", "The padding is masked in the encoder and in the decoder. No path is left."
         ),
         moves_mistake(
-            "c", "all", "Rows 0 and 1 may not attend to row 2, their future, in any layer."
+            "c",
+            "all",
+            "Row 2 lies in the future of rows 0 and 1, so they may not attend to it in any layer.",
         ),
         moves_mistake(
             "e",
@@ -588,7 +590,7 @@ COUNT_MISTAKES = (
         "norms",
         lambda: 4,
         "Either the third norm of each decoder layer is missing, or the second bias of each "
-        "feed-forward network. Both change the count equally.",
+        "feed-forward network. Both change the count by the same amount.",
     ),
     WrongLine(
         "last_norms",
@@ -638,10 +640,10 @@ COUNT = Exercise(
     prompt="""
 Write `my_count(source_size, target_size, d_model, n_layers, d_ff, norm_first)`: the number of
 parameters of the library's `Transformer` with these sizes, for any number of heads. The first two
-are the vocabulary sizes of source and target. The encoder and the decoder have `n_layers` layers
-each, and positions are sinusoids. With `norm_first`, the layers are pre-norm, as in section 8.10.
-Count what is below and above the layers, too. Return a whole number. (Counting the parameters of a
-built model also passes, but the point is to find a formula.)
+arguments are the vocabulary sizes of the source and the target. The encoder and the decoder have
+`n_layers` layers each, and positions are sinusoids. With `norm_first`, the layers are pre-norm, as
+in section 8.10. Count what is below and above the layers, too. Return a whole number. (Counting the
+parameters of a built model also passes, but the point is to find a formula.)
 """,
     reference=my_count,
     cases=count_cases,
@@ -683,10 +685,10 @@ built model also passes, but the point is to find a formula.)
     hints=(
         "Section 8.9 counts a layer of each kind. What is below the layers and above them, and "
         "what does `norm_first` add?",
-        "An embedding table has d_model numbers for each word. The last linear layer has as many "
-        "for each target word, and a bias. With `norm_first`, each stack ends in a norm.",
-        "n_layers · (12 (D² + D) + 2 (2 D F + F + D) + 10 D), then (S + T) · D, then D · T + T, "
-        "and 4 D more if `norm_first`.",
+        "An embedding table has d_model numbers for each word. The last linear layer has d_model "
+        "weights and a bias for each target word. With `norm_first`, each stack ends in a norm.",
+        "Add up n_layers · (12 (D² + D) + 2 (2 D F + F + D) + 10 D), (S + T) · D, and D · T + T, "
+        "and with `norm_first` another 4 D.",
     ),
     insight="The layers do not grow with the vocabulary, and the embedding tables and the last "
     "layer do not grow with depth. The number of heads and the length of a sentence do not matter.",
@@ -920,19 +922,20 @@ def my_decoder_layer(y, z, look_back, look_across, feed_forward, norms):
         not_a_form("Only the third line is wrong.", "third"),
         not_a_form("The same thing is wrong in all three lines.", "first", "second", "third"),
         Property(
-            "The lines are right except for their norms: the first uses `norms[0]`, the second "
-            "`norms[1]`, the third `norms[2]`.",
+            "The lines are right except for their norms: the first should use `norms[0]`, the "
+            "second `norms[1]`, and the third `norms[2]`.",
             has_no_other_norms,
         ),
     ),
     hints=(
-        "All three lines should have the form norm(input + sublayer(input)). Compare each with it.",
+        "Each of the three lines should have the form norm(input + sublayer(input)). Compare them "
+        "with this form.",
         "In the first line, something is missing. In the second, the wrong tensor is added. In the "
         "third, two things are in the wrong order.",
         "In the second line, `look_across` reads `a`, so `a` has to be added to its output.",
     ),
-    insight="A post-norm decoder layer is the same line three times, with three sublayers. All "
-    "three faults keep the shape, so only a comparison of numbers reveals them.",
+    insight="A post-norm decoder layer is the same line three times, with three sublayers. None "
+    "of the three faults changes the shape, so only a comparison of numbers reveals them.",
     comes_back="In 08.experiment you find such faults without seeing the code.",
     others=(by_a_loop,),
 )
@@ -1023,14 +1026,15 @@ BOX_MISTAKES = {
         "post",
         "pre",
     ): "However large the input is, the output does not grow: the last step is a norm.",
-    ("post", "no residual"): "Part of each input row is left in its output. Take the mean cosine "
-    "of many rows. A learned shift is the same in all of them: subtract their mean first.",
+    ("post", "no residual"): "Part of each input row is left in its output row. Take the mean "
+    "cosine over many rows. A learned shift is the same in all output rows, so subtract their "
+    "mean first.",
     ("post", "no norm"): "However large the input is, the output does not grow. (Rows of `randn` "
     "already have a mean near 0 and a variance near 1: try larger ones.)",
     ("no residual", "pre"): "A large input does not make this output large. It would if both "
     "sublayers added to their input.",
     ("no residual", "post"): "Almost nothing of an input row is left in its output row: take the "
-    "mean cosine of many rows.",
+    "mean cosine over many rows.",
     ("no residual", "no norm"): "A large input does not make this output large, so something "
     "normalizes it.",
     ("no norm", "pre"): "Output minus input grows with the input. It would not if the sublayers "
@@ -1048,8 +1052,9 @@ EXPERIMENT = Exercise(
     section="8.10",
     prompt="""
 You get twelve encoder layers without their source code. Each has self-attention and a feed-forward
-network whose matrices you cannot see. `layer(x)` takes any `x` of shape (B, L, 64) and returns the
-same shape. Think of an experiment, and write `where_is_the_norm(layer)`, which returns
+network whose matrices you cannot see. `layer(x)` takes any `x` of shape (B, L, 64) and returns a
+tensor of the same shape. Think of an experiment, and write `where_is_the_norm(layer)`, which
+returns
 
 - `"pre"` if each sublayer reads normalized rows and its output is added to its input,
 - `"post"` if each sublayer's output is added to its input and the sum is normalized,

@@ -74,7 +74,7 @@ that do not count. PAD is 0, BEGIN is 1, END is 2, and every word has a larger i
     cases=shift_cases,
     axes="B L",
     mistakes=(
-        Mistake(lambda target: target, "Nothing was shifted: a model would learn to copy."),
+        Mistake(lambda target: target, "Nothing was shifted, so a model would only learn to copy."),
         Mistake(shifted, "The words are right, but without END a model never learns to stop."),
         Mistake(
             lambda target: torch.cat((target[:, 1:], torch.full_like(target[:, :1], END)), dim=1),
@@ -188,7 +188,7 @@ def column(row):
         ),
         columns_mistake(
             {"BEGIN": 1, "i": 1},
-            "the Chinese continues with 昨天. Which word does the English need here?",
+            "the Chinese sentence continues with 昨天. Which word does the English one need here?",
         ),
         columns_mistake({"the": 2, "library": 2}, "在 was translated before 图书馆."),
         columns_mistake({"i": 5}, "了 marks a completed action. Which Chinese word means “read”?"),
@@ -205,8 +205,8 @@ def column(row):
         ),
     ),
     hints=(
-        "Write the labels below the target. Which label is below this name?",
-        "In the row of a word, the *next* word is written: BEGIN writes i.",
+        "Write the labels below the target. Which label is below the name of this row?",
+        "The row of a word writes the *next* word: the row BEGIN writes i.",
         "The rows write, in this order: i, read, a, book, in, the, library, yesterday, END. Find "
         "each of them in the last line of the table.",
     ),
@@ -276,7 +276,7 @@ LOSS_MISTAKES = (
     WrongLine(
         "logs",
         lambda logits: logits.log_softmax(1),
-        "The softmax ran over the positions. It runs over the V ids, the last axis.",
+        "Your softmax ran over the positions. It should run over the V ids, the last axis.",
     ),
     WrongLine("score", lambda logs, right, s: right, "`smoothing` has no effect."),
     WrongLine(
@@ -310,13 +310,13 @@ LOSS_MISTAKES = (
     WrongLine(
         "mean",
         lambda loss, real: (loss * real).mean(),
-        "You left the padding out of the sum, but you divide by the number of all positions. "
-        "Divide by the number of words.",
+        "You left the padding out of the sum, but then divided by the number of all positions. "
+        "Divide by the number of those that count.",
     ),
     WrongLine(
         "mean",
         lambda loss, real: ((loss * real).sum(1) / real.sum(1)).mean(),
-        "You took the mean over each sentence first. Then a word in a short sentence counts more, "
+        "You took the mean over each sentence first, so a word in a short sentence counts more, "
         "and an empty sentence gives nan. Take one mean over all words.",
     ),
     WrongLine(
@@ -342,7 +342,7 @@ LOSS = Exercise(
     minutes=12,
     section="9.5 (second reading)",
     prompt="""
-Write `my_loss(logits, labels, smoothing)`, the loss that chapter 9 trains with, without
+Write `my_loss(logits, labels, smoothing)`, the training loss of chapter 9, without using
 `cross_entropy`. `logits` (B, L, V) are the scores of V ids, before the softmax; `labels` (B, L) are
 the right ids, and 0 where there is only padding. At each position, the right id gets a wanted
 probability of 1 − `smoothing`, and `smoothing` is then spread evenly over all V ids, including the
@@ -355,7 +355,8 @@ times ln of the model's probability. Return the mean over all positions that are
     properties=(
         Property(
             "Your answer is right, except when logits are in the hundreds. Then a probability is "
-            "rounded to 0, and its ln is lost. `log_softmax` never computes the probability.",
+            "rounded to 0, and its logarithm is lost. `log_softmax` never computes the "
+            "probability itself.",
             lambda answer, case: bool(
                 case.arguments[0].abs().max() < 100
                 or torch.isclose(answer, my_loss(*case.arguments))
@@ -505,7 +506,7 @@ GREEDY_MISTAKES = (
         lambda scores: scores.argmax(1),
         "`argmax` ran over the positions. The scores of the words are on the last axis.",
     ),
-    WrongLine("pad", lambda word, done: word, "A sentence that has ended gets more words."),
+    WrongLine("pad", lambda word, done: word, "A sentence that has ended keeps getting words."),
     WrongLine(
         "pad",
         lambda word, done: word.masked_fill(done, END),
@@ -516,15 +517,21 @@ GREEDY_MISTAKES = (
         lambda word, done: word.masked_fill(~done, PAD),
         "The sentences that have *not* ended get PAD. `masked_fill` fills where its mask is True.",
     ),
-    WrongLine("ended", lambda done, word: word == END, "`done` forgets sentences that ended."),
+    WrongLine(
+        "ended", lambda done, word: word == END, "`done` forgets the sentences that ended earlier."
+    ),
     WrongLine(
         "stop",
         torch.any,
         "The loop stops as soon as *one* sentence has ended. (Once that is fixed, look at what "
-        "the ended ones write.)",
+        "sentences get after their END.)",
     ),
     WrongLine("stop", lambda done: False, "The loop continues after all sentences have ended."),
-    WrongLine("answer", lambda target: target, "BEGIN is still at the front, but it was given."),
+    WrongLine(
+        "answer",
+        lambda target: target,
+        "Your answer still begins with BEGIN, which was given. Leave it out.",
+    ),
 )
 
 GREEDY = Exercise(
@@ -535,8 +542,8 @@ GREEDY = Exercise(
     section="9.7",
     prompt="""
 `my_greedy(model, target, longest)` should write a batch of sentences, always choosing the word with
-the highest score. `model(target)` takes the ids so far of all B sentences, (B, L), including those
-that have ended, and returns scores (B, L, V). Row i has the scores for the word after position i.
+the highest score. `model(target)` takes all ids so far, (B, L), including those of sentences that
+have ended, and returns scores (B, L, V). Row i has the scores for the word after position i.
 `target` (B, 1) is BEGIN for each sentence. The answer (B, n) has the words without BEGIN, each
 sentence's END, and PAD after it; n is at most `longest`, and no more than the longest sentence
 needs. PAD is 0, BEGIN is 1, END is 2. The loop below runs, but it has three faults.
@@ -680,7 +687,7 @@ def padded_afterwards(totals: Tensor, logs: Tensor, done: Tensor) -> Beam:
 
 
 BEAM_MISTAKES = (
-    WrongLine("logs", lambda logs, done: logs, "A sentence that has ended gets more words."),
+    WrongLine("logs", lambda logs, done: logs, "A sentence that has ended keeps getting words."),
     WrongLine(
         "logs",
         lambda logs, done: ended_logs(logs, done, pad=logs[:, PAD]),
@@ -695,8 +702,8 @@ BEAM_MISTAKES = (
     WrongLine(
         "logs",
         lambda logs, done: ended_logs(logs, done, other=-100.0),
-        "−100 is very low, but other sentences may be even further behind. An impossible "
-        "word gets −∞.",
+        "−100 is very low, but the sums of other sentences may be even lower. An impossible word "
+        "gets −∞.",
     ),
     WrongLine(
         "logs",
@@ -706,7 +713,8 @@ BEAM_MISTAKES = (
     WrongLine(
         "logs",
         lambda logs, done: F.pad(ended_logs(logs, done)[:, 1:], (1, 0)),
-        "PAD costs nothing for any sentence. It should be free only for those that have ended.",
+        "You let every sentence add PAD at no cost. PAD should be free only for those that have "
+        "ended.",
     ),
     WrongLine("every", lambda totals, logs: logs.clone(), "The sums so far have no effect."),
     WrongLine(
@@ -734,7 +742,7 @@ BEAM_MISTAKES = (
     WrongLine(
         "answer",
         lambda totals, best, sentences, words: (sentences, words, best),
-        "The order is: sums, sentences, words.",
+        "Return them in this order: sums, sentences, words.",
     ),
 )
 
@@ -746,12 +754,12 @@ BEAM = Exercise(
     minutes=15,
     section="9.13 (second reading)",
     prompt="""
-A beam search keeps k sentences. `totals` (k,) are the sums of ln p of their words so far, `logs`
-(k, V) is ln p of each next word, and `done` (k,) is True for a sentence that has ended. Write
-`my_beam_step(totals, logs, done)`. Of all continuations by one word, it keeps the k with the
-highest sums. A sentence that has ended is continued only by PAD, the id 0, at no cost. Return three
-tensors (k,), with the best first: the new sums, the index of the sentence that each continues
-(0 to k − 1), and the id of the word added (0 to V − 1).
+A beam search keeps k sentences. `totals` (k,) holds for each sentence the sum of ln p of its words
+so far, `logs` (k, V) is ln p of each possible next word, and `done` (k,) is True for a sentence
+that has ended. Write `my_beam_step(totals, logs, done)`. Of all continuations by one word, it keeps
+the k with the highest sums. A sentence that has ended is continued only by PAD, the id 0, at no
+cost. Return three tensors (k,), with the best first: the new sums, the index of the sentence that
+each continues (0 to k − 1), and the id of the word added (0 to V − 1).
 """,
     reference=my_beam_step,
     cases=beam_cases,
@@ -900,13 +908,15 @@ PROGRAMS: dict[str, Translator] = {
 PROGRAM_MISTAKES = {
     ("rules", "memory"): "it translates new sentences. Did you compare its answer with the right "
     "translation, including “the” and “is”?",
-    ("rules", "dictionary"): "it does not translate word by word: look at a new sentence.",
+    ("rules", "dictionary"): "it does not translate word by word: look at how it translates a new "
+    "sentence.",
     ("rules", "short"): "it translates sentences of any length. Are your long sentence and "
     "your translation of it right?",
     ("memory", "rules"): "try a sentence that is not in the table, made of words that are.",
     ("memory", "dictionary"): "it always answers with a whole sentence from the table.",
-    ("memory", "short"): "it also fails on short sentences, if they are new.",
-    ("dictionary", "rules"): "look for “is” in a sentence that is not in the table.",
+    ("memory", "short"): "it fails even on short sentences if they are new.",
+    ("dictionary", "rules"): "look for “is” in its translation of a sentence that is not in the "
+    "table.",
     ("dictionary", "memory"): "its answer to a new sentence is not in the table.",
     ("dictionary", "short"): "it gets even short new sentences wrong. Look at its mistakes.",
     ("short", "rules"): "try a sentence of three clauses, longer than any in the table.",
@@ -950,7 +960,8 @@ the table, perhaps of another sentence), `"dictionary"` (it translates new sente
         "A sentence from the table tells you little. Think of what each kind does with a new one.",
         "In 苹果 很 新, all words are known, but not their combination. Only two of the four kinds "
         "get it right, and the other two fail in different ways.",
-        "A sentence of three clauses, longer than any in the table, tells these two apart.",
+        "A sentence of three clauses, longer than any in the table, separates the two kinds that "
+        "get it right.",
     ),
     insight="Five of the seven would pass a test on known sentences. New combinations distinguish "
     "rules from memory, and longer sentences show whether the rules also work beyond the lengths "

@@ -114,7 +114,7 @@ attend to every word, and every word attends to them.
         ),
         Mistake(
             pattern_by_slices,
-            "The first windows are empty: a slice that begins at a negative i − window counts from "
+            "The first windows are empty: i − window is negative there, so the slice counts from "
             "the end. Begin at 0 there.",
         ),
         Mistake(
@@ -123,11 +123,11 @@ attend to every word, and every word attends to them.
         ),
         Mistake(
             pattern(lambda back, window: (back >= 0) & (back <= window)),
-            "Your window contains only earlier words. It should extend to both sides.",
+            "Your window contains only earlier words. It should extend to both sides of the word.",
         ),
         Mistake(
             pattern(lambda back, window: back <= window),
-            "Your window includes all later words. Compare the distance without its sign.",
+            "Your window includes all later words. Use the distance without its sign.",
         ),
         Mistake(
             pattern(join=lambda near, column: near | column.mT),
@@ -150,7 +150,7 @@ attend to every word, and every word attends to them.
         Mistake(
             pattern_by_a_tuple,
             "`mask[(0, 6)]` is one cell, row 0 and column 6, and `mask[()]` is the whole mask: "
-            "each number in a tuple indexes one axis. Use a list, or one word at a time.",
+            "each number in a tuple indexes one axis. Use a list, or set one word at a time.",
         ),
         Mistake(
             pattern(join=lambda near, column: (near | column | column.mT).tril()),
@@ -323,7 +323,7 @@ def layers_needed(pattern):
             layers_needed,
             {
                 ("a", 4): "each word attends to one word on each side here, not to two.",
-                ("d", 2): "all attend to word 4, but word 4 itself attends to its window only.",
+                ("d", 2): "all attend to word 4, but word 4 itself attends only to its window.",
                 ("e", 3): "there are three blocks, but no `x` leads from one to another.",
                 ("e", 8): "words 6, 7 and 8 attend only to one another, in every layer.",
                 ("f", 1): "you read row 0, column 8. Row 8, column 0 is empty.",
@@ -494,8 +494,8 @@ output is all zeros.
         ),
         Mistake(
             weighted(lambda a, b: softmax_of_two(a.clamp(max=80), b.clamp(max=80))),
-            "You cut off large logarithms, so chunks at 1000 and at 1002 get the same weight. Only "
-            "the difference matters.",
+            "You clamped large logarithms, so chunks at 1000 and at 1002 get the same weight. "
+            "Only the difference matters.",
         ),
         Mistake(
             weighted(lambda a, b: (a > b).to(a)),
@@ -645,11 +645,12 @@ running sum of Dk × Dv numbers and one of Dk numbers.
         Mistake(
             divided_by(lambda weights, query, key: (query * key).sum(-1, keepdim=True).cumsum(-2)),
             "Your denominator adds up q_j · k_j, each key with its own query. The query of word i "
-            "is multiplied by the sum of all keys so far.",
+            "has to be multiplied by the sum of all keys so far.",
         ),
         Mistake(
             divided_by(lambda weights, query, key: key.cumsum(-2).sum(-1, keepdim=True)),
-            "You divided by a sum of all key numbers. The denominator is q · (sum of keys).",
+            "You divided by the sum of all numbers in the keys. The denominator is q · (sum of "
+            "keys).",
         ),
         Mistake(
             divided_by(by_one_total),
@@ -690,9 +691,9 @@ running sum of Dk × Dv numbers and one of Dk numbers.
         "`state + k[..., :, None] * v[..., None, :]` and `total + k`. Then `q[..., None, :] @ "
         "state`, divided by `(q * total).sum(-1, keepdim=True)`.",
     ),
-    insight="The state has Dk · Dv numbers after ten words and after a million. So its memory "
-    "is constant, but it cannot keep all words apart.",
-    comes_back="10.experiment asks how to recognize linear attention from outside.",
+    insight="The state has Dk · Dv numbers, whether after ten words or after a million. So its "
+    "memory is constant, but it cannot keep all words apart.",
+    comes_back="10.experiment asks how to recognize linear attention from the outside.",
     others=(running_in_parallel,),
 )
 
@@ -851,7 +852,7 @@ def my_chunked(query, key, value, chunk):
         ),
         Mistake(
             in_chunks_of(rounds=full_chunks),
-            "The sums are right now, but the last chunk is left out if it is not full.",
+            "Now the sums are right, but the last chunk is left out if it is not full.",
         ),
         Mistake(
             in_chunks_of(output_grows=not_rescaled),
@@ -871,7 +872,8 @@ def my_chunked(query, key, value, chunk):
         ),
         Mistake(
             in_chunks_of(newest=lambda largest, here: torch.zeros_like(here)),
-            "Without a maximum, nothing needs rescaling. But e^800 is infinite, and e^−900 is 0.",
+            "Without a maximum nothing needs rescaling, but then e^800 is infinite and e^−900 is "
+            "0.",
         ),
         Mistake(
             in_chunks_of(newest=lambda largest, here: here),
@@ -900,7 +902,7 @@ def my_chunked(query, key, value, chunk):
                 ],
                 dim=-2,
             ),
-            "You cut the queries into chunks, and each query still attends to all keys at once. "
+            "You cut the queries into chunks, but each query still attends to all keys at once. "
             "Cut the keys.",
         ),
     ),
@@ -1015,7 +1017,7 @@ Some are causal. `what_is(attend)` may call a program as often as you like, and 
         Mistake(
             lambda attend: "softmax",
             "in a softmax over all keys, ordinary queries give no key a weight of exactly 0, and "
-            "very large ones give one key all the weight. One of the two is different here.",
+            "very large ones give one key all the weight. One of the two is not true here.",
         ),
         Mistake(
             lambda attend: "window",
@@ -1029,16 +1031,16 @@ Some are causal. `what_is(attend)` may call a program as often as you like, and 
         Mistake(
             lambda attend: "linear",
             "in linear attention, ordinary queries give no key a weight of exactly 0, and very "
-            "large ones do not give one key all the weight. One of the two is different here.",
+            "large ones do not give one key all the weight. One of the two is not true here.",
         ),
     ),
     hints=(
         "You choose the values. For which values is the output equal to the weights?",
         "`attend(query, key, torch.eye(64))` returns the weights. Which numbers of the last row "
         "are exactly 0? If none, what changes with queries a million times as large?",
-        "If the last row has no 0, it is `softmax` if the largest weight goes to 1 as the queries "
-        "grow, and `linear` if it does not. If the row has a 0, it is `global` if its first half "
-        "has a number other than 0, and `window` if it does not.",
+        "Suppose the last row has no 0: it is `softmax` if the largest weight goes to 1 as the "
+        "queries grow, and otherwise `linear`. Suppose it has one: it is `global` if the first "
+        "half of the row has a number other than 0, and otherwise `window`.",
     ),
     insight="Large queries make a softmax choose one key. φ(q) · φ(k) cannot choose: beyond some "
     "size, larger queries multiply all weights by the same factor, which the division cancels.",

@@ -72,7 +72,8 @@ of the text, with each number once.
         ),
         Mistake(
             lambda n, w, s: sorted({*range(s), *range(max(n - w, 0), n)}),
-            "This is right unless the text is shorter than `n_sinks`. Then every word is a sink.",
+            "This is right unless the text is shorter than `n_sinks`. In such a text, every word "
+            "is a sink.",
         ),
         Mistake(
             lambda n, w, s: kept(n, w - s, s) if w > s else kept(n, 0, s),
@@ -111,12 +112,13 @@ of the text, with each number once.
     ),
     hints=(
         "There are two conditions for a word j. It is kept if it meets at least one of them.",
-        "A sink has j < n_sinks. If the last word is length − 1, which j are in its window?",
+        "A sink has j < n_sinks. If the last word is at position length − 1, which j are in its "
+        "window?",
         "`[j for j in range(length) if ... or ...]` contains each word once.",
     ),
     insight="However long the text is, the list has at most window + n_sinks words. So the model "
     "can keep reading forever without using more memory.",
-    comes_back="In 11.experiment you recognize such a layer from outside.",
+    comes_back="In 11.experiment you recognize such a layer from the outside.",
     others=(kept_in_two_parts,),
 )
 
@@ -213,7 +215,7 @@ values. A head is d_model / n_heads wide, and a number takes `n_bytes` bytes.
         Mistake(
             counted(times=lambda n, length, size: n * length**2 * size),
             "You multiplied by `length` twice. Each word adds the same amount to the cache. Only "
-            "the attention map grows with the square, and it is not kept.",
+            "the attention map grows with the square of the length, and it is not kept.",
         ),
         Mistake(
             counted(lambda d, h, g: 2 * (d // h) * (h // g)),
@@ -292,7 +294,7 @@ SLOPES = Exercise(
     section="11.8",
     prompt="""
 Write `my_alibi(n_heads, lq, lk)`, which returns the bias that ALiBi adds to the scores. The queries
-are the newest `lq` of `lk` words. Head h of H, counted from 1, has the slope 2^(−8h/H), and
+belong to the newest `lq` of `lk` words. Head h of H, counted from 1, has the slope 2^(−8h/H), and
 its bias for the query at position i and the key at position j is −slope · |i − j|. The answer has
 shape (H, Lq, Lk) and PyTorch's default dtype. H is a power of two.
 """,
@@ -302,7 +304,7 @@ shape (H, Lq, Lk) and PyTorch's default dtype. H is a power of two.
     mistakes=(
         Mistake(
             alibi(first=lambda lq, lk: 0),
-            "Your first query is at position 0. There are lk − lq words before it.",
+            "Your first query is at position 0, but there are lk − lq words before it.",
         ),
         Mistake(
             alibi(distance=lambda i, j: -(i - j).abs()),
@@ -326,7 +328,7 @@ shape (H, Lq, Lk) and PyTorch's default dtype. H is a power of two.
         ),
         Mistake(
             alibi(lambda h, n: 2.0 ** (-8 * h // n)),
-            "You rounded −8h/H to a whole number. With 16 heads it is −1/2 for the first.",
+            "You rounded −8h/H to a whole number. With 16 heads it is −1/2 for the first head.",
         ),
         Mistake(
             alibi(lambda h, n: 2.0 ** (-8 // n * h)),
@@ -428,10 +430,10 @@ def fate(thing):
         ),
     ),
     hints=(
-        "Ask two questions of each: what uses it when the eleventh word comes? And does it depend "
-        "on the eleventh word?",
-        "The query of an old word is not used again; its key and value are. A vector that mixes "
-        "all words changes with each new word.",
+        "Ask two questions about each thing: what uses it when the eleventh word comes? And does "
+        "it depend on the eleventh word?",
+        "The query of an old word is not used again, but its key and value are. A vector that "
+        "mixes all words changes with each new word.",
         "Two are dropped, and two are computed again. A causal mask keeps the keys of the second "
         "layer valid, and positions counted from the beginning do the same for rotated keys.",
     ),
@@ -516,7 +518,8 @@ leading dimensions.
         ),
         Mistake(
             repeated(lambda x, n: x.repeat(n, 1, 1)),
-            "`repeat(n, 1, 1)` repeats three axes, in the order 0 1 0 1. Neighbors share: 0 0 1 1.",
+            "`repeat(n, 1, 1)` works only with three axes, and it repeats heads in the order 0 1 "
+            "0 1. Neighbors share: 0 0 1 1.",
         ),
         Mistake(
             repeated(lambda x, n: x[..., [0] * n * x.size(-3), :, :]),
@@ -532,8 +535,8 @@ leading dimensions.
         ),
         Mistake(
             repeated(lambda x, n: x),
-            "H query heads meet G heads of keys or values. Broadcasting stretches only an axis of "
-            "size 1.",
+            "You combined H query heads with G heads of keys or values. Broadcasting stretches "
+            "only an axis of size 1.",
         ),
         Mistake(
             repeated(head=Head(scores=lambda q, k: k @ q.mT / math.sqrt(q.size(-1)))),
@@ -561,8 +564,8 @@ leading dimensions.
         "for the values.",
     ),
     insight="With G = H this is multi-head attention, and with G = 1 it is multi-query attention. "
-    "It computes just as many scores, but there are fewer keys and values to keep and, without "
-    "copies, fewer to read.",
+    "All three compute equally many scores, but with fewer key heads there are fewer keys and "
+    "values to keep and, without copies, fewer to read.",
     comes_back="The chapter's `GroupedQueryAttention` adds the projections.",
     others=(grouped_without_copies,),
 )
@@ -675,7 +678,7 @@ STEP_MISTAKES = (
     WrongLine(
         "join_values",
         in_front,
-        "The new values come before the old ones, but the new keys come after them.",
+        "The new values come before the old ones, but the new keys come after the old ones.",
     ),
     WrongLine(
         "diagonal",
@@ -692,7 +695,8 @@ STEP_MISTAKES = (
     WrongLine(
         "diagonal",
         lambda old, new: new,
-        "You moved the triangle by `new`. There are `old` words before every new one.",
+        "You moved the triangle by `new`. Move it by `old`, the number of words before the first "
+        "new one.",
     ),
 )
 
@@ -732,15 +736,15 @@ def next_output(x, keys, values, w_q, w_k, w_v):
         ),
         Mistake(
             Step(join_values=in_front, diagonal=at_0),
-            "The positions are right now. What about the order of the values, and the mask?",
+            "The positions are now right. What about the order of the values, and the mask?",
         ),
         Mistake(
             Step(at_0, diagonal=at_0),
-            "The order of the values is right now. What about the positions, and the mask?",
+            "The order of the values is now right. What about the positions, and the mask?",
         ),
         Mistake(
             Step(at_0, join_values=in_front),
-            "The mask is right now. What about the positions, and the order of the values?",
+            "The mask is now right. What about the positions, and the order of the values?",
         ),
         Mistake(
             Step(join_keys=in_front, join_values=in_front),
@@ -866,7 +870,8 @@ layer, with the rows in the order that our `apply_rotary` needs.
     hints=(
         "For a head of width 6, our pairs are rows (0, 1), (2, 3), (4, 5). Which rows does Hugging "
         "Face pair?",
-        "0, 3, 1, 4, 2, 5. Two halves of three rows become three pairs: two axes are swapped.",
+        "The order is 0, 3, 1, 4, 2, 5. Two halves of three rows become three pairs: two axes are "
+        "swapped.",
         "`weight.unflatten(0, (n_heads, 2, -1))`, swap the two axes in the middle, then flatten.",
     ),
     insight="A dot product does not depend on the order of its terms, as long as queries and keys "
@@ -957,9 +962,9 @@ EXPERIMENT = Exercise(
     minutes=15,
     section="11.10",
     prompt="""
-Here are twelve causal heads without descriptions. Each takes rows `x` (L, 8) of your choice, L at
-most 256, and returns its weights, (L, L). `how_told(attend)` may call a head as often as you like,
-and returns how it is told about positions:
+Here are twelve causal heads without descriptions. Each takes rows `x` (L, 8) of your choice, with L
+at most 256, and returns its weights, (L, L). `how_told(attend)` may call a head as often as you
+like, and returns how it is told about positions:
 
 - `"nothing"`: not at all, apart from the causal mask;
 - `"added"`: something is added to the rows, different for each position;
@@ -984,7 +989,7 @@ and returns how it is told about positions:
         Mistake(
             lambda attend: "rotary",
             "with rotary positions, rows of zeros get equal weights, and one random word at all "
-            "positions gets weights that differ. One of the two is different here.",
+            "positions gets weights that differ. One of the two is not true here.",
         ),
         Mistake(
             lambda attend: "alibi",
@@ -1002,12 +1007,12 @@ and returns how it is told about positions:
         "last row are 0, and are the others equal?",
         "Three kinds are left. What remains of each if the word is a row of zeros? And what does "
         "ALiBi do to the logarithm of the weight, from key to key?",
-        "Exact zeros: window. All equal: nothing. Equal for zeros only: rotary. "
+        "Exact zeros: window. All equal: nothing. Equal only for rows of zeros: rotary. "
         "`row.log().diff()` all the same: alibi. Otherwise: added.",
     ),
     insight="Each kind needs its own input: a long text, one word at all positions, or zeros. An "
     "input on which two of the five agree cannot decide between them.",
-    comes_back="You can test any head this way: change one thing, and see what it changes.",
+    comes_back="You can test any head this way: change one thing, and see what that changes.",
     code=False,
 )
 

@@ -158,7 +158,7 @@ COUNT = Exercise(
 Write `count_parameters(vocabulary_size, d_model, n_heads, n_kv_heads, n_layers, d_ff, tied)`: the
 number of parameters of the chapter's `LanguageModel` with these sizes. It has `n_layers` blocks and
 no biases. If `tied` is True, the last matrix is the embedding table itself. Return a whole number.
-(Building the model and counting its parameters also passes, but the point is a formula.)
+(Building the model and counting its parameters also passes, but the point is to find a formula.)
 """,
     stub="""
 def count_parameters(
@@ -185,7 +185,8 @@ def count_parameters(
         ),
         Mistake(
             Count(tables=lambda tied: 0 if tied else 1),
-            "There is one table below the blocks and one above. `tied` makes them one, not zero.",
+            "There is one table below the blocks and one above. With `tied` they are the same "
+            "table, which still counts once.",
         ),
         Mistake(
             Count(tables=lambda tied: 2 if tied else 1),
@@ -204,7 +205,7 @@ def count_parameters(
     insight="`count_parameters(128_256, 2048, 32, 8, 16, 8192, True)` is Llama 3.2 1B: "
     "1,235,814,400 parameters, 65 % of them in the feed-forward networks. Without tying, it would "
     "have 263 million more.",
-    comes_back="The cache grows with `n_kv_heads` in the same way: 11.bytes.",
+    comes_back="The cache grows with `n_kv_heads` in the same way, as in 11.bytes.",
     others=(count_by_building,),
 )
 
@@ -277,7 +278,7 @@ def tokens_seen(thing):
     hints=(
         "Which models have a causal mask, and for which of their tokens?",
         "A decoder-only model hides every later token. An encoder hides none. A decoder with "
-        "cross-attention also depends on the whole source.",
+        "cross-attention also sees the whole source.",
         "d: all of 苹果 很 甜 BEGIN the apple is. e: only what comes before 甜.",
     ),
     insight="At “is”, the decoder-only model of d depends on the same 7 tokens as the decoder of "
@@ -374,10 +375,10 @@ TOP_P = Exercise(
     prompt="""
 Write `my_top_p(probabilities, p)`, without `keep_top_p`. `probabilities` (..., V) sum to 1 over the
 V words; no two in the same row are equal. In each row, keep the most probable words until their
-probabilities sum to `p` or more. The word that brings the sum to `p` is kept. Return the new
-probabilities, (..., V): 0 for words that are not kept, and the kept ones divided by their sum, each
-at the index of its word. `p` is above 0 and below 1. The dots stand for any number of leading
-dimensions.
+probabilities sum to `p` or more. The word that brings the sum to `p` is kept, too. Divide the
+probabilities of the kept words by their sum, and set those of all others to 0. Return the result,
+(..., V), with each number at the index of its word. `p` is above 0 and below 1. The dots stand for
+any number of leading dimensions.
 """,
     reference=my_top_p,
     cases=top_p_cases,
@@ -425,8 +426,8 @@ dimensions.
         ),
         Mistake(
             top_p(put_back=lambda kept, order: kept.gather(-1, order)),
-            "`gather(-1, order)`, or `kept[order]`, sorts once more. To undo the sorting, use "
-            "`scatter`, or `order.argsort()` as the index.",
+            "`gather(-1, order)`, or `kept[order]`, applies the order a second time. To undo the "
+            "sorting, use `scatter`, or `order.argsort()` as the index.",
         ),
         Mistake(
             top_p(sort=lambda x: x.argsort(-1)),
@@ -677,10 +678,10 @@ BEGIN and END occur once in each row.
         ),
     ),
     hints=(
-        "Write down one row, and below each token the next one. Which of these were given, and "
-        "which have to be predicted?",
-        "Use the positions from the separator on whose next token is not PAD. There are as many of "
-        "them as target words, plus 1 for END in each row.",
+        "Write down one row, and below each token the next one. Which of these next tokens were "
+        "given, and which have to be predicted?",
+        "Use the positions from the separator onward, as long as the next token is not PAD. In "
+        "each row, there is one for each target word, and one for END.",
         "`labels = tokens[:, 1:]`, `logits[:, :-1].log_softmax(-1)`, and `gather`. `(tokens == "
         "BEGIN).cumsum(1)[:, :-1] > 0` is True from the separator on. Then take the "
         "exponential of the mean.",
@@ -829,7 +830,8 @@ SAMPLER_MISTAKES = (
     WrongLine(
         "cut",
         lambda x, t, p: keep_top_p(x * t, p),
-        "You multiplied by the temperature. Divide: a high temperature flattens.",
+        "You multiplied by the temperature. Divide by it, so that a high one flattens the "
+        "distribution.",
     ),
     WrongLine("cut", lambda x, t, p: keep_top_p(x, p), "The temperature has no effect."),
     WrongLine("cut", lambda x, t, p: x / t, "Nothing is cut: `keep_top_p` is missing."),
@@ -876,8 +878,8 @@ REPAIR = Exercise(
     minutes=12,
     section="12.8",
     prompt=f"""
-One step of a sampler, for a batch of B rows. `logits` (B, V) are the model's logits for the next
-token, and `done` (B,) is True for a row that has ended.
+The function below is one step of a sampler, for a batch of B rows. `logits` (B, V) are the model's
+logits for the next token, and `done` (B,) is True for a row that has ended.
 `next_probabilities(logits, done, temperature, p)` should return the probabilities (B, V) from which
 the next tokens are drawn. A row that has not ended never gets PAD: the logits of the other tokens
 are divided by `temperature`, then cut by top-p, then turned into probabilities. A row that has
@@ -912,12 +914,12 @@ def next_probabilities(logits, done, temperature, p):
         ),
         Mistake(
             Sampler(logit_zero, ended=pad_added),
-            "The order of temperature and cut is right now. What about PAD's logit, and rows that "
+            "The order of temperature and cut is now right. What about PAD's logit, and rows that "
             "have ended?",
         ),
         Mistake(
             Sampler(logit_zero, cut_first),
-            "Rows that have ended are right now. What about PAD's logit, and the order of "
+            "The rows that have ended are now right. What about PAD's logit, and the order of "
             "temperature and cut?",
         ),
     ),
@@ -947,8 +949,8 @@ def next_probabilities(logits, done, temperature, p):
         "`masked_fill(is_pad, -torch.inf)`, `keep_top_p(logits / temperature, p)`, and "
         "`torch.where(done[:, None], is_pad.to(probabilities), probabilities)`.",
     ),
-    insight="None of the three raises an error, because `torch.multinomial` divides by the sum "
-    "itself. Test a sampler by its probabilities: a token that must never be drawn needs "
+    insight="None of the three faults raises an error, because `torch.multinomial` divides by the "
+    "sum itself. Test a sampler by its probabilities: a token that must never be drawn needs "
     "exactly 0.",
     comes_back="In 12.experiment, you see only what a sampler draws.",
     others=(next_of_the_unfinished,),
@@ -1052,26 +1054,27 @@ million. `how_it_draws(draw)` calls it as often as you like and returns
         ),
         Mistake(
             lambda draw: "top-k",
-            "top-k keeps as many of 200 nearly equal words as of 100, and more than one. This one "
-            "does not.",
+            "top-k keeps as many of 200 words with nearly equal logits as of 100, and more than "
+            "one. This one does not.",
         ),
         Mistake(
             lambda draw: "top-p",
-            "top-p keeps about twice as many of 200 nearly equal words as of 100, but not all. "
-            "This one does not.",
+            "top-p keeps about twice as many of 200 words with nearly equal logits as of 100, but "
+            "not all. This one does not.",
         ),
     ),
     hints=(
         "Give it 100 logits that are nearly but not quite equal, and draw many thousands of words. "
         "How many different words occur?",
         "A cut makes words impossible, but a temperature only makes them rare. With nearly equal "
-        "logits, each word that is not cut occurs. What changes with twice as many words?",
+        "logits, each word that is not cut occurs. What changes if you give it twice as many "
+        "words?",
         "If 100 and 200 words give the same number of different words, it is top-k, or greedy if "
         "that is 1. If 200 give twice as many, it is top-p, unless all occur. If all occur, try "
         "logits 0 and 1: plain gives word 1 a probability of 0.73.",
     ),
-    insight="A cut shows up in which words never occur, and a temperature in how often words "
-    "occur. Nearly equal logits show only the first, and two words show the second.",
+    insight="You recognize a cut by the words that never occur, and a temperature by how often "
+    "words occur. Nearly equal logits show only the first, and two words show the second.",
     comes_back="Services that run a language model offer such settings, often all of them at once.",
     code=False,
 )

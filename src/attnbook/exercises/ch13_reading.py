@@ -97,8 +97,8 @@ The answer has shape (...).
         ),
         Mistake(
             score(of=lambda weights, due: (weights * due).mean((-2, -1))),
-            "You divided by L · L, the number of cells in the map. Take the mean over one cell for "
-            "each letter that has appeared before.",
+            "You divided by L · L, the number of cells in the map. Take the mean over one cell "
+            "for each position whose letter has appeared before.",
         ),
         Mistake(
             score(of=lambda weights, due: weights[..., due].sum(-1)),
@@ -145,8 +145,8 @@ The answer has shape (...).
         "`tril(-1)` keeps these cells. The letter due is one column to the right.",
         "`weights[..., due]` collects the cells in which `due` is True, and keeps the other axes.",
     ),
-    insight="Even a head that spreads its weight evenly has a score: the mean of 1 / (i + 1) over "
-    "these positions. So compare each score with that of an untrained model.",
+    insight="Even a head that spreads its weight evenly has a score above 0: the mean of 1 / (i + "
+    "1) over these positions. So compare each score with that of an untrained model.",
     comes_back="13.experiment has five kinds of models whose heads have the same score.",
     others=(score_by_loops,),
 )
@@ -432,11 +432,11 @@ CIRCUIT = Exercise(
     section="13.2",
     prompt="""
 The stream of section 13.2 has the columns `letter`, `previous`, `out` and `position`, and a first
-head has already written each previous letter. The first half of a sequence is a block of different
-letters. The second half contains all of them except the first, in random order. Write the second
-head by hand: for each letter of the second half, it writes to `out` the letter that came *before*
-it in the first half. Make entries with `qk[rows, columns] = 100` and `ov[rows, columns] = 1`.
-`run(qk, ov)` runs the head, and returns what it has written to `out` in the second half.
+head has already filled `previous`. The first half of a sequence is a block of different letters.
+The second half contains all of them except the first, in random order. Write the second head by
+hand: for each letter of the second half, it writes to `out` the letter that came *before* it in the
+first half. Make entries with `qk[rows, columns] = 100` and `ov[rows, columns] = 1`. `run(qk, ov)`
+runs the head, and returns what it has written to `out` in the second half.
 """,
     stub="""
 def backwards(tokens, block, run):
@@ -517,7 +517,8 @@ def backwards(tokens, block, run):
     ),
     insight="A query can also attend to its own position. If it looks for its own letter, it finds "
     "itself, unless an entry for the positions prevents this.",
-    comes_back="13.11 has a trained head whose OV circuit lowers the letter that it attends to.",
+    comes_back="Section 13.11 has a trained head whose OV circuit lowers the logit of the letter "
+    "that it attends to.",
     others=(backwards_without_itself,),
 )
 
@@ -699,8 +700,8 @@ from 0.
         "Remove one head at a time, and count the letters that are still right.",
         "`(model(ids[:, :-1])[0].argmax(-1) == ids[:, 1:])[known]` says which are right. "
         "`head_outputs(layer, replace)` removes a head while its `with` block runs.",
-        "In `replace`, clone the outputs (B, H, L, Dv) and set `changed[:, head]` to "
-        "`outputs[:, head].mean(0)`. Keep the eight shares and take the smallest.",
+        "In `replace`, clone the outputs (B, H, L, Dv) and set `changed[:, head]` to `outputs[:, "
+        "head].mean(0)`. Keep the eight fractions of right letters and take the smallest.",
     ),
     insight="In both models, another head has a higher previous-token score. It attends like the "
     "needed head, and even more sharply, but it contributes next to nothing. No map shows that.",
@@ -787,19 +788,19 @@ PATCH_MISTAKES = (
     WrongLine(
         "key",
         all_of_the_other,
-        "Your keys also contain the other run's embeddings. Only what layer 1 adds comes "
-        "from there.",
+        "Your keys also contain the other run's embeddings. Only what layer 1 adds should come "
+        "from that run.",
     ),
     WrongLine(
         "key",
         lambda x, added, other, theirs: x + added,
-        "Nothing is patched: the keys come from the run itself.",
+        "Nothing is patched: the keys come from the run on `x`.",
     ),
     WrongLine(
         "key",
         lambda x, added, other, theirs: other + added,
-        "The keys contain the other run's embeddings, and what layer 1 adds in this run. It should "
-        "be the other way around.",
+        "The keys contain the other run's embeddings, and what layer 1 adds in the run on `x`. It "
+        "should be the other way around.",
     ),
     WrongLine(
         "key",
@@ -809,7 +810,7 @@ PATCH_MISTAKES = (
     WrongLine(
         "key",
         lambda x, added, other, theirs: theirs,
-        "The keys lack the embeddings of the run itself.",
+        "The keys lack the embeddings `x`.",
     ),
     WrongLine(
         "value",
@@ -819,18 +820,18 @@ PATCH_MISTAKES = (
     WrongLine(
         "value",
         all_of_the_other,
-        "The values come from the other run. They have to come from the run itself.",
+        "The values come from the other run. They have to come from the run on `x`.",
     ),
     WrongLine(
         "value",
         lambda x, added, other, theirs: x,
-        "The values lack what layer 1 adds. They have to come from the run itself.",
+        "The values lack what layer 1 adds. They have to come from the run on `x`.",
     ),
     WrongLine("query", their_layer_1, "The queries read the patched stream. Only the keys may."),
     WrongLine(
         "query",
         all_of_the_other,
-        "The queries come from the other run. They have to come from the run itself.",
+        "The queries come from the other run. They have to come from the run on `x`.",
     ),
     WrongLine(
         "onward",
@@ -887,17 +888,17 @@ def patched_keys(first, second, x, other, mask):
         ),
         Mistake(
             Patch(value=their_layer_1, onward=their_layer_1),
-            "The embeddings are right now. What are the values of `second` if it gets only two "
+            "The embeddings are now right. What are the values of `second` if it gets only two "
             "tensors? And what is `read` added to?",
         ),
         Mistake(
             Patch(key=all_of_the_other, onward=all_of_the_other),
-            "The values are right now. Whose embeddings are in the patched stream? And what is "
+            "The values are now right. Whose embeddings are in the patched stream? And what is "
             "`read` added to?",
         ),
         Mistake(
             Patch(key=all_of_the_other, value=all_of_the_other),
-            "`read` is added to the right stream now. Whose embeddings are in the patched stream? "
+            "`read` is now added to the right stream. Whose embeddings are in the patched stream? "
             "And what are the values of `second` if it gets only two tensors?",
         ),
         Mistake(
@@ -929,8 +930,8 @@ def patched_keys(first, second, x, other, mask):
         "`stream + read`.",
     ),
     insight="In the five models of 13.8, fewer than one letter in ten is right after this patch, "
-    "and the same is true after the leaky one. Only the expected wrong letter tells the two "
-    "apart: the models predict it in about 19 of 20 cases after this patch, and in about 1 of 16 "
+    "and the same is true after the leaky one. The two differ in how often the models predict the "
+    "wrong letter that we expect: in about 19 of 20 cases after this patch, and in about 1 of 16 "
     "after the leaky one.",
     comes_back="Question 3 in section 13.14 is about such a path.",
     others=(patched_keys_by_difference,),
@@ -1034,7 +1035,8 @@ MODELS = {
 }
 CONFUSED = {
     (("C", "D"), "match"): "try sequences in pieces. The head ignores the letters.",
-    (("A", "B"), "position"): "it is also right on sequences in pieces, where position fails.",
+    (("A", "B"), "position"): "it is also right on sequences in pieces, where a rule about "
+    "positions fails.",
     (("E", "F"), "shared"): "remove head 1 alone. What is left?",
     (("E", "F"), "match"): "remove head 0 alone. Is anything lost?",
     (("G", "H"), "idle"): "remove head 1 alone: then head 0 does the work of both.",
@@ -1055,10 +1057,10 @@ EXPERIMENT = Exercise(
     section="13.14",
     prompt="""
 You get ten models with two heads each, without a description. When a block of eight different
-letters is repeated in one piece, head 0 of each puts 0.9 of its weight on the letter due, and all
-ten models predict this letter. `ask(ids, without)` returns the probabilities of the next letter
-after each position, (L, 16). `ids` are L letters of your choice, from 0 to 15. `without` contains
-the heads that output their mean, such as `()` or `(0, 1)`. `what_it_does(ask)` returns what head 0
+letters is repeated in one piece, head 0 of each model puts 0.9 of its weight on the letter due, and
+all ten predict this letter. `ask(ids, without)` returns the probabilities of the next letter after
+each position, (L, 16). `ids` are L letters of your choice, from 0 to 15. `without` contains the
+heads that output their mean, such as `()` or `(0, 1)`. `what_it_does(ask)` returns what head 0
 does:
 
 - `"match"`: it finds the letter due by matching letters, and the model needs this head;
@@ -1100,13 +1102,13 @@ does:
         ),
     ),
     hints=(
-        "A block repeated in one piece does not help, because all ten models agree. What does "
-        "a rule about positions predict for a second half in pieces?",
+        "A block repeated in one piece does not help, because there all ten models agree. What "
+        "does a rule about positions predict for a second half in pieces?",
         "Then compare the probability of the letter due with and without head 0. It can fall, rise "
         "or stay the same. If it stays the same, which other head could be the reason?",
-        "If the answer is wrong in pieces, it is `position`. If the probability is much lower "
-        "without head 0, it is `match`; if it is higher, it is `opposite`. Otherwise remove head "
-        "1: much lower means `idle`, and about the same means `shared`.",
+        "If the answer is wrong on sequences in pieces, it is `position`. If the probability is "
+        "much lower without head 0, it is `match`; if it is higher, it is `opposite`. Otherwise "
+        "remove head 1: much lower means `idle`, and about the same means `shared`.",
     ),
     insight="You need three interventions: different data, removing head 0, and removing head 1. "
     "With only two of them, two of the five kinds look the same.",

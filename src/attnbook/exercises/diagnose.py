@@ -168,7 +168,7 @@ def exception(attempt: Attempt) -> str:
         limit = f"{guard.GIGABYTES:g} GB"
         return (
             f"Your function needs more memory than the limit ({limit}) for a small case. Is a "
-            "tensor much larger than you meant, or does a list grow endlessly?"
+            "tensor much larger than you intended, or does a list grow endlessly?"
         )
     if error is None:
         return ""
