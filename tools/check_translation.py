@@ -89,9 +89,9 @@ def text_complaints(english: str, translation: str, folder: Path) -> Iterator[st
     if left := ENGLISH.search(translated_words):
         yield f"has English words: {left[0]!r}"
     for term, accepted in terms(folder).items():
-        if re.search(rf"\b{re.escape(term)}s?\b", words, re.I):
-            if not any(word in translation for word in accepted):
-                yield f"does not call {term!r} {' or '.join(accepted)}"
+        asked = re.search(rf"\b{re.escape(term)}s?\b", words, re.I)
+        if asked and not any(word in translation for word in accepted):
+            yield f"does not call {term!r} {' or '.join(accepted)}"
 
 
 def plain(text: str) -> str:

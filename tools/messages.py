@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import nbformat
+import yaml
 from babel.messages import Catalog
 from babel.messages.extract import extract_from_dir
 
@@ -36,6 +37,12 @@ MARKUP = re.compile(
 )
 
 
+SOURCES = (  # where the library's messages are
+    ("src", "**.py", "python"),
+    ("tools", "**.py", "python"),
+    ("press", "**.py", "python"),
+    ("press/templates", "**.html", "jinja2"),
+)
 KEYWORDS = {"_": None, "say": None, "ngettext": (1, 2)}
 
 
@@ -116,15 +123,18 @@ def library_messages() -> Catalog:
     fields, and the marks of a page in tools/markers.py.
     """
     catalog = Catalog(charset="utf-8", fuzzy=False)
-    for folder, kind, name in (("src", "python", "*.py"), ("tools", "python", "*.py"),
-                               ("press", "python", "*.py"), ("press/templates", "jinja2", "*.html")):  # fmt: skip
-        found = extract_from_dir(ROOT / folder, [(f"**/{name}", kind)], keywords=KEYWORDS)
+    for folder, files, kind in SOURCES:
+        found = extract_from_dir(ROOT / folder, [(files, kind)], keywords=KEYWORDS)
         for file, _line, message, _comments, _context in sorted(found, key=lambda f: f[:2]):
             catalog.add(message, locations=[(f"{folder}/{file}", 0)])
     for word in (*markers.OPENING, markers.PREDICT, markers.SECOND_READING):
         catalog.add(word, locations=[("tools/markers.py", 0)])
     for part in read_contents(ROOT)["parts"]:
         catalog.add(part["caption"], locations=[("_toc.yml", 0)])
+    config = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
+    description = config["sphinx"]["config"]["html_context"]["description"]
+    for text in (config["title"], config["author"], description):
+        catalog.add(text, locations=[("_config.yml", 0)])
     for where, message in exercise_messages():
         catalog.add(message, locations=[(where, 0)])
     return catalog

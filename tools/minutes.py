@@ -16,8 +16,8 @@ from tools import markers
 from tools.common import ROOT
 from tools.language import LANGUAGE, _
 
-# A Chinese character among English words counts as a word. Readers of Chinese read 260 words of about
-# 1.5 characters in the time of 238 English words (Brysbaert 2019).
+# A Chinese character among English words counts as a word. Readers of Chinese read 260 words, of
+# about 1.5 characters each, in the time of 238 English words (Brysbaert 2019).
 WORD = 60 / 130
 CHARACTER = WORD if LANGUAGE == "en" else WORD * 238 / (260 * 1.5)
 TEXT = {  # seconds for each match, which is then removed, so that it is counted once
@@ -55,7 +55,8 @@ def time_line(notebook: NotebookNode, exercise_minutes: list[int], run_step: int
         (True, False): _("{short} minutes, {second} more with the second readings."),
         (False, True): _("{short} minutes, {exercises} for the exercises."),
         (True, True): _(
-            "{short} minutes, {second} more with the second readings, {exercises} for the exercises."
+            "{short} minutes, {second} more with the second readings, "
+            "{exercises} for the exercises."
         ),
     }[bool(second), bool(exercises)].format(short=short, second=second, exercises=exercises)
     return f"{line} {RUN_STEPS[run_step]}" if run_step else line

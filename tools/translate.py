@@ -24,7 +24,8 @@ from tools import markers
 from tools.cells import exercises_of, write_exercises
 from tools.chapters import pages
 from tools.common import ROOT, UserError, run_tool
-from tools.language import CATALOGS, LANGUAGE, _
+from tools.language import CATALOGS, LANGUAGE
+from tools.language import _ as in_edition
 from tools.messages import Line, library_messages, lines_of, page_messages, read_page
 from tools.normal_form import describe_pictures, text_of, write_minutes
 
@@ -153,7 +154,7 @@ def translated_mark(match: re.Match[str]) -> str:
     """Return a mark in the language of the edition."""
     if match["label"]:
         return markers.label(match["label"])
-    return f"**{_(markers.PREDICT)}**" if match["predict"] else markers.second_reading()
+    return f"**{in_edition(markers.PREDICT)}**" if match["predict"] else markers.second_reading()
 
 
 def settings() -> str:
@@ -161,7 +162,7 @@ def settings() -> str:
     config = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
     sphinx = config["sphinx"]
     above = Path("..", "..")
-    config["title"], config["author"] = _(config["title"]), _(config["author"])
+    config["title"], config["author"] = in_edition(config["title"]), in_edition(config["author"])
     sphinx["local_extensions"] = {"press.extension": str(above)}
     sphinx["config"] |= {
         "language": LANGUAGE,
@@ -170,7 +171,7 @@ def settings() -> str:
         "html_static_path": [str(above / path) for path in sphinx["config"]["html_static_path"]],
     }
     description = sphinx["config"]["html_context"]["description"]
-    sphinx["config"]["html_context"]["description"] = _(description)
+    sphinx["config"]["html_context"]["description"] = in_edition(description)
     return yaml.safe_dump(config, allow_unicode=True, sort_keys=False)
 
 
@@ -178,7 +179,7 @@ def contents() -> str:
     """The table of contents of the translated book, as the text of its _toc.yml."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
     for part in toc["parts"]:
-        part["caption"] = _(part["caption"])
+        part["caption"] = in_edition(part["caption"])
     return yaml.safe_dump(toc, allow_unicode=True, sort_keys=False)
 
 

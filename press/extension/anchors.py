@@ -8,11 +8,14 @@ in links (`how_to_use.md#run`) the English name.
 import json
 import re
 from pathlib import Path
+from typing import Any
 
+from docutils import nodes
 from docutils.nodes import make_id
 from myst_parser.mdit_to_docutils.base import default_slugify
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.transforms import SphinxTransform
 
 from tools.language import LANGUAGE
 
@@ -53,10 +56,13 @@ def named(text: str) -> str:
     """A text with the id of each heading above it."""
     parts = FENCED.split(text)  # a text, a fenced block, its fence, and so on
     for i in range(0, len(parts), 3):
-        parts[i] = HEADING.sub(
-            lambda h: f"{{#{make_id(reading[without(MARK, h[1])])}}}\n{h[0]}", parts[i]
-        )
+        parts[i] = HEADING.sub(with_id, parts[i])
     return "".join(part for i, part in enumerate(parts) if i % 3 < 2)
+
+
+def with_id(heading: re.Match[str]) -> str:
+    """A heading with its id above it."""
+    return f"{{#{make_id(reading[without(MARK, heading[1])])}}}\n{heading[0]}"
 
 
 def without(what: re.Pattern[str], heading: str) -> str:
@@ -69,7 +75,19 @@ def slug(title: str) -> str:
     return default_slugify(reading.get(title.strip(), title))
 
 
+class ForgetLabels(SphinxTransform):
+    """Make no labels of the ids, since other pages have the same ones."""
+
+    default_priority = 840  # before Sphinx collects the labels
+
+    def apply(self, **options: Any) -> None:
+        if self.env.docname.rpartition("/")[2] in english:
+            for section in self.document.findall(nodes.section):
+                self.document.nametypes[section["names"][0]] = False
+
+
 def setup(app: Sphinx) -> None:
     """Write the ids after to_directives.py has changed a notebook."""
     app.connect("config-inited", load, priority=100)
     app.connect("source-read", name_headings, priority=600)
+    app.add_transform(ForgetLabels)
