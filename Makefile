@@ -32,7 +32,12 @@ env:
 
 # After a failure Sphinx would not repeat the warnings for pages it has read, so read all again.
 book: env  ## build the book: open _build/html/index.html
-	@$(BIN)/jupyter-book build . -W -n --keep-going || { rm -rf _build/.doctrees; exit 1; }
+	@ATTNBOOK_LANGUAGE=en $(BIN)/jupyter-book build . -W -n --keep-going || { rm -rf _build/.doctrees; exit 1; }
+ifneq ($(ATTNBOOK_LANGUAGE),en)
+	@$(BIN)/python -m tools.translate write
+	@$(BIN)/jupyter-book build _build/$(ATTNBOOK_LANGUAGE) -W -n --keep-going || { rm -rf _build/$(ATTNBOOK_LANGUAGE)/_build; exit 1; }
+endif
+	@$(BIN)/python -m press.editions
 
 zip: book  ## pack the built book: _build/attention-book-html.zip
 	@$(BIN)/python -m press.pack

@@ -14,15 +14,17 @@ from urllib.parse import unquote, urlsplit
 
 from bs4 import BeautifulSoup
 
+from press.editions import SWITCH
 from tools.common import ROOT, UserError, run_tool
+from tools.language import ENDING, HTML, _
 
-HTML = ROOT / "_build" / "html"
-ZIP = ROOT / "_build" / "attention-book-html.zip"
-FOLDER = "attention-book"
+ZIP = ROOT / "_build" / f"attention-book-html{ENDING}.zip"
+FOLDER = f"attention-book{ENDING}"
 PAGES = "pages"
 
 LICENSES = ("licenses.txt", "LICENSE", "OFL.txt")  # in _static; nothing links to them
-READ_ME = """\
+READ_ME = _(
+    """\
 Attention, from the library up
 
 Open index.html in this folder: a double click shows the book in your browser.
@@ -37,6 +39,7 @@ The text and the figures are under CC BY 4.0 (LICENSE-TEXT.txt), the code is
 under the MIT license (LICENSE.txt). The licenses of software and
 fonts by others: pages/_static/licenses.txt, and the files beside the fonts.
 """
+)
 
 
 def main() -> int:
@@ -55,7 +58,10 @@ def contents(html: Path) -> Iterator[tuple[str, bytes]]:
     for name in ("LICENSE", "LICENSE-TEXT"):
         yield f"{name}.txt", (ROOT / name).read_bytes()
     for path in others:
-        yield f"{PAGES}/{path.relative_to(html).as_posix()}", path.read_bytes()
+        content = path.read_bytes()
+        if path.suffix == ".html":  # the other edition is not in this zip
+            content = SWITCH.sub("", content.decode()).encode()
+        yield f"{PAGES}/{path.relative_to(html).as_posix()}", content
 
 
 def reached(html: Path) -> list[Path]:
@@ -86,6 +92,8 @@ def addresses(path: Path) -> list[str]:
     if path.suffix != ".html":
         return []
     page = BeautifulSoup(path.read_bytes(), "html.parser")
+    for switch in page.select(".editions"):
+        switch.decompose()
     named = page.select("[href], [src], [data-headings]")
     return [str(tag.get("href") or tag.get("src") or tag["data-headings"]) for tag in named]
 

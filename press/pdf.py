@@ -23,10 +23,10 @@ from playwright.sync_api import Browser, sync_playwright
 
 from press.browser import launch
 from tools.common import ROOT, UserError, run_tool
+from tools.language import ENDING, HTML, LANGUAGE, SOURCE, _
 
-HTML = ROOT / "_build" / "html"
 JOINED = ROOT / "_build" / "pdf" / "book.html"
-PDF = ROOT / "_build" / "attention-book.pdf"
+PDF = ROOT / "_build" / f"attention-book{ENDING}.pdf"
 TEMPLATE = ROOT / "press" / "print" / "book.html"
 
 NOT_PRINTED = (
@@ -67,10 +67,12 @@ def page_number(target: object) -> str:
 
 def joined() -> BeautifulSoup:
     """The whole book as one document."""
-    config = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
-    toc = yaml.safe_load((ROOT / "_toc.yml").read_text("utf8"))
+    config = yaml.safe_load((SOURCE / "_config.yml").read_text("utf8"))
+    toc = yaml.safe_load((SOURCE / "_toc.yml").read_text("utf8"))
     template = Template(TEMPLATE.read_text("utf8"), autoescape=True)
-    words = template.render(config, env=os.environ, version=version("attnbook"))
+    words = template.render(
+        config, env=os.environ, version=version("attnbook"), say=_, language=LANGUAGE
+    )
     book = BeautifulSoup(words, "html.parser")
     answers = one(book, "#answers")
     parts = [{"chapters": [{"file": toc["root"]}]}, *toc["parts"]]
@@ -102,7 +104,10 @@ def built_page(name: str, addresses: list[str]) -> BeautifulSoup:
     page = BeautifulSoup((HTML / here).read_text("utf8"), "html.parser")
     for formula in page.select(".katex"):
         drawn = one(formula, ".katex-html")
-        drawn.attrs |= {"role": "img", "aria-label": f"formula: {spoken(one(formula, 'math'))}"}
+        drawn.attrs |= {
+            "role": "img",
+            "aria-label": _("formula: {spoken}").format(spoken=spoken(one(formula, "math"))),
+        }
         del drawn["aria-hidden"]
     for tag in page.select(NOT_PRINTED):
         tag.decompose()

@@ -27,6 +27,7 @@ KEPT = {  # what a translation keeps, however often the original has it
 }
 HAN = r"[\u4e00-\u9fff]"
 HALF_WIDTH = re.compile(rf"{HAN}[,.;:?!](?![\w./])|{HAN}\(|\){HAN}")
+CODE = re.compile(r"<code.*?</code>", re.S)
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 GLOSSARY_ROW = re.compile(r"^\| ([^|]+) \| ([^|*]+?)(?: \*[^|*]+\*)? \| \[", re.M)
 ENGLISH = re.compile(r"[A-Za-z]+(?:[ ,'’-]+[A-Za-z]+){5,}")  # six words in a row
@@ -43,6 +44,7 @@ def main() -> int:
 
 def complaints(folder: Path) -> Iterator[str]:
     """What is wrong with the catalogs of a language."""
+    known: dict[object, str] = {}
     for name, template in current().items():
         path = folder / f"{name}.po"
         catalog = read(path)
@@ -57,17 +59,19 @@ def complaints(folder: Path) -> Iterator[str]:
             if message.id and message.string and not message.fuzzy:
                 for complaint in message_complaints(message, folder):
                     yield f"{path.relative_to(ROOT)}: {str(message.id)[:60]!r} {complaint}"
+                if (other := known.setdefault(message.id, str(message.string))) != message.string:
+                    where = f"{path.relative_to(ROOT)}: {str(message.id)[:60]!r}"
+                    yield f"{where} is {str(message.string)!r} here, and {other!r} elsewhere"
     if compiled_path(folder).read_bytes() != compile_catalog(folder / f"{LIBRARY}.po"):
         yield f"{compiled_path(folder).relative_to(ROOT)} is out of date: make messages"
 
 
 def message_complaints(message: Message, folder: Path) -> Iterator[str]:
-    """What is wrong with one translation."""
-    if isinstance(message.id, tuple):
-        for english, translation in zip(message.id[-1:], message.string, strict=True):
-            yield from text_complaints(english, translation, folder)
-    else:
-        yield from text_complaints(str(message.id), str(message.string), folder)
+    """What is wrong with one translation, in each of its forms for a number of things."""
+    forms = message.string if isinstance(message.string, (tuple, list)) else [message.string]
+    english = message.id if isinstance(message.id, str) else message.id[-1]
+    for form in forms:
+        yield from text_complaints(english, str(form), folder)
 
 
 def text_complaints(english: str, translation: str, folder: Path) -> Iterator[str]:
@@ -82,7 +86,7 @@ def text_complaints(english: str, translation: str, folder: Path) -> Iterator[st
         yield f"lacks the numbers {[*numbers]}"
     if english.count("|") != translation.count("|"):
         yield "has other cells of a table"
-    if "**" in plain(re.sub("<[^>]*>", "", markdown.render(translation))):
+    if "**" in CODE.sub("", markdown.render(translation)):
         yield "has ** that are not bold: put punctuation outside of them"
     if half := HALF_WIDTH.search(translated_words):
         yield f"has a half-width sign after Chinese: {half[0]!r}"
@@ -107,7 +111,7 @@ def terms(folder: Path) -> dict[str, tuple[str, ...]]:
 
     terms.txt adds words to a term, or begins with a minus the terms that are also common words.
     """
-    found = {}
+    found: dict[str, tuple[str, ...]] = {}
     for english, chinese in GLOSSARY_ROW.findall((ROOT / "book/notation.md").read_text("utf-8")):
         for name in english.split(", "):
             found[re.sub(r" \(.*", "", name)] = (chinese,)

@@ -42,6 +42,8 @@ SOURCES = (  # where the library's messages are
     ("tools", "**.py", "python"),
     ("press", "**.py", "python"),
     ("press/templates", "**.html", "jinja2"),
+    ("press/print", "**.html", "jinja2"),
+    ("press/static", "*.js", "javascript"),
 )
 KEYWORDS = {"_": None, "say": None, "ngettext": (1, 2)}
 
@@ -138,6 +140,12 @@ def library_messages() -> Catalog:
     for where, message in exercise_messages():
         catalog.add(message, locations=[(where, 0)])
     return catalog
+
+
+def script_messages() -> list[str]:
+    """Return the messages of the scripts of the pages, which are arguments of `_` in them."""
+    found = extract_from_dir(ROOT / "press" / "static", [("*.js", "javascript")], keywords=KEYWORDS)
+    return [str(message) for _line, _file, message, *_rest in found]
 
 
 def exercise_messages() -> Iterator[tuple[str, str]]:

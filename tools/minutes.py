@@ -124,6 +124,11 @@ def keep_run_time(name: str, seconds: float) -> None:
         RUN_TIMES.write_text(text, encoding="utf-8", newline="\n")
 
 
+def in_minutes(count: int) -> str:
+    """A number of minutes, abbreviated."""
+    return _("{minutes}\xa0min").format(minutes=count)
+
+
 def rounded(seconds: float) -> int:
     """Round to a multiple of five minutes, since the estimate is rough; at least five."""
     return max(STEP, round(seconds / 60 / STEP) * STEP)

@@ -220,7 +220,7 @@ def form_rules(path: Path, cells: list[dict[str, Any]]) -> Iterator[str]:
         return
     opening, *sections = re.split(r"^## ", text_cells(cells), flags=re.M)
     for word in markers.OPENING:
-        if not line_after(opening, word):
+        if not line_after(opening, markers.label(word)):
             yield f"needs a line '**{word}:** ...' above its first section"
     titles = [section.partition("\n")[0].partition(" ")[2] for section in sections]
     if titles[-2:] != list(markers.CLOSING):

@@ -24,7 +24,7 @@ from tools import markers
 from tools.cells import exercises_of, write_exercises
 from tools.chapters import pages
 from tools.common import ROOT, UserError, run_tool
-from tools.language import CATALOGS, LANGUAGE
+from tools.language import CATALOGS, LANGUAGE, SOURCE
 from tools.language import _ as in_edition
 from tools.messages import Line, library_messages, lines_of, page_messages, read_page
 from tools.normal_form import describe_pictures, text_of, write_minutes
@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("what", choices=["update", "write"])
     options = parser.parse_args(arguments)
     if options.what == "write":
-        write_book(ROOT / "_build" / LANGUAGE)
+        write_book(SOURCE)
         return 0
     for folder in sorted(TRANSLATIONS.iterdir()):
         update(folder)

@@ -1,5 +1,6 @@
 """Additions to Jupyter Book for the HTML pages, in small parts.
 
+edition         the words around the pages, in the language of the edition
 anchors         the ids of a translated page, equal to those of the English one
 links           to the repository, Colab and Binder, from the environment at build time
 formulas        KaTeX at build time, so that no page needs a script to show a formula
@@ -33,6 +34,7 @@ from . import (
     cards,
     chapters_table,
     chinese,
+    edition,
     folds,
     formulas,
     glossary,
@@ -53,9 +55,9 @@ from . import (
 )
 
 PARTS = (
-    anchors, links, to_directives, formulas, cards, practice, markup, folds, chapters_table,
-    output, sections, glossary, chinese, pictures, widgets, live, search, safety, unused, styles,
-    licenses,
+    edition, anchors, links, to_directives, formulas, cards, practice, markup, folds,
+    chapters_table, output, sections, glossary, chinese, pictures, widgets, live, search,
+    safety, unused, styles, licenses,
 )  # fmt: skip
 ENVIRONMENT = 10  # raise it if a change in this folder requires reading every page again
 

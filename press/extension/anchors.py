@@ -31,7 +31,7 @@ def load(app: Sphinx, config: Config) -> None:
     """Read headings.json of a translated book."""
     if LANGUAGE != "en":
         english.update(json.loads(Path(app.srcdir, "headings.json").read_text("utf-8")))
-        config.myst_heading_slug_func = slug
+        config.myst_heading_slug_func = "press.extension.anchors.slug"
 
 
 def name_headings(app: Sphinx, docname: str, source: list[str]) -> None:
@@ -83,7 +83,7 @@ class ForgetLabels(SphinxTransform):
     def apply(self, **options: Any) -> None:
         if self.env.docname.rpartition("/")[2] in english:
             for section in self.document.findall(nodes.section):
-                self.document.nametypes[section["names"][0]] = False
+                self.document.nametypes[section["ids"][0]] = False
 
 
 def setup(app: Sphinx) -> None:

@@ -14,6 +14,7 @@ from sphinx.util.docutils import SphinxDirective
 from tools.chapters import Chapter, chapters
 from tools.common import ROOT, UserError
 from tools.language import _
+from tools.minutes import in_minutes
 
 HEAD = ("", _("chapter, and the question it answers"), _("short road"), _("all of it"))
 
@@ -41,8 +42,7 @@ def row_of(chapter: Chapter) -> str:
     drawing = picture_of(chapter).read_text("utf-8").strip()
     link = f"[{chapter.short_title}]({chapter.path.name})"
     minutes = chapter.minutes, chapter.minutes + chapter.second_minutes
-    times = (_("{minutes}\xa0min").format(minutes=count) for count in minutes)
-    return row(drawing, f"{link}<br>{chapter.question}", *times)
+    return row(drawing, f"{link}<br>{chapter.question}", *map(in_minutes, minutes))
 
 
 def picture_of(chapter: Chapter) -> Path:
@@ -65,7 +65,9 @@ def row(*cells: str) -> str:
 
 def add_minutes(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """Give the templates the minutes of the chapter to which a link leads, or None."""
-    minutes = {chapter.path.stem: chapter.minutes for chapter in chapters(Path(app.srcdir))}
+    minutes = {
+        chapter.path.stem: in_minutes(chapter.minutes) for chapter in chapters(Path(app.srcdir))
+    }
     context["minutes_of"] = lambda link: minutes.get(Path(link).stem)
 
 

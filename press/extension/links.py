@@ -83,7 +83,11 @@ def read_environment(app: Sphinx, config: Config) -> None:
     if repository:
         app.tags.add("repository")
         config.html_theme_options |= {
-            "article_header_end": ["repository-button.html", "article-header-buttons.html"],
+            "article_header_end": [
+                "language-switch.html",
+                "repository-button.html",
+                "article-header-buttons.html",
+            ],
             "article_footer_items": ["page-links.html"],
         }
 

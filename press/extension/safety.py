@@ -10,8 +10,6 @@ tests/press/test_safety.py checks every page for what the browser would refuse s
 
 import base64
 import hashlib
-import json
-from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
@@ -43,24 +41,6 @@ def safety(*scripts: str) -> str:
     )
 
 
-def rewrite_translations(app: Sphinx, exception: Exception | None) -> None:
-    """Write Sphinx's translations.js anew: it makes a function from a text, which is refused."""
-    path = Path(app.outdir, "_static", "translations.js")
-    if (
-        not exception
-        and path.exists()
-        and "Documentation.TRANSLATIONS" not in path.read_text("utf8")
-    ):
-        catalog = json.loads(path.read_text("utf8").partition("(")[2].rpartition(")")[0])
-        words = json.dumps(catalog["messages"], ensure_ascii=False)
-        path.write_text(
-            f"Object.assign(Documentation.TRANSLATIONS, {words});\n"
-            f"Documentation.PLURAL_EXPR = (n) => {catalog['plural_expr']};\n"
-            f"Documentation.LOCALE = {json.dumps(catalog['locale'])};\n",
-            "utf8",
-        )
-
-
 def offer(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
     """Provide `safety` to the templates."""
     context["safety"] = safety
@@ -69,4 +49,3 @@ def offer(app: Sphinx, page: str, template: str, context: dict[str, Any], doctre
 def setup(app: Sphinx) -> None:
     """Provide it to each page as it is written."""
     app.connect("html-page-context", offer)
-    app.connect("build-finished", rewrite_translations)

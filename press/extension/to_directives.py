@@ -30,7 +30,7 @@ from sphinx.errors import ExtensionError
 
 from attnbook import figures, widgets
 from tools import markers
-from tools.minutes import reading_seconds, rounded
+from tools.minutes import in_minutes, reading_seconds, rounded
 
 BOXES = {"opening", "danger", "exercise"}
 BOX = re.compile(r"(?:^### (?P<heading>.+)\n\n)?(?P<quote>(?:^>.*\n?)+)", re.M)
@@ -65,7 +65,7 @@ def parts(source: str) -> dict[str, str]:
             begun[-1][2].append(cell)
     counts = [sum(reading_seconds(new_notebook(cells=cells))[:1]) for _, _, cells in begun]
     return {
-        heading: f"{name} · {rounded(seconds)} min"
+        heading: f"{name} · {in_minutes(rounded(seconds))}"
         for (heading, name, _), seconds in zip(begun, counts, strict=True)
     }
 

@@ -243,7 +243,7 @@ for (const question of document.querySelectorAll("p.predict")) {
   if (!parts.length) continue;
   const button = Object.assign(document.createElement("button"), {
     className: "guess",
-    textContent: choices.length ? "I have chosen: show" : "I have a guess: show",
+    textContent: choices.length ? _("I have chosen: show") : _("I have a guess: show"),
   });
   parts[0].before(button);
   answers.set(button, parts);
@@ -268,7 +268,8 @@ function reveal(button, shown) {
 if (answers.size) {
   const all = document.createElement("button");
   const set = (shown) => {
-    all.textContent = shown ? "Hide the answers to predictions" : "Show the answers to all predictions";
+    all.textContent = shown ? _("Hide the answers to predictions")
+      : _("Show the answers to all predictions");
     root.dataset.answers = shown ? "shown" : "";
     for (const button of answers.keys()) reveal(button, shown);
   };
@@ -303,10 +304,10 @@ for (const link of document.querySelectorAll("nav.bd-links a, .chapters a")) {
   const name = link.pathname.split("/").pop();
   if (kept((store) => store[`attnbook read ${name}`])) {
     link.classList.add("read");
-    link.append(span("", " (read)"));
+    link.append(span("", _(" (read)")));
   }
   const solved = ours().filter((key) => key.startsWith(`attnbook solved ${name.slice(0, 2)}.`)).length;
-  if (isChapter(name) && solved) link.append(span("solved", ` ${solved} solved`));
+  if (isChapter(name) && solved) link.append(span("solved", _(" {solved} solved").replace("{solved}", solved)));
 }
 
 // What is solved on this page, beside its exercises in the contents; it changes as they are solved.
@@ -316,7 +317,8 @@ if (exercises) {
   const count = exercises.appendChild(span("solved", ""));
   const tell = () => {
     const solved = [...asked].filter(({ key }) => kept((store) => store[key])).length;
-    count.textContent = solved ? ` ${solved} of ${asked.length} solved` : "";
+    count.textContent = solved ? _(" {solved} of {all} solved")
+      .replace("{solved}", solved).replace("{all}", asked.length) : "";
   };
   addEventListener("solved", tell);
   addEventListener("load", tell);
@@ -327,11 +329,11 @@ const last = kept((store) => JSON.parse(store[LAST] ?? "null"));
 if (start && last) {
   const [href, textContent] = last;
   start.prepend(Object.assign(document.createElement("a"),
-    { href, textContent: `Continue: ${textContent}` }));
+    { href, textContent: _("Continue: {section}").replace("{section}", textContent) }));
 }
 if (start && ours().length) {
   const forget = Object.assign(document.createElement("button"),
-    { className: "guess all", textContent: "Forget what I have read and solved on these pages" });
+    { className: "guess all", textContent: _("Forget what I have read and solved on these pages") });
   forget.addEventListener("click", () => {
     for (const key of ours()) localStorage.removeItem(key);
     location.reload();

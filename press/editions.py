@@ -1,0 +1,53 @@
+"""Put the editions of the book beside each other, and link each page to the other edition.
+
+`make book` builds the English pages in _build/html, and `make book LANGUAGE=zh_CN` those of a
+translation in _build/zh_CN. This copies the latter to _build/html/zh_CN. A page links to the same
+page of the other edition, and press/static/book.js adds the section that is being read.
+"""
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+from tools.common import ROOT, run_tool
+from tools.translate import TRANSLATIONS
+
+HTML = ROOT / "_build" / "html"
+SWITCH = re.compile(r'<span class="editions">.*?</span>', re.S)
+NAMES = {"en": ("English", "en"), "zh_CN": ("中文", "zh-Hans")}  # as their readers call them
+
+
+def main() -> int:
+    """Copy and link all editions that are built."""
+    for folder in sorted(TRANSLATIONS.iterdir()):
+        built, target = ROOT / "_build" / folder.name / "_build" / "html", HTML / folder.name
+        if built.is_dir():
+            shutil.rmtree(target, ignore_errors=True)
+            shutil.copytree(built, target)
+            link(HTML, target, folder.name)
+            link(target, HTML, "en")
+    return 0
+
+
+def link(edition: Path, other: Path, language: str) -> None:
+    """Link the pages of an edition to those of another."""
+    for page in sorted(edition.glob("*/*.html")):
+        twin = other / page.relative_to(edition)
+        if twin.is_file():
+            text = page.read_text("utf-8")
+            linked = SWITCH.sub(switch(page, twin, language), text)
+            if linked != text:
+                page.write_text(linked, "utf-8")
+
+
+def switch(page: Path, twin: Path, language: str) -> str:
+    """The link from a page to the same page in another language."""
+    name, code = NAMES[language]
+    address = Path(os.path.relpath(twin, page.parent)).as_posix()
+    link = f'<a href="{address}" lang="{code}" hreflang="{code}">{name}</a>'
+    return f'<span class="editions">{link}</span>'
+
+
+if __name__ == "__main__":
+    run_tool(main)

@@ -1,0 +1,42 @@
+"""The words around the pages, in the language of the edition.
+
+Templates say them with `say("...")`. Scripts say them with `_("...")`, a function of Sphinx, which
+reads translations.js. The page's policy refuses that file as Sphinx writes it, because it makes a
+function from a text.
+"""
+
+import json
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+from tools.language import LANGUAGE, _
+from tools.messages import script_messages
+
+
+def offer(app: Sphinx) -> None:
+    """Give `say` to the templates."""
+    if app.builder.format == "html":
+        app.builder.templates.environment.globals["say"] = _
+
+
+def write_translations(app: Sphinx, exception: Exception | None) -> None:
+    """Write translations.js anew, with the words of our scripts."""
+    path = Path(app.outdir, "_static", "translations.js")
+    text = path.read_text("utf8") if path.exists() else ""
+    if exception or not text.startswith("Documentation.addTranslations("):
+        return
+    catalog = json.loads(text.partition("(")[2].rpartition(")")[0])
+    words = catalog["messages"] | {message: _(message) for message in script_messages()}
+    path.write_text(
+        f"Object.assign(Documentation.TRANSLATIONS, {json.dumps(words, ensure_ascii=False)});\n"
+        f"Documentation.PLURAL_EXPR = (n) => {catalog['plural_expr']};\n"
+        f"Documentation.LOCALE = {json.dumps(LANGUAGE)};\n",
+        "utf8",
+    )
+
+
+def setup(app: Sphinx) -> None:
+    """Reach the templates before pages are written, and the script after Sphinx has written it."""
+    app.connect("builder-inited", offer)
+    app.connect("build-finished", write_translations)
