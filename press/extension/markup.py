@@ -37,7 +37,7 @@ def mark(app: Sphinx, doctree: nodes.document) -> None:
         last, ends = title[-1], markers.second_reading()
         if isinstance(last, nodes.Text) and last.endswith(ends):
             title[-1:] = [
-                nodes.Text(last.removesuffix(ends)),
+                nodes.Text(f"{last.removesuffix(ends)} "),
                 nodes.inline("", _(markers.SECOND_READING), classes=["second-reading"]),
             ]
     parts = app.env.temp_data.get("parts", {})

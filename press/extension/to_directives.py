@@ -109,11 +109,12 @@ def box(match: re.Match[str], kind: str) -> str:
         title, inside = bold[1], inside[bold.end() :]
     if kind == "exercise":
         asked = ASKED.search(title or "")
-        if not asked:
+        if not asked and re.search(r"\d\d\.\w", title or ""):
             raise ExtensionError(
                 f"an exercise needs a title such as '03.scale: ...', not {title!r}"
             )
-        inside = f"{inside.rstrip()}\n\n:::{{practice}} {asked[1]}\n:::"
+        if asked:
+            inside = f"{inside.rstrip()}\n\n:::{{practice}} {asked[1]}\n:::"
     return f"::::{{admonition}} {title}\n:class: {kind}\n{inside.rstrip()}\n::::\n"
 
 

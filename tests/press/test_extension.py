@@ -203,7 +203,7 @@ def test_a_notebook_of_plain_markdown_becomes_boxes_captions_and_folds(book: Pat
     assert boxes["exercise"].select("li code")
     assert not boxes["danger"].find(string="after it")
     assert page.select_one("h1").get_text().startswith("A page")
-    assert [h.get_text() for h in page.select("h2, h3")] == ["A part · 5 minDeep¶"]
+    assert [h.get_text() for h in page.select("h2, h3")] == ["A part · 5\xa0minDeep¶"]
     assert page.select_one("figcaption .caption-text em").get_text() == "small"
     assert [caption.get_text() for caption in page.select("figcaption .caption-text")] == [
         "A small square."

@@ -11,6 +11,7 @@ from tools.chapters import chapters, drafts, pages
 from tools.common import ROOT, UserError
 
 TIME = "20 minutes, 10 more with the second readings, 50 for the exercises"
+MINUTES = {"02_masks.ipynb": [20, 10], "01_where.ipynb": [5, 0]}
 OPENING = f"# 2. Masks: what is hidden\n\n**Question:** Who looks?\n\n**Time:** {TIME}.\n"
 OTHER = "# 1. Where am I? Positions\n\n**Question:** Where?\n\n**Time:** 5 minutes.\n"
 
@@ -19,7 +20,8 @@ def book(root: Path, opening: str, names: list[str], being_written: tuple[str, .
     """Make a book of two chapters and a page, with this table of contents and these drafts."""
     (root / "book").mkdir()
     for file, text in ("02_masks.ipynb", opening), ("01_where.ipynb", OTHER):
-        cells = [{"source": text.splitlines(keepends=True)}]
+        metadata = {"minutes": MINUTES[file]} if "20" in text or text == OTHER else {}
+        cells = [{"source": text.splitlines(keepends=True), "metadata": metadata}]
         (root / "book" / file).write_text(json.dumps({"cells": cells}))
     (root / "book" / "index.md").write_text("# A book")
     parts = [{"caption": "All", "chapters": [{"file": f"book/{name}"} for name in names]}]
