@@ -21,17 +21,17 @@ else
 export ATTNBOOK_LANGUAGE := en
 endif
 
-.PHONY: help env validate book serve pdf lab run nbval check test bench lighthouse wheel links upgrade lock zip clean
+.PHONY: help env validate book serve pdf lab run nbval check check-zh messages test bench lighthouse wheel links upgrade lock zip clean
 
 help:
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 env:
 	@command -v $(PYTHON) >/dev/null || { echo "attention book: $(PYTHON) was not found; install Python 3.11 or newer" >&2; exit 1; }
 	@$(PYTHON) tools/bootstrap.py $(if $(filter file,$(origin PYTHON)),,--this-python)
 
 # After a failure Sphinx would not repeat the warnings for pages it has read, so read all again.
-book: env  ## build the book: open _build/html/index.html
+book: env  ## build the book: open _build/html/index.html  (LANGUAGE=zh_CN)
 	@ATTNBOOK_LANGUAGE=en $(BIN)/jupyter-book build . -W -n --keep-going || { rm -rf _build/.doctrees; exit 1; }
 ifneq ($(ATTNBOOK_LANGUAGE),en)
 	@$(BIN)/python -m tools.translate write
@@ -39,17 +39,20 @@ ifneq ($(ATTNBOOK_LANGUAGE),en)
 endif
 	@$(BIN)/python -m press.editions
 
-zip: book  ## pack the built book: _build/attention-book-html.zip
+zip: book  ## pack the built book: _build/attention-book-html.zip  (LANGUAGE=zh_CN)
 	@$(BIN)/python -m press.pack
 
 serve: book  ## build it and serve it at http://localhost:8000  (PORT=...)
 	@echo "The book is at http://localhost:$(PORT)/  (Ctrl-C ends it)"
 	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
 
-pdf: book  ## print the whole book: _build/attention-book.pdf  (needs Chromium)
+pdf: book  ## print the whole book: _build/attention-book.pdf  (LANGUAGE=zh_CN; needs Chromium)
 	@$(BIN)/python -m press.pdf
 
-lab: env  ## open the first unfinished chapter in JupyterLab, as your own copy in my/
+lab: env  ## open the first unfinished chapter in JupyterLab, as your own copy in my/  (LANGUAGE=zh_CN)
+ifneq ($(ATTNBOOK_LANGUAGE),en)
+	@$(BIN)/python -m tools.translate write
+endif
 	@$(BIN)/python -m tools.lab
 
 run: env  ## run the notebooks again and write their outputs  (NB=...)
@@ -60,6 +63,12 @@ nbval: env  ## run the notebooks, then each section again; compare all outputs  
 
 check: env  ## lint, format, types, the rules for notebooks, the lock, the workflows
 	@$(BIN)/python -m tools.check
+
+messages: env  ## bring the translations' catalogs up to date with the English sentences
+	@$(BIN)/python -m tools.translate update
+
+check-zh: env  ## check that the Chinese translation is complete, and agrees with the English
+	@$(BIN)/python -m tools.check_translation
 
 test: check  ## check, the unit tests, the notebooks once, the pages in a browser
 	@$(BIN)/pytest -n auto --nbval book tests

@@ -13,20 +13,21 @@ from pathlib import Path
 from tools.common import ROOT, run_tool
 from tools.translate import TRANSLATIONS
 
-HTML = ROOT / "_build" / "html"
+BUILD = ROOT / "_build"
 SWITCH = re.compile(r'<span class="editions">.*?</span>', re.S)
 NAMES = {"en": ("English", "en"), "zh_CN": ("中文", "zh-Hans")}  # as their readers call them
 
 
 def main() -> int:
     """Copy and link all editions that are built."""
+    english = BUILD / "html"
     for folder in sorted(TRANSLATIONS.iterdir()):
-        built, target = ROOT / "_build" / folder.name / "_build" / "html", HTML / folder.name
+        built, target = BUILD / folder.name / "_build" / "html", english / folder.name
         if built.is_dir():
             shutil.rmtree(target, ignore_errors=True)
             shutil.copytree(built, target)
-            link(HTML, target, folder.name)
-            link(target, HTML, "en")
+            link(english, target, folder.name)
+            link(target, english, "en")
     return 0
 
 

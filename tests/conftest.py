@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -77,21 +78,38 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def book(testrun_uid: str) -> None:
     """Build the book strictly. The first worker builds it, and the others wait."""
-    (ROOT / "_build").mkdir(exist_ok=True)
-    built = ROOT / "_build" / "built-for"
-    with FileLock(ROOT / "_build" / "book.lock"):
-        if built.exists() and built.read_text() == testrun_uid:
+    once(testrun_uid, ROOT / "_build", ROOT, "en")
+
+
+@pytest.fixture(scope="session")
+def chinese_book(testrun_uid: str) -> None:
+    """Build the Chinese edition, with what is translated of it."""
+    folder = ROOT / "_build" / "zh_CN"
+    once(testrun_uid, folder, folder, "zh_CN")
+
+
+def once(testrun: str, notes: Path, source: Path, language: str) -> None:
+    """Build an edition, unless another worker has built it in this test run."""
+    notes.mkdir(parents=True, exist_ok=True)
+    built = notes / "built-for"
+    with FileLock(notes / "book.lock"):
+        if built.exists() and built.read_text() == testrun:
             return
+        environment = {**os.environ, "ATTNBOOK_LANGUAGE": language}
+        if language != "en":
+            translate = [sys.executable, "-m", "tools.translate", "write"]
+            subprocess.run(translate, cwd=ROOT, env=environment, check=True)
         jupyter_book = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
         build = subprocess.run(
-            [*jupyter_book, "build", ".", "-W", "-n", "--keep-going"],
+            [*jupyter_book, "build", str(source), "-W", "-n", "--keep-going"],
             cwd=ROOT,
+            env=environment,
             capture_output=True,
             text=True,
             check=False,
         )
         if build.returncode:  # or Sphinx would not repeat the warnings for pages it has read
-            shutil.rmtree(ROOT / "_build" / ".doctrees", ignore_errors=True)
+            shutil.rmtree(source / "_build" / ".doctrees", ignore_errors=True)
         assert build.returncode == 0, build.stderr
         assert "build succeeded" in build.stdout
-        built.write_text(testrun_uid)
+        built.write_text(testrun)

@@ -30,6 +30,7 @@ HALF_WIDTH = re.compile(rf"{HAN}[,.;:?!](?![\w./])|{HAN}\(|\){HAN}")
 CODE = re.compile(r"<code.*?</code>", re.S)
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 GLOSSARY_ROW = re.compile(r"^\| ([^|]+) \| ([^|*]+?)(?: \*[^|*]+\*)? \| \[", re.M)
+QUOTED = re.compile(r"“[^”]*”|《[^》]*》|\*[^*]*\*")
 ENGLISH = re.compile(r"[A-Za-z]+(?:[ ,'’-]+[A-Za-z]+){5,}")  # six words in a row
 markdown = MarkdownIt("commonmark").enable("table")
 
@@ -75,7 +76,9 @@ def message_complaints(message: Message, folder: Path) -> Iterator[str]:
 
 
 def text_complaints(english: str, translation: str, folder: Path) -> Iterator[str]:
-    """What is wrong with the translation of one text."""
+    """What is wrong with the translation of one text; names and titles may stay as they are."""
+    if english == translation:
+        return
     for what, pattern in KEPT.items():
         wanted, got = (Counter(pattern.findall(text)) for text in (english, translation))
         if wanted != got:
@@ -90,7 +93,7 @@ def text_complaints(english: str, translation: str, folder: Path) -> Iterator[st
         yield "has ** that are not bold: put punctuation outside of them"
     if half := HALF_WIDTH.search(translated_words):
         yield f"has a half-width sign after Chinese: {half[0]!r}"
-    if left := ENGLISH.search(translated_words):
+    if left := ENGLISH.search(QUOTED.sub(" ", translated_words)):
         yield f"has English words: {left[0]!r}"
     for term, accepted in terms(folder).items():
         asked = re.search(rf"\b{re.escape(term)}s?\b", words, re.I)

@@ -20,10 +20,12 @@ from tools.cells import exercises_of
 from tools.chapters import chapters
 from tools.common import ROOT
 from tools.copies import copy_book, newer
+from tools.language import LANGUAGE, SOURCE
 
 SETTINGS = {
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
     "@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"markdown": "Markdown Preview"}},
+    "@jupyterlab/translation-extension:plugin": {"locale": LANGUAGE},
 }
 FOLDER, STARTUP = ".lab", "startup.py"
 ON_DARK = '[data-jp-theme-light="false"]'
@@ -31,10 +33,12 @@ ON_DARK = '[data-jp-theme-light="false"]'
 
 def main() -> None:
     """Bring the copies up to date, and open JupyterLab."""
-    for line in copy_book(ROOT, ROOT / "my"):
+    mine = ROOT / "my" / ("" if LANGUAGE == "en" else LANGUAGE)
+    mine.mkdir(parents=True, exist_ok=True)
+    for line in copy_book(SOURCE, mine):
         print(line)
-    options = arguments(ROOT / "my")
-    os.environ.setdefault("PYTHONSTARTUP", str(ROOT / "my" / FOLDER / STARTUP))
+    options = arguments(mine)
+    os.environ.setdefault("PYTHONSTARTUP", str(mine / FOLDER / STARTUP))
     jupyterlab([*options, *sys.argv[1:]])
 
 

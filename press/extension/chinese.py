@@ -10,10 +10,12 @@ import re
 from docutils import nodes
 from sphinx.application import Sphinx
 
+from tools.language import LANGUAGE
+
 from .search import HAN
 
 CHINESE = re.compile(rf"[{HAN}](?:[{HAN},，、。：:；;？！（）《》“”…·]*[{HAN}])?")
-LANGUAGE = "language-zh-Hans"  # docutils makes an attribute of this class
+CLASS = "language-zh-Hans"  # docutils makes an attribute of this class
 SPAN = r'<span lang="zh-Hans">\g<0></span>'
 LEFT_OUT = (nodes.literal_block, nodes.doctest_block, nodes.math, nodes.math_block, nodes.raw)
 TAG = re.compile(r"""(<(?:[^<>"']|"[^"]*"|'[^']*')*>)""")
@@ -25,7 +27,7 @@ def in_chinese(text: str) -> list[nodes.Node]:
     end = 0
     for match in CHINESE.finditer(text):
         found.append(nodes.Text(text[end : match.start()]))
-        found.append(nodes.inline(match[0], match[0], classes=[LANGUAGE]))
+        found.append(nodes.inline(match[0], match[0], classes=[CLASS]))
         end = match.end()
     return [node for node in [*found, nodes.Text(text[end:])] if node.astext()]
 
@@ -52,5 +54,9 @@ def above(node: nodes.Node) -> list[nodes.Node]:
 
 
 def setup(app: Sphinx) -> None:
-    """Mark before Sphinx reads the headings for the contents, and after the scripts are removed."""
-    app.connect("doctree-read", mark, priority=450)
+    """Mark before Sphinx reads the headings for the contents, and after the scripts are removed.
+
+    In a Chinese edition the whole page is marked.
+    """
+    if not LANGUAGE.startswith("zh"):
+        app.connect("doctree-read", mark, priority=450)

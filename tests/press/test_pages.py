@@ -137,21 +137,21 @@ def test_a_page_on_a_phone(screens: dict[str, BrowserContext], server: str, addr
     assert opened.outside() == []
 
 
-def assert_complete(opened: Opened, checks: dict[str, str]) -> None:
+def assert_complete(opened: Opened, checks: dict[str, str], root: Path = HTML) -> None:
     """Check that everything on the page is loaded, fits the window and keeps to the size limit."""
     opened.settle()
     opened.page.keyboard.press("Tab")  # the ring is for users of the keyboard
     found = {wrong: opened.page.evaluate(check) for wrong, check in checks.items()}
     assert {wrong: where for wrong, where in found.items() if where} == {}
     assert not opened.wide()
-    assert_weight(opened)
+    assert_weight(opened, root)
 
 
-def assert_weight(opened: Opened) -> None:
+def assert_weight(opened: Opened, root: Path) -> None:
     """Check that the files that the page requested keep to the budget."""
     weights = dict.fromkeys(BUDGET, 0)
     for url in {u.split("?")[0] for u in opened.requested if u.startswith(opened.base)}:
-        path = HTML / unquote(urldefrag(url)[0].removeprefix(opened.base))
+        path = root / unquote(urldefrag(url)[0].removeprefix(opened.base))
         if path.name not in ("searchindex.js", "searchtexts.js", "searchwords.js"):
             kind = path.suffix[1:] if path.suffix[1:] in BUDGET else "pictures"
             packed = path.suffix in (".woff2", ".png", ".jpg")

@@ -22,7 +22,8 @@ POLICY = "Content-Security-Policy"
 
 
 def test_these_are_all_pages() -> None:
-    assert sorted(p.relative_to(HTML).as_posix() for p in HTML.rglob("*.html")) == sorted(ALL)
+    found = {path.relative_to(HTML).as_posix() for path in HTML.rglob("*.html")}
+    assert {name for name in found if not name.startswith("zh_CN/")} == {*ALL}  # another edition
 
 
 @pytest.mark.parametrize("address", ALL)

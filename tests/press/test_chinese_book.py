@@ -1,0 +1,117 @@
+"""The Chinese edition: the same pages, in Chinese, with the same anchors, and a search that finds.
+
+These tests hold for an unfinished translation, too: `make check-zh` says what is left.
+"""
+
+import re
+from collections.abc import Iterator
+from urllib.parse import quote, unquote, urldefrag, urljoin
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, expect
+
+from press import editions, pack
+from tests.press.test_pages import ON_A_DESK, ON_A_PHONE, ON_EVERY_SCREEN, assert_complete
+from tests.support.pages import CHAPTERS, DESK, HTML, PAGES, PHONE, Opened, parsed, window
+from tools.common import ROOT
+
+pytestmark = pytest.mark.usefixtures("book", "chinese_book")
+
+CHINESE = ROOT / "_build" / "zh_CN" / "_build" / "html"
+BASE = CHINESE.as_uri() + "/"
+IN_FULL = ["book/index.html", "book/08_transformer.html"]
+BRIEFLY = ["LaTeX in the text", "pictures that are missing", "what is too wide"]
+HAN = re.compile(r"[\u4e00-\u9fff]")
+
+
+@pytest.fixture(scope="module")
+def screens(browser: Browser) -> Iterator[dict[str, BrowserContext]]:
+    """A desktop window and a phone's."""
+    found = {"desk": window(browser, viewport=DESK)}
+    found["phone"] = window(browser, viewport=PHONE, is_mobile=True)
+    yield found
+    for context in found.values():
+        context.close()
+
+
+@pytest.mark.parametrize("address", IN_FULL)
+def test_a_chinese_page_is_complete(screens: dict[str, BrowserContext], address: str) -> None:
+    for screen, checks in ("desk", ON_A_DESK), ("phone", ON_A_PHONE):
+        opened = Opened(screens[screen], address, BASE)
+        assert_complete(opened, ON_EVERY_SCREEN | checks, CHINESE)
+        assert opened.violations() == []
+        opened.page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+        expect(opened.page.locator("html")).to_have_attribute("data-theme", "dark")
+        assert opened.violations(("color-contrast",)) == []
+        assert opened.close() == []
+        assert opened.outside() == []
+
+
+@pytest.mark.parametrize("address", [page for page in PAGES if page not in IN_FULL])
+def test_a_chinese_page_fits_a_phone(screens: dict[str, BrowserContext], address: str) -> None:
+    opened = Opened(screens["phone"], address, BASE)
+    opened.settle()
+    checks = ON_EVERY_SCREEN | ON_A_PHONE
+    found = {wrong: opened.page.evaluate(checks[wrong]) for wrong in BRIEFLY}
+    assert {wrong: where for wrong, where in found.items() if where} == {}
+    assert not opened.wide()
+    assert opened.close() == []
+    assert opened.outside() == []
+
+
+@pytest.mark.parametrize("address", CHAPTERS)
+def test_a_chinese_page_has_the_sections_of_the_english_one(address: str) -> None:
+    both = parsed(HTML / address), parsed(CHINESE / address)
+    sections = [[s["id"] for s in page.select("article section[id]")] for page in both]
+    assert sections[0] == sections[1]
+    for kind in ("p.predict", ".second-reading", "attn-choice", ".hints", "img", "pre", ".katex"):
+        counts = [len(page.select(f"article {kind}")) for page in both]
+        assert counts[0] == counts[1], kind
+    chinese = both[1]
+    assert chinese.select("html")[0]["lang"] == "zh-CN"
+    assert HAN.search(chinese.select("h1")[0].get_text())
+    for code in chinese.select("code, .katex"):
+        code.decompose()
+    assert "**" not in "".join(text.get_text() for text in chinese.select("article p"))
+    parsed.cache_clear()
+
+
+def test_every_link_of_a_chinese_page_leads_somewhere() -> None:
+    ids = {page: {e["id"] for e in parsed(CHINESE / page).select("[id]")} for page in PAGES}
+    lost = []
+    for page in PAGES:
+        for link in parsed(CHINESE / page).select("a[href]"):
+            address, anchor = urldefrag(urljoin(page, str(link["href"])))
+            if address in ids and anchor and unquote(anchor) not in ids[address]:
+                lost.append((page, link["href"]))
+            elif address not in ids and not re.match(r"\w+:", address):
+                lost += [(page, link["href"])] if not (CHINESE / unquote(address)).exists() else []
+    assert lost == []
+
+
+def test_its_search_finds_chinese(screens: dict[str, BrowserContext]) -> None:
+    opened = Opened(screens["desk"], f"search.html?q={quote('残差连接')}", BASE)
+    opened.page.locator("#search-results li").first.wait_for()
+    opened.settle()
+    link = opened.page.locator("#search-results li a").first
+    assert (link.get_attribute("href") or "").startswith("book/08_transformer.html#")
+    expect(opened.page.locator("#search-results mark").first).to_contain_text("残差")
+    assert opened.close() == []
+
+
+def test_editions_are_linked_and_a_zip_has_one(tmp_path, monkeypatch) -> None:
+    one = '<span class="editions"></span><p>{}</p>'
+    for folder in ("html/book", "zh_CN/_build/html/book"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "one.html").write_text(one.format(folder))
+    (tmp_path / "translations" / "zh_CN").mkdir(parents=True)
+    monkeypatch.setattr(editions, "BUILD", tmp_path)
+    monkeypatch.setattr(editions, "TRANSLATIONS", tmp_path / "translations")
+    for _ in range(2):  # a second time changes nothing
+        editions.main()
+        english, chinese = tmp_path / "html/book/one.html", tmp_path / "html/zh_CN/book/one.html"
+        assert parsed(english).select_one(".editions a")["href"] == "../zh_CN/book/one.html"
+        assert parsed(chinese).select_one(".editions a")["href"] == "../../book/one.html"
+        parsed.cache_clear()
+    assert pack.addresses(english) == []
+    assert pack.SWITCH.sub("", english.read_text()) == "<p>html/book</p>"
