@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+os.environ["ATTNBOOK_LANGUAGE"] = "en"  # in the kernels, too, and before anything asks for it
 import nbval.kernel
 import pytest
 import torch

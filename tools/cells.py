@@ -15,19 +15,22 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from tools.common import ROOT, UserError
+from tools.language import _
 
 if TYPE_CHECKING:
     from attnbook.exercises.exercise import Exercise
 
 STUB = "stub-"  # begins the id of a cell in which an answer is written
 GENERATED = re.compile(rf"exercise-|{STUB}|solution-|restart$")
-RESTART = """\
-*After a restart, run the first two cells of code, up to the imports: the exercises need no \
-others. If your answer uses other names of the chapter, choose this line, then* Run > Run All \
-Above Selected Cell. *In Colab it is* Runtime > Run before, *in VS Code* Execute Above Cells *at \
-the cell.*"""
+RESTART = _(
+    "*After a restart, run the first two cells of code, up to the imports: the exercises need no "
+    "others. If your answer uses other names of the chapter, choose this line, then* Run > Run All "
+    "Above Selected Cell. *In Colab it is* Runtime > Run before, *in VS Code* Execute Above Cells "
+    "*at the cell.*"
+)
+STUCK = _("Stuck? Remove the # from a line and run it: the next hint, or the solution.")
 SOLUTION = """\
-# Stuck? Remove the # from a line and run it: the next hint, or the solution.
+# {stuck}
 # hint("{id}")
 # solution("{id}")"""
 
@@ -69,7 +72,7 @@ def cells_of(exercise: "Exercise") -> tuple[NotebookNode, NotebookNode, Notebook
         new_markdown_cell(exercise.card(), id=f"exercise-{name}", metadata={"tags": ["exercise"]}),
         new_code_cell(stub, id=STUB + name),
         new_code_cell(
-            SOLUTION.format(id=exercise.id),
+            SOLUTION.format(stuck=STUCK, id=exercise.id),
             id=f"solution-{name}",
             metadata={"tags": ["solution"]},
         ),

@@ -1,5 +1,6 @@
 """What the tools share: where the book is, and the error that the user can fix."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,7 +15,11 @@ class UserError(Exception):
 
 
 def run_tool(main: Callable[[], int]) -> NoReturn:
-    """Run a tool and exit with its status, or with one line if the user can fix the error."""
+    """Run a tool and exit with its status, or with one line if the user can fix the error.
+
+    The messages of the library are those of an edition: the locale has no say.
+    """
+    os.environ.setdefault("ATTNBOOK_LANGUAGE", "en")
     try:
         sys.exit(main())
     except (UserError, OSError, subprocess.CalledProcessError) as error:

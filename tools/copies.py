@@ -30,6 +30,7 @@ from nbformat.v4 import new_markdown_cell
 from attnbook.colors import ROLES
 from tools.cells import STUB
 from tools.chapters import chapters, drafts
+from tools.language import _
 from tools.normal_form import INSTALL_ID, text_of
 
 NOTES = ".copies.json"  # in my/: how each copy was made
@@ -37,17 +38,21 @@ BLOCK = re.compile(r"^(:::|```)\{([\w-]+)\} *([^\n]*)\n(.*?)^\1\n?", re.M | re.S
 LABEL = re.compile(r"^\([\w-]+\)=\n", re.M)
 EMPTY = re.compile(r"^## [^\n]*\s*(?=^## |\Z)", re.M)  # a section that held only a directive
 KEPT = "kept-"  # begins the id of a cell with an answer that has no stub
-NEWER = """\
-**This is a newer version of the chapter**, with your answers in it. Your earlier copy stays \
-beside it, as `{name}`, until you delete or rename it. Then this one takes its place."""
+NEWER = _(
+    "**This is a newer version of the chapter**, with your answers in it. Your earlier copy stays "
+    "beside it, as `{name}`, until you delete or rename it. Then this one takes its place."
+)
 ANSWER = """\
-**Your earlier answer.** {why}
+{why}
 
 ````python
 {answer}
 ````"""
-CHANGED = "The function to write has changed, so your answer is not in the cell above."
-GONE = "Its exercise is no longer in this chapter."
+CHANGED = _(
+    "**Your earlier answer.** The function to write has changed, so your answer is not in the cell "
+    "above."
+)
+GONE = _("**Your earlier answer.** Its exercise is no longer in this chapter.")
 ROLE = re.compile(rf"(?<=color\{{)({'|'.join(ROLES)})(?=\}})")  # in a formula: \textcolor{query}{Q}
 
 
@@ -116,11 +121,12 @@ class Copies:
                 answered.cells.insert(0, new_markdown_cell(notice, id="newer"))
             if self.put(copy, text_of(answered), current):
                 NotebookNotary().sign(nbformat.read(copy, as_version=4))
-                line = f"my/{copy.name}: a newer version of the chapter, with your answers in it"
-                return line if copy == new else ""
+                line = _("{copy}: a newer version of the chapter, with your answers in it")
+                return line.format(copy=f"my/{copy.name}") if copy == new else ""
             if self.notes.get(copy.name, {"texts": current})["texts"] == current:
                 return ""
-        return f"my/{first.name}: there is a newer version; remove this copy or '{new.name}'"
+        line = _("{copy}: there is a newer version; remove this copy or '{new}'")
+        return line.format(copy=f"my/{first.name}", new=new.name)
 
     def put(self, copy: Path, text: str, book: dict[str, str]) -> bool:
         """Write a copy, unless the reader has changed the one that is there; then return False."""
@@ -193,7 +199,7 @@ def without_directives(page: str, contents: str) -> str:
     """Return the text of a page without the directives and labels of Sphinx."""
 
     def resolved(block: re.Match[str]) -> str:
-        _, name, argument, body = block.groups()
+        name, argument, body = block.groups()[1:]
         if name == "chapters":
             return contents
         return body if (name, argument) == ("only", "not repository") else ""

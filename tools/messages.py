@@ -6,10 +6,12 @@ translation, so a translator cannot lose them. Formulas in lines of their own, c
 are not translated.
 """
 
+import gettext
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+from unittest import mock
 
 import nbformat
 import yaml
@@ -20,6 +22,9 @@ from tools import markers
 from tools.cells import GENERATED
 from tools.chapters import read_contents
 from tools.common import ROOT
+
+if TYPE_CHECKING:
+    from attnbook.exercises.exercise import Exercise
 
 RAW = re.compile(  # formulas and code in lines of their own
     r"(^(?:> ?)?\$\$.*?\$\$ *$|^(?:> )?```(?!\{image).*?^(?:> )?``` *$)", re.M | re.S
@@ -36,6 +41,10 @@ MARKUP = re.compile(
     r"</|<(?!summary)\w|[> ]*\|[-:| ]+$|\([\w-]+\)=$|:::|```|\{[.#][\w-]+\}$|:(?!alt)\w+:"
 )
 
+NAMES_ONLY = re.compile(  # notes of cases with names from the code, or letters
+    r'\w+\(".*"\)|.* = \[.*|(?:\w )+\w|(?!.*`).*\w_\w.*|'
+)
+MARK = "\0"  # see `constant_notes`
 
 SOURCES = (  # where the library's messages are
     ("src", "**.py", "python"),
@@ -149,12 +158,17 @@ def script_messages() -> list[str]:
 
 
 def exercise_messages() -> Iterator[tuple[str, str]]:
-    """Name each message of the exercises, and where it is from."""
+    """Name each message of the exercises and their commands, and where it is from."""
+    from attnbook.exercises import terminal
     from attnbook.exercises.catalog import ALL, CHAPTERS
 
+    for described in (terminal, *(run for run, argument in terminal.COMMANDS.values())):
+        yield "commands", str(described.__doc__)
     for chapter in CHAPTERS:
         yield "chapters", chapter
     for exercise in ALL.values():
+        for note in constant_notes(exercise):
+            yield exercise.id, note
         mistakes = [m for m in (*exercise.mistakes, *exercise.common_mistakes) if m.single]
         for text in (
             exercise.title,
@@ -167,3 +181,25 @@ def exercise_messages() -> Iterator[tuple[str, str]]:
         ):
             if text:
                 yield exercise.id, text
+
+
+class Marks(gettext.NullTranslations):
+    """A catalog that marks what `_` returns, to tell it from other messages."""
+
+    def gettext(self, message: str) -> str:
+        """Return the message with a mark."""
+        return f"{MARK}{message}"
+
+
+def constant_notes(exercise: "Exercise") -> Iterator[str]:
+    """Return the notes of an exercise's cases, except those that `_` has translated."""
+    from torch import Generator
+
+    from attnbook import language
+
+    with mock.patch.object(language, "catalog", Marks):
+        cases = exercise.cases(Generator().manual_seed(0))
+    for case in cases:
+        is_name = any(isinstance(x, str) and x == case.note for x in case.arguments)
+        if not (is_name or MARK in case.note or NAMES_ONLY.fullmatch(case.note)):
+            yield case.note

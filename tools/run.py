@@ -45,6 +45,7 @@ def settings() -> dict[str, dict[str, str]]:
             "OMP_NUM_THREADS": n,
             "MKL_NUM_THREADS": n,
             "ATEN_CPU_CAPABILITY": level,
+            "ATTNBOOK_LANGUAGE": "en",
         }
         for n in ("2", "1")
         for level in (["avx2", "default"] if x86 else ["default"])

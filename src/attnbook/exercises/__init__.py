@@ -16,6 +16,7 @@ from attnbook.exercises.catalog import ALL, CHAPTERS, UsageError, find
 from attnbook.exercises.console import print_text, show_card
 from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.feedback import SIGNS, Feedback
+from attnbook.language import _, ngettext
 
 __all__ = ["check", "hint", "progress", "solution"]
 
@@ -40,17 +41,18 @@ def check(function: Callable[..., Any] | None = None, exercise: str | None = Non
         raise guard.CheckInsideAnswer
     if isinstance(function, str):  # check("03.scale", scale)
         wanted = find(function)
-        raise UsageError(f'the function comes first: check({wanted.name}, "{wanted.id}")')
+        message = _('the function comes first: check({name}, "{id}")')
+        raise UsageError(message.format(name=wanted.name, id=wanted.id))
     wanted = find(exercise if exercise is not None or not callable(function) else function)
     if isinstance(function, type):
-        raise UsageError(
-            f"{function.__name__} is a class: pass an object that can be called, or a method"
-        )
+        message = _("{name} is a class: pass an object that can be called, or a method")
+        raise UsageError(message.format(name=function.__name__))
     if not callable(function):
-        raise UsageError(
-            f"pass the function itself; this is {type(function).__name__}: "
-            f'check({wanted.name}, "{wanted.id}"), without calling it'
+        message = _(
+            'pass the function itself; this is {type}: check({name}, "{id}"), without calling it'
         )
+        type_name = type(function).__name__
+        raise UsageError(message.format(type=type_name, name=wanted.name, id=wanted.id))
     feedback = diagnose(wanted, function)
     if feedback.kind == "untouched":
         # A line instead of a card, because it has to look the same in every program.
@@ -59,7 +61,9 @@ def check(function: Callable[..., Any] | None = None, exercise: str | None = Non
     name = getattr(function, "__name__", "")
     namesakes = [e.id for e in ALL.values() if e.name == name != wanted.name]
     if feedback.kind == "failed" and namesakes:
-        footer = f"`{name}` is what {' and '.join(namesakes)} asks for. {feedback.footer}"
+        footer = _("`{name}` is what {exercises} asks for. {footer}").format(
+            name=name, exercises=_(" and ").join(namesakes), footer=feedback.footer
+        )
         feedback = replace(feedback, footer=footer)
     show_card(feedback, log.record(wanted.id, "pass" if feedback.kind == "passed" else "try"))
 
@@ -71,17 +75,17 @@ def hint(exercise: str | None = None) -> None:
     exercise = wanted.id
     n_shown = log.read()[0][exercise]["hint"]
     warning = log.record(exercise, "hint")
-    if n_shown >= len(wanted.hints):
-        show_card(Feedback("info", f"{exercise} all hints", "", wanted.hints), warning)
+    hints = tuple(map(_, wanted.hints))
+    if n_shown >= len(hints):
+        head = _("{id} all hints").format(id=exercise)
+        show_card(Feedback("info", head, "", hints), warning)
         return
-    n_left = len(wanted.hints) - n_shown - 1
-    footer = (
-        f"{n_left} more: call hint again."
-        if n_left
-        else f'That was the last hint; see solution("{exercise}").'
-    )
-    head = f"{exercise} hint {n_shown + 1} of {len(wanted.hints)}"
-    show_card(Feedback("info", head, wanted.hints[n_shown], footer=footer), warning)
+    footer = _('That was the last hint; see solution("{id}").').format(id=exercise)
+    if n_left := len(hints) - n_shown - 1:
+        footer = ngettext("{n} more: call hint again.", "{n} more: call hint again.", n_left)
+        footer = footer.format(n=n_left)
+    head = _("{id} hint {n} of {total}").format(id=exercise, n=n_shown + 1, total=len(hints))
+    show_card(Feedback("info", head, hints[n_shown], footer=footer), warning)
 
 
 @report_usage_error
@@ -91,15 +95,12 @@ def solution(exercise: str | None = None, insist: bool = False) -> None:
     exercise = wanted.id
     events = log.read()[0][exercise]
     if not insist and not events["try"] and not events["pass"]:
-        message = (
-            f'Try it first: a wrong answer teaches more. Or solution("{exercise}", insist=True).'
-        )
-        show_card(Feedback("info", f"{exercise} {wanted.title}", message))
+        message = _('Try it first: a wrong answer teaches more. Or solution("{id}", insist=True).')
+        show_card(Feedback("info", wanted.head, message.format(id=exercise)))
         return
     warning = log.record(exercise, "solution")
-    show_card(
-        Feedback("info", f"{exercise} one right answer", details=(wanted.solution(),)), warning
-    )
+    head = _("{id} one right answer").format(id=exercise)
+    show_card(Feedback("info", head, details=(wanted.solution(),)), warning)
 
 
 def progress() -> None:
@@ -110,7 +111,8 @@ def progress() -> None:
         signs = [log.status_sign(counts[e.id]) for e in exercises]
         passed, total = passed + signs.count("●"), total + len(signs)
         entries = (f"{s}\N{NO-BREAK SPACE}{e.id}" for s, e in zip(signs, exercises, strict=True))
-        lines.append(f"{chapter}\n  {'  '.join(entries)}")
-    message = f"{passed} of {total} passed.   ● passed   ◐ tried   ○ not attempted"
-    footer = f"Kept in {log.display_path()}"
-    show_card(Feedback("info", "Your progress", message, tuple(lines), footer), warning)
+        lines.append(f"{_(chapter)}\n  {'  '.join(entries)}")
+    message = _("{passed} of {total} passed.   ● passed   ◐ tried   ○ not attempted")
+    message = message.format(passed=passed, total=total)
+    footer = _("Kept in {path}").format(path=log.display_path())
+    show_card(Feedback("info", _("Your progress"), message, tuple(lines), footer), warning)

@@ -16,10 +16,11 @@ from rich.text import Text
 from attnbook.exercises import console, log
 from attnbook.exercises.catalog import ALL
 from attnbook.exercises.exercise import Exercise
+from attnbook.language import _
 
 BASE_IMPORTS = "import math\n\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn"
 # Modules that the author of an exercise needs, but an answer does not.
-AUTHORING_MODULES = re.compile(r"typing|collections\.abc|attnbook\.exercises\b")
+AUTHORING_MODULES = re.compile(r"typing|collections\.abc|attnbook\.(exercises|language)\b")
 
 
 def path_of(exercise: Exercise) -> Path:
@@ -86,8 +87,10 @@ def reset(exercise: Exercise) -> Path | None:
 def reset_messages(exercise: Exercise) -> list[str]:
     """Reset an exercise, and return a message for the reader."""
     kept = reset(exercise)
-    messages = [f"The stub is back: {path_of(exercise).resolve()}"]
-    return [*messages, f"Your old answer: {kept.resolve()}"] if kept else messages
+    messages = [_("The stub is back: {path}").format(path=path_of(exercise).resolve())]
+    if kept:
+        messages.append(_("Your old answer: {path}").format(path=kept.resolve()))
+    return messages
 
 
 def set_aside(path: Path) -> Path:
@@ -122,7 +125,7 @@ def card_text(exercise: Exercise) -> RenderableType:
 
 def title_and_task(exercise: Exercise) -> tuple[str, str]:
     """Return the card's title and its text, without the Markdown markers for heading and quote."""
-    title, _, quoted = exercise.card().partition("\n\n")
+    title, quoted = exercise.card().split("\n\n", 1)
     return title.lstrip("# "), re.sub(r"^> ?", "", quoted, flags=re.MULTILINE)
 
 

@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attnbook.language import _
+
 
 def to_python(x: Any) -> Any:
     """Convert a tensor or a NumPy value to Python numbers; return anything else unchanged."""
@@ -76,31 +78,43 @@ def numbers_match(got: Tensor, wanted: Tensor) -> bool:
 
 
 def content_kind(x: Tensor) -> str:
-    """Return what a tensor contains, in words for the reader."""
+    """Return what a tensor contains: a name of `content_names`."""
     if x.is_complex():
         return "complex numbers"
     if x.is_floating_point():
         return "numbers"
-    return "True and False" if x.dtype == torch.bool else "whole numbers"
+    return "booleans" if x.dtype == torch.bool else "whole numbers"
+
+
+def content_names() -> dict[str, str]:
+    """What tensors contain, in words for the reader."""
+    return {
+        "complex numbers": _("complex numbers"),
+        "numbers": _("numbers"),
+        "booleans": _("True and False"),
+        "whole numbers": _("whole numbers"),
+    }
 
 
 def type_error(got: Any, wanted: Any) -> str:
     """Return the message for a wrong type: None, NumPy, text, a list of lists; else ""."""
     if got is None and wanted is not None:
-        return "Your function returned None: is there a `return`?"
+        return _("Your function returned None: is there a `return`?")
     if isinstance(wanted, Tensor):
         return tensor_error(got, wanted)
     holds_tensors = isinstance(wanted, (tuple, list)) and any(isinstance(x, Tensor) for x in wanted)
-    name, got = type(got).__name__, got if holds_tensors else to_python(got)
+    name, got = with_article(type(got).__name__), got if holds_tensors else to_python(got)
     if is_number(wanted) and isinstance(wanted, Integral) and not is_number(got):
-        return f"Your function returned {with_article(name)}. It should return a whole number."
+        message = _("Your function returned {name}. It should return a whole number.")
+        return message.format(name=name)
     if isinstance(wanted, (tuple, list)):
         if not isinstance(got, (tuple, list)):
-            wanted_name = type(wanted).__name__
-            return f"Your function returned {with_article(name)}. It should return a {wanted_name}."
+            message = _("Your function returned {name}. It should return a {wanted}.")
+            return message.format(name=name, wanted=type(wanted).__name__)
         for i, (item, right) in enumerate(zip(got, wanted, strict=False)):
             if (kind := item_kind(item)) != (wanted_kind := item_kind(right)):
-                return f"Item {i} of your answer is {kind}; it should be {wanted_kind}."
+                message = _("Item {i} of your answer is {kind}; it should be {wanted}.")
+                return message.format(i=i, kind=kind, wanted=wanted_kind)
     return ""
 
 
@@ -112,38 +126,44 @@ def is_number(x: Any) -> bool:
 def item_kind(x: Any) -> str:
     """Return what an item of a list is, in words for the reader."""
     if isinstance(x, Tensor) and x.dim():
-        return "a tensor"
+        return _("a tensor")
     x = to_python(x)
     if is_number(x):
-        return "a number"
+        return _("a number")
     if isinstance(x, (list, tuple)):
-        return "a list"
-    return "text" if isinstance(x, str) else with_article(type(x).__name__)
+        return _("a list")
+    return _("text") if isinstance(x, str) else with_article(type(x).__name__)
 
 
 def with_article(name: str) -> str:
-    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+    """Return the name of a type with its English article, which a catalog can leave out."""
+    with_an = name[0] in "aeiouAEIOU"
+    return (_("an {name}") if with_an else _("a {name}")).format(name=name)
 
 
 def tensor_error(got: Any, wanted: Tensor) -> str:
     """Return the message if `got` is not a tensor of the right kind and device; else ""."""
     if isinstance(got, (np.ndarray, np.generic)):
-        return (
+        return _(
             "Your function returned NumPy. Return a torch.Tensor, because NumPy has no gradients."
         )
     if not isinstance(got, Tensor):
-        name = with_article(type(got).__name__)
-        return f"Your function returned {name}. It should return a torch.Tensor."
+        message = _("Your function returned {name}. It should return a torch.Tensor.")
+        return message.format(name=with_article(type(got).__name__))
     if not is_dense(got):
-        return "Your tensor is of an unusual kind (sparse, nested, quantized). Return a plain one."
-    if got.device != wanted.device:
-        return (
-            f"Your answer is on {got.device}, but the arguments are on {wanted.device}: a tensor "
-            "made in your function needs the `device=` of an argument."
+        return _(
+            "Your tensor is of an unusual kind (sparse, nested, quantized). Return a plain one."
         )
+    if got.device != wanted.device:
+        return _(
+            "Your answer is on {device}, but the arguments are on {wanted}: a tensor made in your "
+            "function needs the `device=` of an argument."
+        ).format(device=got.device, wanted=wanted.device)
     kind, wanted_kind = content_kind(got), content_kind(wanted)
     if kind != wanted_kind:
-        return f"Your answer holds {kind} ({got.dtype}); it should hold {wanted_kind}."
+        names = content_names()
+        message = _("Your answer holds {kind} ({dtype}); it should hold {wanted}.")
+        return message.format(kind=names[kind], dtype=got.dtype, wanted=names[wanted_kind])
     return ""
 
 
@@ -153,28 +173,38 @@ def dtype_error(got: Any, wanted: Any) -> str:
         return ""
     if content_kind(got) != "numbers":
         return ""
-    message = f"The numbers are right, but they are {got.dtype} where {wanted.dtype} is expected"
-    if got.dtype.itemsize > wanted.dtype.itemsize:
-        return f"{message}."
-    return (
-        f"{message}, so digits are lost. A tensor made in your function needs the `dtype=` of an "
-        "argument."
+    message = _(
+        "The numbers are right, but they are {dtype} where {wanted} is expected, so digits are "
+        "lost. A tensor made in your function needs the `dtype=` of an argument."
     )
+    if got.dtype.itemsize > wanted.dtype.itemsize:
+        message = _("The numbers are right, but they are {dtype} where {wanted} is expected.")
+    return message.format(dtype=got.dtype, wanted=wanted.dtype)
 
 
 def shape_error(got: Any, wanted: Any, axes: str, sizes: Mapping[str, int]) -> str:
     """Return a message for a wrong shape that names the axis and whose size it is, or ""."""
     if not isinstance(wanted, Tensor) or got.shape == wanted.shape:
         return ""
-    text = f"Your answer has shape {tuple(got.shape)}; it should have {tuple(wanted.shape)}"
+    got_shape, wanted_shape = tuple(got.shape), tuple(wanted.shape)
     named = list(zip(reversed(axes.split()), reversed(wanted.shape), strict=False))[::-1]
     if not named:
-        return f"{text}."
-    text += f" ({', '.join(f'{name}={size}' for name, size in named)})."
+        message = _("Your answer has shape {shape}; it should have {wanted}.")
+        return message.format(shape=got_shape, wanted=wanted_shape)
+    text = _("Your answer has shape {shape}; it should have {wanted} ({sizes}).").format(
+        shape=got_shape,
+        wanted=wanted_shape,
+        sizes=", ".join(f"{name}={size}" for name, size in named),
+    )
     if got.dim() >= 2 and got.mT.shape == wanted.shape and numbers_match(got.mT, wanted):
-        return f"{text} Its numbers are right, but rows and columns are swapped."
+        return _("{shape} Its numbers are right, but rows and columns are swapped.").format(
+            shape=text
+        )
     if got.dim() != wanted.dim():
         return text
     name, size = next((n, g) for (n, w), g in zip(named, got.shape, strict=True) if g != w)
-    meaning = next((f", the size of {o}" for o, s in sizes.items() if s == size), "")
-    return f"{text} Axis {name} is {size}{meaning}."
+    other = next((o for o, s in sizes.items() if s == size), "")
+    message = _("{shape} Axis {name} is {size}.")
+    if other:
+        message = _("{shape} Axis {name} is {size}, the size of {other}.")
+    return message.format(shape=text, name=name, size=size, other=other)

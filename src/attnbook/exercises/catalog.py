@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 from attnbook.exercises.exercise import Exercise
+from attnbook.language import _
 
 MODULES = [
     import_module(f"attnbook.exercises.{path.stem}")
@@ -26,14 +27,18 @@ def find(exercise: object) -> Exercise:
     """
     if callable(exercise):
         ids = [f'"{e.id}"' for e in ALL.values() if e.name == getattr(exercise, "__name__", "")]
-        raise UsageError(f"give an id in quotes: {' or '.join(ids) or 'see the card'}")
+        message = _("give an id in quotes: {ids}")
+        raise UsageError(message.format(ids=_(" or ").join(ids) or _("see the card")))
     if exercise is None:
         example = next(iter(ALL))
-        raise UsageError(f'the id from the card is missing, such as "{example}"')
+        message = _('the id from the card is missing, such as "{id}"')
+        raise UsageError(message.format(id=example))
     wanted = re.sub(r"^(\d\.)", r"0\1", str(exercise).strip().lower())
     if wanted in ALL:
         return ALL[wanted]
     with_same_name = [id for id in ALL if id.partition(".")[2] == wanted.rpartition(".")[2]]
     similar = with_same_name or difflib.get_close_matches(wanted, ALL, n=3, cutoff=0.6)
-    did_you_mean = f"; did you mean {' or '.join(similar)}?" if similar else ""
-    raise UsageError(f"there is no exercise {exercise!r}{did_you_mean}")
+    message = _("there is no exercise {id!r}")
+    if similar:
+        message = _("there is no exercise {id!r}; did you mean {others}?")
+    raise UsageError(message.format(id=exercise, others=_(" or ").join(similar)))

@@ -18,6 +18,7 @@ from attnbook.exercises.common_mistakes import (
     WrongLine,
 )
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw, some_sizes
+from attnbook.language import _
 
 # --- 01.lookup: one question to the library --------------------------------------------------
 
@@ -42,7 +43,7 @@ def lookup_cases(generator: Generator) -> list[Case]:
         Case(
             (draw(generator, dk), draw(generator, lk, dk), draw(generator, lk, dv)),
             {"Lk": lk, "Dk": dk, "Dv": dv},
-            f"{lk} books" if lk > 1 else "a library of one book",
+            _("{n} books").format(n=lk) if lk > 1 else _("a library of one book"),
         )
         for lk, dk, dv in sizes
     ]
@@ -481,7 +482,9 @@ def lookups_cases(generator: Generator) -> list[Case]:
         Case(
             (draw(generator, lq, dk), draw(generator, lk, dk), draw(generator, lk, dv)),
             {"Lq": lq, "Lk": lk, "Dk": dk, "Dv": dv},
-            f"{lq} questions to {lk} books, cards of width {dk}",
+            _("{n} questions to {books} books, cards of width {width}").format(
+                n=lq, books=lk, width=dk
+            ),
         )
         for lq, lk, dk, dv in sizes
     ]

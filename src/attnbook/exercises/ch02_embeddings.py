@@ -18,6 +18,7 @@ from attnbook.exercises.exercise import (
     draw,
     named_sizes,
 )
+from attnbook.language import _
 
 # --- 02.encode: words to ids -----------------------------------------------------------------
 
@@ -201,7 +202,7 @@ def my_gradient(question):
     return {"a": None, "b": None, "c": None, "d": None, "e": None}[question]
 """,
     reference=my_gradient,
-    cases=lambda generator: [Case((q,), note=f"question {q}") for q in "abcde"],
+    cases=lambda generator: [Case((q,), note=_("question {name}").format(name=q)) for q in "abcde"],
     mistakes=choices(
         my_gradient,
         {
@@ -273,7 +274,7 @@ def notices(summary):
     return {"a": "", "b": "", "c": "", "d": "", "e": ""}[summary]
 """,
     reference=notices,
-    cases=lambda generator: [Case((s,), note=f"summary {s}") for s in "abcde"],
+    cases=lambda generator: [Case((s,), note=_("summary {name}").format(name=s)) for s in "abcde"],
     mistakes=choices(
         notices,
         {

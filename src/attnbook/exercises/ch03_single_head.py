@@ -25,6 +25,7 @@ from attnbook.exercises.exercise import (
     named_sizes,
     some_sizes,
 )
+from attnbook.language import _
 
 # --- 03.scores: compare every query with every key -------------------------------------------
 
@@ -51,7 +52,12 @@ def score_cases(generator: Generator) -> list[Case]:
     lq, lk, d_k = some_sizes(generator, 3)
     return [
         case("3 queries, 5 keys, width 7", sizes=(3, 5, 7)),
-        case(f"{lq} queries, {lk} keys, width {d_k}", sizes=(lq, lk, d_k)),
+        case(
+            _("{queries} queries, {keys} keys, width {width}").format(
+                queries=lq, keys=lk, width=d_k
+            ),
+            sizes=(lq, lk, d_k),
+        ),
         case("a batch of 2 with 3 heads, width 6", 2, 3, sizes=(5, 7, 6)),
         case("one more leading axis, width 10", 2, 3, 4, sizes=(7, 5, 10)),
         case("one query, one key, width 3", sizes=(1, 1, 3)),
@@ -124,7 +130,7 @@ def weight_cases(generator: Generator) -> list[Case]:
 
     return [
         case("3 queries, 5 keys", 3, 5),
-        case(f"{lq} queries, {lk} keys", lq, lk),
+        case(_("{queries} queries, {keys} keys").format(queries=lq, keys=lk), lq, lk),
         case("batch and heads", 2, 3, 5, 7),
         case("one more leading axis", 2, 4, 3, 6, 5),
         case("scores in the thousands", 4, 6, scale=1000.0),
@@ -232,7 +238,11 @@ def by_computing(what: str, Lq: int, Lk: int, D: int, Dk: int, Dv: int) -> torch
 def shape_cases(generator: Generator) -> list[Case]:
     sizes = torch.randperm(20, generator=generator)[:5].add(2).tolist()
     return [
-        Case((what, *sizes), note=f"{what} for Lq, Lk, D, Dk, Dv = {sizes}") for what in QUESTIONS
+        Case(
+            (what, *sizes),
+            note=_("{what} for Lq, Lk, D, Dk, Dv = {sizes}").format(what=what, sizes=sizes),
+        )
+        for what in QUESTIONS
     ]
 
 
@@ -317,7 +327,7 @@ def read(question):
     return {"a": "", "b": "", "c": "", "d": ""}[question]
 """,
     reference=read,
-    cases=lambda generator: [Case((q,), note=f"question {q}") for q in "abcd"],
+    cases=lambda generator: [Case((q,), note=_("question {name}").format(name=q)) for q in "abcd"],
     mistakes=choices(
         read,
         {
@@ -616,7 +626,9 @@ an experiment that finds the divisor: `divides_by(head)` calls `head` with tenso
 and returns `"nothing"`, `"Dk"`, `"root of Dk"` or `"root of Lk"`.
 """,
     reference=divides_by,
-    cases=lambda generator: [Case((head,), note=f"head {name}") for name, head in HEADS.items()],
+    cases=lambda generator: [
+        Case((head,), note=_("head {name}").format(name=name)) for name, head in HEADS.items()
+    ],
     mistakes=choices(
         divides_by,
         {

@@ -25,6 +25,7 @@ from attnbook.exercises.exercise import (
     named_sizes,
 )
 from attnbook.heads import merge_heads, split_heads
+from attnbook.language import _
 from attnbook.multi_head import MultiHeadAttention
 
 # --- 04.shapes: predict the shapes -----------------------------------------------------------
@@ -60,7 +61,11 @@ def shape_cases(generator: Generator) -> list[Case]:
     ]  # not a product of the others
     sizes = [b, length, d, h, d_k, d_v]
     return [
-        Case((what, *sizes), note=f"{what} for B, L, D, H, Dk, Dv = {sizes}") for what in QUESTIONS
+        Case(
+            (what, *sizes),
+            note=_("{what} for B, L, D, H, Dk, Dv = {sizes}").format(what=what, sizes=sizes),
+        )
+        for what in QUESTIONS
     ]
 
 
@@ -297,7 +302,7 @@ def which_head(question):
     return {"a": "", "b": "", "c": "", "d": ""}[question]
 """,
     reference=which_head,
-    cases=lambda generator: [Case((q,), note=f"question {q}") for q in "abcd"],
+    cases=lambda generator: [Case((q,), note=_("question {name}").format(name=q)) for q in "abcd"],
     mistakes=choices(
         which_head,
         {

@@ -17,6 +17,7 @@ from attnbook.exercises.exercise import (
     named_sizes,
     some_sizes,
 )
+from attnbook.language import _
 from attnbook.masks import causal_mask
 
 # --- 06.causal: a triangle for the newest words ----------------------------------------------
@@ -43,7 +44,11 @@ def causal_cases(generator: Generator) -> list[Case]:
         Case((4, 4), {"L": 4}, "4 queries, 4 keys"),
         Case((2, 5), {"Lq": 2, "Lk": 5}, "the 2 newest of 5 words"),
         Case((5, 7), {"Lq": 5, "Lk": 7}, "the 5 newest of 7 words"),
-        Case((lq, lk), {"Lq": lq, "Lk": lk}, f"the {lq} newest of {lk} words"),
+        Case(
+            (lq, lk),
+            {"Lq": lq, "Lk": lk},
+            _("the {n} newest of {words} words").format(n=lq, words=lk),
+        ),
         Case((1, 6), {"Lq": 1, "Lk": 6}, "the newest of 6 words"),
     ]
 
@@ -181,7 +186,7 @@ def verdict(program):
     return found[program]
 """,
     reference=verdict,
-    cases=lambda generator: [Case((p,), note=f"program {p}") for p in "abcdef"],
+    cases=lambda generator: [Case((p,), note=_("program {name}").format(name=p)) for p in "abcdef"],
     mistakes=choices(
         verdict,
         {
@@ -252,7 +257,7 @@ def weight_cases(generator: Generator) -> list[Case]:
     lengths = torch.tensor([7, 4])[:, None, None, None]  # (B, 1, 1, 1)
     return [
         case("3 queries, 5 keys", some(3, 5), 3, 5),
-        case(f"{lq} queries, {lk} keys", some(lq, lk), lq, lk),
+        case(_("{queries} queries, {keys} keys").format(queries=lq, keys=lk), some(lq, lk), lq, lk),
         case("padding, a mask of shape (2, 1, 1, 7)", torch.arange(7) < lengths, 2, 3, 5, 7),
         case("one more axis in front, one mask for all", some(5, 6), 2, 4, 3, 5, 6),
         case("every hidden key has the score 1000", some(3, 8), 3, 8, hidden=1000.0),
@@ -362,7 +367,7 @@ def head_cases(generator: Generator) -> list[Case]:
     return [
         case("2 sentences, of 3 words and 1 word", 4, 3, 1),
         case("3 sentences, one of them full", 5, 5, 2, 4),
-        case(f"4 sentences of {some} words", 6, *some),
+        case(_("4 sentences of {lengths} words").format(lengths=some), 6, *some),
         case("one sentence is empty", 3, 0, 2),
     ]
 
@@ -637,7 +642,8 @@ the six looks back further than 8 words.
 """,
     reference=reach,
     cases=lambda generator: [
-        Case((layer,), note=f"program {name}") for name, layer in zip("ABCDEF", LAYERS, strict=True)
+        Case((layer,), note=_("program {name}").format(name=name))
+        for name, layer in zip("ABCDEF", LAYERS, strict=True)
     ],
     mistakes=choices(
         reach,

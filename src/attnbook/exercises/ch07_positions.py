@@ -16,6 +16,7 @@ from attnbook.exercises.exercise import (
     draw,
     named_sizes,
 )
+from attnbook.language import _
 from attnbook.positions import sinusoids
 
 # --- 07.order: what a shuffle does -----------------------------------------------------------
@@ -60,7 +61,9 @@ def after_shuffle(situation):
     return (first | then)[situation]
 """,
     reference=after_shuffle,
-    cases=lambda generator: [Case((s,), note=f'situation "{s}"') for s in SITUATIONS],
+    cases=lambda generator: [
+        Case((s,), note=_('situation "{name}"').format(name=s)) for s in SITUATIONS
+    ],
     mistakes=choices(
         after_shuffle,
         {
@@ -119,7 +122,12 @@ def encode_by_loops(length: int, d_model: int) -> Tensor:
 
 def encode_cases(generator: Generator) -> list[Case]:
     sizes = ((3, 6), (5, 12), (4, 10), (7, 14), (1, 8))
-    return [Case((n, d), {"L": n, "D": d}, f"length {n}, width {d}") for n, d in sizes]
+    return [
+        Case(
+            (n, d), {"L": n, "D": d}, _("length {length}, width {width}").format(length=n, width=d)
+        )
+        for n, d in sizes
+    ]
 
 
 def clocks(length: int, speed: Tensor, first: int = 0) -> Tensor:
@@ -521,7 +529,9 @@ def verdict(experiment):
     return {"A": "", "B": "", "C": "", "D": "", "E": ""}[experiment]
 """,
     reference=verdict,
-    cases=lambda generator: [Case((e,), note=f"experiment {e}") for e in EXPERIMENTS],
+    cases=lambda generator: [
+        Case((e,), note=_("experiment {name}").format(name=e)) for e in EXPERIMENTS
+    ],
     mistakes=choices(
         verdict,
         {

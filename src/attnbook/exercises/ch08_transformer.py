@@ -12,6 +12,7 @@ from torch import Generator, Tensor
 from attnbook.attention import scaled_dot_product_attention
 from attnbook.exercises.common_mistakes import MistakeSet, WrongLine
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw, some_sizes
+from attnbook.language import _
 from attnbook.masks import causal_mask
 from attnbook.transformer import Transformer
 
@@ -34,18 +35,27 @@ def norm_cases(generator: Generator) -> list[Case]:
         x, d = draw(generator, *sizes) * by + plus, sizes[-1]
         gain, shift = draw(generator, 2, d)
         named = dict(zip(("A", "B", "L", "D")[-len(sizes) :], sizes, strict=True))
-        return Case((x, gain, shift, eps), named, f"{note}, eps {eps:g}")
+        return Case(
+            (x, gain, shift, eps), named, _("{what}, eps {eps:g}").format(what=note, eps=eps)
+        )
 
     length, batch = some_sizes(generator, 2)
-    constant = case("row 1 has seven equal numbers", 1e-3, 3, 7)
+    constant = case(_("row 1 has seven equal numbers"), 1e-3, 3, 7)
     constant.arguments[0][1] = 2.5
     return [
-        case("3 words of width 5", 1e-5, 3, 5),
-        case("an eps that matters", 0.5, 5, 6),
-        case("2 sentences", 1e-2, 2, 3, 10),
-        case(f"{batch} sentences, numbers around 20", 1e-2, batch, length, 17, plus=20.0),
-        case("two axes in front", 0.1, 2, 3, 5, 14),
-        case("numbers around a thousandth", 1e-6, 5, 11, by=1e-3),
+        case(_("3 words of width 5"), 1e-5, 3, 5),
+        case(_("an eps that matters"), 0.5, 5, 6),
+        case(_("2 sentences"), 1e-2, 2, 3, 10),
+        case(
+            _("{n} sentences, numbers around 20").format(n=batch),
+            1e-2,
+            batch,
+            length,
+            17,
+            plus=20.0,
+        ),
+        case(_("two axes in front"), 0.1, 2, 3, 5, 14),
+        case(_("numbers around a thousandth"), 1e-6, 5, 11, by=1e-3),
         constant,
     ]
 
@@ -222,17 +232,22 @@ def clip_cases(generator: Generator) -> list[Case]:
     def case(note: str, limit: float, *shapes: tuple[int, ...], length: float) -> Case:
         drawn = [draw(generator, *shape) for shape in shapes]
         gradients = [length * g / flat(drawn).norm() for g in drawn]
-        return Case((gradients, limit), note=f"{note}: limit {limit:g}, total norm {length:g}")
+        return Case(
+            (gradients, limit),
+            note=_("{what}: limit {limit:g}, total norm {norm:g}").format(
+                what=note, limit=limit, norm=length
+            ),
+        )
 
     both = [torch.tensor([3.0, 0.0]).double(), torch.tensor([[0.0], [4.0], [0.0]]).double()]
     return [
-        case("two gradients, too large", 1.5, (3,), (2, 3), length=6.0),
-        case("two gradients, small enough", 2.5, (2,), (3, 2), length=0.75),
+        case(_("two gradients, too large"), 1.5, (3,), (2, 3), length=6.0),
+        case(_("two gradients, small enough"), 2.5, (2,), (3, 2), length=0.75),
         Case((both, 4.5), note="norms 3 and 4, each below the limit of 4.5, but 5 together"),
-        case("four gradients, far too large", 0.7, (2,), (5, 2), (5,), (2, 3, 5), length=300.0),
-        case("a single gradient", 3.5, (7,), length=11.0),
-        case("all gradients are 0", 0.5, (3,), (2, 5), length=0.0),
-        case("large, but within the limit", 20.0, (5, 3), (7,), length=17.0),
+        case(_("four gradients, far too large"), 0.7, (2,), (5, 2), (5,), (2, 3, 5), length=300.0),
+        case(_("a single gradient"), 3.5, (7,), length=11.0),
+        case(_("all gradients are 0"), 0.5, (3,), (2, 5), length=0.0),
+        case(_("large, but within the limit"), 20.0, (5, 3), (7,), length=17.0),
     ]
 
 
@@ -426,7 +441,9 @@ def moves(change):
     return (first | then)[change]
 """,
     reference=moves,
-    cases=lambda generator: [Case((c,), note=f"change {c}") for c in "abcdefgh"],
+    cases=lambda generator: [
+        Case((c,), note=_("change {name}").format(name=c)) for c in "abcdefgh"
+    ],
     mistakes=(
         moves_mistake(
             "ad",

@@ -10,6 +10,7 @@ from torch import Generator, Tensor
 
 from attnbook.exercises.common_mistakes import MistakeSet, WrongLine
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw, some_sizes
+from attnbook.language import _
 
 PAD, BEGIN, END = 0, 1, 2
 
@@ -44,7 +45,7 @@ def shift_cases(generator: Generator) -> list[Case]:
         case("3 sentences, the longest one last", 7, 2, 5, 6),
         case("4 sentences, one of them empty", 6, 3, 0, 5, 1),
         case("room for one more word than the longest sentence has", 8, 5, 6),
-        case(f"5 sentences of {some} words", 9, *some),
+        case(_("5 sentences of {lengths} words").format(lengths=some), 9, *some),
     ]
 
 
@@ -172,7 +173,8 @@ def column(row):
 """,
     reference=column,
     cases=lambda generator: [
-        Case((row,), note=f'row "{row}"') for row in ("BEGIN", "i", "a", "book", "the", "library")
+        Case((row,), note=_('row "{name}"').format(name=row))
+        for row in ("BEGIN", "i", "a", "book", "the", "library")
     ],
     mistakes=(
         columns_mistake(
@@ -250,7 +252,7 @@ def loss_cases(generator: Generator) -> list[Case]:
         case("1 sentence of 2 words, 5 ids, no padding", 5, 2, 2, s=0.2),
         case("2 sentences, of 3 words and 1 word", 7, 3, 3, 1),
         case("3 sentences, smoothing 0", 6, 4, 1, 4, 2, s=0.0),
-        case(f"{v} ids, smoothing 0.3", v, 5, 5, 2, s=0.3),
+        case(_("{n} ids, smoothing 0.3").format(n=v), v, 5, 5, 2, s=0.3),
         case("4 sentences, one of them empty", 9, 6, 6, 0, 3, 2),
         case("logits in the hundreds", 8, 5, 2, 5, 1, size=300.0),
     ]
@@ -422,10 +424,11 @@ def written_by(plans: Sequence[Sequence[int]], scores: Tensor) -> Model:
     def model(target: Tensor) -> Tensor:
         shape = tuple(target.shape)
         if target.dim() != 2 or len(target) != len(plans) or target.size(1) > 40:
-            raise ValueError(
-                f"target has shape {shape}: each call needs all {len(plans)} sentences, "
-                "with one more word at each step"
+            message = _(
+                "target has shape {shape}: each call needs all {n} sentences, with one more word "
+                "at each step"
             )
+            raise ValueError(message.format(shape=shape, n=len(plans)))
         answer = scores[torch.arange(target.size(1)) % len(scores)].repeat(len(plans), 1, 1)
         for b, plan in enumerate(plans):
             given = target[b].tolist()
@@ -951,7 +954,8 @@ the table, perhaps of another sentence), `"dictionary"` (it translates new sente
 """,
     reference=kind_of,
     cases=lambda generator: [
-        Case((program,), note=f"program {name}") for name, program in PROGRAMS.items()
+        Case((program,), note=_("program {name}").format(name=name))
+        for name, program in PROGRAMS.items()
     ],
     mistakes=tuple(
         program_mistake(kind, said, message) for (kind, said), message in PROGRAM_MISTAKES.items()

@@ -19,6 +19,7 @@ from attnbook.exercises.exercise import (
     limited_to,
     some_sizes,
 )
+from attnbook.language import _
 
 # --- 10.pattern: Longformer's mask -----------------------------------------------------------
 
@@ -229,7 +230,7 @@ def cheapest(text):
     return found[text]
 """,
     reference=cheapest,
-    cases=lambda generator: [Case((t,), note=f"text {t}") for t in TEXTS],
+    cases=lambda generator: [Case((t,), note=_("text {name}").format(name=t)) for t in TEXTS],
     mistakes=(
         Mistake(
             lambda text: "window" if text in "ad" else cheapest(text),
@@ -317,7 +318,7 @@ def layers_needed(pattern):
     return found[pattern]
 """,
     reference=layers_needed,
-    cases=lambda generator: [Case((p,), note=f"mask {p}") for p in "abcdef"],
+    cases=lambda generator: [Case((p,), note=_("mask {name}").format(name=p)) for p in "abcdef"],
     mistakes=(
         *choices(
             layers_needed,
@@ -392,7 +393,7 @@ def merge_cases(generator: Generator) -> list[Case]:
     levels = torch.tensor([900.0, -900.0, 0.0])
     return [
         case("3 queries", 3, 5),
-        case(f"{lq} queries", lq, dv),
+        case(_("{n} queries").format(n=lq), lq, dv),
         case("2 sentences, 3 heads", 2, 3, 5, 7),
         case("one more leading axis", 4, 2, 3, 5, 6),
         case("large scores: every lse is near 1000", 3, 6, level=1000.0),
@@ -562,7 +563,7 @@ def running_cases(generator: Generator) -> list[Case]:
     length, dk, dv = some_sizes(generator, 3)
     return [
         case("3 words", 3, 5, 7),
-        case(f"{length} words", length, dk, dv),
+        case(_("{n} words").format(n=length), length, dk, dv),
         case("2 sentences, 3 heads", 2, 3, 5, 6, 7),
         case("one more leading axis", 4, 2, 3, 5, 7, 6),
         case("1 word", 1, 5, 3),
@@ -748,13 +749,13 @@ def repair_cases(generator: Generator) -> list[Case]:
     large, low = (800.0, 801.0, 799.0, 800.5, 798.0), (-900.0, -901.0, -899.0, -900.5, -898.0)
     many = case("30 queries, 59 keys, chunk 20", 20, 30, 59, 3, 5)
     *tensors, chunk = many.arguments
-    small = limited_to(30 * 20, "the scores of one chunk")
+    small = limited_to(30 * 20, _("the scores of one chunk"))
     return [
         case("one chunk: 3 keys, chunk 3", 3, 5, 3, 6, 7),
         case("6 keys, chunk 3", 3, 5, 6, 7, 8),
         case("7 keys, chunk 3", 3, 2, 7, 5, 6),
         case("5 keys, chunk 8", 8, 3, 5, 6, 7),
-        case(f"{lk} keys, chunk 2", 2, lq, lk, dk, dv),
+        case(_("{n} keys, chunk 2").format(n=lk), 2, lq, lk, dk, dv),
         case("2 sentences, 3 heads: 8 keys, chunk 3", 3, 2, 3, 5, 8, 7, 6),
         case("the scores rise: 3, then 800", 2, 3, 5, 6, 7, level=rising),
         case("the scores fall: 800, then 3", 2, 3, 5, 6, 7, level=falling),
@@ -1007,7 +1008,7 @@ Some are causal. `what_is(attend)` may call a program as often as you like, and 
 """,
     reference=what_is,
     cases=lambda generator: [
-        Case((program,), note=f"program {name}")
+        Case((program,), note=_("program {name}").format(name=name))
         for name, program in zip("ABCDEFGHIJ", PROGRAMS.values(), strict=True)
     ],
     mistakes=(

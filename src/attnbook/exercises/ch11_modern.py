@@ -17,6 +17,7 @@ from attnbook.exercises.common_mistakes import (
     WrongLine,
 )
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw, some_sizes
+from attnbook.language import _
 from attnbook.masks import sink_mask
 from attnbook.positions import sinusoids
 from attnbook.rotary import apply_rotary
@@ -44,7 +45,14 @@ def kept_cases(generator: Generator) -> list[Case]:
         (20, 6, 5),
         (2, 4, 3),
     )
-    return [Case((n, w, s), {"L": n}, f"{n} words, window {w}, {s} sinks") for n, w, s in asked]
+    return [
+        Case(
+            (n, w, s),
+            {"L": n},
+            _("{words} words, window {window}, {sinks} sinks").format(words=n, window=w, sinks=s),
+        )
+        for n, w, s in asked
+    ]
 
 
 KEPT = Exercise(
@@ -141,8 +149,12 @@ def bytes_of_tensors(
 
 def bytes_cases(generator: Generator) -> list[Case]:
     def case(*a: int) -> Case:
-        text = "{} layers of width {}, {} heads, {} key heads, {} words, {}-byte numbers"
-        return Case(a, note=text.format(*a))
+        text = _(
+            "{layers} layers of width {width}, {heads} heads, {key_heads} key heads, "
+            "{words} words, {bytes}-byte numbers"
+        )
+        names = ("layers", "width", "heads", "key_heads", "words", "bytes")
+        return Case(a, note=text.format(**dict(zip(names, a, strict=True))))
 
     return [
         case(3, 60, 10, 5, 7, 4),
@@ -404,7 +416,7 @@ def fate(thing):
     return (first | then)[thing]
 """,
     reference=fate,
-    cases=lambda generator: [Case((t,), note=f"thing {t}") for t in "abcdefgh"],
+    cases=lambda generator: [Case((t,), note=_("thing {name}").format(name=t)) for t in "abcdefgh"],
     mistakes=(
         *choices(
             fate,

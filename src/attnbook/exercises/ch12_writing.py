@@ -18,6 +18,7 @@ from attnbook.exercises.exercise import (
     draw,
     some_sizes,
 )
+from attnbook.language import _
 from attnbook.language_model import LanguageModel
 from attnbook.sampling import keep_top_p
 from attnbook.translation import BEGIN, END, PAD
@@ -58,8 +59,13 @@ def count_by_building(
 
 def count_cases(generator: Generator) -> list[Case]:
     def case(*sizes: int, tied: bool) -> Case:
-        text = "{} words, d_model {}, {} heads, {} key heads, {} layers, d_ff {}".format(*sizes)
-        return Case((*sizes, tied), note=f"{text}, tied {tied}")
+        text = _(
+            "{words} words, d_model {d_model}, {heads} heads, {key_heads} key heads, "
+            "{layers} layers, d_ff {d_ff}, tied {tied}"
+        )
+        names = ("words", "d_model", "heads", "key_heads", "layers", "d_ff")
+        note = text.format(**dict(zip(names, sizes, strict=True)), tied=tied)
+        return Case((*sizes, tied), note=note)
 
     return [
         case(11, 24, 6, 2, 3, 7, tied=False),
@@ -251,7 +257,7 @@ def tokens_seen(thing):
     return (first | then)[thing]
 """,
     reference=tokens_seen,
-    cases=lambda generator: [Case((t,), note=f"thing {t}") for t in "abcdefg"],
+    cases=lambda generator: [Case((t,), note=_("thing {name}").format(name=t)) for t in "abcdefg"],
     mistakes=(
         seen_as("“sweet” comes later: the causal mask hides it.", a=5, c=8),
         seen_as(
@@ -319,18 +325,18 @@ def top_p_cases(generator: Generator) -> list[Case]:
     def case(note: str, probabilities: Tensor, p: float) -> Case:
         names = ("A", "B", "L", "V")[-probabilities.dim() :]
         sizes = dict(zip(names, probabilities.shape, strict=True))
-        return Case((probabilities, p), sizes, f"{note}, p = {p}")
+        return Case((probabilities, p), sizes, _("{what}, p = {p}").format(what=note, p=p))
 
     (rows,) = some_sizes(generator, 1)
     chosen = torch.tensor(five, dtype=torch.float64)
     return [
-        case("the five words of section 12.8", chosen, 0.7),
-        case("the same", chosen, 0.9),
-        case("the first word is enough", chosen, 0.45),
-        case("sums that reach p exactly", torch.tensor(exact, dtype=torch.float64), 0.75),
-        case(f"{rows} rows of 12 words", drawn(rows, 12), 0.83),
-        case("2 sentences, 3 positions", drawn(2, 3, 8), 0.62),
-        case("two axes before the positions", drawn(2, 3, 4, 9), 0.91),
+        case(_("the five words of section 12.8"), chosen, 0.7),
+        case(_("the same"), chosen, 0.9),
+        case(_("the first word is enough"), chosen, 0.45),
+        case(_("sums that reach p exactly"), torch.tensor(exact, dtype=torch.float64), 0.75),
+        case(_("{n} rows of 12 words").format(n=rows), drawn(rows, 12), 0.83),
+        case(_("2 sentences, 3 positions"), drawn(2, 3, 8), 0.62),
+        case(_("two axes before the positions"), drawn(2, 3, 4, 9), 0.91),
     ]
 
 
@@ -716,7 +722,9 @@ def repair_cases(generator: Generator) -> list[Case]:
         note: str, logits: Tensor, done: tuple[int, ...], temperature: float, p: float
     ) -> Case:
         sizes = {"B": len(done), "V": logits.size(-1)}
-        text = f"{note}, temperature {temperature}, p {p}"
+        text = _("{what}, temperature {temperature}, p {p}").format(
+            what=note, temperature=temperature, p=p
+        )
         return Case((logits, torch.tensor(done) > 0, temperature, p), sizes, text)
 
     def row(pad: float) -> Tensor:
@@ -729,13 +737,13 @@ def repair_cases(generator: Generator) -> list[Case]:
         return logits
 
     return [
-        case("1 row, PAD improbable", row(-3.0), (0,), 2.0, 0.7),
-        case("1 row, PAD improbable", row(-3.0), (0,), 0.5, 0.9),
-        case("1 row, PAD probable", row(1.7), (0,), 1.0, 0.7),
-        case("3 rows, one has ended", rows(3, 8, -2.0), (0, 1, 0), 0.7, 0.8),
-        case("4 rows, two have ended", rows(4, 9, 1.0), (1, 0, 0, 1), 1.5, 0.9),
-        case("2 rows, PAD by far the most probable", rows(2, 7, 12.0), (0, 0), 1.2, 0.6),
-        case("2 rows, both have ended", rows(2, 10, 0.0), (1, 1), 0.8, 0.95),
+        case(_("1 row, PAD improbable"), row(-3.0), (0,), 2.0, 0.7),
+        case(_("1 row, PAD improbable"), row(-3.0), (0,), 0.5, 0.9),
+        case(_("1 row, PAD probable"), row(1.7), (0,), 1.0, 0.7),
+        case(_("3 rows, one has ended"), rows(3, 8, -2.0), (0, 1, 0), 0.7, 0.8),
+        case(_("4 rows, two have ended"), rows(4, 9, 1.0), (1, 0, 0, 1), 1.5, 0.9),
+        case(_("2 rows, PAD by far the most probable"), rows(2, 7, 12.0), (0, 0), 1.2, 0.6),
+        case(_("2 rows, both have ended"), rows(2, 10, 0.0), (1, 1), 0.8, 0.95),
     ]
 
 
@@ -1022,7 +1030,7 @@ million. `how_it_draws(draw)` calls it as often as you like and returns
 """,
     reference=how_it_draws,
     cases=lambda generator: [
-        Case((sampler,), note=f"sampler {name}")
+        Case((sampler,), note=_("sampler {name}").format(name=name))
         for name, sampler in zip("ABCDEFGHIJKL", SAMPLERS.values(), strict=True)
     ],
     mistakes=(

@@ -12,6 +12,7 @@ from torch import Generator, Tensor, nn
 from attnbook.exercises.common_mistakes import MistakeSet, WrongLine
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, choices, draw
 from attnbook.interventions import head_outputs
+from attnbook.language import _
 from attnbook.masks import causal_mask
 from attnbook.multi_head import MultiHeadAttention
 from attnbook.show import device
@@ -384,7 +385,7 @@ def runner(generator: Generator, n: int, tokens: int, block: int) -> Run:
 
 def circuit_cases(generator: Generator) -> list[Case]:
     def case(n: int, tokens: int, block: int) -> Case:
-        note = f"{tokens} letters, a block of {block}"
+        note = _("{letters} letters, a block of {n}").format(letters=tokens, n=block)
         return Case(
             (tokens, block, runner(generator, n, tokens, block)),
             {"N": n, "Q": block - 1, "T": tokens},
@@ -669,7 +670,10 @@ from 0.
 """,
     reference=most_needed,
     cases=lambda generator: [
-        Case((grown(seed), *in_pieces(100, Generator().manual_seed(1))), note=f"seed {seed}")
+        Case(
+            (grown(seed), *in_pieces(100, Generator().manual_seed(1))),
+            note=_("seed {name}").format(name=seed),
+        )
         for seed in (17, 29)
     ],
     mistakes=(
@@ -1006,7 +1010,7 @@ def two_heads(
     def ask(ids: Sequence[int] | Tensor, without: Sequence[int] = ()) -> Tensor:
         letters = torch.as_tensor(ids).long().cpu()
         if letters.min() < 0 or letters.max() > 15:
-            raise ValueError("the letters are numbers from 0 to 15")
+            raise ValueError(_("the letters are numbers from 0 to 15"))
         rows = torch.ones(len(letters), len(letters), dtype=torch.float64).tril()
         even, added = rows / rows.sum(-1, keepdim=True), []
         for head, (place, strength) in enumerate((first, second)):
@@ -1070,7 +1074,9 @@ does:
 - `"opposite"`: it makes the letter that it attends to *less* probable.
 """,
     reference=what_it_does,
-    cases=lambda generator: [Case((ask,), note=f"model {name}") for name, ask in MODELS.items()],
+    cases=lambda generator: [
+        Case((ask,), note=_("model {name}").format(name=name)) for name, ask in MODELS.items()
+    ],
     mistakes=(
         *(
             mistake

@@ -10,22 +10,27 @@ from attnbook.exercises.exercise import Exercise
 from attnbook.exercises.feedback import Feedback
 from attnbook.exercises.side_by_side import short_repr
 from attnbook.exercises.trial import Trial, printed_details, property_error
+from attnbook.language import _
 
 
 def explain(exercise: Exercise, trials: Sequence[Trial]) -> Feedback:
     """Return a card with the score and a line for each question with a wrong answer."""
     notes = {question: trial.case.note for question, trial in by_question(trials).items()}
     messages = question_messages(exercise, trials)
-    lines = [f"{notes[question]}: {text}" for question, text in messages.items() if text]
+    line = _("{question}: {message}")
+    lines = [
+        line.format(question=_(notes[question]), message=text)
+        for question, text in messages.items()
+        if text
+    ]
     message = "\n".join([score(len(messages) - len(lines), len(messages)), *lines])
-    footer = f'hint("{exercise.id}") gives a hint.'
-    head = f"{exercise.id} {exercise.title}"
-    return Feedback("failed", head, message, printed_details(trials[0]), footer)
+    printed = printed_details(trials[0])
+    return Feedback("failed", exercise.head, message, printed, exercise.footer)
 
 
 def score(n_right: int, total: int) -> str:
     """Return the first line of the card, which counts the right answers."""
-    return f"{n_right} of {total} are right."
+    return _("{n_right} of {total} are right.").format(n_right=n_right, total=total)
 
 
 def question_messages(exercise: Exercise, trials: Sequence[Trial]) -> dict[Any, str]:
@@ -66,13 +71,14 @@ def answer_message(
     """
     got = trial.outcome.answer
     if is_blank(got):
-        return "not answered yet."
+        return _("not answered yet.")
     if error := form_error(got, allowed):
-        return f"{error} You have {short_repr(got)}."
+        return _("{error} You have {got}.").format(error=error, got=short_repr(got))
     for mistake, outcome in zip(exercise.mistakes, mistake_outcomes, strict=True):
         if matches(got, outcome.answer) and not matches(outcome.answer, trial.wanted):
-            return mistake.message
-    return property_error(exercise, trial.case, got) or f"{short_repr(got)} is not right."
+            return mistake.told
+    lacks = property_error(exercise, trial.case, got)
+    return lacks or _("{got} is not right.").format(got=short_repr(got))
 
 
 def is_blank(x: Any) -> bool:
@@ -84,7 +90,9 @@ def is_blank(x: Any) -> bool:
 
 def form_error(got: Any, allowed: Sequence[Any]) -> str:
     """Return the message for an answer that does not have the form of an allowed one; else ""."""
-    return "" if has_form(to_python(got), allowed) else f"it has to be {describe_form(allowed)}."
+    if has_form(to_python(got), allowed):
+        return ""
+    return _("it has to be {form}.").format(form=describe_form(allowed))
 
 
 def has_form(got: Any, allowed: Sequence[Any]) -> bool:
@@ -105,13 +113,15 @@ def describe_form(allowed: Sequence[Any]) -> str:
     """Describe the form of an answer in words, from all allowed answers."""
     first = allowed[0]
     if isinstance(first, (tuple, list)):
-        lengths = " or ".join(str(n) for n in sorted(set(map(len, allowed))))
-        return f"a tuple of length {lengths}, each item {describe_form(flatten(allowed))}"
+        lengths = _(" or ").join(str(n) for n in sorted(set(map(len, allowed))))
+        form = _("a tuple of length {lengths}, each item {form}")
+        return form.format(lengths=lengths, form=describe_form(flatten(allowed)))
     if isinstance(first, str):
-        return "one of " + ", ".join(f'"{word}"' for word in sorted(set(allowed)))
+        words = ", ".join(f'"{word}"' for word in sorted(set(allowed)))
+        return _("one of {words}").format(words=words)
     if isinstance(first, bool):
-        return "True or False"
-    return "a whole number" if all(isinstance(n, int) for n in allowed) else "a number"
+        return _("True or False")
+    return _("a whole number") if all(isinstance(n, int) for n in allowed) else _("a number")
 
 
 def flatten(lists: Iterable[Iterable[Any]]) -> list[Any]:

@@ -399,8 +399,8 @@ class MistakeSet:
         yield from self.singles()
         for first, second in itertools.combinations(self.wrong_lines, 2):
             if first.line != second.line:
-                message = f"Two mistakes. {first.message}\n{second.message}"
-                yield Mistake(self.replace_lines(first, second), message, single=False)
+                wrong = self.replace_lines(first, second)
+                yield Mistake(wrong, first.message, single=False, second=second.message)
 
     def singles(self) -> Iterator[Mistake]:
         """Yield a mistake for each wrong line alone."""

@@ -21,6 +21,7 @@ from rich.text import Text
 from rich.theme import Theme
 
 from attnbook.exercises.feedback import SIGNS, Feedback
+from attnbook.language import _
 
 MAX_WIDTH = 100  # longer lines are hard to read
 STYLES = {"passed": "green", "failed": "red", "untouched": "yellow", "info": "blue"}
@@ -133,7 +134,7 @@ def card(feedback: Feedback) -> RenderableType:
     if feedback.footer:
         parts.append(indented(format_prose(feedback.footer, "dim")))
     for code in feedback.others:
-        parts += ["", indented(Text("Another right answer:", "dim")), format_code(code)]
+        parts += ["", indented(Text(_("Another right answer:"), "dim")), format_code(code)]
     return Group(*parts)
 
 

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from attnbook.exercises import choice, guard
 from attnbook.exercises.answers import dtype_error, matches, shape_error, type_error
 from attnbook.exercises.exercise import Exercise, Mistake
-from attnbook.exercises.feedback import Feedback
-from attnbook.exercises.gradients import PASSES, argument_gradients, gradient_problem
+from attnbook.exercises.feedback import Feedback, labeled
+from attnbook.exercises.gradients import argument_gradients, gradient_problem
 from attnbook.exercises.limit import TimeLimitExceeded
 from attnbook.exercises.relation import relation_message
 from attnbook.exercises.restore_state import preserved_state
@@ -35,11 +35,7 @@ from attnbook.exercises.trial import (
     run_trials,
     solve_cases,
 )
-
-STILL_RAISES = ": its line `raise NotImplementedError` still stops it, so delete that line."
-OR_THIS = "\nOr this, which has the same result: "
-OTHER_DTYPE_PASSES = "The card names no dtype, so this passes."
-IN_THIS_CASE = "In this case, but not in all, the problem looks like this: "
+from attnbook.language import _, ngettext
 
 
 @dataclass(frozen=True)
@@ -59,21 +55,24 @@ class Attempt:
         """
         known = next(filter(self.always_agrees, self.exercise.mistakes), None)
         if known:
-            return known.message
+            return known.told
         error = self.failed.outcome.error
         # Two mistakes may give the same number or exception, but rarely the same tensor.
         most = 1 if isinstance(self.failed.wanted, Tensor) and not error else 2
         singles = itertools.islice(filter(self.always_agrees, self.singles()), most)
-        fitting = list(dict.fromkeys(m.message for m in singles))
+        fitting = list(dict.fromkeys(m.told for m in singles))
         if error:  # which has many possible causes: only an unambiguous one is named
             return fitting[0] if len(fitting) == 1 else ""
+        if len(fitting) == 2:
+            message = _("{first}\nOr this, which has the same result: {second}")
+            return message.format(first=fitting[0], second=fitting[1])
         if fitting:
-            return OR_THIS.join(fitting)
+            return fitting[0]
         pairs = (m for m in self.exercise.common_mistakes if not m.single)
         pair = next(filter(self.always_agrees, pairs), None)
         if pair and self.single_mistakes:
-            return IN_THIS_CASE + self.single_mistakes[0].message
-        return pair.message if pair else ""
+            return in_this_case(self.single_mistakes[0])
+        return pair.told if pair else ""
 
     def singles(self) -> Iterator[Mistake]:
         return itertools.takewhile(lambda m: m.single, self.exercise.common_mistakes)
@@ -95,13 +94,19 @@ class Attempt:
         others = [t for t in wrong if not matches(t.wanted, self.failed.wanted)]
         if len(fitting) != 1 or (others and not any(self.agrees(fitting[0], t) for t in others)):
             return ""
-        return IN_THIS_CASE + fitting[0].message
+        return in_this_case(fitting[0])
 
     def agrees(self, mistake: Mistake, trial: Trial) -> bool:
         return has_same_outcome(self.exercise, mistake, trial)
 
     def always_agrees(self, mistake: Mistake) -> bool:
         return all(self.agrees(mistake, trial) for trial in (self.failed, *self.trials))
+
+
+def in_this_case(mistake: Mistake) -> str:
+    """Return the message for a mistake that has the same outcome in some cases only."""
+    message = _("In this case, but not in all, the problem looks like this: {mistake}")
+    return message.format(mistake=mistake.told)
 
 
 @preserved_state()
@@ -111,8 +116,13 @@ def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) ->
     solved_cases = solve_cases(exercise, seed)  # first, because the function may patch PyTorch
     trials = run_trials(exercise, function, solved_cases)
     if is_untouched(trials[-1].outcome):
-        reason = STILL_RAISES if is_filled_in(exercise.stub, function) else ""
-        return Feedback("untouched", f"{exercise.id} not attempted{reason}")
+        head = _("{id} not attempted")
+        if is_filled_in(exercise.stub, function):
+            head = _(
+                "{id} not attempted: its line `raise NotImplementedError` still stops it, so "
+                "delete that line."
+            )
+        return Feedback("untouched", head.format(id=exercise.id))
     failed = next((t for t in trials if not t.right), None)
     if failed and not exercise.code:
         failed = next((t for t in trials if t.outcome.error), None)
@@ -120,30 +130,35 @@ def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) ->
             return choice.explain(exercise, trials)
     if failed:
         return explain(Attempt(exercise, function, trials, failed))
-    head = f"{exercise.id} {exercise.title}"
+    head, footer = exercise.head, exercise.footer
     printed = printed_details(trials[0])
-    footer = f'hint("{exercise.id}") gives a hint.'
     for name in set(exercise.without) & names_used(function):
-        message = f"The answer is right, but the card asks for it without `{name}`."
-        return Feedback("failed", head, message, printed, footer)
+        message = _("The answer is right, but the card asks for it without `{name}`.")
+        return Feedback("failed", head, message.format(name=name), printed, footer)
     lost = ""
-    for case, _, gradients in solved_cases:
+    for case, _wanted, gradients in solved_cases:
         outcome = argument_gradients(function, case) if gradients else guard.Outcome()
         problem = gradients and gradient_problem(exercise.reference, case, outcome, gradients)
         if not problem:
             continue
         if problem.lost and not exercise.asks_for_gradients:
-            lost = lost or f"{problem.message} {PASSES}"
+            lost = lost or _(
+                "{problem} The card does not ask for gradients, so this passes. In training they "
+                "would be missing."
+            ).format(problem=problem.message)
             continue
         line = failing_line(function, outcome.error)
-        note = f"case     {case.note}" if case.note and not line else ""
+        note = labeled(_("case"), _(case.note)) if case.note and not line else ""
         details = tuple(filter(None, (line, note, *printed)))
         return Feedback("failed", head, problem.message, details, footer)
     dtypes = filter(None, (dtype_error(t.outcome.answer, t.wanted) for t in trials))
-    dtype = next((f"{error} {OTHER_DTYPE_PASSES}" for error in dtypes), "")
-    message = "\n".join(filter(None, (dtype, lost, exercise.insight, exercise.comes_back)))
+    passes = _("{error} The card names no dtype, so this passes.")
+    dtype = next((passes.format(error=error) for error in dtypes), "")
+    learned = _(exercise.insight), _(exercise.comes_back)
+    message = "\n".join(filter(None, (dtype, lost, *learned)))
     others = tuple(map(reader_source, exercise.others))
-    return Feedback("passed", head, message, printed, f"{len(trials)} cases passed.", others)
+    footer = ngettext("{n} cases passed.", "{n} cases passed.", len(trials))
+    return Feedback("passed", head, message, printed, footer.format(n=len(trials)), others)
 
 
 # --- finders: each returns the message for one kind of problem, or "" ------------------------
@@ -153,30 +168,33 @@ def exception(attempt: Attempt) -> str:
     """The function raised an exception, or was stopped by the time limit."""
     error = attempt.failed.outcome.error
     if isinstance(error, TimeLimitExceeded):
-        limit = f"{guard.SECONDS:.0f} seconds"
+        message = _("Your function was still running after {n} seconds. Is there an endless loop?")
         if len(attempt.trials) > 1:
-            return f"Your function needs more than {limit} for a few small cases: that is too slow."
-        return f"Your function was still running after {limit}. Is there an endless loop?"
+            message = _(
+                "Your function needs more than {n} seconds for a few small cases: that is too slow."
+            )
+        return message.format(n=round(guard.SECONDS))
     if isinstance(error, RecursionError):
-        return "Your function calls itself endlessly."
+        return _("Your function calls itself endlessly.")
     if isinstance(error, guard.CheckInsideAnswer):
-        return (
+        return _(
             "Your function calls `check`, which would call your function again, endlessly. "
             "The line belongs below the function: remove its indentation."
         )
     if guard.is_out_of_memory(error):
-        limit = f"{guard.GIGABYTES:g} GB"
-        return (
-            f"Your function needs more memory than the limit ({limit}) for a small case. Is a "
+        return _(
+            "Your function needs more memory than the limit ({limit} GB) for a small case. Is a "
             "tensor much larger than you intended, or does a list grow endlessly?"
-        )
+        ).format(limit=f"{guard.GIGABYTES:g}")
     if error is None:
         return ""
-    message = f"Your function raised {guard.format_error(error)}"
-    if meant := similar_name(error):
-        message += f". Did you mean `{meant}`?"
+    meant = similar_name(error)
+    message = _("Your function raised {error}")
+    if meant:
+        message = _("Your function raised {error}. Did you mean `{name}`?")
+    message = message.format(error=guard.format_error(error), name=meant)
     if isinstance(error, TypeError) and not failing_line(attempt.function, error):
-        message += f"\nThe card asks for `{attempt.exercise.call}`."
+        message += "\n" + _("The card asks for `{call}`.").format(call=attempt.exercise.call)
     return message
 
 
@@ -188,15 +206,15 @@ def modified_argument(attempt: Attempt) -> str:
         isinstance(attempt.failed.case.arguments[i], nn.Module)
         for i in attempt.failed.outcome.modified
     ):
-        return (
-            f"Your function left a hook or other weights in what it was given ({modified}). The "
-            "caller still needs it unchanged: `head_outputs` restores a layer after its block."
-        )
-    return modified and (
-        f"Your function changed what it was given ({modified}). The caller still needs it: work on "
-        "a new one, without `x[...] =`, `+=` or methods that change their object, such as `sort()` "
+        return _(
+            "Your function left a hook or other weights in what it was given ({names}). The caller "
+            "still needs it unchanged: `head_outputs` restores a layer after its block."
+        ).format(names=modified)
+    return modified and _(
+        "Your function changed what it was given ({names}). The caller still needs it: work on a "
+        "new one, without `x[...] =`, `+=` or methods that change their object, such as `sort()` "
         "and those that end in `_`."
-    )
+    ).format(names=modified)
 
 
 def wrong_type(attempt: Attempt) -> str:
@@ -210,7 +228,7 @@ def wrong_type(attempt: Attempt) -> str:
 
 def wrong_shape(attempt: Attempt) -> str:
     """The answer has the wrong shape."""
-    case, wanted, outcome, _ = attempt.failed
+    case, wanted, outcome, _right = attempt.failed
     return shape_error(outcome.answer, wanted, attempt.exercise.axes, case.sizes)
 
 
@@ -221,7 +239,7 @@ def known_mistake(attempt: Attempt) -> str:
 
 def broken_property(attempt: Attempt) -> str:
     """The answer lacks a property that every right answer has."""
-    case, _, outcome, _ = attempt.failed
+    case, outcome = attempt.failed.case, attempt.failed.outcome
     return property_error(attempt.exercise, case, outcome.answer)
 
 
@@ -232,7 +250,7 @@ def possible_mistake(attempt: Attempt) -> str:
 
 def unexplained(attempt: Attempt) -> str:
     """Nothing else was found."""
-    return "The answer is not right yet."
+    return _("The answer is not right yet.")
 
 
 FORM = (exception, modified_argument, wrong_type, wrong_shape)
@@ -252,21 +270,22 @@ def explain(attempt: Attempt) -> Feedback:
     note = failed.case.note if failed.outcome.error and exercise.code else ""
     details = (
         failing_line(attempt.function, failed.outcome.error),
-        f"case           {note}" if note else "",
+        labeled(_("case"), _(note), column=15) if note else "",
         comparison(attempt) if finder in CONTENT else "",
         *printed_details(failed),
     )
-    footer = f'hint("{exercise.id}") gives a hint.'
+    footer = exercise.footer
     if (n_right := sum(t.right for t in attempt.trials)) and exercise.code:
-        footer = f"Right in {n_right} of {len(attempt.trials)} cases. {footer}"
-    head = f"{exercise.id} {exercise.title}"
-    return Feedback("failed", head, message, tuple(filter(None, details)), footer)
+        footer = _("Right in {n_right} of {total} cases. {footer}").format(
+            n_right=n_right, total=len(attempt.trials), footer=footer
+        )
+    return Feedback("failed", exercise.head, message, tuple(filter(None, details)), footer)
 
 
 def comparison(attempt: Attempt) -> str:
     """Format the failed case, its answer beside the right one, and their relation."""
-    case, wanted, outcome, _ = attempt.failed
-    lines = [f"case     {case.note}"] if case.note else []
+    case, wanted, outcome, _right = attempt.failed
+    lines = [labeled(_("case"), _(case.note))] if case.note else []
     lines.append(side_by_side(outcome.answer, wanted, show_wanted=attempt.exercise.code))
     if not attempt.mistake:
         cases = [(t.outcome.answer, t.wanted, t.case.sizes) for t in attempt.trials]

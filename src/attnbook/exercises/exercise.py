@@ -11,6 +11,7 @@ import torch
 from torch import Generator, Tensor
 
 from attnbook.exercises import source
+from attnbook.language import _
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,22 @@ class Case:
 class Mistake:
     """A misunderstanding: a function that computes it, and the message for readers who have it.
 
-    `single` is false where it combines two mistakes.
+    `single` is false where it combines two mistakes; `second` is then the message of the second.
     """
 
     wrong: Callable[..., Any]
     message: str
     single: bool = True
+    second: str = ""
+
+    @property
+    def told(self) -> str:
+        """What the reader is told, in the reader's language."""
+        if not self.second:
+            return _(self.message)
+        return _("Two mistakes. {first}\n{second}").format(
+            first=_(self.message), second=_(self.second)
+        )
 
 
 class Choices(tuple[Mistake, ...]):
@@ -108,21 +119,34 @@ class Exercise:
 
     @property
     def asks_for_gradients(self) -> bool:
-        """Whether the card mentions gradients, so that an answer needs them."""
+        """Whether the English card mentions gradients, so that an answer needs them."""
         return self.gradients and "gradient" in self.prompt
 
     @property
     def asks_for_dtype(self) -> bool:
-        """Whether the card names the dtype of the answer."""
+        """Whether the English card names the dtype of the answer."""
         return "dtype" in self.prompt
 
     def card(self) -> str:
         """Return the card in Markdown, which the chapter shows above the stub."""
         stars = "★" * self.level + "☆" * (3 - self.level)
-        facts = f"{stars} · {self.minutes} minutes · needs section {self.section}"
-        quoted = textwrap.indent(f"{facts}\n\n{self.prompt.strip()}", "> ", lambda _: True)
+        facts = _("{stars} · {minutes} minutes · needs section {section}").format(
+            stars=stars, minutes=self.minutes, section=self.section
+        )
+        quoted = textwrap.indent(f"{facts}\n\n{_(self.prompt.strip())}", "> ", lambda line: True)
         lines = [line.rstrip() for line in quoted.splitlines()]
-        return f"### Exercise {self.id}: {self.title}\n\n" + "\n".join(lines)
+        title = _("Exercise {id}: {title}").format(id=self.id, title=_(self.title))
+        return f"### {title}\n\n" + "\n".join(lines)
+
+    @property
+    def head(self) -> str:
+        """The heading of the checker's cards."""
+        return f"{self.id} {_(self.title)}"
+
+    @property
+    def footer(self) -> str:
+        """The last line of the cards for wrong answers."""
+        return _('hint("{id}") gives a hint.').format(id=self.id)
 
     def solution(self) -> str:
         """Return the reference's source as readers see it. It runs in the chapter."""
@@ -137,7 +161,7 @@ def choices(reference: Callable[..., Any], messages: Mapping[tuple[Hashable, Any
     before the message. Where the reference has more arguments, the answer is an expression in
     their names: `("query", "B, L, H * Dk")`.
     """
-    _, *names = inspect.signature(reference).parameters
+    names = list(inspect.signature(reference).parameters)[1:]
     right = functools.cache(reference)  # since each mistake answers every question
 
     def wrong_function(asked: Hashable, answer: Any) -> Callable[..., Any]:
@@ -178,7 +202,8 @@ def limited_to(n: int, what: str) -> type[Tensor]:
             result = super().__torch_function__(function, types, arguments, keywords or {})
             if isinstance(result, Tensor) and result.numel() > n:
                 shape = tuple(result.shape)
-                raise RuntimeError(f"a tensor of shape {shape} is larger than {what}")
+                message = _("a tensor of shape {shape} is larger than {what}")
+                raise RuntimeError(message.format(shape=shape, what=what))
             return result
 
     return Limited

@@ -5,12 +5,15 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from rich.cells import cell_len
+
 from attnbook.colors import STATES
+from attnbook.language import _
 
 Kind = Literal["passed", "failed", "untouched", "info"]
 
 SIGNS: dict[Kind, str] = {"passed": "✓", "failed": "✗", "untouched": "○", "info": "·"}
-COLORS = {kind: light for kind, (light, _) in STATES.items()}
+COLORS = {kind: light for kind, (light, dark) in STATES.items()}
 DEFAULT_COLOR = COLORS["info"]
 
 
@@ -39,7 +42,7 @@ class Feedback:
         )
         details = "".join(map(code_html, self.details))
         others = "".join(
-            f'<details style="margin:.5em 0 0"><summary>Another right answer</summary>'
+            f'<details style="margin:.5em 0 0"><summary>{_("Another right answer")}</summary>'
             f"{code_html(code)}</details>"
             for code in self.others
         )
@@ -54,6 +57,11 @@ class Feedback:
             f'padding:.6em 1em;color:inherit"><strong>{SIGNS[self.kind]} {html.escape(self.head)}'
             f"</strong>{message}{details}{others}{footer}</div>"
         )
+
+
+def labeled(label: str, text: str, column: int = 9) -> str:
+    """Return a line of a card's details: a label, and a text that begins in this column."""
+    return f"{label}{' ' * max(column - cell_len(label), 2)}{text}"
 
 
 def code_html(text: str) -> str:

@@ -9,19 +9,7 @@ from torch import Tensor
 
 from attnbook.exercises import guard
 from attnbook.exercises.exercise import Case, draw
-
-RIGHT = "The numbers are right"
-CUT = "`.detach()`, `.item()`, `.data`, NumPy, `torch.tensor(...)` or `no_grad` cut it off."
-NUMPY = (
-    f"{RIGHT}, but no gradient flows back: NumPy has none, and raises an error if they are needed. "
-    "PyTorch's own functions have them: use `x.exp()`, `x.sum()` and `x @ y` instead of "
-    "`np.exp(x)`, `np.sum(x)`, `np.dot(x, y)`."
-)
-PASSES = "The card does not ask for gradients, so this passes. In training they would be missing."
-IN_PLACE = (
-    f"{RIGHT}, but along the way it writes to its arguments, which is forbidden if gradients are "
-    "needed: work on a new tensor, without `x[...] =`, `+=` or methods that end in `_`."
-)
+from attnbook.language import _
 
 
 class Problem(NamedTuple):
@@ -57,10 +45,15 @@ def gradient_problem(
 ) -> Problem | None:
     """Return what is wrong with gradients that stop, are nan, or differ from the right ones."""
     if outcome.error is not None:
-        message = exception_message(outcome.error)
-        return Problem(message, lost=message == NUMPY)
+        return exception_problem(outcome.error)
     if all(got is None for got in outcome.answer) and any(w is not None for w in wanted):
-        return Problem(f"{RIGHT}, but no gradient flows back: {CUT}", lost=True)
+        return Problem(
+            _(
+                "The numbers are right, but no gradient flows back: `.detach()`, `.item()`, "
+                "`.data`, NumPy, `torch.tensor(...)` or `no_grad` cut it off."
+            ),
+            lost=True,
+        )
     named = zip(inspect.signature(reference).parameters, case.arguments, strict=False)
     names = [n for n, a in named if isinstance(a, Tensor) and a.is_floating_point()]
     lost = None
@@ -69,29 +62,44 @@ def gradient_problem(
             continue
         n_nan = 0 if got is None else int((got.isnan() & ~right.isnan()).sum())
         if n_nan:
-            return Problem(
-                f"{RIGHT}, but {n_nan} of the {right.numel()} numbers in the gradient of `{name}` "
-                "are nan: in the backward pass something is 0 · ∞ or 0/0, although the answer "
-                "hides it. Avoid it in the forward pass.",
-                lost=False,
+            message = _(
+                "The numbers are right, but {n_nan} of the {total} numbers in the gradient of "
+                "`{name}` are nan: in the backward pass something is 0 · ∞ or 0/0, although the "
+                "answer hides it. Avoid it in the forward pass."
             )
+            return Problem(message.format(n_nan=n_nan, total=right.numel(), name=name), lost=False)
         if got is None:
-            lost = lost or f"{RIGHT}, but no gradient reaches `{name}`: {CUT}"
+            lost = lost or _(
+                "The numbers are right, but no gradient reaches `{name}`: `.detach()`, `.item()`, "
+                "`.data`, NumPy, `torch.tensor(...)` or `no_grad` cut it off."
+            ).format(name=name)
         elif not torch.allclose(got.double(), right.double(), 1e-4, 1e-7, equal_nan=True):
-            lost = lost or (
-                f"{RIGHT}, but the gradient of `{name}` is wrong, because a part that "
-                f"depends on it does not count. {CUT}"
-            )
+            lost = lost or _(
+                "The numbers are right, but the gradient of `{name}` is wrong, because a part that "
+                "depends on it does not count. `.detach()`, `.item()`, `.data`, NumPy, "
+                "`torch.tensor(...)` or `no_grad` cut it off."
+            ).format(name=name)
     return Problem(lost, lost=True) if lost else None
 
 
-def exception_message(error: BaseException) -> str:
-    """Return the message for an exception that occurs only when arguments require gradients."""
+def exception_problem(error: BaseException) -> Problem:
+    """Return what is wrong where only arguments that require gradients raise an exception."""
     text = str(error)
     if "numpy" in text and "grad" in text:
-        return NUMPY
+        message = _(
+            "The numbers are right, but no gradient flows back: NumPy has none, and raises an "
+            "error if they are needed. PyTorch's own functions have them: use `x.exp()`, `x.sum()` "
+            "and `x @ y` instead of `np.exp(x)`, `np.sum(x)`, `np.dot(x, y)`."
+        )
+        return Problem(message, lost=True)
     if "in-place" in text:
-        return IN_PLACE
-    return (
-        f"{RIGHT}, but with arguments that require gradients it raised {guard.format_error(error)}"
+        message = _(
+            "The numbers are right, but along the way it writes to its arguments, which is "
+            "forbidden if gradients are needed: work on a new tensor, without `x[...] =`, `+=` or "
+            "methods that end in `_`."
+        )
+        return Problem(message, lost=False)
+    message = _(
+        "The numbers are right, but with arguments that require gradients it raised {error}"
     )
+    return Problem(message.format(error=guard.format_error(error)), lost=False)

@@ -14,6 +14,8 @@ from typing import Literal
 
 import platformdirs
 
+from attnbook.language import _, ngettext
+
 Event = Literal["try", "pass", "hint", "solution"]
 Counts = defaultdict[str, Counter[str]]  # for each exercise, how often each event happened
 
@@ -45,17 +47,17 @@ def record(exercise: str, event: Event) -> str:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab", buffering=0) as file:
             n_bytes = file.write(entries)  # one write, so that lines of two programs do not mix
-        reason = "" if n_bytes == len(entries) else "the disk is full"
+        reason = "" if n_bytes == len(entries) else _("the disk is full")
     except OSError as error:
         reason = str(error.strerror or error)
     is_first = not _unwritten[log]
     _unwritten[log] = entries if reason else b""
     if not reason or not is_first:
         return ""
-    return (
-        f"Your progress counts only until this program ends, since {log} cannot be written: "
-        f"{reason}. ATTNBOOK_PROGRESS can name another folder."
-    )
+    return _(
+        "Your progress counts only until this program ends, since {log} cannot be written: "
+        "{reason}. ATTNBOOK_PROGRESS can name another folder."
+    ).format(log=log, reason=reason)
 
 
 def read() -> tuple[Counts, str]:
@@ -70,11 +72,15 @@ def read() -> tuple[Counts, str]:
         content = b""
     except OSError as error:
         content = b""
-        warning = f"Your progress cannot be read: {log}: {error.strerror or error}."
+        message = _("Your progress cannot be read: {log}: {reason}.")
+        warning = message.format(log=log, reason=error.strerror or error)
     counts, n_damaged = parse(content + b"\n" + _unwritten[log])
     if n_damaged:
-        lines = "1 line is" if n_damaged == 1 else f"{n_damaged} lines are"
-        warning = f"{lines} damaged in {log} and ignored; the rest counts."
+        warning = ngettext(
+            "{n} line is damaged in {log} and ignored; the rest counts.",
+            "{n} lines are damaged in {log} and ignored; the rest counts.",
+            n_damaged,
+        ).format(n=n_damaged, log=log)
     return counts, warning
 
 

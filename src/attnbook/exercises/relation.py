@@ -10,41 +10,61 @@ from torch import Tensor
 
 from attnbook.exercises.answers import is_number, matches, to_python
 from attnbook.exercises.side_by_side import difference_mask
+from attnbook.language import _
 
 Pair = tuple[Any, Any, Mapping[str, int]]  # an answer, the right one, and the case's sizes
 
-# What the reader is told about each kind of relation; braces hold the relation's values.
-MESSAGES = {
-    "negated": "Your answer is the exact opposite: True where it should be False.",
-    "all nan": "All your numbers are nan.",
-    "some nan": "{count} of your {total} numbers are nan.",
-    "some nan, rest right": "{count} of your {total} numbers are nan. The rest is right.",
-    "opposite sign": "Every number has the opposite sign.",
-    "factor": "Every number is {factor:.4g} times the right one{meaning}.",
-    "offset": "Every number is the right one plus {offset:.4g}.",
-    "same factor": "In all cases, every number is {factor:.4g} times the right one.",
-    "same offset": "In all cases, every number is the right one {sign} {size:.4g}.",
-    "missing function": "{name} is missing: applied to your numbers, it gives the right ones.",
-    "nearly right": "Nearly right: no number is off by more than {largest:.1g}. Is something "
-    "rounded, or a small number added or left out?",
-    "transposed": "Rows and columns are swapped: transposed, your answer would be right.",
-    "flipped": "The {name} are in reverse order.",
-    "matrices reordered": "Each matrix is right, but they are in a different order.",
-    "one part right": "Of {total} {name}s, {name} {indices} is right.",
-    "some parts right": "Of {total} {name}s, {name}s {indices} are right.",
-    "reordered": "The numbers are right, but in the wrong places.",
-    "some differ": "{count} of {total} numbers differ.",
-}
+# The kinds of relations in which a function is missing.
 FUNCTIONS = {
-    "a softmax over the last axis": lambda x: x.softmax(-1),
-    "`exp`": torch.exp,
-    "a square root": torch.sqrt,
+    "softmax missing": lambda x: x.softmax(-1),
+    "exp missing": torch.exp,
+    "root missing": torch.sqrt,
 }
+
+
+def messages() -> dict[str, str]:
+    """What the reader is told about each kind of relation; braces hold the relation's values."""
+    return {
+        "negated": _("Your answer is the exact opposite: True where it should be False."),
+        "all nan": _("All your numbers are nan."),
+        "some nan": _("{count} of your {total} numbers are nan."),
+        "some nan, rest right": _("{count} of your {total} numbers are nan. The rest is right."),
+        "opposite sign": _("Every number has the opposite sign."),
+        "factor": _("Every number is {factor:.4g} times the right one{meaning}."),
+        "offset": _("Every number is the right one plus {offset:.4g}."),
+        "same factor": _("In all cases, every number is {factor:.4g} times the right one."),
+        "same offset added": _("In all cases, every number is the right one plus {size:.4g}."),
+        "same offset subtracted": _(
+            "In all cases, every number is the right one minus {size:.4g}."
+        ),
+        "softmax missing": _(
+            "a softmax over the last axis is missing: applied to your numbers, it gives the right "
+            "ones."
+        ),
+        "exp missing": _("`exp` is missing: applied to your numbers, it gives the right ones."),
+        "root missing": _(
+            "a square root is missing: applied to your numbers, it gives the right ones."
+        ),
+        "nearly right": _(
+            "Nearly right: no number is off by more than {largest:.1g}. Is something rounded, or a "
+            "small number added or left out?"
+        ),
+        "transposed": _("Rows and columns are swapped: transposed, your answer would be right."),
+        "columns flipped": _("The columns are in reverse order."),
+        "rows flipped": _("The rows are in reverse order."),
+        "matrices reordered": _("Each matrix is right, but they are in a different order."),
+        "one row right": _("Of {total} rows, row {indices} is right."),
+        "some rows right": _("Of {total} rows, rows {indices} are right."),
+        "one column right": _("Of {total} columns, column {indices} is right."),
+        "some columns right": _("Of {total} columns, columns {indices} are right."),
+        "reordered": _("The numbers are right, but in the wrong places."),
+        "some differ": _("{count} of {total} numbers differ."),
+    }
 
 
 @dataclass(frozen=True)
 class Relation:
-    """How an answer is related to the right one: a kind, one of MESSAGES, and its values."""
+    """How an answer is related to the right one: a kind, one of `messages()`, and its values."""
 
     kind: str
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -52,7 +72,7 @@ class Relation:
     @property
     def message(self) -> str:
         """What the reader is told."""
-        return MESSAGES[self.kind].format(**self.values)
+        return messages()[self.kind].format(**self.values)
 
 
 def relation(got: Any, wanted: Any, sizes: Mapping[str, int]) -> Relation | None:
@@ -80,12 +100,14 @@ def relation(got: Any, wanted: Any, sizes: Mapping[str, int]) -> Relation | None
 
 def relation_message(failed: Pair, cases: Sequence[Pair]) -> str:
     """Describe how the failed answer, or else every answer, relates to the right one; or ""."""
-    found = relation(*failed) or relation_in_all([(got, wanted) for got, wanted, _ in cases])
+    found = relation(*failed) or relation_in_all([case[:2] for case in cases])
     if not found:
         return ""
     relations = [relation(*case) for case in cases] if found.kind == "factor" else []
     factors = {f"{r.values['factor']:.4g}" for r in relations if r and r.kind == "factor"}
-    return found.message + " In other cases the factor is different." * (len(factors) > 1)
+    if len(factors) < 2:
+        return found.message
+    return _("{relation} In other cases the factor is different.").format(relation=found.message)
 
 
 def relation_in_all(pairs: Sequence[tuple[Any, Any]]) -> Relation | None:
@@ -106,9 +128,8 @@ def relation_in_all(pairs: Sequence[tuple[Any, Any]]) -> Relation | None:
         return all(math.isclose(*pair, rel_tol=1e-6, abs_tol=1e-9) for pair in guesses)
 
     if offset and holds(lambda w: w + offset):
-        return Relation(
-            "same offset", {"sign": "minus" if offset < 0 else "plus", "size": abs(offset)}
-        )
+        kind = "same offset subtracted" if offset < 0 else "same offset added"
+        return Relation(kind, {"size": abs(offset)})
     if offset and factor and holds(lambda w: w * factor):
         return Relation("same factor", {"factor": factor})
     return None
@@ -146,9 +167,9 @@ def numeric_relation(got: Tensor, wanted: Tensor, sizes: Mapping[str, int]) -> R
     offset = (got - wanted)[got.isfinite()].median().item()
     if abs(offset) > 1e-6 and matches(got, wanted + offset):
         return Relation("offset", {"offset": offset})
-    for name, function in FUNCTIONS.items():
+    for kind, function in FUNCTIONS.items():
         if matches(function(got), wanted):
-            return Relation("missing function", {"name": name})
+            return Relation(kind)
     if torch.allclose(got, wanted, rtol=1e-2, atol=1e-3):
         return Relation("nearly right", {"largest": (got - wanted).abs().max().item()})
     return None
@@ -156,6 +177,7 @@ def numeric_relation(got: Tensor, wanted: Tensor, sizes: Mapping[str, int]) -> R
 
 def factor_in_sizes(factor: float, sizes: Mapping[str, int]) -> str:
     """Express a factor in the case's sizes, such as " (√Dk in this case)", or return ""."""
+    meaning = _(" ({size} in this case)")
     for name, size in sizes.items():
         if size < 2:  # 1 is not a factor, and 0 has no reciprocal
             continue
@@ -166,10 +188,10 @@ def factor_in_sizes(factor: float, sizes: Mapping[str, int]) -> str:
             (f"1/{name}", 1 / size),
         ):
             if math.isclose(factor, value, rel_tol=1e-6):
-                return f" ({text} in this case)"
+                return meaning.format(size=text)
         for n in range(2, 65):  # a constant in the code where the width belongs
             if math.isclose(factor * n, size**0.5, rel_tol=1e-9):
-                return f" (√{name} / {n} in this case)"
+                return meaning.format(size=f"√{name} / {n}")
     return ""
 
 
@@ -181,7 +203,7 @@ def positional_relation(got: Tensor, wanted: Tensor) -> Relation | None:
         return Relation("transposed")
     for axis, name in ((-1, "columns"), (-2, "rows")):
         if got.dim() >= -axis and matches(got.flip(axis), wanted):
-            return Relation("flipped", {"name": name})
+            return Relation(f"{name} flipped")
     if got.dim() > 2 and has_reordered_matrices(got.flatten(0, -3), wanted.flatten(0, -3)):
         return Relation("matrices reordered")
     different = difference_mask(got, wanted)
@@ -191,9 +213,9 @@ def positional_relation(got: Tensor, wanted: Tensor) -> Relation | None:
             wrong = wrong.flatten(0, -2).any(0) if got.dim() > 2 else wrong
             right = (~wrong).nonzero().flatten().tolist()
             if right and len(wrong) > 1:
-                kind = "one part right" if len(right) == 1 else "some parts right"
+                kind = f"one {name} right" if len(right) == 1 else f"some {name}s right"
                 indices = ", ".join(map(str, right))
-                return Relation(kind, {"total": len(wrong), "name": name, "indices": indices})
+                return Relation(kind, {"total": len(wrong), "indices": indices})
     if torch.equal(got.flatten().sort().values, wanted.flatten().sort().values):
         return Relation("reordered")
     count, total = int(different.sum()), different.numel()

@@ -13,9 +13,10 @@ from rich.table import Table
 
 from attnbook.exercises import log
 from attnbook.exercises.catalog import ALL
+from attnbook.language import _, ngettext
 
 MAX_BYTES = 100_000_000  # no progress file is this large
-COLUMNS = ("reader", "exercise", "passed", "wrong tries", "hints", "solution seen")
+COLUMNS = ("reader", "exercise", "passed", "wrong tries", "hints", "solution seen")  # of the CSV
 Readers = dict[str, log.Counts]
 
 
@@ -29,7 +30,8 @@ def collect(folder: Path) -> tuple[Readers, list[str]]:
     warnings = []
 
     def skip(path: str | Path, reason: object) -> None:
-        warnings.append(f"{Path(path).relative_to(folder)} was skipped: {reason}")
+        relative = Path(path).relative_to(folder)
+        warnings.append(_("{path} was skipped: {reason}").format(path=relative, reason=reason))
 
     for path in files(folder, lambda error: skip(error.filename, error.strerror)):
         try:
@@ -38,14 +40,19 @@ def collect(folder: Path) -> tuple[Readers, list[str]]:
             skip(path, error.strerror or error)
             continue
         if not any(counts[known].total() for known in ALL):
-            skip(path, "it is not a progress file")
+            skip(path, _("it is not a progress file"))
             continue
         relative = path.relative_to(folder)
         if n_damaged:
-            warnings.append(f"{relative} has {n_damaged} damaged lines, which are not counted")
+            warning = ngettext(
+                "{path} has {n} damaged lines, which are not counted",
+                "{path} has {n} damaged lines, which are not counted",
+                n_damaged,
+            )
+            warnings.append(warning.format(path=relative, n=n_damaged))
         name = reader_name(relative)
         if name in readers:
-            skip(path, f"there is another file for the reader {name}")
+            skip(path, _("there is another file for the reader {name}").format(name=name))
             continue
         readers[name] = counts
     by_name = sorted(readers.items(), key=lambda item: (item[0].casefold(), item[0]))
@@ -65,7 +72,7 @@ def read(path: Path) -> tuple[log.Counts, int]:
     Raises:  OSError if the file cannot be read or is larger than MAX_BYTES
     """
     if path.stat().st_size > MAX_BYTES:
-        raise OSError("it is too large for a progress file")
+        raise OSError(_("it is too large for a progress file"))
     return log.parse(path.read_bytes())
 
 
@@ -97,7 +104,9 @@ def csv_table(readers: Readers) -> str:
 
 def summary_table(readers: Readers) -> Table:
     """Return a table with a row of totals for each reader."""
-    sums = Table("reader", f"passed of {len(ALL)}", *COLUMNS[3:], box=None, header_style="bold")
+    passed = _("passed of {total}").format(total=len(ALL))
+    names = (_("reader"), passed, _("wrong tries"), _("hints"), _("solution seen"))
+    sums = Table(*names, box=None, header_style="bold")
     for column in sums.columns[1:]:
         column.justify = "right"
     for name in readers:

@@ -28,6 +28,7 @@ from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.exercise import Exercise
 from attnbook.exercises.feedback import Feedback, Kind
 from attnbook.exercises.source import similar_name
+from attnbook.language import _
 
 LOAD_SECONDS, CHECK_SECONDS = 10.0, 60.0  # limits for the code around a check, and for a check
 PR_SET_PDEATHSIG = 1  # in Linux's sys/prctl.h: the signal to get when the parent ends
@@ -97,11 +98,16 @@ class Runner:
         stack = self._read(STACK_FILE)
         if not stack:
             code = self._process.returncode
-            return Feedback("failed", f"{path.name} ended Python (exit code {code})", ENDED)
+            head = _("{file} ended Python (exit code {code})").format(file=path.name, code=code)
+            message = _(
+                "Something in the file ends or crashes Python, so the result of its check was lost."
+            )
+            return Feedback("failed", head, message)
         line = re.search(rf'File "[^"]*{re.escape(path.name)}", line (\d+)', stack)
         details = (numbered_line(path, int(line[1])),) if line else ()
-        message = "It was stopped because it was still running. Is there an endless loop?"
-        return Feedback("failed", f"{path.name} took too long", message, details)
+        message = _("It was stopped because it was still running. Is there an endless loop?")
+        head = _("{file} took too long").format(file=path.name)
+        return Feedback("failed", head, message, details)
 
     def _read(self, name: str) -> str:
         path = Path(self._folder.name, name)
@@ -111,7 +117,6 @@ class Runner:
 SOURCE_FILE = "source"  # the reader's file as it was read
 RESULTS_FILE, STACK_FILE = "results", "stack"  # the checks' results; the stack of a stopped file
 END = "end"  # the last line of the results if Python was still running at the end
-ENDED = "Something in the file ends or crashes Python, so the result of its check was lost."
 
 
 # --- in the process --------------------------------------------------------------------------
@@ -206,13 +211,13 @@ def run_file(path: Path, source: bytes) -> Feedback | None:
     except SyntaxError as error:
         file = Path(error.filename or path)
         message = f"{type(error).__name__}: {error.msg}"
-        head = f"{file.name} is not valid Python yet"
+        head = _("{file} is not valid Python yet").format(file=file.name)
         return Feedback("failed", head, message, line_details(file, error.lineno))
     except BaseException as error:  # the file may raise anything, even SystemExit
         frames = traceback.extract_tb(error.__traceback__)
         number = next((f.lineno for f in reversed(frames) if f.filename == str(path)), None)
         message = "".join(traceback.format_exception_only(error)).strip() + own_name(error, module)
-        head = f"{path.name} stopped before its end"
+        head = _("{file} stopped before its end").format(file=path.name)
         return Feedback("failed", head, message, line_details(path, number))
     return None
 
@@ -220,11 +225,12 @@ def run_file(path: Path, source: bytes) -> Feedback | None:
 def own_name(error: BaseException, module: ModuleType) -> str:
     """Return a sentence about the name that was meant, or about what the file defines instead."""
     if meant := similar_name(error):
-        return f"\nDid you mean `{meant}`?"
+        return "\n" + _("Did you mean `{name}`?").format(name=meant)
     asked = getattr(error, "name", "") if isinstance(error, NameError) else ""
     own = [name for name, x in vars(module).items() if getattr(x, "__module__", "") == "__main__"]
     if own and asked in {exercise.name for exercise in ALL.values()}:
-        return f"\nThe card asks for `{asked}`; your file defines `{'`, `'.join(own)}`."
+        message = _("The card asks for `{name}`; your file defines {others}.")
+        return "\n" + message.format(name=asked, others=", ".join(f"`{x}`" for x in own))
     return ""
 
 
@@ -232,9 +238,13 @@ def unchecked_card(path: Path) -> Feedback:
     """Return the card for a file that ran but checked nothing."""
     exercise = ALL.get(answer_files.exercise_id(path.name))
     line = f'check({exercise.name}, "{exercise.id}")' if exercise else 'check(NAME, "ID")'
-    message = f"Its last line should be `{line}`, not indented."
-    footer = f'reset("{exercise.id}") brings back the stub and keeps this file.' if exercise else ""
-    return Feedback("failed", f"{path.name} checked nothing", message, footer=footer)
+    message = _("Its last line should be `{line}`, not indented.").format(line=line)
+    footer = ""
+    if exercise:
+        footer = _('reset("{id}") brings back the stub and keeps this file.')
+        footer = footer.format(id=exercise.id)
+    head = _("{file} checked nothing").format(file=path.name)
+    return Feedback("failed", head, message, footer=footer)
 
 
 def keep_lines(path: Path, source: bytes) -> None:
@@ -249,7 +259,8 @@ def line_details(path: Path, number: int | None) -> tuple[str, ...]:
 
 def numbered_line(path: Path, number: int) -> str:
     """Return a line of the reader's file with its number."""
-    return f"line {number}   {linecache.getline(str(path), number).strip()}".strip()
+    label = _("line {number}").format(number=number)
+    return f"{label}   {linecache.getline(str(path), number).strip()}".strip()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 
 from attnbook.exercises.answers import matches
+from attnbook.exercises.feedback import labeled
+from attnbook.language import _
 
 MAX_ROWS, MAX_COLUMNS, MAX_CHARACTERS = 4, 6, 300
 
@@ -16,7 +18,7 @@ def short_repr(x: Any) -> str:
     try:
         text = repr(x)
     except Exception:  # an object of the reader's own class
-        text = f"a {type(x).__name__}"
+        text = _("a {name}").format(name=type(x).__name__)
     return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]} …"
 
 
@@ -43,28 +45,43 @@ def side_by_side(got: Any, wanted: Any, show_wanted: bool = True) -> str:
         pairs = zip(got, wanted, strict=True)
         index = next((i for i, pair in enumerate(pairs) if not matches(*pair)), 0)
         text = side_by_side(got[index], wanted[index], show_wanted)
-        return f"         item {index} of 0 to {len(wanted) - 1}\n{text}"
+        item = _("item {index} of 0 to {last}").format(index=index, last=len(wanted) - 1)
+        return f"{labeled('', item)}\n{text}"
     if not isinstance(got, Tensor) or not isinstance(wanted, Tensor) or got.shape != wanted.shape:
-        lines = [f"yours    {short_repr(got)}"]
-        return "\n".join([*lines, f"wanted   {short_repr(wanted)}"] if show_wanted else lines)
+        lines = [labeled(_("yours"), short_repr(got))]
+        if show_wanted:
+            lines.append(labeled(_("wanted"), short_repr(wanted)))
+        return "\n".join(lines)
     different = difference_mask(got, wanted).cpu()
     tensors = [t.detach().cpu().reshape(1, *([1] * (2 - t.dim())), *t.shape) for t in (got, wanted)]
     tensors = [t.flatten(0, -3) for t in (*tensors, different.reshape(tensors[0].shape))]
     n_matrices, n_rows, n_columns = tensors[0].shape
     if not tensors[0].numel():
-        return f"yours    empty, of shape {tuple(got.shape)}"
+        empty = _("empty, of shape {shape}").format(shape=tuple(got.shape))
+        return labeled(_("yours"), empty)
     matrix, row, column = (tensors[2].nonzero().tolist() or [[0, 0, 0]])[0]
     top = window_start(row, MAX_ROWS, n_rows)
     left = window_start(column, MAX_COLUMNS, n_columns)
     windows = [t[matrix, top : top + MAX_ROWS, left : left + MAX_COLUMNS].tolist() for t in tensors]
-    header = f"shape {tuple(got.shape)}, its matrix {matrix}" if n_matrices > 1 else ""
+    header = _("shape {shape}, its matrix {matrix}") if n_matrices > 1 else ""
     if n_rows > MAX_ROWS or n_columns > MAX_COLUMNS:
-        bottom, right = min(top + MAX_ROWS, n_rows) - 1, min(left + MAX_COLUMNS, n_columns) - 1
-        header += ", " if header else ""
-        header += f"rows {top} to {bottom}, columns {left} to {right}"
-    lines = [f"         {header}"] if header else []
-    for label, block in zip(("yours", "wanted"), format_grids(*windows), strict=True):
-        lines += [f"{label if not i else '':9}{line}".rstrip() for i, line in enumerate(block)]
+        header = _("rows {top} to {bottom}, columns {left} to {right}")
+        if n_matrices > 1:
+            header = _(
+                "shape {shape}, its matrix {matrix}, "
+                "rows {top} to {bottom}, columns {left} to {right}"
+            )
+    header = header.format(
+        shape=tuple(got.shape),
+        matrix=matrix,
+        top=top,
+        bottom=min(top + MAX_ROWS, n_rows) - 1,
+        left=left,
+        right=min(left + MAX_COLUMNS, n_columns) - 1,
+    )
+    lines = [labeled("", header)] if header else []
+    for label, block in zip((_("yours"), _("wanted")), format_grids(*windows), strict=True):
+        lines += [labeled(label if not i else "", x).rstrip() for i, x in enumerate(block)]
     return "\n".join(lines)
 
 
@@ -84,7 +101,7 @@ def format_grids(got: Grid, wanted: Grid, different: Grid) -> tuple[list[str], l
     """Format two grids in columns of the same width, with enough digits to show each difference."""
     marks = [["*" if differs else " " for differs in row] for row in different]
     if all(mark == "*" for row in marks for mark in row):
-        marks = [[" " for _ in row] for row in marks]  # if everything differs, marks do not help
+        marks = [[" "] * len(row) for row in marks]  # if everything differs, marks do not help
     for template in ("{:.4f}", "{:.6f}", "{:.9f}", "{:.3e}", "{:.15g}"):
         texts = [[[format_number(x, template) for x in row] for row in g] for g in (got, wanted)]
         all_distinct = all(

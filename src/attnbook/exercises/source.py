@@ -15,6 +15,9 @@ from typing import Any
 
 from torch import Tensor
 
+from attnbook.exercises.feedback import labeled
+from attnbook.language import _
+
 
 def reader_source(function: Callable[..., Any]) -> str:
     """Return a function's source without annotations, whose names no chapter imports."""
@@ -70,13 +73,15 @@ def failing_line(function: Callable[..., Any], error: BaseException | None) -> s
     names = dict.fromkeys(re.findall(r"(?<![\w.])[^\W\d]\w*", line))
     values = {name: value_of(name, frame) for name in names}
     shapes = [f"{n} {tuple(x.shape)}" for n, x in values.items() if isinstance(x, Tensor)]
-    second_line = f"\nwhere          {', '.join(shapes)}" if shapes else ""
-    return line and f"in your line   {line}{second_line}"
+    lines = [labeled(_("in your line"), line, column=15)]
+    if shapes:
+        lines.append(labeled(_("where"), ", ".join(shapes), column=15))
+    return line and "\n".join(lines)
 
 
 def similar_name(error: BaseException) -> str:
     """Return the name that was probably meant where a NameError was raised, or ""."""
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    frames = [frame for frame, line in traceback.walk_tb(error.__traceback__)]
     if not isinstance(error, NameError) or not error.name or not frames:
         return ""
     names = {*frames[-1].f_locals, *frames[-1].f_globals, *dir(builtins)}

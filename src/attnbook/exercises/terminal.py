@@ -17,6 +17,7 @@ from attnbook.exercises.catalog import ALL, CHAPTERS, UsageError, find
 from attnbook.exercises.exercise import Exercise
 from attnbook.exercises.runner import Runner, all_passed
 from attnbook.exercises.watch import Watcher
+from attnbook.language import _
 
 PROGRAM = "python -m attnbook"
 
@@ -25,7 +26,8 @@ class Parser(argparse.ArgumentParser):
     """A parser that raises UsageError instead of printing the usage."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message} ({self.prog} -h lists the commands)")
+        more = _("{message} ({program} -h lists the commands)")
+        raise UsageError(more.format(message=message, program=self.prog))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,39 +54,27 @@ def parser() -> Parser:
     """Return the parser, with its commands in the order in which a reader needs them."""
     parser = Parser(
         prog=PROGRAM,
-        description=__doc__,
-        epilog="An ID looks like 03.scores. Without one, a command applies to the exercise whose "
-        "file in this folder was saved last, or else to the next one.",
+        description=_(str(__doc__)),
+        epilog=_(
+            "An ID looks like 03.scores. Without one, a command applies to the exercise whose file "
+            "in this folder was saved last, or else to the next one."
+        ),
     )
     parser.set_defaults(run=parser.print_help)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-
-    def command(name: str, run: Callable[..., int | None], argument: str = "") -> Parser:
-        description = str(run.__doc__)
+    commands = parser.add_subparsers(title=_("commands"), metavar=_("COMMAND"))
+    parsers = {}
+    for name, (run, argument) in COMMANDS.items():
+        description = _(str(run.__doc__))
         help_text = description[0].lower() + description[1:-1]
-        subparser = commands.add_parser(name, help=help_text, description=description)
-        subparser.set_defaults(run=run)
+        parsers[name] = commands.add_parser(name, help=help_text, description=description)
+        parsers[name].set_defaults(run=run)
         if argument:
-            subparser.add_argument("which", nargs="?", default="", metavar=argument)
-        return subparser
-
-    command("next", show_next)
-    command("start", start, "ID")
-    command("watch", watch, "ID")
-    command("check", check, "ID|FILE")
-    command("reset", reset, "ID")
-    command("hint", hint, "ID")
-    command("solution", solution, "ID").add_argument(
-        "--insist", action="store_true", help="even before you have tried"
-    )
-    command("card", card, "ID")
-    command("progress", progress)
-    command("list", list_all)
-    report_parser = command("report", report_class)
-    report_parser.add_argument("folder", type=Path, metavar="FOLDER")
-    report_parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="write the table there"
-    )
+            parsers[name].add_argument("which", nargs="?", default="", metavar=argument)
+    insist = _("even before you have tried")
+    parsers["solution"].add_argument("--insist", action="store_true", help=insist)
+    parsers["report"].add_argument("folder", type=Path, metavar="FOLDER")
+    output = _("write the table there")
+    parsers["report"].add_argument("-o", "--output", type=Path, metavar="FILE", help=output)
     return parser
 
 
@@ -101,7 +91,7 @@ def requested_exercise(which: str, prefer_saved: bool = True) -> Exercise:
     latest = next(iter(answer_files.saved_files()), "") if prefer_saved else ""
     exercise = find(latest) if latest else answer_files.next_exercise()
     if not exercise:
-        raise UsageError("you have passed them all: name an exercise")
+        raise UsageError(_("you have passed them all: name an exercise"))
     return exercise
 
 
@@ -114,10 +104,10 @@ def show_next() -> None:
     if exercise:
         console.print_text(
             answer_files.card_text(exercise),
-            f"\nTo answer it: {PROGRAM} start {exercise.id}",
+            "\n" + _("To answer it: {command}").format(command=f"{PROGRAM} start {exercise.id}"),
         )
     else:
-        console.print_text("You have passed them all.")
+        console.print_text(_("You have passed them all."))
     print_log_warning()
 
 
@@ -126,12 +116,14 @@ def start(which: str) -> None:
     exercise = requested_exercise(which, prefer_saved=False)
     is_new = answer_files.create(exercise)
     path = answer_files.path_of(exercise)
-    label = "Your file" if is_new else "Your file already exists and was not changed"
+    file = _("Your file: {path}")
+    if not is_new:
+        file = _("Your file already exists and was not changed: {path}")
     console.print_text(
         answer_files.card_text(exercise),
-        f"\n{label}: {path.resolve()}",
-        f"Check it: {PROGRAM} check {path}",
-        f"Or check at each save: {PROGRAM} watch {path}",
+        "\n" + file.format(path=path.resolve()),
+        _("Check it: {command}").format(command=f"{PROGRAM} check {path}"),
+        _("Or check at each save: {command}").format(command=f"{PROGRAM} watch {path}"),
     )
 
 
@@ -153,14 +145,15 @@ def check(which: str) -> int:
         exercise = requested_exercise(which)
         path = answer_files.path_of(exercise)
         if not path.is_file():
-            raise UsageError(
-                f"{path} does not exist here; {PROGRAM} start {exercise.id} creates it"
-            )
+            message = _("{file} does not exist here; {command} creates it")
+            command = f"{PROGRAM} start {exercise.id}"
+            raise UsageError(message.format(file=path, command=command))
     results = Runner().run(path)
     if not all_passed(results):
         return 1
     if following := answer_files.next_exercise(after=results[-1].exercise):
-        console.print_text(f"\nThe next one: {PROGRAM} start {following.id}")
+        command = f"{PROGRAM} start {following.id}"
+        console.print_text("\n" + _("The next one: {command}").format(command=command))
     return 0
 
 
@@ -189,16 +182,19 @@ def progress() -> None:
 
 def list_all() -> None:
     """Show all exercises, chapter by chapter."""
-    counts, _ = log.read()
+    counts = log.read()[0]
     for chapter, chapter_exercises in CHAPTERS.items():
         table = Table.grid(padding=(0, 1))
         table.add_column()
         table.add_column(min_width=max(map(len, ALL)))
         for e in chapter_exercises:
             stars = "★" * e.level
-            facts = f"{stars:3} {e.minutes:2} min" if console.width() >= 60 else stars
-            table.add_row(log.status_sign(counts[e.id]), e.id, facts, e.title)
-        console.print_text(Group(Text(chapter, "bold"), Padding(table, (0, 0, 0, 2))))
+            facts = stars
+            if console.width() >= 60:
+                minutes = _("{minutes:2} min").format(minutes=e.minutes)
+                facts = f"{stars:3} {minutes}"
+            table.add_row(log.status_sign(counts[e.id]), e.id, facts, _(e.title))
+        console.print_text(Group(Text(_(chapter), "bold"), Padding(table, (0, 0, 0, 2))))
     print_log_warning()
 
 
@@ -208,7 +204,7 @@ def report_class(folder: Path, output: Path | None) -> int:
     for warning in warnings:
         print(f"attnbook: {warning}", file=sys.stderr)
     if not readers:
-        raise UsageError(f"{folder} contains no progress file")
+        raise UsageError(_("{folder} contains no progress file").format(folder=folder))
     if output:
         # with the byte order mark that Excel needs
         output.write_text(report.csv_table(readers), "utf-8-sig", newline="")
@@ -222,3 +218,18 @@ def print_log_warning() -> None:
     """Print a warning if the progress file, or lines of it, cannot be read."""
     if warning := log.read()[1]:
         console.print_text(warning)
+
+
+COMMANDS: dict[str, tuple[Callable[..., int | None], str]] = {  # with what each is applied to
+    "next": (show_next, ""),
+    "start": (start, "ID"),
+    "watch": (watch, "ID"),
+    "check": (check, "ID|FILE"),
+    "reset": (reset, "ID"),
+    "hint": (hint, "ID"),
+    "solution": (solution, "ID"),
+    "card": (card, "ID"),
+    "progress": (progress, ""),
+    "list": (list_all, ""),
+    "report": (report_class, ""),
+}

@@ -10,8 +10,10 @@ from torch import Generator, Tensor
 from attnbook.exercises import guard
 from attnbook.exercises.answers import dtype_error, matches, type_error
 from attnbook.exercises.exercise import Case, Exercise, Mistake
+from attnbook.exercises.feedback import labeled
 from attnbook.exercises.gradients import argument_gradients
 from attnbook.exercises.limit import TimeLimitExceeded
+from attnbook.language import _, ngettext
 from attnbook.show import device
 
 DRAWS = 2
@@ -43,7 +45,7 @@ def solve_cases(exercise: Exercise, seed: int) -> list[SolvedCase]:
     """
     generator = Generator().manual_seed(seed)
     solved_cases = []
-    for case in chain.from_iterable(exercise.cases(generator) for _ in range(DRAWS)):
+    for case in chain.from_iterable(exercise.cases(generator) for draw in range(DRAWS)):
         moved = tuple(a.to(device()) if isinstance(a, Tensor) else a for a in case.arguments)
         case = Case(moved, case.sizes, case.note)
         wanted = exercise.reference(*moved)
@@ -64,7 +66,7 @@ def run_trials(
     """Run the function on each case, and stop after a stub's exception or a time limit."""
     trials: list[Trial] = []
     seconds_left = TOTAL_LIMIT * guard.SECONDS
-    for case, wanted, _ in solved_cases:
+    for case, wanted, _gradients in solved_cases:
         started = time.process_time()
         seconds = min(seconds_left, guard.SECONDS)
         outcome = guard.call(function, case.arguments, seconds=seconds)
@@ -111,7 +113,7 @@ def property_error(exercise: Exercise, case: Case, answer: Any) -> str:
                 continue
         except Exception:  # the property cannot be computed for an answer of another type
             continue
-        return wanted.message
+        return _(wanted.message)
     return ""
 
 
@@ -119,9 +121,12 @@ def printed_details(trial: Trial) -> tuple[str, ...]:
     """Return a detail for the card with the first lines that the function printed, if any."""
     lines = trial.outcome.printed.splitlines()
     n_more = len(lines) - PRINTED_LINES
-    more = [f"… and {n_more} more lines"] if n_more > 0 else []
-    text = "\n         ".join([*map(shorten, lines[:PRINTED_LINES]), *more])
-    return (f"printed  {text}",) if text else ()
+    shown = [shorten(line) for line in lines[:PRINTED_LINES]]
+    if n_more > 0:
+        more = ngettext("… and {n} more lines", "… and {n} more lines", n_more)
+        shown.append(more.format(n=n_more))
+    text = f"\n{labeled('', '')}".join(shown)
+    return (labeled(_("printed"), text),) if text else ()
 
 
 def shorten(line: str) -> str:

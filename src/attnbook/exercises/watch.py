@@ -16,6 +16,7 @@ from attnbook.exercises import answer_files, console
 from attnbook.exercises.catalog import ALL
 from attnbook.exercises.exercise import Exercise
 from attnbook.exercises.runner import Runner, all_passed
+from attnbook.language import _
 
 INTERVAL = 0.25  # seconds
 COMMANDS = ("hint", "solution", "card", "progress", "reset", "next", "quit")
@@ -56,14 +57,14 @@ class Watcher:
         """Show an exercise's card and create its file, or check the file if it exists."""
         self.exercise, self.following = exercise, None
         if not exercise:
-            console.print_text("You have passed them all.")
+            console.print_text(_("You have passed them all."))
             return
         is_new = answer_files.create(exercise)
         path = answer_files.path_of(exercise).resolve()
         card = answer_files.card_text(exercise)
-        console.print_text(card, f"\nYour file: {path}")
-        keys = (
-            f"It is checked when you save it. Or type {', '.join(COMMANDS[:-1])} or {COMMANDS[-1]}."
+        console.print_text(card, "\n" + _("Your file: {path}").format(path=path))
+        keys = _("It is checked when you save it. Or type {commands} or {last}.").format(
+            commands=", ".join(COMMANDS[:-1]), last=COMMANDS[-1]
         )
         console.print_text(Text(keys, "dim"))
         self.seen_files = self.checked_files = answer_files.saved_files()
@@ -81,8 +82,10 @@ class Watcher:
         old, self.checked_files = self.checked_files, self.seen_files
         for missing in old.keys() - self.seen_files.keys():
             is_current = self.exercise is ALL[missing]
-            more = " Save it again, or type reset for its stub." if is_current else ""
-            console.print_text(f"{answer_files.path_of(ALL[missing])} has disappeared.{more}")
+            message = _("{file} has disappeared.")
+            if is_current:
+                message = _("{file} has disappeared. Save it again, or type reset for its stub.")
+            console.print_text(message.format(file=answer_files.path_of(ALL[missing])))
         changed = [e for e in self.seen_files if self.seen_files[e] != old.get(e)]
         if changed:
             self.check(ALL[changed[0]])
@@ -103,7 +106,8 @@ class Watcher:
             following = answer_files.next_exercise(exercise.id, self.passed)
             if following and self.has_input:
                 self.following = following
-                console.print_text(f"Press Enter for the next one: {following.id}")
+                message = _("Press Enter for the next one: {id}")
+                console.print_text(message.format(id=following.id))
             else:
                 self.open_exercise(following)
 
@@ -136,7 +140,8 @@ class Watcher:
         elif command == "quit":
             self.exercise = None
         elif word:
-            console.print_text(f"There is no command {word!r}: type {', '.join(COMMANDS)}.")
+            message = _("There is no command {word!r}: type {commands}.")
+            console.print_text(message.format(word=word, commands=", ".join(COMMANDS)))
 
 
 def read_commands(commands: "Queue[str | None]") -> None:

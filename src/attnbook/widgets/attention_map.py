@@ -5,6 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
+from attnbook.language import _
 from attnbook.widgets.element import check_shape, show_element
 
 __all__ = ["explore_attention"]
@@ -16,13 +17,13 @@ def explore_attention(
     keys: Sequence[str],
     start: int = 0,
     notes: Mapping[str, Sequence[str]] | None = None,
-    choose: str = "map",
+    choose: str = "",
     cut: Mapping[str, Sequence[str]] | None = None,
     outcome: str = "",
 ) -> None:
     """Let the reader pick an attention map and a query, and see which keys the query attends to.
 
-    start: the query that is selected initially; choose: the label for choosing a map
+    start: the query that is selected initially; choose: the label for choosing a map (“map”)
     notes: by the map's name, for each query a sentence that is shown with it, or ""
     cut: for each query the result, which the figure calls `outcome`, or "". The first entry has the
          results with nothing switched off; every other entry is named after the map switched off
@@ -30,7 +31,7 @@ def explore_attention(
     Shapes:  maps by name (Lq, Lk), weights; queries Lq, keys Lk
     Raises:  ValueError if a shape does not fit
     """
-    notes, cut = notes or {}, cut or {}
+    notes, cut, choose = notes or {}, cut or {}, choose or _("map")
     for name, weights in maps.items():
         check_shape(name, weights, (len(queries), len(keys)))
     for name, outcomes in cut.items():
@@ -46,15 +47,15 @@ def explore_attention(
             for name, weights in maps.items()
         ],
         "words": {
-            "name": "Attention map: which query attends to which key",
-            "try": "Pick a query on the left: the lines show which keys it attends to.",
+            "name": _("Attention map: which query attends to which key"),
+            "try": _("Pick a query on the left: the lines show which keys it attends to."),
             "maps": choose,
-            "queries": "queries",
-            "keys": "keys",
-            "said": "{query} attends most to {key}: weight {weight}.",
+            "queries": _("queries"),
+            "keys": _("keys"),
+            "said": _("{query} attends most to {key}: weight {weight}."),
         },
     }
-    head = [choose, "query", "attends most to", "weight"]
+    head = [choose, _("query"), _("attends most to"), _("weight")]
     rows = [
         [name, query, keys[row.argmax()], f"{row.max():.2f}"]
         for name, weights in maps.items()
@@ -63,13 +64,13 @@ def explore_attention(
     if cut:
         data["cut"] = [{"name": name, "outcomes": list(outcomes)} for name, outcomes in cut.items()]
         data["words"] |= {
-            "cut": "switched off",
-            "off": "{query} receives nothing from this head.",
+            "cut": _("switched off"),
+            "off": _("{query} receives nothing from this head."),
             "outcome": outcome,
-            "comes": "Result: {now}.",
-            "changed": "Result: {now}. With nothing switched off: {whole}.",
+            "comes": _("Result: {now}."),
+            "changed": _("Result: {now}. With nothing switched off: {whole}."),
         }
-        head += [outcome, "if switched off"]
+        head += [outcome, _("if switched off")]
         whole = next(iter(cut.values()))
         pairs = ([was, now] for name in maps for was, now in zip(whole, cut[name], strict=True))
         rows = [row + outcomes for row, outcomes in zip(rows, pairs, strict=True)]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from torch import Tensor
 
 from attnbook.attention import scaled_dot_product_attention
+from attnbook.language import _
 from attnbook.widgets.element import check_shape, show_element
 
 __all__ = ["follow_steps"]
@@ -42,38 +43,49 @@ def follow_steps(
         "columns": columns,
         "roles": ROLES,
         "words": {
-            "name": "An attention head, cell by cell",
-            "try": "Pick a step, then a cell: the arithmetic of this cell appears below.",
-            "sentences": "sentence",
-            "mask": "mask",
-            "nothing": "none",
-            "causal": "causal",
-            "steps": "step",
-            "made": ["Q", "K", "V", "scores", "scaled", "masked", "weights", "output"],
-            "said": [
-                "Column {column} of the query of {query}: {value}.",
-                "Column {column} of the key of {query}: {value}.",
-                "Column {column} of the value of {query}: {value}.",
-                "The query of {query} times the key of {key}: score {value}.",
-                "The score of {query} for {key}, divided by the root of {width}: {value}.",
-                "{query} may attend to {key}: the score stays {value}.",
-                "{query} attends to {key} with weight {value}.",
-                "Column {column} of the output for {query}: {value}.",
+            "name": _("An attention head, cell by cell"),
+            "try": _("Pick a step, then a cell: the arithmetic of this cell appears below."),
+            "sentences": _("sentence"),
+            "mask": _("mask"),
+            "nothing": _("none"),
+            "causal": _("causal"),
+            "steps": _("step"),
+            "made": [
+                "Q",
+                "K",
+                "V",
+                _("scores"),
+                _("scaled"),
+                _("masked"),
+                _("weights"),
+                _("output"),
             ],
-            "closed": "{query} may not attend to {key}, which comes later: the score is {value}.",
+            "said": [
+                _("Column {column} of the query of {query}: {value}."),
+                _("Column {column} of the key of {query}: {value}."),
+                _("Column {column} of the value of {query}: {value}."),
+                _("The query of {query} times the key of {key}: score {value}."),
+                _("The score of {query} for {key}, divided by the root of {width}: {value}."),
+                _("{query} may attend to {key}: the score stays {value}."),
+                _("{query} attends to {key} with weight {value}."),
+                _("Column {column} of the output for {query}: {value}."),
+            ],
+            "closed": _(
+                "{query} may not attend to {key}, which comes later: the score is {value}."
+            ),
         },
     }
-    i, _ = start
+    i = start[0]
     rows = []
     for name, (words, x) in sentences.items():
         check_shape(f"x of {name}", x, (len(words), w_q.size(0)))
         query, key = x @ w_q, x @ w_k
-        _, weights = scaled_dot_product_attention(query, key, x @ w_v)
+        weights = scaled_dot_product_attention(query, key, x @ w_v)[1]
         scores = (query @ key.T)[i]
         scaled = scores / w_q.size(1) ** 0.5
         for word, *numbers in zip(words, scores, scaled, weights[i], strict=True):
             rows.append([name, words[i], word, *(f"{number:.2f}" for number in numbers)])
-    head = ["sentence", "query", "key", "score", f"÷ √{w_q.size(1)}", "weight"]
+    head = [_("sentence"), _("query"), _("key"), _("score"), f"÷ √{w_q.size(1)}", _("weight")]
     show_element("attn-steps", data, head, rows)
 
 

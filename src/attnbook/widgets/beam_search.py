@@ -7,9 +7,10 @@ import torch
 from torch import Tensor
 
 from attnbook.decoding import Beams, beam_search, log_probabilities
+from attnbook.language import _
 from attnbook.transformer import Transformer
 from attnbook.translation import BEGIN, END, Vocabulary
-from attnbook.widgets.element import PLAY, show_element
+from attnbook.widgets.element import play, show_element
 
 __all__ = ["follow_beams"]
 
@@ -69,18 +70,20 @@ def follow_beams(
         "vocabulary": [vocabulary.words[word] for word in used],
         "trees": trees,
         "words": {
-            "name": "A search for the most probable sentence, word by word",
-            "try": "Press play, or pick a candidate to read its sentence and its score.",
-            **PLAY,
-            "searches": "beam",
-            "steps": "step",
-            "over": "ended",
-            "kept": "{sentence}: words {count}, log-probability {total}, score {score}. Kept.",
-            "dropped": "{sentence}: words {count}, log-probability {total}, score {score}. "
-            "Dropped: the beam keeps {width}.",
+            "name": _("A search for the most probable sentence, word by word"),
+            "try": _("Press play, or pick a candidate to read its sentence and its score."),
+            **play(),
+            "searches": _("beam"),
+            "steps": _("step"),
+            "over": _("ended"),
+            "kept": _("{sentence}: words {count}, log-probability {total}, score {score}. Kept."),
+            "dropped": _(
+                "{sentence}: words {count}, log-probability {total}, score {score}. "
+                "Dropped: the beam keeps {width}."
+            ),
         },
     }
-    show_element("attn-beam", data, ["beam", "says", "log-probability", "score"], rows)
+    show_element("attn-beam", data, [_("beam"), _("says"), _("log-probability"), _("score")], rows)
 
 
 @torch.no_grad()

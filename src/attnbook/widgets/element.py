@@ -18,9 +18,14 @@ from IPython.display import display
 from torch import Tensor
 
 from attnbook.colors import variables
+from attnbook.language import _
 
 Numbers = Tensor | np.ndarray | Sequence[float]
-PLAY = {"play": "▶ play", "stop": "■ stop"}  # of a figure with steps
+
+
+def play() -> dict[str, str]:
+    """The words of the buttons of a figure with steps."""
+    return {"play": _("▶ play"), "stop": _("■ stop")}
 
 
 def one_row(scores: Numbers, labels: Sequence[str]) -> list[float]:

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from string import ascii_lowercase
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from attnbook.heads import split_heads
 from attnbook.interventions import head_outputs
+from attnbook.language import _
 from attnbook.multi_head import MultiHeadAttention
 from attnbook.widgets.element import show_element
 
@@ -73,19 +74,25 @@ def explore_heads(
             _strips(run, 1, letters) | {"says": says(upper if i == 0 else [run])}
             for i, run in enumerate([upper[0], *lower])
         ],
-        "words": WORDS,
+        "words": _words(),
     }
-    named = {"nothing": upper[0]}
-    named |= {f"layer 1, head {head}": lower[head] for head in heads}
-    named |= {f"layer 2, head {head}": upper[2**head] for head in heads}
-    named |= {"layer 2, all heads": upper[-1]}
+    named = {_("nothing"): upper[0]}
+    named |= {_("layer 1, head {n}").format(n=head): lower[head] for head in heads}
+    named |= {_("layer 2, head {n}").format(n=head): upper[2**head] for head in heads}
+    named |= {_("layer 2, all heads"): upper[-1]}
     rows = []
     for name, run in named.items():
         best = [letters[i] for i in run.probabilities.argmax(-1).tolist()]
         said = [best[at - 1] for at in asked]
         n_right = sum(letter == sequence[at] for at, letter in zip(asked, said, strict=True))
-        rows.append([name, " ".join(said), f"{n_right} of {len(asked)}"])
-    head = ["removed", f"predicted for {' '.join(sequence[at] for at in asked)}", "right"]
+        rows.append(
+            [name, " ".join(said), _("{found} of {all}").format(found=n_right, all=len(asked))]
+        )
+    head = [
+        _("removed"),
+        _("predicted for {letters}").format(letters=" ".join(sequence[at] for at in asked)),
+        _("right"),
+    ]
     show_element("attn-induction", data, head, rows)
 
 
@@ -148,19 +155,27 @@ def _rows(shares: Tensor, names: str, n_best: int | None = None) -> str:
     return " ".join(rows)
 
 
-WORDS = {
-    "name": "Two layers of attention, with and without some heads",
-    "try": "Pick a letter in the second half, and switch heads off: "
-    "one of layer 1, or any of layer 2.",
-    "sequence": "sequence and predictions",
-    "right": "right: {n} of {all}",
-    "layers": ["layer 1", "layer 2"],
-    "head": "head {head}",
-    "adds": ["key for", "raises"],
-    "mean": "mean",
-    "bars": ["all heads", "now"],
-    "first": "In the first half, nothing is predictable.",
-    "says": "After {letter} the model predicts {best}, {share}%.",
-    "due": ["Right.", "Wrong: it is {next}.", "A jump to {next}, which is not predictable."],
-    "most": "{layer} attends most to {letters}.",
-}
+def _words() -> dict[str, Any]:
+    """The words of the figure, in the reader's language."""
+    return {
+        "name": _("Two layers of attention, with and without some heads"),
+        "try": _(
+            "Pick a letter in the second half, and switch heads off: "
+            "one of layer 1, or any of layer 2."
+        ),
+        "sequence": _("sequence and predictions"),
+        "right": _("right: {n} of {all}"),
+        "layers": [_("layer 1"), _("layer 2")],
+        "head": _("head {head}"),
+        "adds": [_("key for"), _("raises")],
+        "mean": _("mean"),
+        "bars": [_("all heads"), _("now")],
+        "first": _("In the first half, nothing is predictable."),
+        "says": _("After {letter} the model predicts {best}, {share}%."),
+        "due": [
+            _("Right."),
+            _("Wrong: it is {next}."),
+            _("A jump to {next}, which is not predictable."),
+        ],
+        "most": _("{layer} attends most to {letters}."),
+    }

@@ -5,17 +5,10 @@ from collections.abc import Mapping, Sequence
 import torch
 
 from attnbook.cache import KVCache
-from attnbook.widgets.element import PLAY, show_element
+from attnbook.language import _
+from attnbook.widgets.element import play, show_element
 
 __all__ = ["explore_cache"]
-
-LEGEND = {
-    "new": "computed for the first time",
-    "again": "computed again",
-    "masked": "computed, and masked",
-    "read": "read from the cache",
-    "gone": "dropped",
-}
 
 
 def explore_cache(
@@ -32,6 +25,15 @@ def explore_cache(
     The counts are those of one GroupedQueryAttention layer in float32.
     """
     positions = [_cached_positions(cache, len(labels)) for cache in caches.values()]
+    cached = _(
+        "Rows computed for {word}: 1. Read from the cache: {read}. "
+        "{bytes} bytes are kept for the next word."
+    )
+    if "gone" in _states(caches):
+        cached = _(
+            "Rows computed for {word}: 1. Read from the cache: {read}. Dropped: {gone}. "
+            "{bytes} bytes are kept for the next word."
+        )
     data = {
         "labels": list(labels),
         "modes": [{"name": n, "read": held} for n, held in zip(caches, positions, strict=True)],
@@ -39,26 +41,24 @@ def explore_cache(
         "head": d_model // n_heads,
         "key_heads": list(key_heads),
         "words": {
-            "name": "What is computed for the newest word, and what is read",
-            "try": "Press play. Then pick another way of generating, and compare the counts.",
-            **PLAY,
-            "newest": "newest word",
-            "modes": "generated",
-            "heads": "key heads",
-            "keys": "keys",
-            "values": "values",
-            "legend": {name: text for name, text in LEGEND.items() if name in _states(caches)},
+            "name": _("What is computed for the newest word, and what is read"),
+            "try": _("Press play. Then pick another way of generating, and compare the counts."),
+            **play(),
+            "newest": _("newest word"),
+            "modes": _("generated"),
+            "heads": _("key heads"),
+            "keys": _("keys"),
+            "values": _("values"),
+            "legend": {name: text for name, text in _legend().items() if name in _states(caches)},
             "counts": [
-                "generated",
-                "rows computed",
-                "multiplications",
-                "in total so far",
-                "bytes kept",
+                _("generated"),
+                _("rows computed"),
+                _("multiplications"),
+                _("in total so far"),
+                _("bytes kept"),
             ],
-            "again": "Rows computed for {word}: {rows}. Computed before: {before}.",
-            "cached": "Rows computed for {word}: 1. Read from the cache: {read}. "
-            + ("Dropped: {gone}. " if "gone" in _states(caches) else "")
-            + "{bytes} bytes are kept for the next word.",
+            "again": _("Rows computed for {word}: {rows}. Computed before: {before}."),
+            "cached": cached,
         },
     }
     rows = [
@@ -68,7 +68,7 @@ def explore_cache(
         ]
         for at, label in enumerate(labels)
     ]
-    head = ["newest word", *(f"read from: {name}" for name in caches)]
+    head = [_("newest word"), *(_("read from: {name}").format(name=name) for name in caches)]
     show_element("attn-cache", data, head, rows)
 
 
@@ -86,9 +86,20 @@ def _cached_positions(cache: KVCache | None, length: int) -> list[list[int]] | N
 
 
 def _states(caches: Mapping[str, KVCache | None]) -> set[str]:
-    """The names of the states in LEGEND that can occur with these caches."""
+    """The names of the states in `_legend` that can occur with these caches."""
     states = {"new"}
     for cache in caches.values():
         states |= {"again", "masked"} if cache is None else {"read"}
         states |= {"gone"} if cache and cache.window else set()
     return states
+
+
+def _legend() -> dict[str, str]:
+    """The names of the states of a row, in the reader's language."""
+    return {
+        "new": _("computed for the first time"),
+        "again": _("computed again"),
+        "masked": _("computed, and masked"),
+        "read": _("read from the cache"),
+        "gone": _("dropped"),
+    }

@@ -6,6 +6,7 @@ import numpy as np
 from torch import from_numpy
 
 from attnbook.attention import softmax
+from attnbook.language import _
 from attnbook.widgets.element import check_shape, show_element
 
 __all__ = ["ask_library", "drag_keys"]
@@ -39,17 +40,21 @@ def ask_library(
         "amounts": sorted(offered),
         "wishes": [{"name": name, "query": wish.tolist()} for name, wish in wishes.items()],
         "words": {
-            "name": "A library to query: a question, ten books, a report",
-            "try": "Ask for what you want: move a slider. Then pick a book to see its key.",
-            "start": "start from",
-            "query": "query: how much you want of each topic",
-            "key": "key: what the selected card offers",
-            "weights": "weights",
-            "output": "output: the pages of your report",
-            "said": "{title}: {sum} = {score}, weight {weight}. "
-            "So {pages} of the report's {all} pages come from it.",
-            "apart": "{title}: no topic in common, score 0, weight {weight}. "
-            "So {pages} of the report's {all} pages come from it.",
+            "name": _("A library to query: a question, ten books, a report"),
+            "try": _("Ask for what you want: move a slider. Then pick a book to see its key."),
+            "start": _("start from"),
+            "query": _("query: how much you want of each topic"),
+            "key": _("key: what the selected card offers"),
+            "weights": _("weights"),
+            "output": _("output: the pages of your report"),
+            "said": _(
+                "{title}: {sum} = {score}, weight {weight}. "
+                "So {pages} of the report's {all} pages come from it."
+            ),
+            "apart": _(
+                "{title}: no topic in common, score 0, weight {weight}. "
+                "So {pages} of the report's {all} pages come from it."
+            ),
         },
     }
     scores = keys @ next(iter(wishes.values()))
@@ -59,8 +64,11 @@ def ask_library(
         for title, score, weight in zip(titles, scores, weights, strict=True)
     ]
     report = zip(contents, weights @ values, strict=True)
-    rows += [[f"report: {content}", "", f"{pages:.1f} pages"] for content, pages in report]
-    show_element("attn-library", data, ["book", "score", "weight"], rows)
+    rows += [
+        [_("report: {content}").format(content=content), "", _("{n:.1f} pages").format(n=pages)]
+        for content, pages in report
+    ]
+    show_element("attn-library", data, [_("book"), _("score"), _("weight")], rows)
 
 
 def drag_keys(query: np.ndarray, keys: np.ndarray, names: Sequence[str], reach: int = 3) -> None:
@@ -80,20 +88,24 @@ def drag_keys(query: np.ndarray, keys: np.ndarray, names: Sequence[str], reach: 
         "names": list(names),
         "reach": reach,
         "words": {
-            "name": "Length and angle: a query and keys to drag",
-            "try": "Drag an arrowhead: make a key longer, then turn it.",
-            "query": "query",
-            "key": "key {name}",
-            "length": "length",
-            "cosine": "cosine",
-            "dot": "dot product",
-            "by_dot": "weight by dot product",
-            "by_cosine": "weight by cosine",
-            "turned": "length {length}, direction {degrees}°",
-            "said": "{name}: length {length}, {degrees}° away from the query. "
-            "Weight {weight} by dot product, {fair} by cosine.",
-            "said_query": "Query: length {length}. Of the keys, {name} has the largest weight by "
-            "dot product, {weight}.",
+            "name": _("Length and angle: a query and keys to drag"),
+            "try": _("Drag an arrowhead: make a key longer, then turn it."),
+            "query": _("query"),
+            "key": _("key {name}"),
+            "length": _("length"),
+            "cosine": _("cosine"),
+            "dot": _("dot product"),
+            "by_dot": _("weight by dot product"),
+            "by_cosine": _("weight by cosine"),
+            "turned": _("length {length}, direction {degrees}°"),
+            "said": _(
+                "{name}: length {length}, {degrees}° away from the query. "
+                "Weight {weight} by dot product, {fair} by cosine."
+            ),
+            "said_query": _(
+                "Query: length {length}. Of the keys, {name} has the largest weight by "
+                "dot product, {weight}."
+            ),
         },
     }
     dots = keys @ query
@@ -102,5 +114,12 @@ def drag_keys(query: np.ndarray, keys: np.ndarray, names: Sequence[str], reach: 
     by_dot, by_cosine = (softmax(from_numpy(scores)).numpy() for scores in (dots, cosines))
     columns = np.stack([lengths, cosines, dots, by_dot, by_cosine], axis=1)
     rows = [[name, *(f"{x:.2f}" for x in row)] for name, row in zip(names, columns, strict=True)]
-    head = ["key", "length", "cosine", "dot product", "weight", "weight by cosine"]
+    head = [
+        _("key"),
+        _("length"),
+        _("cosine"),
+        _("dot product"),
+        _("weight"),
+        _("weight by cosine"),
+    ]
     show_element("attn-plane", data, head, rows)

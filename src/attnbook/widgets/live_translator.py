@@ -1,13 +1,14 @@
 """The translator of chapter 9 on the page: translate sentences, change them, change the model."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from attnbook.grammar.corpus import LONGEST
 from attnbook.grammar.lexicon import dictionary
+from attnbook.language import _
 from attnbook.transformer import Transformer
 from attnbook.translation import BEGIN, END, Batch, Pair, Vocabulary, make_batch
 from attnbook.widgets.element import show_element
@@ -17,51 +18,6 @@ __all__ = ["explore_translator"]
 N_BEST = 5  # of the next words
 MAX_LENGTH = 30  # of a translation
 ROOM = 19  # words of a source: no later position has been trained
-NOTE = (
-    "In this book's pages you can change this sentence, cover words and switch heads off. The page "
-    "then runs the translator itself."
-)
-SURE = "The least certain word of this translation is “{word}”, with probability {chance}."
-WORDS = {
-    "name": "The translator, live",
-    "try": "Press a Chinese word and replace it. "
-    "Then press an English word: where do the heads attend?",
-    "examples": "sentence",
-    "own": "your own sentence",
-    "type": "or type Chinese",
-    "translate": "Translate",
-    "source": "source (press a word to change it)",
-    "unknown": "unknown",
-    "covered": "covered",
-    "replace": "replace with …",
-    "insert": "insert after …",
-    "cover": "cover",
-    "uncover": "uncover",
-    "remove": "remove",
-    "english": "translation",
-    "plain": "unchanged",
-    "now": "now",
-    "undo": "undo the changes",
-    "layers": ["first layer", "last layer"],
-    "head": "head {head}",
-    "maps": "Cross-attention, one row per head",
-    "attends": "Where the heads attend for “{word}” (press one to switch it off)",
-    "next": "The most probable next words (press one to write it)",
-    "search": "decoding",
-    "searches": ["greedy", "beam 2", "beam 3", "beam 4"],
-    "penalty": "length penalty",
-    "first": "position of the first word",
-    "sure": SURE,
-    "unsure": f"{SURE} That is rare in the test set, so this may be nonsense.",
-    "strange": "Not in the vocabulary: {unknown}. The model reads UNKNOWN there.",
-    "long": "This sentence has {count} words. No training sentence has more than {longest}.",
-    "full": "The model reads only the first {room} words.",
-    "endless": "The model did not write END and was stopped.",
-    "moved": "After the same words, “{word}” had probability {before} and now has {after}.",
-    "total": "Log-probability: {now}. Without the changes: {plain}.",
-    "right": "The right translation is “{right}”.",
-    "missing": "The translator could not be loaded: the file beside this page is missing.",
-}
 
 
 class Step(NamedTuple):
@@ -98,7 +54,9 @@ def explore_translator(
         "start": {
             "source": [[word, *_entry(word)] for word in pair.chinese],
             "right": " ".join(pair.english),
-            "said": SURE.format(word=least.best[0], chance=f"{least.probabilities[0]:.2f}"),
+            "said": _words()["sure"].format(
+                word=least.best[0], chance=f"{least.probabilities[0]:.2f}"
+            ),
             "index": start,
             "steps": [
                 [
@@ -116,14 +74,18 @@ def explore_translator(
         "heads": steps[0].weights.size(0) // len(model.decoder.layers),
         "longest": LONGEST,
         "room": ROOM,
-        "words": WORDS,
+        "words": _words(),
     }
     rows = []
     for best, probabilities, weights in steps:
         most = pair.chinese[weights.mean(0).argmax()]
         rows.append([best[0], f"{probabilities[0]:.2f}", f"{most} {_entry(most)[0]}"])
-    head = ["word", "probability", "its heads attend most to"]
-    show_element("attn-translate", data, head, rows, note=NOTE)
+    head = [_("word"), _("probability"), _("its heads attend most to")]
+    note = _(
+        "In this book's pages you can change this sentence, cover words and switch heads off. The "
+        "page then runs the translator itself."
+    )
+    show_element("attn-translate", data, head, rows, note=note)
 
 
 @torch.no_grad()
@@ -148,3 +110,54 @@ def _entry(word: str) -> list[str]:
     """The pinyin of a word and its first meaning, or two empty strings."""
     pinyin, meaning = dictionary.get(word, ("", ()))
     return [pinyin, " ".join(meaning)]
+
+
+def _words() -> dict[str, Any]:
+    """The words of the figure, in the reader's language."""
+    return {
+        "name": _("The translator, live"),
+        "try": _(
+            "Press a Chinese word and replace it. "
+            "Then press an English word: where do the heads attend?"
+        ),
+        "examples": _("sentence"),
+        "own": _("your own sentence"),
+        "type": _("or type Chinese"),
+        "translate": _("Translate"),
+        "source": _("source (press a word to change it)"),
+        "unknown": _("unknown"),
+        "covered": _("covered"),
+        "replace": _("replace with …"),
+        "insert": _("insert after …"),
+        "cover": _("cover"),
+        "uncover": _("uncover"),
+        "remove": _("remove"),
+        "english": _("translation"),
+        "plain": _("unchanged"),
+        "now": _("now"),
+        "undo": _("undo the changes"),
+        "layers": [_("first layer"), _("last layer")],
+        "head": _("head {head}"),
+        "maps": _("Cross-attention, one row per head"),
+        "attends": _("Where the heads attend for “{word}” (press one to switch it off)"),
+        "next": _("The most probable next words (press one to write it)"),
+        "search": _("decoding"),
+        "searches": [_("greedy"), _("beam 2"), _("beam 3"), _("beam 4")],
+        "penalty": _("length penalty"),
+        "first": _("position of the first word"),
+        "sure": _(
+            "The least certain word of this translation is “{word}”, with probability {chance}."
+        ),
+        "unsure": _(
+            "The least certain word of this translation is “{word}”, with probability {chance}. "
+            "That is rare in the test set, so this may be nonsense."
+        ),
+        "strange": _("Not in the vocabulary: {unknown}. The model reads UNKNOWN there."),
+        "long": _("This sentence has {count} words. No training sentence has more than {longest}."),
+        "full": _("The model reads only the first {room} words."),
+        "endless": _("The model did not write END and was stopped."),
+        "moved": _("After the same words, “{word}” had probability {before} and now has {after}."),
+        "total": _("Log-probability: {now}. Without the changes: {plain}."),
+        "right": _("The right translation is “{right}”."),
+        "missing": _("The translator could not be loaded: the file beside this page is missing."),
+    }

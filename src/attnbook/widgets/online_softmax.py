@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from attnbook.widgets.element import PLAY, one_row, show_element
+from attnbook.language import _
+from attnbook.widgets.element import one_row, play, show_element
 
 __all__ = ["explore_online_softmax"]
 
@@ -28,28 +29,36 @@ def explore_online_softmax(
         "values": [[round(x, 2) for x in value] for value in values.tolist()],
         "sizes": list(sizes),
         "words": {
-            "name": "A softmax whose keys arrive in the order that you choose",
-            "seen": "keys so far",
-            "sizes": "keys at a time",
-            "try": "Press play. Then drag a word elsewhere, or click it to move it one place "
-            "to the left.",
-            **PLAY,
+            "name": _("A softmax whose keys arrive in the order that you choose"),
+            "seen": _("keys so far"),
+            "sizes": _("keys at a time"),
+            "try": _(
+                "Press play. Then drag a word elsewhere, or click it to move it one place "
+                "to the left."
+            ),
+            **play(),
             "rows": {
-                "words": "key",
+                "words": _("key"),
                 "power": "e^(s − m)",
-                "score": "score s",
-                "largest": "largest m",
-                "shrink": "factor",
-                "total": "sum l",
+                "score": _("score s"),
+                "largest": _("largest m"),
+                "shrink": _("factor"),
+                "total": _("sum l"),
             },
-            "output": "mixture / sum, number by number; marks: from the softmax of the whole row",
-            "first": "{words}: the sum starts at {plus}.",
-            "larger": "{words}: a new largest score. Everything so far is multiplied by "
-            "{shrink}, then {plus} is added. The sum is {total}.",
-            "smaller": "{words}: no larger score. {plus} is added. The sum is {total}.",
-            "so_far": "Mixture / sum is off by up to {off}.",
-            "end": "All keys have arrived. How often the sum has shrunk: {shrinks}. LSE m + log l: "
-            "{level}. Mixture / sum is off by {off}.",
+            "output": _(
+                "mixture / sum, number by number; marks: from the softmax of the whole row"
+            ),
+            "first": _("{words}: the sum starts at {plus}."),
+            "larger": _(
+                "{words}: a new largest score. Everything so far is multiplied by "
+                "{shrink}, then {plus} is added. The sum is {total}."
+            ),
+            "smaller": _("{words}: no larger score. {plus} is added. The sum is {total}."),
+            "so_far": _("Mixture / sum is off by up to {off}."),
+            "end": _(
+                "All keys have arrived. How often the sum has shrunk: {shrinks}. LSE m + log l: "
+                "{level}. Mixture / sum is off by {off}."
+            ),
         },
     }
     rows, largest, total = [], -math.inf, 0.0
@@ -58,4 +67,6 @@ def explore_online_softmax(
         shrink = math.exp(previous - largest)
         total = total * shrink + math.exp(score - largest)
         rows.append([label, *(f"{x:.2f}" for x in (score, largest, shrink, total))])
-    show_element("attn-online", data, ["key", "score s", "largest m", "factor", "sum l"], rows)
+    show_element(
+        "attn-online", data, [_("key"), _("score s"), _("largest m"), _("factor"), _("sum l")], rows
+    )

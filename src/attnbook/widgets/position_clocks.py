@@ -1,5 +1,6 @@
 """Sinusoidal positions as clock hands: two of them, compared hand by hand."""
 
+from attnbook.language import _
 from attnbook.positions import sinusoidal_encoding
 from attnbook.widgets.element import show_element
 
@@ -19,21 +20,23 @@ def turn_clocks(length: int, d_model: int, start: int, step: int, reach: int = 2
         "step": step,
         "reach": reach,
         "words": {
-            "name": "Two positions as clock hands",
-            "try": "Move each slider by itself: which of them changes the dot product?",
-            "position": "position t",
-            "step": "step φ",
-            "hand": "hand {k}",
-            "axis": "dot product by step φ",
-            "said": "From {t} to {to}: hand 0 turns by {degrees}°. p({t}) · p({to}) = {product}.",
+            "name": _("Two positions as clock hands"),
+            "try": _("Move each slider by itself: which of them changes the dot product?"),
+            "position": _("position t"),
+            "step": _("step φ"),
+            "hand": _("hand {k}"),
+            "axis": _("dot product by step φ"),
+            "said": _(
+                "From {t} to {to}: hand 0 turns by {degrees}°. p({t}) · p({to}) = {product}."
+            ),
         },
     }
     first, second = sinusoidal_encoding(max(start, start + step) + 1, d_model)[
         [start, start + step]
     ]
     rows = [
-        [f"hand {k}", *(f"({s:.2f}, {c:.2f})" for s, c in pair)]
+        [_("hand {k}").format(k=k), *(f"({s:.2f}, {c:.2f})" for s, c in pair)]
         for k, pair in enumerate(zip(first.view(-1, 2), second.view(-1, 2), strict=True))
     ]
-    rows += [["dot product", f"{first @ second:.4f}", ""]]
+    rows += [[_("dot product"), f"{first @ second:.4f}", ""]]
     show_element("attn-dial", data, ["", f"t = {start}", f"t = {start + step}"], rows)

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnbook.language import _
 from attnbook.language_model import LanguageModel
 from attnbook.sampling import keep_top_k, keep_top_p
 from attnbook.translation import BEGIN, Vocabulary
@@ -40,26 +41,6 @@ SETTINGS: dict[str, list[float]] = {
 }
 START: dict[str, float] = {"temperature": 1, "k": 0, "p": 0.9}
 RARE = 0.01
-WORDS = {
-    "name": "The next word by temperature, top-k and top-p, and sampled texts",
-    "try": "Move a slider: the texts are written again with the same random numbers. "
-    "Press a word to write it yourself.",
-    "here": "Move a slider to see which words are left. "
-    "In the book's pages the model then writes the texts again.",
-    "beginning": "beginning",
-    "go": "Continue",
-    "settings": {"temperature": "temperature", "k": "top-k", "p": "top-p"},
-    "all": "all",
-    "next": "next word",
-    "columns": ["model", "left"],
-    "others": "{n} others",
-    "kept": "{n} of {all} words are left. Together they have a probability of {had} in the model.",
-    "strange": "Not in the vocabulary: {unknown}. The model reads UNKNOWN there.",
-    "texts": "Sampled texts (dotted: a word to which the model gives less than 0.01)",
-    "again": "Draw again",
-    "back": "Remove the last word",
-    "missing": "The model could not be loaded: the file beside this page is missing.",
-}
 
 
 @torch.no_grad()
@@ -101,17 +82,47 @@ def explore_sampling(model: LanguageModel, vocabulary: Vocabulary, beginning: st
         "settings": SETTINGS,
         "start": {name: SETTINGS[name].index(value) for name, value in START.items()},
         "texts": texts,
-        "words": WORDS,
+        "words": _words(),
     }
-    shown = {"model": (1, 0, 1), "T = 0.5": (0.5, 0, 1), "T = 2": (2, 0, 1), "k = 3": (1, 3, 1)}
+    shown = {_("model"): (1, 0, 1), "T = 0.5": (0.5, 0, 1), "T = 2": (2, 0, 1), "k = 3": (1, 3, 1)}
     columns = [_left(logits, *one) for one in (shown | {"p = 0.9": (1, 0, 0.9)}).values()]
     rows = [[word, *(f"{x[i]:.3f}" for x in columns)] for i, word in enumerate(names[:N_NAMED])]
-    others = f"{len(names) - N_NAMED} others"
+    others = _("{n} others").format(n=len(names) - N_NAMED)
     rows.append([others, *(f"{x[N_NAMED:].sum():.3f}" for x in columns)])
-    show_element("attn-sampling", data, ["next word", *shown, "p = 0.9"], rows)
+    show_element("attn-sampling", data, [_("next word"), *shown, "p = 0.9"], rows)
 
 
 def _left(logits: Tensor, temperature: float, k: float, p: float) -> Tensor:
     """The probabilities after temperature, top-k (0: of all words) and top-p, in this order."""
     logits = logits / temperature
     return keep_top_p(keep_top_k(logits, int(k) or len(logits)), p).softmax(-1)
+
+
+def _words() -> dict[str, Any]:
+    """The words of the figure, in the reader's language."""
+    return {
+        "name": _("The next word by temperature, top-k and top-p, and sampled texts"),
+        "try": _(
+            "Move a slider: the texts are written again with the same random numbers. "
+            "Press a word to write it yourself."
+        ),
+        "here": _(
+            "Move a slider to see which words are left. "
+            "In the book's pages the model then writes the texts again."
+        ),
+        "beginning": _("beginning"),
+        "go": _("Continue"),
+        "settings": {"temperature": _("temperature"), "k": _("top-k"), "p": _("top-p")},
+        "all": _("all"),
+        "next": _("next word"),
+        "columns": [_("model"), _("left")],
+        "others": _("{n} others"),
+        "kept": _(
+            "{n} of {all} words are left. Together they have a probability of {had} in the model."
+        ),
+        "strange": _("Not in the vocabulary: {unknown}. The model reads UNKNOWN there."),
+        "texts": _("Sampled texts (dotted: a word to which the model gives less than 0.01)"),
+        "again": _("Draw again"),
+        "back": _("Remove the last word"),
+        "missing": _("The model could not be loaded: the file beside this page is missing."),
+    }

@@ -6,14 +6,10 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from attnbook.language import _
 from attnbook.widgets.element import Numbers, check_shape, one_row, show_element
 
 __all__ = ["explore_scaling", "explore_temperature", "paint_mask"]
-
-MESSAGE = (
-    "{label}: weight {weight}. If its score rises a little, its weight rises {slope} times as "
-    "much. The weights are as spread out as {as_many} equal weights."
-)
 
 
 def explore_temperature(
@@ -30,11 +26,11 @@ def explore_temperature(
         raise ValueError(f"start={start} is not one of the multipliers {list(multipliers)}")
     factors = [{"name": f"× {times:.3g}", "times": times} for times in multipliers]
     words = {
-        "name": "The same scores, multiplied by a number",
-        "try": "Multiply the scores by a larger number, and watch the weights.",
-        "factors": "scores times",
+        "name": _("The same scores, multiplied by a number"),
+        "try": _("Multiply the scores by a larger number, and watch the weights."),
+        "factors": _("scores times"),
     }
-    _softmax([("scores", 1, row)], labels, factors, list(multipliers).index(start), words)
+    _softmax([(_("scores"), 1, row)], labels, factors, list(multipliers).index(start), words)
 
 
 def explore_scaling(scores: Mapping[int, Numbers], labels: Sequence[str]) -> None:
@@ -46,13 +42,13 @@ def explore_scaling(scores: Mapping[int, Numbers], labels: Sequence[str]) -> Non
     sets = [(str(d_k), d_k, one_row(row, labels)) for d_k, row in scores.items()]
     factors = [
         {"name": name, "power": power}
-        for name, power in (("undivided", 0), ("÷ √d_k", 0.5), ("÷ d_k", 1))
+        for name, power in ((_("undivided"), 0), ("÷ √d_k", 0.5), ("÷ d_k", 1))
     ]
     words = {
-        "name": "A row of scores, divided",
-        "try": "Make the heads wider, first without dividing the scores, then with division.",
-        "factors": "scores",
-        "sets": "width d_k",
+        "name": _("A row of scores, divided"),
+        "try": _("Make the heads wider, first without dividing the scores, then with division."),
+        "factors": _("scores"),
+        "sets": _("width d_k"),
     }
     _softmax(sets, labels, factors, 0, words)
 
@@ -75,23 +71,23 @@ def paint_mask(scores: Tensor, words: Sequence[str], masks: Mapping[str, Tensor]
             for name, mask in masks.items()
         ],
         "words": {
-            "name": "A mask to paint: rows are queries, columns are keys",
-            "try": "Click a cell to open or close it. A red frame marks a leak.",
-            "start": "start from",
-            "polarity": "convention",
-            "may": "True = may look",
-            "may_not": "True = may not look",
-            "look": "{query} attends to {key} with weight {weight}.",
-            "leak": "{query} attends to {key}, which comes later, with weight {weight}.",
-            "closed": "{query} may not look at {key}.",
-            "nothing": "{query} may look at nothing: its weights are 0.",
-            "leaks": "Cells that leak the future: {leaks}.",
-            "no_leak": "Nothing leaks the future.",
+            "name": _("A mask to paint: rows are queries, columns are keys"),
+            "try": _("Click a cell to open or close it. A red frame marks a leak."),
+            "start": _("start from"),
+            "polarity": _("convention"),
+            "may": _("True = may look"),
+            "may_not": _("True = may not look"),
+            "look": _("{query} attends to {key} with weight {weight}."),
+            "leak": _("{query} attends to {key}, which comes later, with weight {weight}."),
+            "closed": _("{query} may not look at {key}."),
+            "nothing": _("{query} may look at nothing: its weights are 0."),
+            "leaks": _("Cells that leak the future: {leaks}."),
+            "no_leak": _("Nothing leaks the future."),
         },
     }
     first = next(iter(masks.values()))
     rows = [
-        [word, *("may look" if cell else "–" for cell in row)]
+        [word, *(_("may look") if cell else "–" for cell in row)]
         for word, row in zip(words, first.tolist(), strict=True)
     ]
     show_element("attn-mask", data, ["", *words], rows)
@@ -105,12 +101,20 @@ def _softmax(
     words: dict[str, str],
 ) -> None:
     """Print an attn-softmax element; its table shows the weights of the first set and factor."""
-    _, width, row = sets[0]
+    width, row = sets[0][1:]
     times = factors[factor].get("times", width ** -factors[factor].get("power", 0))
     scaled = np.array(row) * times
     weights = np.exp(scaled - scaled.max())
     weights /= weights.sum()
-    words |= {"score": "score", "weight": "weight", "rows": "rows", "said": MESSAGE}
+    words |= {
+        "score": _("score"),
+        "weight": _("weight"),
+        "rows": _("rows"),
+        "said": _(
+            "{label}: weight {weight}. If its score rises a little, its weight rises {slope} times "
+            "as much. The weights are as spread out as {as_many} equal weights."
+        ),
+    }
     data = {
         "labels": list(labels),
         "sets": [{"name": name, "width": width, "scores": row} for name, width, row in sets],
@@ -123,4 +127,4 @@ def _softmax(
         [label, f"{score:.2f}", f"{weight:.3f}"]
         for label, score, weight in zip(labels, scaled, weights, strict=True)
     ]
-    show_element("attn-softmax", data, ["", "score", "weight"], rows)
+    show_element("attn-softmax", data, ["", _("score"), _("weight")], rows)

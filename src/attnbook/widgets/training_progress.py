@@ -6,7 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnbook.widgets.element import PLAY, check_shape, show_element
+from attnbook.language import _
+from attnbook.widgets.element import check_shape, play, show_element
 
 __all__ = ["watch_attention", "watch_embeddings"]
 
@@ -49,16 +50,20 @@ def watch_embeddings(
         ],
         "nearest": nearest,
         "words": {
-            "name": "Training step by step: words as points in the plane",
-            "try": "Press play, or drag along the loss. Then pick a kind of word.",
-            "kinds": "kinds of words",
-            "found": "{found} of {all}",
-            "alike": "Most like {word}: {other}.",
+            "name": _("Training step by step: words as points in the plane"),
+            "try": _("Press play, or drag along the loss. Then pick a kind of word."),
+            "kinds": _("kinds of words"),
+            "found": _("{found} of {all}"),
+            "alike": _("Most like {word}: {other}."),
         },
     }
     sizes = {name: len(kind) for name, kind in kinds.items() if len(kind) > 1}
     cells = [
-        [f"{n} of {sizes[name]}" for name, n in zip(kinds, row, strict=True) if name in sizes]
+        [
+            _("{found} of {all}").format(found=n, all=sizes[name])
+            for name, n in zip(kinds, row, strict=True)
+            if name in sizes
+        ]
         for row in counts
     ]
     _training(data, losses, list(embeddings), words, list(sizes), cells)
@@ -78,17 +83,24 @@ def watch_attention(
             [[round(w, 2) for w in row] for row in weights.tolist()] for weights in maps.values()
         ],
         "words": {
-            "name": "A training run, step by step: which word attends to which",
-            "try": "Press play, or drag along the loss.",
-            "queries": "queries",
-            "said": "{query} attends most to {key}: weight {weight}.",
+            "name": _("A training run, step by step: which word attends to which"),
+            "try": _("Press play, or drag along the loss."),
+            "queries": _("queries"),
+            "said": _("{query} attends most to {key}: weight {weight}."),
         },
     }
     cells = [
         [f"{words[row.argmax()]} {row.max():.2f}" for row in weights.detach().cpu()]
         for weights in maps.values()
     ]
-    _training(data, losses, list(maps), words, [f"{word} attends to" for word in words], cells)
+    _training(
+        data,
+        losses,
+        list(maps),
+        words,
+        [_("{word} attends to").format(word=word) for word in words],
+        cells,
+    )
 
 
 def _check(losses: Sequence[float], tensors: Mapping[int, Tensor], shape: tuple[int, int]) -> None:
@@ -114,12 +126,12 @@ def _training(
         "losses": [round(loss, 2) for loss in losses[: steps[-1] + 1]],
     }
     data["words"] |= {
-        "steps": "training steps",
-        "loss": "loss",
-        **PLAY,
-        "told": "Step {step}: loss {loss}.",
+        "steps": _("training steps"),
+        "loss": _("loss"),
+        **play(),
+        "told": _("Step {step}: loss {loss}."),
     }
     rows = [
         [str(step), f"{losses[step]:.2f}", *row] for step, row in zip(steps, cells, strict=True)
     ]
-    show_element("attn-training", data, ["step", "loss", *head], [*rows[:-1:4], rows[-1]])
+    show_element("attn-training", data, [_("step"), _("loss"), *head], [*rows[:-1:4], rows[-1]])
