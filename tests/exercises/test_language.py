@@ -1,0 +1,174 @@
+"""In a language with a catalog, everything that a reader is told is in this language."""
+
+import gettext
+import io
+import re
+from contextlib import redirect_stdout
+
+import pytest
+from babel.messages import Catalog
+from babel.messages.mofile import write_mo
+from torch import Generator
+
+from attnbook import language
+from attnbook.exercises import check, hint, terminal
+from attnbook.exercises.catalog import ALL
+from attnbook.exercises.diagnose import diagnose
+from attnbook.exercises.exercise import Mistake
+from attnbook.exercises.feedback import Feedback
+from tools.messages import library_messages
+
+SENTENCE = re.compile(r"[A-Za-z]+(?:[ ,'’-]+[A-Za-z]+){5,}")  # six words in a row
+CODE = re.compile(r"`[^`\n]*`|\w+Error: .*")  # PyTorch's own messages are English
+PLACEHOLDER = re.compile(r"\{\w+[^}]*\}")
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path, monkeypatch):
+    """Keep the progress in the test's folder, which has no answers."""
+    monkeypatch.setenv("ATTNBOOK_PROGRESS", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def translate(tmp_path, monkeypatch):
+    """Return a function that makes these messages the catalog of the language xx, and speaks it."""
+
+    def compile_catalog(messages: dict) -> None:
+        catalog = Catalog(charset="utf-8", fuzzy=False)
+        for english, translated in messages.items():
+            catalog.add(english, translated)
+        path = tmp_path / "xx" / "LC_MESSAGES" / "attnbook.mo"
+        path.parent.mkdir(parents=True)
+        with path.open("wb") as file:
+            write_mo(file, catalog)
+        monkeypatch.setattr(language, "FOLDER", tmp_path)
+        monkeypatch.setenv("ATTNBOOK_LANGUAGE", "xx")
+        language.catalog_of.cache_clear()
+
+    yield compile_catalog
+    language.catalog_of.cache_clear()
+
+
+def said(command, *arguments) -> str:
+    """Return what a command prints."""
+    with redirect_stdout(io.StringIO()) as printed:
+        command(*arguments)
+    return " ".join(printed.getvalue().split())
+
+
+def plain_scores(query, key):
+    return query @ key.mT
+
+
+def test_a_check_is_in_the_readers_language(translate):
+    message = (
+        "Your scores are plain dot products. Their spread grows with the width: divide by √Dk."
+    )
+    translate(
+        {
+            ALL["03.scores"].title: "分数",
+            message: "分数没有缩放。",
+            "3 queries, 5 keys, width 7": "三个查询",
+            "case": "情形",
+        }
+    )
+    card = said(check, plain_scores, "03.scores")
+    assert "03.scores 分数 分数没有缩放。 情形 三个查询 yours" in card
+    assert card.endswith('hint("03.scores") gives a hint.')  # has no translation
+
+
+def test_hints_and_plurals_are_in_the_readers_language(translate):
+    first, *_others = ALL["03.scores"].hints
+    more = "{n} more: call hint again."
+    translate({first: "转置。", (more, more): ("还有 {n} 条。", "还有 {n} 条。")})
+    assert said(hint, "03.scores") == "· 03.scores hint 1 of 3 转置。 还有 2 条。"
+
+
+def test_a_choice_is_in_the_readers_language(translate):
+    wrong = ALL["01.winner"].mistakes[0]
+    translate(
+        {wrong.message: "不对。", "{n_right} of {total} are right.": "{total} 中对 {n_right}。"}
+    )
+    card = diagnose(ALL["01.winner"], wrong.wrong).message
+    assert re.fullmatch(r'5 中对 4。\nwinner\("\w+"\): 不对。', card)
+
+
+def test_two_mistakes_are_translated_one_by_one(translate):
+    translate(
+        {
+            "Two mistakes. {first}\n{second}": "两个错误。{first}{second}",
+            "One.": "一。",
+            "Two.": "二。",
+        }
+    )
+    assert Mistake(plain_scores, "One.", single=False, second="Two.").told == "两个错误。一。二。"
+
+
+class Pseudo(gettext.NullTranslations):
+    """A catalog that translates each message into its placeholders, and notes the message."""
+
+    asked: set[str]
+
+    def gettext(self, message: str) -> str:
+        self.asked.add(message)
+        return f"译{' '.join(PLACEHOLDER.findall(message))}"
+
+    def ngettext(self, one: str, many: str, n: int) -> str:
+        return self.gettext(many)
+
+
+@pytest.fixture
+def pseudo(monkeypatch):
+    """Speak the language of Pseudo, and return the messages that it is asked for."""
+    catalog = Pseudo()
+    catalog.asked = set()
+    monkeypatch.setattr(language, "catalog", lambda: catalog)
+    return catalog.asked
+
+
+def english_in(text: str) -> list[str]:
+    return SENTENCE.findall(CODE.sub("", text))
+
+
+def words_of(card: Feedback) -> str:
+    """Return what a card says, without code that it shows."""
+    details = [text for text in card.details if not text.startswith(("def ", "class ", "译  "))]
+    return "\n".join([card.head, card.message, *details, card.footer])
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_no_sentence_of_an_exercise_stays_english(name, pseudo):
+    exercise = ALL[name]
+    stub: dict = {}
+    exec(f"import torch\nfrom torch import Tensor, nn\n{exercise.stub}", stub)
+    common = list(exercise.common_mistakes)
+    mistakes = [m.wrong for m in (*exercise.mistakes[:2], *common[:1], *common[-1:])]
+    for function in (stub[exercise.name], *mistakes, exercise.reference):
+        card = words_of(diagnose(exercise, function))
+        assert "译" in card
+        assert not english_in(card), card
+    card = exercise.card()
+    assert not english_in(card), card
+
+
+@pytest.mark.parametrize("name", ["list", "progress", "-h", "next -h"])
+def test_no_sentence_of_a_command_stays_english(name, pseudo):
+    try:
+        text = said(terminal.main, name.split())
+    except SystemExit:
+        text = ""
+    assert not english_in(text), text
+
+
+def test_every_message_is_collected(pseudo):
+    """What the exercises ask the catalog for, a translator is given."""
+    for exercise in ALL.values():
+        exercise.card()
+        exercise.cases(Generator().manual_seed(0))
+        for mistake in exercise.mistakes:
+            assert mistake.told
+    said(terminal.main, ["list"])
+    asked = {message for message in pseudo if "译" not in message}
+    given = {m.id for m in library_messages()}
+    assert asked <= given, asked - given
