@@ -9,11 +9,13 @@ in the book until somebody has looked at it.
 """
 
 import argparse
+import html
 import json
 import re
 import shutil
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import yaml
 from babel.messages import Catalog
@@ -126,6 +128,10 @@ def translated(path: Path, catalog: Catalog) -> tuple[str, dict[str, str]]:
         headings |= zip(after, before, strict=True)
     if path.suffix == ".md":
         return page["text"], headings
+    for cell in page.cells:
+        for output in cell.get("outputs", []):
+            if "<attn-" in (shown := output.get("data", {}).get("text/html", "")):
+                output.data["text/html"] = translated_figure(shown)
     exercises = exercises_of(path)
     write_exercises(page, exercises)
     describe_pictures(page)
@@ -155,6 +161,32 @@ def translated_mark(match: re.Match[str]) -> str:
     if match["label"]:
         return markers.label(match["label"])
     return f"**{in_edition(markers.PREDICT)}**" if match["predict"] else markers.second_reading()
+
+
+def translated_figure(page: str) -> str:
+    """Return an interactive figure with its words in the language of the edition.
+
+    They are in its data, under "words", and in the head of the table that print shows.
+    """
+
+    def with_words(match: re.Match[str]) -> str:
+        data = json.loads(html.unescape(match[1]))
+        data["words"] = translated_words(data["words"])
+        packed = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+        return f'data="{html.escape(packed)}"'
+
+    page = re.sub(r'(?<= )data="([^"]*)"', with_words, page, count=1)
+    head = r"(?<=<th>)[^<]+|(?<=<p>)[^<]+"
+    return re.sub(head, lambda th: html.escape(in_edition(html.unescape(th[0]))), page)
+
+
+def translated_words(words: Any) -> Any:
+    """Return words, or lists and dictionaries of words, in the language of the edition."""
+    if isinstance(words, dict):
+        return {key: translated_words(value) for key, value in words.items()}
+    if isinstance(words, list):
+        return [translated_words(value) for value in words]
+    return in_edition(words) if isinstance(words, str) and words else words
 
 
 def settings() -> str:

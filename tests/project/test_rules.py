@@ -66,6 +66,7 @@ def good_chapter() -> Cells:
         "summary": markdown("## 3.3 Summary\n\n1. One\n2. Two\n3. Three\n4. Four\n5. Five"),
         "sources": markdown("## 3.4 Where the sources say it\n\nIn none."),
     }
+    cells["title"]["metadata"] = {"minutes": [5, 0]}
     cells["install"]["metadata"] = {"tags": ["remove-cell"]}
     cells["picture"]["metadata"] = described("A map of two words: each looks at the other.")
     for name in ("count", "picture", "seen"):
