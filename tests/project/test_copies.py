@@ -53,7 +53,7 @@ def write_chapter(root: Path, text: str, **stubs: str) -> None:
     stubs = stubs or {"answer": STUB, "other": STUB}
     (root / "book").mkdir(exist_ok=True)
     cells = [
-        new_markdown_cell(OPENING, id="opening"),
+        new_markdown_cell(OPENING, id="opening", metadata={"minutes": [5, 0]}),
         new_code_cell(INSTALL, id="install"),
         new_markdown_cell(text, id="text"),
         ran("seen", "1"),

@@ -7,7 +7,6 @@ import ctypes
 import faulthandler
 import io
 import json
-import linecache
 import os
 import re
 import signal
@@ -22,12 +21,11 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from attnbook import exercises
-from attnbook.exercises import answer_files, console
-from attnbook.exercises.catalog import ALL
+from attnbook.exercises import console
 from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.exercise import Exercise
 from attnbook.exercises.feedback import Feedback, Kind
-from attnbook.exercises.source import similar_name
+from attnbook.exercises.file_cards import keep_lines, line_details, own_name, unchecked_card
 from attnbook.language import _
 
 LOAD_SECONDS, CHECK_SECONDS = 10.0, 60.0  # limits for the code around a check, and for a check
@@ -104,7 +102,7 @@ class Runner:
             )
             return Feedback("failed", head, message)
         line = re.search(rf'File "[^"]*{re.escape(path.name)}", line (\d+)', stack)
-        details = (numbered_line(path, int(line[1])),) if line else ()
+        details = line_details(path, int(line[1]) if line else None)
         message = _("It was stopped because it was still running. Is there an endless loop?")
         head = _("{file} took too long").format(file=path.name)
         return Feedback("failed", head, message, details)
@@ -220,47 +218,6 @@ def run_file(path: Path, source: bytes) -> Feedback | None:
         head = _("{file} stopped before its end").format(file=path.name)
         return Feedback("failed", head, message, line_details(path, number))
     return None
-
-
-def own_name(error: BaseException, module: ModuleType) -> str:
-    """Return a sentence about the name that was meant, or about what the file defines instead."""
-    if meant := similar_name(error):
-        return "\n" + _("Did you mean `{name}`?").format(name=meant)
-    asked = getattr(error, "name", "") if isinstance(error, NameError) else ""
-    own = [name for name, x in vars(module).items() if getattr(x, "__module__", "") == "__main__"]
-    if own and asked in {exercise.name for exercise in ALL.values()}:
-        message = _("The card asks for `{name}`; your file defines {others}.")
-        return "\n" + message.format(name=asked, others=", ".join(f"`{x}`" for x in own))
-    return ""
-
-
-def unchecked_card(path: Path) -> Feedback:
-    """Return the card for a file that ran but checked nothing."""
-    exercise = ALL.get(answer_files.exercise_id(path.name))
-    line = f'check({exercise.name}, "{exercise.id}")' if exercise else 'check(NAME, "ID")'
-    message = _("Its last line should be `{line}`, not indented.").format(line=line)
-    footer = ""
-    if exercise:
-        footer = _('reset("{id}") brings back the stub and keeps this file.')
-        footer = footer.format(id=exercise.id)
-    head = _("{file} checked nothing").format(file=path.name)
-    return Feedback("failed", head, message, footer=footer)
-
-
-def keep_lines(path: Path, source: bytes) -> None:
-    """Keep a file's lines for messages, which have to show what ran, not what was saved later."""
-    lines = [line.decode(errors="replace") + "\n" for line in source.splitlines()]
-    linecache.cache[str(path)] = (len(source), None, lines, str(path))
-
-
-def line_details(path: Path, number: int | None) -> tuple[str, ...]:
-    return (numbered_line(path, number),) if number else ()
-
-
-def numbered_line(path: Path, number: int) -> str:
-    """Return a line of the reader's file with its number."""
-    label = _("line {number}").format(number=number)
-    return f"{label}   {linecache.getline(str(path), number).strip()}".strip()
 
 
 if __name__ == "__main__":
