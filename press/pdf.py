@@ -150,7 +150,7 @@ def spoken(tag: Tag) -> str:
 
 def unfold(article: Tag, answers: Tag) -> None:
     """Move what is folded below questions and exercises to the end, linked in both directions."""
-    title, page = one(article, "h1"), answers["data-page"]
+    title = one(article, "h1")
     for fold in article.select("details.code"):
         one(fold, "summary").decompose()
     for wrapped in article.select(".hints, details.code"):
@@ -173,10 +173,13 @@ def unfold(article: Tag, answers: Tag) -> None:
             part, target = one(answers, f".{kind}"), f"{asked['id']}--{kind}"
             if inner(title) not in map(inner, part.select("h3")):
                 part.append(parsed(f"<h3>{inner(title)}</h3>"))
-            where = f"{inner(heading)}, {page} {page_number(asked['id'])}"
+            where = _("{heading}, page {page}").format(
+                heading=inner(heading), page=page_number(asked["id"])
+            )
             where = f'<p class="where" id="{target}">{where}</p>'
             part.append(parsed(f'<div class="told">{where}{question}<ul>{texts}</ul></div>'))
-            turns.append(f"{part['data-turn']}: {page} {page_number(target)}")
+            turn_to = _("{part}: page {page}")
+            turns.append(turn_to.format(part=part["data-turn"], page=page_number(target)))
         turn = f'<p class="turn">{" · ".join(turns)}</p>'
         if cell:
             one(cell, ".cell_output").replace_with(parsed(turn))

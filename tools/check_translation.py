@@ -28,6 +28,7 @@ KEPT = {  # what a translation keeps, however often the original has it
 HAN = r"[\u4e00-\u9fff]"
 HALF_WIDTH = re.compile(rf"{HAN}[,.;:?!](?![\w./])|{HAN}\(|\){HAN}")
 CODE = re.compile(r"<code.*?</code>", re.S)
+LARGE = re.compile(r"\d[\d.,]* (?:million|billion)")
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 GLOSSARY_ROW = re.compile(r"^\| ([^|]+) \| ([^|*]+?)(?: \*[^|*]+\*)? \| \[", re.M)
 QUOTED = re.compile(r"“[^”]*”|《[^》]*》|\*[^*]*\*")
@@ -45,7 +46,7 @@ def main() -> int:
 
 def complaints(folder: Path) -> Iterator[str]:
     """What is wrong with the catalogs of a language."""
-    known: dict[object, str] = {}
+    known: dict[object, object] = {}
     for name, template in current().items():
         path = folder / f"{name}.po"
         catalog = read(path)
@@ -57,51 +58,61 @@ def complaints(folder: Path) -> Iterator[str]:
             elif wanted.id and message and message.fuzzy:
                 yield f"{where} has changed: look at its translation and remove the word fuzzy"
         for message in catalog:
-            a_title = name == "bibliography" and message.id == message.string
-            if message.id and message.string and not message.fuzzy and not a_title:
-                for complaint in message_complaints(message, folder):
+            if message.id and message.string and not message.fuzzy:
+                titles = name == "bibliography"  # which stay as they are
+                for complaint in message_complaints(message, folder, titles):
                     yield f"{path.relative_to(ROOT)}: {str(message.id)[:60]!r} {complaint}"
-                if (other := known.setdefault(message.id, str(message.string))) != message.string:
+                other = known.setdefault(message.id, message.string)
+                if str(other) != str(message.string):
                     where = f"{path.relative_to(ROOT)}: {str(message.id)[:60]!r}"
-                    yield f"{where} is {str(message.string)!r} here, and {other!r} elsewhere"
+                    yield f"{where} is {message.string!r} here, and {other!r} elsewhere"
     if compiled_path(folder).read_bytes() != compile_catalog(folder / f"{LIBRARY}.po"):
         yield f"{compiled_path(folder).relative_to(ROOT)} is out of date: make messages"
 
 
-def message_complaints(message: Message, folder: Path) -> Iterator[str]:
+def message_complaints(message: Message, folder: Path, titles: bool = False) -> Iterator[str]:
     """What is wrong with one translation, in each of its forms for a number of things."""
     forms = message.string if isinstance(message.string, (tuple, list)) else [message.string]
     english = message.id if isinstance(message.id, str) else message.id[-1]
     for form in forms:
-        yield from text_complaints(english, str(form), folder)
+        yield from kept_complaints(english, str(form))
+        if not titles:
+            yield from language_complaints(english, str(form), folder)
 
 
-def text_complaints(english: str, translation: str, folder: Path) -> Iterator[str]:
-    """What is wrong with the translation of one text."""
+def kept_complaints(english: str, translation: str) -> Iterator[str]:
+    """Name what a translation does not keep."""
     for what, pattern in KEPT.items():
         wanted, got = (Counter(pattern.findall(text)) for text in (english, translation))
         if wanted != got:
             yield f"has other {what}: lacks {[*(wanted - got)]}, adds {[*(got - wanted)]}"
     words, translated_words = plain(english), plain(translation)
-    numbers = Counter(NUMBER.findall(words)) - Counter(NUMBER.findall(translated_words))
-    if numbers:
+    if re.search("[万亿]", translation):
+        words = LARGE.sub(" ", words)
+    if numbers := {*NUMBER.findall(words)} - {*NUMBER.findall(translated_words)}:
         yield f"lacks the numbers {[*numbers]}"
     if english.count("|") != translation.count("|"):
         yield "has other cells of a table"
     if "**" in CODE.sub("", markdown.render(translation)):
         yield "has ** that are not bold: put punctuation outside of them"
+
+
+def language_complaints(english: str, translation: str, folder: Path) -> Iterator[str]:
+    """Name what is not Chinese, or not called by its term."""
+    words, translated_words = plain(english), plain(translation)
     if half := HALF_WIDTH.search(translated_words):
         yield f"has a half-width sign after Chinese: {half[0]!r}"
     if left := ENGLISH.search(QUOTED.sub(" ", translated_words)):
         yield f"has English words: {left[0]!r}"
     for term, accepted in terms(folder).items():
         asked = re.search(rf"\b{re.escape(term)}s?\b", words, re.I)
-        if asked and not any(word in translation for word in accepted):
+        if asked and not any(word.lower() in translation.lower() for word in accepted):
             yield f"does not call {term!r} {' or '.join(accepted)}"
 
 
 def plain(text: str) -> str:
-    """A text without its code, formulas, tags and the addresses of its links."""
+    """A text without its ids, code, formulas, tags and the addresses of its links."""
+    text = re.sub(r"\b\d\d\.[a-z]\w+", " ", text)  # the id of an exercise
     for pattern in (KEPT["code"], KEPT["formulas"], re.compile(r"\]\([^)]*\)"), KEPT["tags"]):
         text = pattern.sub("]" if pattern.pattern.startswith(r"\]") else " ", text)
     return text

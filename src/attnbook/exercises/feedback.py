@@ -41,8 +41,9 @@ class Feedback:
             f'<p style="margin:.4em 0 0">{prose_html(self.message)}</p>' if self.message else ""
         )
         details = "".join(map(code_html, self.details))
+        another = _("Another right answer")
         others = "".join(
-            f'<details style="margin:.5em 0 0"><summary>{_("Another right answer")}</summary>'
+            f'<details style="margin:.5em 0 0"><summary>{another}</summary>'
             f"{code_html(code)}</details>"
             for code in self.others
         )
