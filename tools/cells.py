@@ -24,7 +24,7 @@ STUB = "stub-"  # begins the id of a cell in which an answer is written
 GENERATED = re.compile(rf"exercise-|{STUB}|solution-|restart$")
 RESTART = _(
     "*After a restart, run the first two cells of code, up to the imports: the exercises need no "
-    "others. If your answer uses other names of the chapter, choose this line, then* Run > Run All "
+    "others. If your answer uses other names from the chapter, select this cell, then* Run > Run All "
     "Above Selected Cell. *In Colab it is* Runtime > Run before, *in VS Code* Execute Above Cells "
     "*at the cell.*"
 )

@@ -22,11 +22,11 @@ KEPT = {  # what a translation keeps, however often the original has it
     "code": re.compile(r"`+[^`]+`+"),
     "formulas": re.compile(r"\$\$?[^$]+\$\$?"),
     "addresses of links": re.compile(r"\]\(([^)]*)\)"),
-    "placeholders": re.compile(r"(?<![\\}{\w^])\{\w*\}"),
+    "placeholders": re.compile(r"(?<![\\}{\w^])\{\w*(?:[:!][^{}]*)?\}"),
     "tags": re.compile(r"</?[a-z]+[^>]*>"),
 }
 HAN = r"[\u4e00-\u9fff]"
-HALF_WIDTH = re.compile(rf"{HAN}[,.;:?!](?![\w./])|{HAN}\(|\){HAN}")
+HALF_WIDTH = re.compile(rf"{HAN}[,.;:?!](?![A-Za-z0-9./])|{HAN}\(|\){HAN}")
 CODE = re.compile(r"<code.*?</code>", re.S)
 LARGE = re.compile(r"\d[\d.,]* (?:million|billion)")
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")

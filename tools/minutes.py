@@ -59,7 +59,9 @@ def time_line(notebook: NotebookNode, exercise_minutes: list[int], run_step: int
             "{exercises} for the exercises."
         ),
     }[bool(second), bool(exercises)].format(short=short, second=second, exercises=exercises)
-    return f"{line} {RUN_STEPS[run_step]}" if run_step else line
+    if not run_step:
+        return line
+    return _("{reading} {running}").format(reading=line, running=RUN_STEPS[run_step])
 
 
 def reading_seconds(notebook: NotebookNode) -> tuple[float, float]:

@@ -61,7 +61,7 @@ def update(folder: Path) -> None:
         write_po(content, catalog, width=0, ignore_obsolete=True, include_previous=True)
         path.write_bytes(content.getvalue())
         untranslated = sum(not m.string or m.fuzzy for m in catalog if m.id)
-        print(f"{path.relative_to(ROOT)}: {len(catalog)} messages, {untranslated} to translate")
+        print(f"{folder.name}/{path.name}: {len(catalog)} messages, {untranslated} to translate")
     compiled = compiled_path(folder)
     compiled.parent.mkdir(parents=True, exist_ok=True)
     compiled.write_bytes(compile_catalog(folder / f"{LIBRARY}.po"))

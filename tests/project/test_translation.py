@@ -1,0 +1,169 @@
+"""A page is taken apart into messages and put together again; what a translation loses is named."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from babel.messages import Catalog
+
+from attnbook import language
+from tools import check_translation, translate
+from tools.chapters import pages
+from tools.check_translation import kept_complaints, language_complaints
+from tools.messages import Line, library_messages, lines_of, page_messages, read_page, split_line
+from tools.normal_form import read as read_notebook
+from tools.normal_form import text_of
+from tools.translate import TRANSLATIONS, compile_catalog, compiled_path, translated, update
+
+FOLDER = TRANSLATIONS / "zh_CN"
+PAGE = """\
+# 3. A title
+
+> **Question:** What is it?
+
+## 3.1 A part (second reading)
+
+- one `line`, and $x$
+$$
+x_{one}
+$$
+| a cell | 0.5 |
+|---|---|
+"""
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    path = tmp_path / "page.md"
+    path.write_text(PAGE, "utf-8")
+    return path
+
+
+def catalog_with(messages: dict[str, str]) -> Catalog:
+    catalog = Catalog(locale="zh_CN")
+    for english, chinese in messages.items():
+        catalog.add(english, chinese)
+    return catalog
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        ("## 3.1 A part (second reading)", ("## 3.1 ", "A part", " (second reading)")),
+        ("# 8. A title", ("# 8. ", "A title", "")),
+        ("> **Question:** What is it?", ("> **Question:** ", "What is it?", "")),
+        ("**Predict before you run.** How?", ("**Predict before you run.** ", "How?", "")),
+        ("<summary>A. None</summary>", ("<summary>A. ", "None", "</summary>")),
+        ("*A caption with **bold**.*", ("*", "A caption with **bold**.", "*")),
+        ("*Not* a caption", ("", "*Not* a caption", "")),
+        ("12. twelfth", ("12. ", "twelfth", "")),
+        ("| `x` | $y$ | 0.5 |", ("| `x` | $y$ | 0.5 |", "", "")),
+        (":::{only} repository", (":::{only} repository", "", "")),
+    ],
+)
+def test_a_message_is_a_line_without_its_marks(line: str, parts: tuple[str, str, str]) -> None:
+    assert split_line(line) == Line(*parts)
+
+
+@pytest.mark.parametrize("path", pages(), ids=lambda path: path.stem)
+def test_a_page_put_together_again_is_the_page(path: Path) -> None:
+    for place, holder, key in read_page(path)[1]:
+        lines = list(lines_of(holder[key]))
+        assert "".join(map("".join, lines)) == holder[key], place
+    text, headings = translated(path, Catalog())
+    assert headings == {heading: heading for heading in headings}
+    original = path.read_text("utf-8") if path.suffix == ".md" else text_of(read_notebook(path))
+    assert text == original
+
+
+def test_a_translation_keeps_the_marks_formulas_and_numbers(page: Path) -> None:
+    assert [m.id for m in page_messages(page) if m.id] == [
+        "A title", "What is it?", "A part", "one `line`, and $x$", "| a cell | 0.5 |"
+    ]  # fmt: skip
+    chinese = {"A title": "标题", "A part": "一节", "one `line`, and $x$": "一行 `line` 和 $x$"}
+    text, headings = translated(page, catalog_with(chinese))
+    for english, translation in chinese.items():
+        text = text.replace(translation, english)
+    assert text == PAGE
+    mark = " (second reading)"
+    assert headings == {"3. 标题": "3. A title", f"3.1 一节{mark}": f"3.1 A part{mark}"}
+
+
+def test_a_sentence_that_changed_is_english_until_somebody_has_looked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "zh_CN"
+    folder.mkdir()
+    monkeypatch.setattr(translate, "CATALOGS", tmp_path / "locale")
+    sentence = "A row of weights sums to one."
+    monkeypatch.setattr(translate, "current", lambda: {"attnbook": catalog_with({sentence: ""})})
+    update(folder)
+    path = folder / "attnbook.po"
+    path.write_text(path.read_text("utf-8").replace('msgstr ""\n\n', 'msgstr "和是一。"\n\n'))
+    update(folder)
+    assert translate.read(path).get(sentence).string == "和是一。"
+    changed = "A row of weights sums to 1."
+    monkeypatch.setattr(translate, "current", lambda: {"attnbook": catalog_with({changed: ""})})
+    update(folder)
+    message = translate.read(path).get(changed)
+    assert (message.string, message.fuzzy) == ("和是一。", True)
+    assert f'#| msgid "{sentence}"' in path.read_text("utf-8")
+    assert translate.translated_line(Line("- ", changed), translate.read(path)) == f"- {changed}"
+    assert language.catalog_of("zh_CN").gettext(changed) == changed
+
+
+@pytest.mark.parametrize(
+    ("english", "chinese", "complaint"),
+    [
+        ("Call `softmax`.", "调用它。", "code"),
+        ("Then $x$ is 1.", "那么 1。", "formulas"),
+        ("See [3.4](03.ipynb).", "见 [3.4](04.ipynb) 节。", "addresses"),
+        ("{n} more", "还有更多", "placeholders"),
+        ("It has 64 rows.", "它有 46 行。", "numbers"),
+        ("| a | b |", "| 甲 |", "cells"),
+        ("**Bold.** Text", "**粗体。**文字", r"\*\*"),
+        ("One, two", "一,二", "half-width"),
+        ("A long sentence in the language of the book", "A long sentence in the language", "words"),
+        ("The residual connection adds.", "这条捷径做加法。", "residual connection"),
+    ],
+)
+def test_what_a_translation_loses_is_named(english: str, chinese: str, complaint: str) -> None:
+    found = [*kept_complaints(english, chinese), *language_complaints(english, chinese, FOLDER)]
+    assert len(found) == 1
+    assert re.search(complaint, found[0])
+
+
+def test_a_good_translation_gives_no_complaints() -> None:
+    english = "The **key** `k` of 1,024 rows, see [3.4](03.ipynb), is $x$: {n} of 2.6 billion."
+    chinese = "**键** `k` 有 1,024 行，见 [3.4](03.ipynb) 节，就是 $x$：26 亿中的 {n}。"
+    assert [*kept_complaints(english, chinese)] == []
+    assert [*language_complaints(english, chinese, FOLDER)] == []
+
+
+def test_the_catalogs_of_the_book_load_and_the_compiled_one_is_up_to_date() -> None:
+    names = {path.stem for path in pages()} | {"attnbook"}
+    for folder in TRANSLATIONS.iterdir():
+        assert {path.stem for path in folder.glob("*.po")} == names
+        for path in folder.glob("*.po"):
+            assert translate.read(path).locale_identifier == folder.name
+        fresh = compile_catalog(folder / "attnbook.po")
+        assert compiled_path(folder).read_bytes() == fresh, "make messages"
+
+
+def test_the_language_is_that_of_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert os.environ["ATTNBOOK_LANGUAGE"] == "en"  # conftest.py, for a reader in any locale
+    assert language._("Solution") == "Solution"
+    monkeypatch.setenv("ATTNBOOK_LANGUAGE", "zh_CN")
+    assert language._("Solution") != "Solution"
+    assert language._("no such message") == "no such message"
+    assert language._("") == ""
+    assert {"Solution", "Question", "Attention, from the library up"} <= {
+        message.id for message in library_messages()
+    }
+
+
+def test_a_stale_or_missing_translation_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_translation, "current", lambda: {"index": catalog_with({"new": ""})})
+    (line,) = (line for line in check_translation.complaints(FOLDER) if "not translated" in line)
+    assert "index.po: 'new'" in line
