@@ -168,7 +168,7 @@ def install() -> None:
 
 
 def run(*command: str | Path) -> None:
-    """Run a command; if it fails, say in one line why."""
+    """Run a command; if it fails, say why in one line."""
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace")
     if done.returncode:
         last = done.stderr.strip().rpartition("\n")[2]

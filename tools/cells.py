@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 STUB = "stub-"  # begins the id of a cell in which an answer is written
 GENERATED = re.compile(rf"exercise-|{STUB}|solution-|restart$")
 RESTART = _(
-    "*After a restart, run the first two cells of code, up to the imports: the exercises need no "
-    "others. If your answer uses other names from the chapter, select this cell, then* Run > Run All "
-    "Above Selected Cell. *In Colab it is* Runtime > Run before, *in VS Code* Execute Above Cells "
-    "*at the cell.*"
+    "*After a restart, run the first two code cells, up to the imports; the exercises need no "
+    "others. If your answer uses other names from the chapter, select this cell, then* Run > Run "
+    "All Above Selected Cell. *In Colab it is* Runtime > Run before, *in VS Code* Execute Above "
+    "Cells *on the cell.*"
 )
 STUCK = _("Stuck? Remove the # from a line and run it: the next hint, or the solution.")
 SOLUTION = """\

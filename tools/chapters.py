@@ -66,7 +66,7 @@ def read_contents(root: Path) -> dict[str, Any]:
 
 
 def page_names(contents: Any) -> list[str]:
-    """List the pages that a table of contents, or a part of it, names."""
+    """List the pages named in a table of contents or a part of it."""
     if isinstance(contents, list):
         return [name for part in contents for name in page_names(part)]
     if isinstance(contents, dict):

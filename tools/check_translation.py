@@ -22,7 +22,7 @@ KEPT = {  # what a translation keeps, however often the original has it
     "code": re.compile(r"`+[^`]+`+"),
     "formulas": re.compile(r"\$\$?[^$]+\$\$?"),
     "addresses of links": re.compile(r"\]\(([^)]*)\)"),
-    "placeholders": re.compile(r"(?<![\\}{\w^])\{\w*(?:[:!][^{}]*)?\}"),
+    "placeholders": re.compile(r"\{\w*(?:[:!][^{}]*)?\}"),
     "tags": re.compile(r"</?[a-z]+[^>]*>"),
 }
 HAN = r"[\u4e00-\u9fff]"
@@ -31,7 +31,7 @@ CODE = re.compile(r"<code.*?</code>", re.S)
 LARGE = re.compile(r"\d[\d.,]* (?:million|billion)")
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 GLOSSARY_ROW = re.compile(r"^\| ([^|]+) \| ([^|*]+?)(?: \*[^|*]+\*)? \| \[", re.M)
-QUOTED = re.compile(r"“[^”]*”|《[^》]*》|\*[^*]*\*")
+QUOTED = re.compile(rf"“[^”]*”|《[^》]*》|\*[^*]*\*|^\|.*{HAN}.*$", re.M)  # or a row of a table
 ENGLISH = re.compile(r"[A-Za-z]+(?:[ ,'’-]+[A-Za-z]+){5,}")  # six words in a row
 markdown = MarkdownIt("commonmark").enable("table")
 
@@ -83,7 +83,10 @@ def message_complaints(message: Message, folder: Path, titles: bool = False) -> 
 def kept_complaints(english: str, translation: str) -> Iterator[str]:
     """Name what a translation does not keep."""
     for what, pattern in KEPT.items():
-        wanted, got = (Counter(pattern.findall(text)) for text in (english, translation))
+        texts = [english, translation]
+        if what == "placeholders":
+            texts = [KEPT["formulas"].sub("", text) for text in texts]
+        wanted, got = (Counter(pattern.findall(text)) for text in texts)
         if wanted != got:
             yield f"has other {what}: lacks {[*(wanted - got)]}, adds {[*(got - wanted)]}"
     words, translated_words = plain(english), plain(translation)

@@ -62,7 +62,7 @@ def arguments(mine: Path) -> list[str]:
 
 
 def to_do(mine: Path) -> str:
-    """The first chapter with an exercise that has not been passed, or the last; its newest copy."""
+    """The newest copy of the first chapter with an exercise not passed, or of the last."""
     events, _ = log.read()
     found = chapters()
     todo = [c for c in found if any(not events[e.id]["pass"] for e in exercises_of(c.path))]

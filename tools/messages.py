@@ -58,7 +58,7 @@ KEYWORDS = {"_": None, "say": None, "ngettext": (1, 2)}
 
 
 class Line(NamedTuple):
-    """A line of Markdown: a message with the marks around it, or no message and only `before`."""
+    """A line of Markdown: a message and the markup around it, or only `before`."""
 
     before: str
     message: str = ""

@@ -21,7 +21,7 @@ from tools.language import _
 from . import private
 
 SIDE = r"([\d.]+)(?:(pt)|px)?"  # a width or height
-PHONE_LINE = 40  # characters in a row of a table that fit on a phone
+PHONE_LINE = 40  # characters of a table row that fit on a phone
 
 
 def mark(app: Sphinx, doctree: nodes.document) -> None:

@@ -60,7 +60,7 @@ def rotation_matrix(offset: float, d_model: int) -> Tensor:
 
 
 class SinusoidalPositions(nn.Module):
-    """Add p_t to row t, or p_{start + t}. There is nothing to learn, and no maximum length.
+    """Add p_t, or p_{start + t}, to row t. There is nothing to learn, and no maximum length.
 
     Shapes:  x (..., L, d_model) -> the same
     """

@@ -72,7 +72,7 @@ def test_temperature_lowers_and_cutting_raises_what_is_grammatical_in_each_model
 
 
 def test_top_k_loses_variety_mostly_at_the_first_word(judging, monkeypatch):
-    """As the text says. Top-p loses less variety for as many grammatical sentences."""
+    """As the text says, and top-p loses less variety for as many grammatical sentences."""
     write, model = judging["write"], judging["model"]
 
     def different(**options) -> int:

@@ -645,7 +645,7 @@ def which_control(claim):
         },
     ),
     hints=(
-        "What does the claim call the cause? The experiment has to change only this cause.",
+        "What cause does the claim name? The experiment has to change only this cause.",
         "Imagine that the claim is wrong. Which of the three results would then differ?",
         "One of the right experiments takes away the training, and one takes away attention. The "
         "others shuffle pairs, move a word, hold pairs out, or use other seeds.",

@@ -55,7 +55,7 @@ def norm_cases(generator: Generator) -> list[Case]:
             plus=20.0,
         ),
         case(_("two axes in front"), 0.1, 2, 3, 5, 14),
-        case(_("numbers around a thousandth"), 1e-6, 5, 11, by=1e-3),
+        case(_("numbers around 0.001"), 1e-6, 5, 11, by=1e-3),
         constant,
     ]
 

@@ -165,8 +165,8 @@ attend to every word, and every word attends to them.
         ),
     ),
     hints=(
-        "The window is about the distance between two positions. Subtract `torch.arange(length)` "
-        "as a row from the same numbers as a column.",
+        "The window is about the distance between two positions. Take `torch.arange(length)` "
+        "as a row and as a column, and subtract.",
         "A global word fills its row and its column.",
         "`(position - position[:, None]).abs() <= window`, then `|`.",
     ),

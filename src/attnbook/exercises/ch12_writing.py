@@ -290,7 +290,7 @@ def tokens_seen(thing):
     insight="At “is”, the decoder-only model of d depends on the same 7 tokens as the decoder of "
     "c. The difference is in the source: with a causal mask, 很 depends on 2 tokens, but in "
     "an encoder it depends on 3.",
-    comes_back="12.perplexity scores a sequence like that of d.",
+    comes_back="12.perplexity scores a sequence like the one in d.",
     code=False,
 )
 

@@ -107,7 +107,7 @@ The answer has shape (...).
         ),
         Mistake(
             score(of=lambda weights, due: weights.mT[..., due].mean(-1)),
-            "You swapped rows and columns: the query i is the row, the key j + 1 is the column.",
+            "You swapped rows and columns: the query i is the row, and the key j + 1 the column.",
         ),
         Mistake(
             score(lambda same: same.tril()),

@@ -12,7 +12,7 @@ from attnbook.grammar.lexicon import Words, animal_verbs, dictionary, nouns, ver
 from attnbook.grammar.noun_phrases import PEOPLE, Combinations, Draw, adjectives_for
 from attnbook.grammar.sentences import draw_sentence
 
-LONGEST = 11  # the most words of a training sentence, in each language
+LONGEST = 11  # the most words in a training sentence, in each language
 BOOK_EXAMPLE = ("甜", "苹果")  # 苹果 很 甜 is in the test set, never in the training set
 
 
@@ -129,7 +129,7 @@ def meet(chinese: Words, pairs: Combinations) -> bool:
 
 
 def word_by_word(chinese: Iterable[str]) -> Words:
-    """Replace each Chinese word by the first meaning in the dictionary.
+    """Replace each Chinese word with the first meaning in the dictionary.
 
     Words without an English counterpart, such as 了 and the measure words, are dropped.
     """
