@@ -170,6 +170,10 @@ function mark() {
   marked = link;
   if (link && link === [...contents.values()].at(-1)) read();
 }
+// The link to the other edition leads to the section that is being read.
+one(".editions a")?.addEventListener("click", ({ currentTarget }) => {
+  currentTarget.hash = marked?.hash ?? location.hash;
+});
 if (contents.size) {
   for (const event of ["scroll", "resize", "hashchange"]) addEventListener(event, mark);
   new ResizeObserver(mark).observe(one("article")); // a distant section is laid out
