@@ -31,6 +31,7 @@ from sphinx.config import Config
 from sphinx.writers.html5 import HTML5Translator
 
 from tools.copies import for_readers
+from tools.language import LANGUAGE
 from tools.normal_form import text_of
 
 NOTEBOOKS = "notebooks"  # the folder of the copies, in the built book
@@ -70,7 +71,8 @@ def read_environment(app: Sphinx, config: Config) -> None:
         repository, branch, site = map(setting, FORMS)
     except ValueError as error:
         sys.exit(f"attention book: {error}")  # one line; a traceback would have a hundred
-    config.html_baseurl = site + "/" if site else ""
+    edition = "" if LANGUAGE == "en" else f"{LANGUAGE}/"  # its folder, as in press/editions.py
+    config.html_baseurl = f"{site}/{edition}" if site else ""
     config.html_context |= {
         "repository": repository,
         "branch": branch or "main",
