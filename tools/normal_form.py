@@ -49,12 +49,7 @@ if importlib.util.find_spec("attnbook") is None:
 INSTALL_ID = "install"
 
 KEPT_METADATA = ("mystnb",)  # what an author may set for a notebook
-KEPT_CELL_METADATA = (
-    "minutes",
-    "mystnb",
-    "part",
-    "tags",
-)  # and for a cell; the rest comes from an editor
+KEPT_CELL_METADATA = ("minutes", "mystnb", "part", "tags")  # and for a cell
 
 
 def read(path: Path) -> NotebookNode:

@@ -21,7 +21,7 @@ def offer(app: Sphinx) -> None:
 
 
 def write_translations(app: Sphinx, exception: Exception | None) -> None:
-    """Write translations.js anew, with the words of our scripts."""
+    """Rewrite translations.js in a form that the policy allows, with the words of our scripts."""
     path = Path(app.outdir, "_static", "translations.js")
     text = path.read_text("utf8") if path.exists() else ""
     if exception or not text.startswith("Documentation.addTranslations("):
