@@ -294,7 +294,7 @@ def test_search_reports_words_that_it_does_not_find(screens: dict[str, BrowserCo
     assert opened.close() == []
 
 
-def test_a_second_search_does_not_mark_words_of_the_first(browser: Browser) -> None:
+def test_a_second_search_does_not_mark_words_of_the_first(browser: Browser, server: str) -> None:
     context = window(browser)
     # Sphinx marks a little later; here, after the results have arrived
     context.add_init_script(
@@ -305,7 +305,7 @@ def test_a_second_search_does_not_mark_words_of_the_first(browser: Browser) -> N
             return wait(() => { f(); waiting -= ms < 100; }, ms + 400);
         };"""
     )
-    opened = Opened(context, "search.html?q=query")
+    opened = Opened(context, "search.html?q=query", server)  # which keeps what is stored
     page = opened.page
     page.locator("mark").first.wait_for()
     opened.settle()
