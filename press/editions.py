@@ -1,8 +1,9 @@
 """Put the editions of the book beside each other, and link each page to the other edition.
 
 `make book` builds the English pages in _build/html, and `make book LANGUAGE=zh_CN` those of a
-translation in _build/zh_CN. This copies the latter to _build/html/zh_CN. A page links to the same
-page of the other edition, and press/static/book.js adds the section that is being read.
+translation in _build/zh_CN. This copies the latter to _build/html/zh_CN, and its notebooks, if they
+are published, also beside the English ones. A page links to the same page of the other edition, and
+press/static/book.js adds the section that is being read.
 """
 
 import os
@@ -10,6 +11,7 @@ import re
 import shutil
 from pathlib import Path
 
+from press.extension.links import NOTEBOOKS
 from tools.common import ROOT, run_tool
 from tools.translate import TRANSLATIONS
 
@@ -26,6 +28,9 @@ def main() -> int:
         if built.is_dir():
             shutil.rmtree(target, ignore_errors=True)
             shutil.copytree(built, target)
+            if (notebooks := target / NOTEBOOKS).is_dir():
+                published = english / NOTEBOOKS / folder.name
+                shutil.copytree(notebooks, published, dirs_exist_ok=True)
             link(english, target, folder.name)
             link(target, english, "en")
     return 0

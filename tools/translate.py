@@ -26,7 +26,7 @@ from tools import markers
 from tools.cells import exercises_of, write_exercises
 from tools.chapters import pages
 from tools.common import ROOT, UserError, run_tool
-from tools.language import CATALOGS, LANGUAGE, SOURCE
+from tools.language import CATALOGS, ENDING, LANGUAGE, SOURCE
 from tools.language import _ as in_edition
 from tools.messages import Line, library_messages, lines_of, page_messages, read_page
 from tools.normal_form import describe_pictures, text_of, write_minutes
@@ -127,7 +127,7 @@ def translated(path: Path, catalog: Catalog) -> tuple[str, dict[str, str]]:
         before, after = (HEADING.findall(text) for text in (english, holder[key]))
         headings |= zip(after, before, strict=True)
     if path.suffix == ".md":
-        return page["text"], headings
+        return DOWNLOAD.sub(rf"\g<0>{ENDING}", page["text"]), headings
     for cell in page.cells:
         for output in cell.get("outputs", []):
             if "<attn-" in (shown := output.get("data", {}).get("text/html", "")):
@@ -140,6 +140,7 @@ def translated(path: Path, catalog: Catalog) -> tuple[str, dict[str, str]]:
 
 
 HEADING = re.compile(r"^#+ (.+)$", re.M)
+DOWNLOAD = re.compile(r"/attention-book(-html)?(?=\.(pdf|zip)\))")  # in a link
 
 
 def translated_line(line: Line, catalog: Catalog) -> str:

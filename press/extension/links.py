@@ -77,7 +77,7 @@ def read_environment(app: Sphinx, config: Config) -> None:
         "repository": repository,
         "branch": branch or "main",
         "version": importlib.metadata.version("attnbook"),
-        "launch": {"branch": LAUNCH_BRANCH, "folder": NOTEBOOKS},
+        "launch": {"branch": LAUNCH_BRANCH, "folder": NOTEBOOKS, "edition": edition},
     }
     # [the PDF](repository:/releases/...) in a page, inside :::{only} repository
     plain = dict.fromkeys(config.myst_url_schemes)
@@ -116,13 +116,16 @@ def visit_row(self: HTML5Translator, node: LaunchRow) -> None:
 def published(text: str, source: str, address: str) -> str:
     """A notebook whose first code cell installs the package from `source`, for readers elsewhere.
 
-    `address` is the address of a page, with `{}` for its name.
+    In a translation, that cell also names the language. `address` is the address of a page, with
+    `{}` for its name.
     """
     notebook = nbformat.reads(text, as_version=4)
     install = next(cell for cell in notebook.cells if cell.cell_type == "code")
     install.source, found = SOURCE.subn(lambda _: f"SOURCE = {source!r}", install.source)
     if found != 1:
         raise ValueError("a notebook lacks the cell that installs the package: make check")
+    if LANGUAGE != "en":
+        install.source += f'\nimport os\nos.environ.setdefault("ATTNBOOK_LANGUAGE", "{LANGUAGE}")'
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = PAGE.sub(lambda link: address.format(link[1]), cell.source)

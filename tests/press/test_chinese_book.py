@@ -101,7 +101,7 @@ def test_its_search_finds_chinese(screens: dict[str, BrowserContext]) -> None:
 
 def test_editions_are_linked_and_a_zip_has_one(tmp_path, monkeypatch) -> None:
     one = '<span class="editions"></span><p>{}</p>'
-    for folder in ("html/book", "zh_CN/_build/html/book"):
+    for folder in ("html/book", "zh_CN/_build/html/book", "zh_CN/_build/html/notebooks"):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "one.html").write_text(one.format(folder))
     (tmp_path / "translations" / "zh_CN").mkdir(parents=True)
@@ -113,5 +113,6 @@ def test_editions_are_linked_and_a_zip_has_one(tmp_path, monkeypatch) -> None:
         assert parsed(english).select_one(".editions a")["href"] == "../zh_CN/book/one.html"
         assert parsed(chinese).select_one(".editions a")["href"] == "../../book/one.html"
         parsed.cache_clear()
+    assert (tmp_path / "html/notebooks/zh_CN/one.html").is_file()  # for the branch of Colab
     assert pack.addresses(english) == []
     assert pack.SWITCH.sub("", english.read_text()) == "<p>html/book</p>"

@@ -119,6 +119,20 @@ def test_without_a_site_a_downloaded_notebook_leads_to_the_repository() -> None:
     )
 
 
+def test_a_translation_has_its_own_addresses_and_notebooks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(links, "LANGUAGE", "zh_CN")
+    monkeypatch.setenv("ATTNBOOK_SITE", SITE)
+    config = Mock(html_context={}, html_theme_options={}, myst_url_schemes=[])
+    links.read_environment(Mock(), config)
+    assert config.html_baseurl == f"{SITE}/zh_CN/"
+    assert config.html_context["launch"]["edition"] == "zh_CN/"
+    published = json.loads(links.published(notebook("1", INSTALL), "attnbook", ""))
+    line = 'os.environ.setdefault("ATTNBOOK_LANGUAGE", "zh_CN")'
+    assert published["cells"][1]["source"][-1] == line
+
+
 @pytest.mark.parametrize(("theme", "size"), [(THEMES[0], DESK), (THEMES[1], PHONE)])
 def test_the_buttons_look_right_and_axe_finds_nothing(
     html: Path, browser: Browser, theme: str, size: dict[str, int]

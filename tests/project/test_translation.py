@@ -90,6 +90,15 @@ def test_a_translation_keeps_the_marks_formulas_and_numbers(page: Path) -> None:
     assert headings == {"3. 标题": "3. A title", f"3.1 一节{mark}": f"3.1 A part{mark}"}
 
 
+def test_a_translation_links_to_its_own_downloads(
+    page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(translate, "ENDING", "-zh_CN")
+    page.write_text("[zip](x/attention-book-html.zip), [PDF](x/attention-book.pdf)\n", "utf-8")
+    text, _ = translated(page, catalog_with({}))
+    assert text == "[zip](x/attention-book-html-zh_CN.zip), [PDF](x/attention-book-zh_CN.pdf)\n"
+
+
 def test_a_sentence_that_changed_is_english_until_somebody_has_looked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
