@@ -9,7 +9,7 @@ danger, exercise            a box: its title is the heading, or the bold words i
                             line of the block quote; the rest of the quote is inside, and an
                             exercise has its questions below
 answer                      answers the prediction above it: a page hides it, or a code cell's
-                            output, until the reader has a guess (book.js)
+                            output, until the reader has made a guess (book.js)
 caption                     the caption of the picture above it
 solution                    offers hints as code to run; a page folds them, and the solution
 

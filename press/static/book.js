@@ -233,7 +233,7 @@ for (const block of document.querySelectorAll(scrollers)) {
   if (block.matches("div.math")) sizes.observe(block.firstElementChild);
 }
 
-// 6 predictions: the answer is hidden until the reader has a guess. The browser's own search finds
+// 6 predictions: the answer is hidden until the reader has made a guess. The browser's own search finds
 // it and shows it. (The page's first script hides it before anything is drawn.)
 const answers = new Map(); // each button, and what it shows
 for (const question of document.querySelectorAll("p.predict")) {
