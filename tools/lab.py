@@ -2,8 +2,8 @@
 
 By default, JupyterLab asks whether it may fetch news, shows the source of a linked page instead of
 its text, and leaves formulas too dark and pictures too bright for a dark theme. The settings that
-change this are in my/ and apply to this server only, and so does tools/kernel_startup.py, which its
-kernels run when they start. Your own settings take precedence.
+change this are in my/ and apply to this server only. The same holds for tools/kernel_startup.py,
+which its kernels run when they start. Your own settings take precedence.
 """
 
 import json
@@ -62,7 +62,7 @@ def arguments(mine: Path) -> list[str]:
 
 
 def to_do(mine: Path) -> str:
-    """The newest copy of the first chapter with an exercise not passed, or of the last."""
+    """The newest copy of the first chapter with an unsolved exercise, or of the last chapter."""
     events, _ = log.read()
     found = chapters()
     todo = [c for c in found if any(not events[e.id]["pass"] for e in exercises_of(c.path))]

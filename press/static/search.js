@@ -33,7 +33,7 @@ function places(text, terms) {
 
 const different = (found) => new Set(found.map(({ term }) => term)).size;
 
-// The positions in the part of the text that contains the most different terms, the first such part
+// The positions in the part of the text that contains the most different terms (the first if equal)
 function nearest(found) {
   let most = [];
   found.forEach(({ start }, i) => {
@@ -83,7 +83,7 @@ function section(page, anchor, terms) {
   return most;
 }
 
-// Shows the results, first the section that introduces a word of the glossary
+// Shows the results. A section that introduces a word of the glossary comes first.
 Search.query = (query) => {
   const [typed, terms, ...others] = Search._parseQuery(query);
   const seen = new Set();

@@ -15,10 +15,10 @@ def head_outputs(
 ) -> Iterator[list[Tensor]]:
     """Read what each head of an attention layer outputs inside `with`, and optionally replace it.
 
-    A head's output is its weights times its values, before w_o. Each call of the layer appends a
-    tensor with what the heads computed to the list. `replace` receives this tensor and returns the
-    one that w_o uses instead. Gradients flow through both. After the block, even after an
-    exception, the layer works as before.
+    A head's output is its weights times its values, before w_o. Each call of the layer appends
+    a tensor with the outputs of all its heads to the list. `replace` receives this tensor and
+    returns the one that w_o uses instead. Gradients flow through both. After the block, even
+    after an exception, the layer works as before.
 
     Shapes:  heads' outputs, read or replaced, (..., H, Lq, Dv); H = layer.n_heads
     Raises:  TypeError if the layer has no w_o and n_heads, or `replace` returns no tensor;

@@ -39,7 +39,7 @@ class TimeLimitExceeded(BaseException):
 
 
 def raise_at_next_line(frame: FrameType, event: str, argument: object) -> Any:
-    """Raise TimeLimitExceeded again: the trace function of the frames that caught it before."""
+    """Raise TimeLimitExceeded again. This is the trace function of frames that have caught it."""
     if event == "line":
         raise TimeLimitExceeded
     return None

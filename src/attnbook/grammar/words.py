@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""The word tables of the parallel corpus: Chinese, pinyin, English, and what a word goes with.
+"""The word tables of the parallel corpus: Chinese, pinyin, English, and what words go together.
 
 To add a word, add a line. A noun names its measure word and its kinds, a verb the kinds of its
 objects, an adjective the kinds that it describes, and a place the activities that fit it. So the
