@@ -1,4 +1,4 @@
-"""Chapter 9: the stored translators, and the one in its page, come from its training."""
+"""Chapter 9: the stored translators, and the one on its page, come from its training."""
 
 import html
 import inspect

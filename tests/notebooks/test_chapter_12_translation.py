@@ -1,4 +1,4 @@
-"""Section 12.10: the stored models come from its training, and moving has the stated effect."""
+"""Section 12.10: the stored models come from its training, and positions move as it says."""
 
 import inspect
 from typing import Any

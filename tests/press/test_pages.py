@@ -296,7 +296,7 @@ def test_search_reports_words_that_it_does_not_find(screens: dict[str, BrowserCo
 
 def test_a_second_search_does_not_mark_words_of_the_first(browser: Browser) -> None:
     context = window(browser)
-    # Sphinx marks a little later; here, after the results have arrived
+    # Sphinx marks the words a little later; here, only after the results have arrived
     context.add_init_script(
         """window.waiting = 0;
         const wait = setTimeout;

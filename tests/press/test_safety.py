@@ -1,7 +1,8 @@
 """No page sends anything anywhere, and the browser enforces it.
 
-Each page carries a content-security-policy. It has to be obeyed: tests/press/test_pages.py uses
-each page, and the browser refuses nothing. It also has to be this policy, and come first.
+Each page carries a content-security-policy. Pages have to obey it: tests/press/test_pages.py uses
+each page, and the browser refuses nothing. These tests check that it is the right policy, and that
+it comes first.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""The next word in the page: truncated logits, and the model that writes there."""
+"""The next word on the page: truncated logits, and the model that writes there."""
 
 import itertools
 import json
