@@ -134,7 +134,7 @@ def built_page(name: str, addresses: list[str]) -> BeautifulSoup:
         elif link.name == "link":
             link["href"] = urljoin(HTML.as_uri() + "/", target)
         elif not re.match(r"\w+:", target):
-            link.unwrap()  # a picture that leads to its own file
+            link.unwrap()  # a picture that links to its own file
     return page
 
 

@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 from tools.common import ROOT, run_tool
 from tools.translate import LIBRARY, TRANSLATIONS, compile_catalog, compiled_path, current, read
 
-KEPT = {  # what a translation keeps, in any number
+KEPT = {  # a translation has these as often as the original
     "code": re.compile(r"`+[^`]+`+"),
     "formulas": re.compile(r"\$\$?[^$]+\$\$?"),
     "addresses of links": re.compile(r"\]\(([^)]*)\)"),

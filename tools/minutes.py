@@ -1,4 +1,4 @@
-"""How long a chapter takes: to read, which is estimated, and to run, which is measured.
+"""How long a chapter takes to read, which is estimated, and to run, which is measured.
 
 `tools/run.py` writes both into the chapter's first box. Each word, formula, picture and line of
 code counts as the seconds that a first-time reader needs for it. These rates are chosen so that

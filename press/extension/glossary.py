@@ -1,4 +1,4 @@
-"""Use the rows of the glossary in book/notation.md in other places.
+"""Use the rows of the glossary (book/notation.md) on other pages, too.
 
 A row is written once: English, the Chinese word with its pinyin, a link to the section that
 introduces it, and an explanation. When the pages are written, this module puts

@@ -125,7 +125,7 @@ def table(data: dict[str, Any]) -> str:
 
 
 def known_answers(question: str, exercise: Exercise) -> dict[Any, Answer]:
-    """Return a question's right answer and those of mistakes, each with how to compute it."""
+    """Return the right answer to a question and known wrong ones, each with its function."""
     _, *names = inspect.signature(exercise.reference).parameters
     letters = tuple(map(Size, names))
     answers: dict[Any, Answer] = {}

@@ -28,7 +28,7 @@ IN_LINE = frozenset("a b code em i mi mn mo mtext span strong sub sup".split())
 
 
 class BookSearch(SearchEnglish):
-    """Sphinx's English search, with a splitter that knows Chinese characters."""
+    """Sphinx's English search, with a splitter that handles Chinese characters."""
 
     _pieces = re.compile(rf"[{HAN}]+|[^\W{HAN}]+")
 

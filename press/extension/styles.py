@@ -1,4 +1,4 @@
-"""One style sheet for the whole site: what the pages use of the theme's CSS, and all of the book's.
+"""One style sheet for the whole site: the theme's rules that pages use, and all of the book's.
 
 The theme and the extensions bring half a megabyte of CSS, mostly for components that the book does
 not use. After the pages are written, _static/site.css takes its place. It begins with a cascade
@@ -91,7 +91,7 @@ def join(app: Sphinx, exception: Exception | None) -> None:
         sheets[file] = re.sub(r"""url\((["']?)(?!["']|data:)""", rf"url(\1{folder}/", css)
         Path(app.outdir, file).unlink()
     theirs = "".join(css for file, css in sheets.items() if file not in own)
-    # important in a layer, so book.css could not show what is hidden until it is found
+    # As an !important rule in a layer, it would beat book.css and hide what search should find.
     theirs = theirs.replace("[hidden]{", '[hidden]:not([hidden="until-found"]){')
     ours = "".join(sheets[file] for file in own)
     notices = "".join(re.findall(r"/\*!.*?\*/", theirs, re.DOTALL))  # their licenses

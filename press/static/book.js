@@ -126,8 +126,8 @@ if (/Mac|iPhone|iPad/.test(navigator.platform)) {
   for (const key of document.querySelectorAll(".kbd-shortcut__modifier")) key.textContent = "⌘";
 }
 
-// 4 the current section, at a line below the header, is marked in the table of contents. In the
-// last screenful the line moves to the bottom of the window, so that short sections are marked too.
+// 4 the section at a line below the header is marked in the table of contents. In the last
+// screenful the line moves to the bottom of the window, so that short sections are marked, too.
 // The target of a link stays marked after the jump.
 const contents = new Map();
 for (const link of document.querySelectorAll("#pst-page-toc-nav a")) {

@@ -58,7 +58,7 @@ function excerpt(text, found) {
       const mark = document.createElement("mark");
       mark.textContent = text.slice(place.start, place.end);
       nodes.push(text.slice(at, place.start), mark);
-    } else { // two neighbors of three Chinese characters
+    } else { // two neighboring Chinese characters of three
       nodes.at(-1).textContent += text.slice(at, place.end);
     }
     at = Math.max(at, place.end);

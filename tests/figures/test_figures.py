@@ -258,7 +258,7 @@ def test_a_curve_ends_where_it_meets_the_floor_and_has_its_name_there(drawn):
     (axes,) = drawn[0].axes
     assert axes.get_yscale() == "log"
     found, slow = (line.get_ydata() for line in axes.lines)
-    assert np.isfinite(found).sum() == 10  # 2e-9 is the last above a billionth
+    assert np.isfinite(found).sum() == 10  # the last of them is 2e-9
     assert list(slow) == pytest.approx(DECAY["slow"].tolist())
     ends = {text.get_text().strip(): text.get_position() for text in axes.texts}
     assert ends == {"fast": (9, found[9]), "slow": (19, slow[19])}

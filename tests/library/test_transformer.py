@@ -34,7 +34,7 @@ def drawn(*size: int, seed: int = 0) -> Tensor:
 
 
 def redraw(module: nn.Module):
-    """Give every parameter a random number of float64, so that no norm is the identity."""
+    """Give every parameter random float64 numbers, so that no norm has a scale of 1."""
     module.double()
     with torch.no_grad():
         for i, (name, parameter) in enumerate(module.named_parameters()):

@@ -566,7 +566,7 @@ def test_no_line_crashes_and_none_is_lost(tmp_path_factory, lines: list[bytes]) 
     loaded = load_pairs(path)
     named = [int(re.match(r"line (\d+): ", problem)[1]) for problem in loaded.problems]
     assert named == sorted(set(named))
-    assert len(loaded.pairs) + len(named) in (count, count - 1)  # nothing after the last line end
+    assert len(loaded.pairs) + len(named) in (count, count - 1)  # no line after the last line end
 
 
 def test_another_cut_may_be_given(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_nothing_else_is_stored_than_the_seeds_of_the_chapter():
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_stored_model_is_what_the_chapter_would_train(space, seed):
-    """If not, train them again: CONTRIBUTING.md, "Change code or a number in a chapter"."""
+    """If this fails, train them again: CONTRIBUTING.md, "Change code or a number in a chapter"."""
     stored = torch.load(LANGUAGE_MODELS, weights_only=True)["trainings"][seed]
     assert stored["steps"] == inspect.signature(space["fit"]).parameters["steps"].default
     model = space["new_model"](seed)

@@ -24,7 +24,7 @@ POLICY = "Content-Security-Policy"
 
 def test_these_are_all_pages() -> None:
     found = {path.relative_to(HTML).as_posix() for path in HTML.rglob("*.html")}
-    assert {name for name in found if not name.startswith("zh_CN/")} == {*ALL}  # another edition
+    assert {name for name in found if not name.startswith("zh_CN/")} == {*ALL}  # other editions
 
 
 @pytest.mark.parametrize("address", ALL)
@@ -38,7 +38,7 @@ def test_the_policy_comes_first_and_the_page_keeps_to_it(address: str) -> None:
     inline = [e.get_text() for e in page.find_all("script") if not e.get("src")]
     digests = [hashlib.sha256(script.encode()).digest() for script in inline]
     named = [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests]
-    assert len(named) == (0 if address == "index.html" else 1)  # light or dark, before it is drawn
+    assert len(named) == (0 if address == "index.html" else 1)  # it sets light or dark
     assert policy == {
         "default-src": ["'none'"],
         "script-src": ["'self'", *named],

@@ -45,8 +45,8 @@ SHOW_ALL = """async () => {
     await document.fonts.ready;
 }"""
 
-# Axe-core spends most of its time on formulas, which it cannot judge, and on colored pieces of code.
-# So empty the formulas, and keep only one piece of each color.
+# Axe-core needs most of its time for formulas, which it cannot judge, and for colored code. So
+# empty the formulas, and keep only one piece of code of each kind.
 STRIP = """() => {
     for (const drawn of document.querySelectorAll(".katex-html")) drawn.replaceChildren();
     const kinds = new Set();

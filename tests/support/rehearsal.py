@@ -78,7 +78,7 @@ class OnGpu(Tensor):
         if name in ("numpy", "__array__"):
             raise TypeError("can't convert cuda:0 device type tensor to numpy: use Tensor.cpu()")
         if name == "scaled_dot_product_attention" and (kwargs or {}).get("is_causal"):
-            # PyTorch creates the causal mask where it believes the query to be, on the CPU
+            # PyTorch itself would create the causal mask on the CPU.
             triangle = torch.ones(args[0].size(-2), args[1].size(-2), dtype=torch.bool).tril()
             return func(*args, **{**kwargs, "is_causal": False, "attn_mask": OnGpu(triangle)})
         if name == "one_hot":  # it would compare with numbers on the CPU

@@ -28,7 +28,7 @@ from attnbook.exercises.feedback import Feedback, Kind
 from attnbook.exercises.file_cards import keep_lines, line_details, own_name, unchecked_card
 from attnbook.language import _
 
-LOAD_SECONDS, CHECK_SECONDS = 10.0, 60.0  # limits for the code around a check, and for a check
+LOAD_SECONDS, CHECK_SECONDS = 10.0, 60.0  # limits: for code outside checks, and for a check
 PR_SET_PDEATHSIG = 1  # from Linux's sys/prctl.h: request a signal when the parent ends
 NEW_GROUP = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # a new session on Windows
 

@@ -134,7 +134,7 @@ def plot_many_heads(length: int, d_model: int, n_heads: int, d_k: int, d_v: int)
 
 
 def plot_split(words: Sequence[str], n_heads: int, d_k: int, row: int) -> None:
-    """Draw the queries of all heads, and how they are split into heads, to scale; `row` is marked.
+    """Draw to scale how the queries are split into heads; `row` is marked.
 
     Shapes:  left (L, n_heads * d_k), right (n_heads, L, d_k), L = len(words)
     """

@@ -104,8 +104,8 @@ class Place:
 class Time:
     """A time: 昨天, yesterday.
 
-    A span of a week or a year fits only verbs with that trait, an evening only places that are open
-    and verbs without the trait day, a morning only verbs without the trait night.
+    A time that spans a week or a year fits only verbs with that trait. An evening fits only places
+    that are open and verbs without the trait day, and a morning only verbs without the trait night.
     """
 
     zh: Words

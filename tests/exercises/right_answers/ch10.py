@@ -148,7 +148,7 @@ def chunked_normalized(query, key, value, chunk):
 
 
 def chunked_query_by_query(query, key, value, chunk):
-    """Also take the queries one by one, and multiply by broadcasting."""
+    """Process the queries one by one, too, and multiply by broadcasting."""
     rows = []
     for q in query.unbind(-2):
         largest, total, output = torch.tensor(-math.inf, device=q.device), 0, 0

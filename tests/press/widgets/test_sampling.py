@@ -84,7 +84,7 @@ def test_the_remaining_probabilities_equal_the_librarys(figure: Locator) -> None
 
 
 def test_the_writer_is_the_stored_model(figure: Locator, stored: Stored) -> None:
-    """If its file differs, run: .venv/bin/python -m tools.live_writer."""
+    """If this fails, run: .venv/bin/python -m tools.live_writer."""
     assert WRITER.read_text("utf-8") == packed()
     figure.evaluate("figure => figure.model()")
     draw, made = Draw(5), []
