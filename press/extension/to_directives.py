@@ -14,8 +14,8 @@ caption                     the caption of the picture above it
 solution                    offers hints as code to run; a page shows folded hints and solution
 
 A heading whose metadata has a "part", such as "Training a head", begins this part: a page shows its
-name and its minutes (markup.py). A page also folds the code of the imports, and of cells that only draw
-(folds.py).
+name and its minutes (markup.py). A page also folds the code of the imports, and of cells that only
+draw (folds.py).
 """
 
 import ast
