@@ -5,7 +5,7 @@
     make upgrade PKG=numpy                    raise one, and what it requires
     .venv/bin/python -m tools.lock --check    part of `make check`
 
-The readable pins are in requirements.txt, and upper limits in limits.txt. Everything else stays
+The pins to edit are in requirements.txt, and upper limits in limits.txt. Everything else stays
 at the version it has in the lock, so that a second run changes nothing. One lock is valid for every
 system and for Python 3.11 and newer. Binder's pins are copied from requirements.txt.
 

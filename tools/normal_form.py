@@ -151,7 +151,7 @@ def normalize_file(path: Path) -> tuple[bool, list[str]]:
 
 
 def normalized_file(path: Path) -> NotebookNode:
-    """Read a notebook in its normal form, with the outputs that git has of unchanged cells.
+    """Read a notebook in its normal form, with the outputs that git has for unchanged cells.
 
     An editor may have cleared, renumbered or split them. Code that git does not have loses its
     execution count, so that `make check` asks for a run.

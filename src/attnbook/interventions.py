@@ -28,8 +28,8 @@ def head_outputs(
     w_o, n_heads = getattr(layer, "w_o", None), getattr(layer, "n_heads", None)
     if not isinstance(w_o, nn.Linear) or not isinstance(n_heads, int):
         raise TypeError(
-            f"{type(layer).__name__} has no heads to read: it needs n_heads and w_o, as a layer "
-            "such as MultiHeadAttention"
+            f"{type(layer).__name__} has no heads to read: it needs n_heads and w_o, as in "
+            "MultiHeadAttention"
         )
     calls: list[Tensor] = []
 

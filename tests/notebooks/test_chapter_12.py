@@ -62,7 +62,7 @@ def test_an_unknown_seed_is_named():
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_temperature_lowers_and_cutting_raises_what_is_grammatical_in_each_model(judging, seed):
-    """A low temperature leaves fewer different sentences. The random numbers are also new."""
+    """A low temperature leaves fewer different sentences, also with other random numbers."""
     ways = ({"temperature": 0.5}, {"p": 0.8}, {}, {"temperature": 1.5})
     counts = [judging["judge"](judging["models"][seed], seed=seed + 5, **way) for way in ways]
     right, _, different = zip(*counts, strict=True)

@@ -38,7 +38,7 @@ def test_a_chapter_takes_an_hour() -> None:
 
 
 def number(section: str) -> tuple[int, int]:
-    """A section's number, to compare it by."""
+    """A section's number as a key for comparisons."""
     chapter, place = section.split(".")
     return int(chapter), int(place)
 
