@@ -53,7 +53,7 @@ def arguments(mine: Path) -> list[str]:
     (folder / STARTUP).write_text(startup, encoding="utf-8")
     return [
         str(mine),
-        # In a container, nothing else opens the chapter.
+        # In a container, only this makes JupyterLab open the chapter.
         f"--LabApp.default_url=/lab/tree/{quote(to_do(mine))}",
         f"--LabApp.app_settings_dir={folder}",
         f"--ServerApp.tornado_settings={{'static_custom_path': [{str(folder)!r}]}}",

@@ -158,7 +158,7 @@ def assert_weight(opened: Opened, root: Path) -> None:
             content = path.read_bytes()
             weights[kind] += len(content if packed else gzip.compress(content))
     assert {kind: w for kind, w in weights.items() if w > 1000 * BUDGET[kind]} == {}
-    assert min(weights[kind] for kind in ("html", "css", "js")) > 1000  # it measured something
+    assert min(weights[kind] for kind in ("html", "css", "js")) > 1000  # something was measured
 
 
 def use(page: Page) -> None:

@@ -55,7 +55,7 @@ def test_the_policy_comes_first_and_the_page_keeps_to_it(address: str) -> None:
     handlers = {name for e in page.find_all(True) for name in e.attrs if name.startswith("on")}
     assert handlers == set()
     links = {rel for e in page.find_all("link") for rel in e["rel"]}
-    assert links <= {"stylesheet", "icon", "search", "canonical"}  # Firefox loads what is "next"
+    assert links <= {"stylesheet", "icon", "search", "canonical"}  # Firefox prefetches rel="next"
     for element in page.select("script[src], img, link:not([rel=canonical])"):
         loaded = str(element.get("src") or element.get("href"))
         assert not re.match(r"\w+:|//", loaded), loaded
