@@ -30,7 +30,7 @@ env:
 	@command -v $(PYTHON) >/dev/null || { echo "attention book: $(PYTHON) was not found; install Python 3.11 or newer" >&2; exit 1; }
 	@$(PYTHON) tools/bootstrap.py $(if $(filter file,$(origin PYTHON)),,--this-python)
 
-# After a failure Sphinx would not repeat the warnings for pages it has read, so read all again.
+# After a failure, Sphinx would not repeat the warnings for pages it has read, so it reads all again.
 book: env  ## build the book: open _build/html/index.html  (LANGUAGE=zh_CN)
 	@ATTNBOOK_LANGUAGE=en $(BIN)/jupyter-book build . -W -n --keep-going || { rm -rf _build/.doctrees; exit 1; }
 ifneq ($(ATTNBOOK_LANGUAGE),en)
@@ -91,7 +91,7 @@ wheel: env  ## pack the library for pip: _build/dist/*.whl
 	@$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python --out-dir _build/dist
 	@ls _build/dist/*.whl
 
-# A different builder needs a different folder, because each keeps there what it has read.
+# A different builder needs a different folder, because each builder stores there what it has read.
 links: env  ## check the links to all other sites
 	@$(BIN)/jupyter-book build . --builder linkcheck --path-output _build/links || { \
 		echo "attention book: the links called broken above don't work, or there is no network" >&2; exit 1; }

@@ -6,7 +6,7 @@ simulates the GPU. With --rerun-sections each section of a notebook runs a secon
 kernel that has already run the whole notebook.
 
 `make test` starts one worker per core and one more (pytest-xdist), each with one thread. The tests
-of a file stay on one worker, and so do the cells of a notebook.
+of a file run on one worker, and so do the cells of a notebook.
 """
 
 import functools
@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-os.environ["ATTNBOOK_LANGUAGE"] = "en"  # in the kernels, too, and before anything asks for it
+os.environ["ATTNBOOK_LANGUAGE"] = "en"  # also in kernels; set before anything reads it
 import nbval.kernel
 import pytest
 import torch
@@ -74,7 +74,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class GpuWasUsed(pytest.Item):
-    """Runs after the cells of a notebook and checks that its kernel has put tensors on the GPU."""
+    """Check, after the cells of a notebook, that its kernel has put tensors on the GPU."""
 
     def runtest(self) -> None:
         """Ask the kernel, which is still running."""

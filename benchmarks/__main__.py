@@ -1,8 +1,8 @@
 """What attention costs here: `make bench` prints tables of ratios, and asserts nothing.
 
 Times depend on the machine, so no test checks them. Functions that are compared take turns, so that
-a busy machine slows all of them equally. A ratio is that of the medians, followed in parentheses by
-that of the fastest runs. Memory and multiplications are counted, and are the same everywhere.
+a busy machine slows all of them equally. A ratio compares the medians; the one in parentheses
+compares the fastest runs. Memory and multiplications are counted, and are the same everywhere.
 
 When weights are returned, much of the time is spent on allocating their memory page by page. To see
 this, set THP_MEM_ALLOC_ENABLE=1, which makes PyTorch ask Linux for large pages.

@@ -23,7 +23,7 @@ SHAPES = ((8, 64), (4, 512), (1, 2048))  # batch, length
 
 
 def against_pytorch(where: torch.device) -> None:
-    """Time each engine in a layer with the same weights, relative to the floor."""
+    """Time a layer with each kind of attention, with the same weights, relative to the floor."""
     print(
         f"\nTime of a layer (D {WIDTH}, {HEADS} heads) / time of the floor: its four linear layers "
         "and PyTorch's\nkernel. The first four return the weights.\n"

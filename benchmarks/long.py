@@ -30,7 +30,7 @@ def draw(where: torch.device, length: int, learned: bool = False) -> list[Tensor
 
 
 def chunks(where: torch.device) -> None:
-    """Chunked attention compared with PyTorch's kernel on a text of 8,192 words."""
+    """Compare chunked attention with PyTorch's kernel on a text of 8,192 words."""
     print("\nChunked / fused at 8,192 words, 8 heads of width 64: memory counted, time\n")
     for causal in (False, True):
         for name, learned in (("forward", False), ("both", True)):
@@ -56,7 +56,7 @@ def step(attend: partial, qkv: list[Tensor], learned: bool) -> object:
 
 
 def growth(where: torch.device) -> None:
-    """The exponent p with which the cost of each form grows: twice the words cost 2^p as much."""
+    """Fit the exponent p of each form's cost: twice as many words cost 2^p times as much."""
     lengths = (512, 1024, 2048, 4096)
     print(f"\nExponents, fitted over {lengths} words: time, memory, multiplications\n")
     forms = {
@@ -88,7 +88,7 @@ def slope(x: tuple[int, ...], y: tuple[float, ...]) -> float:
 
 
 def decoding(where: torch.device) -> None:
-    """One more token: with a cache, and by computing all rows again."""
+    """Time one more token, with a cache and by computing all rows again."""
     print("\nOne more token of a layer (D 512, 8 heads), milliseconds; `each` is the mean of all")
     print("tokens of a text of that length, written from the first one\n")
     print("words  recomputed  with cache  (its attention alone)   each   recomputed / with cache")
@@ -116,21 +116,21 @@ def decoding(where: torch.device) -> None:
 
 
 def one_more(layer: GroupedQueryAttention, row: Tensor, kept: KVCache) -> None:
-    """A step, and a step back, so that the next run starts from the same cache."""
+    """Run a step, then undo it, so that the next run starts from the same cache."""
     before = kept.key, kept.value, kept.length
     layer(row, cache=kept)
     kept.key, kept.value, kept.length = before
 
 
 def written(layer: GroupedQueryAttention, rows: Tensor) -> None:
-    """All steps of a text, from an empty cache."""
+    """Run all steps of a text, from an empty cache."""
     kept = KVCache()
     for row in rows.split(1, dim=1):
         layer(row, cache=kept)
 
 
 def shared_heads(where: torch.device) -> None:
-    """A step for several numbers of key heads: with fewer heads, less is read.
+    """Time a step with several numbers of key heads: with fewer heads, less is read.
 
     It uses one thread, because a step is so short that several would mostly wait on a busy machine.
     """
@@ -164,7 +164,7 @@ def shared_heads(where: torch.device) -> None:
 
 
 def with_copies(attend: Callable, key: Tensor, value: Tensor, shared: int) -> object:
-    """Sharing without groups: each key head is copied for every query head that shares it."""
+    """Attend without groups: each key head is copied for every query head that shares it."""
     if shared == 1:
         return attend(key, value)
     return attend(*(x.repeat_interleave(shared, dim=-3) for x in (key, value)))

@@ -16,7 +16,7 @@ FLAGS = (  # it also runs without a sandbox, and makes no network requests of it
 
 
 def launch(playwright: Playwright, channels: tuple[str, ...] = CHANNELS) -> Browser:
-    """The Chromium that ATTNBOOK_CHROMIUM names, or else the first one that starts."""
+    """Start the Chromium that ATTNBOOK_CHROMIUM names, or else the first one that works."""
     if named := os.environ.get("ATTNBOOK_CHROMIUM"):
         ways: list[dict[str, str]] = [{"executable_path": named}]
     else:

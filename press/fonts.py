@@ -55,7 +55,7 @@ def chinese_of_the_book() -> set[str]:
 
 
 def cut(font: TTFont, characters: Iterable[int], path: Path, **options: object) -> None:
-    """Reduce a font to these characters, without hinting, and write it."""
+    """Write a font that is reduced to these characters and has no hinting."""
     subsetter = Subsetter(Options(hinting=False, recalc_timestamp=False, **options))
     subsetter.populate(unicodes=characters)
     subsetter.subset(font)

@@ -22,7 +22,7 @@ ZIP = ROOT / "_build" / f"attention-book-html{ENDING}.zip"
 FOLDER = f"attention-book{ENDING}"
 PAGES = "pages"
 
-LICENSES = ("licenses.txt", "LICENSE", "OFL.txt")  # in _static; nothing links to them
+LICENSES = ("licenses.txt", "LICENSE", "OFL.txt")  # in _static, where no page links to them
 READ_ME = _(
     """\
 Attention, from the library up
@@ -50,7 +50,7 @@ def main() -> int:
 
 
 def contents(html: Path) -> Iterator[tuple[str, bytes]]:
-    """Name and content of each file in the folder."""
+    """The name and the content of each file in the folder."""
     start, *others = reached(html)
     moved = re.sub(r'((?:href|src)="|url=)', rf"\1{PAGES}/", start.read_text("utf-8"))
     yield "index.html", moved.encode()
@@ -104,7 +104,7 @@ def pack(files: dict[str, bytes], target: Path) -> None:
     with zipfile.ZipFile(unfinished, "w") as archive:
         for name, content in sorted(files.items()):
             entry = zipfile.ZipInfo(f"{FOLDER}/{name}")  # dated 1980, the first year of the format
-            entry.create_system = 3  # Unix on every system, so that the mode counts
+            entry.create_system = 3  # "Unix" on every system, so that the file mode counts
             entry.external_attr = 0o100644 << 16
             archive.writestr(entry, content, zipfile.ZIP_DEFLATED, compresslevel=9)
     unfinished.replace(target)

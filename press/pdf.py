@@ -1,10 +1,10 @@
 """Print the whole book into _build/attention-book.pdf: `make pdf`, after `make book`.
 
-Joins the built pages, in the order of _toc.yml, into one document and lets Chromium print it. The
-first print shows on which page everything is, and the second contains these page numbers. The words
-around the pages are in press/print/book.html, and the styles in press/print/print.css.
+This joins the built pages, in the order of _toc.yml, into one document and lets Chromium print it.
+The first print shows on which page everything is, and the second contains these page numbers. The
+words around the pages are in press/print/book.html, and the styles in press/print/print.css.
 
-What is folded on a screen goes to the end of the book, where readers do not see it by accident.
+Text that is folded on a screen moves to the end of the book, so that nobody sees it by accident.
 """
 
 import io
@@ -33,7 +33,7 @@ NOT_PRINTED = (
     "h2 > .part, .listing, a.headerlink, .toctree-wrapper, nav, button, script, noscript, "
     ".katex-mathml"
 )
-UNCOLORED = ".highlight :is(.n, .o, .p, .w, .nn)"  # tags that would be half of the file
+UNCOLORED = ".highlight :is(.n, .o, .p, .w, .nn)"  # these tags would be half of the file
 NUMBER = re.compile(r"^\w+\.\w* ")  # of a chapter or a section
 FILL_IN = "(links, pages) => links.forEach(link => link.textContent = pages[link.hash.slice(1)])"
 
@@ -96,7 +96,7 @@ def joined() -> BeautifulSoup:
 def built_page(name: str, addresses: list[str]) -> BeautifulSoup:
     """A page of the book for print, with formulas also in words, and links within the document.
 
-    In it, an id is the address in the built book: book/notation.html#sizes.
+    Its ids are addresses in the built book, such as book/notation.html#sizes.
     """
     here = f"{name}.html"
     if not (HTML / here).exists():
@@ -134,7 +134,7 @@ def built_page(name: str, addresses: list[str]) -> BeautifulSoup:
         elif link.name == "link":
             link["href"] = urljoin(HTML.as_uri() + "/", target)
         elif not re.match(r"\w+:", target):
-            link.unwrap()  # a picture that leads to its own file
+            link.unwrap()  # a picture that links to its own file
     return page
 
 
@@ -149,7 +149,7 @@ def spoken(tag: Tag) -> str:
 
 
 def unfold(article: Tag, answers: Tag) -> None:
-    """Move what is folded below questions and exercises to the end, linked in both directions."""
+    """Move folded answers and solutions to the end of the book, with links in both directions."""
     title = one(article, "h1")
     for fold in article.select("details.code"):
         one(fold, "summary").decompose()
@@ -188,7 +188,7 @@ def unfold(article: Tag, answers: Tag) -> None:
 
 
 def add_contents(book: BeautifulSoup) -> None:
-    """List chapters and sections in the contents, and a chapter's sections at its start."""
+    """List chapters and sections in the contents, and each chapter's sections at its start."""
     contents = one(book, ".contents")
     for place, chapter in enumerate(book.select(".chapter")):
         headings = chapter.select("h1, h2")
@@ -238,7 +238,7 @@ def destinations(pdf: bytes) -> dict[str, int]:
 
 
 def finish(pdf: bytes, book: BeautifulSoup) -> None:
-    """Give the PDF its title and outline, pack it, and write it without a date."""
+    """Give the PDF its title and outline, compress it, and write it without a date."""
     with pikepdf.open(io.BytesIO(pdf)) as document:
         del document.docinfo
         for key, selector in (("Title", "title"), ("Author", ".author"), ("Subject", ".subject")):

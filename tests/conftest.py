@@ -34,13 +34,13 @@ settings.load_profile("book")
 
 @pytest.fixture(autouse=True)
 def seeded():
-    """Let a test draw the same numbers alone, after others, and on any worker."""
+    """Let a test draw the same numbers when it runs alone, after others, or on any worker."""
     torch.manual_seed(0)
 
 
 @pytest.fixture(autouse=True)
 def on_the_device(request, monkeypatch):
-    """If a folder's tests run on a GPU, put there what they create."""
+    """If a folder's tests run on a GPU, put what they create there."""
     folder = request.path.relative_to(ROOT / "tests").parts[0]
     assert folder in MOVED | AS_READERS | ON_CPU, (
         f"tests/{folder}/ has no place in tests/conftest.py"
@@ -48,7 +48,7 @@ def on_the_device(request, monkeypatch):
     if os.environ["ATTNBOOK_DEVICE"] == "cpu" or folder in AS_READERS:
         yield
     elif folder in MOVED and not request.node.get_closest_marker("on_cpu"):
-        attnbook.device()  # which sets how a GPU computes
+        attnbook.device()  # this also configures the GPU
         move_test(request.node, monkeypatch)
         with OnDevice():
             yield
@@ -83,7 +83,7 @@ def book(testrun_uid: str) -> None:
 
 @pytest.fixture(scope="session")
 def chinese_book(testrun_uid: str) -> None:
-    """Build the Chinese edition, with what is translated of it."""
+    """Build the Chinese edition. What is not translated is in English."""
     folder = ROOT / "_build" / "zh_CN"
     once(testrun_uid, folder, folder, "zh_CN")
 
@@ -108,7 +108,7 @@ def once(testrun: str, notes: Path, source: Path, language: str) -> None:
             text=True,
             check=False,
         )
-        if build.returncode:  # or Sphinx would not repeat the warnings for pages it has read
+        if build.returncode:  # else Sphinx would not repeat the warnings for pages it has read
             shutil.rmtree(source / "_build" / ".doctrees", ignore_errors=True)
         assert build.returncode == 0, build.stderr
         assert "build succeeded" in build.stdout

@@ -112,7 +112,7 @@ def torch_build() -> str:
 
 
 def torch_arguments() -> list[str]:
-    """What to tell pip to install as PyTorch: the pin, unless ATTNBOOK_TORCH names another."""
+    """The PyTorch that pip is to install: the pinned one, unless ATTNBOOK_TORCH names another."""
     version = os.environ.get("ATTNBOOK_TORCH")
     if version == "nightly":
         return ["--pre", "--index-url", NIGHTLY_INDEX, "torch"]
@@ -128,7 +128,7 @@ def torch_arguments() -> list[str]:
 
 
 def check_machine(version: str) -> None:
-    """Fail now, not after an hour of downloading, if the environment cannot be made here."""
+    """Fail now, not after an hour of downloads, if the environment cannot be made here."""
     if sys.platform == "darwin" and platform.machine() == "x86_64":
         fail(
             "PyTorch no longer has builds for Macs with Intel processors, or for a Python made "
@@ -159,7 +159,7 @@ def install() -> None:
     run(*pip, "--only-binary", ":all:", "--require-hashes", "-r", LOCK)
     torch = torch_arguments()
     if sys.platform == "linux" and torch_build() == "cpu" and len(torch) == 1:
-        # Smaller by gigabytes than PyPI's build, which remains the fallback.
+        # This build is gigabytes smaller than PyPI's, which remains the fallback.
         small = ["--index-url", CPU_INDEX, "--no-deps", "--retries", "0", "--timeout", "10"]
         if subprocess.call([*pip, *small, *torch], stderr=subprocess.DEVNULL):
             print("PyTorch's index of CPU builds does not answer; trying the standard build.")
@@ -176,7 +176,7 @@ def run(*command: str | Path) -> None:
 
 
 def explain(output: str) -> str | None:
-    """What an error message means for the reader; None if it is unknown."""
+    """What an error message means for the reader, or None if the message is unknown."""
     return next((line for pattern, line in ERRORS.items() if re.search(pattern, output)), None)
 
 

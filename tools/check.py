@@ -31,7 +31,7 @@ COMMANDS = [
     ["zizmor", "--offline", "--quiet", "--no-progress", "--persona", "pedantic", ".github"],
     [*SCHEMA, "vendor.github-workflows", *WORKFLOWS],
     [*SCHEMA, "vendor.dependabot", ".github/dependabot.yml"],
-    ["mypy"],  # the slowest; the other reports can be read while it runs
+    ["mypy"],  # the slowest, and so printed last
 ]
 
 
@@ -52,7 +52,7 @@ def main() -> int:
 def run(command: list[str]) -> subprocess.CompletedProcess[bytes]:
     """Run a program of the environment, and return what it prints."""
     program = shutil.which(command[0], path=Path(sys.executable).parent) or command[0]
-    variables = {name: value for name, value in os.environ.items() if value}  # zizmor: no "" token
+    variables = {name: value for name, value in os.environ.items() if value}  # zizmor refuses ""
     return subprocess.run(
         [program, *command[1:]],
         cwd=ROOT,

@@ -2,7 +2,7 @@
 
 Every message has to be translated, none may be fuzzy, and a translation keeps what a reader runs or
 clicks: code, formulas, links, placeholders, numbers, the cells of a table. Terms are those of the
-glossary in book/notation.md. Where another word is right too, translations/*/terms.txt lists it.
+glossary in book/notation.md. If another word is also right, translations/*/terms.txt lists it.
 """
 
 import re
@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 from tools.common import ROOT, run_tool
 from tools.translate import LIBRARY, TRANSLATIONS, compile_catalog, compiled_path, current, read
 
-KEPT = {  # what a translation keeps, however often the original has it
+KEPT = {  # a translation has these as often as the original
     "code": re.compile(r"`+[^`]+`+"),
     "formulas": re.compile(r"\$\$?[^$]+\$\$?"),
     "addresses of links": re.compile(r"\]\(([^)]*)\)"),
@@ -31,7 +31,7 @@ CODE = re.compile(r"<code.*?</code>", re.S)
 LARGE = re.compile(r"\d[\d.,]* (?:million|billion)")
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 GLOSSARY_ROW = re.compile(r"^\| ([^|]+) \| ([^|*]+?)(?: \*[^|*]+\*)? \| \[", re.M)
-QUOTED = re.compile(rf"“[^”]*”|《[^》]*》|\*[^*]*\*|^\|.*{HAN}.*$", re.M)  # or a row of a table
+QUOTED = re.compile(rf"“[^”]*”|《[^》]*》|\*[^*]*\*|^\|.*{HAN}.*$", re.M)  # or a table row
 ENGLISH = re.compile(r"[A-Za-z]+(?:[ ,'’-]+[A-Za-z]+){5,}")  # six words in a row
 markdown = MarkdownIt("commonmark").enable("table")
 
@@ -59,7 +59,7 @@ def complaints(folder: Path) -> Iterator[str]:
                 yield f"{where} has changed: look at its translation and remove the word fuzzy"
         for message in catalog:
             if message.id and message.string and not message.fuzzy:
-                titles = name == "bibliography"  # which stay as they are
+                titles = name == "bibliography"  # titles stay as they are
                 for complaint in message_complaints(message, folder, titles):
                     yield f"{path.relative_to(ROOT)}: {str(message.id)[:60]!r} {complaint}"
                 other = known.setdefault(message.id, message.string)
@@ -71,7 +71,7 @@ def complaints(folder: Path) -> Iterator[str]:
 
 
 def message_complaints(message: Message, folder: Path, titles: bool = False) -> Iterator[str]:
-    """What is wrong with one translation, in each of its forms for a number of things."""
+    """What is wrong with one translation, or with one of its plural forms."""
     forms = message.string if isinstance(message.string, (tuple, list)) else [message.string]
     english = message.id if isinstance(message.id, str) else message.id[-1]
     for form in forms:
@@ -101,7 +101,7 @@ def kept_complaints(english: str, translation: str) -> Iterator[str]:
 
 
 def language_complaints(english: str, translation: str, folder: Path) -> Iterator[str]:
-    """Name what is not Chinese, or not called by its term."""
+    """Name what is not in Chinese, and terms that are not translated as in the glossary."""
     words, translated_words = plain(english), plain(translation)
     if half := HALF_WIDTH.search(translated_words):
         yield f"has a half-width sign after Chinese: {half[0]!r}"
@@ -125,7 +125,8 @@ def plain(text: str) -> str:
 def terms(folder: Path) -> dict[str, tuple[str, ...]]:
     """The terms of the glossary, each with the words that may translate it.
 
-    terms.txt adds words to a term, or begins with a minus the terms that are also common words.
+    In terms.txt, a line adds words to a term; one with a minus removes a term that is also a
+    common word.
     """
     found: dict[str, tuple[str, ...]] = {}
     for english, chinese in GLOSSARY_ROW.findall((ROOT / "book/notation.md").read_text("utf-8")):

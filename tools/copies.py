@@ -1,10 +1,10 @@
 """Copy the book into my/, where readers can change everything. `make lab` calls this.
 
 A copy that you have changed is never overwritten. If the chapter changes after its copy was made,
-the newer version is put beside it, as `03_single_head (new).ipynb`, with your answers in it. An
-answer whose stub now has other arguments, or is no longer in the chapter, is kept in a text cell.
-If you delete or rename your old copy, the newer one takes its place the next time. There are never
-more than two: if you have changed both, you are asked to remove one.
+the newer version is put beside the copy, as `03_single_head (new).ipynb`, with your answers in it.
+An answer whose stub now has other arguments, or is no longer in the chapter, is kept in a text
+cell. If you delete or rename your old copy, the newer one takes its place the next time. There are
+never more than two copies: if you have changed both, you are asked to remove one.
 
 The copies differ from the book's own notebooks in a few things that only readers need: the install
 cell is folded, the outputs below a prediction are cleared, pictures are trusted, the kernel already
@@ -71,7 +71,7 @@ class Answer(NamedTuple):
 
 
 def copy_book(root: Path, mine: Path) -> list[str]:
-    """Copy what is missing, update unchanged copies; return a line for each newer version."""
+    """Add missing copies and update unchanged ones; return a line for each newer version."""
     mine.mkdir(exist_ok=True)
     copies = Copies(mine)
     entries = [f"- [{c.number}. {c.title}]({c.path.name})\n" for c in chapters(root)]
@@ -129,7 +129,7 @@ class Copies:
         return line.format(copy=f"my/{first.name}", new=new.name)
 
     def put(self, copy: Path, text: str, book: dict[str, str]) -> bool:
-        """Write a copy, unless the reader has changed the one that is there; then return False."""
+        """Write a copy, or return False if the reader has changed the one that is there."""
         note = self.notes.get(copy.name)
         if copy.exists() and not (note and note["made"] == digest(copy.read_bytes())):
             return False
@@ -156,7 +156,7 @@ def newer(copy: Path) -> Path:
 
 
 def with_answers(notebook: NotebookNode, answers: dict[str, Answer]) -> NotebookNode:
-    """Put the answers into a chapter: those that fit over their stubs, others into text cells."""
+    """Put answers into a chapter: in place of their stubs if they fit, else into text cells."""
     notebook = deepcopy(notebook)
     stubs = {cell.id: cell for cell in notebook.cells if cell.id.startswith(STUB)}
     for id, (text, old_stub) in answers.items():
@@ -178,14 +178,14 @@ def functions(code: str) -> list[str]:
 
 
 def put_below(notebook: NotebookNode, kept: NotebookNode) -> None:
-    """Put an answer that was kept below the stub of its exercise, or at the end."""
+    """Put a kept answer below the stub of its exercise, or at the end of the notebook."""
     ids = [cell.id for cell in notebook.cells]
     stub = STUB + kept.id.removeprefix(KEPT).rpartition("-")[0]
     notebook.cells.insert(ids.index(stub) + 1 if stub in ids else len(ids), kept)
 
 
 def for_readers(notebook: NotebookNode) -> None:
-    """Fold the cell that installs, clear outputs that answer a prediction, color formulas."""
+    """Fold the install cell, clear outputs that answer a prediction, and color formulas."""
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = colored(cell.source)

@@ -1,4 +1,4 @@
-"""What a kernel of `make lab` runs when it starts: a NameError then names the cell to run first.
+"""Make a NameError in `make lab` name the cell to run first. Kernels run this when they start.
 
 IPython runs the file named by PYTHONSTARTUP among the reader's own names. So `tools/lab.py` names
 a one-line file there, which runs this file and leaves no name behind. Nothing here is imported
@@ -39,7 +39,7 @@ def show_error(
 
 
 def where_defined(name: str, cells: list[dict[str, Any]], current: str) -> str:
-    """Say which cell defines a name: the last one above the current cell, or the first below."""
+    """Say which cell defines a name: the last one above the current cell, or the first below it."""
     heading, found, above = "", "", True
     for cell in cells:
         source = "".join(cell["source"])

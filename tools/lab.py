@@ -2,8 +2,8 @@
 
 By default, JupyterLab asks whether it may fetch news, shows the source of a linked page instead of
 its text, and leaves formulas too dark and pictures too bright for a dark theme. The settings that
-change this are in my/ and apply to this server only, and so does tools/kernel_startup.py, which its
-kernels run when they start. Your own settings take precedence.
+change this are in my/ and apply to this server only. The same holds for tools/kernel_startup.py,
+which its kernels run when they start. Your own settings take precedence.
 """
 
 import json
@@ -53,7 +53,7 @@ def arguments(mine: Path) -> list[str]:
     (folder / STARTUP).write_text(startup, encoding="utf-8")
     return [
         str(mine),
-        # In a container, nothing else opens the chapter.
+        # In a container, only this makes JupyterLab open the chapter.
         f"--LabApp.default_url=/lab/tree/{quote(to_do(mine))}",
         f"--LabApp.app_settings_dir={folder}",
         f"--ServerApp.tornado_settings={{'static_custom_path': [{str(folder)!r}]}}",
@@ -62,7 +62,7 @@ def arguments(mine: Path) -> list[str]:
 
 
 def to_do(mine: Path) -> str:
-    """The newest copy of the first chapter with an exercise not passed, or of the last."""
+    """The newest copy of the first chapter with an unsolved exercise, or of the last chapter."""
     events, _ = log.read()
     found = chapters()
     todo = [c for c in found if any(not events[e.id]["pass"] for e in exercises_of(c.path))]

@@ -7,7 +7,7 @@ weights with its words into press/live/translator.json. Run it again after a cha
 to the training in section 9.6; `tests/notebooks/test_chapter_09.py` fails until you do.
 
 A weight takes 16 bits: an integer, divided by a power of two that is the same for a whole tensor.
-The training rounds to multiples of 2^-16, so nothing is lost where no weight of a tensor exceeds
+The training rounds to multiples of 2^-16, so nothing is lost if no weight of a tensor exceeds
 1/2. (float16 has the same size, but rounds weights near 1 to multiples of 2^-11.)
 """
 
@@ -57,7 +57,7 @@ def lines(table: str) -> list[str]:
 
 
 def chinese_words(chinese: Vocabulary) -> list[list[str]]:
-    """For each id its word, pinyin, meaning and kind."""
+    """The word, pinyin, meaning and kind for each id."""
     kind_of = dict(reversed([*kinds()]))
     found = []
     for word in chinese.words:
@@ -67,7 +67,7 @@ def chinese_words(chinese: Vocabulary) -> list[list[str]]:
 
 
 def packed(model: Transformer, chinese: Vocabulary, english: Vocabulary) -> dict[str, Any]:
-    """What the page loads: sizes, words, names and shapes of the weights, and the weights."""
+    """What the page loads: sizes, words, the names and shapes of the weights, and the weights."""
     parameters = {name: p.cpu().numpy() for name, p in model.state_dict().items()}
     bits = {
         name: min(16, math.floor(math.log2(LARGEST / abs(p).max())))
@@ -86,7 +86,7 @@ def packed(model: Transformer, chinese: Vocabulary, english: Vocabulary) -> dict
 
 
 def load_packed(text: str) -> tuple[Transformer, Vocabulary, Vocabulary]:
-    """The model in such a file, in float64, with its vocabularies."""
+    """Load the model from such a file, in float64, with its vocabularies."""
     stored = json.loads(text)
     chinese = Vocabulary([[word for word, *_ in stored["chinese"]]])
     english = Vocabulary([stored["english"]])

@@ -5,7 +5,7 @@
     make upgrade PKG=numpy                    raise one, and what it requires
     .venv/bin/python -m tools.lock --check    part of `make check`
 
-The readable pins are in requirements.txt, and upper limits in limits.txt. Everything else stays
+The pins to edit are in requirements.txt, and upper limits in limits.txt. Everything else stays
 at the version it has in the lock, so that a second run changes nothing. One lock is valid for every
 system and for Python 3.11 and newer. Binder's pins are copied from requirements.txt.
 
@@ -37,7 +37,7 @@ HEADER = """\
 
 
 def main() -> int:
-    """Write the lock, with --upgrade after raising pins; with --check only test whether it fits."""
+    """Write the lock. With --upgrade, raise pins first; with --check, only test the lock."""
     action, package = [*sys.argv[1:], "", ""][:2]
     requirements, before = REQUIREMENTS.read_text("utf-8"), LOCK.read_text("utf-8")
     if action == "--check":
@@ -70,7 +70,7 @@ def versions(text: str) -> dict[str, str]:
 
 
 def raised(requirements: str, before: str, package: str) -> tuple[str, str]:
-    """The requirements with the newest versions, of all packages or of one, and a lock of these."""
+    """Raise all requirements, or that of one package, and return them with their lock."""
     fixed = {"torch"} - {package}
     at_least = PIN.sub(
         lambda pin: pin[0] if pin[1] in fixed else f"{pin[1]}>={pin[2]}", requirements
@@ -87,7 +87,7 @@ def raised(requirements: str, before: str, package: str) -> tuple[str, str]:
 
 
 def resolve(requirements: str, before: str, *options: str) -> str:
-    """The packages for these requirements, at the versions of an earlier lock where they fit."""
+    """Resolve the requirements to packages, at the versions of an earlier lock if those fit."""
     with tempfile.TemporaryDirectory() as folder:
         lock = Path(folder, "lock.txt")
         lock.write_text(before, "utf-8")

@@ -1,9 +1,9 @@
 """What a translator translates: the messages of the pages and of the library.
 
 A message of a page is a line of its Markdown without its marks, because each paragraph of the book
-is one line. The marks, such as `## 3.4 `, `- ` or `**Question:** `, are written again around the
-translation, so a translator cannot lose them. Formulas in lines of their own, code and directives
-are not translated.
+is one line. The marks, such as `## 3.4 `, `- ` or `**Question:** `, are put back around the
+translation, so a translator cannot lose them. Displayed formulas, code and directives are not
+translated.
 """
 
 import gettext
@@ -41,7 +41,7 @@ MARKUP = re.compile(
     r"</|<(?!summary)\w|[> ]*\|[-:| ]+$|\([\w-]+\)=$|:::|```|\{[.#][\w-]+\}$|:(?!alt)\w+:"
 )
 
-NAMES_ONLY = re.compile(  # notes of cases with names from the code, or letters
+NAMES_ONLY = re.compile(  # notes on cases with only code names or letters
     r'\w+\(".*"\)|.* = \[.*|(?:\w )+\w|(?!.*`).*\w_\w.*|'
 )
 MARK = "\0"  # see `constant_notes`
@@ -66,7 +66,7 @@ class Line(NamedTuple):
 
 
 def lines_of(markdown: str) -> Iterator[Line]:
-    """Split a text; its lines and the line ends between them, joined, are the text again."""
+    """Split a text into its lines and the line ends between them; joined, they give the text."""
     for part in RAW.split(markdown):
         if RAW.fullmatch(part):
             yield Line(part)
@@ -91,7 +91,7 @@ def split_line(line: str) -> Line:
 
 
 class Text(NamedTuple):
-    """A text of a page: where it is, and the object and the key under which it is kept."""
+    """A text of a page: where it is, and the object and the key that hold it."""
 
     place: str
     holder: Any
@@ -99,7 +99,7 @@ class Text(NamedTuple):
 
 
 def read_page(path: Path) -> tuple[Any, list[Text]]:
-    """Read a page, and list its texts, by which it can be changed."""
+    """Read a page and list its texts; changing these changes the page."""
     if path.suffix == ".md":
         page = {"text": path.read_text("utf-8")}
         return page, [Text("", page, "text")]
@@ -131,7 +131,7 @@ def library_messages() -> Catalog:
     """Return the messages of the library, the tools and the pages' templates.
 
     Most are arguments of `_`, `ngettext` or, in a template, `say`. Those of an exercise are in its
-    fields, and the marks of a page in tools/markers.py.
+    fields, and the words that mark parts of a page are in tools/markers.py.
     """
     catalog = Catalog(charset="utf-8", fuzzy=False)
     for folder, files, kind in SOURCES:
@@ -158,7 +158,7 @@ def script_messages() -> list[str]:
 
 
 def exercise_messages() -> Iterator[tuple[str, str]]:
-    """Name each message of the exercises and their commands, and where it is from."""
+    """Yield each message of the exercises and their commands, with the place that it is from."""
     from attnbook.exercises import terminal
     from attnbook.exercises.catalog import ALL, CHAPTERS
 
@@ -184,7 +184,7 @@ def exercise_messages() -> Iterator[tuple[str, str]]:
 
 
 class Marks(gettext.NullTranslations):
-    """A catalog that marks what `_` returns, to tell it from other messages."""
+    """A catalog that marks what `_` returns, to distinguish it from other texts."""
 
     def gettext(self, message: str) -> str:
         """Return the message with a mark."""

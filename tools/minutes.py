@@ -1,10 +1,10 @@
-"""How long a chapter takes: to read, which is estimated, and to run, which is measured.
+"""How long a chapter takes to read, which is estimated, and to run, which is measured.
 
 `tools/run.py` writes both into the chapter's first box. Each word, formula, picture and line of
 code counts as the seconds that a first-time reader needs for it. These rates are chosen so that
 chapters 1 to 3 take the time that such a reader reported. The time of a run is its processor time,
-which does not depend on other programs. RUN_TIMES keeps it, generously rounded up, because machines
-differ.
+which does not depend on other programs. RUN_TIMES records it, rounded up generously, because
+machines differ.
 """
 
 import json
@@ -16,7 +16,7 @@ from tools import markers
 from tools.common import ROOT
 from tools.language import LANGUAGE, _
 
-# A Chinese character among English words counts as a word. Readers of Chinese read 260 words, of
+# A Chinese character in English text counts as a word. Readers of Chinese read 260 words, of
 # about 1.5 characters each, in the time of 238 English words (Brysbaert 2019).
 WORD = 60 / 130
 CHARACTER = WORD if LANGUAGE == "en" else WORD * 238 / (260 * 1.5)
@@ -30,7 +30,7 @@ TEXT = {  # seconds for each match, which is then removed, so that it is counted
 }
 CODE_LINE, OUTPUT_LINE, PICTURE = 7.0, 2.0, 45.0
 STEP = 5  # minutes are rounded to this many
-RUN_TIMES = ROOT / "tools" / "run_times.json"  # for each notebook one of the steps, in seconds
+RUN_TIMES = ROOT / "tools" / "run_times.json"  # for each notebook a step, in seconds
 RUN_STEPS = {
     30: _("Running all of it takes about half a minute."),
     60: _("Running all of it takes about a minute."),

@@ -35,7 +35,7 @@ METADATA = {
         "pygments_lexer": "ipython3",
     },
 }
-# The first code cell of every notebook, which pages do not show. It imports nothing of ours. It
+# The first code cell of every notebook, which pages do not show. It imports none of our code. It
 # names the parent folder as the source of this package, so that pip installs no other one.
 INSTALL = """\
 # Where the book's package is missing, as on Colab, install it. Published copies name its address.
@@ -121,7 +121,7 @@ def write_minutes(path: Path, notebook: NotebookNode, exercise_minutes: list[int
 
 
 def describe_pictures(notebook: NotebookNode) -> None:
-    """Make each picture's description its text form, for programs that show no picture."""
+    """Store each picture's description as its plain text, for programs that show no pictures."""
     for cell in notebook.cells:
         image = cell.metadata.get("mystnb", {}).get("image", {})
         for output in cell.get("outputs", []):
@@ -151,7 +151,7 @@ def normalize_file(path: Path) -> tuple[bool, list[str]]:
 
 
 def normalized_file(path: Path) -> NotebookNode:
-    """Read a notebook in its normal form, with the outputs that git has of unchanged cells.
+    """Read a notebook in its normal form, with the outputs that git has for unchanged cells.
 
     An editor may have cleared, renumbered or split them. Code that git does not have loses its
     execution count, so that `make check` asks for a run.
@@ -173,7 +173,7 @@ def stored_version(path: Path) -> NotebookNode | None:
         command = ["git", "show", f":./{path.name}"]
         shown = subprocess.run(command, cwd=path.resolve().parent, capture_output=True)
         return None if shown.returncode else parse(shown.stdout)
-    except (OSError, UserError):  # there is no git, or its version is not a notebook
+    except (OSError, UserError):  # git is missing, or its version is not a notebook
         return None
 
 
@@ -192,7 +192,7 @@ def restore_outputs(notebook: NotebookNode, stored: dict[str, NotebookNode]) -> 
 
 
 def left_to_run(notebook: NotebookNode) -> Iterator[str]:
-    """Name the cells that have not been run as they are, or not in this order."""
+    """Name the cells that have not been run in their current form or order."""
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     waiting = [cell.id for cell in code if cell.execution_count is None]
     counts = [cell.execution_count for cell in code if cell.execution_count is not None]

@@ -1,9 +1,9 @@
 """The sections of a notebook, and the names that keep a section from being run a second time.
 
 Readers go back: after the whole chapter has run, they can run each section again from its first
-cell, in any order. `make nbval` does so, the last section first. `make check` checks the names: a
-section may use a name from another section only if a single section sets it. Otherwise it could
-get the value that a different section has set in the meantime.
+cell, in any order. `make nbval` does so, starting with the last section. `make check` checks the
+names: a section may use a name from another section only if a single section sets the name.
+Otherwise it could get the value that a different section has set in the meantime.
 """
 
 import re
@@ -22,7 +22,7 @@ class Section:
 
 
 def sections(cells: list[Any]) -> list[Section]:
-    """Split a notebook into its sections. The first one holds what is above all headings."""
+    """Split a notebook into its sections. The first one holds the cells above all headings."""
     result = [Section("")]
     for cell in cells:
         if cell["cell_type"] == "markdown":
@@ -45,7 +45,7 @@ def name_clashes(cells: list[Any]) -> Iterator[str]:
 
 
 def names(section: Section) -> tuple[set[str], set[str]]:
-    """Return the global names that a section reads, even in its functions, and those it sets."""
+    """Return the global names that a section reads, also in its functions, and those it sets."""
     code = "\n".join(cell["source"] for cell in section.cells)
     top, *inner = scopes(symtable.symtable(code, "cell", "exec"))
     assigned = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}

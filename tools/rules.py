@@ -1,9 +1,9 @@
 """Check the rules for pages that nbval cannot check. `make check` calls this.
 
-nbval compares the outputs that are stored. It passes a notebook without outputs, a warning, a
-picture without a description, and a cell that switches the comparison off. This module finds such
-cells. It also checks what the chapters have in common: their opening, their headings, one import
-cell, short cells, and valid references. The words that it looks for are in tools/markers.py.
+nbval compares stored outputs. It accepts a notebook without outputs, a warning, a picture without
+a description, and a cell that switches the comparison off. This module finds such cells. It also
+checks what the chapters have in common: their opening, their headings, one import cell, short
+cells, and valid references. The words that it looks for are in tools/markers.py.
 
     .venv/bin/python -m tools.rules [PAGE...]      default: the whole book
 """
@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def contents_rules(root: Path) -> Iterator[str]:
-    """Every page is in the contents or is a draft: any other is neither built nor checked."""
+    """Every page is in the contents or is a draft: other pages are neither built nor checked."""
     built, being_written = pages(root), drafts(root)
     for path in sorted({*(root / "book").glob("*.ipynb"), *(root / "book").glob("*.md")}):
         if path not in built + being_written:
@@ -114,7 +114,7 @@ def code_rules(
         if re.fullmatch(r"[0-9a-f-]{8,}", name):
             yield f"the cell id {name!r} was made by a machine: give the cell a short name"
     counts = [cell.get("execution_count") for cell in code]
-    if counts != [*range(1, len(code) + 1)]:  # nbval passes cells that never ran
+    if counts != [*range(1, len(code) + 1)]:  # nbval accepts cells that never ran
         yield f"its cells have run as {counts}: run {RUN} --quick {path}"
     trees = [ast.parse(cell["source"]) for cell in code if cell.get("id") != INSTALL_ID]
     for position, tree in enumerate(trees):
@@ -176,7 +176,7 @@ def library() -> dict[tuple[str, ...], str]:
 def pieces(source: str) -> set[tuple[str, ...]]:
     """Return the pieces of code that count as copied if they also appear elsewhere.
 
-    They are whole functions, and any few lines in a row.
+    They are whole functions, and LONGEST_COPY + 1 lines in a row.
     """
     tree = without_docstrings(source)
     lines = lines_of(tree)
@@ -198,12 +198,12 @@ def without_docstrings(source: str) -> ast.Module:
 
 
 def lines_of(tree: ast.AST) -> list[str]:
-    """Return the lines of code as `ast.unparse` writes them, without comments and indents."""
+    """Return the lines of code as `ast.unparse` writes them, without comments and indentation."""
     return [line.strip() for line in ast.unparse(tree).splitlines() if line.strip()]
 
 
 def chapter_rules(path: Path, cells: list[dict[str, Any]]) -> Iterator[str]:
-    """A chapter has its number in its title and section headings, even as a draft."""
+    """A chapter, even a draft, has its number in its title and section headings."""
     if not (number := number_of(path)):
         return  # an appendix has its own form
     text = text_cells(cells)
@@ -237,9 +237,9 @@ def prediction_rules(cells: list[dict[str, Any]]) -> Iterator[str]:
     """Exactly the cells that answer a prediction have the tag "answer": a page hides them at first.
 
     These are the code cells with an output, up to the next text, and this text. An interactive
-    figure does not count, because it shows nothing before it is used.
+    figure does not count, because it shows no answer before it is used.
     """
-    asked = shown = False  # a prediction waits; a cell has shown its answer
+    asked = shown = False  # a prediction is open; a cell has shown its answer
     for cell in cells:
         source, tags = cell["source"], set(cell["metadata"].get("tags", []))
         if "caption" in tags:
@@ -275,7 +275,7 @@ def prose_rules(source: str) -> Iterator[str]:
 
 
 def text_rules(source: str) -> Iterator[str]:
-    """A text has no filler and no exclamation mark, and names only sections that exist."""
+    """A text has no filler words and no exclamation marks, and names only sections that exist."""
     text = re.sub(r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|<!--|!\[", " ", source, flags=re.S)
     for word in markers.FILLERS:
         if re.search(rf"\b{word}", text, re.I):
@@ -289,7 +289,7 @@ def text_rules(source: str) -> Iterator[str]:
 
 @cache
 def sections_of(name: str) -> set[str]:
-    """Return the numbers of the sections of a notebook in book/; none if there is no such file."""
+    """Return the section numbers of a notebook in book/, or none if there is no such file."""
     path = ROOT / "book" / name
     return set(re.findall(r'"## (\d+\.\d+) ', path.read_text("utf-8") if path.is_file() else ""))
 

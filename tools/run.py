@@ -1,17 +1,17 @@
 """Run the book's notebooks and write their outputs, the same bytes every time.
 
-Each notebook runs under every setting that may change the last digit: one and two threads, plain
-and AVX2 instructions. The outputs of the first run are written. Under the other settings, nbval
-compares them, and if it finds a difference, the file is restored. So no output depends on the
-rounding of one machine.
+Each notebook runs under every setting that may change the last digit: with one and two threads,
+with and without AVX2 instructions. The outputs of the first run are written. Under the other
+settings, nbval compares them, and if it finds a difference, the file is restored. So no output
+depends on the rounding of one machine.
 
     make run                              every notebook
     make run NB=book/03_single_head.ipynb
     .venv/bin/python -m tools.run --quick book/03_single_head.ipynb
     .venv/bin/python -m tools.run --form book/03_single_head.ipynb
 
-`--quick` is for writing a chapter: it runs the notebook under one setting. `--form` is for a text
-that was changed in an editor: it runs nothing and brings the file into its normal form.
+`--quick` is for writing a chapter: it runs the notebook under one setting only. `--form` is for
+changed text: it runs nothing and brings the file into its normal form.
 """
 
 import argparse
@@ -84,7 +84,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def update(path: Path, environments: dict[str, dict[str, str]]) -> bool:
-    """Run a notebook in the first environment, compare in the others; True if its bytes changed."""
+    """Run a notebook in the first environment, compare it in the others; True if it changed."""
     before = path.read_bytes()
     first, *others = environments
     after = text_of(run(path, read(path), environments[first])).encode()
@@ -100,7 +100,7 @@ def update(path: Path, environments: dict[str, dict[str, str]]) -> bool:
 
 
 def compare(path: Path, environment: Mapping[str, str], where: str) -> None:
-    """Let nbval run a notebook and compare.
+    """Let nbval run a notebook and compare its outputs.
 
     Raises:  UserError with nbval's report if an output differs
     """

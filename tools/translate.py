@@ -1,11 +1,11 @@
-"""Keep the catalogs of a translation, and write the book in its language.
+"""Update the catalogs of a translation, and write the book in its language.
 
     make messages                     after a change of English sentences: update all catalogs
     make book LANGUAGE=zh_CN          write the translated book into _build/zh_CN, and build it
 
 translations/zh_CN has a catalog for each page, and attnbook.po for the library, the exercises and
-the words around the pages. A message whose English has changed is marked as fuzzy, and is English
-in the book until somebody has looked at it.
+the words around the pages. A message whose English has changed is marked as fuzzy, and stays
+English in the book until somebody has reviewed it.
 """
 
 import argparse
@@ -98,7 +98,7 @@ def compile_catalog(path: Path) -> bytes:
 
 
 def write_book(folder: Path) -> None:
-    """Write the translated book with all that it takes to build it.
+    """Write the translated book, with everything that is needed to build it.
 
     Raises:  UserError if there is no translation
     """
@@ -118,7 +118,7 @@ def write_book(folder: Path) -> None:
 
 
 def translated(path: Path, catalog: Catalog) -> tuple[str, dict[str, str]]:
-    """Return a page in the language of the edition, and its headings with the English ones."""
+    """Return a page in the language of the edition, and its headings paired with the English."""
     page, texts = read_page(path)
     headings: dict[str, str] = {}
     for _place, holder, key in texts:
@@ -217,7 +217,7 @@ def contents() -> str:
 
 
 def write_if_changed(path: Path, text: str) -> None:
-    """Write a file unless it has this text already, so that only changed pages are built again."""
+    """Write a file unless it already has this text, so that only changed pages are built again."""
     if not path.exists() or path.read_text("utf-8") != text:
         path.write_text(text, encoding="utf-8", newline="\n")
 

@@ -24,7 +24,7 @@ from attnbook.translation import ONE_SEQUENCE, TRANSLATORS, load_one_sequence, l
 from tools.common import ROOT, UserError, run_tool
 from tools.normal_form import read
 
-FIRST = 10  # the losses of this many steps identify a training run
+FIRST = 10  # the losses of the first ten steps identify a training run
 
 
 class Stored(NamedTuple):
@@ -75,7 +75,7 @@ def train_and_store(stored: Stored) -> None:
     vocabularies = {name: space[variable] for name, variable in stored.words.items()}
     for seed, farthest in stored.trainings:
         model, losses = space["teach"](farthest, seed)
-        weights = copy.deepcopy(model).cpu().half().state_dict()  # tied ones stay tied
+        weights = copy.deepcopy(model).cpu().half().state_dict()  # tied weights stay tied
         trainings[seed, farthest] = {
             "weights": weights,
             "steps": len(losses),

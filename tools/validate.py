@@ -58,7 +58,7 @@ def committed() -> str:
 
 
 def passed_and_all(report: Path) -> list[tuple[int, int]]:
-    """Count in pytest's report how many passed, and of how many: tests, then notebook cells."""
+    """Count in pytest's report how many passed and how many there were: tests, then cells."""
     counts = {False: [0, 0], True: [0, 0]}
     for case in ElementTree.parse(report).iter("testcase"):
         outcomes = {child.tag for child in case}
@@ -91,7 +91,7 @@ def rows(page: str) -> list[list[str]]:
 
 
 def with_row(page: str, row: list[str]) -> str:
-    """Add a row to the page; it replaces the row of the same combination."""
+    """Add a row to the page, in place of an earlier row for the same combination."""
     before, start, rest = page.partition(START)
     _, end, after = rest.partition(END)
     table = {tuple(old[:KEY]): old for old in [*rows(page), row]}

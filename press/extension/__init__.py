@@ -1,6 +1,6 @@
 """Additions to Jupyter Book for the HTML pages, in small parts.
 
-edition         the words around the pages, in the language of the edition
+edition         the words around the text of a page, in the language of the edition
 anchors         the ids of a translated page, equal to those of the English one
 links           to the repository, Colab and Binder, from the environment at build time
 formulas        KaTeX at build time, so that no page needs a script to show a formula
@@ -8,12 +8,12 @@ to_directives   the plain Markdown of a notebook becomes the directives of a pag
 cards           an exercise's hints and solution, folded, from the library
 practice        an exercise's questions, answered on the page with the checker's messages
 chapters_table  the table of all chapters, and their minutes in the links to them
-output          an interactive figure of a chapter, shown on another page
+output          shows an interactive figure of a chapter on another page
 widgets         the scripts of interactive figures, on the pages that use them
 folds           code that readers can skip at first
 live            the models that run in a page, loaded at first use
 sections        links to numbered sections
-glossary        its Chinese words below headings and in the search index; a table sorted by pinyin
+glossary        puts its Chinese words below headings and in the search; sorts them by pinyin
 chinese         marks Chinese for screen readers
 markup          changes to the HTML: sizes of pictures, questions, second readings
 pictures        the colors of the roles in drawings
@@ -22,7 +22,7 @@ safety          a policy in each page: only the book's own files, and nothing se
 styles          one style sheet: the rules used from the theme's, the book's own, and the colors
 licenses        the license texts of the theme and the extensions
 unused          deletes files that no page uses
-private         the non-public parts of Sphinx, its theme or its extensions that are used
+private         the non-public parts of Sphinx, its theme or its extensions that the others use
 
 Templates that replace the theme's are in press/templates, CSS and JavaScript in press/static.
 """

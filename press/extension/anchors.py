@@ -1,8 +1,8 @@
 """Give a translated page the anchors of the English one, so that links hold in both editions.
 
 An anchor is made from the words of a heading. tools/translate.py writes headings.json, with the
-English heading of each translated one. A translated heading gets the id of its English form, and
-in links (`how_to_use.md#run`) the English name.
+English heading of each translated one. A translated heading gets the id of the English heading, and
+links to it use the English name (`how_to_use.md#run`).
 """
 
 import json
@@ -24,7 +24,7 @@ FENCED = re.compile(r"(^ *(`{3,}|:{3,}).*?^ *\2 *$)", re.M | re.S)
 FORMULA, MARK = re.compile(r"\$[^$]*\$"), re.compile(r"[`*$]")
 
 english: dict[str, dict[str, str]] = {}  # for each page: a translated heading, and the English one
-reading: dict[str, str] = {}  # the same for the page that is being read, both without marks
+reading: dict[str, str] = {}  # the same for the page being read, without marks
 
 
 def load(app: Sphinx, config: Config) -> None:
@@ -40,7 +40,7 @@ def name_headings(app: Sphinx, docname: str, source: list[str]) -> None:
     reading.clear()
     for own, other in headings.items():
         reading[without(MARK, own)] = without(MARK, other)
-        # Links call a heading by its words without formulas.
+        # Links name a heading by its words without formulas.
         reading[without(MARK, without(FORMULA, own))] = without(MARK, without(FORMULA, other))
     if headings and app.env.doc2path(docname).endswith(".ipynb"):
         notebook = json.loads(source[0])
@@ -53,20 +53,20 @@ def name_headings(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def named(text: str) -> str:
-    """A text with the id of each heading above it."""
-    parts = FENCED.split(text)  # a text, a fenced block, its fence, and so on
+    """Return a text with each heading's id above the heading."""
+    parts = FENCED.split(text)  # text, fenced block, fence, and so on
     for i in range(0, len(parts), 3):
         parts[i] = HEADING.sub(with_id, parts[i])
     return "".join(part for i, part in enumerate(parts) if i % 3 < 2)
 
 
 def with_id(heading: re.Match[str]) -> str:
-    """A heading with its id above it."""
+    """Return a heading with its id above it."""
     return f"{{#{make_id(reading[without(MARK, heading[1])])}}}\n{heading[0]}"
 
 
 def without(what: re.Pattern[str], heading: str) -> str:
-    """A heading without its marks, or without its formulas."""
+    """Return a heading without its marks, or without its formulas."""
     return what.sub("", heading).strip()
 
 
@@ -76,7 +76,7 @@ def slug(title: str) -> str:
 
 
 class ForgetLabels(SphinxTransform):
-    """Make no labels of the ids, since other pages have the same ones."""
+    """Prevent Sphinx from making labels of the ids, since other pages have the same ids."""
 
     default_priority = 840  # before Sphinx collects the labels
 

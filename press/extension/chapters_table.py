@@ -51,7 +51,7 @@ def picture_of(chapter: Chapter) -> Path:
 
 
 def sum_of(found: list[Chapter]) -> str:
-    """The last row: both sums in hours, without the exercises."""
+    """The last row: the sums of both columns in hours, without the exercises."""
     short = sum(chapter.minutes for chapter in found)
     all_of_it = short + sum(chapter.second_minutes for chapter in found)
     hours = (_("{hours:.1f}\xa0h").format(hours=count / 60) for count in (short, all_of_it))
@@ -72,6 +72,6 @@ def add_minutes(app: Sphinx, page: str, template: str, context: dict[str, Any], 
 
 
 def setup(app: Sphinx) -> None:
-    """Register the directive, and what the templates use."""
+    """Register the directive, and the minutes for the templates."""
     app.add_directive("chapters", Chapters)
     app.connect("html-page-context", add_minutes)

@@ -1,8 +1,8 @@
 """Mark Chinese as `<span lang="zh-Hans">`, so that screen readers pronounce it correctly.
 
-This is done in text, headings, tables and inline code. It is not done in code and outputs, where
-the marks would disturb highlighting and copying, nor in interactive figures, whose scripts write
-their words.
+This is done in text, headings, tables and inline code. It is not done in code blocks and outputs,
+where the marks would disturb highlighting and copying, nor in interactive figures, whose scripts
+write their own words.
 """
 
 import re
@@ -33,12 +33,12 @@ def in_chinese(text: str) -> list[nodes.Node]:
 
 
 def mark(app: Sphinx, doctree: nodes.document) -> None:
-    """Mark the Chinese of a page that has been read, and of the HTML that an author wrote in it."""
+    """Mark the Chinese in a page that Sphinx has read, and in HTML that the author wrote there."""
     for text in list(doctree.findall(nodes.Text)):
         if isinstance(text.parent, nodes.raw):
             html = text.parent
             if html["format"] == "html" and not re.search("<(attn-|svg|style|script)", text):
-                pieces = TAG.split(text)  # every other one is a tag
+                pieces = TAG.split(text)  # every second piece is a tag
                 pieces[::2] = [CHINESE.sub(SPAN, piece) for piece in pieces[::2]]
                 html.replace_self(nodes.raw("", "".join(pieces), **html.attributes))
         elif CHINESE.search(text) and not any(isinstance(n, LEFT_OUT) for n in above(text)):
@@ -54,9 +54,9 @@ def above(node: nodes.Node) -> list[nodes.Node]:
 
 
 def setup(app: Sphinx) -> None:
-    """Mark before Sphinx reads the headings for the contents, and after the scripts are removed.
+    """Mark Chinese after the scripts are removed, and before Sphinx collects the headings.
 
-    In a Chinese edition the whole page is marked.
+    In a Chinese edition, the whole page is marked as Chinese instead.
     """
     if not LANGUAGE.startswith("zh"):
         app.connect("doctree-read", mark, priority=450)

@@ -1,8 +1,8 @@
-"""The words around the pages, in the language of the edition.
+"""The words around the text of a page, in the language of the edition.
 
-Templates say them with `say("...")`. Scripts say them with `_("...")`, a function of Sphinx, which
+Templates translate them with `say("...")`. Scripts use `_("...")`, a function of Sphinx, which
 reads translations.js. The page's policy refuses that file as Sphinx writes it, because it makes a
-function from a text.
+function from a string.
 """
 
 import json
@@ -37,6 +37,6 @@ def write_translations(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Reach the templates before pages are written, and the script after Sphinx has written it."""
+    """Offer `say` before pages are written; rewrite the script after Sphinx has written it."""
     app.connect("builder-inited", offer)
     app.connect("build-finished", write_translations)

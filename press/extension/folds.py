@@ -42,10 +42,10 @@ def folded(summary: str, content: nodes.Node, kind: str = "code") -> list[nodes.
 
 
 def without_checks(source: str) -> str:
-    """Return a source without its docstrings, and without what raises errors for bad input."""
+    """Return source code without its docstrings and its checks of the input."""
     try:
         tree = ast.parse(source)
-    except SyntaxError:  # the listing of a part
+    except SyntaxError:  # the listing shows only a part
         return source
     dropped: set[int] = set()
     for node in ast.walk(tree):
@@ -57,7 +57,7 @@ def without_checks(source: str) -> str:
 
 
 def is_a_check(node: ast.stmt) -> bool:
-    """Whether a statement is a docstring, a call of a check, or raises an error on a condition."""
+    """Whether a statement is a docstring, calls a check, or raises an error under a condition."""
     if isinstance(node, ast.If):
         return isinstance(node.body[0], ast.Raise) and not node.orelse
     if not isinstance(node, ast.Expr):
@@ -68,6 +68,6 @@ def is_a_check(node: ast.stmt) -> bool:
 
 
 def setup(app: Sphinx) -> None:
-    """Fold when a page is read."""
+    """Fold the code of each page that Sphinx reads."""
     app.connect("doctree-read", fold_code)
     app.connect("doctree-read", fold_listings)

@@ -6,9 +6,9 @@ warning with its location, which `-W` turns into an error.
 
 Authors color a part of a formula by naming its role, `\textcolor{query}{Q}`. Here the roles become
 the classes role-query, role-key, role-value and role-weights, which have one color on light pages
-and another on dark ones. Anything else is a warning, because a fixed color would be unreadable in
-one of the themes. JupyterLab and VS Code know no color named `query`, and leave the formula in the
-color of its text. The readers' copies have colors instead of the names (tools/copies.py).
+and another on dark ones. Any other name gives a warning, because a fixed color would be unreadable
+in one of the themes. JupyterLab and VS Code have no color named `query`, so the formula keeps the
+color of the text. Readers' copies contain colors instead of the names (tools/copies.py).
 """
 
 import functools
@@ -27,7 +27,7 @@ from attnbook.colors import ROLES
 
 KATEX = Path(__file__).parents[1] / "static" / "katex" / "katex.min.js"
 
-# Whatever LaTeX would refuse is an error, and so is a line break that it would silently ignore.
+# Anything that LaTeX would refuse is an error, and so is a line break that it would ignore.
 # \htmlClass is allowed for the classes of the roles.
 RENDER = r"""
 let ignored = false;

@@ -1,7 +1,7 @@
-"""Use the rows of the glossary in book/notation.md in other places.
+"""Use the rows of the glossary (book/notation.md) on other pages, too.
 
 A row is written once: English, the Chinese word with its pinyin, a link to the section that
-introduces it, and an explanation. When the pages are written, this puts
+introduces it, and an explanation. When the pages are written, this module puts
 
 - the Chinese words of a section below its heading, in small type
 - both words into searchwords.js, so that a search for one finds that section first (Sphinx also
@@ -31,7 +31,7 @@ from .chinese import in_chinese
 from .sections import sections
 
 TABLE = re.compile(r"^\| English \| 中文 \|.*\n(?:\|.*\n)+", re.M)
-TONES = dict.fromkeys(map(ord, "\u0300\u0301\u0304\u030c"))  # the marks over vowels, apart from ü's
+TONES = dict.fromkeys(map(ord, "\u0300\u0301\u0304\u030c"))  # tone marks; ü keeps its dots
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ def glossary(app: Sphinx) -> list[Row]:
 
 
 def sound(row: Row) -> tuple[str, str]:
-    """The key to sort by pinyin: the letters, and then the tones."""
+    """The key for sorting by pinyin: first the letters, then the tones."""
     marked = unicodedata.normalize("NFD", row.pinyin.lower())
     letters = unicodedata.normalize("NFC", marked.translate(TONES))
     return re.sub(r"\W", "", letters).replace("ü", "v"), marked
@@ -95,7 +95,7 @@ class ByPinyin(SphinxDirective):
 
 
 def places(app: Sphinx) -> list[tuple[Row, str, str]]:
-    """Each row whose link names a section or has an anchor, with the page and the id."""
+    """Return each row whose link names a section or has an anchor, with the page and the id."""
     numbered = sections(app.env)
     folder = app.config.glossary_page.rpartition("/")[0]
     found = []
@@ -119,7 +119,7 @@ def put_words(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def small_line(rows: list[Row]) -> nodes.paragraph:
-    """The Chinese words of the rows, each with the English."""
+    """The line of Chinese words, each with its English."""
     line = nodes.paragraph(classes=["in-chinese"])
     for row in rows:
         line += [nodes.Text(" · " if len(line) else ""), *in_chinese(row.chinese)]
@@ -128,7 +128,7 @@ def small_line(rows: list[Row]) -> nodes.paragraph:
 
 
 def write_words(app: Sphinx, exception: Exception | None) -> None:
-    """Write searchwords.js, only for search.html: the page and the id of each word."""
+    """Write searchwords.js, which only search.html uses: the page and the id of each word."""
     if exception or app.builder.format != "html":
         return
     words = {word: place for row, *place in places(app) for word in row.words()}

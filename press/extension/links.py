@@ -1,10 +1,10 @@
 """Links to the repository, to Colab and Binder, and the notebooks to download.
 
 Their addresses come from the environment when the book is built, so that a fork links to itself and
-no address is built in:
+no address is fixed in the files:
 
-ATTNBOOK_REPOSITORY   such as https://github.com/owner/name; without it there is no such link
-ATTNBOOK_BRANCH       the branch or tag that they name; main if it is not set
+ATTNBOOK_REPOSITORY   such as https://github.com/owner/name; without it there are no such links
+ATTNBOOK_BRANCH       the branch or tag that the links name; main if it is not set
 ATTNBOOK_SITE         where the pages are published; each page then states its own address there
 
 The templates in press/templates make the links of a page from these. (The theme's own buttons need
@@ -34,7 +34,7 @@ from tools.copies import for_readers
 from tools.language import LANGUAGE
 from tools.normal_form import text_of
 
-NOTEBOOKS = "notebooks"  # the folder of the copies, in the built book
+NOTEBOOKS = "notebooks"  # the folder of these copies in the built book
 LAUNCH_BRANCH = "launch"  # .github/workflows/book.yml pushes that folder as this branch
 SOURCE = re.compile(r"^SOURCE = .*$", re.M)  # the line of tools/normal_form.INSTALL to fill in
 PAGE = re.compile(r"(?<=\]\()(\w+)\.md\b")  # a link to a page that is not a notebook
@@ -95,7 +95,7 @@ def read_environment(app: Sphinx, config: Config) -> None:
 
 
 class LaunchRow(nodes.General, nodes.Element):
-    """The links, under a notebook's title, that open it elsewhere. Search ignores them."""
+    """The links under a notebook's title that open it elsewhere. The search ignores them."""
 
 
 def insert_row(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -114,10 +114,10 @@ def visit_row(self: HTML5Translator, node: LaunchRow) -> None:
 
 
 def published(text: str, source: str, address: str) -> str:
-    """A notebook whose first code cell installs the package from `source`, for readers elsewhere.
+    """Prepare a notebook for use elsewhere: its first code cell installs from `source`.
 
     In a translation, that cell also names the language. `address` is the address of a page, with
-    `{}` for its name.
+    `{}` for the page's name.
     """
     notebook = nbformat.reads(text, as_version=4)
     install = next(cell for cell in notebook.cells if cell.cell_type == "code")
@@ -146,7 +146,7 @@ def write_notebooks(app: Sphinx, exception: Exception | None) -> None:
     head = ["git", "-C", str(app.srcdir), "rev-parse", "--verify", "HEAD"]
     try:
         commit = subprocess.run(head, capture_output=True, text=True).stdout.strip()
-    except OSError:  # git is not installed
+    except OSError:  # no git
         commit = ""
     source = f"attnbook @ git+{repository}@{commit or branch}"
     address = f"{repository}/blob/{branch}/book/{{}}.md"

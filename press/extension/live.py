@@ -1,8 +1,8 @@
-"""The models that run in a page, in press/live: loaded when a figure with one is first used.
+"""The models that run in a page (press/live). Each is loaded when its figure is first used.
 
 A model's file in `_static` holds the arithmetic, the model, what its figure does with it, and the
-weights. Each element has the file's address in `src`, with a digest, so that a browser loads it
-again after a change.
+weights. Each element has the file's address in `src`, with a digest, so that a browser loads the
+file again after a change.
 """
 
 import hashlib

@@ -27,7 +27,7 @@ PHONE_LINE = 40  # characters of a table row that fit on a phone
 def mark(app: Sphinx, doctree: nodes.document) -> None:
     """Mark the questions to the reader, and "(second reading)" at the end of a heading.
 
-    This sets these words apart in the contents, too.
+    In the contents, too, these words are then set apart.
     """
     for paragraph in doctree.findall(nodes.paragraph):
         first = next((child for child in paragraph if child.astext()), None)
@@ -83,7 +83,7 @@ def size_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def visit_image(self: HTML5Translator, node: nodes.image) -> None:
-    """Write the size as attributes, since the style sheet could not shrink a style.
+    """Write the size as attributes, since the style sheet could not override a style.
 
     On a phone a wide picture scrolls, because it would be too small to read if it were shrunk.
     """
@@ -99,7 +99,7 @@ def visit_image(self: HTML5Translator, node: nodes.image) -> None:
 
 
 def visit_entry(self: HTML5Translator, node: nodes.entry) -> None:
-    """Write the empty corner of a table as an ordinary cell, and name the column of others."""
+    """Write a table's empty corner as an ordinary cell; give others the name of their column."""
     if node.astext() or not isinstance(node.parent.parent, nodes.thead):
         private.theirs(self, node)
         if label := node.get("label"):
@@ -112,7 +112,7 @@ def visit_entry(self: HTML5Translator, node: nodes.entry) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Register the visitors; at the end of a node, the translator's own methods run."""
+    """Register the visitors, which replace the translator's methods only at a node's start."""
     app.connect("doctree-read", mark, priority=400)  # before Sphinx collects the headings
     app.connect("doctree-read", label_cells)
     app.connect("doctree-resolved", size_pictures)

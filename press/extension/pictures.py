@@ -1,8 +1,8 @@
 """Put the colors of the roles into the drawings in book/images.
 
 A page shows a drawing as a picture, which cannot use the variables of the page's style sheet. So
-a drawing names a color as `var(--role-query-dark, skyblue)`, and the build puts the color in
-its place. (The second name is for programs that open the drawing itself.)
+a drawing names a color as `var(--role-query-dark, skyblue)`, and the build replaces this with the
+color. (The second name is for programs that open the drawing itself.)
 """
 
 import re

@@ -37,7 +37,7 @@ Answer = Callable[..., Any]  # takes the sizes, if the exercise has any
 
 
 class Practice(ExerciseDirective):
-    """Insert the element that asks the questions, or a line for an exercise in code.
+    """Insert the element that asks the questions, or a line if the exercise is answered in code.
 
     press/extension/widgets.py loads the element's script.
     """
@@ -57,7 +57,7 @@ class Practice(ExerciseDirective):
 
 @dataclass(frozen=True)
 class Size:
-    """A size with its letter, so that answers are computed in letters: (B, L, H · Dv)."""
+    """A size with its letter, so that answers can be computed in letters: (B, L, H · Dv)."""
 
     letter: str
 
@@ -86,7 +86,7 @@ def questions(exercise: Exercise) -> list[Any]:
 def is_answered_on_a_page(exercise: Exercise) -> bool:
     """Return whether each question is a word on the card.
 
-    In other exercises without code, a question is a program to experiment with.
+    In the other exercises without code, a question is a program to experiment with.
     """
     return not exercise.code and all(isinstance(question, str) for question in questions(exercise))
 
@@ -114,7 +114,7 @@ def page_data(exercise: Exercise) -> dict[str, Any]:
 
 
 def table(data: dict[str, Any]) -> str:
-    """The questions and the answers to choose from, for print and where no script runs."""
+    """A table of the questions and their possible answers, for print and if no script runs."""
     rows = ""
     for question in data["questions"]:
         answers = _("a number")
@@ -125,7 +125,7 @@ def table(data: dict[str, Any]) -> str:
 
 
 def known_answers(question: str, exercise: Exercise) -> dict[Any, Answer]:
-    """Return a question's right answer and those of mistakes, each with how to compute it."""
+    """Return the right answer to a question and known wrong ones, each with its function."""
     _, *names = inspect.signature(exercise.reference).parameters
     letters = tuple(map(Size, names))
     answers: dict[Any, Answer] = {}
@@ -159,7 +159,7 @@ def judged_answers(
 def message_for(question: str, answer: Answer, exercise: Exercise) -> str:
     """Return the checker's message for an answer to one question, or "" if it is right.
 
-    `answer` gets the sizes, if the exercise has any, and returns the answer.
+    `answer` takes the sizes, if the exercise has any, and returns the answer.
     """
 
     def function(asked: str, *sizes: int) -> Any:
@@ -180,7 +180,7 @@ def as_typed(number: float) -> float:
 
 
 def card_order(answer: str, exercise: Exercise) -> tuple[int, str]:
-    """Return the key to sort an answer by: where the card names it (0 if nowhere), then itself."""
+    """Return an answer's key for sorting: its place on the card (0 if none), then the answer."""
     match = re.search(rf"\b{re.escape(answer)}\b", exercise.prompt)
     return (match.start() if match else 0, answer)
 

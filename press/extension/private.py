@@ -1,6 +1,6 @@
 """Non-public parts of Sphinx and its theme that the press uses.
 
-All of them are here, so that a test can name what an upgrade has removed.
+All of them are here, so that a test can name those that an upgrade has removed.
 """
 
 from pathlib import Path

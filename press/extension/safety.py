@@ -21,7 +21,7 @@ ALLOWED = {
     "style-src-attr": "'unsafe-inline'",  # formulas place their parts with style attributes
     "img-src": "'self' data:",
     "font-src": "'self'",
-    "form-action": "'self' file:",  # the search; Firefox does not count a folder as 'self'
+    "form-action": "'self' file:",  # for search; Firefox's 'self' excludes files
     "base-uri": "'none'",
 }
 
@@ -29,7 +29,7 @@ ALLOWED = {
 def safety(*scripts: str) -> str:
     """The policy of a page as <meta> elements.
 
-    scripts: the texts of the page's inline scripts, exactly as they are between their tags
+    scripts: the texts of the page's inline scripts, exactly as they appear between their tags
     """
     digests = (hashlib.sha256(script.encode("utf8")).digest() for script in scripts)
     named = "".join(f" 'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
@@ -47,5 +47,5 @@ def offer(app: Sphinx, page: str, template: str, context: dict[str, Any], doctre
 
 
 def setup(app: Sphinx) -> None:
-    """Provide it to each page as it is written."""
+    """Provide `safety` whenever a page is written."""
     app.connect("html-page-context", offer)

@@ -5,8 +5,8 @@ dictionary lacks would never be found. So the index contains every character and
 neighbors, and a query of several characters looks for all its pairs. This is a standard method. It
 finds any term, and needs only a few lines on either side.
 
-A result shows the text around the words found. Sphinx's script would fetch each page for that,
-which the policy of the pages refuses; so searchtexts.js has the text of every section, and
+A result shows the text around the words found. Sphinx's script would fetch each page for this,
+which the policy of the pages forbids. So searchtexts.js has the text of every section, and
 press/static/search.js shows it.
 """
 
@@ -28,11 +28,11 @@ IN_LINE = frozenset("a b code em i mi mn mo mtext span strong sub sup".split())
 
 
 class BookSearch(SearchEnglish):
-    """Sphinx's English search, with a splitter that knows Chinese characters."""
+    """Sphinx's English search, with a splitter that handles Chinese characters."""
 
     _pieces = re.compile(rf"[{HAN}]+|[^\W{HAN}]+")
 
-    # The same splitter for what the reader types; Sphinx copies it into language_data.js.
+    # The same splitter for the words that a reader types; Sphinx copies it into language_data.js.
     js_splitter_code = rf"""
 var CHINESE = /[{HAN}]/;
 var PIECES = /[{HAN}]+|(?:(?![{HAN}])[\p{{Letter}}\p{{Number}}_])+/gu;
@@ -73,9 +73,9 @@ def texts(page: str) -> list[tuple[str, str, str]]:
 
 
 def write_texts(app: Sphinx, exception: Exception | None) -> None:
-    """Write searchtexts.js for search.html, and the headings alone for the box of every page.
+    """Write searchtexts.js for search.html, and the headings for the search box of every page.
 
-    A builder of another kind writes no pages.
+    Builders that write no HTML need neither.
     """
     if exception or app.builder.format != "html":
         return

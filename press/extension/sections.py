@@ -1,8 +1,8 @@
-"""A link such as `[6.3](06_masked_attention.ipynb)` leads to section 6.3 and not to the page's top.
+"""Let a link such as `[6.3](06_masked_attention.ipynb)` lead to section 6.3, not to the page's top.
 
 JupyterLab, VS Code and GitHub make different anchors for the same heading, or none. So an
-author names the page and the number of the section, which every program shows, and the page gets
-the anchor.
+author names the page and the number of the section, which every program shows, and the built page
+links to the anchor.
 """
 
 import re
@@ -26,7 +26,7 @@ def sections(env: BuildEnvironment) -> dict[str, tuple[str, str]]:
 
 
 def heading(link: nodes.reference) -> str:
-    """A heading in the contents, without the part that begins there."""
+    """A heading in the contents, without the name of a part that begins there."""
     parts = {child.astext() for child in link.findall(nodes.inline) if "part" in child["classes"]}
     return "".join(child.astext() for child in link if child.astext() not in parts)
 
@@ -42,7 +42,7 @@ def lead_to_sections(app: Sphinx, doctree: nodes.document, docname: str) -> None
 
 
 def rewrite(app: Sphinx, env: BuildEnvironment) -> set[str]:
-    """Write all pages again if the number or id of a section has changed, for links to it."""
+    """Write all pages again if the number or id of a section has changed: they may link to it."""
     before, now = getattr(env, "numbered_sections", None), sections(env)
     env.numbered_sections = now  # type: ignore[attr-defined]
     return set(env.found_docs) if now != before else set()

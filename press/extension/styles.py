@@ -1,11 +1,11 @@
-"""One style sheet for the whole site: what the pages use of the theme's CSS, and all of the book's.
+"""One style sheet for the whole site: the theme's rules that pages use, and all of the book's.
 
 The theme and the extensions bring half a megabyte of CSS, mostly for components that the book does
 not use. After the pages are written, _static/site.css takes its place. It begins with a cascade
 layer of the rules whose classes and ids occur in some page or script. After the layer come the
 book's own sheets (`html_css_files` in _config.yml), complete, and then the colors. The book's rules
-override the layer however specific its selectors are, and class names that a script constructs
-keep their style.
+override the layer, however specific its selectors are. Class names that a script constructs keep
+their style, because the book's own sheets are complete.
 """
 
 import hashlib
@@ -54,7 +54,7 @@ def prune(rules: Iterable[Node], names: set[str]) -> list[Node]:
         elif rule.type == "at-rule" and rule.at_keyword in ("media", "supports"):
             rule.content = prune(parse_rule_list(rule.content), names)
             dead = not rule.content
-        else:  # white space, @charset; and book.css has the icons
+        else:  # white space and @charset; icons are in book.css
             dead = rule.type != "at-rule" or not rule.content or "Font Awesome" in rule.serialize()
         if not dead:
             kept.append(rule)
@@ -91,7 +91,7 @@ def join(app: Sphinx, exception: Exception | None) -> None:
         sheets[file] = re.sub(r"""url\((["']?)(?!["']|data:)""", rf"url(\1{folder}/", css)
         Path(app.outdir, file).unlink()
     theirs = "".join(css for file, css in sheets.items() if file not in own)
-    # important in a layer, so book.css could not show what is hidden until it is found
+    # As an !important rule in a layer, it would beat book.css and hide what search should find.
     theirs = theirs.replace("[hidden]{", '[hidden]:not([hidden="until-found"]){')
     ours = "".join(sheets[file] for file in own)
     notices = "".join(re.findall(r"/\*!.*?\*/", theirs, re.DOTALL))  # their licenses
@@ -104,8 +104,8 @@ def join(app: Sphinx, exception: Exception | None) -> None:
 def digest(app: Sphinx, config: Config) -> None:
     """Tell Sphinx about changes in press/static, press/live, this extension or a color.
 
-    By default, Sphinx looks only at the texts. `site_digest` is a value for the templates: when it
-    changes, Sphinx writes all pages again.
+    By default, Sphinx only looks for changes in the texts. `site_digest` is a value for the
+    templates: when it changes, Sphinx writes all pages again.
     """
     folders = [Path(app.confdir, path) for path in config.html_static_path]
     folders += [Path(__file__).parent, Path(__file__).parents[1] / "live"]
@@ -116,6 +116,6 @@ def digest(app: Sphinx, config: Config) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Join the sheets when all pages are written."""
+    """Join the sheets after all pages are written."""
     app.connect("config-inited", digest)
     app.connect("build-finished", join, priority=800)

@@ -11,11 +11,11 @@ danger, exercise            a box: its title is the heading, or the bold words i
 answer                      answers the prediction above it: a page hides it, or a code cell's
                             output, until the reader has made a guess (book.js)
 caption                     the caption of the picture above it
-solution                    offers hints as code to run; a page folds them, and the solution
+solution                    offers hints as code to run; a page shows folded hints and solution
 
-A heading whose metadata has a "part" begins one, such as "Training a head": a page shows its name
-and its minutes (markup.py). A page also folds the code of the imports, and of cells that only draw
-(folds.py).
+A heading whose metadata has a "part", such as "Training a head", begins this part: a page shows its
+name and its minutes (markup.py). A page also folds the code of the imports, and of cells that only
+draw (folds.py).
 """
 
 import ast

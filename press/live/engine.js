@@ -20,7 +20,7 @@
    * One query attends with several heads: each has a slice of the columns.
    * @param {Float32Array} query @param {{keys: Float32Array[], values: Float32Array[]}} rows
    * @param {{heads: number, hidden?: Set<number>, off?: (head: number) => boolean}} rules
-   *   hidden: rows that it may not see; off: heads whose output is replaced by zeros
+   *   hidden: rows that it may not attend to; off: heads whose output is replaced by zeros
    * @returns {{mixed: Float32Array, maps: number[][]}} the outputs side by side; weights per head
    */
   function attend(query, { keys, values }, { heads, hidden = new Set(), off = () => false }) {
@@ -45,7 +45,7 @@
     return { mixed, maps };
   }
 
-  /** The number that a float16's bits encode. @param {number} bits */
+  /** Decode the number that the bits of a float16 encode. @param {number} bits */
   function half(bits) {
     const exponent = (bits >> 10) & 31;
     const fraction = (bits & 1023) / 1024;

@@ -36,7 +36,7 @@
       });
     }
 
-    /** What a row receives from others, and with what weights. */
+    /** What a row receives from other rows, and the weights. */
     look(name, x, rows, rules = {}) {
       const query = this.parameters.linear(`${name}.w_q`, x);
       const { mixed, maps } = attend(query, rows, { heads: this.heads, ...rules });
@@ -79,7 +79,7 @@
       return { caches, position: change.first ?? 0, change };
     }
 
-    /** A copy of this state, to continue from it differently. */
+    /** A copy of this state, from which another continuation can start. */
     fork(state) {
       const caches = state.caches.map(({ own, across }) =>
         ({ own: { keys: [...own.keys], values: [...own.values] }, across }));
@@ -108,7 +108,7 @@
     }
 
     /**
-     * Write a translation: first the given words, then always the most probable one, until END.
+     * Write a translation: the given words, then the most probable word at each step, until END.
      * @param {string[]} source @param {Change} change @param {string[]} given
      * @returns {{word: string, chance: number, best: [string, number][], maps: number[][],
      *   logits: Float32Array}[]} for each word its probability, the most probable words in its place,
@@ -129,7 +129,7 @@
     }
 
     /**
-     * Beam search, as attnbook.beam_search.
+     * Beam search, as in attnbook.beam_search.
      * @param {string[]} source @param {Change} change @param {number} width @param {number} penalty
      * @returns {string[]} the words of the best sentence
      */
@@ -160,7 +160,7 @@
     }
 
     cutWords(text) {
-      const best = [{ cost: 0, words: [] }]; // of the text up to each character
+      const best = [{ cost: 0, words: [] }]; // the best split of the text up to each character
       for (let end = 1; end <= text.length; end += 1) {
         for (let from = Math.max(0, end - this.longest); from < end; from += 1) {
           const word = text.slice(from, end);

@@ -50,7 +50,7 @@
       if (source.length) this.read(source);
     }
 
-    /** Show what can be done with a word, or hide it. @param {number} i */
+    /** Show the controls for a word, or hide them. @param {number} i */
     open(i) {
       this.figure.chip = i === this.figure.chip ? null : i;
       this.figure.draw();
@@ -87,7 +87,7 @@
         ([, forced, found]) => (forced || found.length ? model.write(source, change, found) : null),
       ];
       const made = [];
-      for (const step of steps) { // the page can respond in between
+      for (const step of steps) { // let the page respond in between
         made.push(step(made));
         await new Promise((done) => setTimeout(done));
         if (turn !== this.turn) return;
@@ -103,7 +103,7 @@
       return differences(spoken(this.figure[row]), spoken(this.figure.plain));
     }
 
-    /** What can be done with the selected word of the source. */
+    /** The controls for the selected word of the source. */
     tools() {
       const { figure } = this;
       const { chip, covered, source, words } = figure;
@@ -133,7 +133,7 @@
       make("option", { hidden: "" }, name), ...kinds.values());
     }
 
-    /** The text for a picked step, for the sentence and for its translation. */
+    /** The texts about the selected step, the sentence and its translation. */
     remarks(step) {
       const { figure, right } = this;
       const { at, data, forced, now, plain, source, words } = figure;

@@ -17,7 +17,7 @@
       this.read = new Map(); // for the words read so far: logits, keys and values
     }
 
-    /** Each head's pairs of columns turn by an angle that grows with the position. */
+    /** Rotate each head's pairs of columns by an angle that grows with the position. */
     turn(x, position) {
       const columns = this.width / this.heads;
       return x.map((value, i) => {
@@ -27,7 +27,7 @@
       });
     }
 
-    /** Each key head's columns, once for every head that shares them. */
+    /** Repeat each key head's columns for every head that shares them. */
     shared(x) {
       const columns = this.width / this.heads;
       const group = this.heads / this.keyHeads;

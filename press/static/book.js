@@ -11,12 +11,12 @@ const page = location.pathname.split("/").pop();
 const isChapter = (name) => /^\d\d_/.test(name);
 const LAST = "attnbook last";
 
-// Store something in the browser, unless it refuses.
+// Store something in the browser, if the browser allows it.
 function keep(store) {
   try {
     store();
   } catch {
-    // then it is not stored
+    // continue without storing it
   }
 }
 
@@ -76,7 +76,7 @@ for (const side of ["primary", "secondary"]) {
   drawer.addEventListener("click", (event) => event.target.closest("a") && drawer.close());
 }
 
-// 3 search: Ctrl+K or a button; the search page has a field of its own
+// 3 search: Ctrl+K or a button opens a dialog, except on the search page, which has its own field
 const dialog = one("#pst-search-dialog");
 const field = one("main form.bd-search input");
 closable(dialog);
@@ -96,7 +96,7 @@ addEventListener("keydown", (event) => {
   search();
 });
 // While the reader types, the box offers the first sections whose headings have all the words. The
-// list of headings is loaded with the first letter.
+// list of headings is loaded when the first letter is typed.
 const offers = document.createElement("ul");
 const { headings } = one("[data-headings]").dataset;
 let loaded;
@@ -116,7 +116,7 @@ dialog.addEventListener("input", async ({ target }) => {
   }));
 });
 offers.addEventListener("click", () => dialog.close());
-// Sphinx's link that hides highlights is a script in an address, which the policy refuses.
+// Sphinx's link for hiding highlights has a script as its address, which the policy refuses.
 addEventListener("click", (event) => {
   if (!event.target.closest?.(".highlight-link a")) return;
   event.preventDefault();
@@ -126,8 +126,8 @@ if (/Mac|iPhone|iPad/.test(navigator.platform)) {
   for (const key of document.querySelectorAll(".kbd-shortcut__modifier")) key.textContent = "⌘";
 }
 
-// 4 the current section, at a line below the header, is marked in the table of contents. In the
-// last screenful the line moves to the bottom of the window, so that short sections are marked too.
+// 4 the section at a line below the header is marked in the table of contents. In the last
+// screenful the line moves to the bottom of the window, so that short sections are marked, too.
 // The target of a link stays marked after the jump.
 const contents = new Map();
 for (const link of document.querySelectorAll("#pst-page-toc-nav a")) {
@@ -176,7 +176,7 @@ one(".editions a")?.addEventListener("click", ({ currentTarget }) => {
 });
 if (contents.size) {
   for (const event of ["scroll", "resize", "hashchange"]) addEventListener(event, mark);
-  new ResizeObserver(mark).observe(one("article")); // a distant section is laid out
+  new ResizeObserver(mark).observe(one("article")); // reports when a distant section is laid out
 }
 
 async function arrive(where) {
@@ -216,8 +216,8 @@ addEventListener("keydown", (event) => {
 });
 
 // 5 blocks that scroll sideways can be reached with Tab. Whether they scroll is known only after
-// layout. The observer reports it then, and again whenever the size of the block or its content
-// changes, such as a formula's when its fonts are loaded.
+// layout. The observer reports then, and again whenever the block or its content changes in size,
+// as a formula does when its fonts are loaded.
 const scrollers =
   "pre, .cell_output > .output, .pst-scrollable-table-container, div.math, .picture";
 const sizes = new ResizeObserver((changes) => {
@@ -268,7 +268,7 @@ function reveal(button, shown) {
   }
 }
 
-// The switch for all of them, which is remembered
+// The switch for all predictions, whose setting is stored
 if (answers.size) {
   const all = document.createElement("button");
   const set = (shown) => {
@@ -314,7 +314,7 @@ for (const link of document.querySelectorAll("nav.bd-links a, .chapters a")) {
   if (isChapter(name) && solved) link.append(span("solved", _(" {solved} solved").replace("{solved}", solved)));
 }
 
-// What is solved on this page, beside its exercises in the contents; it changes as they are solved.
+// Mark this page's solved exercises in the contents; update the marks as exercises are solved.
 const asked = document.querySelectorAll("attn-choice");
 const exercises = contents.get(asked[0]?.closest("article section > section"));
 if (exercises) {

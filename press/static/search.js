@@ -33,7 +33,7 @@ function places(text, terms) {
 
 const different = (found) => new Set(found.map(({ term }) => term)).size;
 
-// The positions in the part of the text that contains the most different terms, the first such part
+// The positions in the part of the text that contains the most different terms (the first if equal)
 function nearest(found) {
   let most = [];
   found.forEach(({ start }, i) => {
@@ -58,7 +58,7 @@ function excerpt(text, found) {
       const mark = document.createElement("mark");
       mark.textContent = text.slice(place.start, place.end);
       nodes.push(text.slice(at, place.start), mark);
-    } else { // two neighbors of three Chinese characters
+    } else { // two neighboring Chinese characters of three
       nodes.at(-1).textContent += text.slice(at, place.end);
     }
     at = Math.max(at, place.end);
@@ -83,7 +83,7 @@ function section(page, anchor, terms) {
   return most;
 }
 
-// Shows the results, first the section that introduces a word of the glossary
+// Shows the results. A section that introduces a word of the glossary comes first.
 Search.query = (query) => {
   const [typed, terms, ...others] = Search._parseQuery(query);
   const seen = new Set();

@@ -1,4 +1,4 @@
-// index.html redirects to the book
+// index.html redirects to the book.
 "use strict";
 
 location.replace(document.querySelector("a").href);

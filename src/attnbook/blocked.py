@@ -51,7 +51,7 @@ def blocked_attention(
 def _blocks(
     count: int, lq: int, lk: int, mask: Tensor | None
 ) -> Iterator[tuple[slice, slice, slice]]:
-    """Yield some heads, some of their queries, and the keys up to the last one they may look at."""
+    """Yield blocks: some heads, some of their queries, and the keys up to the last visible one."""
     n_rows = max(min(lq, BLOCK // max(lk, 1)), 1)
     n_heads = max(BLOCK // max(n_rows * lk, 1), 1)
     for i in chunks(lq, n_rows):
@@ -107,7 +107,7 @@ class _Blocked(Function):
 
 
 def _softmax_in_place(scores: Tensor) -> Tensor:
-    """Replace scores with weights. A row of -inf begins with -inf, so check the first column."""
+    """Replace scores with weights. An empty row begins with -inf: check the first column first."""
     empty = scores[..., :1] == -math.inf
     if empty.any():
         empty = scores.amax(-1, keepdim=True) == -math.inf

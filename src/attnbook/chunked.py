@@ -45,8 +45,8 @@ def chunked_attention(
     """Compute `scaled_dot_product_attention` by online softmax, `chunk` queries and keys at a time.
 
     When a larger score arrives, both sums shrink by the same factor. The backward pass recomputes
-    the scores, so its memory also grows with Lq + Lk. Chunks that a mask hides completely are
-    skipped. `causal=True` is the causal mask without a matrix for it. Only first
+    the scores, so its memory, too, grows only with Lq + Lk. Chunks that a mask hides completely
+    are skipped. `causal=True` applies the causal mask without storing it. Only first
     derivatives are available, and torch.func cannot transform this function.
 
     Shapes:  as in `scaled_dot_product_attention`
@@ -83,7 +83,7 @@ class OnlineSoftmax(Function):
                 powers = scores.sub_(largest).exp_()
                 total = total * shrink + powers.sum(-1, keepdim=True)
                 mixed = mixed * shrink + powers @ value[..., j, :]
-            total = total.clamp(min=1.0)  # the largest score adds 1; without any, 0 / 1
+            total = total.clamp(min=1.0)  # at least 1, from the largest score; without any, 0 / 1
             output[..., i, :] = mixed / total
             lse[..., i, :] = largest + total.log()
         ctx.save_for_backward(query, key, value, mask, bias, output, lse)
@@ -119,7 +119,7 @@ class OnlineSoftmax(Function):
 def _scores(  # type: ignore[no-untyped-def]
     q, key, mask, bias, causal, i, j
 ) -> Tensor | None:
-    """The scores of q, the queries of chunk i, and the keys of chunk j; None if all are hidden."""
+    """Score the keys of chunk j for q, the queries of chunk i; None if all are hidden."""
     allowed = None if mask is None else slice_table(mask, i, j)
     if causal:
         position = torch.arange(key.size(-2), device=key.device)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 
 class Role(NamedTuple):
-    """The colors of a role: `fill` for areas, `light` and `dark` for text on such pages."""
+    """A role's colors: `fill` for areas, `light` and `dark` for text on light and dark pages."""
 
     fill: str
     light: str
@@ -75,8 +75,8 @@ SIGNED = ("#8C510A", "#D8B365", PAPER, "#7FB5B5", "#01665E")  # from negative to
 def variables() -> str:
     """CSS that gives each color a name: --role-query, --state-failed, --box-note, --book-page, ...
 
-    Each of these has the color for the page's theme, light or dark. In addition, --role-query-fill
-    has a role's color for areas, and --signed-below and --signed-above those of signed numbers.
+    Each has the color for the page's theme, light or dark. In addition, --role-query-fill is a
+    role's color for areas; --signed-below and --signed-above are the colors of signed numbers.
     """
     pairs = {f"role-{name}": (role.light, role.dark) for name, role in ROLES.items()}
     groups = {"state": STATES, "box": BOXES, "book": PAGE, "code": CODE}

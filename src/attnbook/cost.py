@@ -47,7 +47,7 @@ def seconds(compute: Callable[[], object], runs: int = 3) -> float:
 
 
 class _Counter(TorchDispatchMode):
-    """Counts at every operation on tensors, including those of a backward pass."""
+    """Counts the cost of every operation on tensors, including those of a backward pass."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ class _Counter(TorchDispatchMode):
         return out
 
     def _track(self, tensors: list[Tensor], *, new: bool) -> None:
-        """Drop freed storages, and add those of these tensors; only those of new tensors count."""
+        """Drop freed storages, and add those of these tensors; old tensors count as 0 bytes."""
         self.alive = {k: entry for k, entry in self.alive.items() if not entry[0].expired()}
         for x in tensors:
             storage = x.untyped_storage()

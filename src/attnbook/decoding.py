@@ -51,8 +51,8 @@ class Beams(NamedTuple):
     tokens (B, width, L) as in greedy_decode; log_probs, scores (B, width). If there are fewer
     hypotheses than `width`, the rest have the score -inf. steps holds the beam after each step, as
     (parents, tokens, scores), each (B, width): parents are the hypotheses of the previous beam
-    that were extended, and tokens the words added. A finished sentence is extended by END, at no
-    cost.
+    that were extended, and tokens the words added. A finished sentence is extended with END,
+    which does not change its log-probability.
     """
 
     tokens: Tensor
@@ -76,10 +76,10 @@ def beam_search(
     """Keep the `width` best hypotheses at each step instead of one. Call `model.eval()` first.
 
     The score of a hypothesis is its log-probability / ((5 + n) / 6) ** length_penalty for n words,
-    END included; with 0 it is the log-probability, which each word lowers. A finished sentence
-    stays in the beam as long as its score is among the best.
+    END included. With length_penalty=0 it is the log-probability, which each word lowers. A
+    finished sentence stays in the beam as long as its score is among the best.
 
-    Shapes:  as in greedy_decode, whose result a beam of width 1 equals
+    Shapes:  as in greedy_decode; a beam of width 1 gives the same sentences
     Source:  Wu et al. 2016, §7 (its length penalty)
     """
     check_decoding(model, source, begin, end, max_length)

@@ -1,7 +1,7 @@
 """Cheaper attention: a kernel that stores no matrix of scores, and a sliding window.
 
-Both are called like `scaled_dot_product_attention` and fit `attend=`. The weights are None, because
-they never exist as a whole. See also `chunked`, `blocked` and `linear`.
+Both are called like `scaled_dot_product_attention` and can be passed as `attend=`. The weights are
+None, because they never exist as a whole. See also `chunked`, `blocked` and `linear`.
 """
 
 import math
@@ -33,7 +33,7 @@ def fused_attention(
 ) -> tuple[Tensor, None]:
     """Compute `scaled_dot_product_attention` with a single call of PyTorch's kernel.
 
-    `causal=True` is the causal mask without a matrix for it: the kernel skips everything above the
+    `causal=True` applies the causal mask without storing it: the kernel skips everything above the
     diagonal. An (L, L) mask that equals this triangle is recognized, but the comparison needs a
     boolean matrix. A padding mask needs no matrix. Any other mask needs a matrix of numbers, and an
     Lq × Lk bias needs several; `chunked_attention` needs none. A query that may look at nothing

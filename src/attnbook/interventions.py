@@ -15,10 +15,10 @@ def head_outputs(
 ) -> Iterator[list[Tensor]]:
     """Read what each head of an attention layer outputs inside `with`, and optionally replace it.
 
-    A head's output is its weights times its values, before w_o. Each call of the layer appends a
-    tensor with what the heads computed to the list. `replace` receives this tensor and returns the
-    one that w_o uses instead. Gradients flow through both. After the block, even after an
-    exception, the layer works as before.
+    A head's output is its weights times its values, before w_o. Each call of the layer appends
+    a tensor with the outputs of all its heads to the list. `replace` receives this tensor and
+    returns the one that w_o uses instead. Gradients flow through both. After the block, even
+    after an exception, the layer works as before.
 
     Shapes:  heads' outputs, read or replaced, (..., H, Lq, Dv); H = layer.n_heads
     Raises:  TypeError if the layer has no w_o and n_heads, or `replace` returns no tensor;
@@ -28,8 +28,8 @@ def head_outputs(
     w_o, n_heads = getattr(layer, "w_o", None), getattr(layer, "n_heads", None)
     if not isinstance(w_o, nn.Linear) or not isinstance(n_heads, int):
         raise TypeError(
-            f"{type(layer).__name__} has no heads to read: it needs n_heads and w_o, as a layer "
-            "such as MultiHeadAttention"
+            f"{type(layer).__name__} has no heads to read: it needs n_heads and w_o, as in "
+            "MultiHeadAttention"
         )
     calls: list[Tensor] = []
 

@@ -31,7 +31,7 @@ class GatedFeedForward(nn.Module):
         self.down = nn.Linear(d_ff, d_model, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Widen each row twice, multiply the two, and narrow the row again."""
+        """Widen each row in two ways, multiply the results, and narrow the product."""
         return self.down(F.silu(self.gate(x)) * self.up(x))
 
 

@@ -88,8 +88,8 @@ class DecoderLayer(nn.Module):
     """Masked self-attention, cross-attention to the encoder's z, and a feed-forward network.
 
     Shapes:  x (B, Lt, d_model)   z (B, Ls, d_model)   masks as in MultiHeadAttention
-             cache: this layer's two, one for each attention; x then holds only the new rows
-    Returns: x (B, Lt, d_model), its weights (B, H, Lt, Lt), those to z (B, H, Lt, Ls)
+             cache: this layer's pair, one per attention; x then holds only the new rows
+    Returns: x (B, Lt, d_model), weights (B, H, Lt, Lt), weights to z (B, H, Lt, Ls)
     Source:  Vaswani et al. 2017, §3.1; S4
     """
 

@@ -53,7 +53,7 @@ def linear_attention(
 
 
 def _running(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """Σ (q_i · k_j) v_j over j <= i: a state for all earlier keys, a triangle for these."""
+    """Sum (q_i · k_j) v_j over j <= i, using a state for earlier steps and a triangle for this."""
     state = query.new_zeros(query.size(-1), value.size(-1))  # (Dk, Dv), later (..., Dk, Dv)
     mixed = []
     for q, k, v in zip(*(x.split(STEP, -2) for x in (query, key, value)), strict=True):

@@ -1,7 +1,7 @@
 """Masks: which query may look at which key. A mask is boolean, and True means "may look".
 
 `torch.nn.functional.scaled_dot_product_attention` reads boolean masks the same way;
-`torch.nn.MultiheadAttention` means the opposite, so a mask for it is `~mask`.
+in `torch.nn.MultiheadAttention`, True means the opposite, so pass `~mask` to it.
 """
 
 import functools
@@ -51,7 +51,7 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
     """Let a query look only where every mask allows it; None allows everything.
 
     Shapes:  masks broadcastable to one another, boolean
-    Returns: their logical and, or None if there is none
+    Returns: their logical and, or None if no mask is given
     Raises:  TypeError if one is not a tensor; ValueError if one is not boolean, they do not
              broadcast or are on different devices, or one is (B, Lq, Lk), another (B, H, Lq, Lk):
              broadcasting would confuse the sentences of the first with the heads of the second
@@ -100,7 +100,7 @@ def block_mask(length: int, block: int) -> Tensor:
 
 
 def longformer_mask(length: int, window: int, global_tokens: Sequence[int]) -> Tensor:
-    """A sliding window, plus global tokens that look at all positions and that all look at.
+    """A sliding window, plus global tokens: they look at all positions, and all look at them.
 
     Returns: (length, length) boolean
     Raises:  TypeError, ValueError if a size does not fit or a global token is outside the sequence

@@ -55,7 +55,7 @@ class MultiHeadAttention(nn.Module):
         """Attend from query to key and value; key defaults to query, and value to key.
 
         Shapes:  query (B, Lq, d_model)   key, value (B, L, d_context)   B may be missing
-                 Lk = L, plus the rows in the cache; those of key and value are appended to it
+                 Lk = L, plus the rows in the cache, to which the new keys and values are appended
                  mask (Lq, Lk), or (B, 1 or Lq, Lk), or (B, 1 or H, Lq, Lk); True = may look
                  bias broadcastable to (B, H, Lq, Lk), added to the scores
         Returns: output (B, Lq, d_model), weights (B, H, Lq, Lk); a query that may look at nothing

@@ -1,4 +1,4 @@
-"""Relative positions: attention that knows how far away each key is."""
+"""Relative positions: attention that depends on how far away each key is."""
 
 import math
 
@@ -19,7 +19,7 @@ from attnbook.positions import sinusoids
 
 
 class ShawAttention(nn.Module):
-    """Self-attention that knows how far away each key is: a learned vector per distance.
+    """Self-attention in which each distance from query to key has learned vectors.
 
     score_ij = q_i · (k_j + a_{j−i}) / √Dk   and   output_i = Σ_j weights_ij (v_j + b_{j−i});
     distances are clipped to ±max_distance, and the heads share both tables.
@@ -57,10 +57,10 @@ class ShawAttention(nn.Module):
 
 
 class TransformerXLAttention(nn.Module):
-    """Attention over a memory and itself, with the four terms of Transformer-XL.
+    """Attention to a memory and to the rows themselves, with the four terms of Transformer-XL.
 
     score_ij = (q_i·k_j + q_i·W_R r_{i−j} + u·k_j + v·W_R r_{i−j}) / √Dk: the query with
-    j's content, the query with the distance, and the same two independent of the query. r is
+    j's content, the query with the distance, and two terms that do not depend on the query. r is
     sinusoidal and works for any distance, so the length is unbounded. (The paper puts the sines
     before the cosines; ours alternate, a fixed order that W_R absorbs.)
 

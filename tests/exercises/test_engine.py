@@ -638,7 +638,7 @@ def test_after_a_pass_other_answers_are_shown_and_where_the_idea_comes_back():
     assert "def calls_a_helper" in repr(card)
 
 
-# --- how it treats the reader's program ------------------------------------------------------
+# --- the reader's program: what a check leaves unchanged -------------------------------------
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no alarms on this platform")

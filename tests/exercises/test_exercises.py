@@ -62,7 +62,7 @@ def test_every_mistake_gets_its_own_message(name):
     assert len(exercise.mistakes) + len(common) >= 4
     assert len(exercise.mistakes) <= 12  # the general finders handle the rest
     messages = [m.message for m in (*exercise.mistakes, *common)]
-    for mistake in common:  # gets its own message, or that of one of the exercise's mistakes
+    for mistake in common:  # it gets its own message, or that of a mistake of the exercise
         feedback = diagnose(exercise, mistake.wrong)
         if feedback.kind == "failed":
             found = any(message in feedback.message for message in messages)
@@ -90,7 +90,7 @@ def test_mutants_are_rejected(name, monkeypatch):
 
 
 class Nan(torch.autograd.Function):
-    """The same numbers, but a gradient of nan."""
+    """Return the same numbers, but with a gradient of nan."""
 
     @staticmethod
     def forward(context, x):

@@ -32,7 +32,7 @@ def own_folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def translate(tmp_path, monkeypatch):
-    """Return a function that makes these messages the catalog of the language xx, and speaks it."""
+    """Return a function that makes a catalog of these messages for language xx, and sets xx."""
 
     def compile_catalog(messages: dict) -> None:
         catalog = Catalog(charset="utf-8", fuzzy=False)
@@ -75,7 +75,7 @@ def test_a_check_is_in_the_readers_language(translate):
     )
     card = said(check, plain_scores, "03.scores")
     assert "03.scores 分数 分数没有缩放。 情形 三个查询 yours" in card
-    assert card.endswith('hint("03.scores") gives a hint.')  # has no translation
+    assert card.endswith('hint("03.scores") gives a hint.')  # which has no translation
 
 
 def test_hints_and_plurals_are_in_the_readers_language(translate):
@@ -106,7 +106,7 @@ def test_two_mistakes_are_translated_one_by_one(translate):
 
 
 class Pseudo(gettext.NullTranslations):
-    """A catalog that translates each message into its placeholders, and notes the message."""
+    """A catalog that translates each message into its placeholders, and records the message."""
 
     asked: set[str]
 
@@ -120,7 +120,7 @@ class Pseudo(gettext.NullTranslations):
 
 @pytest.fixture
 def pseudo(monkeypatch):
-    """Speak the language of Pseudo, and return the messages that it is asked for."""
+    """Switch to the language of Pseudo, and return the messages that it is asked for."""
     catalog = Pseudo()
     catalog.asked = set()
     monkeypatch.setattr(language, "catalog", lambda: catalog)
@@ -162,7 +162,7 @@ def test_no_sentence_of_a_command_stays_english(name, pseudo):
 
 
 def test_every_message_is_collected(pseudo):
-    """What the exercises ask the catalog for, a translator is given."""
+    """Translators are given every message that the exercises look up in the catalog."""
     for exercise in ALL.values():
         exercise.card()
         cases = exercise.cases(Generator().manual_seed(0))

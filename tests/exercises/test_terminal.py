@@ -340,7 +340,7 @@ def test_a_file_that_runs_ends_with_the_program_that_runs_it():
 
 @pytest.fixture
 def as_main(monkeypatch):
-    """Changes made by running a file are undone."""
+    """Undo the changes that running a file makes."""
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     monkeypatch.setattr(sys, "argv", [])
     monkeypatch.setattr(sys, "path", ["", *sys.path])
@@ -410,7 +410,7 @@ def test_lines_in_messages_are_those_that_ran_not_those_saved_since(as_main, cap
 
 
 class Quick:
-    """Stands in for the process: a file is right if it says so."""
+    """A substitute for the process: a file passes if its text says so."""
 
     ran: list[str]
 
@@ -558,7 +558,7 @@ def test_watch_from_the_first_save_to_ctrl_c(tmp_path):
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=output,
-            # programs in the background of a shell ignore Ctrl-C, and so would this
+            # a shell's background programs ignore Ctrl-C, and so would this one
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 

@@ -1,7 +1,7 @@
 """Each figure shows its numbers in the right places, according to Matplotlib's objects.
 
 Every figure is in EXAMPLES, which tests what all figures have in common. One that draws numbers
-also has its own test; one that draws a scheme is tested by the chapters' stored pictures.
+also has its own test; one that draws a diagram is tested by the chapters' stored pictures.
 """
 
 import math
@@ -102,7 +102,7 @@ def test_every_figure_has_an_example():
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_properties_of_every_figure(name, drawn):
-    """Numbers change it, noise does not; no letters are small or cut off; colors mean roles."""
+    """Its numbers change it, noise does not; letters are large and whole; colors mean roles."""
     draw, x, roles = EXAMPLES[name]
     moved = x.clone()
     moved.view(-1)[0] -= 0.1
@@ -258,7 +258,7 @@ def test_a_curve_ends_where_it_meets_the_floor_and_has_its_name_there(drawn):
     (axes,) = drawn[0].axes
     assert axes.get_yscale() == "log"
     found, slow = (line.get_ydata() for line in axes.lines)
-    assert np.isfinite(found).sum() == 10  # 2e-9 is the last above a billionth
+    assert np.isfinite(found).sum() == 10  # the last of them is 2e-9
     assert list(slow) == pytest.approx(DECAY["slow"].tolist())
     ends = {text.get_text().strip(): text.get_position() for text in axes.texts}
     assert ends == {"fast": (9, found[9]), "slow": (19, slow[19])}

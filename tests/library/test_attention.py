@@ -125,7 +125,7 @@ def test_no_argument_is_written_to_and_strides_do_not_matter():
 # --- transforms ------------------------------------------------------------------------------
 
 
-# What PyTorch's own jvp and hessian do inside.
+# PyTorch's own jvp and hessian cause this warning.
 SCRIPT = pytest.mark.filterwarnings("ignore:.torch.jit.script. is :DeprecationWarning")
 
 

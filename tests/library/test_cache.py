@@ -128,7 +128,7 @@ def test_sizes_of_a_cache_that_do_not_fit_are_named(sizes, message):
 
 
 def redraw(module: nn.Module) -> nn.Module:
-    """Give every parameter a random number, biases included."""
+    """Give every parameter random numbers, biases included."""
     module.double()
     with torch.no_grad():
         for i, parameter in enumerate(module.parameters()):

@@ -17,7 +17,7 @@ WAYS = {"begin": BEGIN, "end": END, "max_length": LONGEST}
 
 
 def model(seed: int = 0) -> Transformer:
-    """A model whose choices differ from sentence to sentence, and which sometimes ends early."""
+    """A model whose choices differ between sentences, and which sometimes ends a sentence early."""
     generator = torch.Generator().manual_seed(seed)
     made = Transformer(SOURCE, TARGET, 12, 3, 2, 20, norm_first=True).double().eval()
     with torch.no_grad():
@@ -25,7 +25,7 @@ def model(seed: int = 0) -> Transformer:
             noise = torch.randn(parameter.shape, generator=generator)
             if parameter.dim() == 2:
                 parameter.copy_(2 * noise / parameter.size(1) ** 0.5)
-            else:  # a scale of the norm, or a bias
+            else:  # the scale of a norm, or a bias
                 parameter.copy_(0.3 * noise + ("norm" in name and name.endswith("weight")))
     return made
 

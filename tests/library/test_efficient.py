@@ -50,7 +50,7 @@ def draw(*leading: int, lq: int = LQ, lk: int = LK, seed: int = 0, dtype=torch.f
 
 
 def some_mask(*leading: int, seed: int = 1) -> torch.Tensor:
-    """A random mask with an empty row, and a corner that hides whole chunks."""
+    """A random mask with an empty row, and with a hidden block that covers whole chunks."""
     mask = torch.rand(*leading, LQ, LK, generator=torch.Generator().manual_seed(seed)) > 0.5
     mask[..., 2] = True
     mask[..., 5:10, 10:15] = False
@@ -64,7 +64,7 @@ def some_bias(*shape: int) -> torch.Tensor:
 
 @pytest.fixture(autouse=True)
 def small_tables(monkeypatch):
-    """Use row blocks as small as the tensors here: eight rows of one head."""
+    """Make row blocks small enough for these tensors: eight rows of one head."""
     monkeypatch.setattr(blocked_module, "BLOCK", 8 * LK)
 
 

@@ -1,7 +1,7 @@
 """The attention inside BERT, GPT-2, Llama and others, computed by their own classes and by ours.
 
-Small models with random weights, so nothing is downloaded. They make their own masks from the
-lengths; hooks record what enters and leaves each attention layer.
+The models are small and have random weights, so nothing is downloaded. They make their own masks
+from the lengths; hooks record what enters and leaves each attention layer.
 """
 
 import functools
@@ -50,7 +50,7 @@ D, H, LENGTH, LENGTHS = 48, 4, 9, (9, 6, 1)
 
 
 def random_model(model: nn.Module) -> nn.Module:
-    """Draw parameters that give uneven attention weights; initialization hardly does."""
+    """Draw parameters that give uneven attention weights, unlike those of the initialization."""
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -192,7 +192,7 @@ def test_gpt2(gpt2, layer, padded):
 
 
 def test_gpt2_padded_on_the_left(gpt2):
-    """As in generation. A padding query has no key to attend to, so there the two may differ."""
+    """As in generation. The outputs may differ at padding, whose queries have no visible key."""
     attention = gpt2.h[1].attn
     real = right_padded().flip(1)
     x, output, weights = caught(gpt2, attention, attention, input_ids=ids(), attention_mask=real)

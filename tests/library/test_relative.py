@@ -23,7 +23,7 @@ def drawn(*size: int, seed: int = 0) -> Tensor:
 
 
 def redraw(module: nn.Module, seed: int = 0) -> nn.Module:
-    """Give every parameter a random number of float64: u and v start at zero otherwise."""
+    """Give every parameter random float64 numbers, since u and v are initialized with 0."""
     module.double()
     with torch.no_grad():
         for i, parameter in enumerate(module.parameters()):

@@ -56,7 +56,7 @@ def test_top_p_keeps_the_smallest_set_that_reaches_p_as_transformers_does(p):
         ]
         assert found.isfinite().sum() == sizes[0]
         assert probabilities[found.isfinite()].min() >= probabilities.topk(sizes[0]).values[-1]
-    if p < 1:  # theirs also keeps at least what is needed to reach p
+    if p < 1:  # at p = 1, rounding may decide
         assert_close(kept, TopPLogitsWarper(p)(None, random_logits()))
 
 

@@ -72,14 +72,14 @@ def test_it_is_silent(capsys, loop):
 
 
 def noisy(model: nn.Module, generator: torch.Generator) -> torch.Tensor:
-    """A loss that draws from the given generator, and from the one that dropout draws from."""
+    """A loss that draws from the given generator, and from the one that dropout uses."""
     rows = torch.randint(20, (5,), generator=generator)
     kept = nn.functional.dropout(X[rows], 0.3)
     return (model(kept) - TARGET[rows]).square().mean()
 
 
 def long(model, steps=7, interrupt=None, file=None, **settings):
-    """Train with a noisy loss; with `interrupt`, simulate Ctrl-C in that call."""
+    """Train with a noisy loss, whose call number `interrupt` simulates Ctrl-C."""
     generator = torch.Generator().manual_seed(5)
     calls = []
 
@@ -156,7 +156,7 @@ def test_after_ctrl_c_the_same_call_goes_on_to_the_same_bits(tmp_path, often, ca
     torch.randn(3)
     assert long(another, file=file, warm_up=2) == losses
     assert another.weight.equal(whole.weight)
-    assert long(fresh(), file=file, warm_up=2) == losses  # a finished model is only read
+    assert long(fresh(), file=file, warm_up=2) == losses  # a finished run is only loaded
 
 
 def test_without_a_file_ctrl_c_says_that_nothing_is_saved(capsys):

@@ -34,7 +34,7 @@ def drawn(*size: int, seed: int = 0) -> Tensor:
 
 
 def redraw(module: nn.Module):
-    """Give every parameter a random number of float64, so that no norm is the identity."""
+    """Give every parameter random float64 numbers, so that no norm has a scale of 1."""
     module.double()
     with torch.no_grad():
         for i, (name, parameter) in enumerate(module.named_parameters()):
@@ -51,7 +51,7 @@ def equal(ours: Tensor, theirs: Tensor) -> None:
 
 
 def sizes(norm_first: bool) -> dict[str, object]:
-    """What the constructors of PyTorch's layers and of nn.Transformer share."""
+    """The arguments that the constructors of PyTorch's layers and of nn.Transformer share."""
     return {
         "d_model": D,
         "nhead": H,
@@ -349,7 +349,7 @@ def test_with_a_cache_the_source_is_projected_once():
     cache = made.new_cache()
     for t in range(LT):
         made.decode(target[:, t : t + 1], z, cache=cache)
-    assert seen == [(B, LS, D)] * N + [(B, 0, D)] * (N * (LT - 1))  # then nothing is left
+    assert seen == [(B, LS, D)] * N + [(B, 0, D)] * (N * (LT - 1))  # later steps project no rows
 
 
 @NORM_FIRST

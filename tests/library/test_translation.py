@@ -93,7 +93,7 @@ def test_every_word_is_in_the_dictionary_with_its_sound(drawn: list[Sentence]) -
 def test_the_dictionary_uses_english_words_of_the_corpus(drawn: list[Sentence]) -> None:
     english = {word for made in drawn for word in made.en} | {"?"}
     glosses = {word for _, meaning in lexicon.dictionary.values() for word in meaning}
-    # What only occurs in other forms: the parts of idioms, and dictionary forms of phrases.
+    # These words occur only in other forms: parts of idioms, and dictionary forms of phrases.
     assert glosses - english <= {
         *("hit", "telephone", "rain", "fry", "sit", "train", "plane", "taxi", "today", "together"),
         *(",", "return", "beijing", "joke", "snow", "take"),
@@ -209,14 +209,14 @@ def test_but_joins_a_contrast(drawn: list[Sentence]) -> None:
 
 
 def test_people_do_what_people_do(drawn: list[Sentence]) -> None:
-    """A line of the tables allows every combination."""
+    """Every combination is allowed by a line of the tables."""
     allowed = {(v.zh[0], n.zh) for v in VERBS for n in lexicon.nouns if n.kinds & v.kinds}
     allowed |= {
         (a.zh, n.zh) for a in lexicon.adjectives for n in lexicon.nouns if a.kinds & n.kinds
     }
     used = {pair for made in drawn for pair in made.combinations}
     assert used <= allowed
-    assert len(used) > 0.9 * len(allowed), "hardly a combination is never drawn"
+    assert len(used) > 0.9 * len(allowed), "too many combinations are never drawn"
 
 
 @pytest.mark.parametrize(
@@ -566,7 +566,7 @@ def test_no_line_crashes_and_none_is_lost(tmp_path_factory, lines: list[bytes]) 
     loaded = load_pairs(path)
     named = [int(re.match(r"line (\d+): ", problem)[1]) for problem in loaded.problems]
     assert named == sorted(set(named))
-    assert len(loaded.pairs) + len(named) in (count, count - 1)  # nothing after the last line end
+    assert len(loaded.pairs) + len(named) in (count, count - 1)  # no line after the last line end
 
 
 def test_another_cut_may_be_given(tmp_path: Path) -> None:

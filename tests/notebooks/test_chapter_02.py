@@ -11,7 +11,7 @@ chapter = Chapter("02_embeddings.ipynb")
 
 @pytest.fixture(scope="module")
 def names() -> dict:
-    """The chapter's names from where it measures its tables, without those it trains."""
+    """What the chapter needs to train and measure tables, but no trained tables."""
     cells = ["small-language", "gloss", "held-out-sentences", "model", "learning", "record"]
     cells += ["cosines", "exam-pairs", "shuffled"]
     return chapter.run(*cells, cosines=chapter.source("cosines").partition("torch.testing")[0])
@@ -92,4 +92,4 @@ def test_how_often_a_word_occurs_finds_hardly_more_kinds_than_luck(names):
         )
         for seed in range(20, 60)
     ]
-    assert sum(found) / len(found) < 15 / 7 + 1.2  # of 15; with the grammar all 15
+    assert sum(found) / len(found) < 15 / 7 + 1.2  # of 15 words; with the grammar it is all 15

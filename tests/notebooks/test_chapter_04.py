@@ -45,7 +45,7 @@ def both_right(game, *args, seeds=SEEDS, **options):
 
 
 def test_it_takes_two_maps_and_two_contents(game):
-    """One cause at a time: the number of maps, of blocks of W_O, and the ReLU after the head."""
+    """Change one cause at a time: the number of maps, of blocks of W_O, the ReLU after the head."""
     assert min(both_right(game, 2)) > 0.95
     assert min(both_right(game, 2, kind=game["Sharing"])) > 0.8
     assert max(both_right(game, 1, kind=game["Sharing"])) < 0.6
@@ -75,7 +75,7 @@ def test_each_head_does_one_job(width, seeds):
 
 @torch.no_grad()
 def exchanged(model, half):
-    """The model with its two heads' contents exchanged, in place; they keep their maps."""
+    """Exchange the contents of the model's two heads in place; they keep their attention maps."""
     value, out = model.attention.w_v, model.attention.w_o
     value.weight.copy_(value.weight.roll(half, dims=0))
     value.bias.copy_(value.bias.roll(half))

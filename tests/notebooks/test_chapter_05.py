@@ -17,7 +17,7 @@ def desk():
 
 
 def test_what_a_desk_writes_for_a_covered_color_depends_on_the_sentence(desk):
-    """Seed 1: red is covered in the 64 sentences of the first order, by taste, food and place."""
+    """With seed 1, red is covered in all 64 sentences with the first word order."""
     chinese_words, english_words = desk["CHINESE"], desk["ENGLISH"]
     model, order = desk["learn"](1), desk["ORDERS"][0].split()
     written = set()

@@ -1,4 +1,4 @@
-"""Chapter 9: the stored translators, and the one in its page, come from its training."""
+"""Chapter 9: the stored translators, and the one on its page, come from its training."""
 
 import html
 import inspect
@@ -40,7 +40,7 @@ def chapter() -> dict[str, Any]:
 
 @pytest.mark.parametrize(("seed", "farthest"), TWO_STACKS.trainings)
 def test_a_stored_translator_is_what_the_chapter_would_train(chapter, seed, farthest):
-    """If not, train them again: CONTRIBUTING.md, "Change code or a number in a chapter"."""
+    """If this fails, train them again: CONTRIBUTING.md, "Change code or a number in a chapter"."""
     stored = torch.load(TRANSLATORS, weights_only=True)["trainings"][seed, farthest]
     assert stored["steps"] == inspect.signature(chapter["teach"]).parameters["steps"].default
     model, losses = chapter["teach"](farthest, seed, steps=FIRST)
@@ -156,7 +156,7 @@ class From(SinusoidalPositions):
 
 
 def test_the_translator_in_the_page_is_the_one_that_the_chapter_trains(monkeypatch, chapter):
-    """If not, train it again: CONTRIBUTING.md, "Change code or a number in a chapter"."""
+    """If this fails, train it again: CONTRIBUTING.md, "Change code or a number in a chapter"."""
     text = TRANSLATOR.read_text("utf-8")
     model, chinese, english = load_packed(text)
     assert english.words == chapter["english"].words

@@ -144,7 +144,7 @@ def test_steps_at_position_0_are_wrong_from_the_second_word_on():
 
 
 def slowed(*divisors: float) -> Callable[..., tuple[Tensor, Tensor]]:
-    """Attention that divides the positions of each pair of columns by its own divisor."""
+    """Attention that divides the positions of each pair of columns by the pair's own divisor."""
 
     def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, bias: Tensor | None):
         at = torch.arange(query.size(-2))

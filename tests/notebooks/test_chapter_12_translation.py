@@ -1,4 +1,4 @@
-"""Section 12.10: the stored models come from its training, and moving has the stated effect."""
+"""Section 12.10: the stored models come from its training, and its claims on positions hold."""
 
 import inspect
 from typing import Any
@@ -25,7 +25,7 @@ def chapter() -> dict[str, Any]:
 
 @pytest.mark.parametrize(("seed", "farthest"), ONE_STACK.trainings)
 def test_a_stored_model_is_what_the_chapter_would_train(chapter, seed, farthest):
-    """If not, train them again: CONTRIBUTING.md, "Change code or a number in a chapter"."""
+    """If this fails, train them again: CONTRIBUTING.md, "Change code or a number in a chapter"."""
     stored = torch.load(ONE_SEQUENCE, weights_only=True)["trainings"][seed, farthest]
     assert stored["steps"] == inspect.signature(chapter["teach"]).parameters["steps"].default
     model, losses = chapter["teach"](farthest, seed, steps=FIRST)
@@ -58,7 +58,7 @@ def test_labels_count_the_english_only(chapter):
 @torch.no_grad()
 @pytest.mark.parametrize("longest", [None, 4])
 def test_translating_with_the_cache_takes_the_most_probable_word_each_time(chapter, longest):
-    """Positions that are closed up by hand, without a cache, lead to the same words."""
+    """Positions that are scaled by hand, without a cache, lead to the same words."""
     model = load_one_sequence(chapter["joint"], seed=0, farthest=0)
     pairs = [*chapter["corpus"].longer[:3], *chapter["corpus"].new_combinations[:3]]
 

@@ -1,4 +1,4 @@
-"""The Chinese edition: the same pages, in Chinese, with the same anchors, and a search that finds.
+"""The Chinese edition: the same pages, in Chinese, with the same anchors and a working search.
 
 These tests hold for an unfinished translation, too: `make check-zh` says what is left.
 """

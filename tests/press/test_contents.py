@@ -46,7 +46,7 @@ def anchors(page: Page) -> list[str]:
 
 
 def expect_marked(page: Page, anchor: str | None) -> None:
-    """Wait until this link and no other is marked, to the eye and to a screen reader."""
+    """Wait until this link and no other is marked, both visibly and for screen readers."""
     marks = page.locator(f"{LINKS}.active, {LINKS}[aria-current]")
     if anchor is None:
         expect(marks).to_have_count(0)

@@ -38,7 +38,7 @@ JUPYTERLAB_WORKSPACES_DIR ATTNBOOK_PROGRESS
 """.split()
 LEFT_RAW = "|".join([*RAW.values(), r":::|\{[\w:]+\}|\$\$|\\[a-z]+\{|\*\*|<\w+[ >]|\]\("])
 
-# What the page's scripts inspect: the notebook in front, and its cells.
+# What the scripts below inspect: the notebook in front, and its cells.
 PANEL = "const panel = window.jupyterapp?.shell.currentWidget, content = panel?.content;"
 CELLS = PANEL + "const cells = (content?.widgets ?? []).filter(w => w.model.type === 'code');"
 IDLE = "panel.sessionContext.session?.kernel?.status === 'idle'"

@@ -1,8 +1,8 @@
 """The built book, opened in a real browser, from its folder and from a server, without a network.
 
 Every page must be complete: no request to another site, no error, formulas typeset, pictures loaded
-and described, links with existing targets, a search that finds, no violation that axe-core reports
-in either theme, nothing too wide for a phone, and no page larger than its budget.
+and described, links with existing targets, a working search, no violation that axe-core reports in
+either theme, nothing too wide for a phone, and no page larger than its budget.
 """
 
 import gzip
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.usefixtures("book")
 # The maximum size of a page in kB, with text compressed as a web host sends it. The index and texts
 # for the search grow with the book, and only the search page loads them.
 BUDGET = {"html": 80, "css": 30, "js": 33, "woff2": 150, "pictures": 150}
-SEARCH_BUDGET = 20  # for each page of the book
+SEARCH_BUDGET = 20  # kB for each page of the book
 
 THEME = "document.documentElement.dataset.theme"
 
@@ -138,9 +138,9 @@ def test_a_page_on_a_phone(screens: dict[str, BrowserContext], server: str, addr
 
 
 def assert_complete(opened: Opened, checks: dict[str, str], root: Path = HTML) -> None:
-    """Check that everything on the page is loaded, fits the window and keeps to the size limit."""
+    """Check that everything on the page is loaded, fits the window and is within the size limit."""
     opened.settle()
-    opened.page.keyboard.press("Tab")  # the ring is for users of the keyboard
+    opened.page.keyboard.press("Tab")  # the focus ring is for keyboard users
     found = {wrong: opened.page.evaluate(check) for wrong, check in checks.items()}
     assert {wrong: where for wrong, where in found.items() if where} == {}
     assert not opened.wide()
@@ -148,7 +148,7 @@ def assert_complete(opened: Opened, checks: dict[str, str], root: Path = HTML) -
 
 
 def assert_weight(opened: Opened, root: Path) -> None:
-    """Check that the files that the page requested keep to the budget."""
+    """Check that the files that the page requested stay within the budget."""
     weights = dict.fromkeys(BUDGET, 0)
     for url in {u.split("?")[0] for u in opened.requested if u.startswith(opened.base)}:
         path = root / unquote(urldefrag(url)[0].removeprefix(opened.base))
@@ -158,7 +158,7 @@ def assert_weight(opened: Opened, root: Path) -> None:
             content = path.read_bytes()
             weights[kind] += len(content if packed else gzip.compress(content))
     assert {kind: w for kind, w in weights.items() if w > 1000 * BUDGET[kind]} == {}
-    assert min(weights[kind] for kind in ("html", "css", "js")) > 1000  # it measured something
+    assert min(weights[kind] for kind in ("html", "css", "js")) > 1000  # something was measured
 
 
 def use(page: Page) -> None:
@@ -296,7 +296,7 @@ def test_search_reports_words_that_it_does_not_find(screens: dict[str, BrowserCo
 
 def test_a_second_search_does_not_mark_words_of_the_first(browser: Browser, server: str) -> None:
     context = window(browser)
-    # Sphinx marks a little later; here, after the results have arrived
+    # Sphinx marks the words a little later; here, only after the results have arrived
     context.add_init_script(
         """window.waiting = 0;
         const wait = setTimeout;

@@ -135,7 +135,7 @@ def test_no_word_and_no_chinese_character_is_lost(
     assert all(texts)
     printed = "\n".join(texts)
     words, whole = set(re.findall(r"[^\W_]+", printed)), squeezed(printed)
-    drawn = ".katex, .exercise + .cell .cell_output"  # letter by letter; described separately
+    drawn = ".katex, .exercise + .cell .cell_output"  # printed letter by letter
     for name, page in sources.items():
         assert Counter(HAN.findall(page.get_text())) - Counter(HAN.findall(printed)) == Counter()
         unread = {id(text) for tag in page.select(drawn) for text in tag(string=True)}
@@ -153,7 +153,7 @@ def test_folded_parts_are_at_the_end_in_rounds(
     for details in [details for page in sources.values() for details in page.select(FOLDS)]:
         summary = details.summary.extract()
         pieces = [squeezed(piece) for piece in details(string=True)]
-        says = max(pieces, key=len)[:40]  # 40 letters take a line or two, so one page
+        says = max(pieces, key=len)[:40]  # 40 letters are on one page
         assert says in behind
         assert says not in before or len(says) < 40
         assert "choice" not in details["class"] or squeezed(summary.get_text())[:12] in before
@@ -168,13 +168,13 @@ def test_fonts_are_inside_and_the_books_own(pdf: Pdf) -> None:
     files = [o for o in fonts if o.Subtype == "/Type0"]
     assert all("/FontFile2" in font.DescendantFonts[0].FontDescriptor for font in files)
     names = {str(font.BaseFont).partition("+")[2] for font in files}
-    # another name: a character is missing from press/print/fonts, see press/fonts.py
+    # Another name means that press/print/fonts lacks a character: see press/fonts.py.
     assert {name for name in names if not name.startswith(("Book", "KaTeX_"))} == set()
     assert {"BookSerifRegular", "BookSansRegular", "BookMonoRegular", "KaTeX_Main-Regular"} <= names
 
 
 def test_chinese_is_set_in_the_books_own_font(made: Path, browser: Browser) -> None:
-    # its letters are drawings in the PDF, which has no name for them; so the browser is asked
+    # In the PDF its letters are drawings that belong to no named font, so ask the browser.
     page = browser.new_page()
     page.goto(press_pdf.JOINED.as_uri())
     page.evaluate("document.fonts.ready.then(() => null)")
@@ -197,7 +197,7 @@ def test_text_has_its_size_and_formulas_their_colors(made: Path, pdf: Pdf) -> No
         raw.FPDFText_GetFillColor(text, i, *rgba)
         sizes[round(abs(matrix.d) * raw.FPDFText_GetFontSize(text, i), 1)] += 1
         colors.add("#{:02X}{:02X}{:02X}".format(*(part.value for part in rgba[:3])))
-    # if anything is too wide for the paper, Chromium shrinks the whole book
+    # If anything is too wide for the paper, Chromium shrinks the whole book.
     assert min(sizes[10.0], sizes[8.8]) > 100  # text and tables
     assert {role.light.upper() for role in ROLES.values()} <= colors
 

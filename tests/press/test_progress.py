@@ -72,7 +72,7 @@ def test_the_first_page_continues_where_the_reader_left(
     page = opened(reader, server + "book/03_single_head.html#attention-in-one-equation")
     page.wait_for_function("document.querySelector('#pst-page-toc-nav a.active')")
     section = page.locator("#pst-page-toc-nav a.active")
-    *_, name = section.inner_text().splitlines()  # the first section of a part names it above
+    *_, name = section.inner_text().splitlines()  # a part's name is above its first section
     target = section.get_attribute("href")
     page.goto(server + "book/index.html")
     link = page.get_by_role("link", name=f"Continue: {name}")

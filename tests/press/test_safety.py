@@ -1,7 +1,8 @@
 """No page sends anything anywhere, and the browser enforces it.
 
-Each page carries a content-security-policy. It has to be obeyed: tests/press/test_pages.py uses
-each page, and the browser refuses nothing. It also has to be this policy, and come first.
+Each page carries a content-security-policy. Pages have to obey it: tests/press/test_pages.py uses
+each page, and the browser refuses nothing. These tests check that it is the right policy, and that
+it comes first.
 """
 
 import base64
@@ -23,7 +24,7 @@ POLICY = "Content-Security-Policy"
 
 def test_these_are_all_pages() -> None:
     found = {path.relative_to(HTML).as_posix() for path in HTML.rglob("*.html")}
-    assert {name for name in found if not name.startswith("zh_CN/")} == {*ALL}  # another edition
+    assert {name for name in found if not name.startswith("zh_CN/")} == {*ALL}  # other editions
 
 
 @pytest.mark.parametrize("address", ALL)
@@ -37,7 +38,7 @@ def test_the_policy_comes_first_and_the_page_keeps_to_it(address: str) -> None:
     inline = [e.get_text() for e in page.find_all("script") if not e.get("src")]
     digests = [hashlib.sha256(script.encode()).digest() for script in inline]
     named = [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests]
-    assert len(named) == (0 if address == "index.html" else 1)  # light or dark, before it is drawn
+    assert len(named) == (0 if address == "index.html" else 1)  # it sets light or dark
     assert policy == {
         "default-src": ["'none'"],
         "script-src": ["'self'", *named],
@@ -54,7 +55,7 @@ def test_the_policy_comes_first_and_the_page_keeps_to_it(address: str) -> None:
     handlers = {name for e in page.find_all(True) for name in e.attrs if name.startswith("on")}
     assert handlers == set()
     links = {rel for e in page.find_all("link") for rel in e["rel"]}
-    assert links <= {"stylesheet", "icon", "search", "canonical"}  # Firefox loads what is "next"
+    assert links <= {"stylesheet", "icon", "search", "canonical"}  # Firefox prefetches rel="next"
     for element in page.select("script[src], img, link:not([rel=canonical])"):
         loaded = str(element.get("src") or element.get("href"))
         assert not re.match(r"\w+:|//", loaded), loaded

@@ -1,4 +1,4 @@
-"""The download: one folder, the same bytes each time, which opens offline and is complete."""
+"""The download: one complete folder that opens offline, with the same bytes each time."""
 
 import os
 import re

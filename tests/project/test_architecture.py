@@ -14,8 +14,7 @@ import pytest
 from tools.common import ROOT
 from tools.rules import lines_of, without_docstrings
 
-# Each of our folders, with those of ours that it may import. Tests use everything; book/ has no
-# modules.
+# Each of our folders, with those that it may import. Tests may import all; book/ has no modules.
 FOLDERS = {
     "src/attnbook": {"attnbook"},
     "benchmarks": {"attnbook", "benchmarks"},
@@ -24,7 +23,7 @@ FOLDERS = {
 }
 OURS = {"attnbook", "tools", "press", "tests", "benchmarks", "conftest"}
 
-# All may import these, which import none of ours.
+# Every module may import these, which import none of ours.
 BASE = {"checks", "colors", "language"}
 # The core, left to right: a module imports only modules to its left.
 CORE = (
@@ -36,14 +35,14 @@ CORE = (
     {"decoding", "language_model"},
     {"sampling"},
 )
-# They take plain tensors and do not depend on attention.
+# These take plain tensors and do not depend on attention.
 PLAIN = {"show", "figures", "sentence", "cost"}
-# They use the core, and each other; the core uses none of them.
+# These use the core and one another; the core uses none of them.
 AROUND = {
     *("training", "trained", "grammar", "user_corpus", "translation", "widgets", "exercises"),
 }
 
-LONGEST_MODULE = 170  # lines after formatting by Python itself; about 150 is the goal
+LONGEST_MODULE = 170  # lines, as `ast.unparse` writes them; the goal is about 150
 
 
 def allowed() -> dict[str, set[str]]:

@@ -49,7 +49,7 @@ def answering(cell: NotebookNode) -> NotebookNode:
 
 
 def write_chapter(root: Path, text: str, **stubs: str) -> None:
-    """Write a book: a chapter with this text, a page, and these stubs or two."""
+    """Write a book: a chapter with this text, a page, and these stubs (by default two)."""
     stubs = stubs or {"answer": STUB, "other": STUB}
     (root / "book").mkdir(exist_ok=True)
     cells = [
@@ -230,7 +230,7 @@ def test_the_books_own_pages_have_no_dead_links_and_no_raw_text(tmp_path: Path) 
         text = path.read_text("utf-8")
         for link in re.findall(r"\]\((?!https?:)([\w/-]+\.(?:md|ipynb|html|svg|png))", text):
             assert (path.parent / link).is_file(), f"{path.name} links to {link}"
-        if path.suffix == ".md":  # of notebooks `make check` looks for it
+        if path.suffix == ".md":  # `make check` tests notebooks for this
             assert not [p for p in RAW.values() if re.search(p, text, re.M)], path.name
 
 

@@ -1,4 +1,4 @@
-"""The minutes of a chapter are estimated from its contents, and its run time is kept."""
+"""The minutes of a chapter are estimated from its contents, and its run time is recorded."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Sections that cannot be run a second time are found by their names and by running them."""
+"""Sections that cannot be run a second time are found by the names in them, or by running them."""
 
 import subprocess
 import sys

@@ -254,7 +254,7 @@ def test_a_draft_needs_no_form_yet_and_the_other_rules_apply(tmp_path: Path) -> 
     begun(cells)
     path = write(tmp_path, cells)
     assert list(complaints(path, draft=True)) == []
-    assert len(list(complaints(path))) == len(markers.OPENING) + 3  # its ending, and two calls
+    assert len(list(complaints(path))) == len(markers.OPENING) + 3  # ending, two calls
     for name in ("never run", "stderr", "no alt text", "editor's metadata", "second import cell",
                  "long cell", "copied function", "title of another chapter", "role", "filler",
                  "wrong section number", "no such section"):  # fmt: skip

@@ -56,7 +56,7 @@ def run(python: Path, folder: Path, code: str) -> str:
     """Run code in an environment, without our settings and without an index; return the output."""
     ours = ("PYTHON", "PYTEST", "VIRTUAL_ENV", "COVERAGE", "PIP_", "ATTNBOOK")
     variables = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    # despite its name, pip's setting is the value of build isolation
+    # Despite the name of pip's setting, 0 means no build isolation.
     variables |= {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_CONFIG_FILE": os.devnull}
     done = subprocess.run(
         [python, "-c", code], cwd=folder, env=variables, capture_output=True, encoding="utf-8"

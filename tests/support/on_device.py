@@ -50,7 +50,7 @@ class OnDevice(TorchFunctionMode):
 
 
 def in_library(frame: Any) -> bool:
-    """Whether a frame is the library computing, and not creating a layer in `__init__`."""
+    """Whether a frame belongs to the library, and not to a layer's `__init__`."""
     return (
         frame.f_globals["__name__"].partition(".")[0] == "attnbook"
         and frame.f_code.co_name != "__init__"

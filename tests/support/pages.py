@@ -28,14 +28,14 @@ expect.set_options(timeout=PATIENCE)
 CHAPTERS = [f"book/{page.stem}.html" for page in pages()]
 PAGES = [*CHAPTERS, "search.html"]
 
-# What the page's policy refuses becomes an error on the console, even if the browser is silent
+# What the page's policy refuses becomes an error on the console, even if the browser is silent.
 REPORT = """
     addEventListener("securitypolicyviolation", (event) =>
         console.error(`refused: ${event.effectiveDirective} ${event.blockedURI} ${event.sample}`));
 """
 
-# Every section and every picture, including those that load only when scrolled to. (A style sheet
-# made like this does not belong to the page, so its policy does not refuse it.)
+# Show every section and every picture, including those that load only when scrolled to. (A style
+# sheet made in this way does not belong to the page, so the page's policy does not refuse it.)
 SHOW_ALL = """async () => {
     const sheet = new CSSStyleSheet();
     sheet.replaceSync("section { content-visibility: visible !important }");
@@ -45,8 +45,8 @@ SHOW_ALL = """async () => {
     await document.fonts.ready;
 }"""
 
-# Most of a page and of axe-core's time is formulas, which axe-core cannot judge, and colored pieces
-# of code, of which one of each kind is kept
+# Axe-core needs most of its time for formulas, which it cannot judge, and for colored code. So
+# empty the formulas, and keep only one piece of code of each kind.
 STRIP = """() => {
     for (const drawn of document.querySelectorAll(".katex-html")) drawn.replaceChildren();
     const kinds = new Set();
@@ -62,7 +62,7 @@ SHOW_ANSWERS = "try { localStorage.setItem('answers', 'shown'); } catch {}"
 
 
 def window(browser: Browser, answers: bool = True, **options: Any) -> BrowserContext:
-    """Open a browser window without a network, for a reader who sees all answers."""
+    """Open a browser window without a network, by default for a reader who sees all answers."""
     context = browser.new_context(**options)
     if answers:
         context.add_init_script(SHOW_ANSWERS)
@@ -142,7 +142,7 @@ class Opened:
 
 
 def wait_until(page: Page, true: str) -> None:
-    """Wait for something in the page. (Playwright polls by a script, which a policy blocks.)"""
+    """Wait until this is true in the page. (Playwright's own way is blocked by a policy.)"""
     for _ in range(PATIENCE // 20):
         if page.evaluate(true):
             return

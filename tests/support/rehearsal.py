@@ -1,7 +1,7 @@
-"""A GPU simulated by the CPU, so that every machine can test for what a CUDA device would refuse.
+"""A GPU simulated by the CPU, so that every machine can find what a CUDA device would refuse.
 
 A tensor moved to "cuda" becomes `OnGpu`: it computes on the CPU, and enforces the rules that a
-notebook can break on a real device. Devices do not mix. NumPy gets no tensor that was not moved
+notebook can break on a real device. Devices do not mix. NumPy accepts no tensor that was not moved
 back. Random numbers are drawn on the CPU. Operations that CUDA computes in no fixed order raise an
 error, as with `torch.use_deterministic_algorithms` on a GPU. Sums run backwards, so that their last
 digits differ, as on another kind of device: what a chapter prints must not depend on them.
@@ -39,7 +39,7 @@ RANDOM |= set("randn randn_like randperm bernoulli_ exponential_ normal_ random_
 MAKERS = set("arange as_tensor empty eye full linspace ones tensor zeros".split())
 MAKERS |= set("normal rand randint randn randperm tril_indices triu_indices".split())
 
-# Only here a CPU tensor may be combined with one on the GPU: in copies, and as an index.
+# Only here may a CPU tensor be combined with one on the GPU: in copies, and as an index.
 COPY = aten.copy_.default
 INDEX = {aten.index.Tensor, aten.index_put_.default, aten.index_put.default}
 
@@ -78,10 +78,10 @@ class OnGpu(Tensor):
         if name in ("numpy", "__array__"):
             raise TypeError("can't convert cuda:0 device type tensor to numpy: use Tensor.cpu()")
         if name == "scaled_dot_product_attention" and (kwargs or {}).get("is_causal"):
-            # PyTorch creates the causal mask where it believes the query to be, on the CPU
+            # PyTorch itself would create the causal mask on the CPU.
             triangle = torch.ones(args[0].size(-2), args[1].size(-2), dtype=torch.bool).tril()
             return func(*args, **{**kwargs, "is_causal": False, "attn_mask": OnGpu(triangle)})
-        if name == "one_hot":  # it makes the numbers to compare with on the CPU, too
+        if name == "one_hot":  # it would compare with numbers on the CPU
             return OnGpu(func(args[0].held, *args[1:], **(kwargs or {})))
         if asked is Tensor.data and name == "__set__":
             args[0].held = args[1].held
@@ -91,7 +91,7 @@ class OnGpu(Tensor):
             return format(args[0].held.detach(), args[1])
         if name == "__deepcopy__":
             return deep_copy(*args)
-        if name == "__reduce_ex__":  # a file that contains it is loaded to the CPU or moved
+        if name == "__reduce_ex__":  # saved as a CPU tensor; loading may move it
             return args[0].held.__reduce_ex__(*args[1:])
         with torch._C.DisableTorchFunctionSubclass():
             return func(*args, **(kwargs or {}))
@@ -187,11 +187,11 @@ class ToGpu(torch.autograd.Function):
 
 
 class ToCpu(torch.autograd.Function):
-    """Move a tensor from the device, and its gradient to it."""
+    """Move a tensor from the device, and its gradient to the device."""
 
     @staticmethod
     def forward(ctx, x):
-        """Copy the numbers out."""
+        """Copy the tensor to the CPU."""
         return x.held.clone()
 
     @staticmethod

@@ -136,7 +136,7 @@ def item_kind(x: Any) -> str:
 
 
 def with_article(name: str) -> str:
-    """Return the name of a type with its English article, which a catalog can leave out."""
+    """Return the name of a type with its English article, which a translation can leave out."""
     with_an = name[0] in "aeiouAEIOU"
     return (_("an {name}") if with_an else _("a {name}")).format(name=name)
 

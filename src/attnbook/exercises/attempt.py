@@ -37,7 +37,7 @@ class Attempt:
         most = 1 if isinstance(self.failed.wanted, Tensor) and not error else 2
         singles = itertools.islice(filter(self.always_agrees, self.singles()), most)
         fitting = list(dict.fromkeys(m.told for m in singles))
-        if error:  # which has many possible causes: only an unambiguous one is named
+        if error:  # an exception has many possible causes: name a mistake only if it is unambiguous
             return fitting[0] if len(fitting) == 1 else ""
         if len(fitting) == 2:
             message = _("{first}\nOr this, which has the same result: {second}")

@@ -1,7 +1,7 @@
 """Common mistakes in the three lines of attention, for all exercises that contain these lines.
 
-An exercise says how a Head becomes its function. It gets a mistake for each wrong line, and for
-each pair of wrong lines:
+An exercise states how to make its function from a Head, and gets a mistake for each wrong line and
+for each pair of wrong lines:
 
     common_mistakes=MistakeSet(lambda head: head.scores, SCORE_MISTAKES)
 """

@@ -36,7 +36,7 @@ ASCII = str.maketrans(
     | {"“": '"', "”": '"', "’": "'", "–": "-", "—": "-"}
 )
 
-# The command that replaces hint("03.scores"), with {name} and {exercise}; "" where it is Python.
+# The command shown instead of hint("03.scores"), with {name} and {exercise}; "" to show the call.
 command_template = ""
 
 
@@ -176,7 +176,7 @@ def format_code(source: str) -> Text:
 
 
 class AlignedLines:
-    """Lines with columns, such as numbers. The rest of a long line is indented to its column."""
+    """Lines in columns, such as numbers. A long line is wrapped, and its rest is indented."""
 
     def __init__(self, text: str):
         self.text = text

@@ -30,7 +30,7 @@ class Case:
 class Mistake:
     """A misunderstanding: a function that computes it, and the message for readers who have it.
 
-    `single` is false where it combines two mistakes; `second` is then the message of the second.
+    `single` is false if it combines two mistakes; `second` is then the message of the second.
     """
 
     wrong: Callable[..., Any]

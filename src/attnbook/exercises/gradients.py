@@ -83,7 +83,7 @@ def gradient_problem(
 
 
 def exception_problem(error: BaseException) -> Problem:
-    """Return what is wrong where only arguments that require gradients raise an exception."""
+    """Return what is wrong if there is an exception only when arguments require gradients."""
     text = str(error)
     if "numpy" in text and "grad" in text:
         message = _(

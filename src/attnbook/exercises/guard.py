@@ -29,7 +29,7 @@ class CheckInsideAnswer(Exception):
 
 
 class Printed(io.StringIO):
-    """What a function prints. It stays open, even if the function closes its output."""
+    """Collects what a function prints, and stays open even if the function closes its output."""
 
     def close(self) -> None:
         """Do nothing."""
@@ -114,7 +114,7 @@ def capture_displays(stream: io.StringIO) -> Iterator[None]:
 
 
 def output_and_warnings(stream: io.StringIO, warned: list[warnings.WarningMessage]) -> str:
-    """Return what a call printed, then each different warning on a line."""
+    """Return what a call printed, then each different warning on its own line."""
     messages = dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in warned)
     return "\n".join(filter(None, [stream.getvalue().rstrip(), *messages]))
 

@@ -39,7 +39,7 @@ class TimeLimitExceeded(BaseException):
 
 
 def raise_at_next_line(frame: FrameType, event: str, argument: object) -> Any:
-    """Raise TimeLimitExceeded again: the trace function of the frames that caught it before."""
+    """Raise TimeLimitExceeded again. This is the trace function of frames that have caught it."""
     if event == "line":
         raise TimeLimitExceeded
     return None
@@ -50,7 +50,7 @@ def time_limit(seconds: float) -> Iterator[None]:
     """Stop the block once it has computed for longer than `seconds`.
 
     On the main thread an alarm signal interrupts any code, even code that waits. On Windows and on
-    other threads, Python is asked to raise before its next line. Neither can interrupt a loop
+    other threads, Python is asked to raise it before the next line. Neither can interrupt a loop
     inside one call of a C function, such as `sum(range(10**12))`: only restarting the kernel ends
     that. Neither can stop a loop that catches every exception and keeps it.
 

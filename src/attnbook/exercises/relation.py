@@ -189,7 +189,7 @@ def factor_in_sizes(factor: float, sizes: Mapping[str, int]) -> str:
         ):
             if math.isclose(factor, value, rel_tol=1e-6):
                 return meaning.format(size=text)
-        for n in range(2, 65):  # a constant in the code where the width belongs
+        for n in range(2, 65):  # a constant in place of the width
             if math.isclose(factor * n, size**0.5, rel_tol=1e-9):
                 return meaning.format(size=f"√{name} / {n}")
     return ""

@@ -15,7 +15,7 @@ from attnbook.exercises import log
 from attnbook.exercises.catalog import ALL
 from attnbook.language import _, ngettext
 
-MAX_BYTES = 100_000_000  # no progress file is this large
+MAX_BYTES = 100_000_000  # larger files are not progress files
 COLUMNS = ("reader", "exercise", "passed", "wrong tries", "hints", "solution seen")  # of the CSV
 Readers = dict[str, log.Counts]
 

@@ -33,7 +33,7 @@ def default_device() -> torch.device | None:
 
 
 def set_default_device(device: torch.device | None) -> None:
-    """Set the device of new tensors if it differs: setting it enters and leaves a context."""
+    """Set the device of new tensors only if it differs, since setting it changes a context."""
     if device != default_device():
         torch.set_default_device(device)
 

@@ -28,8 +28,8 @@ from attnbook.exercises.feedback import Feedback, Kind
 from attnbook.exercises.file_cards import keep_lines, line_details, own_name, unchecked_card
 from attnbook.language import _
 
-LOAD_SECONDS, CHECK_SECONDS = 10.0, 60.0  # limits for the code around a check, and for a check
-PR_SET_PDEATHSIG = 1  # in Linux's sys/prctl.h: the signal to get when the parent ends
+LOAD_SECONDS, CHECK_SECONDS = 10.0, 60.0  # limits: for code outside checks, and for a check
+PR_SET_PDEATHSIG = 1  # from Linux's sys/prctl.h: request a signal when the parent ends
 NEW_GROUP = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # a new session on Windows
 
 
@@ -163,7 +163,7 @@ def check_file(path: Path, folder: Path, loading: float, checking: float) -> Non
 
 
 def read_path() -> Path:
-    """Return the path that comes on stdin, or an empty one if stdin is closed instead."""
+    """Read the path from stdin; return an empty one if stdin is closed instead."""
     name = b""
     while not name.endswith(b"\0"):
         if not (more := os.read(0, 4096)):
@@ -176,7 +176,7 @@ def end_with_parent() -> None:
     """End this process once the other end of stdin is closed, and give the file an empty stdin.
 
     While the file is inside one call of a C function, no thread can do this, but Linux itself can.
-    On other systems LOAD_SECONDS and CHECK_SECONDS are then the limit.
+    On other systems, the process then runs until LOAD_SECONDS or CHECK_SECONDS are over.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

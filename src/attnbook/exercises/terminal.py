@@ -220,7 +220,7 @@ def print_log_warning() -> None:
         console.print_text(warning)
 
 
-COMMANDS: dict[str, tuple[Callable[..., int | None], str]] = {  # with what each is applied to
+COMMANDS: dict[str, tuple[Callable[..., int | None], str]] = {  # with its argument
     "next": (show_next, ""),
     "start": (start, "ID"),
     "watch": (watch, "ID"),

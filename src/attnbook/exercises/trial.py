@@ -78,7 +78,7 @@ def run_trials(
 
 
 def is_untouched(outcome: guard.Outcome) -> bool:
-    """Return whether the stub raised this exception. PyTorch's own have arguments."""
+    """Return whether the stub raised the exception, which has no message, unlike PyTorch's."""
     return isinstance(outcome.error, NotImplementedError) and not outcome.error.args
 
 
@@ -94,7 +94,7 @@ def is_right(exercise: Exercise, case: Case, outcome: guard.Outcome, wanted: Any
 
 
 def has_same_outcome(exercise: Exercise, mistake: Mistake, trial: Trial) -> bool:
-    """Return whether the mistake's function gives or raises what the reader's function did."""
+    """Return whether the mistake's function returns or raises the same as the reader's did."""
     expected = guard.call_trusted(mistake.wrong, trial.case.arguments)
     outcome = trial.outcome
     if expected.error is not None or outcome.error is not None:

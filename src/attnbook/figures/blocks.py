@@ -50,7 +50,7 @@ def plot_head(
     is where its row and its column meet.
     """
     n_queries, n_keys = len(queries), len(keys)
-    gap, softmax = 2.0, 13.0  # widths: between two boxes, and of the softmax
+    gap, softmax = 2.0, 13.0  # the width between two boxes, and of the softmax
     at_scores = d_k + gap
     at_weights = at_scores + n_keys + softmax
     at_output = at_weights + n_keys + gap
@@ -102,7 +102,7 @@ def plot_many_heads(length: int, d_model: int, n_heads: int, d_k: int, d_v: int)
         _named_box(axes, "output", (at_output, middle - half), (length, d_model), None)
         for h in range(n_heads):
             top, center = h * step, h * step + lane / 2
-            query_y, between = center - pitch, center - pitch / 2  # center of Q; of Q and K
+            query_y, between = center - pitch, center - pitch / 2  # centers: of Q; of Q and K
             arrow(axes, (d_model + 1, middle), (at_heads - 1, center))
             for name, y, wide, role in (
                 (f"query {h}", query_y, d_k, "query"),
@@ -134,7 +134,7 @@ def plot_many_heads(length: int, d_model: int, n_heads: int, d_k: int, d_v: int)
 
 
 def plot_split(words: Sequence[str], n_heads: int, d_k: int, row: int) -> None:
-    """Draw the queries of all heads, and how they are split into heads, to scale; `row` is marked.
+    """Draw to scale how the queries are split into heads; `row` is marked.
 
     Shapes:  left (L, n_heads * d_k), right (n_heads, L, d_k), L = len(words)
     """

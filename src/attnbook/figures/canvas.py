@@ -34,7 +34,7 @@ for _path in sorted((Path(__file__).parent.parent / "fonts").glob("*.otf")):
 
 WIDE = 5.6  # inches, the widest figure; on a 390-pixel phone, its SMALL letters are 9 pixels high
 SMALL = 9.5  # points, the smallest letters of a figure
-PICTURE = "a picture"  # a stored chapter has its description; see tools/normal_form.py
+PICTURE = "a picture"  # replaced by its description in a stored chapter: tools/normal_form.py
 STYLE: Any = {
     "font.family": [FAMILY, "DejaVu Sans"],
     "font.size": 10,
@@ -71,7 +71,7 @@ _IDLE = re.compile(r"<!--.*?-->|^ +|(?<=<g) id=\"\w+_\d+\"|\n(?=\n)", re.S | re.
 def canvas(width: float, height: float, *, measured: bool = False) -> Iterator[Figure]:
     """Yield a figure of width x height inches to draw on, and display it at the end as SVG.
 
-    The width is at most WIDE, and no letters are smaller than SMALL, so that a phone shows them.
+    The width is at most WIDE, and no letters are smaller than SMALL, so that it fits a phone.
     With `measured`, for times that differ from machine to machine, it is displayed as PNG, which
     nbval does not compare.
     """

@@ -38,7 +38,7 @@ __all__ = [
 WEIGHTS = LinearSegmentedColormap.from_list("weights", colors.WEIGHTS)
 SIGNED = LinearSegmentedColormap.from_list("signed", colors.SIGNED)
 MAX_MAPS = 4  # side by side
-ROOMY, NARROW, TIGHT = 0.36, 0.23, 0.14  # inches: cells for 0.25, for .25, and for .3
+ROOMY, NARROW, TIGHT = 0.36, 0.23, 0.14  # inches: cells wide enough for 0.25, .25, and .3
 LINE, LETTER = 0.15, 0.08  # inches, the height of a name and the width of a letter
 
 
@@ -78,7 +78,7 @@ def plot_maps(
         for axes, (title, x) in zip(panels, grids.items(), strict=True):
             draw_cells(axes, x, WEIGHTS, form=form)
             label_cells(axes, queries, [_stacked(key) for key in keys] if narrow else keys, cell)
-            axes.spines[:].set(visible=narrow, color=RULE)  # many of its cells may be empty
+            axes.spines[:].set(visible=narrow, color=RULE)  # many cells may be blank
             axes.set_title(title)
         for axes in panels[::across]:
             axes.set_ylabel("query: attends", color=text_color("query"))
@@ -212,7 +212,7 @@ def frame(axes: Axes, n_rows: int, n_columns: int) -> None:
 def label_cells(axes: Axes, rows: Sequence[str], columns: Sequence[str], side: float) -> None:
     """Name the rows and the columns of cells with this side in inches; long names are slanted.
 
-    The cells are square, unless a name of a row is higher.
+    The cells are square, unless the name of a row is higher than a cell is wide.
     """
     frame(axes, len(rows), len(columns))
     axes.set_aspect(max(1, LINE / side))

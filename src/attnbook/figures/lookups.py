@@ -98,7 +98,7 @@ def _table(axes: Axes, x: Tensor, corner: Point, width: float, role: str | None,
 
 
 def _bars(axes: Axes, x: Tensor, left: float, role: str | None, form: str) -> None:
-    """One bar per row, at most a cell and a half long, followed by its number."""
+    """One bar per row, at most one and a half cells long, followed by its number."""
     largest = float(x.abs().max()) or 1.0
     texts = [signed(value, form) for value in x.tolist()]
     draw_bars(axes, (1.5 * x.clamp(min=0) / largest).tolist(), role, texts, left)

@@ -26,8 +26,8 @@ class Sentence:
 class VerbPhrase:
     """A verb with its object, without a subject, a time or a place.
 
-    `zh` and `en` are the object. If it is `bare`, without a determiner, 了 follows the object, else
-    the verb. `before` precedes the Chinese verb, `after` follows the English object, and
+    `zh` and `en` are the object. If it is `bare`, without a determiner, 了 follows the object, and
+    otherwise the verb. `before` precedes the Chinese verb, `after` follows the English object, and
     `question_words` open the English question. `daily` asks for "every day", and `goal` is the
     place that the subject goes to.
     """
@@ -74,8 +74,8 @@ def english_clause(
 ) -> Words:
     """Order the words of an English clause.
 
-    `question_words` open a question, () a yes-no question; None makes a statement. `rest` follows
-    the auxiliary, and `simple` is the verb of a statement without one.
+    `question_words` open a question. () makes a yes-no question, and None a statement. `rest`
+    follows the auxiliary, and `simple` is the verb of a statement without an auxiliary.
     """
     no: Words = ("not",) if negative else ()
     if question_words is not None:
@@ -177,14 +177,14 @@ def verb_clause(
 def draw_place(
     draw: Draw, form: str, tense: str, subject: NounPhrase, verb_phrase: VerbPhrase
 ) -> Place | None:
-    """A place where the subject may do this, or None: no place fits, or none was drawn."""
+    """A place where the subject may do this, or None if no place fits or none was drawn."""
     if tense == "can" or form == "where" or (tense == "now" and form == "negative"):
         return None
     fitting = [place for place in places if verb_phrase.verb.activity in place.activities]
     fitting = [place for place in fitting if goes_to(subject, place)]
     fitting = [place for place in fitting if not place.strangers & set(verb_phrase.zh)]
     if subject.noun and is_plural(subject):
-        fitting = [place for place in fitting if place.zh != ("家",)]  # they have none in common
+        fitting = [place for place in fitting if place.zh != ("家",)]  # no home in common
     return draw.choice(fitting) if fitting and draw.chance(0.5) else None
 
 

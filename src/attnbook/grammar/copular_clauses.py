@@ -33,7 +33,7 @@ from attnbook.grammar.noun_phrases import (
 )
 
 DEFINITE = ("the", "the", "this", "that", "these", "those", "own")
-FOUND = ("the", "the", "that", "those", "own")  # *this* book is in view, so nobody says where
+FOUND = ("the", "the", "that", "those", "own")  # nobody says where *this* book is: it is in view
 ASKED_ABOUT = ("你", "他", "她", "你们", "他们")
 
 

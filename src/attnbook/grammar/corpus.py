@@ -30,7 +30,7 @@ class Pair:
 
     @property
     def pinyin(self) -> str:
-        """The pronunciation of the Chinese, each word with the tones of the dictionary."""
+        """The pronunciation of the Chinese, with the tones that a dictionary gives each word."""
         return " ".join(dictionary[w][0] if w in dictionary else w for w in self.chinese)
 
 
@@ -49,8 +49,8 @@ def held_out_combinations() -> Combinations:
     Training must still teach their words, in other combinations. So no pair is held out for a
     verb or an adjective with fewer than four nouns, a noun with fewer than three verbs (or three
     adjectives), verbs of animals, or a line of the table with a single noun, which would be a large
-    part of the test set. Each noun loses at most one verb and one adjective, and each
-    of these at most three nouns. People and furniture lose none, because they are in many
+    part of the test set. Each noun loses at most one verb and one adjective, and each verb or
+    adjective at most three nouns. People and furniture lose none, because they are in many
     sentences as the subject or as a place.
     """
     things = [noun for noun in nouns if not noun.kinds & {*PEOPLE, "furniture"}]
@@ -88,7 +88,7 @@ def make_corpus(n_train: int = 60_000, n_test: int = 500, seed: int = 0) -> Corp
         check_size(name, size)
     draw, held_out = Draw(seed), held_out_combinations()
     train, new, longer = (dict[Words, Pair]() for _ in range(3))
-    spare = n_test + n_test // 4  # some of them have a word that is not in train
+    spare = n_test + n_test // 4  # some have a word that is not in train, and are dropped
     wanted = ((train, n_train), (new, spare), (longer, spare))
     while any(len(pairs) < size for pairs, size in wanted):
         drawn = draw_sentence(draw)
@@ -116,7 +116,7 @@ def is_short(sentence: Sentence) -> bool:
 
 
 def is_for_training(sentence: Sentence) -> bool:
-    """Whether it may be in the training set: it is short and has no held-out pair."""
+    """Whether it may be in the training set: if it is short and has no held-out pair."""
     held_out = held_out_combinations()
     apart = not sentence.combinations & held_out and not meet(sentence.zh, held_out)
     return is_short(sentence) and apart

@@ -15,12 +15,12 @@ def rows(table: str) -> list[list[str]]:
 
 
 def split(entry: str) -> Words:
-    """The words of an entry, joined by underscores in its line; - for none."""
+    """Split an entry into its words, which underscores join; "-" has none."""
     return () if entry == "-" else tuple(entry.split("_"))
 
 
 def parse_kinds(entry: str) -> Kinds:
-    """The kinds of an entry, between commas; - for none."""
+    """Split an entry into its kinds, which commas separate; "-" has none."""
     return frozenset() if entry == "-" else frozenset(entry.split(","))
 
 
@@ -36,12 +36,12 @@ class Noun:
 
     @property
     def countable(self) -> bool:
-        """Whether English counts it without a unit: two books, but two cups of tea."""
+        """Whether English counts it without a unit, as in two books, but not in two cups of tea."""
         return bool(self.singular and self.plural)
 
     @property
     def unit(self) -> Words:
-        """The unit that English counts it in, singular and plural: cup, cups."""
+        """The unit in which English counts it, singular and plural: cup, cups."""
         return ("glass", "glasses") if self.zh in words.GLASSES else units[self.measure]
 
 
@@ -104,8 +104,8 @@ class Place:
 class Time:
     """A time: 昨天, yesterday.
 
-    A span of a week or a year fits only verbs with that trait, an evening only places that are open
-    and verbs without the trait day, a morning only verbs without the trait night.
+    A time that spans a week or a year fits only verbs with that trait. An evening fits only places
+    that are open and verbs without the trait day, and a morning only verbs without the trait night.
     """
 
     zh: Words
@@ -163,7 +163,7 @@ vehicles = [((verb, noun), split(en), reach) for verb, noun, en, reach in rows(w
 
 
 def read_dictionary() -> dict[str, tuple[str, Words]]:
-    """For each Chinese word its pinyin and one English meaning: the first in the tables."""
+    """Return each Chinese word's pinyin, and the first of its English meanings in the tables."""
     entries: dict[str, tuple[str, Words]] = {}
     for zh, pinyin, _, singular, plural, _ in rows(words.NOUNS):
         entries.setdefault(zh, (pinyin, split(singular) or split(plural)))

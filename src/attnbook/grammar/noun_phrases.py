@@ -14,7 +14,7 @@ U = TypeVar("U")
 Combinations = frozenset[tuple[str, str]]
 
 TWO, THREE = ("两", "two"), ("三", "three")
-NUMBERS = (TWO, TWO, TWO, THREE, THREE, ("四", "four"), ("五", "five"))  # small numbers more often
+NUMBERS = (TWO, TWO, TWO, THREE, THREE, ("四", "four"), ("五", "five"))  # small ones more often
 HOW_MANY = ("几", "many")
 WOMEN, MEN = {"妈妈", "姐姐", "奶奶"}, {"他", "爸爸", "哥哥", "司机"}
 PEOPLE = {"person", "kin", "boss"}
@@ -50,7 +50,7 @@ class Draw:
     ) -> "NounPhrase":
         """Draw with `make` until `fits(draw, drawn, about)` is true.
 
-        `seen` is whether the English of the sentence will contain it, in one of its forms.
+        `seen` says whether the English sentence will contain what is drawn, in one of its forms.
         """
         while True:
             drawn = make(self)
@@ -62,10 +62,10 @@ class Draw:
         make(self)
 
     def expect(self, *phrases: Words) -> None:
-        """Promise that the English of the sentence will contain these words."""
+        """Promise that the English sentence will contain these words."""
 
     def expect_one(self, *phrases: Words) -> None:
-        """Promise that the English of the sentence will contain one of these phrases."""
+        """Promise that the English sentence will contain one of these phrases."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def noun_phrase(
         quality = (*quality, "的")
     described = (*quality, noun.zh)
     count: Words = (number[0],) if number else ()
-    relative = noun.kinds & {"kin", "boss"} and not owner.noun  # of a pronoun
+    relative = noun.kinds & {"kin", "boss"} and not owner.noun  # whose owner is a pronoun
     close = relative and not (noun.zh in ("朋友", "同学") and is_plural(owner))
     zh: Words = {
         "one": ("一", noun.measure, *described),
@@ -182,7 +182,7 @@ def draw_noun_phrase(
 ) -> NounPhrase:
     """A noun with this determiner, a random owner or number, and sometimes an adjective.
 
-    With `plain`, and with an owner, the adjective is one that takes no 的.
+    With `plain` or with an owner, the adjective is one that takes no 的.
     """
     fitting = [a for a in adjectives_for(noun) if "after" not in a.traits]
     plain = plain or determiner == "own"
@@ -249,8 +249,8 @@ def draw_person(draw: Draw, pronoun_chance: float = 0.5) -> NounPhrase:
 def draw_other_person(draw: Draw, subject: NounPhrase) -> NounPhrase | None:
     """A person other than the subject, or None if the draw gave the same one.
 
-    Several teachers have no mother or friend in common, so these are excluded, and so are persons
-    with a description.
+    Several teachers have no mother or friend in common, so their relatives and friends are
+    excluded, and so are people described by an adjective.
     """
     person = draw_person(draw)
     both_first_person = {person.zh[0], subject.zh[0]} == {"我", "我们"}  # also 我 and 我们 妈妈
@@ -261,7 +261,7 @@ def draw_other_person(draw: Draw, subject: NounPhrase) -> NounPhrase | None:
 
 
 def draw_close_person(draw: Draw, subject: NounPhrase) -> NounPhrase | None:
-    """Such a person for *with* and *for*: a pronoun, a relative or a friend."""
+    """Another person for *with* and *for*: a pronoun, a relative or a friend."""
     person = draw_other_person(draw, subject)
     return person if person is not None and person.noun in ("", *relatives) else None
 

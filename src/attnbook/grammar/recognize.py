@@ -18,7 +18,7 @@ from attnbook.grammar.sentences import KINDS, finish
 T = TypeVar("T")
 U = TypeVar("U")
 QUESTIONS = {"yes_no", "what", "who", "count", "why", "where"}
-SET_NOUNS = {phrase[-1] for phrase in words.SET_PHRASES}  # 歌 is not seen in "sing"
+SET_NOUNS = {phrase[-1] for phrase in words.SET_PHRASES}  # "sing" does not show 歌
 
 
 class NoWay(Exception):
@@ -26,10 +26,10 @@ class NoWay(Exception):
 
 
 class GuidedDraw(Draw):
-    """Choices that follow a path of numbers instead of a seed; beyond its end, the first options.
+    """Choices that follow a path of numbers instead of a seed. After its end, the first option.
 
-    `weight` is the probability of the choices so far. `open` lists the choices beyond the end, each
-    with its number of options. Without a sentence, no two options count as one.
+    `weight` is the probability of the choices so far. `open` lists the choices made after the end
+    of the path, each with its number of options. Without a sentence, no two options count as one.
     """
 
     def __init__(self, path: list[int], english: Words | None, known: dict[Hashable, Any]) -> None:
@@ -61,7 +61,7 @@ class GuidedDraw(Draw):
                 groups.setdefault(self.group(option), [option, 0])[1] += 1
             groups.pop(NoWay, None)
             shares = [count / len(options) for _, count in groups.values()]
-            # The options are kept too, so that no other object gets the same id.
+            # Keep the options too, so that no other object can get the id of one of them.
             self.known[same] = [one for one, _ in groups.values()], shares, options
         firsts, shares, _ = self.known[same]
         return firsts[self.follow(shares)]
@@ -90,7 +90,7 @@ class GuidedDraw(Draw):
         return drawn
 
     def discard(self, make: Callable[[Draw], object]) -> None:
-        """Choices that the sentence does not show need not be made."""
+        """Do nothing: choices that the sentence does not show need not be made."""
 
     def expect(self, *phrases: Words) -> None:
         if self.guided and not all(self.shows(phrase) for phrase in phrases):
@@ -104,7 +104,7 @@ class GuidedDraw(Draw):
         return not phrase or f" {' '.join(phrase)} " in self.text
 
     def group(self, option: object) -> Hashable:
-        """What the sentence shows of an option: the option, or a group that looks the same."""
+        """What the sentence shows of an option: itself, or a group whose options look the same."""
         if not self.guided:
             return id(option)
         if isinstance(option, str):
@@ -144,7 +144,7 @@ class GuidedDraw(Draw):
         return any(phrase and self.shows(phrase) for phrase in phrases)
 
     def group_of_name(self, name: str) -> Hashable:
-        """A form that the sentence can or cannot have; a determiner that it shows or hides."""
+        """The group of a clause form, which must fit the sentence, or of a determiner."""
         if name in QUESTIONS and "?" not in self.english:
             return NoWay
         if name in ("statement", "negative") and "?" in self.english:
@@ -161,9 +161,9 @@ def runs(
     english: Words | None = None,
     known: dict[Hashable, Any] | None = None,
 ) -> Iterator[tuple[T, float]]:
-    """Each way in which `make` can choose: the result and the probability.
+    """Yield the result and the probability of each way in which `make` can choose.
 
-    `known` keeps what depends only on the sentence, between calls.
+    `known` keeps what depends only on the sentence, for later calls.
     """
     known = {} if known is None else known
     waiting: list[list[int]] = [[]]
@@ -190,7 +190,7 @@ def probability_to_fit(
 
 
 def ways(english: Sequence[str]) -> Iterator[tuple[Sentence, float]]:
-    """Each way in which the grammar makes the sentence, with its probability in one draw."""
+    """Yield each way in which the grammar makes the sentence, with its probability in a draw."""
     told = tuple(
         " ".join("a" if word == "an" else word for word in english)
         .replace("cannot", "can not")

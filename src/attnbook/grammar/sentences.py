@@ -193,7 +193,7 @@ KINDS = (
 
 
 def draw_sentence(draw: Draw) -> Sentence:
-    """Draw a sentence of any kind; if the draws do not fit together, draw again."""
+    """Draw a sentence of any kind; draw again as long as its parts do not fit together."""
     while True:
         sentence = finish(draw.choice(KINDS)(draw))
         if sentence is not None:
@@ -201,7 +201,7 @@ def draw_sentence(draw: Draw) -> Sentence:
 
 
 def finish(sentence: Sentence | None) -> Sentence | None:
-    """Adjust the spelling; None if the draws did not fit together.
+    """Return the sentence with its spelling adjusted, or None if its parts did not fit together.
 
     No sentence names two mothers or two drivers, because they would seem to be the same person.
     """

@@ -39,7 +39,7 @@ LIKE = make_verb("喜欢", "like likes liked liking")
 KNOW = make_verb("认识", "know knows knew knowing")
 CALL = make_verb("打", "call calls called calling", traits="daily")
 GIVE = make_verb("送给", "give gives gave giving")
-# What people ask for ("do you have a dictionary?"), and what they say they have.
+# What people ask about ("do you have a dictionary?"), and what they say they have.
 HAD: dict[str, tuple[str, ...]]
 HAD = dict.fromkeys(("negative", "yes_no", "who"), ("belonging", "pet", "hat"))
 HAD |= {"count": ("clothes", "book", "pet"), "statement": ("belonging", "pet", "clothes", "book")}
@@ -102,7 +102,7 @@ def have(draw: Draw) -> Sentence | None:
     is_relative = draw.chance(0.3)
     noun = draw.choice(relatives if is_relative else nouns_of_kind(*HAD[form]))
     if noun.zh == subject.noun or (is_plural(subject) and subject.noun):
-        return None  # several teachers each have a book of their own
+        return None  # each of several teachers has a book of their own
     if noun.zh == "孩子" and subject.noun in ("学生", "同学", "奶奶", "爸爸", "妈妈"):
         return None
     if "car" in noun.kinds and subject.noun in ("孩子", "学生"):
@@ -134,7 +134,7 @@ def have(draw: Draw) -> Sentence | None:
 
 
 def like(draw: Draw) -> Sentence | None:
-    """Somebody knows a person, or likes a person, a thing or doing something."""
+    """Somebody knows a person, or likes a person, a thing or an activity."""
     draw.expect_one(*LIKE.forms, *KNOW.forms)
     form = draw.choice(
         ("statement",) * 4 + ("negative", "negative", "yes_no", "yes_no", "what", "who", "why")
@@ -194,7 +194,7 @@ def draw_infinitive(draw: Draw) -> VerbPhrase:
 
 
 def go(draw: Draw) -> Sentence | None:
-    """Somebody goes somewhere, sometimes by a vehicle: 坐 火车 去 北京, to beijing by train."""
+    """Somebody goes somewhere, perhaps with a vehicle: 坐 火车 去 北京, to beijing by train."""
     draw.expect_one(*GO.forms)
     form = draw.choice(FORMS)
     tense = draw.choice(("past", "past", "future", "want"))
@@ -219,7 +219,7 @@ def go(draw: Draw) -> Sentence | None:
 
 
 def call(draw: Draw) -> Sentence | None:
-    """Somebody calls somebody: 给 他 打 电话, word by word "give him hit telephone"."""
+    """Somebody calls somebody: 给 他 打 电话, word for word "give him hit telephone"."""
     draw.expect_one(*CALL.forms)
     form = draw.choice([form for form in FORMS if form not in ("what", "count")])
     tense = draw.choice(("past", "past", "future", "want", "now", "habit", "habit"))
@@ -237,9 +237,9 @@ def call(draw: Draw) -> Sentence | None:
 
 
 def give(draw: Draw) -> Sentence | None:
-    """Somebody gives something: 送给 他 一 本 书, but a definite thing precedes the verb.
+    """Somebody gives something: 送给 他 一 本 书.
 
-    It takes 把: 把 这 本 书 送给 他, to give this book to him.
+    A definite thing precedes the verb, after 把: 把 这 本 书 送给 他, to give this book to him.
     """
     draw.expect_one(*GIVE.forms)
     form = draw.choice(("statement", "statement", "statement", "negative", "who", "yes_no"))

@@ -33,13 +33,13 @@ FORMS = (
     + ("yes_no",) * 3
     + ("what", "what", "who", "count", "why")
 )
-MANY = {"song", "fish", "fruit", "egg", "flower", "ticket"}  # does he want to buy eggs?
+MANY = {"song", "fish", "fruit", "egg", "flower", "ticket"}  # as in "does he want to buy eggs?"
 FOOD = {"snack", "egg", "drink"}
-WITH_ANY = {  # did he buy any?
+WITH_ANY = {  # as in "did he buy any?"
     *("fruit", "egg", "drink", "dish", "soup", "fish", "song", "letter", "film"),
     *("flower", "tree", "animal", "book", "paper", "ticket"),
 }
-# Before its noun, such an adjective fits only with some verbs: nobody buys an old shirt.
+# Before a noun, these adjectives fit only with some verbs: nobody buys an old shirt.
 FITTING = {"热": "吃喝", "冷": "喝", "旧": "卖看修洗用找骑开穿戴"}
 asked = [verb for verb in verbs if "unasked" not in verb.traits]
 ambiguous = {v.zh for v in asked for w in asked if v.zh == w.zh and v.base != w.base}
@@ -52,7 +52,7 @@ def make_verb(zh: str, forms: str, activity: str = "-", traits: str = "") -> Ver
 
 
 def draw_subject(draw: Draw, form: str) -> NounPhrase:
-    """The subject. In a question it is never 我 or 我们, or what belongs to them."""
+    """Draw the subject. In a question it never begins with 我 or 我们."""
     if form == "who":
         return NounPhrase(("谁",), ("who",), "he", (), ())
     subject = draw.until(draw_person, can_be_subject, form)
@@ -61,7 +61,7 @@ def draw_subject(draw: Draw, form: str) -> NounPhrase:
 
 
 def can_be_subject(draw: Draw, subject: NounPhrase, form: str) -> bool:
-    """Whether the person can be the subject in this form; sometimes decided at random."""
+    """Whether the person can be the subject in this form, which is sometimes decided at random."""
     stated = form in ("statement", "negative")
     rare = 1.0 if form == "negative" else 0.9
     if subject.zh in (("你",), ("你们",)) and stated and draw.chance(rare):
@@ -85,9 +85,9 @@ def tenses_of(verb: Verb) -> list[str]:
 
 
 def determiners(verb: Verb, noun: Noun, tense: str, affirmative: bool) -> list[str]:
-    """The determiners that fit the object; questions and negations allow others than statements.
+    """The determiners that fit the object; they differ in statements and in other clauses.
 
-    One that occurs more than once is more probable.
+    A determiner that occurs more than once is more probable.
     """
     if noun.measure == "-":
         return [] if tense == "past" and affirmative else ["a"]
@@ -113,12 +113,12 @@ def determiners(verb: Verb, noun: Noun, tense: str, affirmative: bool) -> list[s
 
 
 def bare_determiner(verb: Verb) -> str:
-    """The determiner of an object without one in Chinese: reads books, but rides a horse."""
+    """The English determiner where Chinese has none: reads books, but rides a horse."""
     return "a" if "single" in verb.traits else "plural"
 
 
 def any_or_a(verb: Verb, noun: Noun) -> str:
-    """The determiner of such an object in an English question or negation."""
+    """The determiner in an English question or negation, where Chinese has none."""
     return "any" if noun.kinds & WITH_ANY and "single" not in verb.traits else "a"
 
 
@@ -129,7 +129,7 @@ def event(draw: Draw) -> Sentence | None:
     if form == "why" and tense not in ("past", "want"):
         return None
     if form == "statement" and tense in ("now", "want") and subject.zh in (("你",), ("你们",)):
-        return None  # nor what they are doing, or want to do
+        return None  # people are rarely told what they are doing or want to do
     if "grown" in verb.traits and subject.noun in ("孩子", "学生", "奶奶"):
         return None
     if tense == "habit" and subject.noun and is_plural(subject):
@@ -157,7 +157,7 @@ def draw_verb_phrase(
         if tense not in ("past", "future") or "count" not in verb.traits or noun.kinds & PEOPLE:
             return None
         if tense == "future" and verb.zh != ("买",):
-            return None  # people plan what to buy, but rarely how many films to watch
+            return None  # people plan how much to buy, but rarely how many films to watch
         how_many = noun_phrase(noun, "number", number=HOW_MANY)
         return VerbPhrase(
             verb, how_many.zh, question_words=("how", *how_many.en), combinations=pair
@@ -196,9 +196,9 @@ def draw_verb_phrase(
     if determiner in ("a", "one", "this", "that", "own") and (
         (alone and is_plural(subject)) or not suits(noun, subject)
     ):
-        return None  # several people do not wear, ride or buy a single thing
+        return None  # several people do not wear, ride or buy one thing together
     bare = determiner in ("a", "any", "plural", "the")
-    if not bare:  # else it may be hidden in a set phrase
+    if not bare:  # otherwise a set phrase may hide it
         draw.expect_one(noun.singular, noun.plural)
         draw.expect((determiner,) if determiner in ("this", "that", "some") else ())
     object_phrase = draw_noun_phrase(draw, noun, determiner, 0.0 if bare else 0.4)
@@ -221,7 +221,7 @@ def draw_verb_phrase(
 
 
 def set_phrase(verb_phrase: VerbPhrase) -> VerbPhrase:
-    """Use the English of a set phrase: 唱 歌 is to sing, and not to sing songs."""
+    """Use the English of a set phrase: 唱 歌 is to sing, not to sing songs."""
     en = words.SET_PHRASES.get((*verb_phrase.verb.zh, *verb_phrase.zh))
     return verb_phrase if en is None else replace(verb_phrase, en=split(en))
 
@@ -231,7 +231,7 @@ def add_recipient(
 ) -> VerbPhrase:
     """Sometimes add the recipient of a letter or a purchase: 给 他, to him or for him.
 
-    A `single` thing that is bought has one recipient.
+    If a `single` thing is bought, its recipient is one person.
     """
     preposition = {"写": "to", "买": "for"}.get(verb_phrase.verb.zh[0])
     if verb_phrase.verb.activity == "-":

@@ -18,7 +18,7 @@ N_CANDIDATES = 5  # per step: those that are kept, and the best of the others
 
 
 class Candidate(NamedTuple):
-    """A hypothesis of one step: the one at index `parent` of the previous step, and a `word`."""
+    """A hypothesis of one step: hypothesis `parent` of the previous step, and one more `word`."""
 
     score: float
     parent: int

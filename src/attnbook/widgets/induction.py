@@ -17,7 +17,7 @@ from attnbook.widgets.element import show_element
 __all__ = ["explore_heads"]
 
 VISIBLE = 0.06  # smaller weights are not drawn
-N_BEST, LIKELY = 3, 0.02  # letters shown of a prediction, and their minimum probability
+N_BEST, LIKELY = 3, 0.02  # letters shown per prediction, and their minimum probability
 
 
 class TwoLayers(Protocol):
@@ -129,7 +129,7 @@ def _averaged(removed: list[int]) -> Callable[[Tensor], Tensor]:
 
 
 def _strips(run: Run, layer: int, letters: str) -> dict[str, str]:
-    """For each head of a layer: its weights, and the letter that it adds most to, and how much."""
+    """For each head of a layer: its weights, the letter that it adds most to, and how much."""
     adds = run.adds[layer]
     largest = (adds - adds.mean(-1, keepdim=True)).max(-1)
     return {

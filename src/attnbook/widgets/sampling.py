@@ -45,7 +45,7 @@ RARE = 0.01
 
 @torch.no_grad()
 def explore_sampling(model: LanguageModel, vocabulary: Vocabulary, beginning: str) -> None:
-    """Let the reader move temperature, k and p, and see the words left and the texts.
+    """Let the reader change temperature, k and p, and see which words are left, and sampled texts.
 
     A notebook shows the row of logits after this beginning. The book's pages have the weights of
     the stored language model (`load_language_model`, seed 0): there the model writes the texts, and

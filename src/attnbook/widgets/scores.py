@@ -36,7 +36,7 @@ def explore_temperature(
 def explore_scaling(scores: Mapping[int, Numbers], labels: Sequence[str]) -> None:
     """Let the reader choose a width, and divide its scores by nothing, by √d_k, or by d_k.
 
-    Shapes:  scores: by width d_k one row (Lk,) each, undivided; labels Lk
+    Shapes:  scores: for each width d_k a row (Lk,), undivided; labels Lk
     Raises:  ValueError if there are more or fewer labels than scores
     """
     sets = [(str(d_k), d_k, one_row(row, labels)) for d_k, row in scores.items()]

@@ -120,7 +120,7 @@ RIGHT = {
     "01.experiment": (experiment_ifs, experiment_small_letters, experiment_pairs),
 }
 
-# Mutants that are right: the code that they contain instead, and the reason.
+# Mutants that are right: the changed code of each, and why it is right.
 EQUIVALENT = {
     "01.lookup": {
         "def lookup(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:\n"

@@ -58,7 +58,7 @@ def gradient_list(question):
 
 
 def notices_measured(summary):
-    """Make the four summaries and compare."""
+    """Make the four summaries and compare them."""
     number = vocabulary("dog bites man very good".split())
     table = torch.randn(5, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 
@@ -147,7 +147,7 @@ def notices_order_by_chance(summary):
 
 
 def notices_order_by_swaps(summary):
-    """Every order is a product of swaps: if no swap of two rows has an effect, no order has one."""
+    """Every order is a product of swaps: if no swap of two rows has an effect, no order does."""
     x = torch.rand(6, 7).double()
     pairs = itertools.combinations(range(6), 2)
 

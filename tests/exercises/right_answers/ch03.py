@@ -89,7 +89,7 @@ def push_back_loop(weights, d_weights):
 
 
 def push_back_autograd(weights, d_weights):
-    scores = weights.clamp_min(1e-300).log().requires_grad_()  # one of many with these weights
+    scores = weights.clamp_min(1e-300).log().requires_grad_()  # one possible choice
     return torch.autograd.grad(scores.softmax(-1), scores, d_weights)[0]
 
 
@@ -128,7 +128,7 @@ RIGHT = {
     "03.experiment": (divides_by_two_widths, divides_by_numpy),
 }
 
-# Mutants that are right: the code that they contain instead, and the reason.
+# Mutants that are right: the changed code of each, and why it is right.
 EQUIVALENT = {
     "03.scores": {
         "def my_scores(query: Tensor, key: Tensor) -> Tensor:\n"

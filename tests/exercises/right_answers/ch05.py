@@ -87,7 +87,7 @@ RIGHT = {
     "05.experiment": (control_ifs, control_small_letters, control_shouting),
 }
 
-# Mutants that are right: the code that they contain instead, and the reason.
+# Mutants that are right: the changed code of each, and why it is right.
 EQUIVALENT: dict[str, dict[str, str]] = {
     "05.maps": {
         "def maps(weights: Tensor, height: int, width: int) -> Tensor:\n"

@@ -149,7 +149,7 @@ RIGHT = {
     "06.experiment": (reach_word_by_word, reach_all),
 }
 
-# Mutants that are right: the code that they contain instead, and the reason.
+# Mutants that are right: the changed code of each, and why it is right.
 EQUIVALENT = {
     "06.heads": {
         "def may_look(lengths: Tensor, length: int) -> Tensor:\n"

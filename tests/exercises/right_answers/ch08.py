@@ -39,7 +39,7 @@ def norm_by_squares(x, gain, shift, eps):
 
 
 def count_built(source_size, target_size, d_model, n_layers, d_ff, norm_first):
-    """PyTorch's layers, plus what its class lacks; its stacks always end in a norm."""
+    """Count in PyTorch's layers, and add what nn.Transformer lacks. Its stacks end in a norm."""
     towers = nn.Transformer(d_model, 1, n_layers, n_layers, d_ff, batch_first=True, device="meta")
     count = sum(p.numel() for p in towers.parameters())
     if not norm_first:
@@ -163,7 +163,7 @@ def experiment_at_two_sizes(layer):
 
 
 def experiment_by_slopes(layer):
-    """The trace of the Jacobian, estimated, for a small and for a large input."""
+    """Estimate the trace of the Jacobian for a small and for a large input."""
 
     def trace(size, n=300):
         x = (size * torch.randn(n, 1, 64)).requires_grad_()
@@ -187,5 +187,5 @@ RIGHT = {
     "08.experiment": (experiment_at_two_sizes, experiment_by_slopes),
 }
 
-# Mutants that are right: the code that they contain instead, and the reason.
+# Mutants that are right: the changed code of each, and why it is right.
 EQUIVALENT: dict[str, dict[str, str]] = {}

@@ -187,7 +187,7 @@ BEAM = """def my_beam_step(totals: Tensor, logs: Tensor, done: Tensor) -> Beam:
     best, index = every.flatten().topk(len(totals))
     return (best, index // logs.size(1), index % logs.size(1))"""
 
-# Mutants that are right: the code that they contain instead, and the reason.
+# Mutants that are right: the changed code of each, and why it is right.
 EQUIVALENT = {
     "09.shift": {
         LABELS.replace(

@@ -121,7 +121,7 @@ def running_log(query, key, value):
 
 
 def chunked_two_passes(query, key, value, chunk):
-    """Find the maximum first, then add up."""
+    """Find the maximum first, then add up the exponentials."""
     root = math.sqrt(query.size(-1))
     pieces = list(zip(key.split(chunk, -2), value.split(chunk, -2), strict=True))
     largest = torch.cat([(query @ k.mT / root).amax(-1, keepdim=True) for k, _ in pieces], -1)
@@ -148,7 +148,7 @@ def chunked_normalized(query, key, value, chunk):
 
 
 def chunked_query_by_query(query, key, value, chunk):
-    """Also take the queries one by one, and multiply by broadcasting."""
+    """Process the queries one by one, too, and multiply by broadcasting."""
     rows = []
     for q in query.unbind(-2):
         largest, total, output = torch.tensor(-math.inf, device=q.device), 0, 0
@@ -163,7 +163,7 @@ def chunked_query_by_query(query, key, value, chunk):
 
 
 def what_is_by_rank(attend):
-    """For all pairs, the rank of the weights of φ(q) · φ(k) is at most the width of φ."""
+    """The rank of the matrix of all products φ(q) · φ(k) is at most the width of φ."""
     torch.manual_seed(0)
     query, key = torch.randn(2, 60, 3, dtype=torch.float64)
     weights = attend(query, key, torch.eye(60, dtype=torch.float64))

@@ -184,7 +184,7 @@ def told_by_silence(attend):
 
 
 def told_by_loudness(attend):
-    """Use one word everywhere: times 0, unchanged, and times 3."""
+    """Use one word at all positions: multiplied by 0, unchanged, and multiplied by 3."""
     word = torch.arange(8.0).sin()
     steps = [attend(loud * word.expand(150, 8)).log()[-1].diff() for loud in (0, 1, 3)]
     if not all(step.isfinite().all() for step in steps):

@@ -1,4 +1,4 @@
-"""Shared by the tests of interactive figures: the page on which they are used."""
+"""What the tests of interactive figures share: the page on which a figure is used."""
 
 from collections.abc import Iterator
 

@@ -1,6 +1,6 @@
 """Exercises answered on the page: messages are those of the checker for the same answers.
 
-The checker gets them as a reader would type them: in a function that returns what was chosen.
+The checker gets the answers as a reader would type them: in a function that returns them.
 """
 
 import inspect
@@ -20,7 +20,7 @@ from tools.chapters import chapters
 
 pytestmark = pytest.mark.usefixtures("book")
 
-Answers = dict[str, Any]  # by question; None where it is left open
+Answers = dict[str, Any]  # by question; None where it is not answered
 PAGE = {f"{chapter.number:02}": f"book/{chapter.path.stem}.html" for chapter in chapters()}
 BUILT = {id: exercise for id, exercise in ALL.items() if id[:2] in PAGE}  # no drafts
 UNLISTED = 77, -0.25  # numbers that no mistake gives
@@ -37,7 +37,7 @@ def data_of(exercise: Exercise) -> dict[str, Any]:
 
 
 def on_the_page(data: dict[str, Any], exercise: Exercise, answers: Answers) -> str:
-    """The expected messages of the page for these answers, in the form of the checker."""
+    """The messages that the page should give for these answers, in the checker's form."""
     notes = {q.case.arguments[0]: q.case.note for q in reversed(solve_cases(exercise, 0))}
     lines = []
     for question in data["questions"]:
@@ -49,7 +49,7 @@ def on_the_page(data: dict[str, Any], exercise: Exercise, answers: Answers) -> s
 
 
 def from_the_checker(exercise: Exercise, answers: Answers) -> str:
-    """The checker's messages for a function that returns them, with shapes and pairs as tuples."""
+    """The checker's messages for a function that returns these answers, shapes as tuples."""
     _, *names = inspect.signature(exercise.reference).parameters
 
     def answered(asked: str, *sizes: int) -> Any:
@@ -81,7 +81,7 @@ def test_each_answer_gets_the_checkers_message(exercise: Exercise) -> None:
         ]
         for question in data["questions"]
     }
-    for turn in range(max(map(len, offered.values()))):  # each answer gets a turn, beside others
+    for turn in range(max(map(len, offered.values()))):  # try each answer, with others
         answers = {
             asked: found[(place + turn) % len(found)]
             for place, (asked, found) in enumerate(offered.items())

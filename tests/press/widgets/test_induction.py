@@ -13,7 +13,7 @@ from attnbook import head_outputs
 from tests.support.chapters import Chapter
 from tests.support.pages import FOLDER
 
-ROW = 18  # of the 256 sequences
+ROW = 18  # one of the 256 sequences
 TRAINING = ["task-draw", "task-first-layer", "grown-train", "grown-grow", "hand-exam"]
 
 pytestmark = pytest.mark.usefixtures("book")

@@ -19,7 +19,7 @@ def numbers(found: Locator) -> list[float]:
 
 
 def agree(got: dict[str, list[float]], expected: dict[str, torch.Tensor]) -> None:
-    """A script computes the same as the package."""
+    """Check that a script computes the same as the package."""
     assert got.keys() == expected.keys()
     for name, row in expected.items():
         torch.testing.assert_close(torch.tensor(got[name], dtype=row.dtype), row, atol=1e-6, rtol=0)

@@ -1,4 +1,4 @@
-"""The translator that runs in the page: used as a reader would, and equal to the library's."""
+"""The translator that runs in the page: used as a reader would use it, and equal to ours."""
 
 import base64
 import gzip

@@ -1,4 +1,4 @@
-"""The next word in the page: truncated logits, and the model that writes there."""
+"""The next word on the page: truncated logits, and the model that writes there."""
 
 import itertools
 import json
@@ -84,7 +84,7 @@ def test_the_remaining_probabilities_equal_the_librarys(figure: Locator) -> None
 
 
 def test_the_writer_is_the_stored_model(figure: Locator, stored: Stored) -> None:
-    """If its file differs, run: .venv/bin/python -m tools.live_writer."""
+    """If this fails, run: .venv/bin/python -m tools.live_writer."""
     assert WRITER.read_text("utf-8") == packed()
     figure.evaluate("figure => figure.model()")
     draw, made = Draw(5), []
