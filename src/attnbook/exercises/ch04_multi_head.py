@@ -228,10 +228,10 @@ COUNT = Exercise(
     minutes=5,
     section="4.9",
     prompt="""
-Write `my_parameters(d_model, n_heads, bias)`: how many parameters `MultiHeadAttention` has, W_O
-included. All heads together are as wide as the model; `bias` says whether each linear layer has a
-bias. Return a whole number. (Counting the parameters of a built layer also passes, but the point is
-a formula.)
+Write `my_parameters(d_model, n_heads, bias)`: the number of parameters of `MultiHeadAttention`,
+including W_O. All heads together are as wide as the model; `bias` says whether each linear layer
+has a bias. Return a whole number. (Counting the parameters of a built layer also passes, but the
+point is to find a formula.)
 """,
     reference=my_parameters,
     cases=count_cases,
@@ -248,8 +248,8 @@ a formula.)
     common_mistakes=MistakeSet(lambda count: count, COUNT_MISTAKES, right=Count()),
     hints=(
         "Count one matrix first, with all heads side by side: how many columns is that?",
-        "Four matrices of the same size. A bias has one number per column.",
-        "4 · D² without biases, and 4 · D more with them.",
+        "All four matrices have the same size. A bias has one number per column.",
+        "The count is 4 · D² without biases, and 4 · D more with them.",
     ),
     others=(parameters_of_a_layer,),
     comes_back="Chapter 8 adds a feed-forward network to the layer, and counts again.",
@@ -697,11 +697,12 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
         widths={"H": lambda x, w_q, w_k, w_v, w_o, n_heads: n_heads},
     ),
     others=(multi_head_by_hand,),
-    comes_back="Chapter 6 adds a mask to these lines, and chapter 8 stacks them.",
+    comes_back="Chapter 6 adds a mask to this layer, and chapter 8 stacks such layers.",
     hints=(
         "Which argument is never used? How many products does a *head's* dot product add up? What "
         "is in a row of `concat`?",
-        "The reshape is the bug of section 4.6 in reverse: the library has the right function.",
+        "The reshape is the bug of section 4.6 in reverse. The library has the right function for "
+        "it.",
         "`q.size(-1)`, `merge_heads(weights @ v)`, `concat @ w_o`.",
     ),
     insight="All three faults keep the shape. You find them only by comparing numbers with another "
@@ -770,8 +771,8 @@ CUTS: dict[str, tuple[Cut, bool, str]] = {
     "the last piece for every head but head 0": (
         by_first_and_last,
         False,
-        "Its first and last heads are right, but those between are wrong. Two heads are "
-        "too few to show that.",
+        "Its first and last heads are right, but those in between are wrong. Two heads are too "
+        "few to show that.",
     ),
     "axes 0 and 1 swapped": (
         lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(0, 1),

@@ -1062,13 +1062,13 @@ million. `how_it_draws(draw)` calls it as often as you like and returns
         ),
         Mistake(
             lambda draw: "top-k",
-            "top-k keeps as many of 200 words with nearly equal logits as of 100, and more than "
+            "with nearly equal logits, top-k keeps as many of 200 words as of 100, and more than "
             "one. This one does not.",
         ),
         Mistake(
             lambda draw: "top-p",
-            "top-p keeps about twice as many of 200 words with nearly equal logits as of 100, but "
-            "not all. This one does not.",
+            "with nearly equal logits, top-p keeps about twice as many of 200 words as of 100, "
+            "but not all. This one does not.",
         ),
     ),
     hints=(
@@ -1078,8 +1078,8 @@ million. `how_it_draws(draw)` calls it as often as you like and returns
         "logits, each word that is not cut occurs. What changes if you give it twice as many "
         "words?",
         "If 100 and 200 words give the same number of different words, it is top-k, or greedy if "
-        "that is 1. If 200 give twice as many, it is top-p, unless all occur. If all occur, try "
-        "logits 0 and 1: plain gives word 1 a probability of 0.73.",
+        "that number is 1. If 200 give twice as many, it is top-p, unless all occur. If all "
+        "occur, try logits 0 and 1: plain gives word 1 a probability of 0.73.",
     ),
     insight="You recognize a cut by the words that never occur, and a temperature by how often "
     "words occur. Nearly equal logits show only the first, and two words show the second.",
