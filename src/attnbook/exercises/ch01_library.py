@@ -138,9 +138,9 @@ WINNER = Exercise(
     minutes=5,
     section="1.5",
     prompt="""
-Three cards: A is [3, 0], B is [4, 4], C is [0, 9]. The query is [1, 0]. Without running anything:
-which card gets the largest weight after the softmax? `winner(what)` takes one of five words and
-returns `"A"`, `"B"`, `"C"`, or `"tie"` if all three cards get the same weight.
+There are three cards: A is [3, 0], B is [4, 4], and C is [0, 9]. The query is [1, 0]. Without
+running anything, which card gets the largest weight after the softmax? `winner(what)` takes one of
+five words and returns `"A"`, `"B"`, `"C"`, or `"tie"` if all three cards get the same weight.
 
 - `"dot"`: the scores are plain dot products
 - `"cosine"`: the scores are cosines
@@ -532,7 +532,7 @@ report per query.
         "step?",
         "`queries @ keys.T` is (Lq, Lk): row i has the scores of query i. Which axis has to sum "
         "to 1?",
-        "Divide by `math.sqrt(keys.size(1))`, take `.softmax(dim=1)`, multiply by `values`.",
+        "Divide by `math.sqrt(keys.size(1))`, take `.softmax(dim=1)`, and multiply by `values`.",
     ),
     insight="The queries do not affect each other: answered one at a time or all at once, they "
     "get the same reports.",

@@ -288,7 +288,8 @@ def shapes(what, Lq, Lk, D, Dk, Dv):
     hints=(
         "Write the matrix product first: (Lq, Dk) times which shape gives (Lq, Lk)?",
         "A softmax changes no shape. The output mixes rows of width Dv, once per query.",
-        "Scores and weights are (Lq, Lk), the output is (Lq, Dv). W_V projects from width D to Dv.",
+        "Scores and weights are (Lq, Lk), and the output is (Lq, Dv). W_V projects from width D "
+        "to Dv.",
     ),
     insight="Dk does not appear in any of these shapes, because the dot products sum over it.",
     comes_back="Chapter 4 asks the same question with two more axes, batch and heads.",
@@ -364,11 +365,12 @@ def read(question):
         },
     ),
     hints=(
-        "A row belongs to a query, a column to a key.",
-        "(a) is about one row, (b) about one column. (c) asks for a row of equal numbers.",
+        "A row belongs to a query, and a column to a key.",
+        "(a) is about one row, and (b) about one column. (c) asks for a row of equal numbers.",
         "For (d), add up each column. It holds the weights of one value in the four outputs.",
     ),
-    insight="Rows sum to 1, columns do not: a word can get weight from every word or from none.",
+    insight="Rows sum to 1, but columns do not: a word can get weight from every word or from "
+    "none.",
     comes_back="Chapter 4 reads two attention maps of the same layer.",
 )
 

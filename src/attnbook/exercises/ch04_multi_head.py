@@ -133,7 +133,8 @@ def shapes(what, B, L, D, H, Dk, Dv):
     comes_back="Chapter 5 has two lengths, Lq and Lk, so the weights are no longer square.",
     hints=(
         "Inside a head, the axis H comes right after B, and the last two axes are a matrix.",
-        "query ends in (L, Dk), weights in (L, L), context in (L, Dv). The merge joins H and Dv.",
+        "query ends in (L, Dk), weights in (L, L), and context in (L, Dv). The merge joins H and "
+        "Dv.",
         "concat is (B, L, H · Dv); w_o has to map H · Dv to D.",
     ),
     others=(shapes_computed,),
@@ -329,8 +330,8 @@ def which_head(question):
     ),
     hints=(
         "A row belongs to the word that attends.",
-        "(a) and (b) are about the row of 苹果, (c) is about the row of 甜, (d) about the row "
-        "of 它.",
+        "(a) and (b) are about the row of 苹果, (c) is about the row of 甜, and (d) about "
+        "the row of 它.",
         "In (d) only head 1 is left. How much does 它 give to 苹果 there?",
     ),
     comes_back="Chapter 13 removes heads from a trained model to see what breaks.",

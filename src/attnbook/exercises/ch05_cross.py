@@ -405,8 +405,8 @@ COST = Exercise(
     prompt="""
 How many multiplications does one head of cross-attention take? Count the three projections, the
 scores, and the mixing of the values, but not the scaling or the softmax. X is (Lq, D), the context
-(Lk, Dc), W_Q (D, Dk), W_K (Dc, Dk), W_V (Dc, Dv). Multiplying an (a, b) matrix by a (b, c) matrix
-takes a·b·c multiplications. Return a whole number. (One head has no W_O.)
+(Lk, Dc), W_Q (D, Dk), W_K (Dc, Dk), and W_V (Dc, Dv). Multiplying an (a, b) matrix by a (b, c)
+matrix takes a·b·c multiplications. Return a whole number. (One head has no W_O.)
 """,
     reference=multiplications,
     cases=cost_cases,

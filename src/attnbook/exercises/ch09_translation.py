@@ -549,7 +549,7 @@ the highest score. `model(target)` takes all ids so far, (B, L), including those
 have ended, and returns scores (B, L, V). Row i has the scores for the word after position i.
 `target` (B, 1) is BEGIN for each sentence. The answer (B, n) omits BEGIN and has the words,
 each sentence's END, and PAD after it; n is at most `longest`, and no more than the longest sentence
-needs. PAD is 0, BEGIN is 1, END is 2. The loop below runs, but it has three faults.
+needs. PAD is 0, BEGIN is 1, and END is 2. The loop below runs, but it has three faults.
 """,
     stub="""
 def my_greedy(model, target, longest):

@@ -771,7 +771,7 @@ def next_output(x, keys, values, w_q, w_k, w_v):
     common_mistakes=MistakeSet(lambda step: step, STEP_MISTAKES, right=Step()),
     hints=(
         "Take three old words and two new ones, and write down what each line should give: "
-        "positions 3 and 4, five keys, five values, a mask of two rows.",
+        "positions 3 and 4, five keys, five values, and a mask of two rows.",
         "The new words come after the old ones in every line, and attend to all of them.",
         "`torch.arange(old, old + new)`, `cat((values, x @ w_v))`, `tril(old)`.",
     ),
