@@ -846,7 +846,7 @@ def test_odd_answers_are_wrong_and_break_nothing(place):
         (lambda: check(compare, 3.1), "check: there is no exercise 3.1"),
         (lambda: check(compare, ["03.scores"]), "did you mean 03.scores"),
         (lambda: check("99.try", compare), 'the function comes first: check(compare, "99.try")'),
-        (lambda: check(0.5, "99.try"), 'this is float: check(compare, "99.try"), without calling'),
+        (lambda: check(0.5, "99.try"), 'calling it: check(compare, "99.try"); this is float'),
         (lambda: check(Model, "99.try"), "Model is a class: pass an object that can be called"),
         (lambda: check(compare), 'give an id in quotes: "99.try"'),
         (lambda: check(), "the id from the card is missing"),

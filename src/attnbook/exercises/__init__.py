@@ -96,7 +96,7 @@ def solution(exercise: str | None = None, insist: bool = False) -> None:
     events = log.read()[0][exercise]
     if not insist and not events["try"] and not events["pass"]:
         message = _(
-            'Try it first: a wrong answer teaches more. Or call solution("{id}", insist=True).'
+            'Try it first: a wrong answer teaches more. Or use solution("{id}", insist=True).'
         )
         show_card(Feedback("info", wanted.head, message.format(id=exercise)))
         return
