@@ -178,8 +178,8 @@ def unsupported(query, key):
         (unsupported, "raised NotImplementedError: mean(): not for whole numbers"),
         (lambda q, k: sys.exit(1), "raised SystemExit"),
         (write_to_query, "changed what it was given (`query`)"),
-        (lambda q, k: compare(q, k).numpy(), "returned NumPy"),
-        (lambda q, k: np.float64(1), "Your function returned NumPy"),
+        (lambda q, k: compare(q, k).numpy(), "returned a NumPy object"),
+        (lambda q, k: np.float64(1), "Your function returned a NumPy object"),
         (lambda q, k: compare(q, k).tolist(), "returned a list"),
         (lambda q, k: None, "returned None"),
         (lambda q, k: compare(q, k).float() + 1, "A try The answer is not right yet."),
@@ -499,7 +499,7 @@ def undone(query, key):
         (lambda q, k: compare(q.detach(), k), "but no gradient reaches `query`"),
         (lambda q, k: compare(q, k.detach()), "but no gradient reaches `key`"),
         (lambda q, k: compare(0.5 * (q + q.detach()), k), "but the gradient of `query` is wrong"),
-        (with_numpy, "NumPy has none, and raises an error if they are needed"),
+        (with_numpy, "NumPy computes no gradients, and raises an error if they are needed"),
     ],
 )
 def test_lost_gradients_are_reported_and_fail_only_if_the_card_mentions_them(wrong, message):
@@ -846,7 +846,7 @@ def test_odd_answers_are_wrong_and_break_nothing(place):
         (lambda: check(compare, 3.1), "check: there is no exercise 3.1"),
         (lambda: check(compare, ["03.scores"]), "did you mean 03.scores"),
         (lambda: check("99.try", compare), 'the function comes first: check(compare, "99.try")'),
-        (lambda: check(0.5, "99.try"), 'this is float: check(compare, "99.try"), without calling'),
+        (lambda: check(0.5, "99.try"), 'calling it: check(compare, "99.try"); this is float'),
         (lambda: check(Model, "99.try"), "Model is a class: pass an object that can be called"),
         (lambda: check(compare), 'give an id in quotes: "99.try"'),
         (lambda: check(), "the id from the card is missing"),

@@ -78,7 +78,7 @@ def test_bad_files_are_named_and_left_out(handed_in, printed, monkeypatch):
     warnings = err.splitlines()
     for name in ("photo.png", "empty.jsonl", "deep.jsonl", "other.jsonl", "large.jsonl", "gone"):
         assert sum(f"attnbook: {name}" in line and "was skipped" in line for line in warnings) == 1
-    assert "attnbook: anna.jsonl has 1 damaged lines, which are not counted" in warnings
+    assert "attnbook: anna.jsonl has 1 damaged line, which is not counted" in warnings
     assert len(warnings) == 7
 
 

@@ -531,7 +531,7 @@ def test_another_file_that_is_saved_becomes_the_one_at_hand(watcher, capsys):
     ("word", "message"),
     [
         ("h", "03.scores hint 1"),
-        ("solution", "Or `solution --insist`"),
+        ("solution", "Or use `solution --insist`"),
         ("solution --insist", "one right answer"),
         ("card", "Exercise 03.scores"),
         ("p", "Your progress"),

@@ -49,7 +49,7 @@ def check(function: Callable[..., Any] | None = None, exercise: str | None = Non
         raise UsageError(message.format(name=function.__name__))
     if not callable(function):
         message = _(
-            'pass the function itself; this is {type}: check({name}, "{id}"), without calling it'
+            'pass the function itself, without calling it: check({name}, "{id}"); this is {type}'
         )
         type_name = type(function).__name__
         raise UsageError(message.format(type=type_name, name=wanted.name, id=wanted.id))
@@ -95,7 +95,9 @@ def solution(exercise: str | None = None, insist: bool = False) -> None:
     exercise = wanted.id
     events = log.read()[0][exercise]
     if not insist and not events["try"] and not events["pass"]:
-        message = _('Try it first: a wrong answer teaches more. Or solution("{id}", insist=True).')
+        message = _(
+            'Try it first: a wrong answer teaches more. Or use solution("{id}", insist=True).'
+        )
         show_card(Feedback("info", wanted.head, message.format(id=exercise)))
         return
     warning = log.record(exercise, "solution")

@@ -145,7 +145,8 @@ def tensor_error(got: Any, wanted: Tensor) -> str:
     """Return the message if `got` is not a tensor of the right kind and device; else ""."""
     if isinstance(got, (np.ndarray, np.generic)):
         return _(
-            "Your function returned NumPy. Return a torch.Tensor, because NumPy has no gradients."
+            "Your function returned a NumPy object. Return a torch.Tensor, because NumPy has no "
+            "gradients."
         )
     if not isinstance(got, Tensor):
         message = _("Your function returned {name}. It should return a torch.Tensor.")

@@ -112,7 +112,8 @@ scores of section 1.2, without dividing them.
     ),
     properties=(MIXTURE,),
     hints=(
-        "Three steps: a score for each book, weights from the scores, one mixture of the values.",
+        "There are three steps: a score for each book, weights from the scores, and one mixture "
+        "of the values.",
         "`keys @ query` gives all scores at once, shape (Lk,).",
         "`.softmax(dim=0)` turns them into weights; `weights @ values` is the mixture.",
     ),
@@ -132,14 +133,14 @@ def winner(what: str) -> str:
 
 WINNER = Exercise(
     id="01.winner",
-    title="Who gets the largest weight?",
+    title="Which card gets the largest weight?",
     level=1,
     minutes=5,
     section="1.5",
     prompt="""
-Three cards: A is [3, 0], B is [4, 4], C is [0, 9]. The query is [1, 0]. Without running anything:
-which card gets the largest weight after the softmax? `winner(what)` takes one of five words and
-returns `"A"`, `"B"`, `"C"`, or `"tie"` if all three cards get the same weight.
+There are three cards: A is [3, 0], B is [4, 4], and C is [0, 9]. The query is [1, 0]. Without
+running anything, which card gets the largest weight after the softmax? `winner(what)` takes one of
+five words and returns `"A"`, `"B"`, `"C"`, or `"tie"` if all three cards get the same weight.
 
 - `"dot"`: the scores are plain dot products
 - `"cosine"`: the scores are cosines
@@ -527,10 +528,11 @@ report per query.
     ),
     properties=(MIXTURE,),
     hints=(
-        "Two matrix products with a softmax between them. What is the shape after each step?",
+        "You need two matrix products with a softmax between them. What is the shape after each "
+        "step?",
         "`queries @ keys.T` is (Lq, Lk): row i has the scores of query i. Which axis has to sum "
         "to 1?",
-        "Divide by `math.sqrt(keys.size(1))`, take `.softmax(dim=1)`, multiply by `values`.",
+        "Divide by `math.sqrt(keys.size(1))`, take `.softmax(dim=1)`, and multiply by `values`.",
     ),
     insight="The queries do not affect each other: answered one at a time or all at once, they "
     "get the same reports.",

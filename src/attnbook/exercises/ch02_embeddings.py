@@ -721,7 +721,7 @@ never does. Rounding differences do not count.
         "`itertools.permutations(range(4))` gives all orders, `X[list(order)]` the reordered "
         "rows, and `torch.allclose` ignores rounding.",
     ),
-    comes_back="Chapter 7 asks the same of whole layers, and chapter 6 of masks.",
+    comes_back="Chapters 6 and 7 ask the same question about masks and about whole layers.",
     insight="Eight of these summaries notice the order. If you only reverse a sentence of odd "
     "length, you miss three of them. A negative result proves little if the experiment could "
     "hardly have found anything.",

@@ -100,7 +100,8 @@ number of leading dimensions, such as batch and heads.
         "One matrix product gives all dot products if the keys are the columns of its second "
         "matrix.",
         "`key.mT` swaps the last two axes and leaves the axes of batch and heads in place.",
-        "Compute `query @ key.mT` and divide it by √Dk, the square root of their width.",
+        "Compute `query @ key.mT` and divide it by √Dk, the square root of the width of queries "
+        "and keys.",
     ),
     insight="One matrix product compares every query with every key, as the loops of section 3.5 "
     "do.",
@@ -213,7 +214,7 @@ scores such as 1000 and −1000.
         "`scores.amax(dim=-1, keepdim=True)` is each row's largest score.",
         "Subtract it, take `exp`, and divide by `.sum(dim=-1, keepdim=True)`.",
     ),
-    insight="The softmax functions of libraries do this, so that large scores do not produce nan.",
+    insight="Softmax functions in libraries do this, so large scores do not produce nan.",
     comes_back="The book's `softmax` handles another case: in chapter 6 a query may have nothing "
     "to attend to.",
     others=(by_logarithms,),
@@ -287,7 +288,8 @@ def shapes(what, Lq, Lk, D, Dk, Dv):
     hints=(
         "Write the matrix product first: (Lq, Dk) times which shape gives (Lq, Lk)?",
         "A softmax changes no shape. The output mixes rows of width Dv, once per query.",
-        "Scores and weights are (Lq, Lk), the output is (Lq, Dv). W_V projects from width D to Dv.",
+        "Scores and weights are (Lq, Lk), and the output is (Lq, Dv). W_V projects from width D "
+        "to Dv.",
     ),
     insight="Dk does not appear in any of these shapes, because the dot products sum over it.",
     comes_back="Chapter 4 asks the same question with two more axes, batch and heads.",
@@ -363,11 +365,12 @@ def read(question):
         },
     ),
     hints=(
-        "A row belongs to a query, a column to a key.",
-        "(a) is about one row, (b) about one column. (c) asks for a row of equal numbers.",
+        "A row belongs to a query, and a column to a key.",
+        "(a) is about one row, and (b) about one column. (c) asks for a row of equal numbers.",
         "For (d), add up each column. It holds the weights of one value in the four outputs.",
     ),
-    insight="Rows sum to 1, columns do not: a word can get weight from every word or from none.",
+    insight="Rows sum to 1, but columns do not: a word can get weight from every word or from "
+    "none.",
     comes_back="Chapter 4 reads two attention maps of the same layer.",
 )
 
@@ -565,8 +568,8 @@ d_weights, but do not build the (Lk, Lk) matrix J = diag(a) − a aᵀ.
         "aᵀ g is one number per row. Keep its axis with `keepdim=True`.",
         "`weights * (d_weights - that number)`.",
     ),
-    insight="Fused attention kernels also compute this line. If one weight of a row is 1 and the "
-    "others are 0, the gradient is 0: this is the saturation of section 3.9.",
+    insight="Fused attention kernels compute the same expression. If one weight of a row is 1 and "
+    "the others are 0, the gradient is 0: this is the saturation of section 3.9.",
     comes_back="In chapter 6 a query may have nothing to attend to, and then nan reaches this "
     "line.",
     others=(in_two_parts,),
@@ -652,7 +655,7 @@ and returns `"nothing"`, `"Dk"`, `"root of Dk"` or `"root of Lk"`.
         },
     ),
     hints=(
-        "You choose the values, too. Which values show the weights in the output?",
+        "You choose the values, too. Which values make the output equal to the weights?",
         "The ratio of two weights is e to the difference of their scores. Make that difference 1 "
         "before the division.",
         "`value = torch.eye(Lk)` shows the weights. With Dk = 9 and Lk = 4 the four divisors "

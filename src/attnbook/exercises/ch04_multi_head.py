@@ -133,7 +133,8 @@ def shapes(what, B, L, D, H, Dk, Dv):
     comes_back="Chapter 5 has two lengths, Lq and Lk, so the weights are no longer square.",
     hints=(
         "Inside a head, the axis H comes right after B, and the last two axes are a matrix.",
-        "query ends in (L, Dk), weights in (L, L), context in (L, Dv). The merge joins H and Dv.",
+        "query ends in (L, Dk), weights in (L, L), and context in (L, Dv). The merge joins H and "
+        "Dv.",
         "concat is (B, L, H · Dv); w_o has to map H · Dv to D.",
     ),
     others=(shapes_computed,),
@@ -228,10 +229,10 @@ COUNT = Exercise(
     minutes=5,
     section="4.9",
     prompt="""
-Write `my_parameters(d_model, n_heads, bias)`: how many parameters `MultiHeadAttention` has, W_O
-included. All heads together are as wide as the model; `bias` says whether each linear layer has a
-bias. Return a whole number. (Counting the parameters of a built layer also passes, but the point is
-a formula.)
+Write `my_parameters(d_model, n_heads, bias)`: the number of parameters of `MultiHeadAttention`,
+including W_O. All heads together are as wide as the model; `bias` says whether each linear layer
+has a bias. Return a whole number. (Counting the parameters of a built layer also passes, but the
+point is to find a formula.)
 """,
     reference=my_parameters,
     cases=count_cases,
@@ -248,8 +249,8 @@ a formula.)
     common_mistakes=MistakeSet(lambda count: count, COUNT_MISTAKES, right=Count()),
     hints=(
         "Count one matrix first, with all heads side by side: how many columns is that?",
-        "Four matrices of the same size. A bias has one number per column.",
-        "4 · D² without biases, and 4 · D more with them.",
+        "All four matrices have the same size. A bias has one number per column.",
+        "The count is 4 · D² without biases, and 4 · D more with them.",
     ),
     others=(parameters_of_a_layer,),
     comes_back="Chapter 8 adds a feed-forward network to the layer, and counts again.",
@@ -329,8 +330,8 @@ def which_head(question):
     ),
     hints=(
         "A row belongs to the word that attends.",
-        "(a) and (b) are about the row of 苹果, (c) is about the row of 甜, (d) about the row "
-        "of 它.",
+        "(a) and (b) are about the row of 苹果, (c) is about the row of 甜, and (d) about "
+        "the row of 它.",
         "In (d) only head 1 is left. How much does 它 give to 苹果 there?",
     ),
     comes_back="Chapter 13 removes heads from a trained model to see what breaks.",
@@ -697,11 +698,12 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
         widths={"H": lambda x, w_q, w_k, w_v, w_o, n_heads: n_heads},
     ),
     others=(multi_head_by_hand,),
-    comes_back="Chapter 6 adds a mask to these lines, and chapter 8 stacks them.",
+    comes_back="Chapter 6 adds a mask to this layer, and chapter 8 stacks such layers.",
     hints=(
         "Which argument is never used? How many products does a *head's* dot product add up? What "
         "is in a row of `concat`?",
-        "The reshape is the bug of section 4.6 in reverse: the library has the right function.",
+        "The reshape is the bug of section 4.6 in reverse. The library has the right function for "
+        "it.",
         "`q.size(-1)`, `merge_heads(weights @ v)`, `concat @ w_o`.",
     ),
     insight="All three faults keep the shape. You find them only by comparing numbers with another "
@@ -770,8 +772,8 @@ CUTS: dict[str, tuple[Cut, bool, str]] = {
     "the last piece for every head but head 0": (
         by_first_and_last,
         False,
-        "Its first and last heads are right, but those between are wrong. Two heads are "
-        "too few to show that.",
+        "Its first and last heads are right, but those in between are wrong. Two heads are too "
+        "few to show that.",
     ),
     "axes 0 and 1 swapped": (
         lambda x, n_heads: x.unflatten(-1, (n_heads, -1)).transpose(0, 1),

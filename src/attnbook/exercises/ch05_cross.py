@@ -318,13 +318,13 @@ def align(weights):
         ),
         Mistake(
             lambda weights: weights.argmax(dim=-1).double().mean(dim=1).round().long(),
-            "You averaged positions and rounded: that word may have no weight. Average the "
-            "weights first.",
+            "You averaged positions and rounded, but the word at that position may have no "
+            "weight. Average the weights first.",
         ),
         Mistake(
             lambda weights: weights.argmax(dim=-1).double().mean(dim=1).long(),
-            "You averaged positions and cut off the fraction: that word may have no weight. "
-            "Average the weights first.",
+            "You averaged positions and cut off the fraction, but the word at that position may "
+            "have no weight. Average the weights first.",
         ),
         Mistake(
             lambda weights: weights.mean(dim=1).argmax(dim=-2),
@@ -405,8 +405,8 @@ COST = Exercise(
     prompt="""
 How many multiplications does one head of cross-attention take? Count the three projections, the
 scores, and the mixing of the values, but not the scaling or the softmax. X is (Lq, D), the context
-(Lk, Dc), W_Q (D, Dk), W_K (Dc, Dk), W_V (Dc, Dv). Multiplying an (a, b) matrix by a (b, c) matrix
-takes a·b·c multiplications. Return a whole number. (One head has no W_O.)
+(Lk, Dc), W_Q (D, Dk), W_K (Dc, Dk), and W_V (Dc, Dv). Multiplying an (a, b) matrix by a (b, c)
+matrix takes a·b·c multiplications. Return a whole number. (One head has no W_O.)
 """,
     reference=multiplications,
     cases=cost_cases,
@@ -542,7 +542,7 @@ row from left to right. The answer is (B, Lk, height, width), one map per word.
         ),
     ),
     hints=(
-        "Move the words before the patches, then cut the patches into rows.",
+        "Move the axis of words in front of the axis of patches, then cut the patches into rows.",
         "Swapping axes moves numbers; cutting an axis does not. Swap first.",
         "`weights.mT` is (B, Lk, height·width). `unflatten(-1, ...)` cuts the last axis.",
     ),
@@ -568,9 +568,9 @@ EXPERIMENT = Exercise(
     section="5.7",
     prompt="""
 The attention map of a trained translator has its large weights on the right Chinese words. Here are
-six claims about it, or about the painter, with three experiments each. `which_control(claim)` gets
-the name of a claim and returns `"A"`, `"B"` or `"C"`: the one experiment that can refute the claim
-if it is wrong.
+six claims about it, or about the painter, with three experiments for each. `which_control(claim)`
+gets the name of a claim and returns `"A"`, `"B"` or `"C"`: the one experiment that can refute the
+claim if it is wrong.
 
 `"task"`: *training made the map; it was not there before.*
 - A: train the model twice as long and read the map again
@@ -640,8 +640,8 @@ def which_control(claim):
             ("new", "B"): "A new sentence may contain only old pairs. The pairs have to be new.",
             ("needed", "B"): "Agreement between the map and the picture does not show a "
             "cause. Take attention away.",
-            ("needed", "C"): "Attention may work for another scene, too. What would the "
-            "picture be without attention?",
+            ("needed", "C"): "Attention may work for another scene, too. What would the picture "
+            "look like without attention?",
         },
     ),
     hints=(

@@ -635,10 +635,10 @@ EXPERIMENT = Exercise(
     section="6.11",
     prompt="""
 You get six causal programs without their source code. Each takes `x` (L, D), for any L and D, and
-returns L rows. How many words back is the furthest word on which some output depends? Write
+returns L rows. How many words back is the farthest word on which some output depends? Write
 an experiment like the leak detector of section 6.11: `reach(layer)` calls `layer` on tensors of
 your choice and returns that whole number, 0 if each output depends only on its own word. None of
-the six looks back further than 8 words.
+the six looks back farther than 8 words.
 """,
     reference=reach,
     cases=lambda generator: [
@@ -649,7 +649,7 @@ the six looks back further than 8 words.
         reach,
         {
             (ONE, 1): "each output also depends on the word two positions back.",
-            (DEEP, 2): "one layer reaches that far. The next ones reach further.",
+            (DEEP, 2): "one layer reaches that far. The next ones reach farther.",
             (DEEP, 4): "two layers reach that far. Is your text long enough, and does your test "
             "notice small changes?",
             (DEEP, 9): "the windows overlap: each layer adds two words.",
@@ -667,8 +667,8 @@ the six looks back further than 8 words.
             lambda answer, case: answer != reach(case.arguments[0]) + 1,
         ),
         Property(
-            "some output depends on a word further back. Do you compare all outputs, and do you go "
-            "on after a word that changes nothing?",
+            "some output depends on a word farther back. Do you compare all outputs, and do you "
+            "go on after a word that changes nothing?",
             lambda answer, case: answer >= reach(case.arguments[0]),
         ),
     ),
@@ -678,7 +678,7 @@ the six looks back further than 8 words.
         "`(layer(other) != layer(x)).any(dim=-1)` shows which rows changed; `.nonzero().max()` is "
         "the last of them.",
     ),
-    insight="A single layer sees no further than its mask permits, but in a stack each layer adds "
+    insight="A single layer sees no farther than its mask permits, but in a stack each layer adds "
     "its own reach.",
     comes_back="Chapter 7 tests in the same way what a layer knows about the order of its words.",
     others=(by_gradients,),

@@ -416,8 +416,8 @@ REPAIR = Exercise(
     prompt="""
 These three lines should add learned positions to the rows, project the sums, and compare queries
 with keys. For a single sentence, they run and return the right shape, but each line has one fault.
-Repair them. `x` is (B, L, D); `table` is (N, D), its row t is the encoding of position t, and N is
-at least L; `w_q` and `w_k` are (D, Dk); the answer is (B, L, L).
+Repair them. `x` is (B, L, D); `table` is (N, D), with N at least L, and its row t is the encoding
+of position t; `w_q` and `w_k` are (D, Dk); the answer is (B, L, L).
 """,
     stub="""
 def placed_scores(x, table, w_q, w_k):
@@ -672,7 +672,7 @@ more multiplications.)
         ),
     ),
     hints=(
-        "The sines are `p[..., ::2]`, the cosines `p[..., 1::2]`, each (..., D/2).",
+        "The sines are `p[..., ::2]` and the cosines `p[..., 1::2]`, each of shape (..., D/2).",
         "Section 7.4 has the two addition formulas. ωt is already inside `p`; `angles` is ωφ.",
         "New sine: old sine · cos + old cosine · sin. New cosine: old cosine · cos − old sine · "
         "sin. Then `stack(..., dim=-1).flatten(-2)`.",

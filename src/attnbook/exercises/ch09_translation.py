@@ -549,7 +549,7 @@ the highest score. `model(target)` takes all ids so far, (B, L), including those
 have ended, and returns scores (B, L, V). Row i has the scores for the word after position i.
 `target` (B, 1) is BEGIN for each sentence. The answer (B, n) omits BEGIN and has the words,
 each sentence's END, and PAD after it; n is at most `longest`, and no more than the longest sentence
-needs. PAD is 0, BEGIN is 1, END is 2. The loop below runs, but it has three faults.
+needs. PAD is 0, BEGIN is 1, and END is 2. The loop below runs, but it has three faults.
 """,
     stub="""
 def my_greedy(model, target, longest):
@@ -757,8 +757,8 @@ BEAM = Exercise(
     minutes=15,
     section="9.13 (second reading)",
     prompt="""
-A beam search keeps k sentences. `totals` (k,) holds for each sentence the sum of ln p of its words
-so far, `logs` (k, V) is ln p of each possible next word, and `done` (k,) is True for a sentence
+A beam search keeps k sentences. `totals` (k,) holds the sum of ln p of each sentence's words so
+far, `logs` (k, V) is ln p of each possible next word, and `done` (k,) is True for a sentence
 that has ended. Write `my_beam_step(totals, logs, done)`. Of all continuations by one word, it keeps
 the k with the highest sums. A sentence that has ended is continued only by PAD, the id 0, at no
 cost. Return three tensors (k,), with the best first: the new sums, the index of the sentence that

@@ -257,14 +257,14 @@ def cheapest(text):
         ),
     ),
     hints=(
-        "Dense needs L · L · D multiplications for the scores and as many for the output. Write "
-        "down the other two in the same way.",
+        "Dense attention needs L · L · D multiplications for the scores and as many for the "
+        "output. Write down the other two in the same way.",
         "All three have the factor 2 · L · D. The other factor is L, or 2w + 1 + 2g, or D.",
         "So compare three numbers. For text a, they are 50, 65 and 64.",
     ),
-    insight="Each form needs 2 · L · D multiplications times a factor: L, 2w + 1 + 2g, or D. The "
-    "form with the smallest factor wins.",
-    comes_back="Section 10.14 puts the forms in the order in which to try them.",
+    insight="Each form needs 2 · L · D · f multiplications, where the factor f is L, 2w + 1 + 2g, "
+    "or D. The form with the smallest f wins.",
+    comes_back="Section 10.14 lists the forms in the order in which to try them.",
     code=False,
 )
 

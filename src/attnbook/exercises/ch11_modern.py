@@ -242,7 +242,7 @@ values. A head is d_model / n_heads wide, and a number takes `n_bytes` bytes.
     ),
     insight="The last case has the sizes of Llama 3 with 8 billion parameters: 1 GiB for one text "
     "of 8,192 words. With a key head for each query head it would be 4 GiB.",
-    comes_back="11.share computes with shared heads.",
+    comes_back="11.share computes attention with shared key heads.",
     others=(bytes_of_tensors,),
 )
 
@@ -424,7 +424,8 @@ def fate(thing):
                 ("c", "again"): "In the first layer a key depends on its own word alone.",
                 ("d", "keep"): "The inputs of the second layer mix *all* words, so they change.",
                 ("f", "again"): "Word 3 stays at position 3, so its key is rotated as before.",
-                ("g", "keep"): "The last word was 0 words from the end, and now it is 1.",
+                ("g", "keep"): "The tenth word was at distance 0 from the end, and now it is at "
+                "distance 1.",
             },
         ),
         Mistake(
@@ -450,7 +451,7 @@ def fate(thing):
         "layer valid, and positions counted from the beginning do the same for rotated keys.",
     ),
     insight="A cache relies on the causal mask and on positions counted from the beginning. A "
-    "model without a mask, such as an encoder, cannot have one.",
+    "model without a mask, such as an encoder, cannot have a cache.",
     comes_back="11.repair computes such a step, with cached keys and values.",
     code=False,
 )
@@ -770,7 +771,7 @@ def next_output(x, keys, values, w_q, w_k, w_v):
     common_mistakes=MistakeSet(lambda step: step, STEP_MISTAKES, right=Step()),
     hints=(
         "Take three old words and two new ones, and write down what each line should give: "
-        "positions 3 and 4, five keys, five values, a mask of two rows.",
+        "positions 3 and 4, five keys, five values, and a mask of two rows.",
         "The new words come after the old ones in every line, and attend to all of them.",
         "`torch.arange(old, old + new)`, `cat((values, x @ w_v))`, `tril(old)`.",
     ),
@@ -1019,12 +1020,13 @@ like, and returns how it is told about positions:
         "last row are 0, and are the others equal?",
         "Three kinds are left. What remains of each if the word is a row of zeros? And what does "
         "ALiBi do to the logarithm of the weight, from key to key?",
-        "Exact zeros: window. All equal: nothing. Equal only for rows of zeros: rotary. "
-        "`row.log().diff()` all the same: alibi. Otherwise: added.",
+        "If some weights are exactly 0, it is `window`; if all are equal, `nothing`; if they are "
+        "equal only for rows of zeros, `rotary`. If `row.log().diff()` is the same everywhere, it "
+        "is `alibi`, and otherwise `added`.",
     ),
     insight="Each kind needs its own input: a long text, one word at all positions, or zeros. An "
     "input on which two of the five agree cannot decide between them.",
-    comes_back="You can test any head this way: change one thing, and see what that changes.",
+    comes_back="You can test any head this way: change one thing, and see what effect it has.",
     code=False,
 )
 

@@ -209,7 +209,7 @@ def count_parameters(
         "3 * d_model * d_ff + 2 * d_model`. Add the tables and the last norm.",
     ),
     insight="`count_parameters(128_256, 2048, 32, 8, 16, 8192, True)` is Llama 3.2 1B: "
-    "1,235,814,400 parameters, 65 % of them in the feed-forward networks. Without tying, it would "
+    "1,235,814,400 parameters, 65% of them in the feed-forward networks. Without tying, it would "
     "have 263 million more.",
     comes_back="The cache grows with `n_kv_heads` in the same way, as in 11.bytes.",
     others=(count_by_building,),
@@ -451,11 +451,11 @@ any number of leading dimensions.
         ),
     ),
     hints=(
-        "Sort a row, largest first. Which words have a sum of less than p *before* them?",
+        "Sort a row in descending order. Which words have a sum of less than p *before* them?",
         "`cumsum` includes the word itself. Subtract its own probability.",
-        "`ordered, order = probabilities.sort(dim=-1, descending=True)`, keep where "
-        "`ordered.cumsum(-1) - ordered < p`, divide by the sum, and put back with "
-        "`scatter(-1, order, ...)`.",
+        "Use `ordered, order = probabilities.sort(dim=-1, descending=True)`. Keep the words with "
+        "`ordered.cumsum(-1) - ordered < p`, divide their probabilities by the sum, and put these "
+        "back with `scatter(-1, order, ...)`.",
     ),
     insight="How many words are kept depends on the row: one where the model is sure, many where "
     "it is not. Together, those words always have a probability of at least p.",
@@ -639,8 +639,8 @@ A decoder-only model translates. Each row of `tokens` (B, L) holds the words of 
 the separator, the words of the target, END, and PAD up to the length of the longest row. `logits`
 (B, L, V) come from the model, and those at position i are for the token at i + 1. Write
 `my_perplexity(logits, tokens)`: the perplexity per token over all targets of the batch, as one
-number. The tokens of a target are its words and END. PAD is {PAD}, BEGIN is {BEGIN}, END is {END}.
-BEGIN and END occur once in each row.
+number. The tokens of a target are its words and END. PAD is {PAD}, BEGIN is {BEGIN}, and END is
+{END}. BEGIN and END occur once in each row.
 """,
     reference=my_perplexity,
     cases=perplexity_cases,
@@ -1062,13 +1062,13 @@ million. `how_it_draws(draw)` calls it as often as you like and returns
         ),
         Mistake(
             lambda draw: "top-k",
-            "top-k keeps as many of 200 words with nearly equal logits as of 100, and more than "
+            "with nearly equal logits, top-k keeps as many of 200 words as of 100, and more than "
             "one. This one does not.",
         ),
         Mistake(
             lambda draw: "top-p",
-            "top-p keeps about twice as many of 200 words with nearly equal logits as of 100, but "
-            "not all. This one does not.",
+            "with nearly equal logits, top-p keeps about twice as many of 200 words as of 100, "
+            "but not all. This one does not.",
         ),
     ),
     hints=(
@@ -1078,8 +1078,8 @@ million. `how_it_draws(draw)` calls it as often as you like and returns
         "logits, each word that is not cut occurs. What changes if you give it twice as many "
         "words?",
         "If 100 and 200 words give the same number of different words, it is top-k, or greedy if "
-        "that is 1. If 200 give twice as many, it is top-p, unless all occur. If all occur, try "
-        "logits 0 and 1: plain gives word 1 a probability of 0.73.",
+        "that number is 1. If 200 give twice as many, it is top-p, unless all occur. If all "
+        "occur, try logits 0 and 1: plain gives word 1 a probability of 0.73.",
     ),
     insight="You recognize a cut by the words that never occur, and a temperature by how often "
     "words occur. Nearly equal logits show only the first, and two words show the second.",

@@ -491,7 +491,7 @@ def backwards(tokens, block, run):
         ),
         Mistake(
             by_entries(ov=[]),
-            "Nothing is written to `out`. The rows of `ov` are read, its columns are written.",
+            "Nothing is written to `out`. The rows of `ov` are read, and its columns are written.",
         ),
         Mistake(
             by_entries(ov=[COPY_PREVIOUS, COPY]),

@@ -253,7 +253,8 @@ OUTPUT_MISTAKES = (
     WrongLine(
         "output",
         lambda weights, q, k, v: weights @ k,
-        "You averaged the keys. Keys decide the weights, and the weights average the values.",
+        "You averaged the keys. The keys determine the weights, but the output is an average of "
+        "the values.",
     ),
     WrongLine(
         "output",
@@ -308,9 +309,9 @@ MASK_MISTAKES = (
     WrongLine(
         "weights",
         lambda scores, mask: scores.masked_fill(~mask, -1e9).softmax(-1),
-        "A query that may look at nothing gives all its hidden keys equal weights, because filling "
-        "with a number such as −10⁹ makes its whole row equal. Set hidden weights to 0 after the "
-        "softmax.",
+        "A query that may look at nothing gives all its hidden keys equal weights, because "
+        "filling with a number such as −10⁹ makes all scores of its row equal. Set hidden weights "
+        "to 0 after the softmax.",
     ),
     WrongLine(
         "weights",

@@ -75,8 +75,8 @@ def gradient_problem(
             ).format(name=name)
         elif not torch.allclose(got.double(), right.double(), 1e-4, 1e-7, equal_nan=True):
             lost = lost or _(
-                "The numbers are right, but the gradient of `{name}` is wrong, because a part that "
-                "depends on it does not count. `.detach()`, `.item()`, `.data`, NumPy, "
+                "The numbers are right, but the gradient of `{name}` is wrong, because a part "
+                "that depends on it is left out. `.detach()`, `.item()`, `.data`, NumPy, "
                 "`torch.tensor(...)` or `no_grad` cut it off."
             ).format(name=name)
     return Problem(lost, lost=True) if lost else None
@@ -87,19 +87,20 @@ def exception_problem(error: BaseException) -> Problem:
     text = str(error)
     if "numpy" in text and "grad" in text:
         message = _(
-            "The numbers are right, but no gradient flows back: NumPy has none, and raises an "
-            "error if they are needed. PyTorch's own functions have them: use `x.exp()`, `x.sum()` "
-            "and `x @ y` instead of `np.exp(x)`, `np.sum(x)`, `np.dot(x, y)`."
+            "The numbers are right, but no gradient flows back: NumPy computes no gradients, and "
+            "raises an error if they are needed. PyTorch's own functions compute them: use "
+            "`x.exp()`, `x.sum()` and `x @ y` instead of `np.exp(x)`, `np.sum(x)`, `np.dot(x, y)`."
         )
         return Problem(message, lost=True)
     if "in-place" in text:
         message = _(
-            "The numbers are right, but along the way it writes to its arguments, which is "
-            "forbidden if gradients are needed: work on a new tensor, without `x[...] =`, `+=` or "
-            "methods that end in `_`."
+            "The numbers are right, but along the way your function writes to its arguments, "
+            "which is forbidden if gradients are needed: work on a new tensor, without `x[...] "
+            "=`, `+=` or methods that end in `_`."
         )
         return Problem(message, lost=False)
     message = _(
-        "The numbers are right, but with arguments that require gradients it raised {error}"
+        "The numbers are right, but with arguments that require gradients your function raised "
+        "{error}"
     )
     return Problem(message.format(error=guard.format_error(error)), lost=False)

@@ -45,7 +45,7 @@ def collect(folder: Path) -> tuple[Readers, list[str]]:
         relative = path.relative_to(folder)
         if n_damaged:
             warning = ngettext(
-                "{path} has {n} damaged lines, which are not counted",
+                "{path} has {n} damaged line, which is not counted",
                 "{path} has {n} damaged lines, which are not counted",
                 n_damaged,
             )
