@@ -17,7 +17,7 @@ from jupyterlab.labapp import main as jupyterlab
 from attnbook.colors import ROLES
 from attnbook.exercises import log
 from tools.cells import exercises_of
-from tools.chapters import chapters
+from tools.chapters import number_of, pages
 from tools.common import ROOT
 from tools.copies import copy_book, newer
 from tools.language import LANGUAGE, SOURCE
@@ -64,9 +64,9 @@ def arguments(mine: Path) -> list[str]:
 def to_do(mine: Path) -> str:
     """The newest copy of the first chapter with an unsolved exercise, or of the last chapter."""
     events, _ = log.read()
-    found = chapters()
-    todo = [c for c in found if any(not events[e.id]["pass"] for e in exercises_of(c.path))]
-    first = mine / [*todo, found[-1]][0].path.name
+    found = [path for path in pages() if number_of(path)]
+    todo = [path for path in found if any(not events[e.id]["pass"] for e in exercises_of(path))]
+    first = mine / [*todo, found[-1]][0].name
     new = newer(first)
     return new.name if new.exists() else first.name
 

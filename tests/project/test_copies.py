@@ -246,6 +246,14 @@ def test_the_lab_opens_the_first_chapter_with_an_exercise_to_do(tmp_path: Path) 
     assert lab.to_do(tmp_path) == chapters()[-1].path.name
 
 
+def test_the_lab_opens_a_chapter_of_a_translation(tmp_path: Path) -> None:
+    code = "import sys, pathlib, tools.lab; print(tools.lab.to_do(pathlib.Path(sys.argv[1])))"
+    environment = {**os.environ, "ATTNBOOK_LANGUAGE": "zh_CN"}
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    opened = subprocess.check_output(command, cwd=ROOT, env=environment, text=True)
+    assert opened.strip() == NAME
+
+
 def test_the_lab_opens_the_newer_of_two_copies(tmp_path: Path) -> None:
     for name in (NAME, "01_library (new).ipynb"):
         (tmp_path / name).touch()

@@ -305,7 +305,7 @@ the output and the weights. Return the output, (B, L, D).
         ),
         Mistake(
             ablated(lambda usual, outputs: usual[:1]),
-            "You took the output for one other sequence, as in resampled ablation. Take the mean "
+            "You took the output for one other sequence, as in resample ablation. Take the mean "
             "over all of `others`.",
         ),
         Mistake(
