@@ -620,9 +620,9 @@ MOVE = Exercise(
     prompt="""
 `move(p, angles)` moves encodings without being given their positions. `p` has shape (..., L, D):
 column 2k is the sine of hand k and column 2k + 1 its cosine. `angles` has shape (D/2,): hand k has
-to turn clockwise by `angles[k]`, which is its frequency times the number of positions to move. Return
-the moved encodings, of shape (..., L, D). (The (D, D) matrix of section 7.4 also works, but takes
-more multiplications.)
+to turn clockwise by `angles[k]`, which is its frequency times the number of positions to move.
+Return the moved encodings, of shape (..., L, D). (The (D, D) matrix of section 7.4 also works, but
+takes more multiplications.)
 """,
     reference=move,
     cases=move_cases,
