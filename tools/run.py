@@ -53,7 +53,7 @@ def settings() -> dict[str, dict[str, str]]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the notebooks named on the command line, or all; 1 if something is left to do."""
+    """Run the notebooks named on the command line, or all; return 1 if something is left to do."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("notebooks", nargs="*", type=Path, help="default: all in book/")
     group = parser.add_mutually_exclusive_group()

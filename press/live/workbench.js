@@ -26,7 +26,7 @@
     });
   }
 
-  /** The changes of one figure. */
+  /** The reader's changes to one figure. */
   class Workbench {
     /** @param {HTMLElement} figure */
     constructor(figure) {

@@ -77,7 +77,7 @@ def sliding_window_mask(length: int, window: int) -> Tensor:
     """Let each position look at itself and at most `window` positions to the left and to the right.
 
     Returns: (length, length) boolean, True where |i - j| <= window
-    Raises:  TypeError, ValueError if a size is not an int, or negative
+    Raises:  TypeError, ValueError if a size is not an int or is negative
     Source:  Beltagy et al. 2020 (Longformer), §3.1; S3 §4.1
     """
     check_size("length", length, at_least=0)
@@ -90,7 +90,7 @@ def block_mask(length: int, block: int) -> Tensor:
     """Cut the sequence into blocks, and let each position look only at its own block.
 
     Returns: (length, length) boolean, True where i and j are in the same block of `block` positions
-    Raises:  TypeError, ValueError if length or block is not an int, or too small
+    Raises:  TypeError, ValueError if length or block is not an int or is too small
     Source:  S3 §4.1
     """
     check_size("length", length, at_least=0)

@@ -1,4 +1,4 @@
-"""SelfAttention, split, merge, MultiHeadAttention: the definition, PyTorch's, edge cases."""
+"""SelfAttention, split, merge, MultiHeadAttention: definition, PyTorch's results, edge cases."""
 
 import copy
 

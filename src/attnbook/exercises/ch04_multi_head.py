@@ -335,7 +335,7 @@ def which_head(question):
         "In (d) only head 1 is left. How much does 它 give to 苹果 there?",
     ),
     comes_back="Chapter 13 removes heads from a trained model to see what breaks.",
-    insight="Two heads can lead to the same word. Whether you can remove one of them also "
+    insight="Two heads can both lead one word to another. Whether you can remove one of them also "
     "depends on its block of W_O, which no map shows.",
 )
 

@@ -96,7 +96,7 @@ def form_error(got: Any, allowed: Sequence[Any]) -> str:
 
 
 def has_form(got: Any, allowed: Sequence[Any]) -> bool:
-    """Return whether it could be an answer: one of the words, a number, or a tuple of these."""
+    """Return whether `got` could be an answer: one of the words, a number, or a tuple of these."""
     first = allowed[0]
     if isinstance(first, (tuple, list)):
         if not isinstance(got, (tuple, list)) or len(got) not in set(map(len, allowed)):

@@ -99,7 +99,7 @@ def _curves(
 
 
 def _legend(figure: Figure, axes: Axes) -> None:
-    """Name the curves above them, as many side by side as fit."""
+    """Put the legend above the curves, with as many names side by side as fit."""
     handles, names = axes.get_legend_handles_labels()
     for columns in (2, 1) if len(names) == 4 else (3, 2, 1):
         legend = figure.legend(

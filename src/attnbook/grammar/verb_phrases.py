@@ -198,7 +198,7 @@ def draw_verb_phrase(
     ):
         return None  # several people do not wear, ride or buy one thing together
     bare = determiner in ("a", "any", "plural", "the")
-    if not bare:  # otherwise a set phrase may hide it
+    if not bare:  # otherwise a set phrase may hide the noun
         draw.expect_one(noun.singular, noun.plural)
         draw.expect((determiner,) if determiner in ("this", "that", "some") else ())
     object_phrase = draw_noun_phrase(draw, noun, determiner, 0.0 if bare else 0.4)

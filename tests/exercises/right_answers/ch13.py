@@ -141,7 +141,7 @@ def needed_by_weights(model, ids, known):
 
 
 def needed_by_another_sequence(model, ids, known):
-    """Resampling ablation gives the same answer."""
+    """Resample ablation gives the same answer."""
     shares = {}
     for n, layer in enumerate(model.layers):
         for h in range(4):
