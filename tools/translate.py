@@ -81,7 +81,10 @@ def read(path: Path) -> Catalog:
     """Read a catalog; one that does not exist is empty."""
     if path.exists():
         with path.open("rb") as file:
-            return read_po(file, locale=path.parent.name)
+            catalog = read_po(file, locale=path.parent.name)
+        for message in catalog:  # Babel takes the earlier English, after #|, for a comment
+            message.user_comments = [c for c in message.user_comments if not c.startswith("|")]
+        return catalog
     return Catalog(
         locale=path.parent.name, project="The attention book", charset="utf-8", fuzzy=False
     )

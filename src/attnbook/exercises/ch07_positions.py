@@ -106,8 +106,8 @@ def after_shuffle(situation):
 
 
 def encode(length: int, d_model: int) -> Tensor:
-    speed = 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)  # (D / 2,)
-    angles = torch.arange(length)[:, None] * speed  # (L, D / 2)
+    frequencies = 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)  # (D / 2,)
+    angles = torch.arange(length)[:, None] * frequencies  # (L, D / 2)
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
 
 
@@ -130,23 +130,23 @@ def encode_cases(generator: Generator) -> list[Case]:
     ]
 
 
-def clocks(length: int, speed: Tensor, first: int = 0) -> Tensor:
-    angles = torch.arange(first, first + length)[:, None] * speed
+def clocks(length: int, frequencies: Tensor, first: int = 0) -> Tensor:
+    angles = torch.arange(first, first + length)[:, None] * frequencies
     return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1)
 
 
-def speeds(d_model: int) -> Tensor:
+def frequencies_of(d_model: int) -> Tensor:
     return 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)
 
 
-def own_speed(length: int, d_model: int, count: int = 1) -> Tensor:
-    speed = 10000.0 ** (-count * torch.arange(d_model) / d_model)
-    angles = torch.arange(length)[:, None] * speed
+def own_frequency(length: int, d_model: int, count: int = 1) -> Tensor:
+    frequencies = 10000.0 ** (-count * torch.arange(d_model) / d_model)
+    angles = torch.arange(length)[:, None] * frequencies
     return torch.where(torch.arange(d_model) % 2 == 0, angles.sin(), angles.cos())
 
 
 def halves(length: int, d_model: int) -> Tensor:
-    angles = torch.arange(length)[:, None] * speeds(d_model)
+    angles = torch.arange(length)[:, None] * frequencies_of(d_model)
     return torch.cat((angles.sin(), angles.cos()), dim=-1)
 
 
@@ -176,42 +176,42 @@ next. Try it without a loop over positions.
             "alternate.",
         ),
         Mistake(
-            lambda length, d_model: clocks(length, speeds(d_model), first=1),
+            lambda length, d_model: clocks(length, frequencies_of(d_model), first=1),
             "Your first row is that of position 1. Position 0 needs a row, too.",
         ),
         Mistake(
-            lambda length, d_model: clocks(length, speeds(d_model) ** 0.5),
+            lambda length, d_model: clocks(length, frequencies_of(d_model) ** 0.5),
             "Your exponents are k/D, half as large as they should be. Use 2k/D. (`arange(0, D, 2)` "
             "already counts 2k.)",
         ),
         Mistake(
-            lambda length, d_model: clocks(length, speeds(d_model) ** 2),
+            lambda length, d_model: clocks(length, frequencies_of(d_model) ** 2),
             "Your exponents are twice as large as they should be. `arange(0, D, 2)` already "
             "counts 2k.",
         ),
         Mistake(
-            own_speed,
-            "Each of your columns has its own speed. Columns 2k and 2k + 1 should have the same "
-            "angle.",
+            own_frequency,
+            "Each of your columns has its own frequency. Columns 2k and 2k + 1 should have the "
+            "same angle.",
         ),
         Mistake(
-            lambda length, d_model: own_speed(length, d_model, count=2),
+            lambda length, d_model: own_frequency(length, d_model, count=2),
             "You used the column index as k. But k counts hands, and each hand has two columns.",
         ),
         Mistake(
             lambda length, d_model: (
-                clocks(length, speeds(d_model)).unflatten(-1, (-1, 2)).flip(-1).flatten(1)
+                clocks(length, frequencies_of(d_model)).unflatten(-1, (-1, 2)).flip(-1).flatten(1)
             ),
             "Your cosines come before your sines. Row 0 should begin with 0, 1.",
         ),
         Mistake(
             lambda length, d_model: (
-                torch.arange(length)[:, None] * speeds(d_model).repeat_interleave(2)
+                torch.arange(length)[:, None] * frequencies_of(d_model).repeat_interleave(2)
             ).sin(),
             "Every column is a sine here. The odd columns are cosines.",
         ),
         Mistake(
-            lambda length, d_model: clocks(length, 1 / speeds(d_model)),
+            lambda length, d_model: clocks(length, 1 / frequencies_of(d_model)),
             "Your hands get faster from left to right. The exponent should be negative.",
         ),
         Mistake(
@@ -238,9 +238,9 @@ next. Try it without a loop over positions.
         ),
     ),
     hints=(
-        "Each angle is the product of a position and a speed. There are L positions and D/2 "
-        "speeds.",
-        "`torch.arange(length)[:, None] * speed` is (L, D/2). Take its sine and its cosine.",
+        "Each angle is the product of a position and a frequency. There are L positions and D/2 "
+        "frequencies.",
+        "`torch.arange(length)[:, None] * frequencies` is (L, D/2). Take its sine and its cosine.",
         "`torch.stack((sines, cosines), dim=-1)` is (L, D/2, 2); `.flatten(1)` makes them "
         "alternate.",
     ),

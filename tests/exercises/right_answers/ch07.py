@@ -54,8 +54,10 @@ def encode_slices(length, d_model):
 
 def encode_phase(length, d_model):
     column = torch.arange(d_model)
-    speed = 10000.0 ** (-2 * (column // 2) / d_model)
-    return torch.sin(torch.outer(torch.arange(length).float(), speed) + column % 2 * math.pi / 2)
+    frequencies = 10000.0 ** (-2 * (column // 2) / d_model)
+    return torch.sin(
+        torch.outer(torch.arange(length).float(), frequencies) + column % 2 * math.pi / 2
+    )
 
 
 def table_rows_loop(length, max_distance):
@@ -179,14 +181,14 @@ RIGHT = {
 EQUIVALENT = {
     "07.encode": {
         "def encode(length: int, d_model: int) -> Tensor:\n"
-        "    speed = 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)\n"
-        "    angles = torch.arange(length)[:, None] * speed\n"
+        "    frequencies = 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)\n"
+        "    angles = torch.arange(length)[:, None] * frequencies\n"
         "    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)": (
             "axis 1 of three, counted from the end"
         ),
         "def encode(length: int, d_model: int) -> Tensor:\n"
-        "    speed = 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)\n"
-        "    angles = torch.arange(length)[:, None] * speed\n"
+        "    frequencies = 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)\n"
+        "    angles = torch.arange(length)[:, None] * frequencies\n"
         "    return torch.stack((angles.sin(), angles.cos()), dim=--2).flatten(1)": (
             "a new axis 2, after two, is the last one"
         ),
