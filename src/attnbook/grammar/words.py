@@ -1,13 +1,13 @@
 # ruff: noqa: E501
-"""The word tables of the parallel corpus: Chinese, pinyin, English, and what words go together.
+"""The word tables of the parallel corpus: Chinese, pinyin, English, and which words go together.
 
 To add a word, add a line. A noun names its measure word and its kinds, a verb the kinds of its
 objects, an adjective the kinds that it describes, and a place the activities that fit it. So the
 grammar makes only sentences that somebody would say: nobody eats a letter or swims in the library.
 
 Pinyin is written word by word with the tones of a dictionary, even where speech changes them: 不 is
-always bù (pronounced bú before a fourth tone), 一 always yī, and two third tones in a row stay. A
-syllable has no tone mark if dictionaries give it none: 晚上 wǎnshang, and 上 and 里 after a noun,
+always bù (pronounced bú before a fourth tone), 一 always yī, and two third tones in a row are kept.
+A syllable has no tone mark if dictionaries give it none: 晚上 wǎnshang, and 上 and 里 after a noun,
 桌子 上 zhuōzi shang. A measure word keeps its tone: 这 个 zhè gè. Names of places and of languages
 begin with a capital letter: Běijīng, Hànyǔ.
 """

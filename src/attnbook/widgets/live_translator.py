@@ -38,9 +38,10 @@ def explore_translator(
     sentences: Mapping[str, Pair],
     start: int,
 ) -> None:
-    """Show how the model translates a sentence. In the book's pages, let the reader change it.
+    """Show how the model translates a sentence, which the reader can change in the book's pages.
 
-    The page has the weights of the book's translator and runs it itself; a notebook shows a table.
+    The page has the weights of the book's translator and runs the model itself; a notebook shows a
+    table.
 
     sentences: by name, to choose from; the first is shown initially
     start: the word of its translation that is selected initially
