@@ -51,7 +51,7 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
     """Let a query look only where every mask allows it; None allows everything.
 
     Shapes:  masks broadcastable to one another, boolean
-    Returns: their logical and, or None if no mask is given
+    Returns: the logical AND of the masks, or None if no mask is given
     Raises:  TypeError if one is not a tensor; ValueError if one is not boolean, they do not
              broadcast or are on different devices, or one is (B, Lq, Lk) and one (B, H, Lq, Lk):
              broadcasting would confuse the sentences of the first with the heads of the second

@@ -113,7 +113,7 @@ def round_parameters(model: nn.Module, round_to: float) -> None:
 
 
 class Checkpoint:
-    """A file from which a training run can resume; without a file, it does nothing."""
+    """A file from which a training run can resume; without a path, nothing is saved."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class Checkpoint:
         self.steps = 0
 
     def save(self, losses: list[float]) -> None:
-        """Write a new file, then let it replace the old one, so that one file is always complete."""
+        """Write a new file, then let it replace the old one: a complete file always exists."""
         if not self.file:
             return
         state: dict[str, Any] = {"settings": self.settings, "losses": losses}

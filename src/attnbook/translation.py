@@ -59,7 +59,7 @@ ONE_SEQUENCE = Path(__file__).with_name("one_sequence.pt")  # written by tools/t
 
 
 class Vocabulary:
-    """The different words of some sentences with their ids; 0 to 3 are the special tokens."""
+    """The different words of some sentences, with their ids; 0 to 3 are the special tokens."""
 
     def __init__(self, sentences: Iterable[Sequence[str]]) -> None:
         distinct = {word for sentence in sentences for word in sentence}

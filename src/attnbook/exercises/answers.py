@@ -97,7 +97,7 @@ def content_names() -> dict[str, str]:
 
 
 def type_error(got: Any, wanted: Any) -> str:
-    """Return the message for a wrong type: None, NumPy, text, a list of lists; else ""."""
+    """Return the message for a wrong type (None, NumPy, text, a list of lists), or ""."""
     if got is None and wanted is not None:
         return _("Your function returned None: is there a `return`?")
     if isinstance(wanted, Tensor):
@@ -142,7 +142,7 @@ def with_article(name: str) -> str:
 
 
 def tensor_error(got: Any, wanted: Tensor) -> str:
-    """Return the message if `got` is no tensor of the right kind on the right device; else ""."""
+    """Return the message if `got` is no tensor of the right kind on the right device, or ""."""
     if isinstance(got, (np.ndarray, np.generic)):
         return _(
             "Your function returned a NumPy object. Return a torch.Tensor, because NumPy has no "

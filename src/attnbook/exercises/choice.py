@@ -89,7 +89,7 @@ def is_blank(x: Any) -> bool:
 
 
 def form_error(got: Any, allowed: Sequence[Any]) -> str:
-    """Return the message for an answer that does not have the form of an allowed one; else ""."""
+    """Return the message for an answer that does not have the form of an allowed one, or ""."""
     if has_form(to_python(got), allowed):
         return ""
     return _("it has to be {form}.").format(form=describe_form(allowed))

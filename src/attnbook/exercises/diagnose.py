@@ -145,7 +145,7 @@ def modified_argument(attempt: Attempt) -> str:
 def wrong_type(attempt: Attempt) -> str:
     """The answer is None or a NumPy value, or has the wrong dtype or device.
 
-    A different floating-point type makes an answer wrong only if the card mentions it.
+    A different floating-point type makes an answer wrong only if the card mentions the type.
     """
     both = attempt.failed.outcome.answer, attempt.failed.wanted
     return type_error(*both) or dtype_error(*both)

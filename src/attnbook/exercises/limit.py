@@ -22,7 +22,7 @@ class TimeLimitExceeded(BaseException):
     """The code ran longer than its limit.
 
     This class is not an Exception, so that the reader's own `except Exception` does not catch it.
-    If a bare `except:` catches and drops it, it is raised again at the next line.
+    If a bare `except:` catches and drops the exception, it is raised again at the next line.
     """
 
     def __init__(self) -> None:

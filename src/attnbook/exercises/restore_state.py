@@ -1,4 +1,4 @@
-"""Restore what a program may have changed: settings, random states, the folder, and functions."""
+"""Restore settings, random states, working folder and functions that a program has changed."""
 
 import builtins
 import contextlib

@@ -126,7 +126,7 @@ def _draw(
     kinds: Sequence[Kind],
     names: Sequence[tuple[str, str | None]],
 ) -> None:
-    """Draw one panel for each grid, and the legend of the kinds below them."""
+    """Draw one panel for each grid, and the legend of the kinds below the panels."""
     cell, across, width, height = fit(words, words, len(grids), most=0.36, least=LINE)
     (ylabel, rows_are), (xlabel, columns_are) = names
     with canvas(max(width, 4.4), height + 0.6) as figure:

@@ -104,7 +104,7 @@ MEASURES = """
 瓶 píng bottle bottles
 双 shuāng pair pairs
 """
-GLASSES = {"水", "牛奶"}  # 杯 is a cup, but for these a glass
+GLASSES = {"水", "牛奶"}  # 杯 is a cup, but a glass for these drinks
 
 # Chinese  pinyin  the four English forms | the kinds of its object (- for none) | the activity,
 # named by the PLACES that fit it | traits:
@@ -181,7 +181,7 @@ ANIMAL_VERBS = """
 
 # Chinese  pinyin  English  comparative (- for none) | the kinds described | plain (precedes its noun
 # without 的: 新 书), after (only follows it: 树 很 高), too (fits 太, too much: 太 贵 了; with a good
-# quality, 太 would be praise instead), good and bad (a reason to like it, or not to)
+# quality, 太 would be praise instead), good and bad (a reason to like the thing, or not to)
 ADJECTIVES = """
 甜      tián       sweet       sweeter          | fruit,cake | after,too,good
 好吃    hǎochī     tasty       -                | fruit,dish,fish | after,good

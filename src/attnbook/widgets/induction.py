@@ -1,4 +1,4 @@
-"""Heads in two layers of attention: where they attend, what they add, and what needs them."""
+"""Heads in two layers of attention: where they attend, what they add, and what depends on them."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
