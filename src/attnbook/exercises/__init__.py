@@ -1,4 +1,4 @@
-"""Exercises that check themselves and name what was misunderstood.
+"""Exercises that check the answers and name what was misunderstood.
 
 check(function, "03.scale")     try an answer
 hint("03.scale")                show the next of three hints

@@ -110,7 +110,7 @@ def set_aside(path: Path) -> Path:
 
 
 def file_content(exercise: Exercise) -> str:
-    """Return a new file's content: the task as a comment, the imports, the stub, the check."""
+    """Return a new file's content: the task as a comment, the imports, the stub and the check."""
     card = textwrap.indent("\n\n".join(title_and_task(exercise)), "# ", lambda line: True)
     task = re.sub(" +$", "", card, flags=re.MULTILINE)
     check = f'check({exercise.name}, "{exercise.id}")'

@@ -122,7 +122,7 @@ def unwrapped(text: Text) -> Text:
 
 
 def card(feedback: Feedback) -> RenderableType:
-    """Return a card: heading, message, details, footer, other right answers."""
+    """Return a card: heading, message, details, footer, and other right answers."""
     style = f"bold {STYLES[feedback.kind]}"
     head = Table.grid(padding=(0, 1, 0, 0))
     head.add_row(Text(SIGNS[feedback.kind], style), Text(feedback.head, style))

@@ -1,4 +1,4 @@
-"""The parts of an exercise: a card, a reference, cases, mistakes that learners make, hints."""
+"""The parts of an exercise: a card, a reference, cases, mistakes that learners make, and hints."""
 
 import functools
 import inspect

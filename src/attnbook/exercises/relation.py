@@ -148,7 +148,7 @@ def numbers_in(x: Any) -> list[float]:
 
 
 def numeric_relation(got: Tensor, wanted: Tensor, sizes: Mapping[str, int]) -> Relation | None:
-    """Find a relation that holds for every number: a factor, an offset, a missing function."""
+    """Find a relation that holds for every number: a factor, an offset, or a missing function."""
     nan = got.isnan() & ~wanted.isnan()
     if nan.any():
         if nan.all():

@@ -50,7 +50,7 @@ def plot_lookup(
     topics: Sequence[str],
     contents: Sequence[str],
 ) -> None:
-    """Draw one attention look-up: the query above the keys, scores and weights, values, output.
+    """Draw one attention look-up: the query above the keys, scores and weights, values, and output.
 
     Shapes:  query (Dk,), key (Lk, Dk), scores (Lk,), weights (Lk,), value (Lk, Dv), output (Dv,),
              tensors or NumPy arrays; titles Lk, topics Dk and contents Dv labels

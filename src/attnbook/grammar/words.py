@@ -77,7 +77,7 @@ NOUNS = """
 英语    Yīngyǔ      -   english     -            language
 """
 
-# Measure words: Chinese, pinyin, and the unit where English needs one too, in both numbers.
+# Measure words: Chinese, pinyin, and the unit where English needs one too (singular, plural).
 MEASURES = """
 个 gè
 只 zhī

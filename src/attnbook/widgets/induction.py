@@ -37,7 +37,7 @@ class Run(NamedTuple):
 
     probabilities: Tensor  # (L, V)
     weights: Tensor  # (2, H, L, L)
-    adds: tuple[Tensor, Tensor]  # (H, L, V): to the scores of each letter's query; to the logits
+    adds: tuple[Tensor, Tensor]  # (H, L, V): added to each letter's query scores; to the logits
 
 
 def explore_heads(

@@ -15,7 +15,7 @@ from attnbook.widgets.element import show_element
 
 __all__ = ["explore_translator"]
 
-N_BEST = 5  # of the next words
+N_BEST = 5  # how many next words are shown
 MAX_LENGTH = 30  # of a translation
 ROOM = 19  # words of a source: no later position has been trained
 

@@ -14,7 +14,7 @@ from attnbook.widgets.element import show_element
 
 __all__ = ["explore_sampling"]
 
-N_NAMED = 10  # of the next words
+N_NAMED = 10  # how many next words are named
 N_TEXTS, MAX_LENGTH = 4, 15  # words of a text, END included
 SETTINGS: dict[str, list[float]] = {
     "temperature": [
