@@ -23,10 +23,10 @@ def alibi_slopes(n_heads: int) -> Tensor:
 
 
 def alibi_bias(n_heads: int, lq: int, lk: int) -> Tensor:
-    """Subtract from each score the distance of its key, times the slope of its head.
+    """The bias that subtracts from each score its key's distance times its head's slope.
 
     The queries are the last lq of the lk positions, as with a cache. (In the paper, queries only
-    look back; if they may look ahead, the distance is subtracted there, too.)
+    look back; if they may look ahead, the distance to a later key is subtracted, too.)
 
     Returns: (n_heads, lq, lk), to be passed as `bias=`
     Raises:  TypeError, ValueError if a size does not fit or there are more queries than keys

@@ -18,7 +18,7 @@ def softmax(x: Tensor, dim: int = -1, where: Tensor | None = None) -> Tensor:
              where  broadcastable to x, boolean: the scores that count, by default all but -inf
     Returns: the same shape; sums to 1 along `dim`, or to 0 where no score counts
     Raises:  TypeError if an argument is not a tensor; ValueError if x is not floating point or
-             lacks `dim`, or where is not boolean or does not fit
+             lacks `dim`, or `where` is not boolean or does not fit
     Source:  S0, S3 §4.2; Goodfellow et al. 2016, §4.1
     """
     check_softmax(x, dim, where)

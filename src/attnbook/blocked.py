@@ -107,7 +107,7 @@ class _Blocked(Function):
 
 
 def _softmax_in_place(scores: Tensor) -> Tensor:
-    """Replace scores with weights. An empty row begins with -inf: check the first column first."""
+    """Replace scores with weights. Check the first column first: an empty row begins with -inf."""
     empty = scores[..., :1] == -math.inf
     if empty.any():
         empty = scores.amax(-1, keepdim=True) == -math.inf

@@ -16,9 +16,9 @@ class KVCache:
     that the next position may still attend to. Only an empty cache accepts several positions at
     once; attention to them then needs a sink_mask.
 
-    Shapes:  key (..., L, Dk), value (..., L, Dv), mostly (B, H, L, Dk); None while it is empty
-    Raises:  TypeError, ValueError if a size is too small
-    Source:  with a window and sinks: Xiao et al. 2024, §3.2
+    Shapes:  key (..., L, Dk), value (..., L, Dv), mostly (B, H, L, Dk); None in an empty cache
+    Raises:  TypeError, ValueError if a size is not an int or is too small
+    Source:  Xiao et al. 2024, §3.2 (window and sinks)
     """
 
     def __init__(self, window: int | None = None, n_sinks: int = 0) -> None:
@@ -40,10 +40,10 @@ class KVCache:
         return 0 if self.key is None else self.key.size(-2)
 
     def update(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Append the keys and values of new positions, and return all of them.
+        """Append the keys and values of new positions, and return all keys and values.
 
         Shapes:  key (..., new, Dk), value (..., new, Dv) -> (..., L, Dk), (..., L, Dv)
-        Raises:  ValueError if they do not fit the contents of the cache
+        Raises:  ValueError if key or value does not fit the contents of the cache
         """
         check_rows("key", key)
         check_rows("value", value)
@@ -59,7 +59,7 @@ class KVCache:
         return all_keys, all_values
 
     def _forget(self, x: Tensor) -> Tensor:
-        """Keep the sinks and all but one position of the window, to leave room for the next one."""
+        """Keep the sinks and all but one position of the window, so that the next position fits."""
         if self.window is None or x.size(-2) < self.n_sinks + self.window:
             return x
         first_kept = x.size(-2) - self.window + 1

@@ -42,7 +42,7 @@ def check_positions(name: str, positions: Sequence[int], length: int) -> None:
 
 
 def check_heads(d_model: int, n_heads: int) -> None:
-    """Require that the number of heads divides d_model."""
+    """Require the number of heads to divide d_model."""
     check_size("d_model", d_model)
     check_size("n_heads", n_heads)
     if d_model % n_heads:
@@ -50,7 +50,7 @@ def check_heads(d_model: int, n_heads: int) -> None:
 
 
 def check_groups(n_heads: int, n_kv_heads: int) -> None:
-    """Require that the number of key heads divides the number of query heads."""
+    """Require the number of key heads to divide the number of query heads."""
     check_size("n_heads", n_heads)
     check_size("n_kv_heads", n_kv_heads)
     if n_heads % n_kv_heads:
@@ -61,7 +61,7 @@ def check_groups(n_heads: int, n_kv_heads: int) -> None:
 
 
 def check_even(name: str, size: int) -> None:
-    """Require a size that splits into pairs."""
+    """Require a size that can be split into pairs."""
     check_size(name, size)
     if size % 2:
         raise ValueError(f"{name}={size} is odd: its columns are taken in pairs")
@@ -132,7 +132,7 @@ def check_values(key: Tensor, value: Tensor) -> None:
 
 
 def check_source_length(z: Tensor, n_cached: int) -> None:
-    """Require the source that filled the cache of a cross-attention, or an empty cache."""
+    """Require a source as long as the cache of a cross-attention, unless the cache is empty."""
     if n_cached not in (0, z.size(-2)):
         raise ValueError(
             f"z has {rows(z.size(-2))} but the cache has {n_cached}: a cache serves one source"
@@ -187,7 +187,7 @@ def check_sequences(**tensors: Tensor) -> None:
 
 
 def check_dtype_and_device(**tensors: Tensor) -> None:
-    """Require the same dtype and device for all."""
+    """Require the same dtype and device for all tensors."""
     for attribute in ("dtype", "device"):
         values = {name: str(getattr(x, attribute)) for name, x in tensors.items()}
         if len(set(values.values())) > 1:
@@ -215,7 +215,7 @@ def check_ids(name: str, ids: Tensor, vocabulary_size: int) -> None:
 
 
 def check_fits(name: str, x: Tensor, scores: tuple[int, ...], query: Tensor) -> None:
-    """Require that x broadcasts to the scores without enlarging them, on the same device."""
+    """Require x to broadcast to the scores without enlarging them, on the same device."""
     if x.device != query.device:
         raise ValueError(f"{name} is on {x.device} but query is on {query.device}")
     if not fits(shape(x), scores):
@@ -234,7 +234,7 @@ def check_first_derivative(name: str) -> None:
 
 
 def fits(given: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
-    """Whether one shape broadcasts to the other without enlarging it."""
+    """Whether the given shape broadcasts to the wanted one without enlarging it."""
     pairs = zip(reversed(given), reversed(wanted), strict=False)
     return len(given) <= len(wanted) and all(size in (1, to) for size, to in pairs)
 

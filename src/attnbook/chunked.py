@@ -1,7 +1,8 @@
 """Exact attention chunk by chunk: the full matrix of scores never exists, forward or backward.
 
 A softmax can be computed from keys that arrive one after another, if each query keeps the largest
-score so far, the sum of the exponentials relative to it, and the values weighted by them.
+score so far, the sum of the exponentials relative to that score, and the values weighted by these
+exponentials.
 """
 
 import math
@@ -44,14 +45,16 @@ def chunked_attention(
 ) -> tuple[Tensor, None]:
     """Compute `scaled_dot_product_attention` by online softmax, `chunk` queries and keys at a time.
 
-    When a larger score arrives, both sums shrink by the same factor. The backward pass recomputes
-    the scores, so its memory, too, grows only with Lq + Lk. Chunks that a mask hides completely
-    are skipped. `causal=True` applies the causal mask without storing it. Only first
-    derivatives are available, and torch.func cannot transform this function.
+    When a larger score arrives, a query's sum of exponentials and its sum of weighted values shrink
+    by the same factor. The backward pass recomputes the scores, so its memory, too, grows only with
+    Lq + Lk. Chunks that a mask hides completely are skipped. `causal=True` applies the causal mask
+    without storing it. Only first derivatives are available, and torch.func cannot transform this
+    function.
 
     Shapes:  as in `scaled_dot_product_attention`
     Returns: output (..., Lq, Dv), None
-    Raises:  as in that function; ValueError if chunk < 1, or if causal with a mask or Lq != Lk
+    Raises:  as in that function; ValueError if chunk < 1, or for causal=True with a mask or with
+             Lq != Lk
     Source:  Milakov and Gimelshein 2018; Rabe and Staats 2021; Dao et al. 2022
     """
     check_attention(query, key, value, mask, bias)
@@ -83,7 +86,7 @@ class OnlineSoftmax(Function):
                 powers = scores.sub_(largest).exp_()
                 total = total * shrink + powers.sum(-1, keepdim=True)
                 mixed = mixed * shrink + powers @ value[..., j, :]
-            total = total.clamp(min=1.0)  # at least 1, from the largest score; without any, 0 / 1
+            total = total.clamp(min=1.0)  # the largest score adds 1; if all are hidden, 0 / 1
             output[..., i, :] = mixed / total
             lse[..., i, :] = largest + total.log()
         ctx.save_for_backward(query, key, value, mask, bias, output, lse)

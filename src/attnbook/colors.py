@@ -2,7 +2,7 @@
 
 To change a color, change its line here; then `make run` redraws the figures and `make book`
 rebuilds the pages. Formulas name a role (`\\textcolor{query}{Q}`), style sheets and scripts name a
-variable (`var(--role-query)`), and `variables()` below says what each of these is.
+variable (`var(--role-query)`), and `variables()` below defines all of these variables.
 
 Each role has its own color; curves, states and boxes have hues between those of the roles. Text
 colors have a contrast of at least 4.5 against the page, light or dark (WCAG 2.2, 1.4.3), and curves
@@ -31,8 +31,8 @@ ROLES: dict[str, Role] = {
     "weights": Role(fill="#CC79A7", light="#A3467B", dark="#E39BC4"),
 }
 
-# All of these have two colors, for light and for dark pages: right and wrong answers, boxes, the
-# page itself and the code on it.
+# Each state has two colors, for light and for dark pages: right and wrong answers, boxes, the page
+# itself and the code on it.
 STATES: dict[str, tuple[str, str]] = {
     "passed": ("#4A7A16", "#9CC76A"),
     "failed": ("#B0203C", "#FF8B93"),

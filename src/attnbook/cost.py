@@ -1,4 +1,4 @@
-"""The cost of a computation: multiplications and memory, counted, and the time on this machine."""
+"""The cost of a computation: its multiplications, its memory, and its time on this machine."""
 
 import time
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class Cost(NamedTuple):
 
 
 def cost(compute: Callable[[], object]) -> Cost:
-    """Call `compute()`, and count the multiplications of its matrix products and its peak memory.
+    """Call `compute()`, count the multiplications of its matrix products, and find its peak memory.
 
     Memory counts every tensor that the call creates, including results and what is saved for a
     backward pass. It counts neither earlier tensors nor what a kernel allocates internally.
@@ -72,7 +72,7 @@ class _Counter(TorchDispatchMode):
         return out
 
     def _track(self, tensors: list[Tensor], *, new: bool) -> None:
-        """Drop freed storages, and add those of these tensors; old tensors count as 0 bytes."""
+        """Drop freed storages, and add these tensors' storages; old tensors count as 0 bytes."""
         self.alive = {k: entry for k, entry in self.alive.items() if not entry[0].expired()}
         for x in tensors:
             storage = x.untyped_storage()

@@ -49,9 +49,9 @@ class Beams(NamedTuple):
     """The result of beam_search: `width` hypotheses for each sentence, the best first.
 
     tokens (B, width, L) as in greedy_decode; log_probs, scores (B, width). If there are fewer
-    hypotheses than `width`, the rest have the score -inf. steps holds the beam after each step, as
-    (parents, tokens, scores), each (B, width): parents are the hypotheses of the previous beam
-    that were extended, and tokens the words added. A finished sentence is extended with END,
+    hypotheses than `width`, the empty places have the score -inf. steps holds the beam after each
+    step, as (parents, tokens, scores), each (B, width): parents are the hypotheses of the previous
+    beam that were extended, and tokens the words added. A finished sentence is extended with END,
     which does not change its log-probability.
     """
 
@@ -76,11 +76,11 @@ def beam_search(
     """Keep the `width` best hypotheses at each step instead of one. Call `model.eval()` first.
 
     The score of a hypothesis is its log-probability / ((5 + n) / 6) ** length_penalty for n words,
-    END included. With length_penalty=0 it is the log-probability, which each word lowers. A
+    END included. With length_penalty=0, the score is the log-probability, which each word lowers. A
     finished sentence stays in the beam as long as its score is among the best.
 
     Shapes:  as in greedy_decode; a beam of width 1 gives the same sentences
-    Source:  Wu et al. 2016, §7 (its length penalty)
+    Source:  Wu et al. 2016, §7 (the length penalty)
     """
     check_decoding(model, source, begin, end, max_length)
     check_size("width", width)

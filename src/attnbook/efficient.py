@@ -31,17 +31,17 @@ def fused_attention(
     *,
     causal: bool = False,
 ) -> tuple[Tensor, None]:
-    """Compute `scaled_dot_product_attention` with a single call of PyTorch's kernel.
+    """Compute `scaled_dot_product_attention` with a single call to PyTorch's kernel.
 
     `causal=True` applies the causal mask without storing it: the kernel skips everything above the
-    diagonal. An (L, L) mask that equals this triangle is recognized, but the comparison needs a
+    diagonal. An (L, L) mask that equals the causal mask is recognized, but the comparison needs a
     boolean matrix. A padding mask needs no matrix. Any other mask needs a matrix of numbers, and an
     Lq × Lk bias needs several; `chunked_attention` needs none. A query that may look at nothing
     gets zeros. On a CPU, PyTorch's kernel has only first derivatives.
 
     Shapes:  as in `scaled_dot_product_attention`
     Returns: output (..., Lq, Dv), None
-    Raises:  as in that function; ValueError if causal with a mask or Lq != Lk
+    Raises:  as in that function; ValueError for causal=True with a mask or with Lq != Lk
     Source:  Dao et al. 2022
     """
     check_attention(query, key, value, mask, bias)
@@ -67,7 +67,7 @@ def fused_attention(
 def _kernel(
     query: Tensor, key: Tensor, value: Tensor, table: Tensor | None = None, causal: bool = False
 ) -> Tensor:
-    """Call PyTorch's kernel with (B, H, L, D) and Dk = Dv, because otherwise it needs a matrix."""
+    """Call PyTorch's kernel on (B, H, L, D) with Dk = Dv, because otherwise it needs a matrix."""
     lead, dv = leading(query=query, key=key, value=value), value.size(-1)
     width = max(query.size(-1), dv)
 
@@ -106,8 +106,7 @@ def window_attention(
     A chunk of queries uses the keys from `window` positions before it to `window` positions after
     it, so time grows with L · window, and so does the memory for a gradient.
 
-    Shapes:  as in `scaled_dot_product_attention`, Lq = Lk = L; mask and bias are applied in
-    addition
+    Shapes:  as in `scaled_dot_product_attention`, Lq = Lk = L; mask and bias are also applied
     Returns: output (..., L, Dv), None
     Raises:  as in that function; ValueError if Lq != Lk or window is negative
     Source:  Beltagy et al. 2020 (Longformer), §3.1; S3 §4.1

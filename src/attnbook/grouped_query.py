@@ -28,10 +28,10 @@ class GroupedQueryAttention(nn.Module):
     uses key head h // (n_heads / n_kv_heads).
 
     Shapes:  w_q (d_model -> n_heads · Dk)   w_k, w_v (d_model -> n_kv_heads · Dk)
-             w_o (n_heads · Dk -> d_model)   Dk = d_k, or d_model / n_heads unless it is given
+             w_o (n_heads · Dk -> d_model)   Dk = d_k, by default d_model / n_heads
              bias      adds a bias to w_q, w_k and w_v (Qwen2)
              qk_norm   normalizes each query and key by its root mean square (Qwen3)
-             rotary    turns queries and keys; then Dk is even
+             rotary    rotates queries and keys; then Dk must be even
     Raises:  ValueError if n_kv_heads does not divide n_heads, or d_k is missing and n_heads does
              not divide d_model
     Source:  Shazeer 2019; Ainslie et al. 2023, §2.2; Touvron et al. 2023
@@ -117,8 +117,9 @@ def attend_in_groups(
 ) -> tuple[Tensor, Any]:
     """Attend with several query heads per key head.
 
-    In a step with a cache, x has one row. The queries of a group then become rows of one query, and
-    no key is copied. For a whole text, copies of L rows are small compared with L × L scores.
+    In a step with a cache, each head has one query. The queries of a group then become the rows of
+    one matrix, and no key is copied. For a whole text, copies of L rows are small compared with
+    L × L scores.
 
     Shapes:  query (..., H, L, Dk)   key (..., Hkv, Lk, Dk)   value (..., Hkv, Lk, Dv)
              mask, bias broadcastable to (..., H, L, Lk)

@@ -65,11 +65,11 @@ def merge_heads(x: Tensor) -> Tensor:
 def insert_head_axis(
     mask: Tensor | None, query: Tensor, key: Tensor, n_heads: int, n_cached: int = 0
 ) -> Tensor | None:
-    """Add an axis for the heads to a mask with an axis for the batch: all heads share it.
+    """Add an axis for the heads to a mask with a batch axis: all heads share the mask.
 
     Shapes:  query (B, Lq, D)   key (B, L, D)   B may be missing; Lk = n_cached + L
              mask (B, 1 or Lq, Lk) -> (B, 1, 1 or Lq, Lk); (Lq, Lk) and (B, 1 or H, Lq, Lk) stay
-    Raises:  TypeError, ValueError if it is not a boolean tensor of one of these shapes
+    Raises:  TypeError, ValueError if mask is not a boolean tensor of one of these shapes
     """
     if mask is None:
         return None

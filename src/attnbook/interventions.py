@@ -22,7 +22,7 @@ def head_outputs(
 
     Shapes:  heads' outputs, read or replaced, (..., H, Lq, Dv); H = layer.n_heads
     Raises:  TypeError if the layer has no w_o and n_heads, or `replace` returns no tensor;
-             ValueError if it returns one of another shape
+             ValueError if `replace` returns a tensor of another shape
     Source:  Michel et al. 2019, §2 (heads multiplied by 0); Elhage et al. 2021 (heads as summands)
     """
     w_o, n_heads = getattr(layer, "w_o", None), getattr(layer, "n_heads", None)

@@ -68,7 +68,7 @@ class LanguageModel(nn.Module):
     as in the smallest models of Llama 3.2. The table is initialized with variance 1 / d_model.
 
     Shapes:  tokens (B, L): ids from 0 to vocabulary_size - 1
-             options: as in GroupedQueryAttention; rotary is Rotary() unless it is given
+             options: as in GroupedQueryAttention; rotary is Rotary() by default
     Raises:  TypeError, ValueError if a size is wrong, or tokens are not a batch of ids
     Source:  Radford et al. 2018 (decoder-only); Touvron et al. 2023 (its parts)
     """
@@ -101,9 +101,9 @@ class LanguageModel(nn.Module):
     def forward(
         self, tokens: Tensor, cache: list[KVCache] | None = None, positions: Tensor | None = None
     ) -> Tensor:
-        """Score the token after each one. With a cache, `tokens` contains only the new ones.
+        """Score the next token at each position. With a cache, `tokens` holds only the new tokens.
 
-        Shapes:  positions (L,) or (B, L), of these tokens; without them 0, 1, 2 …
+        Shapes:  positions (L,) or (B, L), of these tokens; by default 0, 1, 2 …
         Returns: logits (B, L, vocabulary_size)
         """
         check_ids("tokens", tokens, self.embedding.num_embeddings)

@@ -73,9 +73,9 @@ class EncoderLayer(nn.Module):
 
     @classmethod
     def from_torch(cls, other: nn.TransformerEncoderLayer) -> Self:
-        """Build a layer with a copy of PyTorch's parameters; it is always batch-first.
+        """Build a layer with a copy of PyTorch's parameters; ours is always batch-first.
 
-        Raises:  TypeError if it is another class; ValueError if its activation is not ReLU
+        Raises:  TypeError if `other` is of another class; ValueError if its activation is not ReLU
         """
         sizes = layer_sizes(other, nn.TransformerEncoderLayer)
         layer = cls(*sizes, dropout=other.dropout.p, norm_first=other.norm_first)
@@ -88,7 +88,7 @@ class DecoderLayer(nn.Module):
     """Masked self-attention, cross-attention to the encoder's z, and a feed-forward network.
 
     Shapes:  x (B, Lt, d_model)   z (B, Ls, d_model)   masks as in MultiHeadAttention
-             cache: this layer's pair, one per attention; x then holds only the new rows
+             cache: two KVCaches, one per attention; x then holds only the new rows
     Returns: x (B, Lt, d_model), weights (B, H, Lt, Lt), weights to z (B, H, Lt, Ls)
     Source:  Vaswani et al. 2017, §3.1; S4
     """
@@ -139,7 +139,7 @@ class DecoderLayer(nn.Module):
 
     @classmethod
     def from_torch(cls, other: nn.TransformerDecoderLayer) -> Self:
-        """Build a layer with a copy of PyTorch's parameters, as EncoderLayer does."""
+        """Build a layer with a copy of PyTorch's parameters, as in EncoderLayer."""
         sizes = layer_sizes(other, nn.TransformerDecoderLayer)
         layer = cls(*sizes, dropout=other.dropout.p, norm_first=other.norm_first)
         layer.attention = MultiHeadAttention.from_torch(other.self_attn)

@@ -18,17 +18,18 @@ def linear_attention(
     *,
     causal: bool = False,
 ) -> tuple[Tensor, None]:
-    """Weights φ(q)·φ(k) divided by their sum, with φ(x) = elu(x) + 1 > 0, in the cheaper order.
+    """Attend with normalized weights φ(q)·φ(k), φ(x) = elu(x) + 1 > 0, in the cheaper order.
 
     There is no softmax between the two products, so φ(K)ᵀV can be computed first: Dk × Dv numbers,
-    however long the sequence is. With `causal=True` this is a running sum, and each query uses the
-    sum over the keys so far. (A column of ones after the values gives the sums to divide by.)
+    however long the sequence is. With `causal=True` this product is a running sum, and each query
+    uses the sum over the keys so far. (A column of ones after the values gives the sums to divide
+    by.)
 
     Shapes:  query (..., Lq, Dk)   key (..., Lk, Dk)   value (..., Lk, Dv)
              mask  (..., 1, Lk), one for all queries, boolean, True = may look; no bias
     Returns: output (..., Lq, Dv), None; zeros for a query that may look at nothing
-    Raises:  as `scaled_dot_product_attention`; ValueError for a bias or a mask that differs from
-             query to query, or if causal and Lq != Lk
+    Raises:  as in `scaled_dot_product_attention`; ValueError for a bias, for a mask that differs
+             from query to query, or for causal=True with Lq != Lk
     Source:  Katharopoulos et al. 2020; S3 §6
     """
     check_attention(query, key, value, mask, bias)
@@ -53,7 +54,7 @@ def linear_attention(
 
 
 def _running(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """Sum (q_i · k_j) v_j over j <= i, using a state for earlier steps and a triangle for this."""
+    """Sum (q_i · k_j) v_j over j <= i: earlier steps from a state, this one from a triangle."""
     state = query.new_zeros(query.size(-1), value.size(-1))  # (Dk, Dv), later (..., Dk, Dv)
     mixed = []
     for q, k, v in zip(*(x.split(STEP, -2) for x in (query, key, value)), strict=True):

@@ -14,7 +14,7 @@ TorchLayer = nn.TransformerEncoderLayer | nn.TransformerDecoderLayer
 def projections(other: nn.MultiheadAttention) -> list[Projection]:
     """The (weight, bias) pairs of the queries, the keys, the values and the output.
 
-    Raises:  TypeError if it is another class; ValueError for kdim != vdim, add_bias_kv and
+    Raises:  TypeError if `other` is of another class; ValueError for kdim != vdim, add_bias_kv and
              add_zero_attn, which MultiHeadAttention does not have
     """
     check_class(other, nn.MultiheadAttention)
@@ -54,7 +54,7 @@ def copy_parameters(name: str, linear: nn.Linear, pair: Projection) -> None:
 def layer_sizes(other: TorchLayer, kind: type[nn.Module]) -> tuple[int, int, int]:
     """The d_model, n_heads and d_ff of PyTorch's layer.
 
-    Raises:  TypeError if it is another class; ValueError if its activation is not ReLU
+    Raises:  TypeError if `other` is of another class; ValueError if its activation is not ReLU
     """
     check_class(other, kind)
     if other.activation is not F.relu and not isinstance(other.activation, nn.ReLU):

@@ -17,7 +17,7 @@ def causal_mask(length: int) -> Tensor:
     """Let position i look at positions 0 … i, but not at later ones.
 
     Returns: (length, length) boolean, True on and below the diagonal
-    Raises:  TypeError, ValueError if length is not an int, or negative
+    Raises:  TypeError, ValueError if length is not an int or is negative
     Source:  Vaswani et al. 2017, §3.2.3; S3 §3.2, S4 (whose columns are our rows)
     """
     check_size("length", length, at_least=0)
@@ -51,9 +51,9 @@ def combine_masks(*masks: Tensor | None) -> Tensor | None:
     """Let a query look only where every mask allows it; None allows everything.
 
     Shapes:  masks broadcastable to one another, boolean
-    Returns: their logical and, or None if no mask is given
+    Returns: the logical AND of the masks, or None if no mask is given
     Raises:  TypeError if one is not a tensor; ValueError if one is not boolean, they do not
-             broadcast or are on different devices, or one is (B, Lq, Lk), another (B, H, Lq, Lk):
+             broadcast or are on different devices, or one is (B, Lq, Lk) and one (B, H, Lq, Lk):
              broadcasting would confuse the sentences of the first with the heads of the second
     """
     given = [mask for mask in masks if mask is not None]
@@ -100,7 +100,7 @@ def block_mask(length: int, block: int) -> Tensor:
 
 
 def longformer_mask(length: int, window: int, global_tokens: Sequence[int]) -> Tensor:
-    """A sliding window, plus global tokens: they look at all positions, and all look at them.
+    """A sliding window, plus global tokens: these look at all positions, and all positions at them.
 
     Returns: (length, length) boolean
     Raises:  TypeError, ValueError if a size does not fit or a global token is outside the sequence
@@ -120,7 +120,7 @@ def bigbird_mask(length: int, window: int, n_global: int, n_random: int, seed: i
     A random key may already be allowed, so a row gains at most n_random keys.
 
     Returns: (length, length) boolean; the same seed gives the same mask on every machine
-    Raises:  TypeError, ValueError if a size is not an int, negative or too large for the length
+    Raises:  TypeError, ValueError if a size is not an int or is negative or too large
     Source:  Zaheer et al. 2020 (BigBird), §2; S3 §4.1
     """
     for name, count in (("n_global", n_global), ("n_random", n_random)):
@@ -137,7 +137,7 @@ def sink_mask(length: int, window: int, n_sinks: int) -> Tensor:
     """Let position i look at the last `window` positions, including itself, and at the sinks.
 
     Returns: (length, length) boolean, causal
-    Raises:  TypeError, ValueError if a size is too small
+    Raises:  TypeError, ValueError if a size is not an int or is too small
     Source:  Xiao et al. 2024, §3
     """
     check_size("length", length, at_least=0)

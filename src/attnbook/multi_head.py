@@ -18,7 +18,7 @@ class MultiHeadAttention(nn.Module):
     """Several heads on slices of one projection, and then one matrix that mixes their outputs.
 
     Shapes:  w_q (d_model -> d_model)   w_k, w_v (d_context -> d_model)   w_o (d_model -> d_model)
-             each head has width d_model / n_heads; d_context is d_model unless given
+             each head has width d_model / n_heads; d_context is d_model by default
     Raises:  ValueError if d_model is not divisible by n_heads
     Source:  Vaswani et al. 2017, §3.2.2; S1, S2, S3 §2.2 and §3.1, S4
     """
@@ -99,7 +99,7 @@ class MultiHeadAttention(nn.Module):
         """Build a layer from copies of four (weight, bias) pairs of another model.
 
         Shapes:  weight (out, in) as nn.Linear stores it, bias (out,) or None for all four
-        Raises:  ValueError if the shapes do not fit together, or only some have a bias
+        Raises:  ValueError if the shapes do not fit together, or only some of the pairs have a bias
         """
         pairs = {"w_q": query, "w_k": key, "w_v": value, "w_o": output}
         biased = [name for name, (_, bias) in pairs.items() if bias is not None]
@@ -113,13 +113,13 @@ class MultiHeadAttention(nn.Module):
 
     @classmethod
     def from_torch(cls, other: nn.MultiheadAttention) -> Self:
-        """Build a layer with a copy of PyTorch's weights; it is always batch-first.
+        """Build a layer with a copy of PyTorch's weights; ours is always batch-first.
 
         With dropout, PyTorch's layer sets weights to 0 at random during training. Ours does not,
         so the two agree after `other.eval()`.
 
-        Raises:  TypeError if it is another class; ValueError for kdim != vdim, add_bias_kv and
-                 add_zero_attn, which MultiHeadAttention does not have
+        Raises:  TypeError if `other` is of another class; ValueError for kdim != vdim, add_bias_kv
+                 and add_zero_attn, which MultiHeadAttention does not have
         """
         pairs = projections(other)
         return cls.from_weights(other.num_heads, *pairs)

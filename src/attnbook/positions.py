@@ -25,7 +25,7 @@ def frequencies(d_model: int, base: float = 10000.0) -> Tensor:
 def sinusoids(positions: Tensor, d_model: int) -> Tensor:
     """Give each position d_model / 2 clock hands, from fast to slow: (sin, cos) of t · ω_k.
 
-    Computed in float64, because t · ω_k has more digits than float32 can represent.
+    The angles are in float64, because t · ω_k has more digits than float32 can represent.
 
     Shapes:  positions any shape, real numbers -> (..., d_model), sin and cos alternating
     Raises:  ValueError if d_model is odd

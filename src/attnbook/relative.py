@@ -67,7 +67,7 @@ class TransformerXLAttention(nn.Module):
     Shapes:  x (B, L, d_model), memory (B, M, d_model) from the previous segment, or None
              mask (L, M + L), or with B, or with B and H, as in MultiHeadAttention
     Returns: output (B, L, d_model), weights (B, H, L, M + L)
-    Source:  Dai et al. 2019, §3.3; S3 §5.3 (calls it a bias matrix, although it is more)
+    Source:  Dai et al. 2019, §3.3; S3 §5.3 (which calls it a bias matrix, although it is more)
     """
 
     def __init__(self, d_model: int, n_heads: int) -> None:
@@ -103,7 +103,7 @@ class TransformerXLAttention(nn.Module):
         return self.w_o(merge_heads(output)), weights
 
     def _remember(self, memory: Tensor, x: Tensor) -> Tensor:
-        """Put the memory before x. No gradient flows back into it."""
+        """Put the memory before x. No gradient flows back into the memory."""
         check_width("memory", memory, self.d_model, "d_model")
         check_dtype_and_device(memory=memory, x=x)
         if memory.shape[:-2] != x.shape[:-2]:

@@ -28,7 +28,7 @@ def keep_top_p(logits: Tensor, p: float) -> Tensor:
     """Keep the fewest tokens whose probabilities sum to at least p; set other logits to -inf.
 
     From the most probable token on, a token is kept if those before it sum to less than p. So the
-    token that makes the sum reach p is kept, and there is always at least one.
+    token that makes the sum reach p is kept, and at least one token always remains.
 
     Shapes:  logits (..., V) -> the same
     Raises:  TypeError, ValueError if logits are not floating point or p is not in (0, 1]
@@ -47,8 +47,8 @@ def keep_top_p(logits: Tensor, p: float) -> Tensor:
 def draw_token(logits: Tensor, generator: torch.Generator) -> Tensor:
     """Draw one token for each row with the probabilities softmax(logits).
 
-    The probabilities divide the line from 0 to 1, and a random point chooses one of them. The point
-    is drawn on the CPU, so a seed gives the same result on every device.
+    The probabilities divide the line from 0 to 1 into pieces, and a random point chooses a piece.
+    The point is drawn on the CPU, so a seed gives the same result on every device.
 
     Shapes:  logits (B, V) -> (B,)
     Raises:  TypeError, ValueError if logits are not floating point

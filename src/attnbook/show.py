@@ -32,11 +32,11 @@ def device() -> torch.device:
 
 
 def _make_reproducible() -> None:
-    """Make a GPU compute float32 products in full precision, and deterministically.
+    """Make a GPU compute float32 products deterministically and in full precision.
 
     TF32, the shorter float format of GPUs, keeps only three decimal digits. Without deterministic
     algorithms the last digits of a sum change from run to run, and so do trained parameters. The
-    environment variable is read when the first product is computed.
+    environment variable below is read when the first product is computed.
     """
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
@@ -53,7 +53,7 @@ def show(
     """Print a tensor's shape and its numbers, one matrix row per line, without its device.
 
     Shapes:  tensor (), (N,), or (..., N, M); rows and columns label a vector or a matrix
-    Raises:  TypeError if it is not a tensor; ValueError if the number of labels is wrong
+    Raises:  TypeError if the argument is not a tensor; ValueError if the number of labels is wrong
     """
     check_tensor("tensor", tensor)
     x = tensor.detach().cpu()

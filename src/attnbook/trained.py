@@ -13,7 +13,7 @@ LANGUAGE_MODELS = Path(__file__).with_name("language_models.pt")  # see tools/la
 def load_language_model(seed: int = 0) -> tuple[LanguageModel, Vocabulary]:
     """The language model of section 12.6 in float64, after `eval()`, and its vocabulary.
 
-    Seed 0 is the one that the chapter trains. The parameters are rounded to float16.
+    Seed 0 gives the model that the chapter trains. The parameters are rounded to float16.
 
     Raises:  ValueError if the book stores no model for this seed
     """

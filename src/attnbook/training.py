@@ -67,7 +67,7 @@ def train_long(
     notebook shows a progress bar.
 
     Returns: the loss at each step, before that step's update
-    Raises:  TypeError, ValueError as `train`; ValueError if `file` belongs to another training run
+    Raises:  TypeError, ValueError as in `train`; ValueError if `file` belongs to another run
     Source:  Vaswani et al. 2017, §5.3 (warm-up, and Adam's 0.98); Pascanu et al. 2013 (clipping)
     """
     check_size("steps", steps)
@@ -113,7 +113,7 @@ def round_parameters(model: nn.Module, round_to: float) -> None:
 
 
 class Checkpoint:
-    """A file from which a training run can resume; without a file, it does nothing."""
+    """A file from which a training run can resume; without a path, nothing is saved."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class Checkpoint:
         self.steps = 0
 
     def save(self, losses: list[float]) -> None:
-        """Write a new file, then replace the old one with it, so that one is always complete."""
+        """Write a new file, then let it replace the old one: a complete file always exists."""
         if not self.file:
             return
         state: dict[str, Any] = {"settings": self.settings, "losses": losses}
@@ -164,7 +164,7 @@ class Checkpoint:
     def _read(self, file: Path) -> dict[str, Any]:
         """Read the file.
 
-        Raises:  ValueError if it is damaged, not a checkpoint, or of another training run
+        Raises:  ValueError if it is damaged, is not a checkpoint, or belongs to another run
         """
         try:
             state = torch.load(file, map_location="cpu", weights_only=True)
@@ -200,8 +200,8 @@ def with_progress(steps: range) -> Iterator[int]:
 def progress_line() -> Callable[[str], None]:
     """A function that shows a line in place of the previous one, in a terminal or a notebook.
 
-    Elsewhere the function does nothing. This includes notebooks that are run by a program, as when
-    the book is built: their kernels do not allow input.
+    The function does nothing elsewhere, or in a notebook that is run by a program, as when the book
+    is built: such a notebook's kernel does not allow input.
     """
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if getattr(getattr(shell, "kernel", None), "_allow_stdin", False):

@@ -12,7 +12,7 @@ from attnbook.layers import DecoderLayer, EncoderLayer
 from attnbook.positions import SinusoidalPositions
 
 Weights = list[Tensor]  # one tensor for each layer
-DecoderCache = list[tuple[KVCache, KVCache]]  # for each layer: for the target so far, for z
+DecoderCache = list[tuple[KVCache, KVCache]]  # per layer, one for the target so far, one for z
 
 
 class Encoder(nn.Module):
@@ -98,7 +98,7 @@ class Transformer(nn.Module):
         dropout: float = 0.0,
         **options: Any,
     ) -> None:
-        """Options: norm_first, attend, as in EncoderLayer."""
+        """The options are norm_first and attend, as in EncoderLayer."""
         super().__init__()
         check_size("source_vocab_size", source_vocab_size)
         check_size("target_vocab_size", target_vocab_size)

@@ -59,7 +59,7 @@ ONE_SEQUENCE = Path(__file__).with_name("one_sequence.pt")  # written by tools/t
 
 
 class Vocabulary:
-    """The different words of some sentences with their ids; 0 to 3 are the special tokens."""
+    """The different words of some sentences, with their ids; 0 to 3 are the special tokens."""
 
     def __init__(self, sentences: Iterable[Sequence[str]]) -> None:
         distinct = {word for sentence in sentences for word in sentence}
@@ -73,7 +73,7 @@ class Vocabulary:
         return word in self._ids
 
     def encode(self, words: Sequence[str]) -> list[int]:
-        """The id of each word, UNKNOWN for a word that is not in the vocabulary.
+        """The id of each word, or of UNKNOWN for a word that is not in the vocabulary.
 
         Raises:  TypeError if `words` is one string
         """
@@ -151,7 +151,7 @@ def load_translator(
 
     The book stores the weights of a few runs, rounded to float16.
 
-    Raises:  ValueError if it has no such run, or the vocabularies are not those of its corpus
+    Raises:  ValueError if the book has no such run, or the vocabularies are not those of its corpus
     """
     words = {"chinese": chinese.words, "english": english.words}
     weights = stored_weights(TRANSLATORS, words, seed, farthest)

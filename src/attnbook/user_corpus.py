@@ -70,10 +70,10 @@ def count_chinese(text: str) -> int:
 
 
 def characters(chinese: str) -> list[str]:
-    """Split into Chinese characters and punctuation marks; Latin words and numbers stay whole."""
+    """Split a text into Chinese characters and punctuation; Latin words and numbers stay whole."""
     return re.findall(r"[a-z0-9]+|\S", chinese.lower())
 
 
 def english_words(text: str) -> list[str]:
-    """Split into lowercase words and punctuation; an apostrophe stays with what follows it."""
+    """Split a text into lowercase words and punctuation; an apostrophe stays with what follows."""
     return re.findall(r"'?\w+|[^\w\s]", text.lower().replace("’", "'"))

@@ -1,4 +1,4 @@
-"""Exercises that check themselves and name what was misunderstood.
+"""Exercises that check the answers and name what was misunderstood.
 
 check(function, "03.scale")     try an answer
 hint("03.scale")                show the next of three hints
@@ -22,7 +22,7 @@ __all__ = ["check", "hint", "progress", "solution"]
 
 
 def report_usage_error(command: Callable[..., None]) -> Callable[..., None]:
-    """Make a function print the message of a UsageError instead of raising it."""
+    """Make a function print the message of a UsageError instead of raising the error."""
 
     @functools.wraps(command)
     def wrapper(*arguments: Any, **options: Any) -> None:
@@ -55,7 +55,7 @@ def check(function: Callable[..., Any] | None = None, exercise: str | None = Non
         raise UsageError(message.format(type=type_name, name=wanted.name, id=wanted.id))
     feedback = diagnose(wanted, function)
     if feedback.kind == "untouched":
-        # A line instead of a card, because it has to look the same in every program.
+        # A line instead of a card, because this has to look the same in every program.
         print_text(f"{SIGNS[feedback.kind]} {feedback.head}")
         return
     name = getattr(function, "__name__", "")
@@ -70,7 +70,7 @@ def check(function: Callable[..., Any] | None = None, exercise: str | None = Non
 
 @report_usage_error
 def hint(exercise: str | None = None) -> None:
-    """Show the next of the exercise's three hints; after the third, all of them."""
+    """Show the next of the exercise's three hints; after the third, show all of them."""
     wanted = find(exercise)
     exercise = wanted.id
     n_shown = log.read()[0][exercise]["hint"]

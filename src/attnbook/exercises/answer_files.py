@@ -44,7 +44,7 @@ def saved_files() -> dict[str, tuple[int, int]]:
 
 
 def next_exercise(after: str = "", passed: Set[str] = frozenset()) -> Exercise | None:
-    """Return the first exercise after this one that is not passed, or None if all are passed.
+    """Return the first exercise after this one that has not been passed, or None if there is none.
 
     After the last exercise the search continues with the first. `passed` names exercises that count
     as passed even if the progress file says otherwise.
@@ -57,7 +57,7 @@ def next_exercise(after: str = "", passed: Set[str] = frozenset()) -> Exercise |
 
 
 def create(exercise: Exercise) -> bool:
-    """Write the exercise's file unless it exists. Returns whether it was written.
+    """Write the exercise's file unless it exists, and return whether it was written.
 
     Raises:  OSError if the file cannot be written
     """
@@ -70,7 +70,7 @@ def create(exercise: Exercise) -> bool:
 
 
 def reset(exercise: Exercise) -> Path | None:
-    """Restore the stub in the exercise's file. Returns where the old answer is kept, if any.
+    """Restore the stub in the exercise's file; return where the old answer is kept, if anywhere.
 
     Raises:  OSError if a file cannot be renamed or written; then no answer is lost
     """
@@ -98,7 +98,7 @@ def set_aside(path: Path) -> Path:
     for n in itertools.count(1):
         kept = path.with_suffix(f".old{n if n > 1 else ''}.py")
         try:
-            kept.touch(exist_ok=False)  # claims the name, even if other programs try to
+            kept.touch(exist_ok=False)  # claims the name, even if other programs want it
         except FileExistsError:
             continue
         try:
@@ -110,7 +110,7 @@ def set_aside(path: Path) -> Path:
 
 
 def file_content(exercise: Exercise) -> str:
-    """Return a new file's content: the task as a comment, the imports, the stub, the check."""
+    """Return a new file's content: the task as a comment, the imports, the stub and the check."""
     card = textwrap.indent("\n\n".join(title_and_task(exercise)), "# ", lambda line: True)
     task = re.sub(" +$", "", card, flags=re.MULTILINE)
     check = f'check({exercise.name}, "{exercise.id}")'

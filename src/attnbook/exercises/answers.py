@@ -1,4 +1,4 @@
-"""Compare an answer with the right one: its content, its type and its shape."""
+"""Compare an answer with the right one in content, type and shape."""
 
 import math
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ def to_python(x: Any) -> Any:
 
 
 def matches(got: Any, wanted: Any) -> bool:
-    """Return whether the content is right: equal words and counts, close numbers, same shapes."""
+    """Return whether the content is right: equal words and counts, close numbers, equal shapes."""
     if isinstance(wanted, Tensor):
         return is_dense(got) and is_dense(wanted) and numbers_match(got, wanted)
     got = to_python(got)
@@ -50,7 +50,7 @@ def matches(got: Any, wanted: Any) -> bool:
 
 
 def normalize_word(x: Any) -> str:
-    """Normalize a word for comparison: ignore case, blanks, punctuation; 1.0 becomes "1"."""
+    """Normalize a word for comparison: ignore case, blanks and punctuation; 1.0 becomes "1"."""
     if isinstance(x, float) and x.is_integer():
         x = int(x)
     if isinstance(x, bool) or not isinstance(x, (str, Integral)):
@@ -78,7 +78,7 @@ def numbers_match(got: Tensor, wanted: Tensor) -> bool:
 
 
 def content_kind(x: Tensor) -> str:
-    """Return what a tensor contains: a name of `content_names`."""
+    """Return what a tensor contains: a key of `content_names`."""
     if x.is_complex():
         return "complex numbers"
     if x.is_floating_point():
@@ -97,7 +97,7 @@ def content_names() -> dict[str, str]:
 
 
 def type_error(got: Any, wanted: Any) -> str:
-    """Return the message for a wrong type: None, NumPy, text, a list of lists; else ""."""
+    """Return the message for a wrong type (None, NumPy, text, a list of lists), or ""."""
     if got is None and wanted is not None:
         return _("Your function returned None: is there a `return`?")
     if isinstance(wanted, Tensor):
@@ -142,7 +142,7 @@ def with_article(name: str) -> str:
 
 
 def tensor_error(got: Any, wanted: Tensor) -> str:
-    """Return the message if `got` is not a tensor of the right kind and device; else ""."""
+    """Return the message if `got` is no tensor of the right kind on the right device, or ""."""
     if isinstance(got, (np.ndarray, np.generic)):
         return _(
             "Your function returned a NumPy object. Return a torch.Tensor, because NumPy has no "
@@ -184,7 +184,7 @@ def dtype_error(got: Any, wanted: Any) -> str:
 
 
 def shape_error(got: Any, wanted: Any, axes: str, sizes: Mapping[str, int]) -> str:
-    """Return a message for a wrong shape that names the axis and whose size it is, or ""."""
+    """Return a message for a wrong shape, with the wrong axis and whose size it has, or ""."""
     if not isinstance(wanted, Tensor) or got.shape == wanted.shape:
         return ""
     got_shape, wanted_shape = tuple(got.shape), tuple(wanted.shape)

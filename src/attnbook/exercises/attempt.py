@@ -62,7 +62,7 @@ class Attempt:
     def possible_mistake(self) -> str:
         """The message of the only mistake with the same outcome in the failed case, or "".
 
-        If other cases also went wrong, it has to fit one of them, to rule out a coincidence.
+        If other cases also went wrong, the mistake must fit one of them, to rule out a coincidence.
         """
         own = [m for m in self.exercise.mistakes if m.single and self.agrees(m, self.failed)]
         fitting = [*own, *self.single_mistakes]

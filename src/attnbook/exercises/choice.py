@@ -49,7 +49,7 @@ def question_messages(exercise: Exercise, trials: Sequence[Trial]) -> dict[Any, 
 
 
 def by_question(trials: Sequence[Trial]) -> dict[Any, Trial]:
-    """Return one trial for each question: the draw that went wrong, if either of the two did."""
+    """Return one trial for each question: of its two draws, the one that went wrong, if any."""
     chosen: dict[Any, Trial] = {}
     for trial in trials:
         question = trial.case.arguments[0]
@@ -64,7 +64,7 @@ def answer_message(
     mistake_outcomes: Sequence[guard.Outcome],
     allowed: Sequence[Any],
 ) -> str:
-    """Return the message for a wrong answer to one question. Its form is checked first.
+    """Return the message for a wrong answer to one question. The answer's form is checked first.
 
     `mistake_outcomes` are the answers of the exercise's mistakes to this question. `allowed`
     contains all right and wrong answers to any question.
@@ -89,7 +89,7 @@ def is_blank(x: Any) -> bool:
 
 
 def form_error(got: Any, allowed: Sequence[Any]) -> str:
-    """Return the message for an answer that does not have the form of an allowed one; else ""."""
+    """Return the message for an answer that does not have the form of an allowed one, or ""."""
     if has_form(to_python(got), allowed):
         return ""
     return _("it has to be {form}.").format(form=describe_form(allowed))

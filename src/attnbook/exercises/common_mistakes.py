@@ -369,9 +369,9 @@ class MistakeSet:
     """The mistakes of an exercise: each wrong line alone, then each pair of wrong lines.
 
     `build` makes the exercise's function from a Head. `widths` names more sizes whose square
-    root a learner may have used, each with a function that reads it from the exercise's arguments.
-    `right` is the Head of an exercise that leaves out a line, or another dataclass of lines, with
-    wrong lines of its own.
+    root a learner may have used, each with a function that reads the size from the exercise's
+    arguments. `right` is the Head of an exercise that leaves out a line, or another dataclass of
+    lines, with wrong lines of its own.
     """
 
     def __init__(
@@ -382,7 +382,7 @@ class MistakeSet:
         right: Any = Head(),
     ) -> None:
         self.build, self.right = build, right
-        # The function in each of these gets the exercise's arguments and returns the wrong line.
+        # The function in each WrongLine gets the exercise's arguments and returns the wrong line.
         self.wrong_lines = [
             WrongLine(line, lambda *arguments, wrong=wrong: wrong, message)
             for group in groups

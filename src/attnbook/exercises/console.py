@@ -28,7 +28,7 @@ STYLES = {"passed": "green", "failed": "red", "untouched": "yellow", "info": "bl
 THEME = Theme(
     {"markdown.code": "cyan", "markdown.table.header": "bold", "markdown.table.border": "none"}
 )
-# Replacements for a stream whose encoding lacks a sign; other letters become \u82f9 and the like.
+# Replacements for a stream whose encoding lacks a sign; other letters are escaped, as in \u82f9.
 ASCII = str.maketrans(
     {"✓": "+", "✗": "x", "○": "o", "◐": "~", "●": "#", "★": "*", "☆": ".", "·": "-", "•": "-"}
     | {"−": "-", "×": "x", "√": "sqrt ", "≤": "<=", "≥": ">=", "→": "->", "±": "+-", "…": "..."}
@@ -122,7 +122,7 @@ def unwrapped(text: Text) -> Text:
 
 
 def card(feedback: Feedback) -> RenderableType:
-    """Return a card: heading, message, details, footer, other right answers."""
+    """Return a card: heading, message, details, footer, and other right answers."""
     style = f"bold {STYLES[feedback.kind]}"
     head = Table.grid(padding=(0, 1, 0, 0))
     head.add_row(Text(SIGNS[feedback.kind], style), Text(feedback.head, style))
@@ -176,7 +176,7 @@ def format_code(source: str) -> Text:
 
 
 class AlignedLines:
-    """Lines in columns, such as numbers. A long line is wrapped, and its rest is indented."""
+    """Lines in columns, such as rows of numbers. A long line is wrapped, with the rest indented."""
 
     def __init__(self, text: str):
         self.text = text

@@ -143,9 +143,9 @@ def modified_argument(attempt: Attempt) -> str:
 
 
 def wrong_type(attempt: Attempt) -> str:
-    """The answer is None or NumPy, or has the wrong dtype or device.
+    """The answer is None or a NumPy value, or has the wrong dtype or device.
 
-    A different floating-point type makes an answer wrong only if the card mentions it.
+    A different floating-point type makes an answer wrong only if the card mentions the type.
     """
     both = attempt.failed.outcome.answer, attempt.failed.wanted
     return type_error(*both) or dtype_error(*both)
@@ -169,12 +169,12 @@ def broken_property(attempt: Attempt) -> str:
 
 
 def possible_mistake(attempt: Attempt) -> str:
-    """A known mistake has the same outcome in the failed case. It is a guess, so it comes late."""
+    """A known mistake fits the failed case. This is only a guess, so the finder comes late."""
     return attempt.possible_mistake
 
 
 def unexplained(attempt: Attempt) -> str:
-    """Nothing else was found."""
+    """No other finder has a message."""
     return _("The answer is not right yet.")
 
 
@@ -186,7 +186,7 @@ FINDERS = (*FORM, *CONTENT)
 def explain(attempt: Attempt) -> Feedback:
     """Return a card with the first finder's message.
 
-    After a problem with the form, it also names the known mistake if there is one.
+    After a problem with the form, the card also names the known mistake if there is one.
     """
     exercise, failed = attempt.exercise, attempt.failed
     finder, message = next((f, text) for f in FINDERS if (text := f(attempt)))
@@ -208,7 +208,7 @@ def explain(attempt: Attempt) -> Feedback:
 
 
 def comparison(attempt: Attempt) -> str:
-    """Format the failed case, its answer beside the right one, and their relation."""
+    """Format the failed case, the answer beside the right one, and the relation of the two."""
     case, wanted, outcome, _right = attempt.failed
     lines = [labeled(_("case"), _(case.note))] if case.note else []
     lines.append(side_by_side(outcome.answer, wanted, show_wanted=attempt.exercise.code))

@@ -1,4 +1,4 @@
-"""The parts of an exercise: a card, a reference, cases, mistakes that learners make, hints."""
+"""The parts of an exercise: a card, a reference, cases, mistakes that learners make, and hints."""
 
 import functools
 import inspect
@@ -28,9 +28,9 @@ class Case:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A misunderstanding: a function that computes it, and the message for readers who have it.
+    """A misunderstanding: a function that contains it, and the message for readers who have it.
 
-    `single` is false if it combines two mistakes; `second` is then the message of the second.
+    `single` is false for a combination of two mistakes; `second` is then the message of the second.
     """
 
     wrong: Callable[..., Any]
@@ -76,7 +76,7 @@ class Exercise:
     answers that look different. `gradients` is false if the gradients of an answer are not
     compared. Lost gradients are reported, and an answer without them fails only if the card
     mentions gradients. `code` is false if the mistakes are choices: then each case is a question,
-    and the answer one of several.
+    and the answer is one of several.
     """
 
     id: str
@@ -149,16 +149,16 @@ class Exercise:
         return _('hint("{id}") gives a hint.').format(id=self.id)
 
     def solution(self) -> str:
-        """Return the reference's source as readers see it. It runs in the chapter."""
+        """Return the reference's source as readers see it and as it runs in the chapter."""
         return source.reader_source(self.reference)
 
 
 def choices(reference: Callable[..., Any], messages: Mapping[tuple[Hashable, Any], str]) -> Choices:
     """Return a mistake for each message: `{("a", "eat"): "message"}`.
 
-    `("a", "eat")` is the wrong answer "eat" to question "a", and `(("a", "b"), "eat")` to "a" and
-    to "b". The question is the reference's first argument. On the card, the case's note is shown
-    before the message. Where the reference has more arguments, the answer is an expression in
+    `("a", "eat")` is the wrong answer "eat" to question "a", and `(("a", "b"), "eat")` to each of
+    "a" and "b". The question is the reference's first argument. On the card, the case's note is
+    shown before the message. Where the reference has more arguments, the answer is an expression in
     their names: `("query", "B, L, H * Dk")`.
     """
     names = list(inspect.signature(reference).parameters)[1:]
@@ -184,7 +184,7 @@ def named_sizes(axes: str, sizes: Sequence[int]) -> dict[str, int]:
 
 
 def draw(generator: Generator, *shape: int) -> Tensor:
-    """Draw normally distributed float64 numbers, on the CPU: the same on every machine."""
+    """Draw normally distributed float64 numbers on the CPU, the same on every machine."""
     return torch.randn(shape, generator=generator, dtype=torch.float64)
 
 

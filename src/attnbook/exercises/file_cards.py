@@ -1,4 +1,4 @@
-"""What the reader is told about a file that was run: its lines, its names, a missing check."""
+"""What the reader is told about a file that was run: its lines, its names, or a missing check."""
 
 import linecache
 from pathlib import Path

@@ -39,7 +39,7 @@ class Printed(io.StringIO):
 class Outcome:
     """The result of a call: an answer or an exception, and what it printed.
 
-    `modified` contains the indices of the arguments that it wrote to.
+    `modified` contains the indices of the arguments that the function wrote to.
     """
 
     answer: Any = None
@@ -56,8 +56,8 @@ def call(
 ) -> Outcome:
     """Call a reader's function on copies of the arguments, for at most `seconds` (or SECONDS).
 
-    On Linux without a GPU it gets at most GIGABYTES of memory. With `grad`, the copies of
-    floating-point tensors require gradients. What the function raises is in the outcome; only
+    On Linux without a GPU, the function gets at most GIGABYTES of memory. With `grad`, the copies
+    of floating-point tensors require gradients. What the function raises is in the outcome; only
     KeyboardInterrupt and GeneratorExit are passed on to the caller.
     """
     copies = tuple(copy_argument(a, grad) for a in arguments)
@@ -98,7 +98,7 @@ def marked_as_running() -> Iterator[None]:
 
 @contextlib.contextmanager
 def capture_displays(stream: io.StringIO) -> Iterator[None]:
-    """In a notebook, write what is displayed to the stream instead of showing it for each case."""
+    """In a notebook, write displayed output to the stream instead of showing it for each case."""
     if "ipykernel" not in sys.modules:
         yield
         return
@@ -120,9 +120,9 @@ def output_and_warnings(stream: io.StringIO, warned: list[warnings.WarningMessag
 
 
 def call_trusted(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Outcome:
-    """Call a function of an exercise's author on copies of the arguments, without any protection.
+    """Call a function by an exercise's author on copies of the arguments, without any protection.
 
-    If it raises an Exception, the outcome contains it.
+    If the function raises an Exception, the outcome contains the exception.
     """
     copies = tuple(copy_argument(a, grad=False) for a in arguments)
     try:

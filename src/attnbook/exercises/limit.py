@@ -21,8 +21,8 @@ _limited_frames: dict[int, FrameType] = {}  # for each thread, the frame of its 
 class TimeLimitExceeded(BaseException):
     """The code ran longer than its limit.
 
-    It is not an Exception, so that the reader's own `except Exception` does not catch it. If a
-    bare `except:` catches and drops it, it is raised again at the next line.
+    This class is not an Exception, so that the reader's own `except Exception` does not catch it.
+    If a bare `except:` catches and drops the exception, it is raised again at the next line.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class TimeLimitExceeded(BaseException):
 
     def __del__(self) -> None:
         if not self.limited or self.limited is not _limited_frames.get(threading.get_ident()):
-            return  # its limit has ended
+            return  # the block with this limit has ended
         frame: FrameType | None = sys._getframe(1)
         while frame and frame is not self.limited:
             frame.f_trace = raise_at_next_line
@@ -50,9 +50,9 @@ def time_limit(seconds: float) -> Iterator[None]:
     """Stop the block once it has computed for longer than `seconds`.
 
     On the main thread an alarm signal interrupts any code, even code that waits. On Windows and on
-    other threads, Python is asked to raise it before the next line. Neither can interrupt a loop
-    inside one call of a C function, such as `sum(range(10**12))`: only restarting the kernel ends
-    that. Neither can stop a loop that catches every exception and keeps it.
+    other threads, Python is asked to raise the exception before the next line. Neither method can
+    interrupt a loop inside one call to a C function, such as `sum(range(10**12))`: only restarting
+    the kernel ends such a loop. Neither can stop a loop that catches and keeps every exception.
 
     Raises:  TimeLimitExceeded
     """
@@ -111,7 +111,7 @@ def stop_by_alarm(seconds: float, is_over: Callable[[], bool]) -> Iterator[None]
 
 @contextlib.contextmanager
 def stop_from_thread(is_over: Callable[[], bool]) -> Iterator[None]:
-    """Have a second thread raise TimeLimitExceeded in this one."""
+    """Have a second thread raise TimeLimitExceeded in this thread."""
     target, done = threading.get_ident(), threading.Event()
 
     def watch() -> None:

@@ -23,7 +23,7 @@ _unwritten: defaultdict[Path, bytes] = defaultdict(bytes)  # entries that could 
 
 
 def path() -> Path:
-    """Return the log's path: in the folder ATTNBOOK_PROGRESS, or in the user's data folder."""
+    """Return the log's path, in the folder named by ATTNBOOK_PROGRESS or the user's data folder."""
     folder = os.environ.get("ATTNBOOK_PROGRESS") or platformdirs.user_data_dir("attnbook", False)
     return Path(os.path.expanduser(folder)) / "progress.jsonl"
 
@@ -37,7 +37,7 @@ def display_path() -> str:
 def record(exercise: str, event: Event) -> str:
     """Add a line to the log.
 
-    If it cannot be written, it still counts in this program and is written with the next entry.
+    If the line cannot be written, it still counts in this program and is written with the next one.
     Returns a one-line warning for the first entry that cannot be written, else "".
     """
     log = path()
@@ -85,7 +85,7 @@ def read() -> tuple[Counts, str]:
 
 
 def parse(content: bytes) -> tuple[Counts, int]:
-    """Count the events in a log's content, and its damaged lines."""
+    """Count the events and the damaged lines in a log's content."""
     counts: Counts = defaultdict(Counter)
     n_damaged = 0
     # A long log has few different lines, so each is parsed only once.

@@ -78,8 +78,8 @@ class Relation:
 def relation(got: Any, wanted: Any, sizes: Mapping[str, int]) -> Relation | None:
     """Find what would make the answer right, or which part of it is right.
 
-    `sizes` are those of the case, which may explain a factor. Returns None if there is no such
-    relation, or if the two are neither lists of numbers nor tensors of the same shape.
+    `sizes` are the case's sizes, which may explain a factor. Returns None if no relation is found,
+    or if the two answers are neither lists of numbers nor tensors of the same shape.
     """
     if is_list_of_numbers(wanted):
         same = is_list_of_numbers(got) and sorted(got) == sorted(wanted)
@@ -99,7 +99,7 @@ def relation(got: Any, wanted: Any, sizes: Mapping[str, int]) -> Relation | None
 
 
 def relation_message(failed: Pair, cases: Sequence[Pair]) -> str:
-    """Describe how the failed answer, or else every answer, relates to the right one; or ""."""
+    """Return how the failed answer, or else every answer, relates to the right one, or ""."""
     found = relation(*failed) or relation_in_all([case[:2] for case in cases])
     if not found:
         return ""
@@ -113,7 +113,7 @@ def relation_message(failed: Pair, cases: Sequence[Pair]) -> str:
 def relation_in_all(pairs: Sequence[tuple[Any, Any]]) -> Relation | None:
     """Find a factor or an offset that is the same for every answer.
 
-    It is meant for single numbers and for whole numbers, where one case is not enough.
+    This is meant for single numbers and for whole numbers, where one case is not enough.
     """
     if any(len(numbers_in(got)) != len(numbers_in(wanted)) for got, wanted in pairs):
         return None
@@ -148,7 +148,7 @@ def numbers_in(x: Any) -> list[float]:
 
 
 def numeric_relation(got: Tensor, wanted: Tensor, sizes: Mapping[str, int]) -> Relation | None:
-    """Find a relation that holds for every number: a factor, an offset, a missing function."""
+    """Find a relation that holds for every number: a factor, an offset, or a missing function."""
     nan = got.isnan() & ~wanted.isnan()
     if nan.any():
         if nan.all():

@@ -67,7 +67,7 @@ def files(folder: Path, on_error: Callable[[OSError], None]) -> Iterator[Path]:
 
 
 def read(path: Path) -> tuple[log.Counts, int]:
-    """Count the events in a progress file, and its damaged lines.
+    """Count the events and the damaged lines in a progress file.
 
     Raises:  OSError if the file cannot be read or is larger than MAX_BYTES
     """

@@ -1,4 +1,4 @@
-"""Restore what a program may have changed: settings, random states, its folder, functions."""
+"""Restore settings, random states, working folder and functions that a program has changed."""
 
 import builtins
 import contextlib
@@ -33,7 +33,7 @@ def default_device() -> torch.device | None:
 
 
 def set_default_device(device: torch.device | None) -> None:
-    """Set the device of new tensors only if it differs, since setting it changes a context."""
+    """Set the device of new tensors only if it differs, since each call changes a context."""
     if device != default_device():
         torch.set_default_device(device)
 
@@ -48,7 +48,7 @@ def working_folder() -> str | None:
 
 def set_working_folder(path: str | None) -> None:
     if path and path != working_folder():
-        with contextlib.suppress(OSError):  # it has been deleted
+        with contextlib.suppress(OSError):  # the folder has been deleted
             os.chdir(path)
 
 
@@ -57,7 +57,7 @@ def set_num_threads(n: int) -> None:
         torch.set_num_threads(n)
 
 
-# What is restored, as pairs of a function that reads it and one that writes it.
+# The settings to restore: for each, a function that reads it and one that writes it.
 SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (torch.get_default_dtype, torch.set_default_dtype),
     (default_device, set_default_device),

@@ -41,7 +41,7 @@ class Result(NamedTuple):
 
 
 def all_passed(results: list[Result]) -> bool:
-    """Return whether there was a check, and every check passed."""
+    """Return whether there was at least one check and every check passed."""
     return bool(results) and all(result.kind == "passed" for result in results)
 
 
@@ -54,7 +54,7 @@ class Runner:
         self._process = subprocess.Popen(
             [sys.executable, "-m", __name__, self._folder.name, *limits, console.command_template],
             stdin=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C there would print a traceback
+            start_new_session=True,  # Ctrl-C in the process would print a traceback
             creationflags=NEW_GROUP,
         )
 
@@ -71,7 +71,7 @@ class Runner:
             with suppress(OSError):  # the process has ended
                 assert self._process.stdin
                 self._process.stdin.write(os.fsencode(path) + b"\0")
-                self._process.stdin.flush()  # and stays open: see `end_with_parent`
+                self._process.stdin.flush()  # stdin stays open: see `end_with_parent`
             self._process.wait()
             return self._results(path)
         finally:
@@ -175,7 +175,7 @@ def read_path() -> Path:
 def end_with_parent() -> None:
     """End this process once the other end of stdin is closed, and give the file an empty stdin.
 
-    While the file is inside one call of a C function, no thread can do this, but Linux itself can.
+    While the file is inside one call to a C function, no thread can do this, but Linux itself can.
     On other systems, the process then runs until LOAD_SECONDS or CHECK_SECONDS are over.
     """
     if sys.platform == "linux":
@@ -194,12 +194,12 @@ class Output(io.TextIOWrapper):
     """A stdout that the reader's file cannot close, because the card has to be printed to it."""
 
     def close(self) -> None:
-        """Only flush."""
+        """Flush the stream, but leave it open."""
         self.flush()
 
 
 def run_file(path: Path, source: bytes) -> Feedback | None:
-    """Run a file's source as `python FILE` would. Returns a card if it does not run to its end."""
+    """Run a file's source as `python FILE` would; return a card if it does not run to its end."""
     keep_lines(path, source)
     module = sys.modules["__main__"] = ModuleType("__main__")
     module.__file__ = str(path)

@@ -25,7 +25,7 @@ def short_repr(x: Any) -> str:
 def difference_mask(got: Tensor, wanted: Tensor) -> Tensor:
     """Return True where two tensors of the same shape differ.
 
-    Nearly equal numbers count as equal, unless all of them are nearly equal.
+    Nearly equal numbers count as equal, unless all numbers are nearly equal.
     """
     got, wanted = got.detach(), wanted.detach()
     if got.is_floating_point() and wanted.is_floating_point():
@@ -90,7 +90,7 @@ def is_list_of_tensors(x: Any) -> bool:
 
 
 def window_start(index: int, window: int, n: int) -> int:
-    """Return where a window of n items starts: at 0 if it then contains the index, else later."""
+    """Return where a window on n items starts: at 0 if it then contains the index, else later."""
     return 0 if index < window else min(index, n - window)
 
 

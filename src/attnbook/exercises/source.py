@@ -61,7 +61,7 @@ def body_statements(code: str) -> list[str]:
 def failing_line(function: Callable[..., Any], error: BaseException | None) -> str:
     """Return the last line of the traceback in the reader's file, and the shapes in it.
 
-    The result is "" if there is no error, or none of its frames is in the function's file.
+    The result is "" if there is no error, or if none of its frames is in the function's file.
     """
     code = code_of(function)
     frames = traceback.walk_tb(error.__traceback__ if error else None)

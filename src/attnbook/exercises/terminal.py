@@ -31,7 +31,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line. Returns 0, 1 if an answer is not right, or 2 after a usage error."""
+    """Run a command line; return 0, or 1 if an answer is not right, or 2 after a usage error."""
     console.command_template = PROGRAM + " {name} {exercise}"
     try:
         options = vars(parser().parse_args(arguments))
@@ -81,8 +81,8 @@ def parser() -> Parser:
 def requested_exercise(which: str, prefer_saved: bool = True) -> Exercise:
     """Return the exercise with this id or file name.
 
-    Without one, it is the exercise whose file was saved last (with `prefer_saved`), or else the
-    first that is not passed.
+    Without an id or name, return the exercise whose file was saved last (with `prefer_saved`), or
+    else the first that has not been passed.
 
     Raises:  UsageError if there is no such exercise, or if all are passed
     """
@@ -220,7 +220,7 @@ def print_log_warning() -> None:
         console.print_text(warning)
 
 
-COMMANDS: dict[str, tuple[Callable[..., int | None], str]] = {  # with its argument
+COMMANDS: dict[str, tuple[Callable[..., int | None], str]] = {  # each with its argument
     "next": (show_next, ""),
     "start": (start, "ID"),
     "watch": (watch, "ID"),

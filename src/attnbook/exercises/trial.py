@@ -78,7 +78,7 @@ def run_trials(
 
 
 def is_untouched(outcome: guard.Outcome) -> bool:
-    """Return whether the stub raised the exception, which has no message, unlike PyTorch's."""
+    """Return whether the exception is the stub's, which has no message, unlike PyTorch's."""
     return isinstance(outcome.error, NotImplementedError) and not outcome.error.args
 
 

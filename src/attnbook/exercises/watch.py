@@ -1,7 +1,7 @@
 """Check the answers in a folder whenever one is saved.
 
-The files' times are read four times a second. This works on every system, with every editor, and on
-network drives, where the operating system's own notifications do not arrive.
+The files' save times are read four times a second. This method works on every system, with every
+editor, and on network drives, where the operating system's own notifications do not arrive.
 """
 
 import contextlib
@@ -91,7 +91,7 @@ class Watcher:
             self.check(ALL[changed[0]])
 
     def check(self, exercise: Exercise) -> None:
-        """Run an exercise's file. If it passed, offer the next exercise."""
+        """Run an exercise's file, and offer the next exercise after a pass."""
         self.exercise, self.following = exercise, None
         path = answer_files.path_of(exercise)
         console.print_text(Text(f"\n── {path} ──", "dim"))

@@ -1,4 +1,4 @@
-"""The book's figures: one line in a chapter draws one, in the colors of the roles.
+"""The book's figures: one line in a chapter draws a figure, in the colors of the roles.
 
 Each module lists its figures in `__all__`; a new figure needs no line here.
 """

@@ -50,7 +50,7 @@ def plot_head(
     is where its row and its column meet.
     """
     n_queries, n_keys = len(queries), len(keys)
-    gap, softmax = 2.0, 13.0  # the width between two boxes, and of the softmax
+    gap, softmax = 2.0, 13.0  # the widths of a gap between boxes and of the softmax
     at_scores = d_k + gap
     at_weights = at_scores + n_keys + softmax
     at_output = at_weights + n_keys + gap
@@ -86,7 +86,7 @@ def plot_many_heads(length: int, d_model: int, n_heads: int, d_k: int, d_v: int)
 
     The lanes are stacked vertically, and so are the heads' blocks of W_O, as in the matrix.
     """
-    gap, pitch = 13.0, length + 4.0  # between two columns, and from one query to its key
+    gap, pitch = 13.0, length + 4.0  # distances: between two columns, and from Q to K
     lane = max(2 * pitch + length, d_v)
     step, half = lane + 6.0, length / 2
     at_heads = d_model + gap

@@ -34,7 +34,7 @@ for _path in sorted((Path(__file__).parent.parent / "fonts").glob("*.otf")):
 
 WIDE = 5.6  # inches, the widest figure; on a 390-pixel phone, its SMALL letters are 9 pixels high
 SMALL = 9.5  # points, the smallest letters of a figure
-PICTURE = "a picture"  # replaced by its description in a stored chapter: tools/normal_form.py
+PICTURE = "a picture"  # in stored chapters, tools/normal_form.py replaces it with a description
 STYLE: Any = {
     "font.family": [FAMILY, "DejaVu Sans"],
     "font.size": 10,
@@ -71,9 +71,9 @@ _IDLE = re.compile(r"<!--.*?-->|^ +|(?<=<g) id=\"\w+_\d+\"|\n(?=\n)", re.S | re.
 def canvas(width: float, height: float, *, measured: bool = False) -> Iterator[Figure]:
     """Yield a figure of width x height inches to draw on, and display it at the end as SVG.
 
-    The width is at most WIDE, and no letters are smaller than SMALL, so that it fits a phone.
-    With `measured`, for times that differ from machine to machine, it is displayed as PNG, which
-    nbval does not compare.
+    The width is at most WIDE, and no letters are smaller than SMALL, so that the figure fits a
+    phone. With `measured`, for times that differ from machine to machine, the figure is displayed
+    as PNG, which nbval does not compare.
     """
     with mpl.rc_context():
         mpl.rcdefaults()  # ignore the matplotlibrc of this machine
@@ -94,8 +94,8 @@ def png(figure: Figure) -> str:
 def svg(figure: Figure) -> str:
     """The figure as SVG text without a date, with rounded coordinates and reproducible ids.
 
-    Matplotlib derives its ids from unrounded coordinates. Ours are numbers in order, with a hash of
-    the picture, because some notebook viewers put all pictures into one page. Matplotlib names a
+    Matplotlib derives its ids from unrounded coordinates. Ours are consecutive numbers with a hash
+    of the picture, because some notebook viewers put all pictures into one page. Matplotlib names a
     glyph by its index in the font, which changes when the font gets a new character; ours are named
     by a hash of their shape.
     """
@@ -145,12 +145,12 @@ def side_by_side(figure: Figure, count: int, across: int | None = None) -> Seque
 
 
 def text_color(role: str | None) -> str:
-    """The text color of a role on a light page, or ink."""
+    """The text color of a role on a light page, or INK if there is no role."""
     return ROLES[role].light if role else INK
 
 
 def fill_color(role: str | None) -> str:
-    """The fill of a role, or a pale gray."""
+    """The fill of a role, or a pale gray if there is no role."""
     return ROLES[role].fill if role else PLAIN
 
 

@@ -59,7 +59,7 @@ def plot_turns(before: Tensor, after: Tensor, labels: Sequence[str]) -> None:
 def plot_rotary(query: Tensor, key: Tensor, positions: Sequence[tuple[int, int]]) -> None:
     """Draw a query and a key rotated by one radian per position, and write their score.
 
-    Shapes:  query (2,), key (2,), at most 1 long; positions: (query's, key's), one dial for each
+    Shapes:  query (2,), key (2,), at most 1 long; positions: (query's, key's) for each dial
     Raises:  ValueError if a shape does not fit
     """
     rows = {"query": numbers("query", query, 2), "key": numbers("key", key, 2)}
@@ -96,7 +96,7 @@ def _hand(axes: Axes, x: float, y: float, sin: float, cos: float, **style: Any) 
 
 
 def _arc(axes: Axes, x: float, start: float, end: float) -> None:
-    """An arrow along the shorter arc between two angles; angles run clockwise from 12."""
+    """An arrow along the shorter arc between two angles; angles run clockwise from 12 o'clock."""
     turn = (end - start + math.pi) % (2 * math.pi) - math.pi
     steps = [start + turn * i / 24 for i in range(25)]
     xs = [x + 0.45 * RADIUS * math.sin(a) for a in steps]

@@ -50,7 +50,7 @@ def plot_masks(masks: Mapping[str, Tensor], words: Sequence[str]) -> None:
     """Draw masks side by side: filled where a query may attend, hatched elsewhere.
 
     Shapes:  each mask (L, L), boolean, True = may attend; words L labels
-    Raises:  ValueError if a mask is not boolean or of another size
+    Raises:  ValueError if a mask is not boolean or has another size
     """
     names = (("query: attends", "query"), ("key: attended to", "key"))
     size = len(words), len(words)
@@ -61,8 +61,8 @@ def plot_leaks(moved: Mapping[str, Tensor], allowed: Tensor, words: Sequence[str
     """Draw which outputs changed when a word was replaced, and mark those that must not change.
 
     Shapes:  each map (L, L), boolean, True where output i changed with word j; allowed (L, L),
-             boolean, True where it may; words L labels
-    Raises:  ValueError if a map is not boolean or of another size
+             boolean, True where it may change; words L labels
+    Raises:  ValueError if a map is not boolean or has another size
     """
     size = len(words), len(words)
     may = yes_no("allowed", allowed, *size)
@@ -95,7 +95,7 @@ def plot_patches(panels: Mapping[str, Tensor]) -> None:
 def yes_no(name: str, x: Tensor, n_rows: int, n_columns: int) -> Tensor:
     """A boolean grid as 0 and 1 on the CPU.
 
-    Raises:  ValueError if it is not boolean or of another size
+    Raises:  ValueError if it is not boolean or has another size
     """
     if x.dtype != torch.bool:
         raise ValueError(f"{name} has dtype {x.dtype}: it must be boolean")
@@ -103,7 +103,7 @@ def yes_no(name: str, x: Tensor, n_rows: int, n_columns: int) -> Tensor:
 
 
 def draw_kinds(axes: Axes, grid: Tensor, kinds: Sequence[Kind]) -> None:
-    """Draw one cell for each number, the index of its kind, with the style and sign of the kind."""
+    """Draw one cell for each number (the index of a kind) with the style and sign of the kind."""
     for i, row in enumerate(grid.int().tolist()):
         for j, kind in enumerate(row):
             _, style, sign = kinds[kind]
@@ -126,7 +126,7 @@ def _draw(
     kinds: Sequence[Kind],
     names: Sequence[tuple[str, str | None]],
 ) -> None:
-    """Draw one panel for each grid, and the legend of the kinds below them."""
+    """Draw one panel for each grid, and the legend of the kinds below the panels."""
     cell, across, width, height = fit(words, words, len(grids), most=0.36, least=LINE)
     (ylabel, rows_are), (xlabel, columns_are) = names
     with canvas(max(width, 4.4), height + 0.6) as figure:

@@ -58,10 +58,10 @@ def plot_maps(
 ) -> None:
     """Draw up to four attention maps side by side, or in rows of two, each under its name.
 
-    A narrow cell has a short number: .25 or .3 for 0.25. A very narrow one has none.
+    A narrow cell has a short number: .25 or .3 for 0.25. A very narrow cell has none.
 
     Shapes:  each map (Lq, Lk), between 0 and 1; queries Lq labels, keys Lk labels (default queries)
-    Raises:  ValueError if there are none or too many, or sizes or values do not fit
+    Raises:  ValueError if there are no maps or too many, or sizes or values do not fit
     """
     keys = queries if keys is None else keys
     if not 1 <= len(maps) <= MAX_MAPS:
@@ -120,7 +120,7 @@ def plot_matrix(
 
 
 def plot_positions(encoding: Tensor) -> None:
-    """Draw a positional encoding: one row per position, brown −1, white 0, green +1.
+    """Draw a positional encoding: one row per position, brown for −1, white for 0, green for +1.
 
     Shapes:  encoding (L, d_model), between −1 and 1
     Raises:  ValueError if a number is not between −1 and 1
@@ -234,7 +234,7 @@ def short(value: float, digits: int = 2) -> str:
 
 
 def written(cell: float) -> Callable[[float], str] | None:
-    """How a weight is written in a cell of this many inches."""
+    """How a weight is written in a cell this many inches wide."""
     if cell >= ROOMY:
         return "{:.2f}".format
     return partial(short, digits=2 if cell >= NARROW else 1) if cell >= TIGHT else None
@@ -253,7 +253,7 @@ def _stacked(label: str) -> str:
 
 
 def _upright(columns: Sequence[str], side: float) -> bool:
-    """Whether the names above columns of this width have room side by side; 果 counts as two."""
+    """Whether the names fit side by side above columns of this width; 果 counts as two letters."""
     lines = [line for name in columns for line in name.split("\n")]
     return max(len(line) + sum(c > "\u2e80" for c in line) for line in lines) * LETTER <= side
 

@@ -50,7 +50,7 @@ def plot_lookup(
     topics: Sequence[str],
     contents: Sequence[str],
 ) -> None:
-    """Draw one attention look-up: the query above the keys, scores and weights, values, output.
+    """Draw one attention look-up: the query above the keys, scores and weights, values, and output.
 
     Shapes:  query (Dk,), key (Lk, Dk), scores (Lk,), weights (Lk,), value (Lk, Dv), output (Dv,),
              tensors or NumPy arrays; titles Lk, topics Dk and contents Dv labels
@@ -88,7 +88,7 @@ def plot_lookup(
 
 
 def _table(axes: Axes, x: Tensor, corner: Point, width: float, role: str | None, form: str) -> None:
-    """Numbers in cells of the color of a role, darker for larger ones; a zero is left empty."""
+    """Numbers in cells in the color of a role, darker for larger numbers; a zero is left empty."""
     fill, largest = fill_color(role), float(x.abs().max()) or 1.0
     shades = LinearSegmentedColormap.from_list("role", [(fill, 0.65), (fill, 0.0), (fill, 0.65)])
     draw_cells(

@@ -45,7 +45,7 @@ def plot_residual_stream(tokens: Sequence[str], n_layers: int) -> None:
 
 # distances between streams and from a stream to its parts, then half the width of a part
 APART, ASIDE, NARROW = 1.42, 0.68, 0.44
-ATTENTION, FEED_FORWARD = 2.0, 3.85  # their heights
+ATTENTION, FEED_FORWARD = 2.0, 3.85  # the heights of these parts
 
 
 def _long_part(axes: Axes, first: float, last: float, y: float) -> None:
@@ -72,8 +72,9 @@ def plot_transformer(
 ) -> None:
     """Draw the whole Transformer with a shape on every arrow, for one pair of sentences.
 
-    The encoder is on the left, the decoder on the right, both from bottom to top. Each sublayer has
-    a residual connection. Every decoder layer takes its keys and values from the encoder output Z.
+    The encoder is on the left, the decoder on the right, and both run from bottom to top. Each
+    sublayer has a residual connection. Every decoder layer takes its keys and values from the
+    encoder output Z.
     """
     source_shape, target_shape = f"({n_source}, {d_model})", f"({n_target}, {d_model})"
     feed_forward = f"feed-forward\n{d_model} → {d_ff} → {d_model}"
@@ -105,7 +106,7 @@ STACK, STEP, HALF = 2.62, 1.5, 0.78  # bottom of the layers, height of a part, h
 def _stack(
     axes: Axes, x: float, words: str, rows: str, parts: Sequence[str], times: str, side: int
 ) -> float:
-    """Draw an encoder or decoder stack from its words up to its output; return its top."""
+    """Draw an encoder or decoder stack from its words up to its output; return the top's height."""
     write(axes, x, 0.2, words, fontsize=SMALL)
     _up(axes, x, 0.42, 0.7, "")
     _part(axes, (x, 0.92), r"embedding, times $\sqrt{D}$")

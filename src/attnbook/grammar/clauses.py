@@ -26,10 +26,10 @@ class Sentence:
 class VerbPhrase:
     """A verb with its object, without a subject, a time or a place.
 
-    `zh` and `en` are the object. If it is `bare`, without a determiner, 了 follows the object, and
-    otherwise the verb. `before` precedes the Chinese verb, `after` follows the English object, and
-    `question_words` open the English question. `daily` asks for "every day", and `goal` is the
-    place that the subject goes to.
+    `zh` and `en` are the object. If the object is `bare`, without a determiner, 了 follows it, and
+    otherwise 了 follows the verb. `before` precedes the Chinese verb, `after` follows the English
+    object, and `question_words` open the English question. `daily` asks for "every day", and `goal`
+    is the place that the subject goes to.
     """
 
     verb: Verb
@@ -84,7 +84,7 @@ def english_clause(
 
 
 def inflect(verb: Verb, tense: str, agreement: str) -> tuple[str, Words, Words]:
-    """The verb's auxiliary and what follows it, for questions and negation; and its simple form."""
+    """The verb's auxiliary and what follows it in questions and negation; then the simple form."""
     third_person = agreement == "he"
     does = "does" if third_person else "do"
     match tense:
@@ -105,7 +105,7 @@ def inflect(verb: Verb, tense: str, agreement: str) -> tuple[str, Words, Words]:
 def copular_clause(
     form: str, subject: NounPhrase, zh: Words, en: Words, day: tuple[Words, Words] = ((), ())
 ) -> Sentence:
-    """A clause with *to be*, as a statement, negation or question; with a `day`, in past tense."""
+    """A statement, negation or question with *to be*; with a `day`, in the past tense."""
     auxiliary = (WAS if day[0] else BE)[subject.agreement]
     question_words: Words | None = {"yes_no": (), "where": ("where",), "who": ("who",)}.get(form)
     english = english_clause(
@@ -177,14 +177,14 @@ def verb_clause(
 def draw_place(
     draw: Draw, form: str, tense: str, subject: NounPhrase, verb_phrase: VerbPhrase
 ) -> Place | None:
-    """A place where the subject may do this, or None if no place fits or none was drawn."""
+    """A place for what the subject does, or None if no place fits or none was drawn."""
     if tense == "can" or form == "where" or (tense == "now" and form == "negative"):
         return None
     fitting = [place for place in places if verb_phrase.verb.activity in place.activities]
     fitting = [place for place in fitting if goes_to(subject, place)]
     fitting = [place for place in fitting if not place.strangers & set(verb_phrase.zh)]
     if subject.noun and is_plural(subject):
-        fitting = [place for place in fitting if place.zh != ("家",)]  # no home in common
+        fitting = [place for place in fitting if place.zh != ("家",)]  # they share no home
     return draw.choice(fitting) if fitting and draw.chance(0.5) else None
 
 
@@ -193,7 +193,7 @@ def draw_time(
 ) -> tuple[Words, Words]:
     """A time that fits the tense, the verb and the place, or two empty tuples.
 
-    If nothing else shows the tense, there is always one.
+    If nothing else shows the tense, there is always a time.
     """
     verb, place = verb_phrase.verb, place or verb_phrase.goal
     needed = (tense == "now" and place is not None) or (tense == "past" and verb_phrase.bare)

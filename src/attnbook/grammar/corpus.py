@@ -18,9 +18,9 @@ BOOK_EXAMPLE = ("甜", "苹果")  # 苹果 很 甜 is in the test set, never in 
 
 @dataclass(frozen=True)
 class Pair:
-    """A Chinese sentence and its English, word by word.
+    """A Chinese sentence and its English translation, both split into words.
 
-    `combinations` are the Chinese words in it that belong together: an adjective and its noun, a
+    `combinations` are the Chinese words that belong together: an adjective and its noun, a
     verb and its object.
     """
 
@@ -88,7 +88,7 @@ def make_corpus(n_train: int = 60_000, n_test: int = 500, seed: int = 0) -> Corp
         check_size(name, size)
     draw, held_out = Draw(seed), held_out_combinations()
     train, new, longer = (dict[Words, Pair]() for _ in range(3))
-    spare = n_test + n_test // 4  # some have a word that is not in train, and are dropped
+    spare = n_test + n_test // 4  # pairs with a word that is not in train are dropped
     wanted = ((train, n_train), (new, spare), (longer, spare))
     while any(len(pairs) < size for pairs, size in wanted):
         drawn = draw_sentence(draw)
@@ -111,12 +111,12 @@ def make_corpus(n_train: int = 60_000, n_test: int = 500, seed: int = 0) -> Corp
 
 
 def is_short(sentence: Sentence) -> bool:
-    """Whether both languages have at most LONGEST words."""
+    """Whether the sentence has at most LONGEST words in both languages."""
     return max(len(sentence.zh), len(sentence.en)) <= LONGEST
 
 
 def is_for_training(sentence: Sentence) -> bool:
-    """Whether it may be in the training set: if it is short and has no held-out pair."""
+    """Whether the sentence is short and has no held-out pair, as the training set requires."""
     held_out = held_out_combinations()
     apart = not sentence.combinations & held_out and not meet(sentence.zh, held_out)
     return is_short(sentence) and apart
@@ -129,7 +129,7 @@ def meet(chinese: Words, pairs: Combinations) -> bool:
 
 
 def word_by_word(chinese: Iterable[str]) -> Words:
-    """Replace each Chinese word with the first meaning in the dictionary.
+    """Replace each Chinese word with its first meaning in the dictionary.
 
     Words without an English counterpart, such as 了 and the measure words, are dropped.
     """

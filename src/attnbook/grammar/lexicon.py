@@ -9,7 +9,7 @@ Kinds = frozenset[str]
 
 
 def rows(table: str) -> list[list[str]]:
-    """The entries of each line, without the bars between its columns."""
+    """The entries of each line, without the bars between the columns."""
     lines = (line.replace("|", " ").split() for line in table.splitlines())
     return [line for line in lines if line]
 
@@ -36,12 +36,12 @@ class Noun:
 
     @property
     def countable(self) -> bool:
-        """Whether English counts it without a unit, as in two books, but not in two cups of tea."""
+        """Whether English counts the noun without a unit: two books, but two cups of tea."""
         return bool(self.singular and self.plural)
 
     @property
     def unit(self) -> Words:
-        """The unit in which English counts it, singular and plural: cup, cups."""
+        """The unit in which English counts the noun, singular and plural: cup, cups."""
         return ("glass", "glasses") if self.zh in words.GLASSES else units[self.measure]
 
 
@@ -63,7 +63,7 @@ class Verb:
 
     @property
     def forms(self) -> tuple[Words, ...]:
-        """Its English forms: eat, eats, ate, eating."""
+        """The verb's English forms: eat, eats, ate, eating."""
         return self.base, self.third, self.past, self.ing
 
 
@@ -104,8 +104,9 @@ class Place:
 class Time:
     """A time: 昨天, yesterday.
 
-    A time that spans a week or a year fits only verbs with that trait. An evening fits only places
-    that are open and verbs without the trait day, and a morning only verbs without the trait night.
+    A time that spans a week or a year fits only verbs with the trait week or year. An evening fits
+    only places that are open and verbs without the trait day, and a morning only verbs without the
+    trait night.
     """
 
     zh: Words

@@ -14,7 +14,7 @@ U = TypeVar("U")
 Combinations = frozenset[tuple[str, str]]
 
 TWO, THREE = ("两", "two"), ("三", "three")
-NUMBERS = (TWO, TWO, TWO, THREE, THREE, ("四", "four"), ("五", "five"))  # small ones more often
+NUMBERS = (TWO, TWO, TWO, THREE, THREE, ("四", "four"), ("五", "five"))  # small numbers more often
 HOW_MANY = ("几", "many")
 WOMEN, MEN = {"妈妈", "姐姐", "奶奶"}, {"他", "爸爸", "哥哥", "司机"}
 PEOPLE = {"person", "kin", "boss"}
@@ -197,14 +197,14 @@ def draw_noun_phrase(
 
 
 def suits(noun: Noun, person: NounPhrase) -> bool:
-    """Whether the person can wear, get or own it: several people do not share a shirt."""
+    """Whether the person can wear, get or own the thing: several people do not share a shirt."""
     if noun.kinds & {"personal"} and is_plural(person):
         return False
     return not ("skirt" in noun.kinds and person.zh[-1] in MEN)
 
 
 def goes_to(person: NounPhrase, place: Place) -> bool:
-    """Whether the person can be met there: a driver is rarely in a classroom."""
+    """Whether the person can be met at the place: a driver is rarely in a classroom."""
     return person.noun not in place.strangers
 
 
@@ -247,7 +247,7 @@ def draw_person(draw: Draw, pronoun_chance: float = 0.5) -> NounPhrase:
 
 
 def draw_other_person(draw: Draw, subject: NounPhrase) -> NounPhrase | None:
-    """A person other than the subject, or None if the draw gave the same one.
+    """A person other than the subject, or None if the draw gave the same person.
 
     Several teachers have no mother or friend in common, so their relatives and friends are
     excluded, and so are people described by an adjective.

@@ -26,7 +26,7 @@ class NoWay(Exception):
 
 
 class GuidedDraw(Draw):
-    """Choices that follow a path of numbers instead of a seed. After its end, the first option.
+    """Choices that follow a path of numbers, not a seed; after the path's end, the first options.
 
     `weight` is the probability of the choices so far. `open` lists the choices made after the end
     of the path, each with its number of options. Without a sentence, no two options count as one.
@@ -104,7 +104,7 @@ class GuidedDraw(Draw):
         return not phrase or f" {' '.join(phrase)} " in self.text
 
     def group(self, option: object) -> Hashable:
-        """What the sentence shows of an option: itself, or a group whose options look the same."""
+        """What the sentence shows: the option, or a group whose options look the same."""
         if not self.guided:
             return id(option)
         if isinstance(option, str):

@@ -85,7 +85,7 @@ def tenses_of(verb: Verb) -> list[str]:
 
 
 def determiners(verb: Verb, noun: Noun, tense: str, affirmative: bool) -> list[str]:
-    """The determiners that fit the object; they differ in statements and in other clauses.
+    """The determiners that fit the object; they differ between statements and other clauses.
 
     A determiner that occurs more than once is more probable.
     """
@@ -235,7 +235,7 @@ def add_recipient(
     """
     preposition = {"写": "to", "买": "for"}.get(verb_phrase.verb.zh[0])
     if verb_phrase.verb.activity == "-":
-        return verb_phrase  # a car, or a meal
+        return verb_phrase  # no recipient, as for a car or a meal
     if preposition is None:
         draw.discard(lambda draw: draw_close_person(draw, subject))
         return verb_phrase

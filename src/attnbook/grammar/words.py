@@ -1,13 +1,13 @@
 # ruff: noqa: E501
-"""The word tables of the parallel corpus: Chinese, pinyin, English, and what words go together.
+"""The word tables of the parallel corpus: Chinese, pinyin, English, and which words go together.
 
 To add a word, add a line. A noun names its measure word and its kinds, a verb the kinds of its
 objects, an adjective the kinds that it describes, and a place the activities that fit it. So the
 grammar makes only sentences that somebody would say: nobody eats a letter or swims in the library.
 
 Pinyin is written word by word with the tones of a dictionary, even where speech changes them: 不 is
-always bù (pronounced bú before a fourth tone), 一 always yī, and two third tones in a row stay. A
-syllable has no tone mark if dictionaries give it none: 晚上 wǎnshang, and 上 and 里 after a noun,
+always bù (pronounced bú before a fourth tone), 一 always yī, and two third tones in a row are kept.
+A syllable has no tone mark if dictionaries give it none: 晚上 wǎnshang, and 上 and 里 after a noun,
 桌子 上 zhuōzi shang. A measure word keeps its tone: 这 个 zhè gè. Names of places and of languages
 begin with a capital letter: Běijīng, Hànyǔ.
 """
@@ -77,7 +77,7 @@ NOUNS = """
 英语    Yīngyǔ      -   english     -            language
 """
 
-# Measure words: Chinese, pinyin, and the unit where English needs one too, in both numbers.
+# Measure words: Chinese, pinyin, and the unit where English needs one too (singular, plural).
 MEASURES = """
 个 gè
 只 zhī
@@ -104,7 +104,7 @@ MEASURES = """
 瓶 píng bottle bottles
 双 shuāng pair pairs
 """
-GLASSES = {"水", "牛奶"}  # 杯 is a cup, but for these a glass
+GLASSES = {"水", "牛奶"}  # 杯 is a cup, but a glass for these drinks
 
 # Chinese  pinyin  the four English forms | the kinds of its object (- for none) | the activity,
 # named by the PLACES that fit it | traits:
@@ -181,7 +181,7 @@ ANIMAL_VERBS = """
 
 # Chinese  pinyin  English  comparative (- for none) | the kinds described | plain (precedes its noun
 # without 的: 新 书), after (only follows it: 树 很 高), too (fits 太, too much: 太 贵 了; with a good
-# quality, 太 would be praise instead), good and bad (a reason to like it, or not to)
+# quality, 太 would be praise instead), good and bad (a reason to like the thing, or not to)
 ADJECTIVES = """
 甜      tián       sweet       sweeter          | fruit,cake | after,too,good
 好吃    hǎochī     tasty       -                | fruit,dish,fish | after,good

@@ -1,4 +1,4 @@
-"""Interactive figures: one line in a chapter prints one, and it works without a kernel.
+"""Interactive figures: one line in a chapter prints a figure, which works without a kernel.
 
 A figure is a script, `scripts/attn-NAME.js`, and a function here. Each module's `__all__` names its
 functions.

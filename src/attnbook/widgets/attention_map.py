@@ -24,7 +24,7 @@ def explore_attention(
     """Let the reader pick an attention map and a query, and see which keys the query attends to.
 
     start: the query that is selected initially; choose: the label for choosing a map (“map”)
-    notes: by the map's name, for each query a sentence that is shown with it, or ""
+    notes: by the map's name, for each query the sentence that is shown with the query, or ""
     cut: for each query the result, which the figure calls `outcome`, or "". The first entry has the
          results with nothing switched off; every other entry is named after the map switched off
 

@@ -11,7 +11,7 @@ from attnbook.widgets.element import check_shape, show_element
 
 __all__ = ["follow_steps"]
 
-ROLES = {  # of the matrices that have one
+ROLES = {  # of the matrices that have a role
     **dict.fromkeys(("W_Q", "Q"), "query"),
     **dict.fromkeys(("W_K", "K", "Kᵀ"), "key"),
     **dict.fromkeys(("W_V", "V", "output"), "value"),

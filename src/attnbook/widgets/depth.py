@@ -19,7 +19,7 @@ def explore_depth(rows: Tensor, reaches: Tensor, words: Sequence[str]) -> None:
     Both tensors begin with the axes of the choices: residual connection (with, without), norm
     (none, after each sum, before each sublayer), layers 0, 1, 2, …
 
-    rows: at the top of that many layers; reaches: the norm of the gradient at the bottom
+    rows: the rows at the top of the stack; reaches: the norm of the gradient at the bottom
     Shapes:  rows (2, 3, N + 1, L, D), reaches (2, 3, N + 1), words L
     Raises:  ValueError if a shape does not fit
     """

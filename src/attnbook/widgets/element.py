@@ -1,9 +1,9 @@
 """What a cell prints for an interactive figure: its data, the colors and the script.
 
 Inside the element is a table, which is shown until the script runs, or where scripts are not
-allowed. Colors and script are printed too, so that the figure works wherever the notebook is
-opened. The built page removes them: its style sheet has the colors, and it loads each script once
-(press/extension/widgets.py).
+allowed. The colors and the script are printed too, so that the figure works wherever the notebook
+is opened. The built page removes them: its style sheet has the colors, and it loads each script
+once (press/extension/widgets.py).
 """
 
 import html

@@ -1,4 +1,4 @@
-"""Heads in two layers of attention: where they attend, what they add, and what needs them."""
+"""Heads in two layers of attention: where they attend, what they add, and what depends on them."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -37,7 +37,7 @@ class Run(NamedTuple):
 
     probabilities: Tensor  # (L, V)
     weights: Tensor  # (2, H, L, L)
-    adds: tuple[Tensor, Tensor]  # (H, L, V): to the scores of each letter's query; to the logits
+    adds: tuple[Tensor, Tensor]  # (H, L, V): added to each letter's query scores; to the logits
 
 
 def explore_heads(
@@ -47,8 +47,8 @@ def explore_heads(
 
     A removed head outputs its mean over all sequences (mean ablation). Readers can remove one head
     of layer 1 at a time, or any heads of layer 2. A letter and a number say what a head adds. For
-    layer 2 it is the letter whose logit rises most. For layer 1 it is the letter whose query gains
-    most: the head raises its score for this position in layer 2, on average over the heads there.
+    layer 2, this is the letter whose logit rises most. For layer 1, it is the letter whose query
+    gains most: the head raises the query's score for this position, averaged over layer 2's heads.
     Both numbers are relative to the mean over all letters.
 
     row: the sequence to show; start: the position that is selected initially
@@ -118,7 +118,7 @@ def _run(model: TwoLayers, ids: Tensor, row: int, removed: list[list[int]]) -> R
 
 
 def _averaged(removed: list[int]) -> Callable[[Tensor], Tensor]:
-    """Replace what these heads output by its mean over the sequences."""
+    """Replace the outputs of these heads with their means over the sequences."""
 
     def replace(outputs: Tensor) -> Tensor:  # (B, H, L, Dv)
         changed = outputs.clone()

@@ -73,7 +73,7 @@ def explore_cache(
 
 
 def _cached_positions(cache: KVCache | None, length: int) -> list[list[int]] | None:
-    """The positions that such a cache holds before each word, and after the last one."""
+    """The positions that a cache like this holds before each word, and after the last word."""
     if cache is None:
         return None
     copy = KVCache(cache.window, cache.n_sinks)

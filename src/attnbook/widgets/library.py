@@ -20,7 +20,7 @@ def ask_library(
     topics: Sequence[str],
     contents: Sequence[str],
 ) -> None:
-    """Let the reader choose a query of topics, and see the weights of the books and the output.
+    """Let the reader compose a query from topics, and see the weights of the books and the output.
 
     Shapes:  wishes by name (Dk,), queries, the first of which is shown initially; keys (Lk, Dk),
              values (Lk, Dv); titles Lk, topics Dk, contents Dv
@@ -72,7 +72,7 @@ def ask_library(
 
 
 def drag_keys(query: np.ndarray, keys: np.ndarray, names: Sequence[str], reach: int = 3) -> None:
-    """Let the reader turn and lengthen keys and query, and see dot products, cosines and weights.
+    """Let the reader turn and stretch the vectors, and see dot products, cosines and weights.
 
     Shapes:  query (2,), keys (Lk, 2), names Lk; reach: the largest length
     Raises:  ValueError if a shape does not fit, or a vector is longer than `reach`

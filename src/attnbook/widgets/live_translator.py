@@ -15,7 +15,7 @@ from attnbook.widgets.element import show_element
 
 __all__ = ["explore_translator"]
 
-N_BEST = 5  # of the next words
+N_BEST = 5  # how many next words are shown
 MAX_LENGTH = 30  # of a translation
 ROOM = 19  # words of a source: no later position has been trained
 
@@ -38,9 +38,10 @@ def explore_translator(
     sentences: Mapping[str, Pair],
     start: int,
 ) -> None:
-    """Show how the model translates a sentence. In the book's pages, let the reader change it.
+    """Show how the model translates a sentence, which the reader can change in the book's pages.
 
-    The page has the weights of the book's translator and runs it itself; a notebook shows a table.
+    The page has the weights of the book's translator and runs the model itself; a notebook shows a
+    table.
 
     sentences: by name, to choose from; the first is shown initially
     start: the word of its translation that is selected initially

@@ -1,4 +1,4 @@
-"""The online softmax: keys arrive one by one, and the running sum follows them."""
+"""The online softmax: keys arrive one by one, and each updates the running sums."""
 
 import math
 from collections.abc import Sequence

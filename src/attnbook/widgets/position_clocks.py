@@ -1,4 +1,4 @@
-"""Sinusoidal positions as clock hands: two of them, compared hand by hand."""
+"""Sinusoidal positions as clock hands: two positions, compared hand by hand."""
 
 from attnbook.language import _
 from attnbook.positions import sinusoidal_encoding

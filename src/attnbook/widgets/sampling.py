@@ -1,4 +1,4 @@
-"""The next word of a text by temperature, top-k and top-p, and texts written with them."""
+"""The effect of temperature, top-k and top-p on the next word of a text, and sampled texts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from attnbook.widgets.element import show_element
 
 __all__ = ["explore_sampling"]
 
-N_NAMED = 10  # of the next words
+N_NAMED = 10  # how many next words are named
 N_TEXTS, MAX_LENGTH = 4, 15  # words of a text, END included
 SETTINGS: dict[str, list[float]] = {
     "temperature": [
@@ -45,9 +45,9 @@ RARE = 0.01
 
 @torch.no_grad()
 def explore_sampling(model: LanguageModel, vocabulary: Vocabulary, beginning: str) -> None:
-    """Let the reader change temperature, k and p, and see which words are left, and sampled texts.
+    """Let the reader change temperature, k and p, and see the words that remain and sampled texts.
 
-    A notebook shows the row of logits after this beginning. The book's pages have the weights of
+    A notebook shows the row of logits after `beginning`. The book's pages have the weights of
     the stored language model (`load_language_model`, seed 0): there the model writes the texts, and
     the reader can change the beginning.
     """
@@ -93,7 +93,7 @@ def explore_sampling(model: LanguageModel, vocabulary: Vocabulary, beginning: st
 
 
 def _left(logits: Tensor, temperature: float, k: float, p: float) -> Tensor:
-    """The probabilities after temperature, top-k (0: of all words) and top-p, in this order."""
+    """The probabilities after temperature, top-k (0: all words) and top-p, in this order."""
     logits = logits / temperature
     return keep_top_p(keep_top_k(logits, int(k) or len(logits)), p).softmax(-1)
 

@@ -34,7 +34,7 @@ def explore_temperature(
 
 
 def explore_scaling(scores: Mapping[int, Numbers], labels: Sequence[str]) -> None:
-    """Let the reader choose a width, and divide its scores by nothing, by √d_k, or by d_k.
+    """Let the reader choose a width, and divide its scores by 1, by √d_k or by d_k.
 
     Shapes:  scores: for each width d_k a row (Lk,), undivided; labels Lk
     Raises:  ValueError if there are more or fewer labels than scores

@@ -18,10 +18,10 @@ def watch_embeddings(
     words: Sequence[str],
     kinds: Mapping[str, Sequence[int]],
 ) -> None:
-    """Let the reader move through a training run, and see embeddings of words of a kind gather.
+    """Let the reader move through a training run, and see the words of each kind gather.
 
-    They are projected onto the first two right singular vectors of the last embeddings, with
-    word 0 at the upper right. The word most like another is the one with the largest cosine
+    The embeddings are projected onto the first two right singular vectors of the last ones, with
+    word 0 at the upper right. A word's nearest neighbor is the word with the largest cosine
     similarity, computed from all D numbers.
 
     kinds: up to six names, each with the indices of its words
