@@ -1,4 +1,4 @@
-"""What attention costs here: `make bench` prints tables of ratios, and asserts nothing.
+"""What attention costs on this machine: `make bench` prints tables of ratios; it asserts nothing.
 
 Times depend on the machine, so no test checks them. Functions that are compared take turns, so that
 a busy machine slows all of them equally. A ratio compares the medians; the one in parentheses

@@ -1,4 +1,4 @@
-"""Long sequences: memory and time of chunks, how each form grows, and steps of decoding."""
+"""Long sequences: the cost of chunks, the growth of each form's cost, and steps of decoding."""
 
 import math
 import statistics
@@ -130,9 +130,10 @@ def written(layer: GroupedQueryAttention, rows: Tensor) -> None:
 
 
 def shared_heads(where: torch.device) -> None:
-    """Time a step with several numbers of key heads: with fewer heads, less is read.
+    """Time a step with different numbers of key heads: with fewer heads, less is read.
 
-    It uses one thread, because a step is so short that several would mostly wait on a busy machine.
+    One thread is used, because a step is so short that several threads would mostly wait on a busy
+    machine.
     """
     counts, words = (32, 8, 4, 1), 4096
     print(f"\nTime of a step of grouped-query attention, {words:,} cached words, 32 query heads of")

@@ -8,7 +8,7 @@ failure ends in one line that says what to do. On Windows, without make:  py too
 ATTNBOOK_TORCH names a PyTorch other than the pinned one: a version, "oldest" (allowed by
 pyproject.toml), "newest" or "nightly".
 
-Python 3.8 must be able to parse this file, so that it can report that it is too old.
+Even Python 3.8 must be able to parse this file, so that the file can report an old Python.
 """
 
 from __future__ import annotations

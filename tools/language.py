@@ -1,7 +1,7 @@
 """The language of an edition, which ATTNBOOK_LANGUAGE names. Without it, the edition is English.
 
 The words of the tools and the pages are in the library's catalog (attnbook/language.py). This
-module reads it without importing the library, which needs PyTorch, and ignores the locale.
+module reads the catalog without importing the library, which needs PyTorch. It ignores the locale.
 """
 
 import gettext

@@ -2,7 +2,7 @@
 
     .venv/bin/python -m tools.live_writer
 
-It is the stored language model of seed 0 (`load_language_model`). Run it again after
+The model is the stored language model of seed 0 (`load_language_model`). Run the tool again after
 a change to that model; `tests/press/widgets/test_sampling.py` fails until you do.
 """
 

@@ -29,7 +29,7 @@ TEXT = {  # seconds for each match, which is then removed, so that it is counted
     r"(?:[^\W\u4e00-\u9fff]|['’])+": WORD,
 }
 CODE_LINE, OUTPUT_LINE, PICTURE = 7.0, 2.0, 45.0
-STEP = 5  # minutes are rounded to this many
+STEP = 5  # minutes are rounded to a multiple of this
 RUN_TIMES = ROOT / "tools" / "run_times.json"  # for each notebook a step, in seconds
 RUN_STEPS = {
     30: _("Running all of it takes about half a minute."),
@@ -47,7 +47,7 @@ def reading_minutes(notebook: NotebookNode) -> tuple[int, int]:
 
 
 def time_line(notebook: NotebookNode, exercise_minutes: list[int], run_step: int = 0) -> str:
-    """Return the text after **Time:** in the opening; without a step, nothing about a run."""
+    """Return the text after **Time:** in the opening, which omits the run if no step is given."""
     short, second = reading_minutes(notebook)
     exercises = rounded(60 * sum(exercise_minutes)) if exercise_minutes else 0
     line = {

@@ -31,7 +31,7 @@ PYTEST = [sys.executable, "-m", "pytest", "--nbval", "-o", "junit_family=xunit1"
 
 
 def main() -> int:
-    """Run, write the row and print it; 1 if something failed or nothing was run."""
+    """Run the tests, write a row and print it; return 1 if something failed or nothing was run."""
     commit = committed()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")

@@ -34,7 +34,7 @@ class ExerciseDirective(SphinxDirective):
 
 
 class Solution(ExerciseDirective):
-    """Insert the hints and the reference, each folded under a summary."""
+    """Insert the hints and the reference solution, each folded under a summary."""
 
     def run(self) -> list[nodes.Node]:
         exercise = self.exercise()

@@ -15,7 +15,7 @@ from tools.language import LANGUAGE
 from .search import HAN
 
 CHINESE = re.compile(rf"[{HAN}](?:[{HAN},，、。：:；;？！（）《》“”…·]*[{HAN}])?")
-CLASS = "language-zh-Hans"  # docutils makes an attribute of this class
+CLASS = "language-zh-Hans"  # docutils turns this class into the attribute `lang`
 SPAN = r'<span lang="zh-Hans">\g<0></span>'
 LEFT_OUT = (nodes.literal_block, nodes.doctest_block, nodes.math, nodes.math_block, nodes.raw)
 TAG = re.compile(r"""(<(?:[^<>"']|"[^"]*"|'[^']*')*>)""")
