@@ -25,7 +25,7 @@ from benchmarks.timing import ratio, turns
 
 
 def draw(where: torch.device, length: int, learned: bool = False) -> list[Tensor]:
-    """Query, key and value of eight heads of width 64."""
+    """Queries, keys and values for eight heads of width 64."""
     return [x.to(where).requires_grad_(learned) for x in torch.randn(3, 1, 8, length, 64)]
 
 
@@ -83,12 +83,12 @@ def growth(where: torch.device) -> None:
 
 
 def slope(x: tuple[int, ...], y: tuple[float, ...]) -> float:
-    """The slope of the line through the logarithms."""
+    """The slope of the line fitted to the logarithms."""
     return statistics.linear_regression([math.log(v) for v in x], [math.log(v) for v in y]).slope
 
 
 def decoding(where: torch.device) -> None:
-    """Time one more token, with a cache and by computing all rows again."""
+    """Time one more token: with a cache, and with all rows computed again."""
     print("\nOne more token of a layer (D 512, 8 heads), milliseconds; `each` is the mean of all")
     print("tokens of a text of that length, written from the first one\n")
     print("words  recomputed  with cache  (its attention alone)   each   recomputed / with cache")

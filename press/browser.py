@@ -21,7 +21,7 @@ def launch(playwright: Playwright, channels: tuple[str, ...] = CHANNELS) -> Brow
         ways: list[dict[str, str]] = [{"executable_path": named}]
     else:
         ways = [{"executable_path": path} for path in map(shutil.which, NAMES) if path]
-        ways += [{}, *({"channel": channel} for channel in channels)]  # {}: Playwright's own
+        ways += [{}, *({"channel": channel} for channel in channels)]  # {}: Playwright's Chromium
     for way in ways:
         try:
             return playwright.chromium.launch(args=FLAGS, **way)  # type: ignore[arg-type]

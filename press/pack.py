@@ -50,7 +50,7 @@ def main() -> int:
 
 
 def contents(html: Path) -> Iterator[tuple[str, bytes]]:
-    """The name and the content of each file in the folder."""
+    """The name and the content of each file in the zip."""
     start, *others = reached(html)
     moved = re.sub(r'((?:href|src)="|url=)', rf"\1{PAGES}/", start.read_text("utf-8"))
     yield "index.html", moved.encode()

@@ -34,7 +34,7 @@ NOT_PRINTED = (
     ".katex-mathml"
 )
 UNCOLORED = ".highlight :is(.n, .o, .p, .w, .nn)"  # these tags would make up half of the file
-NUMBER = re.compile(r"^\w+\.\w* ")  # of a chapter or a section
+NUMBER = re.compile(r"^\w+\.\w* ")  # the number of a chapter or a section
 FILL_IN = "(links, pages) => links.forEach(link => link.textContent = pages[link.hash.slice(1)])"
 
 # How the parts of a formula are read aloud
@@ -115,7 +115,7 @@ def built_page(name: str, addresses: list[str]) -> BeautifulSoup:
         tag.unwrap()
     for tag in page.select("[id]"):
         tag["id"] = f"{here}#{tag['id']}"
-    for section in page.select("section[id]"):  # may begin on the page before its heading
+    for section in page.select("section[id]"):  # a section may begin a page before its heading
         one(section, ":scope > :is(h1, h2, h3, h4)")["id"] = section.attrs.pop("id")
     for image in page.select("img"):
         picture = HTML / urljoin(here, str(image["src"]))

@@ -1,8 +1,10 @@
 """Make the book's environment in .venv, unless it is up to date. `make` calls this first.
 
-It is made from scratch if there is none, or if something that it depends on has changed: the pins,
-the package, or the folder of the checkout. With pip's cache that takes about two minutes. Every
-failure ends in one line that says what to do. On Windows, without make:  py tools\\bootstrap.py
+The environment is made from scratch if it is missing, or if something that it depends on has
+changed: the pins, the package, or the folder of the checkout. With pip's cache, this takes about
+two minutes. Every failure ends in one line that says what to do. On Windows, without make, run:
+
+    py tools\\bootstrap.py
 
 `make PYTHON=...` adds --this-python, which replaces an environment of another Python version.
 ATTNBOOK_TORCH names a PyTorch other than the pinned one: a version, "oldest" (allowed by
@@ -107,7 +109,7 @@ def read(name: str) -> str:
 
 
 def torch_build() -> str:
-    """The build of PyTorch to install: on Linux one for a GPU if there is a driver for it."""
+    """The build of PyTorch to install: on Linux, the one for a GPU if there is a driver."""
     return "gpu" if sys.platform == "linux" and shutil.which("nvidia-smi") else "cpu"
 
 

@@ -1,8 +1,9 @@
 """Check a translation: `make check-zh`.
 
 Every message has to be translated, none may be fuzzy, and a translation keeps what a reader runs or
-clicks: code, formulas, links, placeholders, numbers, the cells of a table. Terms are those of the
-glossary in book/notation.md. If another word is also right, translations/*/terms.txt lists it.
+clicks: code, formulas, links, placeholders, numbers, and the cells of a table. Terms have to be
+those of the glossary in book/notation.md. If another word is also right, translations/*/terms.txt
+lists it.
 """
 
 import re

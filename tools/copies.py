@@ -37,7 +37,7 @@ NOTES = ".copies.json"  # in my/: how each copy was made
 BLOCK = re.compile(r"^(:::|```)\{([\w-]+)\} *([^\n]*)\n(.*?)^\1\n?", re.M | re.S)
 LABEL = re.compile(r"^\([\w-]+\)=\n", re.M)
 EMPTY = re.compile(r"^## [^\n]*\s*(?=^## |\Z)", re.M)  # a section that held only a directive
-KEPT = "kept-"  # begins the id of a cell with an answer that has no stub
+KEPT = "kept-"  # the id of a cell with an answer that has no stub begins with this
 NEWER = _(
     "**This is a newer version of the chapter**, with your answers in it. Your earlier copy stays "
     "beside it, as `{name}`, until you delete or rename it. Then this one takes its place."

@@ -22,7 +22,7 @@ MOST_LOST = 0.001  # nats per token, lost by rounding to float16
 
 
 def main() -> int:
-    """Train, store in float16, and make sure that the loss is nearly the same afterward."""
+    """Train the models, store them in float16, and make sure that the loss hardly changes."""
     space = run_cells(CHAPTER, CELLS)
     fresh, trainings, found = space["fresh"], dict[int, Any](), {}
     for seed in SEEDS:

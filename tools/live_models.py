@@ -103,7 +103,7 @@ def load_packed(text: str) -> tuple[Transformer, Vocabulary, Vocabulary]:
 
 
 def main() -> int:
-    """Train, write, and make sure that rounding has changed no translation."""
+    """Train the model, write it, and make sure that rounding has changed no translation."""
     space = run_cells(TWO_STACKS.chapter, TWO_STACKS.cells)
     model, losses = space["teach"](8)
     print(f"loss {sum(losses[-20:]) / 20:.3f}", flush=True)

@@ -19,7 +19,7 @@ WRITER = ROOT / "press" / "live" / "writer.json"
 
 
 def packed() -> str:
-    """What the page loads: sizes, words, the weights' names and shapes, the weights as float16."""
+    """What the page loads: sizes, words, the weights' names and shapes, and the float16 weights."""
     model, english = load_language_model(0)
     block = model.blocks[0]
     assert isinstance(block, Block)

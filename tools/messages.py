@@ -152,7 +152,7 @@ def library_messages() -> Catalog:
 
 
 def script_messages() -> list[str]:
-    """Return the messages of the pages' scripts, which are the arguments of `_` there."""
+    """Return the messages of the pages' scripts: the arguments of `_` in the scripts."""
     found = extract_from_dir(ROOT / "press" / "static", [("*.js", "javascript")], keywords=KEYWORDS)
     return [str(message) for _line, _file, message, *_rest in found]
 

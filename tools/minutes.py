@@ -41,7 +41,7 @@ RUN_STEPS = {
 
 
 def reading_minutes(notebook: NotebookNode) -> tuple[int, int]:
-    """Return the minutes for the ordinary sections, and for the second readings; 0 for none."""
+    """Return the minutes for the ordinary sections, and for the second readings (0 if none)."""
     short, second = reading_seconds(notebook)
     return rounded(short), rounded(second) if second else 0
 
@@ -111,13 +111,13 @@ def lines(text: str) -> int:
 
 
 def run_times() -> dict[str, int]:
-    """Return the step that is recorded for each notebook."""
+    """Return the run time that is recorded for each notebook."""
     times: dict[str, int] = json.loads(RUN_TIMES.read_text("utf-8"))
     return times
 
 
 def keep_run_time(name: str, seconds: float) -> None:
-    """Record a step for a run of this length, unless the recorded step still fits."""
+    """Record a run time for a run of this length, unless the recorded one still fits."""
     times = run_times()
     kept = times.get(name, 0)
     if not kept / 5 <= seconds <= kept:
@@ -127,10 +127,10 @@ def keep_run_time(name: str, seconds: float) -> None:
 
 
 def in_minutes(count: int) -> str:
-    """A number of minutes, abbreviated."""
+    """A number of minutes, with the unit abbreviated."""
     return _("{minutes}\xa0min").format(minutes=count)
 
 
 def rounded(seconds: float) -> int:
-    """Round to a multiple of five minutes, since the estimate is rough; at least five."""
+    """Round to a multiple of five minutes, but at least five, since the estimate is rough."""
     return max(STEP, round(seconds / 60 / STEP) * STEP)

@@ -111,7 +111,7 @@ def write_install_cell(notebook: NotebookNode) -> None:
 
 
 def write_minutes(path: Path, notebook: NotebookNode, exercise_minutes: list[int]) -> None:
-    """Write into the opening how long the page takes, if it has a line for that."""
+    """Write how long the page takes into the opening's line for the time, if there is one."""
     line = time_line(notebook, exercise_minutes, run_times().get(path.stem, 0))
     label = f"{markers.label(markers.TIME)} "
     for cell in notebook.cells[:1]:

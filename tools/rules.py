@@ -239,7 +239,7 @@ def prediction_rules(cells: list[dict[str, Any]]) -> Iterator[str]:
     These are the code cells with an output, up to the next text, and that text. An interactive
     figure does not count, because it shows no answer before it is used.
     """
-    asked = shown = False  # a prediction is open; a cell has shown its answer
+    asked = shown = False  # whether a prediction is open, and a cell has shown its answer
     for cell in cells:
         source, tags = cell["source"], set(cell["metadata"].get("tags", []))
         if "caption" in tags:

@@ -1,7 +1,7 @@
-"""Run the book's notebooks and write their outputs, the same bytes every time.
+"""Run the book's notebooks and write their outputs, with the same bytes every time.
 
 Each notebook runs under every setting that may change the last digit: with one and two threads,
-with and without AVX2 instructions. The outputs of the first run are written. Under the other
+and with and without AVX2 instructions. The outputs of the first run are written. Under the other
 settings, nbval compares them, and if it finds a difference, the file is restored. So no output
 depends on the rounding of one machine.
 

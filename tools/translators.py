@@ -70,7 +70,7 @@ def run_cells(chapter: Path, cells: Iterable[str]) -> dict[str, Any]:
 
 
 def train_and_store(stored: Stored) -> None:
-    """Train, store in float16, and make sure that rounding has changed no translation."""
+    """Train models, store them in float16, and make sure that rounding changes no translation."""
     space, trainings, models = run_cells(stored.chapter, stored.cells), {}, {}
     vocabularies = {name: space[variable] for name, variable in stored.words.items()}
     for seed, farthest in stored.trainings:

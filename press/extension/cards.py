@@ -18,7 +18,7 @@ class ExerciseDirective(SphinxDirective):
     required_arguments = 1
 
     def exercise(self, *dependencies: Any) -> Exercise:
-        """Return the exercise.
+        """Return the exercise that the argument names.
 
         Sphinx reads the page again when the source of the exercise or of a dependency has changed.
 

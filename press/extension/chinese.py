@@ -1,8 +1,8 @@
 """Mark Chinese as `<span lang="zh-Hans">`, so that screen readers pronounce it correctly.
 
-This is done in text, headings, tables and inline code. It is not done in code blocks and outputs,
-where the marks would disturb highlighting and copying, nor in interactive figures, whose scripts
-write their own words.
+Text, headings, tables and inline code are marked. Code blocks and outputs are not, because the
+marks would disturb highlighting and copying; nor are interactive figures, whose scripts write their
+own words.
 """
 
 import re

@@ -9,7 +9,7 @@ introduces it, and an explanation. When the pages are written, this module puts
 - the rows, sorted by pinyin, into a second table, `:::{by-pinyin}`
 
 The pinyin is written by hand, because libraries guess when a character has several readings:
-pypinyin 0.55 took the 差 of 残差, 标准差 for *chà* and the 子 of 子空间 for *zi*.
+pypinyin 0.55 read the 差 of 残差 and 标准差 as *chà*, and the 子 of 子空间 as *zi*.
 """
 
 import json
@@ -119,7 +119,7 @@ def put_words(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def small_line(rows: list[Row]) -> nodes.paragraph:
-    """The line of Chinese words, each with its English."""
+    """The line of Chinese words, each with its English term."""
     line = nodes.paragraph(classes=["in-chinese"])
     for row in rows:
         line += [nodes.Text(" · " if len(line) else ""), *in_chinese(row.chinese)]

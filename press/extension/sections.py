@@ -42,7 +42,7 @@ def lead_to_sections(app: Sphinx, doctree: nodes.document, docname: str) -> None
 
 
 def rewrite(app: Sphinx, env: BuildEnvironment) -> set[str]:
-    """Write all pages again if the number or id of a section has changed, as links may lead to it."""
+    """Write all pages again if a section's number or id has changed, since links may lead to it."""
     before, now = getattr(env, "numbered_sections", None), sections(env)
     env.numbered_sections = now  # type: ignore[attr-defined]
     return set(env.found_docs) if now != before else set()
