@@ -30,7 +30,7 @@ env:
 	@command -v $(PYTHON) >/dev/null || { echo "attention book: $(PYTHON) was not found; install Python 3.11 or newer" >&2; exit 1; }
 	@$(PYTHON) tools/bootstrap.py $(if $(filter file,$(origin PYTHON)),,--this-python)
 
-# After a failure, Sphinx would not repeat the warnings for pages it has read, so it reads all again.
+# After a failure all pages are read again; Sphinx would not repeat their warnings otherwise.
 book: env  ## build the book: open _build/html/index.html  (LANGUAGE=zh_CN)
 	@ATTNBOOK_LANGUAGE=en $(BIN)/jupyter-book build . -W -n --keep-going || { rm -rf _build/.doctrees; exit 1; }
 ifneq ($(ATTNBOOK_LANGUAGE),en)
@@ -42,7 +42,7 @@ endif
 zip: book  ## pack the built book: _build/attention-book-html.zip  (LANGUAGE=zh_CN)
 	@$(BIN)/python -m press.pack
 
-serve: book  ## build it and serve it at http://localhost:8000  (PORT=...)
+serve: book  ## build the book and serve it at http://localhost:8000  (PORT=...)
 	@echo "The book is at http://localhost:$(PORT)/  (Ctrl-C ends it)"
 	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
 
@@ -79,8 +79,8 @@ validate: env  ## run library and notebooks, and write the result into book/vali
 bench: env  ## time and memory of attention, ours and PyTorch's, with long texts and a cache
 	@$(BIN)/python -m benchmarks
 
-# Skip the size of touch targets: Lighthouse measures them before the next section is laid out.
-# tests/press/test_pages.py measures them afterwards.
+# The audit of touch targets is skipped, because Lighthouse measures them before the next section is
+# laid out. tests/press/test_pages.py measures them afterward.
 lighthouse: book  ## measure the built pages on a slow phone: speed, accessibility  (needs Node)
 	@npx --yes @lhci/cli@0.15.1 autorun --config=press/lighthouse.json
 
@@ -101,7 +101,7 @@ upgrade: env  ## raise the versions, run the notebooks and show what changed  (P
 	@echo "To keep it: make run, read what changed, make test. To go back: git checkout requirements* binder"
 	@$(MAKE) --no-print-directory env nbval
 
-lock: env  ## write requirements-lock.txt after a change in requirements.txt
+lock: env  ## write requirements-lock.txt after a change to requirements.txt
 	@$(BIN)/python -m tools.lock
 
 clean:  ## remove what was built; keeps .venv and my/

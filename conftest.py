@@ -32,7 +32,7 @@ REHEARSAL = (
 ALLOCATED = "__import__('torch').cuda.memory_stats().get('allocation.all.allocated', 0)"
 SECONDS = 120  # a kernel has to answer within this time, even on a busy machine
 
-pytest.register_assert_rewrite("tests.support")  # before anything imports them
+pytest.register_assert_rewrite("tests.support")  # before anything imports its modules
 if "PYTEST_XDIST_WORKER" in os.environ:  # the other workers use the other cores
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # for kernels and other processes
     torch.set_num_threads(1)
@@ -100,8 +100,8 @@ def evaluate(notebook: IPyNbFile, expression: str, code: str = "") -> int:
 def pytest_make_collect_report(collector: pytest.Collector):
     """For each picture, expect the text that a kernel prints; add the tests after the cells.
 
-    The file has the picture's description there instead: see `describe_pictures` in
-    tools/normal_form.py.
+    The notebook's file has the picture's description in place of that text: see `describe_pictures`
+    in tools/normal_form.py.
     """
     from attnbook.figures.canvas import PICTURE
 

@@ -1,10 +1,10 @@
-"""What attention costs here: `make bench` prints tables of ratios, and asserts nothing.
+"""What attention costs on this machine: `make bench` prints tables of ratios; it asserts nothing.
 
 Times depend on the machine, so no test checks them. Functions that are compared take turns, so that
 a busy machine slows all of them equally. A ratio compares the medians; the one in parentheses
 compares the fastest runs. Memory and multiplications are counted, and are the same everywhere.
 
-When weights are returned, much of the time is spent on allocating their memory page by page. To see
+When weights are returned, much of the time is spent allocating memory for them page by page. To see
 this, set THP_MEM_ALLOC_ENABLE=1, which makes PyTorch ask Linux for large pages.
 """
 

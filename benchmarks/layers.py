@@ -1,4 +1,4 @@
-"""A whole layer, ours and PyTorch's, and many heads compared with one."""
+"""The time of a whole layer, ours and PyTorch's, and of many heads compared with one."""
 
 import math
 from collections.abc import Callable
@@ -23,7 +23,7 @@ SHAPES = ((8, 64), (4, 512), (1, 2048))  # batch, length
 
 
 def against_pytorch(where: torch.device) -> None:
-    """Time a layer with each kind of attention, with the same weights, relative to the floor."""
+    """Time a layer with each kind of attention, relative to one with PyTorch's kernel."""
     print(
         f"\nTime of a layer (D {WIDTH}, {HEADS} heads) / time of the floor: its four linear layers "
         "and PyTorch's\nkernel. The first four return the weights.\n"
@@ -89,7 +89,7 @@ def textbook(
 
 
 def many_heads(where: torch.device) -> None:
-    """Layers with many heads compared with one head: the same products, but not the same time."""
+    """Compare layers with one head and with many: the same products, but not the same time."""
     counts = (1, 2, 4, 8, 16)
     print("\nTime of a layer's forward / its time with one head, for", *counts, "heads\n")
     for d_model, length in ((64, 128), (64, 512), (512, 512)):

@@ -1,4 +1,4 @@
-"""Long sequences: memory and time of chunks, how each form grows, and steps of decoding."""
+"""Long sequences: the cost of chunks, the growth of each form's cost, and steps of decoding."""
 
 import math
 import statistics
@@ -25,7 +25,7 @@ from benchmarks.timing import ratio, turns
 
 
 def draw(where: torch.device, length: int, learned: bool = False) -> list[Tensor]:
-    """Query, key and value of eight heads of width 64."""
+    """Queries, keys and values for eight heads of width 64."""
     return [x.to(where).requires_grad_(learned) for x in torch.randn(3, 1, 8, length, 64)]
 
 
@@ -83,12 +83,12 @@ def growth(where: torch.device) -> None:
 
 
 def slope(x: tuple[int, ...], y: tuple[float, ...]) -> float:
-    """The slope of the line through the logarithms."""
+    """The slope of the line fitted to the logarithms."""
     return statistics.linear_regression([math.log(v) for v in x], [math.log(v) for v in y]).slope
 
 
 def decoding(where: torch.device) -> None:
-    """Time one more token, with a cache and by computing all rows again."""
+    """Time one more token: with a cache, and with all rows computed again."""
     print("\nOne more token of a layer (D 512, 8 heads), milliseconds; `each` is the mean of all")
     print("tokens of a text of that length, written from the first one\n")
     print("words  recomputed  with cache  (its attention alone)   each   recomputed / with cache")
@@ -130,9 +130,10 @@ def written(layer: GroupedQueryAttention, rows: Tensor) -> None:
 
 
 def shared_heads(where: torch.device) -> None:
-    """Time a step with several numbers of key heads: with fewer heads, less is read.
+    """Time a step with different numbers of key heads: with fewer heads, less is read.
 
-    It uses one thread, because a step is so short that several would mostly wait on a busy machine.
+    One thread is used, because a step is so short that several threads would mostly wait on a busy
+    machine.
     """
     counts, words = (32, 8, 4, 1), 4096
     print(f"\nTime of a step of grouped-query attention, {words:,} cached words, 32 query heads of")

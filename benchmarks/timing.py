@@ -10,7 +10,7 @@ import torch
 def turns(
     functions: Mapping[str, Callable[[], object]], seconds: float = 6.0, least: int = 7
 ) -> dict[str, list[float]]:
-    """Let functions take turns, and return the seconds of each run after a first, the warm-up."""
+    """Let functions take turns; return the seconds of each run, except the first, a warm-up."""
     found: dict[str, list[float]] = {name: [] for name in functions}
     end = time.perf_counter() + seconds
     rounds = 0
@@ -32,6 +32,6 @@ def synchronize() -> None:
 
 
 def ratio(runs: list[float], floor: list[float]) -> str:
-    """How many times as long as the floor it takes, by the medians and by the fastest runs."""
+    """How many times as long as the floor the runs take, by the medians and by the fastest."""
     middle = statistics.median(runs) / statistics.median(floor)
     return f"{middle:5.2f} ({min(runs) / min(floor):4.2f})"

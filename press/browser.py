@@ -8,8 +8,8 @@ from playwright.sync_api import Browser, Error, Playwright
 from tools.common import UserError
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "/usr/bin/chromium")
-CHANNELS = ("chrome", "msedge")  # found even where they are not on the PATH
-FLAGS = (  # it also runs without a sandbox, and makes no network requests of its own
+CHANNELS = ("chrome", "msedge")  # found even if they are not on the PATH
+FLAGS = (  # so that Chromium needs no sandbox and makes no network requests of its own
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 ).split()
@@ -21,7 +21,7 @@ def launch(playwright: Playwright, channels: tuple[str, ...] = CHANNELS) -> Brow
         ways: list[dict[str, str]] = [{"executable_path": named}]
     else:
         ways = [{"executable_path": path} for path in map(shutil.which, NAMES) if path]
-        ways += [{}, *({"channel": channel} for channel in channels)]  # {} is Playwright's own
+        ways += [{}, *({"channel": channel} for channel in channels)]  # {}: Playwright's Chromium
     for way in ways:
         try:
             return playwright.chromium.launch(args=FLAGS, **way)  # type: ignore[arg-type]

@@ -1,9 +1,10 @@
 """Put the editions of the book beside each other, and link each page to the other edition.
 
-`make book` builds the English pages in _build/html, and `make book LANGUAGE=zh_CN` those of a
-translation in _build/zh_CN. This copies the latter to _build/html/zh_CN, and its notebooks, if they
-are published, also beside the English ones. A page links to the same page of the other edition, and
-press/static/book.js adds the section that is being read.
+`make book` builds the English pages in _build/html, and `make book LANGUAGE=zh_CN` builds a
+translation in _build/zh_CN. This module copies the translated pages to _build/html/zh_CN. If
+notebooks are published, it also copies the translated ones into a folder beside the English ones.
+A page links to the same page in the other edition, and press/static/book.js makes the link lead to
+the section that is being read.
 """
 
 import os
@@ -17,11 +18,11 @@ from tools.translate import TRANSLATIONS
 
 BUILD = ROOT / "_build"
 SWITCH = re.compile(r'<span class="editions">.*?</span>', re.S)
-NAMES = {"en": ("English", "en"), "zh_CN": ("中文", "zh-Hans")}  # as their readers call them
+NAMES = {"en": ("English", "en"), "zh_CN": ("中文", "zh-Hans")}  # their own names, and codes
 
 
 def main() -> int:
-    """Copy and link all editions that are built."""
+    """Copy all editions that have been built, and link them."""
     english = BUILD / "html"
     for folder in sorted(TRANSLATIONS.iterdir()):
         built, target = BUILD / folder.name / "_build" / "html", english / folder.name

@@ -1,14 +1,14 @@
-"""Reduce the fonts of the PDF and of the figures to the characters that the book can need.
+"""Reduce the fonts of the PDF and of the figures to the characters that the book may need.
 
     .venv/bin/python -m press.fonts print FOLDER
     .venv/bin/python -m press.fonts figures [FOLDER]
 
-`print` writes press/print/fonts. FOLDER holds Adobe's releases of Source Serif 4, Source Sans 3 and
-Source Code Pro with their TrueType files (npm: source-serif, source-sans, source-code-pro); the
-package brotli is needed. Run it when tests/press/test_pdf.py names a font that is not among these.
+`print` writes press/print/fonts, and needs the package brotli. Run it when tests/press/test_pdf.py
+finds another font in the PDF. FOLDER holds Adobe's releases of Source Serif 4, Source Sans 3
+and Source Code Pro with their TrueType files (npm: source-serif, source-sans, source-code-pro).
 
-`figures` writes src/attnbook/fonts. FOLDER holds NotoSansCJK-Regular.ttc and NotoSansCJK-Bold.ttc
-(Debian: fonts-noto-cjk). Run it when tests/figures/test_canvas.py says that a character is missing.
+`figures` writes src/attnbook/fonts. Run it when tests/figures/test_canvas.py says that a character
+is missing. FOLDER holds NotoSansCJK-Regular.ttc and NotoSansCJK-Bold.ttc (Debian: fonts-noto-cjk).
 """
 
 import re
@@ -34,7 +34,7 @@ PRINT = {  # the license reserves the name Source for Adobe's own files
     "Book Mono Regular": "SourceCodePro-Regular",
     "Book Mono Italic": "SourceCodePro-It",
 }
-BLOCKS = (  # of Unicode, for print
+BLOCKS = (  # Unicode blocks that the fonts for print cover
     range(0x0020, 0x0180),  # Latin
     range(0x02B0, 0x0400),  # modifiers, accents, Greek
     range(0x1D2C, 0x1D6B),  # superscript and subscript letters
@@ -55,7 +55,7 @@ def chinese_of_the_book() -> set[str]:
 
 
 def cut(font: TTFont, characters: Iterable[int], path: Path, **options: object) -> None:
-    """Write a font that is reduced to these characters and has no hinting."""
+    """Write a font with only these characters and without hinting."""
     subsetter = Subsetter(Options(hinting=False, recalc_timestamp=False, **options))
     subsetter.populate(unicodes=characters)
     subsetter.subset(font)
@@ -65,7 +65,7 @@ def cut(font: TTFont, characters: Iterable[int], path: Path, **options: object) 
 
 
 def cut_print(folder: Path) -> None:
-    """Write the fonts of the PDF under its own names."""
+    """Write the fonts of the PDF under the book's own names."""
     features = ["kern", "liga", "calt", "ccmp", "mark", "lnum", "tnum"]
     for name, source in PRINT.items():
         font = TTFont(next(folder.rglob(f"{source}.ttf")), recalcTimestamp=False)

@@ -1,8 +1,8 @@
 """Pack the built book into _build/attention-book-html.zip: `make zip`, after `make book`.
 
-A reader unpacks one folder, attention-book, and opens the one page in it, index.html. It links to
-attention-book/pages with all other files, so that there is nothing else to open. The zip contains
-only what a reader can reach, and the same book gives the same zip, byte for byte.
+A reader unpacks one folder, attention-book, and opens the one page in it, index.html. That page
+links to attention-book/pages, which holds all other files, so that there is nothing else to open.
+The zip contains only what a reader can reach, and the same book gives the same zip, byte for byte.
 """
 
 import os
@@ -50,7 +50,7 @@ def main() -> int:
 
 
 def contents(html: Path) -> Iterator[tuple[str, bytes]]:
-    """The name and the content of each file in the folder."""
+    """The name and the content of each file in the zip."""
     start, *others = reached(html)
     moved = re.sub(r'((?:href|src)="|url=)', rf"\1{PAGES}/", start.read_text("utf-8"))
     yield "index.html", moved.encode()
@@ -67,7 +67,7 @@ def contents(html: Path) -> Iterator[tuple[str, bytes]]:
 def reached(html: Path) -> list[Path]:
     """The first page, everything that a reader can reach from there, and the licenses.
 
-    Leftovers of an earlier build are not included.
+    Leftovers from an earlier build are not included.
     """
     found: dict[Path, None] = {}
     waiting = [html / "index.html"]
@@ -86,7 +86,7 @@ def reached(html: Path) -> list[Path]:
 
 
 def addresses(path: Path) -> list[str]:
-    """The addresses that a page or a style sheet links to, shows or loads."""
+    """The addresses of everything that a page or a style sheet links to, shows or loads."""
     if path.suffix == ".css":
         return re.findall(r"url\(([^\"'()]+)\)", path.read_text("utf-8"))
     if path.suffix != ".html":
@@ -99,7 +99,7 @@ def addresses(path: Path) -> list[str]:
 
 
 def pack(files: dict[str, bytes], target: Path) -> None:
-    """Write the files into a zip, in the order of their names and without a date."""
+    """Write the files into a zip, sorted by name and without dates."""
     unfinished = target.with_suffix(".part")
     with zipfile.ZipFile(unfinished, "w") as archive:
         for name, content in sorted(files.items()):

@@ -1,7 +1,7 @@
 """Print the whole book into _build/attention-book.pdf: `make pdf`, after `make book`.
 
-This joins the built pages, in the order of _toc.yml, into one document and lets Chromium print it.
-The first print shows on which page everything is, and the second contains these page numbers. The
+This module joins the built pages, in the order of _toc.yml, and lets Chromium print the result.
+The first print shows which page everything is on, and the second contains these page numbers. The
 words around the pages are in press/print/book.html, and the styles in press/print/print.css.
 
 Text that is folded on a screen moves to the end of the book, so that nobody sees it by accident.
@@ -33,8 +33,8 @@ NOT_PRINTED = (
     "h2 > .part, .listing, a.headerlink, .toctree-wrapper, nav, button, script, noscript, "
     ".katex-mathml"
 )
-UNCOLORED = ".highlight :is(.n, .o, .p, .w, .nn)"  # these tags would be half of the file
-NUMBER = re.compile(r"^\w+\.\w* ")  # of a chapter or a section
+UNCOLORED = ".highlight :is(.n, .o, .p, .w, .nn)"  # these tags would make up half of the file
+NUMBER = re.compile(r"^\w+\.\w* ")  # the number of a chapter or a section
 FILL_IN = "(links, pages) => links.forEach(link => link.textContent = pages[link.hash.slice(1)])"
 
 # How the parts of a formula are read aloud
@@ -48,7 +48,7 @@ def parsed(html: str) -> Tag:
 
 
 def one(tag: Tag | None, selector: str) -> Tag:
-    """The first tag inside another that matches a selector; there has to be one."""
+    """The first tag inside another that matches a selector; there has to be such a tag."""
     found = tag and tag.select_one(selector)
     if not found:
         raise UserError(f"no {selector} in {str(tag)[:200]!r}: press/pdf.py expects one there")
@@ -61,7 +61,7 @@ def inner(tag: Tag) -> str:
 
 
 def page_number(target: object) -> str:
-    """The page number of an id, as a link to it; it is known after the first print."""
+    """A link to an id, which shows a page number: 000 until the first print gives the right one."""
     return f'<a class="page-number" href="#{target}">000</a>'
 
 
@@ -94,7 +94,7 @@ def joined() -> BeautifulSoup:
 
 
 def built_page(name: str, addresses: list[str]) -> BeautifulSoup:
-    """A page of the book for print, with formulas also in words, and links within the document.
+    """A page of the book for print, with links within the document and formulas also in words.
 
     Its ids are addresses in the built book, such as book/notation.html#sizes.
     """
@@ -115,7 +115,7 @@ def built_page(name: str, addresses: list[str]) -> BeautifulSoup:
         tag.unwrap()
     for tag in page.select("[id]"):
         tag["id"] = f"{here}#{tag['id']}"
-    for section in page.select("section[id]"):  # it may begin on the page before its heading
+    for section in page.select("section[id]"):  # a section may begin a page before its heading
         one(section, ":scope > :is(h1, h2, h3, h4)")["id"] = section.attrs.pop("id")
     for image in page.select("img"):
         picture = HTML / urljoin(here, str(image["src"]))
@@ -230,7 +230,7 @@ def printed(browser: Browser) -> bytes:
 
 
 def destinations(pdf: bytes) -> dict[str, int]:
-    """The page of each id that something links to."""
+    """The page number of each id that something links to."""
     with pikepdf.open(io.BytesIO(pdf)) as document:
         pages = {page.obj.objgen: number for number, page in enumerate(document.pages, 1)}
         places = document.Root.Dests.items()

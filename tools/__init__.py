@@ -2,6 +2,6 @@
 
 import sys
 
-# nbformat imports jsonschema, which would import this package to check addresses in every
-# language, which takes two seconds and which no notebook needs. It is optional: do without it.
+# nbformat imports jsonschema, which would import rfc3987_syntax to check addresses in every
+# language. No notebook needs this optional package, and importing it takes two seconds.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]

@@ -1,14 +1,16 @@
 """Make the book's environment in .venv, unless it is up to date. `make` calls this first.
 
-It is made from scratch if there is none, or if something that it depends on has changed: the pins,
-the package, or the folder of the checkout. With pip's cache that takes about two minutes. Every
-failure ends in one line that says what to do. On Windows, without make:  py tools\\bootstrap.py
+The environment is made from scratch if it is missing, or if something that it depends on has
+changed: the pins, the package, or the folder of the checkout. With pip's cache, this takes about
+two minutes. Every failure ends in one line that says what to do. On Windows, without make, run:
+
+    py tools\\bootstrap.py
 
 `make PYTHON=...` adds --this-python, which replaces an environment of another Python version.
 ATTNBOOK_TORCH names a PyTorch other than the pinned one: a version, "oldest" (allowed by
 pyproject.toml), "newest" or "nightly".
 
-Python 3.8 must be able to parse this file, so that it can report that it is too old.
+Even Python 3.8 must be able to parse this file, so that the file can report an old Python.
 """
 
 from __future__ import annotations
@@ -107,7 +109,7 @@ def read(name: str) -> str:
 
 
 def torch_build() -> str:
-    """The build of PyTorch to install: on Linux one for a GPU if there is a driver for it."""
+    """The build of PyTorch to install: on Linux, the one for a GPU if there is a driver."""
     return "gpu" if sys.platform == "linux" and shutil.which("nvidia-smi") else "cpu"
 
 

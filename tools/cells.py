@@ -20,7 +20,7 @@ from tools.language import _
 if TYPE_CHECKING:
     from attnbook.exercises.exercise import Exercise
 
-STUB = "stub-"  # begins the id of a cell for an answer
+STUB = "stub-"  # the id of a cell for an answer begins with this
 GENERATED = re.compile(rf"exercise-|{STUB}|solution-|restart$")
 RESTART = _(
     "*After a restart, run the first two code cells, up to the imports; the exercises need no "

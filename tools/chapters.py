@@ -1,8 +1,8 @@
 """The pages and chapters of the book, and its drafts.
 
 `_toc.yml` lists the pages in their order. The first cell of each notebook has its number, title,
-question and minutes. The table on the first page, the rules, the tests and the tools all read them
-here, so nothing has to be listed twice.
+question and minutes. The table on the first page, the rules, the tests and the tools all get these
+from this module, so nothing has to be listed twice.
 
 A chapter that is still being written is listed under `meta: drafts:` in `_toc.yml`, and nowhere
 else. It is run, compared and checked, but it is neither built nor listed in the table of chapters,
@@ -46,7 +46,7 @@ def pages(root: Path = ROOT) -> list[Path]:
 
 
 def drafts(root: Path = ROOT) -> list[Path]:
-    """List the pages that are being written, and are not in the built book."""
+    """List the pages that are still being written, and so are not in the built book."""
     meta = read_contents(root).get("meta") or {}
     return [page_at(root, name) for name in page_names(meta.get("drafts"))]
 
@@ -89,7 +89,7 @@ def chapters(root: Path = ROOT) -> list[Chapter]:
 
 
 def number_of(page: Path) -> int:
-    """Return the number of a chapter, and 0 for any other page."""
+    """Return the number of a chapter, or 0 for any other page."""
     match = re.fullmatch(r"(\d\d)_\w+\.ipynb", page.name)
     return int(match[1]) if match else 0
 

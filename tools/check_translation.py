@@ -1,8 +1,9 @@
 """Check a translation: `make check-zh`.
 
 Every message has to be translated, none may be fuzzy, and a translation keeps what a reader runs or
-clicks: code, formulas, links, placeholders, numbers, the cells of a table. Terms are those of the
-glossary in book/notation.md. If another word is also right, translations/*/terms.txt lists it.
+clicks: code, formulas, links, placeholders, numbers, and the cells of a table. Terms have to be
+those of the glossary in book/notation.md. If another word is also right, translations/*/terms.txt
+lists it.
 """
 
 import re
@@ -37,7 +38,7 @@ markdown = MarkdownIt("commonmark").enable("table")
 
 
 def main() -> int:
-    """Check all catalogs of each language; 1 if there are complaints."""
+    """Check all catalogs of each language; return 1 if there are complaints."""
     found = [line for folder in sorted(TRANSLATIONS.iterdir()) for line in complaints(folder)]
     print(*found, sep="\n", file=sys.stderr)
     print(f"{len(found)} complaints about translations")
@@ -125,8 +126,8 @@ def plain(text: str) -> str:
 def terms(folder: Path) -> dict[str, tuple[str, ...]]:
     """The terms of the glossary, each with the words that may translate it.
 
-    In terms.txt, a line adds words to a term; one with a minus removes a term that is also a
-    common word.
+    In terms.txt, a line adds words to a term; a line that begins with a minus sign removes a term
+    that is also a common word.
     """
     found: dict[str, tuple[str, ...]] = {}
     for english, chinese in GLOSSARY_ROW.findall((ROOT / "book/notation.md").read_text("utf-8")):

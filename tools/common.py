@@ -1,4 +1,4 @@
-"""What the tools share: where the book is, and the error that the user can fix."""
+"""What the tools share: where the book is, and errors that the user can fix."""
 
 import os
 import subprocess

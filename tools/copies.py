@@ -4,7 +4,7 @@ A copy that you have changed is never overwritten. If the chapter changes after 
 the newer version is put beside the copy, as `03_single_head (new).ipynb`, with your answers in it.
 An answer whose stub now has other arguments, or is no longer in the chapter, is kept in a text
 cell. If you delete or rename your old copy, the newer one takes its place the next time. There are
-never more than two copies: if you have changed both, you are asked to remove one.
+never more than two copies of a chapter: if you have changed both, you are asked to remove one.
 
 The copies differ from the book's own notebooks in a few things that only readers need: the install
 cell is folded, the outputs below a prediction are cleared, pictures are trusted, the kernel already
@@ -37,7 +37,7 @@ NOTES = ".copies.json"  # in my/: how each copy was made
 BLOCK = re.compile(r"^(:::|```)\{([\w-]+)\} *([^\n]*)\n(.*?)^\1\n?", re.M | re.S)
 LABEL = re.compile(r"^\([\w-]+\)=\n", re.M)
 EMPTY = re.compile(r"^## [^\n]*\s*(?=^## |\Z)", re.M)  # a section that held only a directive
-KEPT = "kept-"  # begins the id of a cell with an answer that has no stub
+KEPT = "kept-"  # the id of a cell with an answer that has no stub begins with this
 NEWER = _(
     "**This is a newer version of the chapter**, with your answers in it. Your earlier copy stays "
     "beside it, as `{name}`, until you delete or rename it. Then this one takes its place."

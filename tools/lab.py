@@ -2,8 +2,8 @@
 
 By default, JupyterLab asks whether it may fetch news, shows the source of a linked page instead of
 its text, and leaves formulas too dark and pictures too bright for a dark theme. The settings that
-change this are in my/ and apply to this server only. The same holds for tools/kernel_startup.py,
-which its kernels run when they start. Your own settings take precedence.
+change this are in my/ and apply to this server only. The same is true of tools/kernel_startup.py,
+which the server's kernels run when they start. Your own settings take precedence.
 """
 
 import json

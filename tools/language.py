@@ -1,7 +1,7 @@
 """The language of an edition, which ATTNBOOK_LANGUAGE names. Without it, the edition is English.
 
 The words of the tools and the pages are in the library's catalog (attnbook/language.py). This
-module reads it without importing the library, which needs PyTorch, and ignores the locale.
+module reads the catalog without importing the library, which needs PyTorch. It ignores the locale.
 """
 
 import gettext
@@ -13,5 +13,5 @@ LANGUAGE = os.environ.get("ATTNBOOK_LANGUAGE", "en")
 CATALOGS = ROOT / "src" / "attnbook" / "locale"
 SOURCE = ROOT if LANGUAGE == "en" else ROOT / "_build" / LANGUAGE  # see tools/translate.py
 HTML = ROOT / "_build" / "html" / ("" if LANGUAGE == "en" else LANGUAGE)  # see press/editions.py
-ENDING = "" if LANGUAGE == "en" else f"-{LANGUAGE}"  # of the names of downloads
+ENDING = "" if LANGUAGE == "en" else f"-{LANGUAGE}"  # the end of the names of downloads
 _ = gettext.translation("attnbook", CATALOGS, [LANGUAGE], fallback=True).gettext

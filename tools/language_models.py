@@ -3,8 +3,8 @@
     .venv/bin/python -m tools.language_models
 
 The chapter trains seed 0 itself and loads the others (`load_language_model`). Seed 0 is stored for
-chapter 13 and for the figure that writes on the page. Run it again after a change to the grammar or
-to the training in section 12.6; `tests/notebooks/test_chapter_12.py` fails until you do.
+chapter 13 and for the figure that writes on the page. Run the tool again after a change to the
+grammar or to the training in section 12.6; `tests/notebooks/test_chapter_12.py` fails until you do.
 """
 
 from typing import Any
@@ -18,11 +18,11 @@ from tools.translators import FIRST, run_cells
 CHAPTER = ROOT / "book" / "12_language_model.ipynb"
 CELLS = ("imports", "grammar-draw", "grammar-batch", "loss-code", "train-code", "train-fit")
 SEEDS = (0, 1, 2)
-MOST_LOST = 0.001  # nats per token, by rounding to float16
+MOST_LOST = 0.001  # nats per token, lost by rounding to float16
 
 
 def main() -> int:
-    """Train, store in float16, and make sure that the loss is nearly the same afterward."""
+    """Train the models, store them in float16, and make sure that the loss hardly changes."""
     space = run_cells(CHAPTER, CELLS)
     fresh, trainings, found = space["fresh"], dict[int, Any](), {}
     for seed in SEEDS:
@@ -47,7 +47,7 @@ def main() -> int:
 
 @torch.no_grad()
 def per_token(space: dict[str, Any], model: torch.nn.Module) -> float:
-    """The loss on the chapter's fresh sentences."""
+    """The loss per token on the chapter's fresh sentences."""
     fresh = space["fresh"]
     loss: torch.Tensor = space["nats"](model, fresh).sum() / space["count_tokens"](fresh)
     return loss.item()

@@ -2,9 +2,9 @@
 
     .venv/bin/python -m tools.live_models
 
-It trains the translator with the chapter's own cells, which takes a few minutes, and writes its
-weights with its words into press/live/translator.json. Run it again after a change to the corpus or
-to the training in section 9.6; `tests/notebooks/test_chapter_09.py` fails until you do.
+The tool trains the translator with the chapter's own cells, which takes a few minutes, and writes
+its weights and its words into press/live/translator.json. Run it again after a change to the corpus
+or to the training in section 9.6; `tests/notebooks/test_chapter_09.py` fails until you do.
 
 A weight takes 16 bits: an integer, divided by a power of two that is the same for a whole tensor.
 The training rounds to multiples of 2^-16, so nothing is lost if no weight of a tensor exceeds
@@ -86,7 +86,7 @@ def packed(model: Transformer, chinese: Vocabulary, english: Vocabulary) -> dict
 
 
 def load_packed(text: str) -> tuple[Transformer, Vocabulary, Vocabulary]:
-    """Load the model from such a file, in float64, with its vocabularies."""
+    """Load a model that `packed` has packed, in float64, with its vocabularies."""
     stored = json.loads(text)
     chinese = Vocabulary([[word for word, *_ in stored["chinese"]]])
     english = Vocabulary([stored["english"]])
@@ -103,7 +103,7 @@ def load_packed(text: str) -> tuple[Transformer, Vocabulary, Vocabulary]:
 
 
 def main() -> int:
-    """Train, write, and make sure that rounding has changed no translation."""
+    """Train the model, write it, and make sure that rounding has changed no translation."""
     space = run_cells(TWO_STACKS.chapter, TWO_STACKS.cells)
     model, losses = space["teach"](8)
     print(f"loss {sum(losses[-20:]) / 20:.3f}", flush=True)

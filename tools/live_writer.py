@@ -2,7 +2,7 @@
 
     .venv/bin/python -m tools.live_writer
 
-It is the stored language model of seed 0 (`load_language_model`). Run it again after
+The model is the stored language model of seed 0 (`load_language_model`). Run the tool again after
 a change to that model; `tests/press/widgets/test_sampling.py` fails until you do.
 """
 
@@ -19,7 +19,7 @@ WRITER = ROOT / "press" / "live" / "writer.json"
 
 
 def packed() -> str:
-    """What the page loads: sizes, words, the weights' names and shapes, the weights as float16."""
+    """What the page loads: sizes, words, the weights' names and shapes, and the float16 weights."""
     model, english = load_language_model(0)
     block = model.blocks[0]
     assert isinstance(block, Block)

@@ -1,15 +1,15 @@
 """Write requirements-lock.txt: exact versions of all packages, with the hashes of their files.
 
-    make lock                                 after a change in requirements.txt
+    make lock                                 after a change to requirements.txt
     make upgrade                              raise all pins except PyTorch's; run the notebooks
-    make upgrade PKG=numpy                    raise one, and what it requires
+    make upgrade PKG=numpy                    raise numpy, and what it requires
     .venv/bin/python -m tools.lock --check    part of `make check`
 
 The pins to edit are in requirements.txt, and upper limits in limits.txt. Everything else stays
 at the version it has in the lock, so that a second run changes nothing. One lock is valid for every
 system and for Python 3.11 and newer. Binder's pins are copied from requirements.txt.
 
-PyTorch and the packages of its builds differ by system and are left out: its only pin is in
+PyTorch and the packages of its builds differ by system and are left out: PyTorch's only pin is in
 requirements.txt, and tools/bootstrap.py installs it after the lock.
 """
 
@@ -70,7 +70,7 @@ def versions(text: str) -> dict[str, str]:
 
 
 def raised(requirements: str, before: str, package: str) -> tuple[str, str]:
-    """Raise all requirements, or that of one package, and return them with their lock."""
+    """Raise all requirements, or only that of one package, and return them with their lock."""
     fixed = {"torch"} - {package}
     at_least = PIN.sub(
         lambda pin: pin[0] if pin[1] in fixed else f"{pin[1]}>={pin[2]}", requirements

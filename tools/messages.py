@@ -26,7 +26,7 @@ from tools.common import ROOT
 if TYPE_CHECKING:
     from attnbook.exercises.exercise import Exercise
 
-RAW = re.compile(  # formulas and code in lines of their own
+RAW = re.compile(  # formulas and code on lines of their own
     r"(^(?:> ?)?\$\$.*?\$\$ *$|^(?:> )?```(?!\{image).*?^(?:> )?``` *$)", re.M | re.S
 )
 LABELS = "|".join(f"{word}:" for word in markers.OPENING) + "|" + re.escape(markers.PREDICT)
@@ -41,7 +41,7 @@ MARKUP = re.compile(
     r"</|<(?!summary)\w|[> ]*\|[-:| ]+$|\([\w-]+\)=$|:::|```|\{[.#][\w-]+\}$|:(?!alt)\w+:"
 )
 
-NAMES_ONLY = re.compile(  # notes on cases with only code names or letters
+NAMES_ONLY = re.compile(  # notes on cases that contain only code names or letters
     r'\w+\(".*"\)|.* = \[.*|(?:\w )+\w|(?!.*`).*\w_\w.*|'
 )
 MARK = "\0"  # see `constant_notes`
@@ -152,13 +152,13 @@ def library_messages() -> Catalog:
 
 
 def script_messages() -> list[str]:
-    """Return the messages of the scripts of the pages, which are arguments of `_` in them."""
+    """Return the messages of the pages' scripts: the arguments of `_` in the scripts."""
     found = extract_from_dir(ROOT / "press" / "static", [("*.js", "javascript")], keywords=KEYWORDS)
     return [str(message) for _line, _file, message, *_rest in found]
 
 
 def exercise_messages() -> Iterator[tuple[str, str]]:
-    """Yield each message of the exercises and their commands, with the place that it is from."""
+    """Yield each message of the exercises and their commands, with the place it comes from."""
     from attnbook.exercises import terminal
     from attnbook.exercises.catalog import ALL, CHAPTERS
 

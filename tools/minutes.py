@@ -29,7 +29,7 @@ TEXT = {  # seconds for each match, which is then removed, so that it is counted
     r"(?:[^\W\u4e00-\u9fff]|['’])+": WORD,
 }
 CODE_LINE, OUTPUT_LINE, PICTURE = 7.0, 2.0, 45.0
-STEP = 5  # minutes are rounded to this many
+STEP = 5  # minutes are rounded to a multiple of this
 RUN_TIMES = ROOT / "tools" / "run_times.json"  # for each notebook a step, in seconds
 RUN_STEPS = {
     30: _("Running all of it takes about half a minute."),
@@ -41,13 +41,13 @@ RUN_STEPS = {
 
 
 def reading_minutes(notebook: NotebookNode) -> tuple[int, int]:
-    """Return the minutes for the ordinary sections, and for the second readings; 0 for none."""
+    """Return the minutes for the ordinary sections, and for the second readings (0 if none)."""
     short, second = reading_seconds(notebook)
     return rounded(short), rounded(second) if second else 0
 
 
 def time_line(notebook: NotebookNode, exercise_minutes: list[int], run_step: int = 0) -> str:
-    """Return the text after **Time:** in the opening; without a step, nothing about a run."""
+    """Return the text after **Time:** in the opening, which omits the run if no step is given."""
     short, second = reading_minutes(notebook)
     exercises = rounded(60 * sum(exercise_minutes)) if exercise_minutes else 0
     line = {
@@ -111,13 +111,13 @@ def lines(text: str) -> int:
 
 
 def run_times() -> dict[str, int]:
-    """Return the step that is recorded for each notebook."""
+    """Return the run time that is recorded for each notebook."""
     times: dict[str, int] = json.loads(RUN_TIMES.read_text("utf-8"))
     return times
 
 
 def keep_run_time(name: str, seconds: float) -> None:
-    """Record a step for a run of this length, unless the recorded step still fits."""
+    """Record a run time for a run of this length, unless the recorded one still fits."""
     times = run_times()
     kept = times.get(name, 0)
     if not kept / 5 <= seconds <= kept:
@@ -127,10 +127,10 @@ def keep_run_time(name: str, seconds: float) -> None:
 
 
 def in_minutes(count: int) -> str:
-    """A number of minutes, abbreviated."""
+    """A number of minutes, with the unit abbreviated."""
     return _("{minutes}\xa0min").format(minutes=count)
 
 
 def rounded(seconds: float) -> int:
-    """Round to a multiple of five minutes, since the estimate is rough; at least five."""
+    """Round to a multiple of five minutes, but at least five, since the estimate is rough."""
     return max(STEP, round(seconds / 60 / STEP) * STEP)

@@ -2,10 +2,10 @@
 
 Editors add metadata, kernels and line endings. The normal form has none of these, so a diff shows
 only what an author has changed. It also contains what nobody should write by hand: the cell that
-installs the package, the cells of the exercises, the minutes, the descriptions of pictures.
+installs the package, the cells of the exercises, the minutes, and the descriptions of pictures.
 
-`normalize_file` writes it without running anything: `python -m tools.run --form`. To be
-fast, it does not import the library, which needs PyTorch, nor anything that runs cells.
+`normalize_file` writes it without running anything: `python -m tools.run --form`. To be fast, this
+module imports neither the library, which needs PyTorch, nor anything that runs cells.
 """
 
 import os
@@ -36,7 +36,7 @@ METADATA = {
     },
 }
 # The first code cell of every notebook, which pages do not show. It imports none of our code. It
-# names the parent folder as the source of this package, so that pip installs no other one.
+# names the parent folder as the source of our package, so that pip installs no other package.
 INSTALL = """\
 # Where the book's package is missing, as on Colab, install it. Published copies name its address.
 import importlib.util, pathlib, subprocess, sys
@@ -111,7 +111,7 @@ def write_install_cell(notebook: NotebookNode) -> None:
 
 
 def write_minutes(path: Path, notebook: NotebookNode, exercise_minutes: list[int]) -> None:
-    """Write into the opening how long the page takes, if it has a line for that."""
+    """Write how long the page takes into the opening's line for the time, if there is one."""
     line = time_line(notebook, exercise_minutes, run_times().get(path.stem, 0))
     label = f"{markers.label(markers.TIME)} "
     for cell in notebook.cells[:1]:
@@ -134,13 +134,13 @@ def text_of(notebook: NotebookNode) -> str:
     return nbformat.writes(notebook).rstrip("\n") + "\n"
 
 
-# --- without running it ------------------------------------------------------------------------
+# --- without running a notebook -----------------------------------------------------------------
 
 
 def normalize_file(path: Path) -> tuple[bool, list[str]]:
     """Write a file in its normal form; return whether it changed, and which cells have to be run.
 
-    Raises:  UserError if it is not a notebook, and OSError; the file is then unchanged
+    Raises:  UserError if the file is not a notebook, or OSError; the file is then unchanged
     """
     before = path.read_bytes()
     notebook = normalized_file(path)
@@ -153,8 +153,8 @@ def normalize_file(path: Path) -> tuple[bool, list[str]]:
 def normalized_file(path: Path) -> NotebookNode:
     """Read a notebook in its normal form, with the outputs that git has for unchanged cells.
 
-    An editor may have cleared, renumbered or split them. Code that git does not have loses its
-    execution count, so that `make check` asks for a run.
+    An editor may have cleared, renumbered or split the outputs in the file. Code that git does not
+    have loses its execution count, so that `make check` asks for a run.
     """
     notebook = parse(path.read_bytes())
     stored = stored_version(path) or notebook
@@ -178,7 +178,7 @@ def stored_version(path: Path) -> NotebookNode | None:
 
 
 def restore_outputs(notebook: NotebookNode, stored: dict[str, NotebookNode]) -> None:
-    """Give unchanged code the outputs that are stored; remove other code's execution count."""
+    """Give unchanged code the outputs that are stored; remove other code's execution counts."""
     for cell in notebook.cells:
         old = stored.get(cell.id)
         if (

@@ -1,7 +1,7 @@
 """The sections of a notebook, and the names that keep a section from being run a second time.
 
 Readers go back: after the whole chapter has run, they can run each section again from its first
-cell, in any order. `make nbval` does so, starting with the last section. `make check` checks the
+cell, in any order. `make nbval` does this, starting with the last section. `make check` checks the
 names: a section may use a name from another section only if a single section sets the name.
 Otherwise it could get the value that a different section has set in the meantime.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 @dataclass
 class Section:
-    """The code cells under a second-level heading; those above the first have no number."""
+    """The code cells under a second-level heading; those above the first heading have no number."""
 
     number: str
     cells: list[Any] = field(default_factory=list)
@@ -45,7 +45,7 @@ def name_clashes(cells: list[Any]) -> Iterator[str]:
 
 
 def names(section: Section) -> tuple[set[str], set[str]]:
-    """Return the global names that a section reads, also in its functions, and those it sets."""
+    """Return the global names that a section reads, functions included, and those it sets."""
     code = "\n".join(cell["source"] for cell in section.cells)
     top, *inner = scopes(symtable.symtable(code, "cell", "exec"))
     assigned = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}

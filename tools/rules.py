@@ -41,7 +41,7 @@ RAW = {  # what programs other than Sphinx would show as raw text
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print what is wrong with the pages, one complaint per line; 1 if there is any."""
+    """Print what is wrong with the pages, one complaint per line; return 1 if there are any."""
     names = sys.argv[1:] if arguments is None else arguments
     being_written = drafts()
     paths = [Path(name).resolve() for name in names] or [*pages(), *being_written]
@@ -176,7 +176,7 @@ def library() -> dict[tuple[str, ...], str]:
 def pieces(source: str) -> set[tuple[str, ...]]:
     """Return the pieces of code that count as copied if they also appear elsewhere.
 
-    They are whole functions, and LONGEST_COPY + 1 lines in a row.
+    Such pieces are whole functions, and LONGEST_COPY + 1 lines in a row.
     """
     tree = without_docstrings(source)
     lines = lines_of(tree)
@@ -236,10 +236,10 @@ def form_rules(path: Path, cells: list[dict[str, Any]]) -> Iterator[str]:
 def prediction_rules(cells: list[dict[str, Any]]) -> Iterator[str]:
     """Exactly the cells that answer a prediction have the tag "answer": a page hides them at first.
 
-    These are the code cells with an output, up to the next text, and this text. An interactive
+    These are the code cells with an output, up to the next text, and that text. An interactive
     figure does not count, because it shows no answer before it is used.
     """
-    asked = shown = False  # a prediction is open; a cell has shown its answer
+    asked = shown = False  # whether a prediction is open, and a cell has shown its answer
     for cell in cells:
         source, tags = cell["source"], set(cell["metadata"].get("tags", []))
         if "caption" in tags:

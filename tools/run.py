@@ -1,7 +1,7 @@
-"""Run the book's notebooks and write their outputs, the same bytes every time.
+"""Run the book's notebooks and write their outputs, with the same bytes every time.
 
 Each notebook runs under every setting that may change the last digit: with one and two threads,
-with and without AVX2 instructions. The outputs of the first run are written. Under the other
+and with and without AVX2 instructions. The outputs of the first run are written. Under the other
 settings, nbval compares them, and if it finds a difference, the file is restored. So no output
 depends on the rounding of one machine.
 
@@ -84,7 +84,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def update(path: Path, environments: dict[str, dict[str, str]]) -> bool:
-    """Run a notebook in the first environment, compare it in the others; True if it changed."""
+    """Run a notebook in the first environment, and compare its outputs in the others.
+
+    Return whether the file has changed.
+    """
     before = path.read_bytes()
     first, *others = environments
     after = text_of(run(path, read(path), environments[first])).encode()
@@ -121,7 +124,7 @@ def compare(path: Path, environment: Mapping[str, str], where: str) -> None:
 
 def run(path: Path, notebook: NotebookNode, environment: Mapping[str, str]) -> NotebookNode:
     """Run every cell in a fresh kernel of this Python, in the notebook's own folder."""
-    # Imported here because it takes a second, and `--form` runs nothing.
+    # Imported here because the import takes a second, and `--form` runs nothing.
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
@@ -144,7 +147,7 @@ def run(path: Path, notebook: NotebookNode, environment: Mapping[str, str]) -> N
     except (CellTimeoutError, DeadKernelError) as error:
         raise UserError(f"did not run to its end, so the file is unchanged: {error}") from None
     seconds = children_seconds() - before
-    if seconds and path.resolve().parent == ROOT / "book":  # Windows does not report it
+    if seconds and path.resolve().parent == ROOT / "book":  # Windows reports none
         keep_run_time(path.stem, seconds)
     notebook = normalized(notebook)
     write_minutes(path, notebook, [exercise.minutes for exercise in exercises_of(path)])

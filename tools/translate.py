@@ -1,6 +1,6 @@
 """Update the catalogs of a translation, and write the book in its language.
 
-    make messages                     after a change of English sentences: update all catalogs
+    make messages                     after a change to English sentences: update all catalogs
     make book LANGUAGE=zh_CN          write the translated book into _build/zh_CN, and build it
 
 translations/zh_CN has a catalog for each page, and attnbook.po for the library, the exercises and
@@ -73,7 +73,7 @@ def current() -> dict[str, Catalog]:
 
 
 def compiled_path(folder: Path) -> Path:
-    """The compiled catalog of the library, which it reads when it runs."""
+    """The path of the compiled catalog, which the library reads when it runs."""
     return CATALOGS / folder.name / "LC_MESSAGES" / f"{LIBRARY}.mo"
 
 
@@ -121,7 +121,7 @@ def write_book(folder: Path) -> None:
 
 
 def translated(path: Path, catalog: Catalog) -> tuple[str, dict[str, str]]:
-    """Return a page in the language of the edition, and its headings paired with the English."""
+    """Return a page in the language of the edition, and its headings with the English ones."""
     page, texts = read_page(path)
     headings: dict[str, str] = {}
     for _place, holder, key in texts:
@@ -147,7 +147,7 @@ DOWNLOAD = re.compile(r"/attention-book(-html)?(?=\.(pdf|zip)\))")  # in a link
 
 
 def translated_line(line: Line, catalog: Catalog) -> str:
-    """Return a line of a page in the language of the edition, or in English if it has none."""
+    """Return a line of a page in the language of the edition, or in English if untranslated."""
     message = catalog.get(line.message) if line.message else None
     text = message.string if message and message.string and not message.fuzzy else line.message
     return f"{MARK.sub(translated_mark, line.before)}{text}{MARK.sub(translated_mark, line.after)}"
@@ -170,7 +170,7 @@ def translated_mark(match: re.Match[str]) -> str:
 def translated_figure(page: str) -> str:
     """Return an interactive figure with its words in the language of the edition.
 
-    They are in its data, under "words", and in the head of the table that print shows.
+    The words are in its data, under "words", and in the head of the table that print shows.
     """
 
     def with_words(match: re.Match[str]) -> str:

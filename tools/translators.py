@@ -4,9 +4,9 @@
     .venv/bin/python -m tools.translators one_sequence    # only those of chapter 12
 
 Chapter 9 compares its own translator with others (`load_translator`), and chapter 12 compares
-models without an encoder (`load_one_sequence`). Training them takes several minutes, which is too
-long for a chapter. Run it again after a change to the corpus or to the training in section 9.6 or
-12.10; the tests of the two chapters fail until you do.
+models without an encoder (`load_one_sequence`). Training these takes several minutes, which is too
+long for a chapter. Run the tool again after a change to the corpus or to the training in section
+9.6 or 12.10; the tests of the two chapters fail until you do.
 """
 
 import argparse
@@ -70,7 +70,7 @@ def run_cells(chapter: Path, cells: Iterable[str]) -> dict[str, Any]:
 
 
 def train_and_store(stored: Stored) -> None:
-    """Train, store in float16, and make sure that rounding has changed no translation."""
+    """Train models, store them in float16, and make sure that rounding changes no translation."""
     space, trainings, models = run_cells(stored.chapter, stored.cells), {}, {}
     vocabularies = {name: space[variable] for name, variable in stored.words.items()}
     for seed, farthest in stored.trainings:

@@ -31,12 +31,12 @@ PYTEST = [sys.executable, "-m", "pytest", "--nbval", "-o", "junit_family=xunit1"
 
 
 def main() -> int:
-    """Run, write the row and print it; 1 if something failed or nothing was run."""
+    """Run the tests, write a row and print it; return 1 if something failed or nothing was run."""
     commit = committed()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
         done = subprocess.run([*PYTEST, f"--junitxml={report}", *TESTS, "book"], cwd=ROOT)
-        if done.returncode not in (0, 1):  # all passed, some failed
+        if done.returncode not in (0, 1):  # 0: all passed; 1: some failed
             raise UserError("pytest was interrupted or crashed, so no row was written")
         counts = passed_and_all(report)
     shares = [f"{passed:,} of {total:,}" for passed, total in counts]

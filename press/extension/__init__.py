@@ -7,24 +7,24 @@ formulas        KaTeX at build time, so that no page needs a script to show a fo
 to_directives   the plain Markdown of a notebook becomes the directives of a page
 cards           an exercise's hints and solution, folded, from the library
 practice        an exercise's questions, answered on the page with the checker's messages
-chapters_table  the table of all chapters, and their minutes in the links to them
+chapters_table  the table of all chapters, and the minutes in links to a chapter
 output          shows an interactive figure of a chapter on another page
 widgets         the scripts of interactive figures, on the pages that use them
 folds           code that readers can skip at first
-live            the models that run in a page, loaded at first use
+live            the models that run in a page, loaded on first use
 sections        links to numbered sections
-glossary        puts its Chinese words below headings and in the search; sorts them by pinyin
+glossary        puts the Chinese words below headings and into the search; sorts them by pinyin
 chinese         marks Chinese for screen readers
 markup          changes to the HTML: sizes of pictures, questions, second readings
 pictures        the colors of the roles in drawings
-search          an index that also finds Chinese, with excerpts
+search          a search that also finds Chinese, and shows excerpts
 safety          a policy in each page: only the book's own files, and nothing sent anywhere
-styles          one style sheet: the rules used from the theme's, the book's own, and the colors
+styles          one style sheet: those of the theme's rules that are used, ours, and the colors
 licenses        the license texts of the theme and the extensions
 unused          deletes files that no page uses
-private         the non-public parts of Sphinx, its theme or its extensions that the others use
+private         the non-public parts of Sphinx and its theme that the other parts use
 
-Templates that replace the theme's are in press/templates, CSS and JavaScript in press/static.
+Templates that replace the theme's are in press/templates; CSS and JavaScript are in press/static.
 """
 
 from sphinx.application import Sphinx
@@ -59,7 +59,7 @@ PARTS = (
     chapters_table, output, sections, glossary, chinese, pictures, widgets, live, search,
     safety, unused, styles, licenses,
 )  # fmt: skip
-ENVIRONMENT = 10  # raise it if a change in this folder requires reading every page again
+ENVIRONMENT = 10  # raise this if a change in this folder requires reading every page again
 
 
 def setup(app: Sphinx) -> dict[str, bool | int]:

@@ -1,8 +1,8 @@
-"""Give a translated page the anchors of the English one, so that links hold in both editions.
+"""Give a translated page the anchors of the English one, so that links work in both editions.
 
-An anchor is made from the words of a heading. tools/translate.py writes headings.json, with the
-English heading of each translated one. A translated heading gets the id of the English heading, and
-links to it use the English name (`how_to_use.md#run`).
+An anchor is made from the words of a heading. tools/translate.py writes headings.json, which has
+the English heading for each translated one. A translated heading gets the id of the English one,
+and links to the heading use the English name (`how_to_use.md#run`).
 """
 
 import json
@@ -23,12 +23,12 @@ HEADING = re.compile(r"^#{1,4} (.+)$", re.M)
 FENCED = re.compile(r"(^ *(`{3,}|:{3,}).*?^ *\2 *$)", re.M | re.S)
 FORMULA, MARK = re.compile(r"\$[^$]*\$"), re.compile(r"[`*$]")
 
-english: dict[str, dict[str, str]] = {}  # for each page: a translated heading, and the English one
+english: dict[str, dict[str, str]] = {}  # by page: each translated heading, and the English one
 reading: dict[str, str] = {}  # the same for the page being read, without marks
 
 
 def load(app: Sphinx, config: Config) -> None:
-    """Read headings.json of a translated book."""
+    """Read the headings.json of a translated book."""
     if LANGUAGE != "en":
         english.update(json.loads(Path(app.srcdir, "headings.json").read_text("utf-8")))
         config.myst_heading_slug_func = "press.extension.anchors.slug"
@@ -71,12 +71,12 @@ def without(what: re.Pattern[str], heading: str) -> str:
 
 
 def slug(title: str) -> str:
-    """The name of a heading in links, which is that of its English form."""
+    """The name by which links refer to a heading: that of the English heading."""
     return default_slugify(reading.get(title.strip(), title))
 
 
 class ForgetLabels(SphinxTransform):
-    """Prevent Sphinx from making labels of the ids, since other pages have the same ids."""
+    """Prevent Sphinx from making labels from the ids, since other pages have the same ids."""
 
     default_priority = 840  # before Sphinx collects the labels
 

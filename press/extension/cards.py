@@ -18,7 +18,7 @@ class ExerciseDirective(SphinxDirective):
     required_arguments = 1
 
     def exercise(self, *dependencies: Any) -> Exercise:
-        """Return the exercise.
+        """Return the exercise that the argument names.
 
         Sphinx reads the page again when the source of the exercise or of a dependency has changed.
 
@@ -34,7 +34,7 @@ class ExerciseDirective(SphinxDirective):
 
 
 class Solution(ExerciseDirective):
-    """Insert the hints and the reference, each folded under a summary."""
+    """Insert the hints and the reference solution, each folded under a summary."""
 
     def run(self) -> list[nodes.Node]:
         exercise = self.exercise()

@@ -20,7 +20,7 @@ HEAD = ("", _("chapter, and the question it answers"), _("short road"), _("all o
 
 
 class Chapters(SphinxDirective):
-    """List each chapter: number, question, minutes for the short road and for the whole."""
+    """List the chapters, each with its drawing, title, question and minutes."""
 
     def run(self) -> list[nodes.Node]:
         self.env.note_dependency(str(Path(self.env.srcdir, "_toc.yml")))
@@ -64,7 +64,7 @@ def row(*cells: str) -> str:
 
 
 def add_minutes(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """Give the templates the minutes of the chapter to which a link leads, or None."""
+    """Give the templates the minutes of the chapter that a link leads to (None for other pages)."""
     minutes = {
         chapter.path.stem: in_minutes(chapter.minutes) for chapter in chapters(Path(app.srcdir))
     }

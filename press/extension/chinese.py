@@ -1,8 +1,8 @@
 """Mark Chinese as `<span lang="zh-Hans">`, so that screen readers pronounce it correctly.
 
-This is done in text, headings, tables and inline code. It is not done in code blocks and outputs,
-where the marks would disturb highlighting and copying, nor in interactive figures, whose scripts
-write their own words.
+Text, headings, tables and inline code are marked. Code blocks and outputs are not, because the
+marks would disturb highlighting and copying; nor are interactive figures, whose scripts write their
+own words.
 """
 
 import re
@@ -15,7 +15,7 @@ from tools.language import LANGUAGE
 from .search import HAN
 
 CHINESE = re.compile(rf"[{HAN}](?:[{HAN},，、。：:；;？！（）《》“”…·]*[{HAN}])?")
-CLASS = "language-zh-Hans"  # docutils makes an attribute of this class
+CLASS = "language-zh-Hans"  # docutils turns this class into the attribute `lang`
 SPAN = r'<span lang="zh-Hans">\g<0></span>'
 LEFT_OUT = (nodes.literal_block, nodes.doctest_block, nodes.math, nodes.math_block, nodes.raw)
 TAG = re.compile(r"""(<(?:[^<>"']|"[^"]*"|'[^']*')*>)""")

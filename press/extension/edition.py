@@ -1,8 +1,8 @@
 """The words around the text of a page, in the language of the edition.
 
 Templates translate them with `say("...")`. Scripts use `_("...")`, a function of Sphinx, which
-reads translations.js. The page's policy refuses that file as Sphinx writes it, because it makes a
-function from a string.
+reads translations.js. The page's policy refuses that file as Sphinx writes it, because the file
+makes a function from a string.
 """
 
 import json
@@ -21,7 +21,7 @@ def offer(app: Sphinx) -> None:
 
 
 def write_translations(app: Sphinx, exception: Exception | None) -> None:
-    """Rewrite translations.js in a form that the policy allows, with the words of our scripts."""
+    """Rewrite translations.js in a form that the policy allows, and add our scripts' words."""
     path = Path(app.outdir, "_static", "translations.js")
     text = path.read_text("utf8") if path.exists() else ""
     if exception or not text.startswith("Documentation.addTranslations("):

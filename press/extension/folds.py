@@ -45,7 +45,7 @@ def without_checks(source: str) -> str:
     """Return source code without its docstrings and its checks of the input."""
     try:
         tree = ast.parse(source)
-    except SyntaxError:  # the listing shows only a part
+    except SyntaxError:  # the listing shows only a part of the code
         return source
     dropped: set[int] = set()
     for node in ast.walk(tree):

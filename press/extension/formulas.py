@@ -1,12 +1,12 @@
 r"""Formulas as HTML and MathML, made by KaTeX while the book is built.
 
 KaTeX runs in V8 (mini-racer), so neither Node nor a script in the reader's browser is needed. The
-HTML is visible, and the MathML is for screen readers. A formula that KaTeX cannot read gives a
+HTML is visible, and the MathML is for screen readers. A formula that KaTeX cannot read causes a
 warning with its location, which `-W` turns into an error.
 
 Authors color a part of a formula by naming its role, `\textcolor{query}{Q}`. Here the roles become
 the classes role-query, role-key, role-value and role-weights, which have one color on light pages
-and another on dark ones. Any other name gives a warning, because a fixed color would be unreadable
+and another on dark ones. Any other name causes a warning, because a fixed color would be unreadable
 in one of the themes. JupyterLab and VS Code have no color named `query`, so the formula keeps the
 color of the text. Readers' copies contain colors instead of the names (tools/copies.py).
 """
@@ -74,7 +74,7 @@ def _role_class(match: re.Match[str]) -> str:
 def render(tex: str, display: bool = False) -> str:
     """The HTML of one formula.
 
-    Raises:  FormulaError if KaTeX cannot read it, or if it names a color that is not a role
+    Raises:  FormulaError if KaTeX cannot read the formula, or if a color in it is not a role
     """
     tex = re.sub(r"\\(?:textcolor|color)\s*\{([^}]*)\}", _role_class, tex)
     try:
@@ -82,7 +82,7 @@ def render(tex: str, display: bool = False) -> str:
     except JSEvalException as error:
         reason = re.search(r"KaTeX parse error: .*", str(error))
         raise FormulaError(reason[0] if reason else str(error)) from None
-    # The LaTeX source inside the MathML is a third of its bytes, and nothing reads it.
+    # The LaTeX source takes up a third of the MathML, and nothing reads that source.
     return re.sub(r"<annotation.*?</annotation>", "", str(page), flags=re.DOTALL)
 
 

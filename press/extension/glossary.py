@@ -4,12 +4,12 @@ A row is written once: English, the Chinese word with its pinyin, a link to the 
 introduces it, and an explanation. When the pages are written, this module puts
 
 - the Chinese words of a section below its heading, in small type
-- both words into searchwords.js, so that a search for one finds that section first (Sphinx also
-  has an index for that, but loses it when a build writes only some of the pages)
+- the English and Chinese words into searchwords.js, so that a search for a word finds the section
+  first (Sphinx also has such an index, but loses it when a build writes only some of the pages)
 - the rows, sorted by pinyin, into a second table, `:::{by-pinyin}`
 
 The pinyin is written by hand, because libraries guess when a character has several readings:
-pypinyin 0.55 took the 差 of 残差, 标准差 for *chà* and the 子 of 子空间 for *zi*.
+pypinyin 0.55 read the 差 of 残差 and 标准差 as *chà*, and the 子 of 子空间 as *zi*.
 """
 
 import json
@@ -48,7 +48,7 @@ class Row(NamedTuple):
     anchor: str
 
     def words(self) -> list[str]:
-        """What readers may search for."""
+        """The words that readers may search for."""
         typed = re.split("[,、()]", f"{self.english},{self.chinese}".lower())
         return [word.strip() for word in typed if word.strip()]
 
@@ -108,7 +108,7 @@ def places(app: Sphinx) -> list[tuple[Row, str, str]]:
 
 
 def put_words(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Put the Chinese words of each section of a page below its heading."""
+    """Put the Chinese words of each section of a page below the section's heading."""
     taught: dict[str, list[Row]] = {}
     for row, page, anchor in places(app):
         if page == docname and row.pinyin:
@@ -119,7 +119,7 @@ def put_words(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def small_line(rows: list[Row]) -> nodes.paragraph:
-    """The line of Chinese words, each with its English."""
+    """The line of Chinese words, each with its English term."""
     line = nodes.paragraph(classes=["in-chinese"])
     for row in rows:
         line += [nodes.Text(" · " if len(line) else ""), *in_chinese(row.chinese)]
@@ -128,7 +128,7 @@ def small_line(rows: list[Row]) -> nodes.paragraph:
 
 
 def write_words(app: Sphinx, exception: Exception | None) -> None:
-    """Write searchwords.js, which only search.html uses: the page and the id of each word."""
+    """Write searchwords.js, which only search.html uses: the page and the id for each word."""
     if exception or app.builder.format != "html":
         return
     words = {word: place for row, *place in places(app) for word in row.words()}
@@ -147,7 +147,7 @@ def rewrite(app: Sphinx, env: BuildEnvironment) -> set[str]:
 
 
 def setup(app: Sphinx) -> None:
-    """Read the rows again for each page, since they are few."""
+    """Register the parts. Each reads the rows of the glossary again, since they are few."""
     app.add_config_value("glossary_page", "book/notation", "env")
     app.add_directive("by-pinyin", ByPinyin)
     app.connect("env-updated", rewrite)

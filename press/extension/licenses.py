@@ -25,5 +25,5 @@ def write(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Write them after all pages are written."""
+    """Write the file after all pages are written."""
     app.connect("build-finished", write)

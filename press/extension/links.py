@@ -1,19 +1,19 @@
 """Links to the repository, to Colab and Binder, and the notebooks to download.
 
-Their addresses come from the environment when the book is built, so that a fork links to itself and
-no address is fixed in the files:
+The addresses come from environment variables when the book is built, so that a fork links to itself
+and no address is fixed in the files:
 
 ATTNBOOK_REPOSITORY   such as https://github.com/owner/name; without it there are no such links
 ATTNBOOK_BRANCH       the branch or tag that the links name; main if it is not set
 ATTNBOOK_SITE         where the pages are published; each page then states its own address there
 
-The templates in press/templates make the links of a page from these. (The theme's own buttons need
-its scripts, and its launch buttons use the same branch for both.)
+The templates in press/templates make the links of a page from these addresses. (The theme's own
+buttons need its scripts, and its launch buttons use the same branch for Colab and Binder.)
 
 A downloaded notebook has no package and no other pages beside it. So the notebooks to download,
 which also make up the branch that Colab opens, install the package from this commit of the
-repository, and link to other pages by their full address. Otherwise they equal the reader's copies
-in my/.
+repository, and link to other pages by their full addresses. Otherwise they equal the reader's
+copies in my/.
 """
 
 import importlib.metadata
@@ -34,7 +34,7 @@ from tools.copies import for_readers
 from tools.language import LANGUAGE
 from tools.normal_form import text_of
 
-NOTEBOOKS = "notebooks"  # the folder of these copies in the built book
+NOTEBOOKS = "notebooks"  # the folder of the downloadable notebooks in the built book
 LAUNCH_BRANCH = "launch"  # .github/workflows/book.yml pushes that folder as this branch
 SOURCE = re.compile(r"^SOURCE = .*$", re.M)  # the line of tools/normal_form.INSTALL to fill in
 PAGE = re.compile(r"(?<=\]\()(\w+)\.md\b")  # a link to a page that is not a notebook
@@ -53,9 +53,9 @@ FORMS = {  # for each variable: the form of its value, without an optional endin
 
 
 def setting(name: str) -> str:
-    """The value of a variable, without an optional ending; empty if there is none.
+    """The value of a variable, without an optional ending; empty if the variable is not set.
 
-    Raises:  ValueError if it has another form
+    Raises:  ValueError if the value has another form
     """
     form, example = FORMS[name]
     value = os.environ.get(name, "").strip()
@@ -66,7 +66,7 @@ def setting(name: str) -> str:
 
 
 def read_environment(app: Sphinx, config: Config) -> None:
-    """Give the addresses to the templates, to `only` and to the links in pages."""
+    """Give the addresses to the templates, to the directive `only` and to the links in pages."""
     try:
         repository, branch, site = map(setting, FORMS)
     except ValueError as error:
@@ -79,7 +79,7 @@ def read_environment(app: Sphinx, config: Config) -> None:
         "version": importlib.metadata.version("attnbook"),
         "launch": {"branch": LAUNCH_BRANCH, "folder": NOTEBOOKS, "edition": edition},
     }
-    # [the PDF](repository:/releases/...) in a page, inside :::{only} repository
+    # Pages use links such as [the PDF](repository:/releases/...) inside :::{only} repository.
     plain = dict.fromkeys(config.myst_url_schemes)
     config.myst_url_schemes = {**plain, "repository": repository + "{{path}}"}
     if repository:
@@ -99,7 +99,7 @@ class LaunchRow(nodes.General, nodes.Element):
 
 
 def insert_row(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Put the row under the title of a notebook."""
+    """Put the row of links under the title of a notebook."""
     source = app.env.doc2path(docname, base=False)
     title = doctree.next_node(nodes.title)
     if app.config.html_context["repository"] and str(source).endswith(".ipynb") and title:
@@ -107,7 +107,7 @@ def insert_row(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def visit_row(self: HTML5Translator, node: LaunchRow) -> None:
-    """Write the row from its template."""
+    """Write the row of links from its template."""
     context = self.config.html_context | {"source": node["source"]}
     self.body.append(self.builder.templates.render("launch.html", context))
     raise nodes.SkipNode
@@ -134,7 +134,7 @@ def published(text: str, source: str, address: str) -> str:
 
 
 def write_notebooks(app: Sphinx, exception: Exception | None) -> None:
-    """Write the notebooks to download beside the pages; without a repository there are none."""
+    """Write the downloadable notebooks into their folder, if a repository is named."""
     folder = Path(app.outdir, NOTEBOOKS)
     if exception or app.builder.format != "html":
         return

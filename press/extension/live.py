@@ -1,7 +1,7 @@
 """The models that run in a page (press/live). Each is loaded when its figure is first used.
 
-A model's file in `_static` holds the arithmetic, the model, what its figure does with it, and the
-weights. Each element has the file's address in `src`, with a digest, so that a browser loads the
+A model's file in `_static` holds the arithmetic, the model, what the figure does with the model,
+and the weights. An element names its file in `src`, with a digest, so that a browser loads the
 file again after a change.
 """
 

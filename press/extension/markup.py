@@ -27,7 +27,7 @@ PHONE_LINE = 40  # characters of a table row that fit on a phone
 def mark(app: Sphinx, doctree: nodes.document) -> None:
     """Mark the questions to the reader, and "(second reading)" at the end of a heading.
 
-    In the contents, too, these words are then set apart.
+    These words are then set apart in the contents, too.
     """
     for paragraph in doctree.findall(nodes.paragraph):
         first = next((child for child in paragraph if child.astext()), None)
@@ -47,7 +47,7 @@ def mark(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def label_cells(app: Sphinx, doctree: nodes.document) -> None:
-    """Give cells of a wide table the names of their columns, because a phone stacks its rows."""
+    """Give cells of a wide table their columns' names, because a phone stacks a row's cells."""
     for table in doctree.findall(nodes.table):
         head, body = (list(table.findall(part)) for part in (nodes.thead, nodes.tbody))
         names = [entry.astext() for part in head for entry in part.findall(nodes.entry)]
@@ -71,7 +71,7 @@ def svg_size(path: Path) -> tuple[int, int] | None:
 
 
 def size_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Give each SVG its size, so that the text below does not jump when it loads.
+    """Give each SVG its size, so that the text below does not jump when the picture loads.
 
     Sphinx turns a picture whose size is set into a link to its file.
     """
@@ -83,7 +83,7 @@ def size_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def visit_image(self: HTML5Translator, node: nodes.image) -> None:
-    """Write the size as attributes, since the style sheet could not override a style.
+    """Write the size as attributes, since the style sheet could not override an inline style.
 
     On a phone a wide picture scrolls, because it would be too small to read if it were shrunk.
     """
@@ -99,7 +99,7 @@ def visit_image(self: HTML5Translator, node: nodes.image) -> None:
 
 
 def visit_entry(self: HTML5Translator, node: nodes.entry) -> None:
-    """Write a table's empty corner as an ordinary cell; give others the name of their column."""
+    """Write a table's empty corner as an ordinary cell; give other cells their column's name."""
     if node.astext() or not isinstance(node.parent.parent, nodes.thead):
         private.theirs(self, node)
         if label := node.get("label"):

@@ -35,5 +35,5 @@ def color(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Color the drawings when they have been copied."""
+    """Color the drawings after they have been copied."""
     app.connect("build-finished", color)

@@ -114,7 +114,7 @@ def page_data(exercise: Exercise) -> dict[str, Any]:
 
 
 def table(data: dict[str, Any]) -> str:
-    """A table of the questions and their possible answers, for print and if no script runs."""
+    """A table of the questions and possible answers, for print and for browsers without scripts."""
     rows = ""
     for question in data["questions"]:
         answers = _("a number")
@@ -137,7 +137,7 @@ def known_answers(question: str, exercise: Exercise) -> dict[Any, Answer]:
 def judged_answers(
     question: str, answers: dict[Any, Answer], numbers: list[float], exercise: Exercise
 ) -> dict[str, Any]:
-    """Return the message for each answer to a question; the right answer's is "".
+    """Return the message for each answer to a question, which is "" for the right answer.
 
     Where the answer is a number, `other` is the message for numbers that are not listed.
     """
@@ -170,7 +170,7 @@ def message_for(question: str, answer: Answer, exercise: Exercise) -> str:
 
 
 def format_answer(answer: Any) -> str:
-    """Return an answer as the reader sees it: short, (B, L, D)."""
+    """Return an answer as the reader sees it, such as (B, L, D) for a tuple."""
     return f"({', '.join(map(str, answer))})" if isinstance(answer, tuple) else str(answer)
 
 

@@ -1,11 +1,11 @@
-"""What a page may do: use the book's own files, and send nothing anywhere.
+"""The policy of a page: only the book's own files, and nothing sent anywhere.
 
 The templates write `safety(...)` into each page, before everything that it governs. The browser
 then runs only the scripts in the book's own files and the inline script whose digest is named. It
-refuses to load anything else, or to connect or send data anywhere. Nor does it tell other sites
-which page a reader came from.
+refuses to load anything else, or to connect or send data anywhere. It also never tells other
+sites which page a reader came from.
 
-tests/press/test_safety.py checks every page for what the browser would refuse silently.
+tests/press/test_safety.py checks every page for anything that the browser would silently refuse.
 """
 
 import base64

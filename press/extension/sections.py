@@ -32,7 +32,7 @@ def heading(link: nodes.reference) -> str:
 
 
 def lead_to_sections(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Add the anchor of the section that a link names, if it is on the page it leads to."""
+    """Add the anchor of the section that a link names, if the link leads to that section's page."""
     numbered = sections(app.env)
     for link in doctree.findall(nodes.reference):
         name = NAMED.fullmatch(link.astext())
@@ -42,7 +42,7 @@ def lead_to_sections(app: Sphinx, doctree: nodes.document, docname: str) -> None
 
 
 def rewrite(app: Sphinx, env: BuildEnvironment) -> set[str]:
-    """Write all pages again if the number or id of a section has changed: they may link to it."""
+    """Write all pages again if a section's number or id has changed, since links may lead to it."""
     before, now = getattr(env, "numbered_sections", None), sections(env)
     env.numbered_sections = now  # type: ignore[attr-defined]
     return set(env.found_docs) if now != before else set()

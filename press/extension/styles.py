@@ -2,10 +2,10 @@
 
 The theme and the extensions bring half a megabyte of CSS, mostly for components that the book does
 not use. After the pages are written, _static/site.css takes its place. It begins with a cascade
-layer of the rules whose classes and ids occur in some page or script. After the layer come the
-book's own sheets (`html_css_files` in _config.yml), complete, and then the colors. The book's rules
-override the layer, however specific its selectors are. Class names that a script constructs keep
-their style, because the book's own sheets are complete.
+layer of those rules whose classes and ids occur in some page or script. The book's own sheets
+(`html_css_files` in _config.yml) follow in full, and then the colors. The book's rules override the
+layer, however specific its selectors are. Class names that a script constructs keep their style,
+because the book's own sheets are complete.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ def usable(selector: list[Node], names: set[str]) -> bool:
 
 
 def prune(rules: Iterable[Node], names: set[str]) -> list[Node]:
-    """The rules that can match something in pages with these names, and nothing else."""
+    """Keep only the rules that can match something in pages with these names."""
     kept = []
     for rule in rules:
         if rule.type == "qualified-rule":
@@ -54,7 +54,7 @@ def prune(rules: Iterable[Node], names: set[str]) -> list[Node]:
         elif rule.type == "at-rule" and rule.at_keyword in ("media", "supports"):
             rule.content = prune(parse_rule_list(rule.content), names)
             dead = not rule.content
-        else:  # white space and @charset; icons are in book.css
+        else:  # drops white space, @charset, and icons (book.css has others)
             dead = rule.type != "at-rule" or not rule.content or "Font Awesome" in rule.serialize()
         if not dead:
             kept.append(rule)
@@ -91,7 +91,7 @@ def join(app: Sphinx, exception: Exception | None) -> None:
         sheets[file] = re.sub(r"""url\((["']?)(?!["']|data:)""", rf"url(\1{folder}/", css)
         Path(app.outdir, file).unlink()
     theirs = "".join(css for file, css in sheets.items() if file not in own)
-    # As an !important rule in a layer, it would beat book.css and hide what search should find.
+    # An !important rule in a layer would override book.css and hide what search should find.
     theirs = theirs.replace("[hidden]{", '[hidden]:not([hidden="until-found"]){')
     ours = "".join(sheets[file] for file in own)
     notices = "".join(re.findall(r"/\*!.*?\*/", theirs, re.DOTALL))  # their licenses

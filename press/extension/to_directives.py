@@ -8,14 +8,14 @@ opening                     the block quote, without its first line; each paragr
 danger, exercise            a box: its title is the heading, or the bold words in the first
                             line of the block quote; the rest of the quote is inside, and an
                             exercise has its questions below
-answer                      answers the prediction above it: a page hides it, or a code cell's
+answer                      answers the prediction above: a page hides this text, or a code cell's
                             output, until the reader has made a guess (book.js)
 caption                     the caption of the picture above it
-solution                    offers hints as code to run; a page shows folded hints and solution
+solution                    offers hints and a solution as code to run; a page shows both, folded
 
-A heading whose metadata has a "part", such as "Training a head", begins this part: a page shows its
-name and its minutes (markup.py). A page also folds the code of the imports, and of cells that only
-draw (folds.py).
+A heading whose metadata has a "part", such as "Training a head", begins this part: a page shows the
+part's name and minutes (markup.py). A page also folds the code of the imports, and of cells that
+only draw (folds.py).
 """
 
 import ast

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
-# In _build/html/_static. KaTeX's script is used while the book is built; no page loads it.
+# Files in _build/html/_static. KaTeX's script is used while the book is built; no page loads it.
 UNUSED = """
 **/*.map **/*.LICENSE.txt **/README.md katex/katex.min.js scripts styles/theme.css vendor locales
 images pygments.css design-tabs.js check-solid.svg copy-button.svg copybutton_funcs.js
@@ -21,5 +21,5 @@ def delete(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Delete before `styles` looks for names in the remaining files."""
+    """Delete the files before `styles` looks for names in the remaining ones."""
     app.connect("build-finished", delete, priority=700)

@@ -1,5 +1,5 @@
 // The arithmetic of a Transformer in plain JavaScript, for models that run in a page: one row at a
-// time, on typed arrays. A page loads this when a figure with a model is first used
+// time, on typed arrays. A page loads this file when a figure with a model is first used
 // (press/extension/live.py). tests/press/widgets/test_live_translator.py compares it with PyTorch.
 "use strict";
 (() => {
@@ -17,11 +17,12 @@
   }
 
   /**
-   * One query attends with several heads: each has a slice of the columns.
+   * Let one query attend with several heads, each of which has a slice of the columns.
    * @param {Float32Array} query @param {{keys: Float32Array[], values: Float32Array[]}} rows
    * @param {{heads: number, hidden?: Set<number>, off?: (head: number) => boolean}} rules
-   *   hidden: rows that it may not attend to; off: heads whose output is replaced by zeros
-   * @returns {{mixed: Float32Array, maps: number[][]}} the outputs side by side; weights per head
+   *   hidden: rows that the query may not attend to; off: heads whose output is replaced by zeros
+   * @returns {{mixed: Float32Array, maps: number[][]}} the heads' outputs side by side, and the
+   *   weights of each head
    */
   function attend(query, { keys, values }, { heads, hidden = new Set(), off = () => false }) {
     const width = query.length / heads;
@@ -45,7 +46,7 @@
     return { mixed, maps };
   }
 
-  /** Decode the number that the bits of a float16 encode. @param {number} bits */
+  /** Return the number that the bits of a float16 encode. @param {number} bits */
   function half(bits) {
     const exponent = (bits >> 10) & 31;
     const fraction = (bits & 1023) / 1024;
@@ -53,12 +54,12 @@
     return bits < 0 ? -size : size;
   }
 
-  /** The parameters of a model by the names that PyTorch gives them, and its layers. */
+  /** The parameters of a model, by the names that PyTorch gives them, and layers that use them. */
   class Parameters {
     /**
      * @param {{tensors: [string, ?number, number, number?][], data: string}} stored for each tensor
      *   its name, bits and shape; all numbers times 2 ** bits, as 16-bit integers in base64, or as
-     *   float16 where bits are null
+     *   float16 where bits is null
      */
     constructor({ tensors, data }) {
       const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
@@ -68,7 +69,10 @@
         Float32Array.from(integers.subarray(at, at += rows * columns), (x) => bits === null ? half(x) : x / 2 ** bits)]));
     }
 
-    /** x Wᵀ + b, if there is a b. @param {string} name @param {Float32Array} x @returns {Float32Array} */
+    /**
+     * x Wᵀ + b, or x Wᵀ if the layer has no bias.
+     * @param {string} name @param {Float32Array} x @returns {Float32Array}
+     */
     linear(name, x) {
       const weight = this.tensors.get(`${name}.weight`);
       const made = this.tensors.get(`${name}.bias`)?.slice()
@@ -93,7 +97,10 @@
       return x.map((value, i) => (value - mean) * by * weight[i] + bias[i]);
     }
 
-    /** A row of a table. @param {string} name @param {number} id @param {number} width */
+    /**
+     * A row of an embedding table.
+     * @param {string} name @param {number} id @param {number} width
+     */
     row(name, id, width) {
       return this.tensors.get(`${name}.weight`).slice(id * width, (id + 1) * width);
     }

@@ -11,10 +11,10 @@
     Array.from(from.keys()).sort((i, j) => from[j] - from[i]).slice(0, count);
 
   /**
-   * A change of the model or of its input.
+   * A change to the model or to its input.
    * @typedef {{hidden?: Set<number>, off?: Set<number>, first?: number}} Change
    *   hidden: words of the source that are covered; first: the position of the first word;
-   *   off: heads of the cross-attention that are switched off, counted through all layers
+   *   off: heads of the cross-attention that are switched off, numbered across all layers
    */
 
   class Translator {
@@ -36,7 +36,7 @@
       });
     }
 
-    /** What a row receives from other rows, and the weights. */
+    /** What a row receives from the rows that it attends to, and its attention weights. */
     look(name, x, rows, rules = {}) {
       const query = this.parameters.linear(`${name}.w_q`, x);
       const { mixed, maps } = attend(query, rows, { heads: this.heads, ...rules });
@@ -79,14 +79,14 @@
       return { caches, position: change.first ?? 0, change };
     }
 
-    /** A copy of this state, from which another continuation can start. */
+    /** A copy of a state, from which another continuation can start. */
     fork(state) {
       const caches = state.caches.map(({ own, across }) =>
         ({ own: { keys: [...own.keys], values: [...own.values] }, across }));
       return { ...state, caches };
     }
 
-    /** The decoder reads one more word. @returns {{logits: Float32Array, maps: number[][]}} */
+    /** Let the decoder read one more word. @returns {{logits: Float32Array, maps: number[][]}} */
     step(id, state) {
       const { parameters } = this;
       const { hidden, off } = state.change;

@@ -6,11 +6,12 @@
   const spoken = (steps) => steps.map(({ word }) => word);
 
   /**
-   * Mark the words that are not in the longest common subsequence of the sentences.
-   * @param {string[]} one @param {string[]} other @returns {boolean[]} for each word of the first
+   * Mark the words of a sentence that are not in its longest common subsequence with another.
+   * @param {string[]} one @param {string[]} other @returns {boolean[]} whether each word is marked
    */
   function differences(one, other) {
-    const shared = [...one, ""].map(() => [...other, ""].map(() => 0)); // from i and j on
+    // shared[i][j]: the length of the longest common subsequence from the words i and j on
+    const shared = [...one, ""].map(() => [...other, ""].map(() => 0));
     for (let i = one.length - 1; i >= 0; i -= 1) {
       for (let j = other.length - 1; j >= 0; j -= 1) {
         shared[i][j] = one[i] === other[j] ? shared[i + 1][j + 1] + 1
@@ -36,7 +37,10 @@
       this.right = figure.data.start.right;
     }
 
-    /** Translate another sentence. @param {string[]} source @param {string} right if it is known */
+    /**
+     * Translate another sentence.
+     * @param {string[]} source @param {string} right the right translation, if it is known
+     */
     read(source, right = "", chip = null) {
       this.right = right;
       if (!right) this.figure.sentences.value = this.figure.words.own;
@@ -44,7 +48,7 @@
       this.set({ covered: new Set() });
     }
 
-    /** @param {string} text Chinese, with or without blanks between words */
+    /** @param {string} text Chinese, with or without spaces between words */
     type(text) {
       const source = this.model.cut(text);
       if (source.length) this.read(source);
@@ -56,7 +60,7 @@
       this.figure.draw();
     }
 
-    /** Switch a head off or on, cover a word or uncover it. */
+    /** Switch a head off or on, or cover or uncover a word. */
     toggle(set, member) {
       if (!set.delete(member)) set.add(member);
       this.set({});
@@ -98,7 +102,7 @@
       figure.draw("fresh");
     }
 
-    /** The words of a row that are not in the unchanged translation. @param {string} row */
+    /** Mark the words of a row that are not in the unchanged translation. @param {string} row */
     marks(row) {
       return differences(spoken(this.figure[row]), spoken(this.figure.plain));
     }

@@ -43,7 +43,7 @@
       return x.map((value, i) => value * by * weight[i]);
     }
 
-    /** Read one more word after others. @returns the state after it */
+    /** Read one more word after others. @returns the state after that word */
     step(id, before, position) {
       const linear = (name, x) => this.parameters.linear(name, x);
       let x = this.parameters.row("embedding", id, this.width);
@@ -78,7 +78,7 @@
       return this.read.get(name);
     }
 
-    /** The logits of the word after these. @param {string[]} words @returns {Float32Array} */
+    /** The logits of the word after these words. @param {string[]} words @returns {Float32Array} */
     after(words) {
       if (this.read.size > MOST) this.read.clear();
       return this.known(words).logits;

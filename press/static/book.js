@@ -1,5 +1,5 @@
-// The behavior of the pages. This replaces the theme's scripts and Bootstrap: it loads faster, and
-// never measures the whole page during layout.
+// The behavior of the pages. This script replaces the theme's scripts and Bootstrap: it loads
+// faster, and it never measures the whole page during layout.
 //
 //  1 light and dark   2 drawers for the two sidebars   3 search   4 the current section
 //  5 scrolling from the keyboard   6 predictions   7 the reader's progress   8 hints   9 print
@@ -16,7 +16,7 @@ function keep(store) {
   try {
     store();
   } catch {
-    // continue without storing it
+    // continue without storing anything
   }
 }
 
@@ -36,7 +36,7 @@ one(".theme-switch-button")?.addEventListener("click", () => {
 });
 system.addEventListener("change", () => setMode(root.dataset.mode));
 
-// A dialog that Escape and a click beside it close. (Sphinx's own script would keep Escape away.)
+// Let Escape, or a click outside a dialog, close the dialog. (Sphinx would intercept Escape.)
 function closable(dialog) {
   dialog.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
@@ -95,8 +95,8 @@ addEventListener("keydown", (event) => {
   event.preventDefault();
   search();
 });
-// While the reader types, the box offers the first sections whose headings have all the words. The
-// list of headings is loaded when the first letter is typed.
+// While the reader types, the box offers the first sections whose headings contain all the words.
+// The list of headings is loaded when the first letter is typed.
 const offers = document.createElement("ul");
 const { headings } = one("[data-headings]").dataset;
 let loaded;
@@ -126,9 +126,9 @@ if (/Mac|iPhone|iPad/.test(navigator.platform)) {
   for (const key of document.querySelectorAll(".kbd-shortcut__modifier")) key.textContent = "⌘";
 }
 
-// 4 the section at a line below the header is marked in the table of contents. In the last
-// screenful the line moves to the bottom of the window, so that short sections are marked, too.
-// The target of a link stays marked after the jump.
+// 4 the current section is marked in the table of contents: it is the one at a line just below the
+// header. In the last screenful the line moves to the bottom of the window, so that short sections
+// are marked, too. The target of a link stays marked after the jump.
 const contents = new Map();
 for (const link of document.querySelectorAll("#pst-page-toc-nav a")) {
   contents.set(document.getElementById(decodeURIComponent(link.hash.slice(1))), link);
@@ -205,7 +205,7 @@ addEventListener("load", async () => {
   if (section) await arrive(() => scrollY + section.getBoundingClientRect().top - top);
   history.scrollRestoration = "auto";
 });
-// The browser's End key would stop too early, because sections on the way are laid out only then.
+// The browser's End key would stop too early, because the sections on the way are laid out later.
 addEventListener("keydown", (event) => {
   const { key, shiftKey, altKey, defaultPrevented } = event;
   const target = event.composedPath()[0]; // also inside an interactive figure
@@ -314,7 +314,7 @@ for (const link of document.querySelectorAll("nav.bd-links a, .chapters a")) {
   if (isChapter(name) && solved) link.append(span("solved", _(" {solved} solved").replace("{solved}", solved)));
 }
 
-// Mark this page's solved exercises in the contents; update the marks as exercises are solved.
+// Count this page's solved exercises in the contents; update the count as exercises are solved.
 const asked = document.querySelectorAll("attn-choice");
 const exercises = contents.get(asked[0]?.closest("article section > section"));
 if (exercises) {

@@ -1,6 +1,6 @@
 // The search page: Sphinx's script finds the pages, and this script shows them with the text around
 // the matches. The texts are in searchtexts.js, because a page may not read another page: the
-// browser forbids it for pages in a folder, and the page's policy forbids it everywhere.
+// browser forbids this for pages in a folder, and the page's policy forbids it everywhere.
 "use strict";
 
 const WIDTH = 240; // characters of an excerpt
@@ -33,7 +33,8 @@ function places(text, terms) {
 
 const different = (found) => new Set(found.map(({ term }) => term)).size;
 
-// The positions in the part of the text that contains the most different terms (the first if equal)
+// The positions in the part of the text that contains the largest number of different terms, or in
+// the first such part
 function nearest(found) {
   let most = [];
   found.forEach(({ start }, i) => {
@@ -58,7 +59,7 @@ function excerpt(text, found) {
       const mark = document.createElement("mark");
       mark.textContent = text.slice(place.start, place.end);
       nodes.push(text.slice(at, place.start), mark);
-    } else { // two neighboring Chinese characters of three
+    } else { // a pair of Chinese characters that overlaps or follows the last pair
       nodes.at(-1).textContent += text.slice(at, place.end);
     }
     at = Math.max(at, place.end);
@@ -66,8 +67,8 @@ function excerpt(text, found) {
   return [...nodes, text.slice(at, end), end < text.length ? "…" : ""];
 }
 
-// The section of a page that a result refers to: the named one, or the one with the most terms,
-// close together and in its heading
+// The section of a page that a result refers to: the one named, or else the one with the most
+// different terms; in a tie, the one with the most close together, then the most in the heading
 function section(page, anchor, terms) {
   const sections = Search.texts[page];
   const named = sections.filter(([id]) => `#${id}` === anchor);
@@ -83,7 +84,8 @@ function section(page, anchor, terms) {
   return most;
 }
 
-// Shows the results. A section that introduces a word of the glossary comes first.
+// Show the results. If the query is a word of the glossary, the section that introduces it comes
+// first.
 Search.query = (query) => {
   const [typed, terms, ...others] = Search._parseQuery(query);
   const seen = new Set();
