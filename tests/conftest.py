@@ -1,4 +1,4 @@
-"""Settings for all tests: random draws are the same in every run, and none fails for being slow.
+"""Settings for all tests: random draws are the same in every run, and no test fails for being slow.
 
 This file also holds what tests share: the built book and one browser. The browser is Chromium:
 ATTNBOOK_CHROMIUM, an installed one, or Playwright's own. Without one, tests that need it are
@@ -34,7 +34,7 @@ settings.load_profile("book")
 
 @pytest.fixture(autouse=True)
 def seeded():
-    """Let a test draw the same numbers when it runs alone, after others, or on any worker."""
+    """Let a test draw the same numbers whether it runs alone, after others, or on any worker."""
     torch.manual_seed(0)
 
 
@@ -108,7 +108,7 @@ def once(testrun: str, notes: Path, source: Path, language: str) -> None:
             text=True,
             check=False,
         )
-        if build.returncode:  # else Sphinx would not repeat the warnings for pages it has read
+        if build.returncode:  # so that Sphinx repeats the warnings for pages it has read
             shutil.rmtree(source / "_build" / ".doctrees", ignore_errors=True)
         assert build.returncode == 0, build.stderr
         assert "build succeeded" in build.stdout

@@ -216,7 +216,7 @@ def test_a_misunderstanding_is_named_if_it_fits_every_case_and_else_in_this_case
     assert "A try You forgot exp." in card_of(lambda q, k: q @ k.mT, two)
     assert "A try Other." in card_of(same_if_small, two)
     half = card_of(lambda q, k: same_if_small(q, k) * (1 if len(q) == 2 else 2), two)
-    assert "positive" in half  # two fit in this case
+    assert "positive" in half  # two mistakes fit in this case
 
 
 def test_a_mistake_set_has_each_wrong_line_and_each_two_in_different_lines():
@@ -549,7 +549,7 @@ NUMBERS = replace(
 
 
 def two_at_once(*mistakes):
-    """Return an exercise whose common mistakes are these, each a function and a message."""
+    """Return an exercise with these common mistakes, each a function and a message."""
     return replace(NUMBERS, common_mistakes=tuple(Mistake(*parts) for parts in mistakes))
 
 
@@ -654,7 +654,7 @@ def test_an_endless_loop_is_stopped_even_inside_a_bare_except(monkeypatch):
     assert "still running after" in card_of(stubborn)
     assert "still running after" in card_of(lambda q, k: time.sleep(100))
     monkeypatch.setattr(guard, "SECONDS", 0.3)
-    assert "returned None" in card_of(lambda q, k: time.sleep(0.4))  # is slow, as on a busy machine
+    assert "returned None" in card_of(lambda q, k: time.sleep(0.4))  # slow, as on a busy machine
 
 
 def catches_all(query, key):

@@ -1,4 +1,4 @@
-"""In a language with a catalog, everything that a reader is told is in this language."""
+"""In a language with a catalog, everything that a reader is told is in that language."""
 
 import gettext
 import io
@@ -120,7 +120,7 @@ class Pseudo(gettext.NullTranslations):
 
 @pytest.fixture
 def pseudo(monkeypatch):
-    """Switch to the language of Pseudo, and return the messages that it is asked for."""
+    """Switch to the language of Pseudo, and return the messages that are looked up."""
     catalog = Pseudo()
     catalog.asked = set()
     monkeypatch.setattr(language, "catalog", lambda: catalog)
@@ -132,7 +132,7 @@ def english_in(text: str) -> list[str]:
 
 
 def words_of(card: Feedback) -> str:
-    """Return what a card says, without code that it shows."""
+    """Return what a card says, without the code that it shows."""
     details = [text for text in card.details if not text.startswith(("def ", "class ", "译  "))]
     return "\n".join([card.head, card.message, *details, card.footer])
 

@@ -63,7 +63,7 @@ def test_progress_counts_tries_and_passes_and_says_where_it_is_kept(printed):
 
 
 def test_a_damaged_log_keeps_the_rest_and_is_left_as_found(printed):
-    log.path().write_text('{"exercise": "03.map", "event": "pass"}\n')  # an earlier form
+    log.path().write_text('{"exercise": "03.map", "event": "pass"}\n')  # an earlier format
     log.record("03.map", "pass")
     with log.path().open("ab") as file:
         file.write(b'\n{"exercise": "03.\xff\xfe half a li\n7\n' + b"[" * 200_000)

@@ -1,4 +1,4 @@
-"""The exercises outside a notebook: cards as text, a file for each answer, each command."""
+"""The exercises outside a notebook: cards as text, a file for each answer, and the commands."""
 
 import io
 import os

@@ -1,7 +1,7 @@
 """Each figure shows its numbers in the right places, according to Matplotlib's objects.
 
-Every figure is in EXAMPLES, which tests what all figures have in common. One that draws numbers
-also has its own test; one that draws a diagram is tested by the chapters' stored pictures.
+Every figure is in EXAMPLES, and one test checks what all of them have in common. A figure of
+numbers also has its own test; a diagram is tested by the chapters' stored pictures.
 """
 
 import math
@@ -102,7 +102,7 @@ def test_every_figure_has_an_example():
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_properties_of_every_figure(name, drawn):
-    """Its numbers change it, noise does not; letters are large and whole; colors mean roles."""
+    """A figure follows its numbers, not noise; letters are large and whole; colors mean roles."""
     draw, x, roles = EXAMPLES[name]
     moved = x.clone()
     moved.view(-1)[0] -= 0.1

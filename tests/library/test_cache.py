@@ -15,7 +15,7 @@ def drawn(*size: int, seed: int = 0) -> Tensor:
     return torch.randn(*size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-# --- what it keeps -----------------------------------------------------------------------------
+# --- what a cache keeps ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("leading", [(), (B,), (B, H)])

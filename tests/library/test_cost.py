@@ -1,4 +1,4 @@
-"""Counting: multiplications of matrix products, and the memory of new tensors."""
+"""Counting: multiplications in matrix products, and the memory of new tensors."""
 
 import time
 

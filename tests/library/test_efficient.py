@@ -1,7 +1,7 @@
 """Cheaper attention: the exact forms agree with the plain one, and the forms of linear
 attention agree with each other.
 
-This also tests `chunked` and `blocked`, because all of them have to pass the same tests.
+Chunked and blocked attention are tested here, too, because the same tests apply to them.
 """
 
 import math
@@ -68,7 +68,7 @@ def small_tables(monkeypatch):
     monkeypatch.setattr(blocked_module, "BLOCK", 8 * LK)
 
 
-# --- the exact ones, against the plain one ---------------------------------------------------
+# --- the exact forms, against the plain one --------------------------------------------------
 
 
 @exact
@@ -166,7 +166,7 @@ def test_half_precision_survives_scores_beyond_its_largest_number(attend, dtype)
 
 @pytest.mark.parametrize("attend", [chunked_attention, blocked_attention])
 def test_a_second_derivative_is_refused(attend):
-    """Without the check, the result would be a wrong number and no error."""
+    """Without the check, the result would be a wrong number, not an error."""
     qkv = [x.requires_grad_() for x in draw(B)]
     output, _ = attend(*qkv)
     with pytest.raises(RuntimeError, match=f"{attend.__name__} has first derivatives only"):
@@ -318,7 +318,7 @@ def test_linear_attention_in_half_precision():
         assert_close(output.double(), expected, rtol=0, atol=2e-3)
 
 
-# --- what it costs ---------------------------------------------------------------------------
+# --- compute and memory ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

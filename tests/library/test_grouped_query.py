@@ -233,7 +233,7 @@ def test_forms_that_know_the_causal_mask_serve_groups(attend):
 
 @torch.no_grad()
 def test_positions_count_the_places_of_rows_that_are_not_there():
-    """Rows at 0, 1, 4, 5, 8 get the same output as in a sequence of 9 with the others hidden."""
+    """Rows at 0, 1, 4, 5 and 8 get the same output as in a sequence of 9 with the others hidden."""
     layer, at = grouped(rotary=LLAMA_3_1), torch.tensor([0, 1, 4, 5, 8])
     long, hidden = drawn(B, 9, D), torch.zeros(9, dtype=torch.bool)
     hidden[at] = True

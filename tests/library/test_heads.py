@@ -275,7 +275,7 @@ def test_attend_is_called_once_with_heads_apart_and_its_answer_is_used():
 
 # --- masks -----------------------------------------------------------------------------------
 
-N = 4  # B = H = Lq = Lk: here a mask on a wrong axis raises no error
+N = 4  # B = H = Lq = Lk: here a mask on the wrong axis raises no error
 
 
 def square(mask: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:

@@ -192,7 +192,7 @@ def test_gpt2(gpt2, layer, padded):
 
 
 def test_gpt2_padded_on_the_left(gpt2):
-    """As in generation. The outputs may differ at padding, whose queries have no visible key."""
+    """Generation pads this way. Outputs may differ at padding, whose queries see no key."""
     attention = gpt2.h[1].attn
     real = right_padded().flip(1)
     x, output, weights = caught(gpt2, attention, attention, input_ids=ids(), attention_mask=real)
@@ -287,7 +287,7 @@ NAMES = {"w_q": "q_proj", "w_k": "k_proj", "w_v": "v_proj", "w_o": "o_proj"}
 def from_hugging_face(
     attention: nn.Module, *, reorder: bool = True, **options
 ) -> GroupedQueryAttention:
-    """Copy all parameters that our layer has; reorder those of queries and keys to our pairs."""
+    """Copy all the parameters of our layer; reorder those of queries and keys to fit our pairs."""
     d_k = attention.head_dim
     ours = GroupedQueryAttention(D, H, H_KV, **options)
     order = in_pairs(d_k) if reorder else torch.arange(d_k)
@@ -327,7 +327,7 @@ def modern_mask(window: int | None, padded: bool = False) -> torch.Tensor:
 @pytest.mark.parametrize("name", MODELS)
 def test_a_modern_model(name, padded):
     attention, x, expected = modern(name, padded)
-    assert expected[1].amax(-1).median() > 0.15  # spread evenly, it would be 0.05
+    assert expected[1].amax(-1).median() > 0.15  # 0.05 if evenly spread
     ours = from_hugging_face(attention, **MODELS[name].ours)
     real = padding_mask(LONG_LENGTHS if padded else [LONG] * len(x), LONG)[:, 0]
     found = ours(x, mask=modern_mask(MODELS[name].window, padded))
@@ -406,7 +406,7 @@ def from_llama(theirs: LlamaForCausalLM, tied: bool) -> LanguageModel:
 def test_a_whole_llama(tied):
     theirs = llama(tied)
     ours, expected = from_llama(theirs, tied), theirs(ids()).logits
-    assert expected.softmax(-1).amax(-1).median() > 0.1  # evenly spread, it would be 0.02
+    assert expected.softmax(-1).amax(-1).median() > 0.1  # 0.02 if evenly spread
     assert_close(ours(ids()), expected, rtol=0, atol=1e-4)
     for part in ("norm1", "norm2"):
         broken = from_llama(theirs, tied)

@@ -1,4 +1,4 @@
-"""Rotary positions: by rotation matrices, by complex numbers, and Llama 3.1's rescaling."""
+"""Rotary positions: rotation matrices, complex numbers, and Llama 3.1's rescaling."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

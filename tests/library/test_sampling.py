@@ -1,4 +1,4 @@
-"""Sampling: checked by definition, against the package transformers, and by frequencies."""
+"""Sampling, checked against its definition, the package transformers, and frequencies."""
 
 import itertools
 import math

@@ -45,7 +45,7 @@ def test_all_96_numbers_are_those_that_s1_prints() -> None:
 
 
 def test_random_numbers_drawn_around_it_are_undisturbed() -> None:
-    torch.rand(1)  # so that the generator is not at its start
+    torch.rand(1)  # so that the generator has left its initial state
     before = torch.random.get_rng_state()
     life_is_short()
     assert torch.equal(before, torch.random.get_rng_state())

@@ -1,4 +1,4 @@
-"""The Transformer and its parts: equality with PyTorch's with copied weights, and properties."""
+"""The Transformer and its parts: PyTorch's results with copied weights, and properties."""
 
 import copy
 
@@ -114,7 +114,7 @@ def test_a_decoder_layer_equals_pytorchs(training, norm_first):
 @pytest.mark.parametrize(("norm_first", "last_norm"), [(False, False), (False, True), (True, True)])
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 def test_the_whole_equals_nn_transformer(training, norm_first, last_norm):
-    """nn.Transformer always has a last norm; the paper and ours have one only with norm_first."""
+    """nn.Transformer always has a final norm; ours has one only with norm_first."""
     options = sizes(norm_first)
     theirs = nn.Transformer(num_encoder_layers=N, num_decoder_layers=N, **options)
     redraw(theirs).train(training)

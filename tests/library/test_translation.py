@@ -243,7 +243,7 @@ def test_noun_phrases(
 
 
 class First(Draw):
-    """Chooses the first of everything, and takes either every random option or none."""
+    """A Draw that takes the first of everything, and either every random option or none."""
 
     def __init__(self, always: bool) -> None:
         self.always = always
@@ -332,7 +332,7 @@ def test_a_sentence_is_for_training_or_of_a_test_set(corpus: Corpus) -> None:
 
 
 def test_held_out_words_are_learned_in_other_combinations(corpus: Corpus) -> None:
-    """They keep their position: a verb has other objects, an object follows other verbs."""
+    """Held-out words keep their position: verbs have other objects, objects follow other verbs."""
     adjectives = {adjective.zh for adjective in lexicon.adjectives}
     learned = Counter(pair for made in corpus.train for pair in made.combinations)
     for first, second in held_out_combinations():

@@ -8,7 +8,7 @@ import torch
 def undisturbed():
     """A chapter's cells display no pictures, and their settings are reset after the tests.
 
-    PyTorch uses one thread: on such small matrices, two would mostly wait for each other.
+    PyTorch uses one thread: on the chapters' small matrices, two would mostly wait for each other.
     """
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch:

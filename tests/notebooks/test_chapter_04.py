@@ -45,7 +45,7 @@ def both_right(game, *args, seeds=SEEDS, **options):
 
 
 def test_it_takes_two_maps_and_two_contents(game):
-    """Change one cause at a time: the number of maps, of blocks of W_O, the ReLU after the head."""
+    """Change one cause at a time: the maps, the blocks of W_O, or the ReLU after the head."""
     assert min(both_right(game, 2)) > 0.95
     assert min(both_right(game, 2, kind=game["Sharing"])) > 0.8
     assert max(both_right(game, 1, kind=game["Sharing"])) < 0.6

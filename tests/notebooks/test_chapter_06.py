@@ -93,7 +93,7 @@ def test_the_layer_gives_nan_or_zeros_by_what_it_is_asked_for():
 
 
 def slopes(attend, x, mask):
-    """The leak detector's map by gradients: True where output i depends on word j."""
+    """The leak detector's map, from gradients: True where output i depends on word j."""
     slope = torch.autograd.functional.jacobian(lambda rows: attend(rows, mask), x)
     return slope.ne(0).any(3).any(1)
 

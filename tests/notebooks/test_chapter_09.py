@@ -40,7 +40,7 @@ def chapter() -> dict[str, Any]:
 
 @pytest.mark.parametrize(("seed", "farthest"), TWO_STACKS.trainings)
 def test_a_stored_translator_is_what_the_chapter_would_train(chapter, seed, farthest):
-    """If this fails, train them again: CONTRIBUTING.md, "Change code or a number in a chapter"."""
+    """If this fails, retrain as in CONTRIBUTING.md, "Change code or a number in a chapter"."""
     stored = torch.load(TRANSLATORS, weights_only=True)["trainings"][seed, farthest]
     assert stored["steps"] == inspect.signature(chapter["teach"]).parameters["steps"].default
     model, losses = chapter["teach"](farthest, seed, steps=FIRST)
@@ -65,7 +65,7 @@ def test_a_translator_says_what_it_does_not_fit(chapter):
 
 
 def test_without_the_shift_a_model_learns_to_copy(chapter):
-    """Section 9.4: its loss is nearly 0, but when it writes by itself, it repeats BEGIN."""
+    """Section 9.4: the model's loss is nearly 0, but when it writes by itself, it repeats BEGIN."""
     batches = chapter["stream"](torch.Generator().manual_seed(0), size=16)
     model = chapter["new_model"](0, d_model=32, n_layers=1)
 
@@ -81,7 +81,7 @@ def test_without_the_shift_a_model_learns_to_copy(chapter):
 
 
 def test_a_broken_batch_does_harm_through_both_averages_of_adam(chapter):
-    """Section 9.5: with its average gradient restored, the loss does not rise, but stays high."""
+    """Section 9.5: with Adam's average gradient restored, the loss does not rise but stays high."""
     exec(NOTEBOOK.source("cares-run"), chapter)
 
     def put_back(adam, *_):
@@ -156,7 +156,7 @@ class From(SinusoidalPositions):
 
 
 def test_the_translator_in_the_page_is_the_one_that_the_chapter_trains(monkeypatch, chapter):
-    """If this fails, train it again: CONTRIBUTING.md, "Change code or a number in a chapter"."""
+    """If this fails, retrain as in CONTRIBUTING.md, "Change code or a number in a chapter"."""
     text = TRANSLATOR.read_text("utf-8")
     model, chinese, english = load_packed(text)
     assert english.words == chapter["english"].words
@@ -186,7 +186,7 @@ def test_the_translator_in_the_page_is_the_one_that_the_chapter_trains(monkeypat
 
 
 def numbers(steps: list) -> list[float]:
-    """The probabilities of the best words, and the weights, that the figure shows first."""
+    """The probabilities of the best words and the weights that the figure shows first."""
     return [
         x
         for _, chance, best, maps in steps

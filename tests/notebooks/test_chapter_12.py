@@ -36,7 +36,7 @@ def test_nothing_else_is_stored_than_the_seeds_of_the_chapter():
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_stored_model_is_what_the_chapter_would_train(space, seed):
-    """If this fails, train them again: CONTRIBUTING.md, "Change code or a number in a chapter"."""
+    """If this fails, retrain as in CONTRIBUTING.md, "Change code or a number in a chapter"."""
     stored = torch.load(LANGUAGE_MODELS, weights_only=True)["trainings"][seed]
     assert stored["steps"] == inspect.signature(space["fit"]).parameters["steps"].default
     model = space["new_model"](seed)
@@ -62,7 +62,7 @@ def test_an_unknown_seed_is_named():
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_temperature_lowers_and_cutting_raises_what_is_grammatical_in_each_model(judging, seed):
-    """A low temperature leaves fewer different sentences, also with other random numbers."""
+    """A low temperature leaves fewer different sentences, with other random numbers, too."""
     ways = ({"temperature": 0.5}, {"p": 0.8}, {}, {"temperature": 1.5})
     counts = [judging["judge"](judging["models"][seed], seed=seed + 5, **way) for way in ways]
     right, _, different = zip(*counts, strict=True)

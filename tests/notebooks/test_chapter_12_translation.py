@@ -1,4 +1,4 @@
-"""Section 12.10: the stored models come from its training, and its claims on positions hold."""
+"""Section 12.10: the stored models come from its training, and its claims about positions hold."""
 
 import inspect
 from typing import Any
@@ -25,7 +25,7 @@ def chapter() -> dict[str, Any]:
 
 @pytest.mark.parametrize(("seed", "farthest"), ONE_STACK.trainings)
 def test_a_stored_model_is_what_the_chapter_would_train(chapter, seed, farthest):
-    """If this fails, train them again: CONTRIBUTING.md, "Change code or a number in a chapter"."""
+    """If this fails, retrain as in CONTRIBUTING.md, "Change code or a number in a chapter"."""
     stored = torch.load(ONE_SEQUENCE, weights_only=True)["trainings"][seed, farthest]
     assert stored["steps"] == inspect.signature(chapter["teach"]).parameters["steps"].default
     model, losses = chapter["teach"](farthest, seed, steps=FIRST)

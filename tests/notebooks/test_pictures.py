@@ -1,6 +1,6 @@
 """Pictures in the chapters: a phone shows their letters, and their descriptions are true.
 
-Each decimal number in the description of a picture is drawn, printed or typed there.
+Each decimal number in a picture's description is in the picture, its code or printed output.
 """
 
 import re

@@ -47,7 +47,7 @@ def code_under(heading: str) -> list[str]:
 
 
 def to_read_with_care(source: str) -> list[list[str]]:
-    """A source's second table by rows: what it says, what is true, the kind, and where shown."""
+    """A source's second table, row by row: the claim, the truth, the kind, and where to look."""
     (table,) = re.findall(rf"^\| what {source} says \|.*\n\|[-:|]+\n((?:\|.*\|\n?)+)", TEXT, re.M)
     return [row.strip("| ").split(" | ") for row in table.splitlines()]
 

@@ -11,7 +11,7 @@ from tests.support.pages import HTML
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """A server of files that prints nothing."""
+    """A file server that prints nothing."""
 
     def log_message(self, format: str, *args: object) -> None:
         """Print nothing."""

@@ -113,6 +113,6 @@ def test_editions_are_linked_and_a_zip_has_one(tmp_path, monkeypatch) -> None:
         assert parsed(english).select_one(".editions a")["href"] == "../zh_CN/book/one.html"
         assert parsed(chinese).select_one(".editions a")["href"] == "../../book/one.html"
         parsed.cache_clear()
-    assert (tmp_path / "html/notebooks/zh_CN/one.html").is_file()  # for the branch of Colab
+    assert (tmp_path / "html/notebooks/zh_CN/one.html").is_file()  # for the Colab branch
     assert pack.addresses(english) == []
     assert pack.SWITCH.sub("", english.read_text()) == "<p>html/book</p>"

@@ -1,7 +1,7 @@
 """Work through a chapter in JupyterLab, in the reader's own copy, as a student would.
 
-Its outputs are tested by nbval. The server is the one of `make lab`, but has its own folders for
-settings, so that a reader's are neither read nor written.
+The outputs are tested by nbval. The server is that of `make lab`, but has its own folders for
+settings, so that a reader's settings are neither read nor written.
 """
 
 import contextlib
@@ -114,11 +114,11 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def address_of(server: subprocess.Popen[bytes], runtime: Path, log: Path) -> str:
-    """The server's address, once it reports it: it uses another port if the first is taken."""
+    """The server's address, once reported: the server uses another port if the first is taken."""
     until = time.monotonic() + START
     while time.monotonic() < until and server.poll() is None:
         for note in runtime.glob("jpserver-*.json"):
-            with contextlib.suppress(ValueError):  # not completely written
+            with contextlib.suppress(ValueError):  # not yet completely written
                 return str(json.loads(note.read_text("utf-8"))["url"])
         time.sleep(0.2)
     pytest.fail(f"JupyterLab did not start:\n{log.read_text('utf-8')}")
@@ -138,7 +138,7 @@ def test_a_student_works_through_a_chapter(lab: str, page: Page) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
 
-    # She opens it: nothing pops up, no network request is made, and nothing counts as changed.
+    # She opens her copy: nothing pops up, the network is not used, and nothing counts as changed.
     page.goto(f"{lab}?token=book")
     page.wait_for_function(READY)
     kernel = "Python 3 (ipykernel)"

@@ -47,7 +47,7 @@ THEME = "document.documentElement.dataset.theme"
 ON_EVERY_SCREEN = {
     "formulas that are not set": """[...document.querySelectorAll(
         ':is(span, div).math:not(:has(.katex)), .katex-error')].map(e => e.outerHTML)""",
-    # the stand-ins are the reader's own fonts
+    # each Stand-in is one of the reader's own fonts
     "fonts that failed": """[...document.fonts].filter(f => f.status === 'error')
         .map(f => f.family).filter(name => !name.includes('Stand-in'))""",
     "LaTeX in the text": """(() => {

@@ -40,7 +40,7 @@ def made(book: None, browser: Browser) -> Path:
 
 @pytest.fixture(scope="module")
 def pdf(made: Path) -> Pdf:
-    """The contents of the file."""
+    """The contents of the PDF."""
     return Pdf.open(made)
 
 
@@ -174,7 +174,7 @@ def test_fonts_are_inside_and_the_books_own(pdf: Pdf) -> None:
 
 
 def test_chinese_is_set_in_the_books_own_font(made: Path, browser: Browser) -> None:
-    # In the PDF its letters are drawings that belong to no named font, so ask the browser.
+    # In the PDF, Chinese characters are drawings that belong to no named font, so ask the browser.
     page = browser.new_page()
     page.goto(press_pdf.JOINED.as_uri())
     page.evaluate("document.fonts.ready.then(() => null)")

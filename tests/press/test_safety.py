@@ -38,7 +38,7 @@ def test_the_policy_comes_first_and_the_page_keeps_to_it(address: str) -> None:
     inline = [e.get_text() for e in page.find_all("script") if not e.get("src")]
     digests = [hashlib.sha256(script.encode()).digest() for script in inline]
     named = [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests]
-    assert len(named) == (0 if address == "index.html" else 1)  # it sets light or dark
+    assert len(named) == (0 if address == "index.html" else 1)  # the script that sets light or dark
     assert policy == {
         "default-src": ["'none'"],
         "script-src": ["'self'", *named],
@@ -50,7 +50,7 @@ def test_the_policy_comes_first_and_the_page_keeps_to_it(address: str) -> None:
         "base-uri": ["'none'"],
     }
 
-    # and nothing on the page violates it
+    # and nothing on the page violates the policy
     assert page.select("style, iframe, object, embed, base, [href^='javascript:']") == []
     handlers = {name for e in page.find_all(True) for name in e.attrs if name.startswith("on")}
     assert handlers == set()
@@ -73,6 +73,6 @@ def test_only_the_first_page_asks_to_unpack_the_zip(browser: Browser, tmp_path: 
     (tmp_path / "index.html").write_bytes((HTML / "index.html").read_bytes())
     with window(browser) as context:
         opened = Opened(context, "index.html", tmp_path.as_uri() + "/")
-        opened.settle()  # its script is the last to load
+        opened.settle()  # the page's script is the last to load
         assert opened.page.url == (tmp_path / "index.html").as_uri()
         assert "Unpack the whole zip" in opened.page.locator("body").inner_text()

@@ -17,7 +17,7 @@ from tools.common import ROOT
 
 
 def run(*command: str, device: str, rehearsal: str = "") -> subprocess.CompletedProcess[str]:
-    """Run this Python with a device, on a machine without a visible GPU."""
+    """Run Python with a device, as on a machine without a visible GPU."""
     variables = {"ATTNBOOK_DEVICE": device, "ATTNBOOK_REHEARSAL": rehearsal}
     return subprocess.run(
         [sys.executable, *command],

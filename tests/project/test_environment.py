@@ -75,7 +75,7 @@ def commands(project: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def failure() -> str:
-    """Run it, expect it to fail, and return its one line."""
+    """Run the bootstrap, expect it to fail, and return its one line."""
     with pytest.raises(SystemExit) as stopped:
         bootstrap.main()
     (line,) = str(stopped.value).splitlines()
@@ -83,7 +83,7 @@ def failure() -> str:
     return line
 
 
-# --- making it ---------------------------------------------------------------------------------
+# --- making the environment --------------------------------------------------------------------
 
 
 def test_an_environment_that_is_incomplete_is_made_anew(
@@ -202,7 +202,7 @@ def test_an_old_python_starts_a_supported_one_or_is_refused(
     monkeypatch.setenv("PATH", str(project))
     assert "this needs Python 3.11 to 3.14" in failure()
     better = project / "python3.12"
-    better.write_text('#!/bin/sh\n[ "$1" = -c ] && exit 1\n')  # one that does not start
+    better.write_text('#!/bin/sh\n[ "$1" = -c ] && exit 1\n')  # a Python that does not start
     better.chmod(0o755)
     assert "this needs Python 3.11 to 3.14" in failure()
     better.write_text('#!/bin/sh\n[ "$1" = -c ] || echo "better: $1"\n')

@@ -185,7 +185,7 @@ BROKEN: dict[str, tuple[Edit, str]] = {
     # references
     "no such section": (replaced("[3.1]", "[3.99]", of="title"), "names section 3.99, which 03_"),
     "no such chapter": (replaced("(03_s", "(30_s", of="title"), "names section 3.1, which 30_s"),
-    # what only works on a built page
+    # what works only on a built page
     "directive": (source(":::{note} Look\nText\n:::", of="predict"), "a directive, ':::'"),
     "fence": (source("```{figure} a.svg\n```", of="predict"), "a directive, '```{'"),
     "option": (source("> Text\n\n:class: tip\n", of="predict"), "a directive, ':class: '"),
@@ -307,7 +307,7 @@ def test_the_message_names_the_command_that_writes_the_normal_form(
 def test_missing_or_broken_pages_are_reported_without_a_traceback(
     page: str | None, message: str, tmp_path: Path
 ) -> None:
-    shutil.copytree(ROOT / "tools", tmp_path / "tools")  # so that it reads the book beside it
+    shutil.copytree(ROOT / "tools", tmp_path / "tools")  # so that they read the book beside them
     (tmp_path / "book").mkdir()
     if page:
         (tmp_path / "book" / "01_gone.ipynb").write_text(page)

@@ -86,7 +86,7 @@ def test_a_second_reading_is_called_so_wherever_the_short_road_names_it() -> Non
 
 
 def test_a_term_is_introduced_before_the_short_road_uses_it() -> None:
-    """If it is not, the text names the section that introduces it, or links to the glossary."""
+    """An earlier use names the section that introduces the term, or links to the glossary."""
     texts, known = list(short_road()), headings()
     early = []
     rows = ROW.findall((ROOT / "book" / "notation.md").read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""Errors in the workflows on GitHub that no run there would reveal. `make check` lints them."""
+"""Errors in the GitHub workflows that no run would reveal. `make check` lints the workflows."""
 
 from press.extension.links import LAUNCH_BRANCH, NOTEBOOKS
 from tools.common import ROOT

@@ -142,7 +142,7 @@ class Opened:
 
 
 def wait_until(page: Page, true: str) -> None:
-    """Wait until this is true in the page. (Playwright's own way is blocked by a policy.)"""
+    """Wait until an expression is true in the page. (A policy blocks Playwright's own way.)"""
     for _ in range(PATIENCE // 20):
         if page.evaluate(true):
             return
@@ -174,7 +174,7 @@ def notebook(title: str, code: str) -> str:
 
 
 def build(folder: Path, pages: dict[str, str], parts: str, builder: str = "html", **settings: Any):
-    """Build a small book with some parts of our extension; returns its warnings."""
+    """Build a small book with some parts of our extension; return its warnings."""
     for name, text in pages.items():
         (folder / name).write_text(text, encoding="utf8")
     extensions = ["myst_nb", *(f"press.extension.{part}" for part in parts.split())]

@@ -4,7 +4,7 @@ import math
 import re
 
 PHONE = 390  # pixels, the width of a phone's page
-READABLE = 9  # pixels, the minimum size of letters there
+READABLE = 9  # pixels, the minimum size of letters on a phone
 
 _WIDTH = re.compile(r'<svg[^>]* width="([\d.]+)pt"')
 _FONT = re.compile(r"scale\(([\d.]+) -[\d.]+\)")  # a hundredth of the font size of a line of text

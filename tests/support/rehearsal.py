@@ -217,12 +217,12 @@ def product(a: Tensor, b: Tensor) -> Tensor:
 
 
 def add_product(x, a, b, *, beta=1, alpha=1):
-    """Compute beta x + alpha (a @ b) in the same order."""
+    """Compute beta x + alpha (a @ b), adding the terms of the product in reverse."""
     return beta * x + alpha * product(a, b)
 
 
 def sum_along(x, dim, keepdim=False, *, dtype=None):
-    """Sum along some axes in the same order."""
+    """Sum along some axes, from the last number to the first."""
     along = tuple(dim) if dim else tuple(range(x.dim()))
     return x.flip(along).sum(dim, keepdim, dtype=dtype)
 
@@ -261,7 +261,7 @@ def to(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 def on_the_device(make: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of `torch` that makes a tensor, understanding device="cuda"."""
+    """Make a function of `torch` that creates tensors understand device="cuda"."""
 
     @functools.wraps(make)
     def made_there(*args: Any, **kwargs: Any) -> Any:

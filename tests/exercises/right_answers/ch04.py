@@ -113,7 +113,7 @@ def is_right_column_by_column(cut):
 
 
 def is_right_merged(cut):
-    """The right merge undoes the split and gives x again."""
+    """The right merge undoes the split and restores x."""
     shapes = (5, 12), (2, 5, 12), (2, 3, 5, 12)
     xs = [torch.rand(shape, dtype=torch.float64) for shape in shapes]
     return all(

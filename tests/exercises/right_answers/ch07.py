@@ -150,7 +150,7 @@ def knows_by_diagonals(scores):
 
 
 def knows_by_two_words(scores):
-    """Two words in a row of dots: move the pair, then pull it apart."""
+    """Put two words in a row of dots: move the pair, then pull it apart."""
     dot, first, second = torch.randn(3, 8, dtype=torch.float64)
 
     def score(i, j):

@@ -39,7 +39,7 @@ def norm_by_squares(x, gain, shift, eps):
 
 
 def count_built(source_size, target_size, d_model, n_layers, d_ff, norm_first):
-    """Count in PyTorch's layers, and add what nn.Transformer lacks. Its stacks end in a norm."""
+    """Count the parameters of nn.Transformer, whose stacks end in a norm; add what it lacks."""
     towers = nn.Transformer(d_model, 1, n_layers, n_layers, d_ff, batch_first=True, device="meta")
     count = sum(p.numel() for p in towers.parameters())
     if not norm_first:

@@ -59,7 +59,7 @@ def masks():
 
 
 def layers_measured(pattern):
-    """Multiply the card's mask by itself until the first word has arrived."""
+    """Multiply the card's mask by itself until the first word reaches the last."""
     mask = masks()[pattern].double()
     reached = mask
     for layers in range(1, 12):
@@ -148,7 +148,7 @@ def chunked_normalized(query, key, value, chunk):
 
 
 def chunked_query_by_query(query, key, value, chunk):
-    """Process the queries one by one, too, and multiply by broadcasting."""
+    """Process one query at a time, chunk by chunk, and multiply by broadcasting."""
     rows = []
     for q in query.unbind(-2):
         largest, total, output = torch.tensor(-math.inf, device=q.device), 0, 0

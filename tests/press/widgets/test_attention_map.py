@@ -41,10 +41,10 @@ def test_a_head_switched_off(page: Page) -> None:
     sweet = figure.get_by_role("option").nth(2)
     sweet.hover()
     assert said.inner_text().endswith(f"Result: {whole[2]}.")
-    off.get_by_role("radio", name="head 1").check(force=True)  # the one for reference
+    off.get_by_role("radio", name="head 1").check(force=True)  # the head for reference
     assert reports.all_inner_texts()[2] == whole[2]
     assert "attends most to 苹果 apple" in said.inner_text()  # in head 0, which is still there
-    off.get_by_role("radio", name="head 0").check(force=True)  # the one for description
+    off.get_by_role("radio", name="head 0").check(force=True)  # the head for description
     now = reports.all_inner_texts()
     assert changed.all_inner_texts() == [a for a, b in zip(now, whole, strict=True) if a != b]
     assert now[2] != whole[2]

@@ -14,7 +14,7 @@ def test_beam(page: Page) -> None:
     page.goto(FOLDER + "book/09_translation.html")
     figure = page.locator("attn-beam")
     said, slider = figure.locator(".said"), figure.locator("input[type=range]")
-    # sums and scores of the sentences that were found: those of beam_search, in the table
+    # the table has the sums and scores that beam_search found
     found = figure.locator("td").all_text_contents()
     trees = figure.evaluate("beam => beam.data.trees.map(beam.constructor.grow)")
     for tree, row in zip(trees, (found[:4], found[4:]), strict=True):

@@ -1,4 +1,4 @@
-"""Exercises answered on the page: messages are those of the checker for the same answers.
+"""Exercises answered on the page: the messages are the checker's for the same answers.
 
 The checker gets the answers as a reader would type them: in a function that returns them.
 """
@@ -121,7 +121,7 @@ def choose(element: Locator, answers: Answers) -> None:
 
 
 def plain(says: str) -> str:
-    """A text as it is shown, without the marks of code and emphasis."""
+    """A text as it is shown, without the markup for code and emphasis."""
     return re.sub(r"`([^`]+)`|\*([^*]+)\*", r"\1\2", says)
 
 
@@ -159,7 +159,7 @@ def test_from_the_first_wrong_answer_to_forgetting(page: Page, server: str, id: 
     page.reload()
     expect(element.locator(".said")).to_have_text(solved)
     assert chosen(element) == [str(answer) for answer in right.values()]
-    assert page.locator("attn-choice").get_by_text("Solved.").count() == 1  # no other one
+    assert page.locator("attn-choice").get_by_text("Solved.").count() == 1  # no other exercise
 
     forget.click()
     assert chosen(element) == []

@@ -1,4 +1,4 @@
-"""The translator that runs in the page: used as a reader would use it, and equal to ours."""
+"""The page's translator: used as a reader would use it, and equal to the library's."""
 
 import base64
 import gzip
@@ -27,7 +27,7 @@ Stored = tuple[Transformer, Vocabulary, Vocabulary]
 
 @pytest.fixture(scope="module")
 def stored() -> Stored:
-    """The translator of the page, in the library."""
+    """The page's translator, loaded by the library."""
     return load_packed(TRANSLATOR.read_text("utf-8"))
 
 
@@ -182,7 +182,7 @@ def test_a_reader_covers_a_word_and_takes_it_back(opened: Opened, stored: Stored
     figure.locator(".chip").nth(3).tap()
     figure.get_by_role("button", name="cover", exact=True).tap()
     expect(figure.locator(".chip").nth(3)).to_contain_text("covered")
-    # before and after the change, after the same words
+    # the probability before and after the change, given the same words
     pair = make_corpus().new_combinations[0]
     logits, _ = library(stored, pair, hidden=3)
     did = logits[1].softmax(-1)[stored[2].encode(["did"])].item()
@@ -191,7 +191,7 @@ def test_a_reader_covers_a_word_and_takes_it_back(opened: Opened, stored: Stored
     expect(figure.locator(".said")).to_contain_text(
         f"“did” had probability 0.87 and now has {did:.2f}"
     )
-    # what it writes now, and which of its words are new
+    # what the translator writes now, and which of its words are new
     _, chinese, english = stored
     b = make_batch([pair], chinese, english)
     b.source_mask[..., 3] = False

@@ -79,7 +79,7 @@ def test_mask(page: Page) -> None:
     assert [row(i) for i in range(6)] == before
     cells.nth(6 * 1 + 2).click()
     assert [row(i) == before[i] for i in range(6)] == [True, False, True, True, True, True]
-    page.keyboard.press("Space")  # the space bar turns it back
+    page.keyboard.press("Space")  # the space bar undoes the click
     assert figure.get_by_label("causal", exact=True).is_checked()
     assert "Nothing leaks the future." in said.inner_text()
     page.keyboard.press("ArrowDown")

@@ -88,7 +88,7 @@ def test_it_plays_and_stops(browser: Browser) -> None:
         for steps in ("1", "2", "3"):
             expect(shown).to_have_text(steps)
             context.clock.run_for(TURN)
-        slider.press("ArrowRight")  # the reader's action stops it
+        slider.press("ArrowRight")  # the reader's action stops playback
         expect(button).to_have_text("▶ play")
         before = shown.inner_text()
         context.clock.run_for(3 * TURN)
@@ -100,7 +100,7 @@ def test_it_plays_and_stops(browser: Browser) -> None:
         expect(shown).to_have_text("1")
         slider.fill("18")
         context.clock.run_for(3 * TURN)
-        expect(button).to_have_text("▶ play")  # at the end it stops
+        expect(button).to_have_text("▶ play")  # playback stops at the end
         expect(shown).to_have_text("100")
         page.emulate_media(reduced_motion="reduce")
         assert not button.is_visible()
