@@ -38,9 +38,20 @@ def solved_cases(name, seed):
 
 @pytest.fixture(autouse=True)
 def solve_once(monkeypatch):
+    """Solve each case once, and try each known mistake on it once."""
+    outcomes = {}
+
+    def outcome(wrong, arguments):
+        key = wrong, id(arguments)  # `solved_cases` keeps the arguments
+        if key not in outcomes:
+            outcomes[key] = call_trusted(wrong, arguments)
+        return outcomes[key]
+
     module = importlib.import_module("attnbook.exercises.diagnose")
     cached = lambda exercise, seed: solved_cases(exercise.id, seed)  # noqa: E731
     monkeypatch.setattr(module, "solve_cases", cached)
+    call_trusted = guard.call_trusted
+    monkeypatch.setattr(guard, "call_trusted", outcome)
 
 
 @each_exercise
