@@ -108,9 +108,10 @@ def test_properties_of_every_figure(name, drawn):
     moved.view(-1)[0] -= 0.1
     for numbers in (x, x.double() + 1e-9 * (x.abs() < 0.9), moved):
         assert draw(numbers) is None
-    figure, noisy, other = drawn
-    assert SVG(figure) == SVG(noisy) != SVG(other)
-    assert smallest_letters(SVG(figure)) >= READABLE
+    picture, noisy, other = map(SVG, drawn)
+    assert picture == noisy != other
+    assert smallest_letters(picture) >= READABLE
+    figure = drawn[0]
     box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
     assert -0.02 < box.x0 < box.x1 < width + 0.02
     assert -0.02 < box.y0 < box.y1 < height + 0.02

@@ -1,7 +1,13 @@
 """The code of chapters runs here as in a notebook, without pictures and without side effects."""
 
+import functools
+
 import pytest
 import torch
+
+from attnbook.translation import make_corpus
+
+corpus_made_once = functools.cache(make_corpus)  # it takes seconds, and no chapter changes it
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -13,6 +19,7 @@ def undisturbed():
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("attnbook.figures.canvas.display", lambda picture, raw: None)
+        patch.setattr("attnbook.translation.make_corpus", corpus_made_once)
         torch.set_num_threads(1)
         yield
     torch.set_num_threads(threads)

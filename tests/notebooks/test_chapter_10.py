@@ -75,7 +75,8 @@ def test_the_gradient_does_not_need_the_largest_score():
 
 
 def recalled_after_training(attend: Callable, width: int) -> Tensor:
-    space = chapter.run("recall-model", "recall-run")
+    untrained = chapter.source("recall-run").partition("print(")[0]
+    space = chapter.run("recall-model", "recall-run", **{"recall-run": untrained})
     torch.manual_seed(0)
     model = space["Recall"](attend, width)
     space["train"](model, space["recall_loss"], steps=200, lr=0.05)

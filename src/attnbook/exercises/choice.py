@@ -49,7 +49,7 @@ def question_messages(exercise: Exercise, trials: Sequence[Trial]) -> dict[Any, 
 
 
 def by_question(trials: Sequence[Trial]) -> dict[Any, Trial]:
-    """Return one trial for each question: of its two draws, the one that went wrong, if any."""
+    """Return one trial for each question: the draw that went wrong, if one did."""
     chosen: dict[Any, Trial] = {}
     for trial in trials:
         question = trial.case.arguments[0]

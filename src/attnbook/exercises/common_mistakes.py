@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import torch
@@ -397,11 +397,19 @@ class MistakeSet:
             self.wrong_lines.append(WrongLine("scores", wrong, message))
 
     def __iter__(self) -> Iterator[Mistake]:
-        yield from self.singles()
-        for first, second in itertools.combinations(self.wrong_lines, 2):
-            if first.line != second.line:
-                wrong = self.replace_lines(first, second)
-                yield Mistake(wrong, first.message, single=False, second=second.message)
+        return iter(self.mistakes)
+
+    @cached_property
+    def mistakes(self) -> list[Mistake]:
+        """A mistake for each wrong line alone, then for each pair."""
+        return [
+            *self.singles(),
+            *(
+                Mistake(self.replace_lines(*pair), pair[0].message, False, pair[1].message)
+                for pair in itertools.combinations(self.wrong_lines, 2)
+                if pair[0].line != pair[1].line
+            ),
+        ]
 
     def singles(self) -> Iterator[Mistake]:
         """Yield a mistake for each wrong line alone."""

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from itertools import chain
 from typing import Any, NamedTuple
 
 from torch import Generator, Tensor
@@ -16,7 +15,6 @@ from attnbook.exercises.limit import TimeLimitExceeded
 from attnbook.language import _, ngettext
 from attnbook.show import device
 
-DRAWS = 2
 TOTAL_LIMIT = 4  # how long all cases together may take, in units of one call's limit
 PRINTED_LINES, PRINTED_WIDTH = 6, 100
 
@@ -39,13 +37,12 @@ class Trial(NamedTuple):
 
 
 def solve_cases(exercise: Exercise, seed: int) -> list[SolvedCase]:
-    """Draw the cases twice, move them to the device, and solve each with the reference.
+    """Draw the cases, move them to the device, and solve each with the reference.
 
     The gradients are empty if the exercise compares none.
     """
-    generator = Generator().manual_seed(seed)
     solved_cases = []
-    for case in chain.from_iterable(exercise.cases(generator) for draw in range(DRAWS)):
+    for case in draw_cases(exercise, Generator().manual_seed(seed)):
         moved = tuple(a.to(device()) if isinstance(a, Tensor) else a for a in case.arguments)
         case = Case(moved, case.sizes, case.note)
         wanted = exercise.reference(*moved)
@@ -58,6 +55,15 @@ def solve_cases(exercise: Exercise, seed: int) -> list[SolvedCase]:
             gradients = []
         solved_cases.append(SolvedCase(case, wanted, gradients))
     return solved_cases
+
+
+def draw_cases(exercise: Exercise, generator: Generator) -> list[Case]:
+    """Draw the cases twice, or once if nothing in them is random."""
+    before = generator.get_state()
+    cases = [*exercise.cases(generator)]
+    if not generator.get_state().equal(before):
+        cases += exercise.cases(generator)
+    return cases
 
 
 def run_trials(
