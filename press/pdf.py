@@ -17,7 +17,8 @@ from urllib.parse import urldefrag, urljoin
 
 import pikepdf
 import yaml
-from bs4 import BeautifulSoup, SoupStrainer, Tag
+from bs4 import BeautifulSoup, Tag
+from bs4.filter import SoupStrainer
 from jinja2 import Template
 from playwright.sync_api import Browser, sync_playwright
 
