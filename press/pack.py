@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from bs4 import BeautifulSoup
+from lxml.html import document_fromstring
 
 from press.editions import SWITCH
 from tools.common import ROOT, UserError, run_tool
@@ -91,11 +91,10 @@ def addresses(path: Path) -> list[str]:
         return re.findall(r"url\(([^\"'()]+)\)", path.read_text("utf-8"))
     if path.suffix != ".html":
         return []
-    page = BeautifulSoup(path.read_bytes(), "html.parser")
-    for switch in page.select(".editions"):
-        switch.decompose()
-    named = page.select("[href], [src], [data-headings]")
-    return [str(tag.get("href") or tag.get("src") or tag["data-headings"]) for tag in named]
+    page = document_fromstring(path.read_text("utf-8"))
+    for switch in page.find_class("editions"):
+        switch.drop_tree()
+    return [str(address) for address in page.xpath("//@href | //@src | //@data-headings")]
 
 
 def pack(files: dict[str, bytes], target: Path) -> None:

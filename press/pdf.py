@@ -18,6 +18,7 @@ from urllib.parse import urldefrag, urljoin
 import pikepdf
 import yaml
 from bs4 import BeautifulSoup, Tag
+from bs4.filter import SoupStrainer
 from jinja2 import Template
 from playwright.sync_api import Browser, sync_playwright
 
@@ -29,11 +30,12 @@ JOINED = ROOT / "_build" / "pdf" / "book.html"
 PDF = ROOT / "_build" / f"attention-book{ENDING}.pdf"
 TEMPLATE = ROOT / "press" / "print" / "book.html"
 
+PRINTED = SoupStrainer(["link", "article"])
 NOT_PRINTED = (
     "h2 > .part, .listing, a.headerlink, .toctree-wrapper, nav, button, script, noscript, "
     ".katex-mathml"
 )
-UNCOLORED = ".highlight :is(.n, .o, .p, .w, .nn)"  # these tags would make up half of the file
+UNCOLORED = re.compile(r'<span class="(?:nn?|o|p|w)">([^<]*)</span>')  # half of the file
 NUMBER = re.compile(r"^\w+\.\w* ")  # the number of a chapter or a section
 FILL_IN = "(links, pages) => links.forEach(link => link.textContent = pages[link.hash.slice(1)])"
 
@@ -101,7 +103,8 @@ def built_page(name: str, addresses: list[str]) -> BeautifulSoup:
     here = f"{name}.html"
     if not (HTML / here).exists():
         raise UserError(f"the page {name} is not built: run 'make book' first")
-    page = BeautifulSoup((HTML / here).read_text("utf8"), "html.parser")
+    text = UNCOLORED.sub(r"\1", (HTML / here).read_text("utf8"))
+    page = BeautifulSoup(text, "html.parser", parse_only=PRINTED)
     for formula in page.select(".katex"):
         drawn = one(formula, ".katex-html")
         drawn.attrs |= {
@@ -111,8 +114,6 @@ def built_page(name: str, addresses: list[str]) -> BeautifulSoup:
         del drawn["aria-hidden"]
     for tag in page.select(NOT_PRINTED):
         tag.decompose()
-    for tag in page.select(UNCOLORED):
-        tag.unwrap()
     for tag in page.select("[id]"):
         tag["id"] = f"{here}#{tag['id']}"
     for section in page.select("section[id]"):  # a section may begin a page before its heading

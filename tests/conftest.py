@@ -58,8 +58,13 @@ def on_the_device(request, monkeypatch):
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with notebooks and pages, which take the longest."""
-    items.sort(key=lambda item: item.path.suffix == ".py" and "press" not in item.path.parts)
+    """Begin with notebooks, exercises and pages, which take the longest."""
+
+    def place(item: pytest.Item) -> tuple[bool, ...]:
+        folders = item.path.parts
+        return item.path.suffix == ".py", "exercises" not in folders, "press" not in folders
+
+    items.sort(key=place)
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ The links to the next and the previous page also state the minutes of a chapter.
 """
 
 from pathlib import Path
-from typing import Any
 
 from docutils import nodes
 from docutils.statemachine import StringList
@@ -63,15 +62,15 @@ def row(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def add_minutes(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
-    """Give the templates the minutes of the chapter that a link leads to (None for other pages)."""
-    minutes = {
-        chapter.path.stem: in_minutes(chapter.minutes) for chapter in chapters(Path(app.srcdir))
-    }
-    context["minutes_of"] = lambda link: minutes.get(Path(link).stem)
+def offer_minutes(app: Sphinx) -> None:
+    """Give the templates the minutes of the chapter to which a link leads, or None."""
+    if app.builder.format == "html":
+        minutes = {c.path.stem: in_minutes(c.minutes) for c in chapters(Path(app.srcdir))}
+        offered = app.builder.templates.environment.globals
+        offered["minutes_of"] = lambda link: minutes.get(Path(link).stem)
 
 
 def setup(app: Sphinx) -> None:
     """Register the directive, and the minutes for the templates."""
     app.add_directive("chapters", Chapters)
-    app.connect("html-page-context", add_minutes)
+    app.connect("builder-inited", offer_minutes)

@@ -22,7 +22,7 @@ from torch import Generator
 from attnbook.exercises import choice, feedback
 from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.exercise import Exercise
-from attnbook.exercises.trial import run_trials, solve_cases
+from attnbook.exercises.trial import Trial, run_trials, solve_cases
 from attnbook.language import _
 from press.extension.cards import ExerciseDirective
 
@@ -162,11 +162,16 @@ def message_for(question: str, answer: Answer, exercise: Exercise) -> str:
     `answer` takes the sizes, if the exercise has any, and returns the answer.
     """
 
-    def function(asked: str, *sizes: int) -> Any:
-        return answer(*sizes) if asked == question else exercise.reference(asked, *sizes)
+    solved = solve_cases(exercise, seed=0)
+    asked = [one for one in solved if one.case.arguments[0] == question]
+    trials = run_trials(exercise, lambda _, *sizes: answer(*sizes), asked)
+    return choice.question_messages(exercise, [*trials, *right_trials(exercise)])[question]
 
-    trials = run_trials(exercise, function, solve_cases(exercise, seed=0))
-    return choice.question_messages(exercise, trials)[question]
+
+@functools.cache
+def right_trials(exercise: Exercise) -> list[Trial]:
+    """Return the trials of the reference, which answers the other questions."""
+    return run_trials(exercise, exercise.reference, solve_cases(exercise, seed=0))
 
 
 def format_answer(answer: Any) -> str:

@@ -15,7 +15,7 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
-from bs4 import BeautifulSoup
+from lxml import html
 from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
 
@@ -23,7 +23,9 @@ HAN = r"\u3400-\u9fff"  # the blocks of Chinese characters in common use
 
 # Left out of the texts: what is folded, because an excerpt would give it away; the visible half of
 # a formula, which has its MathML beside it; and everything that is not text.
-LEFT_OUT = ".answer, .choice, .katex-html, .headerlink, .launch, .to-run, .part, .second-reading"
+LEFT_OUT = frozenset(
+    "answer choice katex-html headerlink launch to-run part second-reading".split()
+)
 IN_LINE = frozenset("a b code em i mi mn mo mtext span strong sub sup".split())
 
 
@@ -56,20 +58,25 @@ var splitQuery = (query) =>
 
 def texts(page: str) -> list[tuple[str, str, str]]:
     """The id, the heading and the remaining text of each section of a page, in order."""
-    (article,) = BeautifulSoup(page, "html.parser").find_all("article")
-    for element in article.select(LEFT_OUT):
-        element.decompose()
-    for element in article.find_all(True):
-        if element.name not in IN_LINE:  # keep the texts of two blocks apart
-            element.insert_before(" ")
-            element.insert_after(" ")
+    (article,) = html.fromstring(page).iter("article")
+    for element in list(article.iter("*")):
+        if LEFT_OUT & set(element.get("class", "").split()):
+            element.drop_tree()
+        elif element.tag not in IN_LINE:  # keep the texts of two blocks apart
+            element.text = f" {element.text or ''}"
+            element.tail = f" {element.tail or ''}"
     found = []
-    for section in reversed(article.find_all("section")):  # inner sections come out first
-        heading = section.find(["h1", "h2", "h3", "h4"])
-        above = heading.extract().get_text().split() if heading else []
-        text = section.extract().get_text().split()
-        found.append((str(section["id"]), " ".join(above), " ".join(text)))
+    for section in reversed(list(article.iter("section"))):  # inner sections come out first
+        heading = next(section.iter("h1", "h2", "h3", "h4"), None)
+        above = taken_out(heading) if heading is not None else ""
+        found.append((str(section.get("id")), above, taken_out(section)))
     return found[::-1]
+
+
+def taken_out(element: html.HtmlElement) -> str:
+    """Take an element out of its page; return its text."""
+    element.drop_tree()
+    return " ".join(element.text_content().split())
 
 
 def write_texts(app: Sphinx, exception: Exception | None) -> None:

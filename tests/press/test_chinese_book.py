@@ -4,15 +4,28 @@ These tests hold for an unfinished translation, too: `make check-zh` says what i
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from urllib.parse import quote, unquote, urldefrag, urljoin
 
 import pytest
+from lxml.html import HtmlElement
 from playwright.sync_api import Browser, BrowserContext, expect
 
 from press import editions, pack
 from tests.press.test_pages import ON_A_DESK, ON_A_PHONE, ON_EVERY_SCREEN, assert_complete
-from tests.support.pages import CHAPTERS, DESK, HTML, PAGES, PHONE, Opened, parsed, window
+from tests.support.pages import (
+    CHAPTERS,
+    DESK,
+    HTML,
+    PAGES,
+    PHONE,
+    Opened,
+    ids,
+    parsed,
+    tree,
+    window,
+)
 from tools.common import ROOT
 
 pytestmark = pytest.mark.usefixtures("book", "chinese_book")
@@ -61,31 +74,32 @@ def test_a_chinese_page_fits_a_phone(screens: dict[str, BrowserContext], address
 
 @pytest.mark.parametrize("address", CHAPTERS)
 def test_a_chinese_page_has_the_sections_of_the_english_one(address: str) -> None:
-    both = parsed(HTML / address), parsed(CHINESE / address)
-    sections = [[s["id"] for s in page.select("article section[id]")] for page in both]
-    assert sections[0] == sections[1]
-    for kind in ("p.predict", ".second-reading", "attn-choice", ".hints", "img", "pre", ".katex"):
-        counts = [len(page.select(f"article {kind}")) for page in both]
-        assert counts[0] == counts[1], kind
-    chinese = both[1]
-    assert chinese.select("html")[0]["lang"] == "zh-CN"
-    assert HAN.search(chinese.select("h1")[0].get_text())
-    for code in chinese.select("code, .katex"):
-        code.decompose()
-    assert "**" not in "".join(text.get_text() for text in chinese.select("article p"))
-    parsed.cache_clear()
+    english, chinese = tree(HTML / address), tree(CHINESE / address)
+    sections = "//article//section/@id"
+    assert chinese.xpath(sections) == english.xpath(sections)
+    here, there = counts(chinese), counts(english)
+    for kind in ("predict", "second-reading", "attn-choice", "hints", "img", "pre", "katex"):
+        assert here[kind] == there[kind], kind
+    assert chinese.get("lang") == "zh-CN"
+    assert HAN.search(chinese.findtext(".//h1"))
+    text = "//article//p//text()[not(ancestor::code or ancestor::*[contains(@class, 'katex')])]"
+    assert "**" not in "".join(chinese.xpath(text))
+
+
+def counts(page: HtmlElement) -> Counter[str]:
+    """How many elements of an article there are with each tag, and with each class."""
+    return Counter(name for e in page.iterfind(".//article//*") for name in (e.tag, *e.classes))
 
 
 def test_every_link_of_a_chinese_page_leads_somewhere() -> None:
-    ids = {page: {e["id"] for e in parsed(CHINESE / page).select("[id]")} for page in PAGES}
     lost = []
     for page in PAGES:
-        for link in parsed(CHINESE / page).select("a[href]"):
-            address, anchor = urldefrag(urljoin(page, str(link["href"])))
-            if address in ids and anchor and unquote(anchor) not in ids[address]:
-                lost.append((page, link["href"]))
-            elif address not in ids and not re.match(r"\w+:", address):
-                lost += [(page, link["href"])] if not (CHINESE / unquote(address)).exists() else []
+        for link in tree(CHINESE / page).xpath("//a/@href"):
+            address, anchor = urldefrag(urljoin(page, link))
+            if address in PAGES and anchor and unquote(anchor) not in ids(CHINESE / address):
+                lost.append((page, link))
+            elif address not in PAGES and not re.match(r"\w+:", address):
+                lost += [(page, link)] if not (CHINESE / unquote(address)).exists() else []
     assert lost == []
 
 

@@ -255,7 +255,7 @@ def test_one_line_says_that_there_is_no_browser(monkeypatch: pytest.MonkeyPatch)
     ("built", "complaint"),
     [
         (None, "the page book/index is not built"),
-        ('<img src="gone.svg">', "the picture .*gone.svg"),
+        ('<article><img src="gone.svg"></article>', "the picture .*gone.svg"),
     ],
 )
 def test_one_line_says_what_is_missing(

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.support.pages import FOLDER, HTML, PAGES, Opened, parsed, window
+from tests.support.pages import FOLDER, HTML, PAGES, Opened, tree, window
 
 pytestmark = pytest.mark.usefixtures("book")
 
@@ -29,13 +29,13 @@ def test_these_are_all_pages() -> None:
 
 @pytest.mark.parametrize("address", ALL)
 def test_the_policy_comes_first_and_the_page_keeps_to_it(address: str) -> None:
-    page = parsed(HTML / address)
-    (meta,) = page.select(f'head > meta[http-equiv="{POLICY}"]')
-    before = [(element.name, set(element.attrs)) for element in meta.find_previous_siblings()]
+    page = tree(HTML / address)
+    (meta,) = page.xpath(f'//head/meta[@http-equiv="{POLICY}"]')
+    before = [(element.tag, set(element.attrib)) for element in meta.itersiblings(preceding=True)]
     assert [e for e in before if e[0] != "meta" or e[1] not in MAY_COME_FIRST] == []
 
-    policy = {part.split()[0]: part.split()[1:] for part in str(meta["content"]).split(";")}
-    inline = [e.get_text() for e in page.find_all("script") if not e.get("src")]
+    policy = {part.split()[0]: part.split()[1:] for part in meta.get("content").split(";")}
+    inline = [e.text for e in page.iter("script") if not e.get("src")]
     digests = [hashlib.sha256(script.encode()).digest() for script in inline]
     named = [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests]
     assert len(named) == (0 if address == "index.html" else 1)  # the script that sets light or dark
@@ -51,13 +51,12 @@ def test_the_policy_comes_first_and_the_page_keeps_to_it(address: str) -> None:
     }
 
     # and nothing on the page violates the policy
-    assert page.select("style, iframe, object, embed, base, [href^='javascript:']") == []
-    handlers = {name for e in page.find_all(True) for name in e.attrs if name.startswith("on")}
-    assert handlers == set()
-    links = {rel for e in page.find_all("link") for rel in e["rel"]}
+    assert list(page.iter("style", "iframe", "object", "embed", "base")) == []
+    assert page.xpath("//@href[starts-with(., 'javascript:')]") == []
+    assert [name for e in page.iter() for name in e.attrib if name.startswith("on")] == []
+    links = {rel for e in page.iter("link") for rel in e.get("rel").split()}
     assert links <= {"stylesheet", "icon", "search", "canonical"}  # Firefox prefetches rel="next"
-    for element in page.select("script[src], img, link:not([rel=canonical])"):
-        loaded = str(element.get("src") or element.get("href"))
+    for loaded in page.xpath("//script/@src | //img/@src | //link[not(@rel='canonical')]/@href"):
         assert not re.match(r"\w+:|//", loaded), loaded
 
 

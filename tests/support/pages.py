@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bs4 import BeautifulSoup
+from lxml import html
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
@@ -117,7 +118,8 @@ class Opened:
     def violations(self, rules: tuple[str, ...] = ()) -> list[tuple[str, str]]:
         """What axe-core finds on a stripped page, by some or all of its rules."""
         self.page.evaluate(STRIP)
-        self.page.evaluate(AXE.read_text("utf8"))
+        if not self.page.evaluate("'axe' in window"):
+            self.page.evaluate(AXE.read_text("utf8"))
         options = {"preload": False, "resultTypes": ["violations"]}
         if rules:
             options["runOnly"] = rules
@@ -152,13 +154,25 @@ def wait_until(page: Page, true: str) -> None:
 
 @cache
 def parsed(path: Path) -> BeautifulSoup:
-    """Parse a page."""
+    """Parse a page, to look for things by CSS selectors."""
     return BeautifulSoup(path.read_bytes(), "html.parser")
+
+
+@cache
+def tree(path: Path) -> html.HtmlElement:
+    """Parse a page, ten times faster."""
+    return html.fromstring(path.read_text("utf8"))
+
+
+@cache
+def ids(path: Path) -> set[str]:
+    """Return the ids on a page."""
+    return set(tree(path).xpath("//@id"))
 
 
 def addresses(path: Path) -> set[str]:
     """Return the targets of a page's links, and the files that it loads."""
-    return {str(e.get("href") or e.get("src")) for e in parsed(path).select("[href], [src]")}
+    return set(tree(path).xpath("//@href | //@src"))
 
 
 def notebook(title: str, code: str) -> str:

@@ -15,7 +15,7 @@ from attnbook.exercises.catalog import ALL
 from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.exercise import Exercise
 from attnbook.exercises.trial import solve_cases
-from tests.support.pages import AXE, FOLDER, HTML, STRIP, THEMES, parsed, window
+from tests.support.pages import AXE, FOLDER, HTML, STRIP, THEMES, tree, window
 from tools.chapters import chapters
 
 pytestmark = pytest.mark.usefixtures("book")
@@ -29,8 +29,9 @@ USED = ["01.winner", "02.gradient", "04.shapes"]  # answered with words, numbers
 
 def data_of(exercise: Exercise) -> dict[str, Any]:
     """The page's data for an exercise; nothing if it is not answered there."""
-    for element in parsed(HTML / PAGE[exercise.id[:2]]).select(".exercise > attn-choice"):
-        data: dict[str, Any] = json.loads(str(element["data"]))
+    page = tree(HTML / PAGE[exercise.id[:2]])
+    for packed in page.xpath("//*[contains(@class, 'exercise')]/attn-choice/@data"):
+        data: dict[str, Any] = json.loads(packed)
         if data["id"] == exercise.id:
             return data
     return {}
@@ -68,10 +69,9 @@ def test_each_answer_gets_the_checkers_message(exercise: Exercise) -> None:
     data = data_of(exercise)
     if not data:  # it is answered in code, and the page says how
         assert exercise.code or callable(solve_cases(exercise, 0)[0].case.arguments[0])
-        card = parsed(HTML / PAGE[exercise.id[:2]]).select(
-            f'.exercise:-soup-contains("{exercise.id}:")'
-        )
-        assert [line.a["href"] for line in card[0].select(".to-run")] == ["how_to_use.html#run"]
+        card = f"//*[contains(@class, 'exercise')][contains(., '{exercise.id}:')]"
+        links = f"{card}//*[contains(@class, 'to-run')]/a/@href"
+        assert tree(HTML / PAGE[exercise.id[:2]]).xpath(links) == ["how_to_use.html#run"]
         return
     offered = {
         question["asks"]: [

@@ -12,7 +12,7 @@ import torch
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from attnbook import SinusoidalPositions, Transformer, beam_search, greedy_decode
-from attnbook.translation import BEGIN, END, Pair, Vocabulary, make_batch, make_corpus
+from attnbook.translation import BEGIN, END, Corpus, Pair, Vocabulary, make_batch, make_corpus
 from press import pack
 from press.extension.live import LIVE, MODELS, joined
 from tests.support.pages import FOLDER, HTML, PHONE, Opened, wait_until, window
@@ -29,6 +29,12 @@ Stored = tuple[Transformer, Vocabulary, Vocabulary]
 def stored() -> Stored:
     """The page's translator, loaded by the library."""
     return load_packed(TRANSLATOR.read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    """The sentences that the translator learned, and others."""
+    return make_corpus()
 
 
 @pytest.fixture
@@ -83,9 +89,10 @@ def close(got: list, wanted: torch.Tensor) -> None:
     torch.testing.assert_close(torch.tensor(got).double(), wanted, atol=1e-3, rtol=0)
 
 
-def test_logits_and_weights_are_the_librarys(opened: Opened, stored: Stored) -> None:
+def test_logits_and_weights_are_the_librarys(
+    opened: Opened, stored: Stored, corpus: Corpus
+) -> None:
     load(opened.page)
-    corpus = make_corpus()
     for pair in corpus.new_combinations[:70] + corpus.longer[:30]:
         got = write(opened.page, pair, given=(*pair.english, "END"))
         logits, weights = library(stored, pair)
@@ -93,10 +100,11 @@ def test_logits_and_weights_are_the_librarys(opened: Opened, stored: Stored) -> 
         close(got["maps"], weights)
 
 
-def test_translations_are_the_librarys_word_for_word(opened: Opened, stored: Stored) -> None:
+def test_translations_are_the_librarys_word_for_word(
+    opened: Opened, stored: Stored, corpus: Corpus
+) -> None:
     load(opened.page)
     model, chinese, english = stored
-    corpus = make_corpus()
     pairs = corpus.new_combinations[:250] + corpus.longer[:250]
     script = """pairs => { const began = performance.now();
         const said = pairs.map(source => attnbook.translator.write(source).map(s => s.word));
@@ -114,10 +122,10 @@ def test_translations_are_the_librarys_word_for_word(opened: Opened, stored: Sto
     assert [tuple(words) for words in cut] == [pair.chinese for pair in pairs]
 
 
-def test_beams_are_the_librarys(opened: Opened, stored: Stored) -> None:
+def test_beams_are_the_librarys(opened: Opened, stored: Stored, corpus: Corpus) -> None:
     load(opened.page)
     model, chinese, english = stored
-    pairs = make_corpus().longer[100:140]
+    pairs = corpus.longer[100:140]
     for width, penalty in ((2, 0.0), (4, 1.0)):
         found = opened.page.evaluate(
             f"""pairs => pairs.map(source =>
@@ -132,9 +140,9 @@ def test_beams_are_the_librarys(opened: Opened, stored: Stored) -> None:
         assert [tuple(words) for words in found] == wanted
 
 
-def test_changes_are_what_the_chapter_does(opened: Opened, stored: Stored) -> None:
+def test_changes_are_what_the_chapter_does(opened: Opened, stored: Stored, corpus: Corpus) -> None:
     load(opened.page)
-    pair = make_corpus().new_combinations[0]
+    pair = corpus.new_combinations[0]
     given = (*pair.english, "END")
     for place in range(len(pair.chinese)):  # 9.11: a word covered
         got = write(opened.page, pair, f"{{ hidden: new Set([{place}]) }}", given)
@@ -176,14 +184,16 @@ def test_nothing_is_loaded_before_it_is_used_and_then_once(opened: Opened) -> No
     assert opened.close() == []
 
 
-def test_a_reader_covers_a_word_and_takes_it_back(opened: Opened, stored: Stored) -> None:
+def test_a_reader_covers_a_word_and_takes_it_back(
+    opened: Opened, stored: Stored, corpus: Corpus
+) -> None:
     figure = figure_of(opened)
     unchanged, now = (figure.get_by_role("listbox", name=n) for n in ("unchanged", "now"))
     figure.locator(".chip").nth(3).tap()
     figure.get_by_role("button", name="cover", exact=True).tap()
     expect(figure.locator(".chip").nth(3)).to_contain_text("covered")
     # the probability before and after the change, given the same words
-    pair = make_corpus().new_combinations[0]
+    pair = corpus.new_combinations[0]
     logits, _ = library(stored, pair, hidden=3)
     did = logits[1].softmax(-1)[stored[2].encode(["did"])].item()
     expect(unchanged.get_by_role("option").nth(1)).to_have_text(f"did0.87 → {did:.2f}")
@@ -317,6 +327,7 @@ def test_print_and_pages_without_scripts_have_the_table(browser: Browser, opened
 
 
 def test_the_model_is_small_and_comes_with_the_zip() -> None:
+    packed = pack.reached(HTML)
     sizes = {"translator": (400_000, 500_000), "writer": (200_000, 250_000)}
     for element, (name, _, scripts) in MODELS.items():
         numbers = json.loads((LIVE / f"{name}.json").read_text("utf-8"))["data"]
@@ -325,6 +336,6 @@ def test_the_model_is_small_and_comes_with_the_zip() -> None:
         built = HTML / "_static" / f"live-{name}.js"
         assert built.read_text("utf-8") == joined(element)
         assert len(gzip.compress(built.read_bytes())) <= 500_000
-        assert built in pack.reached(HTML)
+        assert built in packed
         for script in scripts:
             assert len((LIVE / f"{script}.js").read_bytes()) < 12_000

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 
 from attnbook import softmax
 from press.extension.live import MODELS, joined
-from tests.support.pages import CHAPTERS, DESK, FOLDER, HTML, PHONE, SHOW_ALL, window
+from tests.support.pages import FOLDER, HTML, window
 from tools.common import ROOT
 
 SCRIPTS = ROOT / "src" / "attnbook" / "widgets" / "scripts"
@@ -77,43 +77,6 @@ def test_its_theme_is_the_texts_where_no_ground_is_painted(
     (output,) = [output.data["text/html"] for output in cell.outputs if "data" in output]
     page.set_content(f"<body style='color: {ink}'><div>{output}</div></body>")
     page.locator(f"attn-softmax[data-theme={theme}]").wait_for(state="attached")
-
-
-SMALL = """() => {
-    const found = [];
-    for (const element of document.querySelectorAll("*")) {
-        const root = element.shadowRoot;
-        const figure = root?.querySelector(".figure")?.getBoundingClientRect();
-        const texts = root && document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
-        while (texts?.nextNode()) {
-            const around = texts.currentNode.parentElement, drawing = around.closest("svg");
-            const range = document.createRange();
-            range.selectNodeContents(texts.currentNode);
-            const box = range.getBoundingClientRect();
-            if (!box.width || around.closest(".heard, .table, style")) continue;
-            const scale = drawing?.viewBox.baseVal.width
-                ? drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width : 1;
-            const size = scale * parseFloat(getComputedStyle(around).fontSize);
-            const hidden = getComputedStyle(around).overflowX !== "visible";
-            const cut = (hidden && around.scrollWidth > around.clientWidth + 1)
-                || box.right > figure.right + 1 || box.left < figure.left - 1;
-            if (size && (size < 10.99 || cut)) {
-                found.push([element.localName, texts.currentNode.textContent, size, cut]);
-            }
-        }
-    }
-    return found;
-}"""
-
-
-@pytest.mark.parametrize("width", [PHONE["width"], DESK["width"]])
-def test_text_is_large_enough_and_not_cut(browser: Browser, width: int) -> None:
-    with window(browser, viewport={"width": width, "height": 800}) as context:
-        page = context.new_page()
-        for address in CHAPTERS:
-            page.goto(FOLDER + address)
-            page.evaluate(SHOW_ALL)
-            assert page.evaluate(SMALL) == [], address
 
 
 def test_without_scripts_each_figure_and_choice_is_a_table(browser: Browser) -> None:
