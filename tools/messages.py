@@ -41,7 +41,7 @@ MARKUP = re.compile(
     r"</|<(?!summary)\w|[> ]*\|[-:| ]+$|\([\w-]+\)=$|:::|```|\{[.#][\w-]+\}$|:(?!alt)\w+:"
 )
 
-NAMES_ONLY = re.compile(  # notes on cases that contain only code names or letters
+NAMES_ONLY = re.compile(  # case notes that contain only code names or letters
     r'\w+\(".*"\)|.* = \[.*|(?:\w )+\w|(?!.*`).*\w_\w.*|'
 )
 MARK = "\0"  # see `constant_notes`

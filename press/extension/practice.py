@@ -137,7 +137,7 @@ def known_answers(question: str, exercise: Exercise) -> dict[Any, Answer]:
 def judged_answers(
     question: str, answers: dict[Any, Answer], numbers: list[float], exercise: Exercise
 ) -> dict[str, Any]:
-    """Return the message for each answer to a question, which is "" for the right answer.
+    """Return the message for each answer to a question ("" for the right answer).
 
     Where the answer is a number, `other` is the message for numbers that are not listed.
     """

@@ -39,7 +39,7 @@ def keep_top_p(logits: Tensor, p: float) -> Tensor:
         raise ValueError(f"p={p}: it must be above 0 and at most 1")
     ordered, order = logits.sort(dim=-1, descending=True, stable=True)
     probabilities = ordered.softmax(-1)
-    before = probabilities.cumsum(-1) - probabilities  # of all more probable tokens
+    before = _cumsum(probabilities) - probabilities  # of all more probable tokens
     left_out = torch.zeros_like(logits, dtype=torch.bool).scatter(-1, order, before >= p)
     return logits.masked_fill(left_out & (p < 1), -torch.inf)
 
@@ -54,9 +54,14 @@ def draw_token(logits: Tensor, generator: torch.Generator) -> Tensor:
     Raises:  TypeError, ValueError if logits are not floating point
     """
     check_float_tensor("logits", logits)
-    ends = logits.softmax(-1).cumsum(-1)  # (B, V)
+    ends = _cumsum(logits.softmax(-1))  # (B, V)
     point = torch.rand(len(logits), 1, generator=generator, dtype=torch.float64).to(ends)
     return (ends <= point * ends[:, -1:]).sum(-1)
+
+
+def _cumsum(x: Tensor) -> Tensor:
+    """Sum on the CPU from the first number up to each: CUDA adds in no fixed order."""
+    return x.cpu().cumsum(-1).to(x)
 
 
 @torch.no_grad()

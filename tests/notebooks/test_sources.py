@@ -1,6 +1,6 @@
-"""The appendix on the sources: its tables are complete, and mistakes are shown.
+"""The appendix on the sources: its tables are complete, and it shows the mistakes it lists.
 
-The rules in tools/rules.py check its references, and that no row waits for a chapter that already
+The rules in tools/rules.py check its references and find rows that wait for a chapter that already
 exists. Its own cells assert that its numbers agree with the sources.
 """
 

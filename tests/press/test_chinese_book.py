@@ -113,6 +113,23 @@ def test_its_search_finds_chinese(screens: dict[str, BrowserContext]) -> None:
     assert opened.close() == []
 
 
+def test_the_link_to_the_other_edition_leads_to_the_section_being_read(
+    screens: dict[str, BrowserContext], server: str
+) -> None:
+    page, address = screens["desk"].new_page(), f"{server}book/03_single_head.html"
+    english = (HTML / "book" / "03_single_head.html").read_text("utf-8")
+    link = '<span class="editions"><a href="other.html">中文</a></span>'
+    page.route(address, lambda route: route.fulfill(body=editions.SWITCH.sub(link, english)))
+    page.route(f"{server}book/other.html*", lambda route: route.fulfill(body="other"))
+    page.goto(address)
+    section = page.locator("#pst-page-toc-nav a").nth(5).get_attribute("href") or ""
+    page.locator(section).evaluate("section => section.scrollIntoView()")
+    page.locator(f"#pst-page-toc-nav a[aria-current][href='{section}']").wait_for()
+    page.locator(".editions a").click()
+    page.wait_for_url(f"{server}book/other.html{section}")
+    page.close()
+
+
 def test_editions_are_linked_and_a_zip_has_one(tmp_path, monkeypatch) -> None:
     one = '<span class="editions"></span><p>{}</p>'
     for folder in ("html/book", "zh_CN/_build/html/book", "zh_CN/_build/html/notebooks"):

@@ -611,6 +611,7 @@ running sum of Dk × Dv numbers and one of Dk numbers.
     reference=my_running,
     cases=running_cases,
     axes="A B H L Dv",
+    on_cpu=True,
     mistakes=(
         Mistake(
             lambda query, key, value: (

@@ -364,10 +364,6 @@ def top_p(
     return wrong
 
 
-def all_rows_as_one(probabilities: Tensor, p: float) -> Tensor:
-    return my_top_p(probabilities.flatten(), p).view_as(probabilities)
-
-
 def first_always(ordered: Tensor, before: Tensor, p: float) -> Tensor:
     return (before + ordered <= p) | (before == 0)
 
@@ -391,6 +387,7 @@ any number of leading dimensions.
     axes="A B L V",
     without=("keep_top_p",),
     gradients=False,
+    on_cpu=True,
     mistakes=(
         Mistake(
             top_p(lambda ordered, before, p: before + ordered <= p),
@@ -909,6 +906,7 @@ def next_probabilities(logits, done, temperature, p):
     cases=repair_cases,
     axes="B V",
     gradients=False,
+    on_cpu=True,
     mistakes=(
         Mistake(
             Sampler(logit_zero, cut_first, pad_added),

@@ -75,8 +75,9 @@ class Exercise:
     shown `insight`, the later use of the idea in `comes_back`, and `others`: one or two right
     answers that look different. `gradients` is false if the gradients of an answer are not
     compared. Lost gradients are reported, and an answer without them fails only if the card
-    mentions gradients. `code` is false if the mistakes are choices: then each case is a question,
-    and the answer is one of several.
+    mentions gradients. `on_cpu` keeps the cases on the CPU, because the obvious answer needs an
+    operation that CUDA computes in no fixed order. `code` is false if the mistakes are choices:
+    then each case is a question, and the answer is one of several.
     """
 
     id: str
@@ -98,6 +99,7 @@ class Exercise:
     common_mistakes: Iterable[Mistake] = ()
     without: tuple[str, ...] = ()
     gradients: bool = True
+    on_cpu: bool = False
     code: bool = True
 
     def __post_init__(self) -> None:

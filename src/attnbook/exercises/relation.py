@@ -64,7 +64,7 @@ def messages() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Relation:
-    """How an answer is related to the right one: a kind, one of `messages()`, and its values."""
+    """How an answer is related to the right one: a kind from `messages()`, and its values."""
 
     kind: str
     values: Mapping[str, Any] = field(default_factory=dict)

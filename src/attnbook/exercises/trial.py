@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import torch
 from torch import Generator, Tensor
 
 from attnbook.exercises import guard
@@ -37,13 +38,14 @@ class Trial(NamedTuple):
 
 
 def solve_cases(exercise: Exercise, seed: int) -> list[SolvedCase]:
-    """Draw the cases, move them to the device, and solve each with the reference.
+    """Draw the cases, move them to the exercise's device, and solve each with the reference.
 
     The gradients are empty if the exercise compares none.
     """
     solved_cases = []
+    where = torch.device("cpu") if exercise.on_cpu else device()
     for case in draw_cases(exercise, Generator().manual_seed(seed)):
-        moved = tuple(a.to(device()) if isinstance(a, Tensor) else a for a in case.arguments)
+        moved = tuple(a.to(where) if isinstance(a, Tensor) else a for a in case.arguments)
         case = Case(moved, case.sizes, case.note)
         wanted = exercise.reference(*moved)
         is_real = isinstance(wanted, Tensor) and wanted.is_floating_point()
