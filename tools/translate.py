@@ -56,7 +56,7 @@ def update(folder: Path) -> None:
     for name, template in current().items():
         path = folder / f"{name}.po"
         catalog = read(path)
-        catalog.update(template, no_fuzzy_matching=False, keep_user_comments=True)
+        catalog.update(template, keep_user_comments=True, update_creation_date=False)
         content = BytesIO()
         write_po(content, catalog, width=0, ignore_obsolete=True, include_previous=True)
         path.write_bytes(content.getvalue())
@@ -143,7 +143,7 @@ def translated(path: Path, catalog: Catalog) -> tuple[str, dict[str, str]]:
 
 
 HEADING = re.compile(r"^#+ (.+)$", re.M)
-DOWNLOAD = re.compile(r"/attention-book(-html)?(?=\.(pdf|zip)\))")  # in a link
+DOWNLOAD = re.compile(r"/attention-book(-html)?(?=\.(pdf|zip)[)`])")  # in a link, or as code
 
 
 def translated_line(line: Line, catalog: Catalog) -> str:

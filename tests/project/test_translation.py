@@ -94,9 +94,9 @@ def test_a_translation_links_to_its_own_downloads(
     page: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(translate, "ENDING", "-zh_CN")
-    page.write_text("[zip](x/attention-book-html.zip), [PDF](x/attention-book.pdf)\n", "utf-8")
+    page.write_text("[zip](x/attention-book-html.zip), `x/attention-book.pdf`\n", "utf-8")
     text, _ = translated(page, catalog_with({}))
-    assert text == "[zip](x/attention-book-html-zh_CN.zip), [PDF](x/attention-book-zh_CN.pdf)\n"
+    assert text == "[zip](x/attention-book-html-zh_CN.zip), `x/attention-book-zh_CN.pdf`\n"
 
 
 def test_a_sentence_that_changed_is_english_until_somebody_has_looked(
