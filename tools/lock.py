@@ -70,7 +70,7 @@ def versions(text: str) -> dict[str, str]:
 
 
 def raised(requirements: str, before: str, package: str) -> tuple[str, str]:
-    """Raise all requirements, or only that of one package, and return them with their lock."""
+    """Raise all pins, or only one package's, and return the requirements with their lock."""
     fixed = {"torch"} - {package}
     at_least = PIN.sub(
         lambda pin: pin[0] if pin[1] in fixed else f"{pin[1]}>={pin[2]}", requirements

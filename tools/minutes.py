@@ -30,7 +30,7 @@ TEXT = {  # seconds for each match, which is then removed, so that it is counted
 }
 CODE_LINE, OUTPUT_LINE, PICTURE = 7.0, 2.0, 45.0
 STEP = 5  # minutes are rounded to a multiple of this
-RUN_TIMES = ROOT / "tools" / "run_times.json"  # for each notebook a step, in seconds
+RUN_TIMES = ROOT / "tools" / "run_times.json"  # for each notebook, a key of RUN_STEPS
 RUN_STEPS = {
     30: _("Running all of it takes about half a minute."),
     60: _("Running all of it takes about a minute."),

@@ -55,7 +55,7 @@ KEPT_CELL_METADATA = ("minutes", "mystnb", "part", "tags")  # and for a cell
 def read(path: Path) -> NotebookNode:
     """Read a notebook in its normal form, with the library's text in the cells of its exercises.
 
-    Raises:  UserError if it is not a notebook, or has no place for exercises
+    Raises:  UserError if the file is not a notebook, or has no place for exercises
     """
     notebook = parse(path.read_bytes())
     exercises = exercises_of(path)

@@ -45,7 +45,7 @@ def name_clashes(cells: list[Any]) -> Iterator[str]:
 
 
 def names(section: Section) -> tuple[set[str], set[str]]:
-    """Return the global names that a section reads, functions included, and those it sets."""
+    """Return the global names that a section reads, even in functions, and those it sets."""
     code = "\n".join(cell["source"] for cell in section.cells)
     top, *inner = scopes(symtable.symtable(code, "cell", "exec"))
     assigned = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}

@@ -170,7 +170,7 @@ def translated_mark(match: re.Match[str]) -> str:
 def translated_figure(page: str) -> str:
     """Return an interactive figure with its words in the language of the edition.
 
-    The words are in its data, under "words", and in the head of the table that print shows.
+    The words are in its data, under "words", and in the head of the table shown in print.
     """
 
     def with_words(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Train the translators that chapters 9 and 12 load, and store the weights for their readers.
+"""Train the translators that chapters 9 and 12 load, and store their weights for readers.
 
     .venv/bin/python -m tools.translators                 # all
     .venv/bin/python -m tools.translators one_sequence    # only those of chapter 12

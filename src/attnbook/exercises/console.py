@@ -28,7 +28,7 @@ STYLES = {"passed": "green", "failed": "red", "untouched": "yellow", "info": "bl
 THEME = Theme(
     {"markdown.code": "cyan", "markdown.table.header": "bold", "markdown.table.border": "none"}
 )
-# Replacements for a stream whose encoding lacks a sign; other letters are escaped, as in \u82f9.
+# Replacements for characters that an encoding lacks; those not listed are escaped, as in \u82f9.
 ASCII = str.maketrans(
     {"✓": "+", "✗": "x", "○": "o", "◐": "~", "●": "#", "★": "*", "☆": ".", "·": "-", "•": "-"}
     | {"−": "-", "×": "x", "√": "sqrt ", "≤": "<=", "≥": ">=", "→": "->", "±": "+-", "…": "..."}
@@ -169,7 +169,7 @@ def is_code(detail: str) -> bool:
 
 
 def format_code(source: str) -> Text:
-    """Return Python code without indentation and wrapping, so that it can be copied."""
+    """Return Python code without indentation or wrapping, so that it can be copied."""
     text = Syntax(source, "python", theme="ansi_dark", background_color="default").highlight(source)
     text.rstrip()
     return unwrapped(text)

@@ -25,7 +25,7 @@ is_running = ContextVar("is_running", default=False)  # whether a reader's funct
 
 
 class CheckInsideAnswer(Exception):
-    """The reader's function called `check`, which would call the function again, endlessly."""
+    """The reader's function has called `check`, which would call the function again, endlessly."""
 
 
 class Printed(io.StringIO):

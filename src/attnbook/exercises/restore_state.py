@@ -1,4 +1,4 @@
-"""Restore settings, random states, working folder and functions that a program has changed."""
+"""Restore the settings, random states, working folder and functions that a program changed."""
 
 import builtins
 import contextlib

@@ -45,7 +45,7 @@ def without_annotations(code: str) -> str:
 
 
 def is_filled_in(stub: str, function: Callable[..., Any]) -> bool:
-    """Return whether the function's body differs from the stub's, if its source can be read."""
+    """Return whether the function's body can be read and differs from the stub's."""
     try:
         return body_statements(inspect.getsource(function)) != body_statements(stub)
     except (OSError, TypeError, SyntaxError):
@@ -59,7 +59,7 @@ def body_statements(code: str) -> list[str]:
 
 
 def failing_line(function: Callable[..., Any], error: BaseException | None) -> str:
-    """Return the last line of the traceback in the reader's file, and the shapes in it.
+    """Return the traceback's last line in the reader's file, and the shapes in that line.
 
     The result is "" if there is no error, or if none of its frames is in the function's file.
     """

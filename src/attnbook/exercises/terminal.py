@@ -215,7 +215,7 @@ def report_class(folder: Path, output: Path | None) -> int:
 
 
 def print_log_warning() -> None:
-    """Print a warning if the progress file, or lines of it, cannot be read."""
+    """Print a warning if the progress file, or some of its lines, cannot be read."""
     if warning := log.read()[1]:
         console.print_text(warning)
 
