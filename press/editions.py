@@ -18,7 +18,7 @@ from tools.translate import TRANSLATIONS
 
 BUILD = ROOT / "_build"
 SWITCH = re.compile(r'<span class="editions">.*?</span>', re.S)
-NAMES = {"en": ("English", "en"), "zh_CN": ("中文", "zh-Hans")}  # their own names, and codes
+NAMES = {"en": ("English", "en"), "zh_CN": ("中文", "zh-Hans")}  # each language's name and code
 
 
 def main() -> int:

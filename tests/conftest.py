@@ -34,7 +34,7 @@ settings.load_profile("book")
 
 @pytest.fixture(autouse=True)
 def seeded():
-    """Let a test draw the same numbers whether it runs alone, after others, or on any worker."""
+    """Let a test draw the same numbers when it runs alone, after others, or on any worker."""
     torch.manual_seed(0)
 
 

@@ -40,7 +40,7 @@ def name_headings(app: Sphinx, docname: str, source: list[str]) -> None:
     reading.clear()
     for own, other in headings.items():
         reading[without(MARK, own)] = without(MARK, other)
-        # Links name a heading by its words without formulas.
+        # Links name a heading by its words, without formulas.
         reading[without(MARK, without(FORMULA, own))] = without(MARK, without(FORMULA, other))
     if headings and app.env.doc2path(docname).endswith(".ipynb"):
         notebook = json.loads(source[0])

@@ -1,4 +1,4 @@
-"""`:::{chapters}`: the table of all chapters, from _toc.yml and their first cells.
+"""`:::{chapters}`: the table of all chapters, from _toc.yml and the chapters' first cells.
 
 The links to the next and the previous page also state the minutes of a chapter.
 """
@@ -71,6 +71,6 @@ def offer_minutes(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Register the directive, and the minutes for the templates."""
+    """Register the directive, and offer the minutes to the templates."""
     app.add_directive("chapters", Chapters)
     app.connect("builder-inited", offer_minutes)

@@ -87,7 +87,7 @@ def test_a_chinese_page_has_the_sections_of_the_english_one(address: str) -> Non
 
 
 def counts(page: HtmlElement) -> Counter[str]:
-    """How many elements of an article there are with each tag, and with each class."""
+    """The number of an article's elements with each tag, and with each class."""
     return Counter(name for e in page.iterfind(".//article//*") for name in (e.tag, *e.classes))
 
 

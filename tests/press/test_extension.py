@@ -422,7 +422,7 @@ def test_the_sheets_become_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert layer.startswith("/*! by someone */@layer theme {")
     assert "&:hover { color: red }" in own
     assert "why" not in own
-    assert re.findall(r"url\((.*?)\)", site_css) == [  # they still point to their files
+    assert re.findall(r"url\((.*?)\)", site_css) == [  # the addresses still lead to the files
         "part/x.woff2",
         '"part/../y.png"',
         '"data:image/svg+xml,%3Csvg/%3E"',

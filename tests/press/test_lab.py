@@ -159,7 +159,7 @@ def test_a_student_works_through_a_chapter(lab: str, page: Page) -> None:
     assert [cell for cell in pictures if page.evaluate(HEIGHT, cell) < 20] == []
     shot = page.locator(".jp-RenderedSVG img").last.screenshot()
     paper = Image.open(io.BytesIO(shot)).convert("RGB").getpixel((2, 2))
-    assert max(paper) < 30  # and not bright
+    assert max(paper) < 30  # it is dark, like the theme
 
     # She follows a link to a page, which is shown as text too, and comes back.
     linking = next(cell["id"] for cell in book if "](bibliography.md#" in "".join(cell["source"]))

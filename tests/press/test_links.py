@@ -83,7 +83,7 @@ def test_each_page_has_its_links(html: Path, name: str) -> None:
         else set()
     )
     assert len(page.select("h1 + nav.launch")) == (name == NOTEBOOK)
-    assert "find_spec" not in page.get_text()  # from the cell that installs
+    assert "find_spec" not in page.get_text()  # from the cell that installs the package
 
 
 def test_downloads_and_the_search_page_are_linked(html: Path) -> None:

@@ -330,7 +330,7 @@ def test_a_second_search_does_not_mark_words_of_the_first(browser: Browser, serv
             return wait(() => { f(); waiting -= ms < 100; }, ms + 400);
         };"""
     )
-    opened = Opened(context, "search.html?q=query", server)  # which keeps what is stored
+    opened = Opened(context, "search.html?q=query", server)  # a server's pages keep what is stored
     page = opened.page
     page.locator("mark").first.wait_for()
     opened.settle()

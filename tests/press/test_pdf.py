@@ -153,7 +153,7 @@ def test_folded_parts_are_at_the_end_in_rounds(
     for details in [details for page in sources.values() for details in page.select(FOLDS)]:
         summary = details.summary.extract()
         pieces = [squeezed(piece) for piece in details(string=True)]
-        says = max(pieces, key=len)[:40]  # 40 letters are on one page
+        says = max(pieces, key=len)[:40]  # so few letters are on one page
         assert says in behind
         assert says not in before or len(says) < 40
         assert "choice" not in details["class"] or squeezed(summary.get_text())[:12] in before

@@ -1,4 +1,4 @@
-"""The answer to a prediction is hidden on the page until the reader has a guess."""
+"""The answer to a prediction is hidden on the page until the reader has made a guess."""
 
 from collections.abc import Iterator
 

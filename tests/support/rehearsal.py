@@ -81,7 +81,7 @@ class OnGpu(Tensor):
             # PyTorch itself would create the causal mask on the CPU.
             triangle = torch.ones(args[0].size(-2), args[1].size(-2), dtype=torch.bool).tril()
             return func(*args, **{**kwargs, "is_causal": False, "attn_mask": OnGpu(triangle)})
-        if name == "one_hot":  # it would compare with numbers on the CPU
+        if name == "one_hot":  # PyTorch would compare the input with numbers on the CPU
             return OnGpu(func(args[0].held, *args[1:], **(kwargs or {})))
         if asked is Tensor.data and name == "__set__":
             args[0].held = args[1].held
@@ -201,7 +201,7 @@ class ToCpu(torch.autograd.Function):
 
 
 def move(x: Tensor, device: Any) -> Tensor:
-    """The tensor on a device, the same one if it is already there."""
+    """The tensor on a device; the same one if it is already there."""
     to_gpu = torch.device(device).type == "cuda"
     if isinstance(x, OnGpu) == to_gpu:
         return x
@@ -289,7 +289,7 @@ def start() -> None:
     Tensor.to = to
     Tensor.cuda = lambda x, *_, **__: move(x, "cuda")
     Tensor.cpu = lambda x, *_, **__: move(x, "cpu")
-    Tensor.untyped_storage = lambda x: storage_of(unwrapped(x))  # a view shares it with its tensor
+    Tensor.untyped_storage = lambda x: storage_of(unwrapped(x))  # a view has its tensor's storage
     torch.__future__.set_overwrite_module_params_on_conversion(True)  # new weights, not new data
     torch.backends.cudnn.is_acceptable = lambda *_: False
     torch.cuda.is_available = lambda: True

@@ -43,7 +43,7 @@ def test_a_head_switched_off(page: Page) -> None:
     assert said.inner_text().endswith(f"Result: {whole[2]}.")
     off.get_by_role("radio", name="head 1").check(force=True)  # the head for reference
     assert reports.all_inner_texts()[2] == whole[2]
-    assert "attends most to 苹果 apple" in said.inner_text()  # in head 0, which is still there
+    assert "attends most to 苹果 apple" in said.inner_text()  # in head 0, which is still on
     off.get_by_role("radio", name="head 0").check(force=True)  # the head for description
     now = reports.all_inner_texts()
     assert changed.all_inner_texts() == [a for a, b in zip(now, whole, strict=True) if a != b]

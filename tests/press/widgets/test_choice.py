@@ -20,7 +20,7 @@ from tools.chapters import chapters
 
 pytestmark = pytest.mark.usefixtures("book")
 
-Answers = dict[str, Any]  # by question; None where it is not answered
+Answers = dict[str, Any]  # by question; None for an unanswered one
 PAGE = {f"{chapter.number:02}": f"book/{chapter.path.stem}.html" for chapter in chapters()}
 BUILT = {id: exercise for id, exercise in ALL.items() if id[:2] in PAGE}  # no drafts
 UNLISTED = 77, -0.25  # numbers that no mistake gives
@@ -81,7 +81,7 @@ def test_each_answer_gets_the_checkers_message(exercise: Exercise) -> None:
         ]
         for question in data["questions"]
     }
-    for turn in range(max(map(len, offered.values()))):  # try each answer, with others
+    for turn in range(max(map(len, offered.values()))):  # try each answer, combined with others
         answers = {
             asked: found[(place + turn) % len(found)]
             for place, (asked, found) in enumerate(offered.items())

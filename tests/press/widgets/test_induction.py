@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("book")
 
 @pytest.fixture(scope="module")
 def chapter() -> Iterator[dict[str, Any]]:
-    """The names of the chapter, with its model trained again."""
+    """The names that the chapter defines, with its model trained again."""
     threads = torch.get_num_threads()
     space = Chapter("13_reading_attention.ipynb").run(*TRAINING, "circuits-code", "remove-kinds")
     space["rounded"], _ = space["grow"](0)
