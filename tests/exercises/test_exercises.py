@@ -73,7 +73,7 @@ def test_every_mistake_gets_its_own_message(name):
     assert len(exercise.mistakes) + len(common) >= 4
     assert len(exercise.mistakes) <= 12  # the general finders handle the rest
     messages = [m.message for m in (*exercise.mistakes, *common)]
-    for mistake in common:  # it gets its own message, or that of a mistake of the exercise
+    for mistake in common:  # each gets its own message, or that of one of the exercise's mistakes
         feedback = diagnose(exercise, mistake.wrong)
         if feedback.kind == "failed":
             found = any(message in feedback.message for message in messages)

@@ -46,7 +46,7 @@ def test_the_svg_carries_no_date_no_long_number_and_ids_of_its_own(texts):
         assert not re.search(r"\d\.\d\d", without_scales)
     parts = [set(re.findall(r'id="(part\d+-\w+)"', text)) for text in texts]
     assert all(parts)
-    assert sum(map(len, parts)) == len(set.union(*parts))  # some viewers put several on one page
+    assert sum(map(len, parts)) == len(set.union(*parts))  # one page may show several pictures
 
 
 def test_settings_of_the_machine_do_not_change_figures(texts):

@@ -1,4 +1,4 @@
-"""ALiBi: the slopes in the paper, and a bias entry by entry."""
+"""ALiBi: the slopes of the paper, and the bias checked entry by entry."""
 
 import itertools
 

@@ -24,7 +24,7 @@ def draw(*leading: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> tu
 
 
 def some_mask(*leading: int, seed: int = 1) -> torch.Tensor:
-    """A random mask in which every query may look at something."""
+    """A random mask in which every query may attend to at least one key."""
     mask = torch.rand(*leading, LQ, LK, generator=torch.Generator().manual_seed(seed)) > 0.5
     mask[..., 2] = True
     return mask

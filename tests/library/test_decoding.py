@@ -12,7 +12,7 @@ from tests.support.largest import Largest
 
 B, LS, SOURCE, TARGET, BEGIN, END, LONGEST = 4, 6, 11, 5, 3, 1, 4
 LENGTHS = (6, 2, 5, 1)
-FEW = 3  # words of a sentence in exhaustive search
+FEW = 3  # the most words a sentence has in exhaustive search
 WAYS = {"begin": BEGIN, "end": END, "max_length": LONGEST}
 
 

@@ -41,7 +41,7 @@ def layer(d_context: int | None = None, seed: int = 0, **options) -> MultiHeadAt
 
 
 def some_mask(*size: int, seed: int = 1) -> torch.Tensor:
-    """A random mask in which every query may look at something."""
+    """A random mask in which every query may attend to at least one key."""
     mask = torch.rand(*size, generator=torch.Generator().manual_seed(seed)) > 0.5
     mask[..., 2] = True
     return mask
@@ -172,7 +172,7 @@ MASKS = {
 
 
 def inverted(mask):
-    """Our mask as PyTorch's attn_mask, where True means "may not look", (B * H, Lq, Lk)."""
+    """Our mask as PyTorch's attn_mask, where True means "may not attend", (B * H, Lq, Lk)."""
     if mask is None:
         return None
     mask = mask.unsqueeze(1) if mask.dim() == 3 else mask

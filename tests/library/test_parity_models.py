@@ -231,7 +231,7 @@ class Modern:
 
 
 def turned(base: float, **scaling: object) -> dict:
-    """Hugging Face's name for the base of the frequencies, and for their rescaling."""
+    """Hugging Face's names for the base of the frequencies and for their rescaling."""
     return {"rope_parameters": {"rope_type": "default", "rope_theta": base, **scaling}}
 
 

@@ -1,4 +1,4 @@
-"""Relative positions: Shaw's and Transformer-XL's attention compared with loops from the papers."""
+"""Relative positions: Shaw's and Transformer-XL's attention compared with the papers' formulas."""
 
 import itertools
 import math
@@ -39,7 +39,7 @@ def transformer_xl() -> TransformerXLAttention:
     return redraw(TransformerXLAttention(D, H))
 
 
-# --- the loops that the papers describe ------------------------------------------------------
+# --- the papers' formulas, as loops ----------------------------------------------------------
 
 
 def looped(
@@ -93,7 +93,7 @@ def looped_transformer_xl(
 
 
 def random_mask(*size: int) -> Tensor:
-    """A random mask in which every query may look at something."""
+    """A random mask in which every query may attend to at least one key."""
     mask = torch.rand(*size, generator=torch.Generator().manual_seed(1)) > 0.5
     mask[..., 2] = True
     return mask
@@ -116,7 +116,7 @@ MASKS: dict[str, Callable[[int, int], Tensor | None]] = {
 
 
 def allowed_by(mask: Tensor | None, lq: int, lk: int) -> Tensor:
-    """The mask spelled out for each sequence, head, query and key."""
+    """The mask, expanded to every sequence, head, query and key."""
     mask = torch.ones(lq, lk, dtype=torch.bool) if mask is None else mask
     return (mask[:, None] if mask.dim() == 3 else mask).expand(B, H, lq, lk)
 

@@ -1,4 +1,4 @@
-"""The training loops: equal to Adam, reproducible, silent, and resumable from a checkpoint."""
+"""The training loops take Adam's steps, are reproducible and silent, and can be resumed."""
 
 import io
 import sys
@@ -79,7 +79,7 @@ def noisy(model: nn.Module, generator: torch.Generator) -> torch.Tensor:
 
 
 def long(model, steps=7, interrupt=None, file=None, **settings):
-    """Train with a noisy loss, whose call number `interrupt` simulates Ctrl-C."""
+    """Train with a noisy loss; call number `interrupt` of the loss simulates Ctrl-C."""
     generator = torch.Generator().manual_seed(5)
     calls = []
 

@@ -1,4 +1,4 @@
-"""The corpus: both languages agree, held-out sets, batches, and the reader's own pairs."""
+"""The corpus: agreement between languages, held-out sets, batches, and the reader's own pairs."""
 
 import itertools
 import os

@@ -7,7 +7,7 @@ import torch
 
 from attnbook.translation import make_corpus
 
-corpus_made_once = functools.cache(make_corpus)  # it takes seconds, and no chapter changes it
+corpus_made_once = functools.cache(make_corpus)  # slow to make, and no chapter changes it
 
 
 @pytest.fixture(scope="module", autouse=True)

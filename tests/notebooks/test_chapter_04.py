@@ -16,7 +16,7 @@ CELLS = "sentence-code reporter-code loss-code run-table words-only-code shared-
 
 @functools.cache
 def names(width):
-    """The chapter's names at some width, before it trains. A model grows once for all tests."""
+    """The chapter's names at some width, before training. Each model is trained only once."""
     other = {
         "reporter-code": chapter.source("reporter-code").replace("WIDTH = 16", f"WIDTH = {width}"),
         "shared-run": chapter.source("shared-run").partition("table(")[0],

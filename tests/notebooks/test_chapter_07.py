@@ -96,7 +96,7 @@ def cards():
             "loud-run": chapter.source("loud-run").partition("for words")[0],
         },
     )
-    space["rotation_matrix"] = functools.cache(space["rotation_matrix"])  # else made in each step
+    space["rotation_matrix"] = functools.cache(space["rotation_matrix"])  # reused in every step
     return space
 
 

@@ -1,4 +1,4 @@
-"""Pictures in the chapters: a phone shows their letters, and their descriptions are true.
+"""Pictures in the chapters: their letters are legible on a phone, and their descriptions are true.
 
 Each decimal number in a picture's description is in the picture, its code or printed output.
 """

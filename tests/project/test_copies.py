@@ -157,7 +157,7 @@ def test_a_changed_copy_stays_and_a_newer_version_is_put_beside_it(tmp_path: Pat
     assert found["stub-answer"].outputs == []
     assert found["stub-other"].source == STUB
 
-    answer(new, ANSWER + "  # better")  # and continues there
+    answer(new, ANSWER + "  # better")  # the reader continues there
     write_chapter(tmp_path, "four")
     kept = new.read_bytes()
     (line,) = copy_book(tmp_path, mine)
@@ -178,7 +178,7 @@ def test_an_answer_without_its_stub_is_kept_through_every_later_version(tmp_path
     copy_book(tmp_path, mine)
     answer(old, ANSWER)
 
-    # Its function gets an argument: the answer is put below, and the new stub is still there.
+    # The exercise's function gets an argument: the old answer is put below the new stub.
     changed = STUB.replace("()", "(x)", 1)
     write_chapter(tmp_path, "two", answer=changed, other=STUB)
     for _ in range(2):  # the second time from both copies

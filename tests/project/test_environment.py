@@ -1,6 +1,6 @@
 """tools/bootstrap.py makes the environment, here from small wheels made for these tests.
 
-Every error ends in one line. A test cannot have a reader's disk and network, so their errors are
+Every error fits on one line. A test cannot have a reader's disk and network, so their errors are
 real messages that were copied here.
 """
 

@@ -1,4 +1,4 @@
-"""In a kernel of `make lab` a NameError names the cell to run first, and nothing else changes."""
+"""In a kernel of `make lab`, a NameError names the cell to run first, and nothing else changes."""
 
 import json
 from pathlib import Path

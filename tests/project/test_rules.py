@@ -145,7 +145,7 @@ BROKEN: dict[str, tuple[Edit, str]] = {
     "editor's metadata": (metadata({"collapsed": False}), "is not in its normal form"),
     "no id": (lambda c: c["count"].pop("id"), "is not in its normal form"),
     "id of a machine": (lambda c: c["count"].update(id="bf8d14db"), "was made by a machine"),
-    # the cell that installs the package, imports, and cells
+    # the install cell, the import cell, and cells in general
     "nothing installs": (lambda c: c.pop("install"), "is not in its normal form"),
     "no import cell": (source("x = 1", of="imports"), "the second code cell has to be the import"),
     "second import cell": (source("import math"), "a later cell, 'import math'"),
@@ -254,7 +254,7 @@ def test_a_draft_needs_no_form_yet_and_the_other_rules_apply(tmp_path: Path) -> 
     begun(cells)
     path = write(tmp_path, cells)
     assert list(complaints(path, draft=True)) == []
-    assert len(list(complaints(path))) == len(markers.OPENING) + 3  # ending, two calls
+    assert len(list(complaints(path))) == len(markers.OPENING) + 3  # the ending and two calls
     for name in ("never run", "stderr", "no alt text", "editor's metadata", "second import cell",
                  "long cell", "copied function", "title of another chapter", "role", "filler",
                  "wrong section number", "no such section"):  # fmt: skip

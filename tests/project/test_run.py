@@ -116,7 +116,7 @@ def test_a_moved_point_is_seen_when_nbval_compares_but_no_flipped_tenth(
         return picture
 
     def redrawn(by: float) -> str:
-        """Return the picture as another machine draws it, its middle point some points lower."""
+        """Return the picture as another machine draws it, with one point of a curve lower."""
         return marked.replace(curve[0], f"{curve[1]}{float(curve[2]) + by:.1f}{curve[3]}")
 
     assert compared(redrawn(by=0.1)) == compared(svg)

@@ -126,7 +126,7 @@ def needed_by_zeros(model, ids, known):
 
 
 def needed_by_weights(model, ids, known):
-    """Zero a head's rows of W_O, then put them back. The mean is left out."""
+    """Zero a head's rows of W_O, then put them back. The mean output is not added."""
     losses = torch.zeros(2, 4)
     for n in range(2):
         weight = model.layers[n].w_o.weight
