@@ -28,7 +28,7 @@ def blocked_attention(
     Half-precision inputs are computed in float32. Only first derivatives are available, and
     torch.func cannot transform this function.
 
-    Shapes:  as in `scaled_dot_product_attention`, as are the results and the errors
+    Shapes:  as in `scaled_dot_product_attention`; the results and the errors are also the same
     """
     check_attention(query, key, value, mask, bias)
     lead = leading(query=query, key=key, value=value)

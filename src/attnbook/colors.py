@@ -9,8 +9,8 @@ colors have a contrast of at least 4.5 against the page, light or dark (WCAG 2.2
 have at least 3 (1.4.11). There is always a label next to a color, so that color is never the only
 clue.
 
-Source:  the roles' fills are Okabe and Ito 2008, "Color Universal Design", which color-blind
-         readers can tell apart
+Source:  the roles' fills are from Okabe and Ito 2008, "Color Universal Design": color-blind
+         readers can tell them apart
 """
 
 from typing import NamedTuple

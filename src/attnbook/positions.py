@@ -1,4 +1,4 @@
-"""Positions that are added to the rows, because attention does not depend on their order."""
+"""Positions that are added to rows, because attention does not depend on the rows' order."""
 
 import math
 

@@ -67,7 +67,7 @@ class TransformerXLAttention(nn.Module):
     Shapes:  x (B, L, d_model), memory (B, M, d_model) from the previous segment, or None
              mask (L, M + L), or with B, or with B and H, as in MultiHeadAttention
     Returns: output (B, L, d_model), weights (B, H, L, M + L)
-    Source:  Dai et al. 2019, §3.3; S3 §5.3 (which calls it a bias matrix, although it is more)
+    Source:  Dai et al. 2019, §3.3; S3 §5.3 (which calls the method a bias matrix, but it is more)
     """
 
     def __init__(self, d_model: int, n_heads: int) -> None:

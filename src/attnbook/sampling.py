@@ -60,7 +60,7 @@ def draw_token(logits: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def _cumsum(x: Tensor) -> Tensor:
-    """Sum on the CPU from the first number up to each: CUDA adds in no fixed order."""
+    """Compute cumulative sums on the CPU, because CUDA adds in no fixed order."""
     return x.cpu().cumsum(-1).to(x)
 
 

@@ -20,7 +20,7 @@ class Encoder(nn.Module):
     layer.
 
     Shapes:  x (B, L, d_model), mask as in MultiHeadAttention
-    Returns: z (B, L, d_model), the weights of each layer, N times (B, H, L, L)
+    Returns: z (B, L, d_model), N times weights (B, H, L, L)
     """
 
     def __init__(

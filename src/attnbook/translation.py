@@ -5,7 +5,7 @@ The corpus comes from a grammar (`attnbook.grammar`) or from the reader's own fi
 written without spaces and a model needs tokens (chapter 2). English is in lowercase. A question
 ends in ？ or ?; a statement has no period.
 
-Four special tokens come first in each vocabulary. PAD fills a batch, BEGIN and END are
+Four special tokens come first in each vocabulary. PAD fills short rows, BEGIN and END are
 also called BOS and EOS (beginning and end of sequence), and UNKNOWN is also called UNK.
 """
 

@@ -11,7 +11,7 @@ LONGEST_LINE = 10_000  # characters; a longer line is refused
 
 
 class LoadedPairs(NamedTuple):
-    """The pairs of a file, and a message for each other line, with its number and the reason."""
+    """The pairs of a file, and a message for each refused line, with its number and the reason."""
 
     pairs: list[Pair]
     problems: list[str]

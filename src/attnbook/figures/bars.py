@@ -49,7 +49,7 @@ def plot_softmax_steps(scores: Tensor, labels: Sequence[str]) -> None:
 def plot_shares(shares: Mapping[str, Tensor], ticks: Sequence[str], xlabel: str) -> None:
     """Draw rows of weights as stacked columns, dark for a large weight; one panel per name.
 
-    Shapes:  each of the shares (N, Lk), each row sums to 1, in descending order; ticks N labels
+    Shapes:  each of the shares (N, Lk), whose rows are decreasing and sum to 1; ticks N labels
     Raises:  ValueError if the sizes do not fit
     """
     panels = {name: numbers(name, x, len(ticks), x.size(-1)) for name, x in shares.items()}

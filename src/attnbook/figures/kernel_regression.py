@@ -26,7 +26,7 @@ def plot_kernel_regression(
     at the queries without noise; unit: what keys and queries count, such as "hour"
     Shapes:  keys (Lk,) and queries (Lq,), increasing; values (Lk,); truth (Lq,); each map (Lq, Lk),
              between 0 and 1
-    Raises:  ValueError if there are none or too many maps, or sizes or values do not fit
+    Raises:  ValueError if there are no maps or too many, or sizes or values do not fit
     """
     if not 1 <= len(maps) <= MAX_MAPS:
         raise ValueError(f"{len(maps)} maps: 1 to {MAX_MAPS} are drawn side by side")

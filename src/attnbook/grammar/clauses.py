@@ -184,7 +184,7 @@ def draw_place(
     fitting = [place for place in fitting if goes_to(subject, place)]
     fitting = [place for place in fitting if not place.strangers & set(verb_phrase.zh)]
     if subject.noun and is_plural(subject):
-        fitting = [place for place in fitting if place.zh != ("家",)]  # they share no home
+        fitting = [place for place in fitting if place.zh != ("家",)]  # a group shares no home
     return draw.choice(fitting) if fitting and draw.chance(0.5) else None
 
 
@@ -218,7 +218,7 @@ def draw_time(
 def draw_companion(
     draw: Draw, tense: str, subject: NounPhrase, verb_phrase: VerbPhrase, place: Place | None
 ) -> tuple[Words, Words]:
-    """A person who takes part, or two empty tuples: 和 她 一起, with her."""
+    """A person who takes part (和 她 一起, with her), or two empty tuples."""
     verb = verb_phrase.verb
     social = verb.activity in SOCIAL and "给" not in verb_phrase.before
     if not social or tense in ("now", "can") or not draw.chance(0.3):

@@ -193,7 +193,7 @@ KINDS = (
 
 
 def draw_sentence(draw: Draw) -> Sentence:
-    """Draw a sentence of any kind; draw again as long as its parts do not fit together."""
+    """Draw a sentence of any kind; draw again until its parts fit together."""
     while True:
         sentence = finish(draw.choice(KINDS)(draw))
         if sentence is not None:

@@ -68,7 +68,7 @@ LIKED_ONES = (
 
 
 def animal_event(draw: Draw) -> Sentence | None:
-    """An animal does something, as a statement, a negation or a yes-no question."""
+    """An animal does something: a statement, a negation or a yes-no question."""
     verb = draw.choice(animal_verbs)
     form = draw.choice(("statement", "statement", "negative", "yes_no"))
     tense = draw.choice(("past", "now")) if verb.kinds else "now"

@@ -61,7 +61,7 @@ def draw_subject(draw: Draw, form: str) -> NounPhrase:
 
 
 def can_be_subject(draw: Draw, subject: NounPhrase, form: str) -> bool:
-    """Whether the person can be the subject in this form, which is sometimes decided at random."""
+    """Decide, sometimes at random, whether the person can be the subject in this form."""
     stated = form in ("statement", "negative")
     rare = 1.0 if form == "negative" else 0.9
     if subject.zh in (("你",), ("你们",)) and stated and draw.chance(rare):

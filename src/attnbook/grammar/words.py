@@ -109,7 +109,7 @@ GLASSES = {"水", "牛奶"}  # 杯 is a cup, but a glass for these drinks
 # Chinese  pinyin  the four English forms | the kinds of its object (- for none) | the activity,
 # named by the PLACES that fit it | traits:
 #   tenses     habit (fits "often"), daily ("every day", too), everyday (only "every day"), now
-#              (fits 在: is doing), skill ("can"), fact (past only, or now with that trait), ongoing
+#              (fits 在: is doing), skill ("can"), fact (only past, and now if also listed), ongoing
 #              (only now and "want"), planned (only now, future and "want"), untimed (no past,
 #              future or "want")
 #   objects    definite (this, that or "my ..."), absent (not this one),

@@ -24,7 +24,7 @@ Numbers = Tensor | np.ndarray | Sequence[float]
 
 
 def play() -> dict[str, str]:
-    """The words of the buttons of a figure with steps."""
+    """The words on the buttons of a figure with steps."""
     return {"play": _("▶ play"), "stop": _("■ stop")}
 
 
