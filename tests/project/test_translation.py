@@ -57,6 +57,7 @@ def catalog_with(messages: dict[str, str]) -> Catalog:
         ("<summary>A. None</summary>", ("<summary>A. ", "None", "</summary>")),
         ("*A caption with **bold**.*", ("*", "A caption with **bold**.", "*")),
         ("*Not* a caption", ("", "*Not* a caption", "")),
+        ("| CPU | 2 of 2 | 0a1b2c3 |", ("| CPU | 2 of 2 | 0a1b2c3 |", "", "")),
         ("12. twelfth", ("12. ", "twelfth", "")),
         ("| `x` | $y$ | 0.5 |", ("| `x` | $y$ | 0.5 |", "", "")),
         (":::{only} repository", (":::{only} repository", "", "")),
