@@ -14,6 +14,7 @@ from pathlib import Path
 
 from press.extension.links import NOTEBOOKS
 from tools.common import ROOT, run_tool
+from tools.language import LANGUAGE
 from tools.translate import TRANSLATIONS
 
 BUILD = ROOT / "_build"
@@ -34,6 +35,8 @@ def main() -> int:
                 shutil.copytree(notebooks, published, dirs_exist_ok=True)
             link(english, target, folder.name)
             link(target, english, "en")
+            if folder.name == LANGUAGE:  # Jupyter Book has named the folder that was copied
+                print(f"Open {(target / 'index.html').relative_to(ROOT)}")
     return 0
 
 

@@ -115,6 +115,11 @@ ON_A_PHONE = {
         .filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.innerText.slice(0, 100))""",
     "pictures that are cut": """[...document.querySelectorAll('.picture')]
         .filter(e => e.scrollWidth > e.clientWidth).map(e => e.innerHTML)""",
+    "pictures that a section cuts": """[...document.querySelectorAll('section section .picture')]
+        .filter(e => {
+            const [a, b] = [e, e.closest('section')].map(e => e.getBoundingClientRect());
+            return a.left < b.left - 1 || a.right > b.right + 1; })
+        .map(e => e.innerHTML.slice(0, 150))""",
     "what is too wide": """(() => {
         const scrolls = e => e && (/auto|scroll/.test(getComputedStyle(e).overflowX)
                                    || scrolls(e.parentElement));
