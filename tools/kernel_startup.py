@@ -5,6 +5,7 @@ a one-line file there, which runs this file and leaves no names behind. Nothing 
 from the book, because a kernel has to start without PyTorch.
 """
 
+import gettext
 import json
 import os
 import re
@@ -16,6 +17,15 @@ from types import TracebackType
 from typing import Any
 
 from IPython import get_ipython
+
+CATALOGS = Path(__file__).resolve().parents[1] / "src" / "attnbook" / "locale"
+
+
+def _(message: str) -> str:
+    """Return a message in the reader's language, as attnbook/language.py does."""
+    language = os.environ.get("ATTNBOOK_LANGUAGE")
+    languages = [language] if language else None
+    return gettext.translation("attnbook", CATALOGS, languages, fallback=True).gettext(message)
 
 
 def install() -> None:
@@ -48,11 +58,13 @@ def where_defined(name: str, cells: list[dict[str, Any]], current: str) -> str:
         elif cell["cell_type"] == "markdown":
             heading = [heading, *re.findall(r"^#+ (.*)", source, re.M)][-1]
         elif cell["cell_type"] == "code" and (above or not found) and defines(source, name):
-            first_line = source.strip().partition("\n")[0]
-            found = f"it starts with `{first_line}`, below “{heading}”."
+            found = _(
+                "First run the cell that defines `{name}`: it starts with `{line}`, below "
+                "“{heading}”."
+            ).format(name=name, line=source.strip().partition("\n")[0], heading=heading)
             if cell["id"] == "imports" and current.startswith(("stub-", "solution-")):
-                found += " This exercise needs no other cell."
-    return found and f"First run the cell that defines `{name}`: {found}"
+                found += " " + _("This exercise needs no other cell.")
+    return found
 
 
 def defines(source: str, name: str) -> bool:
