@@ -72,7 +72,7 @@ def test_temperature_lowers_and_cutting_raises_what_is_grammatical_in_each_model
 
 
 def test_top_k_loses_variety_mostly_at_the_first_word(judging, monkeypatch):
-    """Top-p loses less variety, with about as many grammatical sentences, as the text says."""
+    """As the text says, top-p loses less variety, with about as many grammatical sentences."""
     write, model = judging["write"], judging["model"]
 
     def different(**options) -> int:

@@ -105,8 +105,8 @@ class Time:
     """A time: 昨天, yesterday.
 
     A time that spans a week or a year fits only verbs with the trait week or year. An evening fits
-    only places that are open and verbs without the trait day, and a morning only verbs without the
-    trait night.
+    only places that are open then, and only verbs without the trait day. A morning fits only verbs
+    without the trait night.
     """
 
     zh: Words

@@ -70,7 +70,10 @@ def explore_depth(rows: Tensor, reaches: Tensor, words: Sequence[str]) -> None:
 
 
 def _heights(stack: Tensor) -> list[str]:
-    """The first columns of each matrix (L, D), one letter per number; the largest gets a or y."""
+    """The first columns of each matrix (L, D), one letter per number.
+
+    The number with the largest magnitude gets a if it is negative, and y if it is positive.
+    """
     tables = stack[..., :SHOWN]
     scaled = tables / tables.abs().amax(dim=(-2, -1), keepdim=True)
     levels = (LEVELS * scaled).round().long() + LEVELS + ord("a")
