@@ -39,6 +39,15 @@ TOLD = {
 }
 
 
+def test_the_message_is_in_the_language_of_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTNBOOK_LANGUAGE", "zh_CN")
+    told = where_defined("check", CELLS, "stub-answer")
+    assert "`check`" in told
+    assert "`import json`" in told
+    assert "First run" not in told
+    assert "This exercise" not in told
+
+
 def test_the_cell_named_is_the_last_above_or_the_first_below() -> None:
     def place(name: str, current: str) -> str:
         return where_defined(name, CELLS, current).partition("`: ")[2]
