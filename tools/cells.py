@@ -67,7 +67,7 @@ def write_exercises(notebook: NotebookNode, exercises: "Sequence[Exercise]") -> 
 def cells_of(exercise: "Exercise") -> tuple[NotebookNode, NotebookNode, NotebookNode]:
     """Make the cells of an exercise: the card, the stub with its check, and the solution."""
     name = exercise.id.partition(".")[2]
-    stub = f'{exercise.stub.strip()}\n\n\ncheck({exercise.name}, "{exercise.id}")'
+    stub = f'{exercise.reader_stub()}\n\n\ncheck({exercise.name}, "{exercise.id}")'
     return (
         new_markdown_cell(exercise.card(), id=f"exercise-{name}", metadata={"tags": ["exercise"]}),
         new_code_cell(stub, id=STUB + name),

@@ -55,6 +55,17 @@ SOURCES = (  # where the library's messages are
     ("press/print", "**.html", "jinja2"),
     ("press/static", "*.js", "javascript"),
 )
+ARGPARSE = (  # what Python's argparse says in the terminal
+    "usage: ",
+    "options",
+    "positional arguments",
+    "show this help message and exit",
+    "argument %(argument_name)s: %(message)s",
+    "invalid choice: %(value)r (choose from %(choices)s)",
+    "unrecognized arguments: %s",
+    "the following arguments are required: %s",
+    "expected one argument",
+)
 KEYWORDS = {"_": None, "say": None, "ngettext": (1, 2)}
 
 
@@ -162,9 +173,12 @@ def exercise_messages() -> Iterator[tuple[str, str]]:
     """Yield each message of the exercises and their commands, with the place it comes from."""
     from attnbook.exercises import terminal
     from attnbook.exercises.catalog import ALL, CHAPTERS
+    from attnbook.exercises.exercise import STUB_COMMENT
 
     for described in (terminal, *(run for run, argument in terminal.COMMANDS.values())):
         yield "commands", str(described.__doc__)
+    for words in ARGPARSE:
+        yield "argparse", words
     for chapter in CHAPTERS:
         yield "chapters", chapter
     for exercise in ALL.values():
@@ -179,6 +193,7 @@ def exercise_messages() -> Iterator[tuple[str, str]]:
             exercise.comes_back,
             *(mistake.message for mistake in mistakes),
             *(wanted.message for wanted in exercise.properties),
+            *STUB_COMMENT.findall(exercise.stub),
         ):
             if text:
                 yield exercise.id, text

@@ -69,19 +69,15 @@ def reading_seconds(notebook: NotebookNode) -> tuple[float, float]:
     seconds = {False: 0.0, True: 0.0}
     second_reading = False
     for cell in notebook.cells:
-        if cell.cell_type == "markdown" and (heading := re.match(r"## .*", cell.source)):
-            second_reading = is_second_reading(heading[0])
-        not_shown = "remove-cell" in cell.metadata.get("tags", [])
+        tags = cell.metadata.get("tags", [])
+        if cell.cell_type == "markdown" and cell.source.startswith("## "):
+            second_reading = markers.SECOND_READING_TAG in tags
+        not_shown = "remove-cell" in tags
         if not not_shown and not re.match("(exercise-|stub-|solution-)", cell.id):
             seconds[second_reading] += (
                 code_seconds(cell) if cell.cell_type == "code" else text_seconds(cell.source)
             )
     return seconds[False], seconds[True]
-
-
-def is_second_reading(heading: str) -> bool:
-    """Whether a section can be skipped at first."""
-    return heading.endswith(markers.second_reading())
 
 
 def code_seconds(cell: NotebookNode) -> float:

@@ -85,6 +85,7 @@ def complaints(path: Path, draft: bool = False) -> Iterator[str]:
                 code_rules(path, cells, code),
                 chapter_rules(path, cells),
                 prediction_rules(cells),
+                second_reading_rules(cells),
                 () if draft else form_rules(path, cells),
             )
         )
@@ -259,6 +260,20 @@ def prediction_rules(cells: list[dict[str, Any]]) -> Iterator[str]:
             yield f"cell {cell.get('id')}: answers a prediction: give it the tag 'answer'"
         if "answer" in tags and not allowed:
             yield f"cell {cell.get('id')}: has the tag 'answer' but is not only an answer"
+
+
+def second_reading_rules(cells: list[dict[str, Any]]) -> Iterator[str]:
+    """A second reading has a tag for the tools, and says so in its heading for readers."""
+    for cell in cells:
+        heading = cell["source"].partition("\n")[0]
+        told = heading.startswith("## ") and heading.endswith(markers.second_reading())
+        tagged = markers.SECOND_READING_TAG in cell["metadata"].get("tags", [])
+        if told != tagged:
+            yield (
+                f"cell {cell.get('id')}: has to have both the tag "
+                f"{markers.SECOND_READING_TAG!r} and{markers.second_reading()} at the end of its "
+                "heading, or neither"
+            )
 
 
 def text_cells(cells: list[dict[str, Any]]) -> str:

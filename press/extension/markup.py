@@ -1,7 +1,7 @@
 """Change some of the HTML of Sphinx and docutils, with our own visitors.
 
-Two classes depend on the words in tools/markers.py: a paragraph that begins with the bold words of
-a prediction gets "predict", and "(second reading)" at the end of a heading gets "second-reading".
+A paragraph that begins with the bold words of a prediction (see tools/markers.py) gets the class
+"predict", and "(second reading)" at the end of a heading the class "second-reading".
 """
 
 import posixpath
@@ -33,16 +33,15 @@ def mark(app: Sphinx, doctree: nodes.document) -> None:
         first = next((child for child in paragraph if child.astext()), None)
         if isinstance(first, nodes.strong) and first.astext().startswith(_(markers.PREDICT)):
             paragraph["classes"].append("predict")
+    parts, second_readings = (app.env.temp_data.get(x, {}) for x in ("parts", "second readings"))
     for title in doctree.findall(nodes.title):
-        last, ends = title[-1], markers.second_reading()
-        if isinstance(last, nodes.Text) and last.endswith(ends):
+        heading = title.rawsource or title.astext()
+        if heading in second_readings:
             title[-1:] = [
-                nodes.Text(f"{last.removesuffix(ends)} "),
+                nodes.Text(f"{title[-1].removesuffix(markers.second_reading())} "),
                 nodes.inline("", _(markers.SECOND_READING), classes=["second-reading"]),
             ]
-    parts = app.env.temp_data.get("parts", {})
-    for title in doctree.findall(nodes.title):
-        if part := parts.get(title.rawsource or title.astext()):
+        if part := parts.get(heading):
             title.insert(0, nodes.inline("", part, classes=["part"]))
 
 

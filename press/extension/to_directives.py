@@ -49,6 +49,7 @@ def write_directives(app: Sphinx, docname: str, source: list[str]) -> None:
     if app.env.doc2path(docname).endswith(".ipynb"):
         notebook = json.loads(source[0])
         app.env.temp_data["parts"] = parts(source[0])
+        app.env.temp_data["second readings"] = second_readings(notebook["cells"])
         cells: list[Cell] = []
         for cell in notebook["cells"]:
             write_cell(cell, cells, docname.rpartition("/")[2])
@@ -67,6 +68,15 @@ def parts(source: str) -> dict[str, str]:
     return {
         heading: f"{name} · {in_minutes(rounded(seconds))}"
         for (heading, name, _), seconds in zip(begun, counts, strict=True)
+    }
+
+
+def second_readings(cells: list[Cell]) -> set[str]:
+    """The headings of the sections that can be skipped at first."""
+    return {
+        "".join(cell["source"]).splitlines()[0].lstrip("# ")
+        for cell in cells
+        if markers.SECOND_READING_TAG in cell["metadata"].get("tags", [])
     }
 
 

@@ -150,7 +150,7 @@ def test_another_dtype_fails_only_where_the_card_names_it_or_a_property_needs_it
     assert "The card names no dtype, so this passes. Well compared." in passed
     exact = Property("Be exact.", lambda answer, case: answer.equal(compare(*case.arguments)))
     for exercise in (
-        replace(TRY, prompt="The answer has the dtype of the query."),
+        replace(TRY, asks_for_dtype=True),
         replace(TRY, properties=(exact,)),
     ):
         assert card_of(rounded, exercise).startswith(f"✗ 99.try A try {told}")
@@ -508,7 +508,7 @@ def test_lost_gradients_are_reported_and_fail_only_if_the_card_mentions_them(wro
     assert card.startswith("✓ 99.try A try The numbers are right, ")
     assert message in card
     assert card.index(message) < card.index(passes) < card.index("Well compared.")
-    card = card_of(wrong, replace(TRY, prompt="Compare. The gradients have to reach both."))
+    card = card_of(wrong, replace(TRY, asks_for_gradients=True))
     assert card.startswith("✗ 99.try A try The numbers are right, ")
     assert message in card
     assert passes not in card
@@ -921,6 +921,8 @@ def test_a_notebooks_card_shows_code_as_text():
     assert "q &lt; k" in card
     assert "<br>" in Feedback("failed", "x", "one\ntwo")._repr_html_()
     assert "<code>a &lt; b</code>" in Feedback("info", "x", "see `a < b`")._repr_html_()
+    stars = Feedback("info", "x", "`a * b * c` is *not* 2 * 3 * 4，是*之前*的")._repr_html_()
+    assert "<code>a * b * c</code> is <em>not</em> 2 * 3 * 4，是<em>之前</em>的" in stars
 
 
 def test_a_module_is_copied_and_must_not_be_changed():

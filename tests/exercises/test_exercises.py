@@ -4,7 +4,6 @@ import functools
 import importlib
 import inspect
 import pkgutil
-import re
 
 import pytest
 import torch
@@ -16,8 +15,8 @@ from attnbook.exercises.trial import solve_cases
 from tests.exercises import right_answers
 from tests.support.chapters import BOOK, Chapter
 from tests.support.mutants import mutants
+from tools import markers
 from tools.chapters import number_of, pages
-from tools.minutes import is_second_reading
 
 DRAWS = 2  # the one that readers get, and another, in case something was right by luck
 MODULES = [
@@ -141,12 +140,13 @@ def is_real(x):
 
 @each_exercise
 def test_the_card_names_its_section_and_says_if_it_is_a_second_reading(name):
-    number, _, mark = ALL[name].section.partition(" ")
+    exercise = ALL[name]
     (page,) = BOOK.glob(f"{name[:2]}_*.ipynb")
-    texts = [cell["source"] for cell in Chapter(page.name).cells.values()]
-    headings = [h for text in texts for h in re.findall(r"^## .*", text, re.M)]
-    (heading,) = [h for h in headings if h.startswith(f"## {number} ")]
-    assert mark == ("(second reading)" if is_second_reading(heading) else "")
+    cells = Chapter(page.name).cells.values()
+    (cell,) = [cell for cell in cells if cell["source"].startswith(f"## {exercise.section} ")]
+    tagged = markers.SECOND_READING_TAG in cell["metadata"].get("tags", [])
+    assert exercise.second_reading == tagged
+    assert ("(second reading)" in exercise.card()) == tagged
 
 
 @each_exercise

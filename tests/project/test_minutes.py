@@ -11,7 +11,7 @@ from tools.common import ROOT
 from tools.minutes import code_seconds, reading_seconds, text_seconds, time_line
 from tools.normal_form import read
 
-SECOND = f"## 1.2 More ({markers.SECOND_READING})"
+SECOND = f"## 1.2 More ({markers.SECOND_READING})"  # its cell has a tag: see `notebook`
 WORD = text_seconds("word")
 
 
@@ -32,7 +32,9 @@ def test_lines_and_pictures_are_counted_in_code() -> None:
 
 def notebook(*sources: str) -> NotebookNode:
     """A notebook with these texts."""
-    return new_notebook(cells=[new_markdown_cell(source) for source in sources])
+    tags = {SECOND: {"tags": [markers.SECOND_READING_TAG]}}
+    cells = [new_markdown_cell(source, metadata=tags.get(source, {})) for source in sources]
+    return new_notebook(cells=cells)
 
 
 def test_a_second_reading_lasts_until_the_next_heading_and_exercises_are_not_read() -> None:

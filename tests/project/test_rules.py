@@ -182,6 +182,15 @@ BROKEN: dict[str, tuple[Edit, str]] = {
         "not only an answer",
     ),
     "more than the answer": (source("Two.\n\n### And now", of="seen"), "not only an answer"),
+    # second readings
+    "tag of a second reading": (
+        metadata({"tags": ["second-reading"]}, of="predict"),
+        "predict: has to have both the tag",
+    ),
+    "words of a second reading": (
+        replaced("experiment", "experiment (second reading)", of="predict"),
+        "and (second reading) at the end of its heading",
+    ),
     # references
     "no such section": (replaced("[3.1]", "[3.99]", of="title"), "names section 3.99, which 03_"),
     "no such chapter": (replaced("(03_s", "(30_s", of="title"), "names section 3.1, which 30_s"),

@@ -43,13 +43,14 @@ def number(section: str) -> tuple[int, int]:
     return int(chapter), int(place)
 
 
-def headings() -> dict[tuple[int, int], str]:
-    """The headings of all sections."""
+def sections() -> dict[tuple[int, int], bool]:
+    """All sections, and whether each is a second reading."""
     found = {}
     for chapter in chapters():
         for cell in json.loads(chapter.path.read_text("utf-8"))["cells"]:
-            if heading := re.match(r"## (\d+\.\d+) (.*)", "".join(cell["source"])):
-                found[number(heading[1])] = heading[2]
+            if heading := re.match(r"## (\d+\.\d+) ", "".join(cell["source"])):
+                tags = cell["metadata"].get("tags", [])
+                found[number(heading[1])] = markers.SECOND_READING_TAG in tags
     return found
 
 
@@ -62,7 +63,7 @@ def short_road() -> Iterator[Text]:
             source, tags = "".join(cell["source"]), cell["metadata"].get("tags", [])
             if heading := re.match(r"## (\d+\.\d+) (.*)", source):
                 here = number(heading[1])
-                skipped = heading[2].endswith(f"({markers.SECOND_READING})") or heading[2] in last
+                skipped = markers.SECOND_READING_TAG in tags or heading[2] in last
             if (
                 cell["cell_type"] == "markdown"
                 and not skipped
@@ -72,9 +73,7 @@ def short_road() -> Iterator[Text]:
 
 
 def test_a_second_reading_is_called_so_wherever_the_short_road_names_it() -> None:
-    second = {
-        n for n, heading in headings().items() if heading.endswith(markers.SECOND_READING + ")")
-    }
+    second = {section for section, skipped in sections().items() if skipped}
     assert second
     unmarked = [
         (here, name)
@@ -87,7 +86,7 @@ def test_a_second_reading_is_called_so_wherever_the_short_road_names_it() -> Non
 
 def test_a_term_is_introduced_before_the_short_road_uses_it() -> None:
     """An earlier use names the section that introduces the term, or links to the glossary."""
-    texts, known = list(short_road()), headings()
+    texts, second = list(short_road()), sections()
     early = []
     rows = ROW.findall((ROOT / "book" / "notation.md").read_text("utf-8"))
     assert len(rows) > 100
@@ -99,8 +98,7 @@ def test_a_term_is_introduced_before_the_short_road_uses_it() -> None:
         later = re.compile(rf"\b{re.escape(section)}\b|chapter {introduced[0]}\b|#glossary")
         for here, text in texts:
             if here[1] and word.search(text) and not later.search(text):
-                only_second = known[introduced].endswith(markers.SECOND_READING + ")")
-                if here < introduced or only_second:
+                if here < introduced or second[introduced]:
                     early.append((term, section, here))
                 break
     assert early == []

@@ -555,7 +555,8 @@ EXPERIMENT = Exercise(
     title="Which experiment can decide?",
     level=3,
     minutes=10,
-    section="1.9 (second reading)",
+    section="1.9",
+    second_reading=True,
     prompt="""
 Here are five claims, with three experiments for each. `experiment(claim)` takes the word in front
 of a claim and returns `"A"`, `"B"` or `"C"`. Choose the only experiment that would reveal an error

@@ -345,6 +345,7 @@ one-hot rows. `ids` holds whole numbers and has shape (..., L), with any number 
 place of the dots. The answer has shape (..., L, D) and the dtype of the table. (Indexing also
 passes; the point is to see that the product gives the same result.)
 """,
+    asks_for_dtype=True,
     reference=my_look_up,
     cases=lookup_cases,
     axes="A B L D",
@@ -541,7 +542,8 @@ MERGE = Exercise(
     title="One step of byte pair encoding",
     level=3,
     minutes=15,
-    section="2.7 (second reading)",
+    section="2.7",
+    second_reading=True,
     prompt="""
 Write `merge_step(corpus)`. The corpus is a list of words, each a list of pieces such as `["c", "o",
 "ld"]`. Count every pair of adjacent pieces within a word and take the most frequent pair. If

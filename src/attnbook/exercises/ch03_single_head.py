@@ -503,7 +503,8 @@ BACKWARD = Exercise(
     title="Back through the softmax",
     level=3,
     minutes=15,
-    section="3.9 (second reading)",
+    section="3.9",
+    second_reading=True,
     prompt="""
 Write `push_back(weights, d_weights)`, the backward pass of the softmax. `weights` (..., Lq, Lk) is
 the output of the softmax; `d_weights`, of the same shape, is the gradient of the loss with respect

@@ -282,7 +282,8 @@ WEIGHTS = Exercise(
     title="A softmax with a rule for empty rows",
     level=2,
     minutes=12,
-    section="6.10 (second reading)",
+    section="6.10",
+    second_reading=True,
     prompt="""
 Write `my_weights(scores, mask)`: the softmax of each row of `scores` (..., Lq, Lk) over the keys
 that `mask` permits (boolean, True = may look, broadcastable to the scores). Hidden keys get a
@@ -387,7 +388,8 @@ HEADS = Exercise(
     title="Two masks and the axis of the heads",
     level=2,
     minutes=10,
-    section="6.10 (second reading)",
+    section="6.10",
+    second_reading=True,
     prompt="""
 We want to continue a batch of sentences at the right end, so short ones are padded on the *left*,
 to `length` words. `lengths` (B,) holds the number of real words in each sentence. Write

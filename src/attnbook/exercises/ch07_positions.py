@@ -166,6 +166,7 @@ Write `encode(length, d_model)`: the sinusoidal encodings of the positions 0, 1,
 sine of hand k and column 2k + 1 its cosine. Hand k turns by 10000^(−2k/D) from one position to the
 next. Try it without a loop over positions.
 """,
+    asks_for_dtype=True,
     reference=encode,
     cases=encode_cases,
     axes="L D",

@@ -335,6 +335,7 @@ squares. If the norm is larger than `limit`, multiply every gradient by the same
 norm becomes `limit`. If not, return them as they are. Return a list of gradients, and do not change
 the tensors that you were given.
 """,
+    asks_for_gradients=True,
     reference=my_clip,
     cases=clip_cases,
     mistakes=(

@@ -342,7 +342,8 @@ LOSS = Exercise(
     title="A loss by hand",
     level=2,
     minutes=12,
-    section="9.5 (second reading)",
+    section="9.5",
+    second_reading=True,
     prompt="""
 Write `my_loss(logits, labels, smoothing)`, the training loss of chapter 9, without using
 `cross_entropy`. `logits` (B, L, V) are the scores of V ids, before the softmax; `labels` (B, L) are
@@ -755,7 +756,8 @@ BEAM = Exercise(
     title="One step of a beam search",
     level=3,
     minutes=15,
-    section="9.13 (second reading)",
+    section="9.13",
+    second_reading=True,
     prompt="""
 A beam search keeps k sentences. `totals` (k,) holds the sum of ln p of each sentence's words so
 far, `logs` (k, V) is ln p of each possible next word, and `done` (k,) is True for a sentence

@@ -600,7 +600,8 @@ RUNNING = Exercise(
     title="Linear attention with a running state",
     level=2,
     minutes=12,
-    section="10.12 (second reading)",
+    section="10.12",
+    second_reading=True,
     prompt="""
 Write `my_running(query, key, value)` for causal linear attention. φ has already been applied to
 `query` and `key`, (..., L, Dk), so all their numbers are positive. `value` is (..., L, Dv). Word i

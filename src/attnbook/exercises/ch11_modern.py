@@ -310,6 +310,7 @@ belong to the newest `lq` of `lk` words. Head h of H, counted from 1, has the sl
 its bias for the query at position i and the key at position j is −slope · |i − j|. The answer has
 shape (H, Lq, Lk) and PyTorch's default dtype. H is a power of two.
 """,
+    asks_for_dtype=True,
     reference=my_alibi,
     cases=alibi_cases,
     axes="H Lq Lk",
@@ -830,7 +831,8 @@ PAIRS = Exercise(
     title="Halves or neighbors",
     level=3,
     minutes=15,
-    section="11.7 (second reading)",
+    section="11.7",
+    second_reading=True,
     prompt="""
 In Hugging Face's version of Llama, rotary positions rotate column k of a head together with column
 k + Dk/2. Ours rotate columns 2k and 2k + 1, as Meta's own code does. Both give the same scores if

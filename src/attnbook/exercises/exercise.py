@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ from torch import Generator, Tensor
 
 from attnbook.exercises import source
 from attnbook.language import _
+
+STUB_COMMENT = re.compile(r"(?<=raise NotImplementedError  # ).+")
 
 
 @dataclass(frozen=True)
@@ -67,17 +70,18 @@ class Property:
 class Exercise:
     """One exercise.
 
-    `reference` is the solution. `stub` is what the reader starts from; if it is left out, it has
-    the reference's signature and an empty body. `cases` draws cases, the smallest first. `axes`
-    names the axes of the answer, such as "B H Lq Dv"; an answer with fewer axes has the last
-    ones. `common_mistakes` are mistakes of a MistakeSet that this function can contain, the single
-    ones first. `without` contains names that the card forbids. A reader who solves the exercise is
-    shown `insight`, the later use of the idea in `comes_back`, and `others`: one or two right
-    answers that look different. `gradients` is false if the gradients of an answer are not
-    compared. Lost gradients are reported, and an answer without them fails only if the card
-    mentions gradients. `on_cpu` keeps the cases on the CPU, because the obvious answer needs an
-    operation that CUDA computes in no fixed order. `code` is false if the mistakes are choices:
-    then each case is a question, and the answer is one of several.
+    `section` is the one that the exercise needs, which may be a second reading. `reference` is the
+    solution. `stub` is what the reader starts from; if it is left out, it has the reference's
+    signature and an empty body. `cases` draws cases, the smallest first. `axes` names the axes of
+    the answer, such as "B H Lq Dv"; an answer with fewer axes has the last ones. `common_mistakes`
+    are mistakes of a MistakeSet that this function can contain, the single ones first. `without`
+    contains names that the card forbids. A reader who solves the exercise is shown `insight`, the
+    later use of the idea in `comes_back`, and `others`: one or two right answers that look
+    different. `gradients` is false if the gradients of an answer are not compared. Lost gradients
+    are reported, and an answer without them fails only if the card asks for gradients. A wrong
+    dtype, too, fails only if the card asks for one. `on_cpu` keeps the cases on the CPU, because
+    the obvious answer needs an operation that CUDA computes in no fixed order. `code` is false if
+    the mistakes are choices: then each case is a question, and the answer is one of several.
     """
 
     id: str
@@ -91,6 +95,7 @@ class Exercise:
     mistakes: tuple[Mistake, ...]
     hints: tuple[str, str, str]
     insight: str
+    second_reading: bool = False
     stub: str = ""
     comes_back: str = ""
     others: tuple[Callable[..., Any], ...] = ()
@@ -99,6 +104,8 @@ class Exercise:
     common_mistakes: Iterable[Mistake] = ()
     without: tuple[str, ...] = ()
     gradients: bool = True
+    asks_for_gradients: bool = False
+    asks_for_dtype: bool = False
     on_cpu: bool = False
     code: bool = True
 
@@ -119,26 +126,21 @@ class Exercise:
         """The call that the card asks for, such as "my_scores(query, key)"."""
         return f"{self.name}({', '.join(inspect.signature(self.reference).parameters)})"
 
-    @property
-    def asks_for_gradients(self) -> bool:
-        """Whether the English card mentions gradients, so that an answer needs them."""
-        return self.gradients and "gradient" in self.prompt
-
-    @property
-    def asks_for_dtype(self) -> bool:
-        """Whether the English card names the dtype of the answer."""
-        return "dtype" in self.prompt
-
     def card(self) -> str:
         """Return the card in Markdown, which the chapter shows above the stub."""
         stars = "★" * self.level + "☆" * (3 - self.level)
+        section = _("{section} (second reading)") if self.second_reading else "{section}"
         facts = _("{stars} · {minutes} minutes · needs section {section}").format(
-            stars=stars, minutes=self.minutes, section=self.section
+            stars=stars, minutes=self.minutes, section=section.format(section=self.section)
         )
         quoted = textwrap.indent(f"{facts}\n\n{_(self.prompt.strip())}", "> ", lambda line: True)
         lines = [line.rstrip() for line in quoted.splitlines()]
         title = _("Exercise {id}: {title}").format(id=self.id, title=_(self.title))
         return f"### {title}\n\n" + "\n".join(lines)
+
+    def reader_stub(self) -> str:
+        """Return the stub as readers see it: a comment on what to do is in their language."""
+        return STUB_COMMENT.sub(lambda comment: _(comment[0]), self.stub.strip())
 
     @property
     def head(self) -> str:
