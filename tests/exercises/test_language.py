@@ -3,15 +3,16 @@
 import gettext
 import io
 import re
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 
 import pytest
 from babel.messages import Catalog
 from babel.messages.mofile import write_mo
+from rich.cells import cell_len
 from torch import Generator
 
 from attnbook import language
-from attnbook.exercises import check, hint, terminal
+from attnbook.exercises import answer_files, check, console, hint, terminal
 from attnbook.exercises.catalog import ALL
 from attnbook.exercises.diagnose import diagnose
 from attnbook.exercises.exercise import Mistake
@@ -80,7 +81,7 @@ def test_a_check_is_in_the_readers_language(translate):
 
 def test_hints_and_plurals_are_in_the_readers_language(translate):
     first, *_others = ALL["03.scores"].hints
-    more = "{n} more: call hint again."
+    more = '{n} more: hint("{id}").'
     translate({first: "转置。", (more, more): ("还有 {n} 条。", "还有 {n} 条。")})
     assert said(hint, "03.scores") == "· 03.scores hint 1 of 3 转置。 还有 2 条。"
 
@@ -150,15 +151,27 @@ def test_no_sentence_of_an_exercise_stays_english(name, pseudo):
         assert not english_in(card), card
     card = exercise.card()
     assert not english_in(card), card
+    assert not english_in(" ".join(re.findall("#.*", exercise.reader_stub())))
 
 
-@pytest.mark.parametrize("name", ["list", "progress", "-h", "next -h"])
-def test_no_sentence_of_a_command_stays_english(name, pseudo):
-    try:
-        text = said(terminal.main, name.split())
-    except SystemExit:
-        text = ""
-    assert not english_in(text), text
+@pytest.mark.parametrize("name", ["list", "progress", "help", "-h", "next -h", "report -h"])
+def test_no_sentence_of_a_command_stays_english(name, pseudo, capsys):
+    with suppress(SystemExit):  # after -h
+        terminal.main(name.split())
+    text = capsys.readouterr().out
+    assert "译" in text
+    assert not english_in(" ".join(text.split())), text
+
+
+def test_a_chinese_task_is_wrapped_where_chinese_may_be(monkeypatch):
+    monkeypatch.setenv("ATTNBOOK_LANGUAGE", "zh_CN")
+    for exercise in ALL.values():
+        task, *_code = answer_files.file_content(exercise).partition("\n\n")
+        begins = [line.removeprefix("# ")[:1] for line in task.splitlines()]
+        assert not set(begins) & set(console.CLOSE), task
+        paragraphs = [line for line in task.splitlines() if not line.startswith(("# |", "#   "))]
+        assert max(map(cell_len, paragraphs)) <= len("# ") + console.MAX_WIDTH, task
+        assert console.BREAK not in task
 
 
 def test_every_message_is_collected(pseudo):

@@ -78,12 +78,12 @@ def hint(exercise: str | None = None) -> None:
     hints = tuple(map(_, wanted.hints))
     if n_shown >= len(hints):
         head = _("{id} all hints").format(id=exercise)
-        show_card(Feedback("info", head, "", hints), warning)
+        show_card(Feedback("info", head, "\n".join(hints)), warning)
         return
     footer = _('That was the last hint; see solution("{id}").').format(id=exercise)
     if n_left := len(hints) - n_shown - 1:
-        footer = ngettext("{n} more: call hint again.", "{n} more: call hint again.", n_left)
-        footer = footer.format(n=n_left)
+        footer = ngettext('{n} more: hint("{id}").', '{n} more: hint("{id}").', n_left)
+        footer = footer.format(n=n_left, id=exercise)
     head = _("{id} hint {n} of {total}").format(id=exercise, n=n_shown + 1, total=len(hints))
     show_card(Feedback("info", head, hints[n_shown], footer=footer), warning)
 

@@ -111,10 +111,10 @@ def set_aside(path: Path) -> Path:
 
 def file_content(exercise: Exercise) -> str:
     """Return a new file's content: the task as a comment, the imports, the stub and the check."""
-    card = textwrap.indent("\n\n".join(title_and_task(exercise)), "# ", lambda line: True)
-    task = re.sub(" +$", "", card, flags=re.MULTILINE)
+    card = console.wrapped("\n\n".join(title_and_task(exercise)))
+    task = re.sub(" +$", "", textwrap.indent(card, "# ", lambda line: True), flags=re.MULTILINE)
     check = f'check({exercise.name}, "{exercise.id}")'
-    return f"{task}\n\n{import_lines(exercise)}\n\n\n{exercise.stub.strip()}\n\n\n{check}\n"
+    return f"{task}\n\n{import_lines(exercise)}\n\n\n{exercise.reader_stub()}\n\n\n{check}\n"
 
 
 def card_text(exercise: Exercise) -> RenderableType:

@@ -36,6 +36,11 @@ ASCII = str.maketrans(
     | {"“": '"', "”": '"', "’": "'", "–": "-", "—": "-"}
 )
 
+# Chinese has no spaces: `breakable` puts this character, which has no width, where lines may end.
+BREAK = "\x1f"
+HAN = r"\u4e00-\u9fff"
+OPEN, CLOSE = "“‘（《「【", "”’）》」】，。、：；？！…"  # they end no line; they begin none
+
 # The command shown instead of hint("03.scores"), with {name} and {exercise}; "" to show the call.
 command_template = ""
 
@@ -111,7 +116,8 @@ def render(console: Console, *renderables: RenderableType) -> str:
     with console.capture() as captured:
         parts = (unwrapped(Text(x)) if isinstance(x, str) else x for x in renderables)
         console.print(Group(*parts), crop=False)
-    text = re.sub(r" +((?:\x1b\[[\d;]*m)*)$", r"\1", captured.get(), flags=re.MULTILINE)
+    text = captured.get().replace(BREAK, "")
+    text = re.sub(r" +((?:\x1b\[[\d;]*m)*)$", r"\1", text, flags=re.MULTILINE)
     return re.sub(r"\n{3,}", "\n\n", text)
 
 
@@ -149,7 +155,7 @@ def format_prose(text: str, style: str = "") -> Text:
     """
     if command_template:
         text = re.sub(r'(hint|solution|reset)\("(.+?)"(, insist=True)?\)', to_command, text)
-    prose = Text(text, style)
+    prose = Text(breakable(text), style)
     prose.highlight_regex("`[^`]+`", "cyan")
     return prose
 
@@ -161,7 +167,20 @@ def to_command(call: re.Match[str]) -> str:
 
 def format_task(markdown: str) -> RenderableType:
     """Return an exercise's task: paragraphs, lists and tables. Code keeps its backticks."""
-    return indented(Markdown(re.sub("`([^`\n]+)`", r"`` `\1` ``", markdown), hyperlinks=False))
+    text = re.sub("`([^`\n]+)`", r"`` `\1` ``", breakable(markdown))
+    return indented(Markdown(text, hyperlinks=False))
+
+
+def breakable(text: str) -> str:
+    """Allow a line break before and after each Chinese character, but not before punctuation."""
+    pattern = rf"(?<=[{HAN}{CLOSE}])(?=[^\s{CLOSE}])|(?<=[^\s{OPEN}])(?=[{HAN}{OPEN}])"
+    return re.sub(pattern, BREAK, text) if re.search(f"[{HAN}]", text) else text
+
+
+def wrapped(text: str) -> str:
+    """Wrap each line of a text that is longer than MAX_WIDTH."""
+    console = Console(**SETTINGS, file=io.StringIO(), width=MAX_WIDTH, force_terminal=False)
+    return render(console, *(Text(breakable(line)) for line in text.splitlines())).rstrip("\n")
 
 
 def is_code(detail: str) -> bool:

@@ -72,5 +72,13 @@ def code_html(text: str) -> str:
 
 
 def prose_html(text: str) -> str:
-    """Return text as HTML, with code between backticks marked as code, and line breaks kept."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text)).replace("\n", "<br>")
+    """Return text as HTML: `code` and *emphasis* are marked up, and line breaks are kept."""
+    return MARKUP.sub(marked_up, html.escape(text)).replace("\n", "<br>")
+
+
+MARKUP = re.compile(r"`([^`]+)`|(?<![\w*])\*([^*\s`][^*`\n]*)\*(?![\w*])", re.ASCII)
+
+
+def marked_up(match: re.Match[str]) -> str:
+    code, emphasis = match.groups()
+    return f"<code>{code}</code>" if code else f"<em>{emphasis}</em>"

@@ -20,6 +20,7 @@ from attnbook.exercises.watch import Watcher
 from attnbook.language import _
 
 PROGRAM = "python -m attnbook"
+argparse._ = _  # type: ignore[attr-defined]  # its own words, in the reader's language
 
 
 class Parser(argparse.ArgumentParser):
@@ -70,6 +71,7 @@ def parser() -> Parser:
         parsers[name].set_defaults(run=run)
         if argument:
             parsers[name].add_argument("which", nargs="?", default="", metavar=argument)
+    commands.add_parser("help", help=_("show this list of commands"))
     insist = _("even before you have tried")
     parsers["solution"].add_argument("--insist", action="store_true", help=insist)
     parsers["report"].add_argument("folder", type=Path, metavar="FOLDER")
@@ -171,7 +173,7 @@ def card(which: str) -> None:
     """Show an exercise's task and its stub."""
     exercise = requested_exercise(which)
     console.print_text(
-        answer_files.card_text(exercise), "", console.format_code(exercise.stub.strip())
+        answer_files.card_text(exercise), "", console.format_code(exercise.reader_stub())
     )
 
 
