@@ -9,6 +9,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+from jinja2 import Template
 from packaging.requirements import Requirement
 from playwright.sync_api import Browser
 
@@ -128,6 +129,11 @@ def test_a_translation_has_its_own_addresses_and_notebooks(
     links.read_environment(Mock(), config)
     assert config.html_baseurl == f"{SITE}/zh_CN/"
     assert config.html_context["launch"]["edition"] == "zh_CN/"
+    template = Template((ROOT / "press/templates/launch.html").read_text("utf-8"))
+    template.globals["say"] = str
+    row = template.render(config.html_context, repository=REPOSITORY, source="book/1.ipynb")
+    assert "blob/launch/zh_CN/1.ipynb" in row
+    assert "mybinder" not in row  # its notebooks are English
     published = json.loads(links.published(notebook("1", INSTALL), "attnbook", ""))
     line = 'os.environ.setdefault("ATTNBOOK_LANGUAGE", "zh_CN")'
     assert published["cells"][1]["source"][-1] == line
