@@ -5,7 +5,7 @@
   const [LEFT, WIDE, TOP, HIGH] = [44, 214, 10, 150]; // the curves
   const [ALIKE, LEVELS] = [0.2, 12];
 
-  /** A small or large number as in print: 0.42, 3 · 10⁻⁷. */
+  /** Format a number as in print: 0.42 or 3 · 10⁻⁷. */
   function written(x) {
     if (x >= 0.01 && x < 1000) return number(x, x < 0.1 ? 3 : 2);
     const [digits, power] = x.toExponential(0).split("e");

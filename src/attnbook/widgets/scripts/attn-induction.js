@@ -3,12 +3,12 @@
 (() => {
   const { Figure, define, fill, make, number, walk } = globalThis.attnbook;
 
-  /** Names with numbers, "a97b3", as pairs; a name alone means 100. @param {string} text */
+  /** Parse names with numbers, "a97b3", into pairs; a name alone means 100. @param {string} text */
   function pairs(text) {
     return [...text.matchAll(/(\D)(\d*)/g)].map(([, name, x]) => [name, x ? Number(x) : 100]);
   }
 
-  /** Rows of such pairs, for each of several parts. @param {string} text */
+  /** Parse rows of such pairs, for each of several parts. @param {string} text */
   function parts(text) {
     return text.split("|").map((part) => part.split(" ").map(pairs));
   }
@@ -104,7 +104,7 @@
       this.update();
     }
 
-    /** The heads of a layer: for each a switch, a cell per position, and what it adds. */
+    /** Draw a layer: for each head a switch, a cell per position, and what it adds. */
     layer(name, layer) {
       const { words } = this;
       const places = this.letters.slice(0, -1);
@@ -131,7 +131,7 @@
       return { grid, top, heads };
     }
 
-    /** Toggle a head. At most one of the first layer is off, and none if one of the second is. */
+    /** Toggle a head. At most one head of layer 1 is off, and none if one of layer 2 is. */
     turn(layer, head) {
       const off = this.off[layer];
       const was = off.has(head);

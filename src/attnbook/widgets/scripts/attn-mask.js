@@ -56,7 +56,7 @@
       return rows.map((row) => [...row].map((one) => one === "1"));
     }
 
-    /** Touch paints a single cell, so that the page still scrolls; a dragged mouse paints on. */
+    /** Touch paints a single cell, so that the page still scrolls; dragging a mouse paints more. */
     press(event, i, j) {
       event.target.releasePointerCapture?.(event.pointerId);
       this.paint = !this.mask[i][j];

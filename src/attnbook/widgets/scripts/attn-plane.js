@@ -1,4 +1,4 @@
-// Arrows to turn and to lengthen: how length and angle change dot products and cosines.
+// Arrows to turn and lengthen: how length and angle change dot products and cosines.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, softmax, svg } = globalThis.attnbook;
@@ -89,7 +89,7 @@
       return [make("div", { class: "parts" }, this.plane, make("div", {}, ...this.cards))];
     }
 
-    /** An arrow, with a disc behind its tip to hold it by. */
+    /** Draw an arrow, with a disc behind its tip as a handle. */
     arrow(i, letter, name) {
       const turned = svg("g", {}, svg("line", { x1: 0, y1: 0, y2: 0 }),
         svg("polygon", { points: "-11,-6 0,0 -11,6" }));

@@ -8,7 +8,7 @@
     ["scaled", "", "scores"], ["masked", "", "scaled"], ["weights", "", "masked"],
     ["output", "weights", "V"]];
   const MADE = STEPS.map(([made]) => made);
-  const WIDTH = { X: 0, W_Q: 1, Q: 1, W_K: 1, K: 1, W_V: 2, V: 2, output: 2 }; // else words
+  const WIDTH = { X: 0, W_Q: 1, Q: 1, W_K: 1, K: 1, W_V: 2, V: 2, output: 2 }; // others: as many as words
   const MANY = 8; // with more columns or rows, cells have no room for numbers
 
   /** The product of two matrices. */
@@ -64,7 +64,7 @@
       [aria-hidden] .small:not(.lit) { opacity: 0.45; }
       .tall .lit { box-shadow: none; }`;
 
-    /** Decode rows of a width: 16 bits per number, in ten-thousandths. */
+    /** Decode rows of the given width: 16 bits per number, in ten-thousandths. */
     static unpack([width, text]) {
       const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
       const all = Array.from(new Int16Array(bytes.buffer), (x) => x / 1e4);
@@ -89,7 +89,7 @@
       const x = sentences.map((sentence) => unpack(sentence.x));
       const w = matrices.map(unpack);
       this.row = row;
-      this.chosen = { false: 0, true: word }; // the column; true: if columns are words
+      this.chosen = { false: 0, true: word }; // the column, by whether columns are words
       const state = { sentence: 0, step: 0, causal: 0 };
       const turn = () => {
         this.labels = sentences[state.sentence].words;
@@ -143,7 +143,7 @@
         part(made, "", part(top, "over", labels("side", this.called(left)))));
     }
 
-    /** A matrix, its cells kept in this.cells. The cells of a step's result can be picked. */
+    /** Draw a matrix and keep its cells. The cells of a step's result can be picked. */
     grid(name, made) {
       const matrix = this.all[name];
       const known = [0, ...matrix.flat().filter(Number.isFinite)];

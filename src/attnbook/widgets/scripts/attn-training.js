@@ -66,7 +66,7 @@
       return [div("controls", slider), div("board", seen, beside)];
     }
 
-    /** The loss over the steps; pressing it goes to the nearest step. */
+    /** Draw the loss over the steps; a press goes to the nearest step. */
     curve() {
       const { losses, steps } = this.data;
       const last = steps.at(-1);

@@ -107,7 +107,7 @@
         this.slider(words.first, [...Array(21).keys()], 0, set("first", Number))));
     }
 
-    /** Do something with the workbench, loaded once for all such figures. */
+    /** Call a function with the workbench; its code is loaded once for all figures. */
     async change(how) {
       const { attnbook } = globalThis;
       attnbook.arriving ??= new Promise((onload, onerror) => document.head.append(

@@ -155,7 +155,7 @@ globalThis.attnbook ??= (() => {
       this.update();
     }
 
-    /** Show a sentence, and let a screen reader read it once the reader pauses. */
+    /** Show a sentence, and let a screen reader read it once the user pauses. */
     say(text) {
       this.said.textContent = text;
       clearTimeout(this.resting);
