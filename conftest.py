@@ -123,8 +123,8 @@ def second_runs(notebook: IPyNbFile, cells: list[IPyNbCell]) -> Iterator[IPyNbCe
     """Yield the cells of each section a second time, the last section first.
 
     They have to print what they printed the first time, although later sections have run since and
-    may have changed a value, the default type or the state of the random numbers. Names that would
-    go wrong in some other order are found by a rule of `make check`.
+    may have changed a value, the default type or the state of the random number generator.
+    A rule of `make check` finds names that could have a wrong value in some other order.
     """
     first_runs = {id(item.cell): item for item in cells}
     for section in reversed(sections(notebook.nb.cells)[1:]):

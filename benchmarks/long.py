@@ -1,4 +1,4 @@
-"""Long sequences: the cost of chunks, the growth of each form's cost, and steps of decoding."""
+"""Long sequences: the cost of chunks, the growth of each form's cost, and decoding steps."""
 
 import math
 import statistics
@@ -123,7 +123,7 @@ def one_more(layer: GroupedQueryAttention, row: Tensor, kept: KVCache) -> None:
 
 
 def written(layer: GroupedQueryAttention, rows: Tensor) -> None:
-    """Run all steps of a text, from an empty cache."""
+    """Run all steps of a text, starting with an empty cache."""
     kept = KVCache()
     for row in rows.split(1, dim=1):
         layer(row, cache=kept)

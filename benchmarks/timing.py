@@ -1,4 +1,4 @@
-"""Run functions in turns, and measure their times."""
+"""Run functions by turns, and measure their times."""
 
 import statistics
 import time
@@ -32,6 +32,6 @@ def synchronize() -> None:
 
 
 def ratio(runs: list[float], floor: list[float]) -> str:
-    """How many times as long as the floor the runs take, by the medians and by the fastest."""
+    """How many times as long as the floor the runs take, by their medians and their minima."""
     middle = statistics.median(runs) / statistics.median(floor)
     return f"{middle:5.2f} ({min(runs) / min(floor):4.2f})"

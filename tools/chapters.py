@@ -5,8 +5,8 @@ question and minutes. The table on the first page, the rules, the tests and the 
 from this module, so nothing has to be listed twice.
 
 A chapter that is still being written is listed under `meta: drafts:` in `_toc.yml`, and nowhere
-else. It is run, compared and checked, but it is neither built nor listed in the table of chapters,
-and needs no exercises yet. To publish it, move its line into the contents: then all rules apply.
+else. It is run and checked, but it is neither built nor listed in the table of chapters, and it
+needs no exercises yet. To publish it, move its line into the contents; all rules then apply.
 """
 
 import json

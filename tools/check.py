@@ -50,7 +50,7 @@ def main() -> int:
 
 
 def run(command: list[str]) -> subprocess.CompletedProcess[bytes]:
-    """Run a program of the environment, and return what it prints."""
+    """Run a program from the environment, and return what it prints."""
     program = shutil.which(command[0], path=Path(sys.executable).parent) or command[0]
     variables = {name: value for name, value in os.environ.items() if value}  # zizmor refuses ""
     return subprocess.run(

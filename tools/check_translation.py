@@ -1,9 +1,9 @@
 """Check a translation: `make check-zh`.
 
-Every message has to be translated, none may be fuzzy, and a translation keeps what a reader runs or
-clicks: code, formulas, links, placeholders, numbers, and the cells of a table. Terms have to be
-those of the glossary in book/notation.md. If another word is also right, translations/*/terms.txt
-lists it.
+Every message has to be translated, none may be fuzzy, and each translation must keep what a reader
+runs or clicks: code, formulas, links, placeholders, numbers, and the cells of a table. Terms have
+to be those of the glossary in book/notation.md. If another word is also right,
+translations/*/terms.txt lists it.
 """
 
 import re
@@ -115,7 +115,7 @@ def language_complaints(english: str, translation: str, folder: Path) -> Iterato
 
 
 def plain(text: str) -> str:
-    """A text without its ids, code, formulas, tags and the addresses of its links."""
+    """A text without its ids, code, formulas, tags and link addresses."""
     text = re.sub(r"\b\d\d\.[a-z]\w+", " ", text)  # the id of an exercise
     for pattern in (KEPT["code"], KEPT["formulas"], re.compile(r"\]\([^)]*\)"), KEPT["tags"]):
         text = pattern.sub("]" if pattern.pattern.startswith(r"\]") else " ", text)

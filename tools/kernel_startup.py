@@ -1,8 +1,8 @@
 """Make a NameError in `make lab` name the cell to run first. Kernels run this file on startup.
 
-IPython runs the file named by PYTHONSTARTUP among the reader's own names. So `tools/lab.py` names
-a one-line file there, which runs this file and leaves no names behind. Nothing here is imported
-from the book, because a kernel has to start without PyTorch.
+IPython runs the file named by PYTHONSTARTUP in the reader's own namespace. So `tools/lab.py` sets
+this variable to a one-line file, which runs this file and leaves no names behind. Nothing here is
+imported from the book, because a kernel has to start without PyTorch.
 """
 
 import gettext

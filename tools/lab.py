@@ -2,8 +2,8 @@
 
 By default, JupyterLab asks whether it may fetch news, shows the source of a linked page instead of
 its text, and leaves formulas too dark and pictures too bright for a dark theme. The settings that
-change this are in my/ and apply to this server only. The same is true of tools/kernel_startup.py,
-which the server's kernels run when they start. Your own settings take precedence.
+change this are in my/ and apply to this server only, as does tools/kernel_startup.py, which the
+server's kernels run when they start. Your own settings take precedence.
 """
 
 import json
@@ -72,7 +72,7 @@ def to_do(mine: Path) -> str:
 
 
 def style() -> str:
-    """CSS for a dark theme: pictures as on a dark page, and a role's `dark` color in formulas."""
+    """CSS for a dark theme: pictures as on dark pages, and each role's `dark` color in formulas."""
     pictures = f"{ON_DARK} :is(.jp-RenderedSVG, .jp-RenderedImage) img"
     rules = f"{pictures} {{ filter: invert(0.933) hue-rotate(180deg) saturate(1.15); }}\n"
     for role in ROLES.values():

@@ -37,7 +37,7 @@ HEADER = """\
 
 
 def main() -> int:
-    """Write the lock. With --upgrade, raise pins first; with --check, only test the lock."""
+    """Write the lock. With --upgrade, raise pins first; with --check, only check the lock."""
     action, package = [*sys.argv[1:], "", ""][:2]
     requirements, before = REQUIREMENTS.read_text("utf-8"), LOCK.read_text("utf-8")
     if action == "--check":

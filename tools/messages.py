@@ -1,8 +1,8 @@
 """What a translator translates: the messages of the pages and of the library.
 
-A message of a page is a line of its Markdown without its marks, because each paragraph of the book
-is one line. The marks, such as `## 3.4 `, `- ` or `**Question:** `, are put back around the
-translation, so a translator cannot lose them. Displayed formulas, code and directives are not
+A message of a page is a line of its Markdown, because each paragraph of the book is one line. The
+marks of a line, such as `## 3.4 `, `- ` or `**Question:** `, are removed and later put back around
+the translation, so a translator cannot lose them. Displayed formulas, code and directives are not
 translated.
 """
 
@@ -37,7 +37,7 @@ MARKS = re.compile(
 )
 NO_WORDS = re.compile(r"`[^`]*`|\$[^$]*\$|\]\([^)]*\)")
 WORD = re.compile(r"[A-Za-z]{2}")
-MARKUP = re.compile(  # the last is a row that `make validate` writes, which ends with a commit
+MARKUP = re.compile(  # the last is a row written by `make validate`, ending with a commit
     r"</|<(?!summary)\w|[> ]*\|[-:| ]+$|\([\w-]+\)=$|:::|```|\{[.#][\w-]+\}$|:(?!alt)\w+:"
     r"|\|.*\| [\da-f]{7} \|$"
 )

@@ -36,7 +36,7 @@ METADATA = {
     },
 }
 # The first code cell of every notebook, which pages do not show. It imports none of our code. It
-# names the parent folder as the source of our package, so that pip installs no other package.
+# names the parent folder as the source of our package, so that pip finds no other of that name.
 INSTALL = """\
 # Where the book's package is missing, as on Colab, install it. Published copies name its address.
 import importlib.util, pathlib, subprocess, sys
@@ -140,7 +140,7 @@ def text_of(notebook: NotebookNode) -> str:
 def normalize_file(path: Path) -> tuple[bool, list[str]]:
     """Write a file in its normal form; return whether it changed, and which cells have to be run.
 
-    Raises:  UserError if the file is not a notebook, or OSError; the file is then unchanged
+    Raises:  UserError if the file is not a notebook, or OSError; both leave the file unchanged
     """
     before = path.read_bytes()
     notebook = normalized_file(path)
@@ -178,7 +178,7 @@ def stored_version(path: Path) -> NotebookNode | None:
 
 
 def restore_outputs(notebook: NotebookNode, stored: dict[str, NotebookNode]) -> None:
-    """Give unchanged code the outputs that are stored; remove other code's execution counts."""
+    """Give unchanged code its stored outputs; remove other code's execution counts."""
     for cell in notebook.cells:
         old = stored.get(cell.id)
         if (

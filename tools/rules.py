@@ -1,7 +1,7 @@
 """Check the rules for pages that nbval cannot check. `make check` calls this.
 
 nbval compares stored outputs. It accepts a notebook without outputs, a warning, a picture without
-a description, and a cell that switches the comparison off. This module finds such cells. It also
+a description, and a cell that switches the comparison off. This module finds all of these. It also
 checks what the chapters have in common: their opening, their headings, one import cell, short
 cells, and valid references. The words that it looks for are in tools/markers.py.
 
@@ -128,7 +128,7 @@ def code_rules(
 
 
 def cell_rules(cell: dict[str, Any], code: list[dict[str, Any]]) -> Iterator[str]:
-    """A cell is short, sets up nothing on the machine, and hides nothing from nbval."""
+    """A cell is short, leaves the machine and the network alone, and hides nothing from nbval."""
     source, tags = cell["source"], cell["metadata"].get("tags", [])
     if any(output.get("name") == "stderr" for output in cell["outputs"]):
         yield "prints to stderr"
@@ -177,7 +177,7 @@ def library() -> dict[tuple[str, ...], str]:
 def pieces(source: str) -> set[tuple[str, ...]]:
     """Return the pieces of code that count as copied if they also appear elsewhere.
 
-    Such pieces are whole functions, and LONGEST_COPY + 1 lines in a row.
+    These are the bodies of functions and all runs of LONGEST_COPY + 1 lines.
     """
     tree = without_docstrings(source)
     lines = lines_of(tree)
@@ -240,7 +240,7 @@ def prediction_rules(cells: list[dict[str, Any]]) -> Iterator[str]:
     These are the code cells with an output, up to the next text, and that text. An interactive
     figure does not count, because it shows no answer before it is used.
     """
-    asked = shown = False  # whether a prediction is open, and a cell has shown its answer
+    asked = shown = False  # a prediction is open; a cell has shown its answer
     for cell in cells:
         source, tags = cell["source"], set(cell["metadata"].get("tags", []))
         if "caption" in tags:

@@ -23,7 +23,7 @@ from tools.common import ROOT, UserError, run_tool
 PAGE = ROOT / "book" / "validation.md"
 START, END = "<!-- rows: make validate writes them -->\n", "<!-- end of rows -->\n"
 HEAD = ["computed on", "Python", "PyTorch", "tests", "cells", "commit"]
-KEY = 3  # this many columns identify the combination of a row
+KEY = 3  # the first three columns identify a row's combination
 
 # The tests that compute; pages and tools are the same on every device.
 TESTS = [f"tests/{folder}" for folder in ("library", "exercises", "figures", "notebooks")]

@@ -19,7 +19,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
-    """The address of a web server over the built book."""
+    """The address of a web server that serves the built book."""
     handler = partial(Quiet, directory=str(HTML))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

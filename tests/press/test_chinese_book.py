@@ -1,6 +1,6 @@
 """The Chinese edition: the same pages, in Chinese, with the same anchors and a working search.
 
-These tests hold for an unfinished translation, too: `make check-zh` says what is left.
+These tests pass even if the translation is unfinished; `make check-zh` says what is left.
 """
 
 import re

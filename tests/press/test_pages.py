@@ -192,7 +192,7 @@ def assert_weight(opened: Opened, root: Path) -> None:
 
 
 def use(page: Page) -> None:
-    """Use the parts of a page: the theme, folds, a copy button, contents, print."""
+    """Use the controls of a page (theme, folds, copy button and contents), and print it."""
     themes = []
     for _ in range(3):  # light, dark, the system's
         page.locator(".theme-switch-button").click()
@@ -319,14 +319,14 @@ def test_a_search_for_a_word_of_the_glossary_finds_its_section_first(
 
 
 def test_search_reports_words_that_it_does_not_find(screens: dict[str, BrowserContext]) -> None:
-    opened = Opened(screens["light"], f"search.html?q={quote('力注')}")  # 注意力 read backwards
+    opened = Opened(screens["light"], f"search.html?q={quote('力注')}")  # 注意力 read backward
     expect(opened.page.locator("main")).to_contain_text("did not match any documents")
     assert opened.close() == []
 
 
 def test_a_second_search_does_not_mark_words_of_the_first(browser: Browser, server: str) -> None:
     context = window(browser)
-    # Sphinx marks the words a little later; here, only after the results have arrived
+    # Sphinx marks the words after a short delay; lengthen it until the results have arrived
     context.add_init_script(
         """window.waiting = 0;
         const wait = setTimeout;

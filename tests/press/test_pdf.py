@@ -28,7 +28,7 @@ FOLDS = "details:not(.code)"  # folded code stays in its place
 OUT_OF_PRINT = "a.headerlink, nav, .toctree-wrapper, .katex-mathml, h2 > .part, .listing"
 FORMULA = "formula: "
 PAINTS = {"f", "F", "f*", "S", "s", "B", "B*", "b", "b*", "sh", "Do"}  # PDF's painting operators
-FOOT = 24 * 72 / 25.4  # the lowest margin of a page, in points
+FOOT = 24 * 72 / 25.4  # the bottom margin of a page, in points
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +153,7 @@ def test_folded_parts_are_at_the_end_in_rounds(
     for details in [details for page in sources.values() for details in page.select(FOLDS)]:
         summary = details.summary.extract()
         pieces = [squeezed(piece) for piece in details(string=True)]
-        says = max(pieces, key=len)[:40]  # so few letters are on one page
+        says = max(pieces, key=len)[:40]  # short enough to be on one page
         assert says in behind
         assert says not in before or len(says) < 40
         assert "choice" not in details["class"] or squeezed(summary.get_text())[:12] in before
@@ -218,7 +218,7 @@ def test_pictures_are_drawn_and_formulas_can_be_heard(pdf: Pdf, sources: dict[st
 
 
 def strokes(picture: Dictionary) -> int:
-    """The number of things painted inside the mark of a picture."""
+    """The number of things painted inside the marked content of a picture."""
     depth = painted = 0
     for operands, operator in pikepdf.parse_content_stream(
         picture.Pg, " ".join(["BDC", "BMC", "EMC", *PAINTS])

@@ -12,7 +12,7 @@ from tools.common import ROOT
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Make a folder inside the project, where its conftest.py applies."""
+    """Make a folder where the project's conftest.py applies."""
     (ROOT / "_build").mkdir(exist_ok=True)
     path = Path(tempfile.mkdtemp(prefix="test-", dir=ROOT / "_build"))
     yield path

@@ -122,7 +122,7 @@ def test_the_cache_key_is_made_of_the_pins_the_package_and_the_machine(
         (project / file).write_text((project / file).read_text().replace(old, new))
         assert (bootstrap.cache_key() not in keys) == changes
         keys.append(bootstrap.cache_key())
-    monkeypatch.setattr(shutil, "which", lambda name: "/bin/" + name)  # a GPU's driver
+    monkeypatch.setattr(shutil, "which", lambda name: "/bin/" + name)  # as with a GPU driver
     keys.append(bootstrap.cache_key())
     monkeypatch.setenv("ATTNBOOK_TORCH", "newest")
     keys.append(bootstrap.cache_key())

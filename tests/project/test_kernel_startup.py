@@ -25,7 +25,7 @@ CELLS = [
     new_code_cell("class Later: pass", id="later"),
 ]
 IMPORTS = "it starts with `import json`, below “1. Library”."
-# What a reader runs: the text below the error
+# What a reader runs, and the text below the error
 TOLD = {
     "check(1)": f"First run the cell that defines `check`: {IMPORTS}",
     "def own():\n    return y\nown()": "First run the cell that defines `y`: it starts with "

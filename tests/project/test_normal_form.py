@@ -46,7 +46,7 @@ def chapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def save_in_jupyterlab(path: Path, edit: Edit) -> None:
-    """Edit the cells, by their ids, and save them as JupyterLab does after running some."""
+    """Edit the cells by their ids, and save them as JupyterLab does after some have been run."""
     manager = LargeFileManager(root_dir=str(path.parent))
     notebook = manager.get(path.name)["content"]
     notebook.metadata.kernelspec.display_name = "Python 3 (ipykernel)"

@@ -1,4 +1,4 @@
-"""The short road: how long it is, and that it needs nothing that only a second reading explains."""
+"""The short road is short, and it needs nothing that only a second reading explains."""
 
 import json
 import re

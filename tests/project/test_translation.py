@@ -162,7 +162,7 @@ def test_the_catalogs_of_the_book_load_and_the_compiled_one_is_up_to_date() -> N
 
 
 def test_the_language_is_that_of_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert os.environ["ATTNBOOK_LANGUAGE"] == "en"  # set in conftest.py, for a reader in any locale
+    assert os.environ["ATTNBOOK_LANGUAGE"] == "en"  # set in conftest.py, whatever the locale
     assert language._("Solution") == "Solution"
     monkeypatch.setenv("ATTNBOOK_LANGUAGE", "zh_CN")
     assert language._("Solution") != "Solution"

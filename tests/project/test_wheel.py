@@ -29,7 +29,7 @@ def test_the_wheel_holds_the_library_whole_and_nothing_else(tmp_path: Path) -> N
     licenses = {name.partition("/licenses/")[2] for name in names if "/licenses/" in name}
     assert licenses == {"LICENSE", "src/attnbook/fonts/OFL.txt"}
     assert "License-Expression: MIT AND OFL-1.1" in metadata
-    version = re.findall(r"^Version: (.+)", metadata, re.M)  # also cited, and in the changelog
+    version = re.findall(r"^Version: (.+)", metadata, re.M)  # compared with two other files
     assert (
         re.findall(r"^version: (.+)", (ROOT / "CITATION.cff").read_text("utf-8"), re.M) == version
     )

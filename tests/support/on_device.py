@@ -1,8 +1,8 @@
 """Run tests that were written for the CPU on a GPU, with the same numbers.
 
-What a test makes is created on the CPU and moved: its own tensors, the weights of its layers, the
-masks and encodings that it gets from the library. What the library makes while it computes stays
-where the library puts it, so that a tensor left on the CPU by mistake is found.
+What a test makes is created on the CPU and moved: its own tensors, the weights of its layers, and
+the masks and encodings that it gets from the library. What the library makes while it computes
+stays where the library puts it, so that a tensor left on the CPU by mistake is found.
 """
 
 import sys

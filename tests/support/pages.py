@@ -46,7 +46,7 @@ SHOW_ALL = """async () => {
     await document.fonts.ready;
 }"""
 
-# Axe-core needs most of its time for formulas, which it cannot judge, and for colored code. So
+# Axe-core spends most of its time on formulas, which it cannot judge, and on colored code. So
 # empty the formulas, and keep only one piece of code of each kind.
 STRIP = """() => {
     for (const drawn of document.querySelectorAll(".katex-html")) drawn.replaceChildren();
@@ -106,7 +106,7 @@ class Opened:
         self.page.evaluate(SHOW_ALL)
 
     def search(self, words: str) -> None:
-        """Go to the search page, as a reader does."""
+        """Search for words from the keyboard, as a reader does."""
         self.settle()
         self.page.keyboard.press("Control+k")
         self.page.keyboard.type(words)
@@ -144,7 +144,7 @@ class Opened:
 
 
 def wait_until(page: Page, true: str) -> None:
-    """Wait until an expression is true in the page. (A policy blocks Playwright's own way.)"""
+    """Wait until an expression is true. (The page's policy blocks Playwright's own method.)"""
     for _ in range(PATIENCE // 20):
         if page.evaluate(true):
             return
@@ -160,7 +160,7 @@ def parsed(path: Path) -> BeautifulSoup:
 
 @cache
 def tree(path: Path) -> html.HtmlElement:
-    """Parse a page, ten times faster."""
+    """Parse a page ten times faster than `parsed` does."""
     return html.fromstring(path.read_text("utf8"))
 
 

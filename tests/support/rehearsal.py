@@ -3,10 +3,10 @@
 A tensor moved to "cuda" becomes `OnGpu`: it computes on the CPU, and enforces the rules that a
 notebook can break on a real device. Devices do not mix. NumPy accepts no tensor that was not moved
 back. Random numbers are drawn on the CPU. Operations that CUDA computes in no fixed order raise an
-error, as with `torch.use_deterministic_algorithms` on a GPU. Sums run backwards, so that their last
+error, as with `torch.use_deterministic_algorithms` on a GPU. Sums run backward, so that their last
 digits differ, as on another kind of device: what a chapter prints must not depend on them.
 
-Only a real GPU can show the rest: its own kernels, its memory, its speed.
+Only a real GPU can show the rest: its own kernels, its memory and its speed.
 
     make nbval DEVICE=rehearsal        make test DEVICE=rehearsal
 """
@@ -39,7 +39,7 @@ RANDOM |= set("randn randn_like randperm bernoulli_ exponential_ normal_ random_
 MAKERS = set("arange as_tensor empty eye full linspace ones tensor zeros".split())
 MAKERS |= set("normal rand randint randn randperm tril_indices triu_indices".split())
 
-# Only here may a CPU tensor be combined with one on the GPU: in copies, and as an index.
+# A CPU tensor may be combined with one on the GPU only in copies and as an index.
 COPY = aten.copy_.default
 INDEX = {aten.index.Tensor, aten.index_put_.default, aten.index_put.default}
 

@@ -50,7 +50,7 @@ def on_the_page(data: dict[str, Any], exercise: Exercise, answers: Answers) -> s
 
 
 def from_the_checker(exercise: Exercise, answers: Answers) -> str:
-    """The checker's messages for a function that returns these answers, shapes as tuples."""
+    """The checker's messages for a function that returns these answers, with shapes as tuples."""
     _, *names = inspect.signature(exercise.reference).parameters
 
     def answered(asked: str, *sizes: int) -> Any:

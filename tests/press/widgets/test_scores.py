@@ -44,7 +44,7 @@ def test_a_finger_that_begins_on_a_slider_scrolls(browser: Browser) -> None:
     with window(browser, **phone) as context:
         page = context.new_page()
         page.goto(FOLDER + "book/01_library.html")
-        page.evaluate(SHOW_ALL)  # nothing moves afterwards
+        page.evaluate(SHOW_ALL)  # nothing moves afterward
         slider = page.locator("attn-softmax input[type=range]").first
         slider.scroll_into_view_if_needed()
         before, scrolled = slider.input_value(), page.evaluate("scrollY")

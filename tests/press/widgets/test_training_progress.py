@@ -156,7 +156,7 @@ def test_rows_are_the_tables(printed: list[Any]) -> None:
             alike = torch.cosine_similarity(table[i], table, dim=-1)
             alike[i] = -2
             assert data["nearest"][at][i] == alike.argmax()
-    spread = places.double().norm() ** 2  # at the last step: the largest for any two directions
+    spread = places.double().norm() ** 2  # at the last step; no two directions give a larger one
     assert spread == pytest.approx((torch.linalg.svdvals(table)[:2] ** 2).sum().item(), rel=0.01)
     assert (places[0] > 0).all()
 
