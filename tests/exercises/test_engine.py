@@ -216,7 +216,7 @@ def test_a_misunderstanding_is_named_if_it_fits_every_case_and_else_in_this_case
     assert "A try You forgot exp." in card_of(lambda q, k: q @ k.mT, two)
     assert "A try Other." in card_of(same_if_small, two)
     half = card_of(lambda q, k: same_if_small(q, k) * (1 if len(q) == 2 else 2), two)
-    assert "positive" in half  # two mistakes fit in this case
+    assert "positive" in half  # in this case, two mistakes fit the answer
 
 
 def test_a_mistake_set_has_each_wrong_line_and_each_two_in_different_lines():

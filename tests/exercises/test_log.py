@@ -103,7 +103,7 @@ def test_unwritable_progress_counts_in_this_program_and_is_reported_once(
     assert "hint 2 of 3" in texts[1]
     assert "counts only" not in "".join(texts)
     assert "one right answer" in printed(solution, NAME)
-    (tmp_path / "file").unlink()  # now it can be written again
+    (tmp_path / "file").unlink()  # now progress can be saved
     printed(check, RIGHT, NAME)
     events = [json.loads(line)["event"] for line in log.path().read_text().splitlines() if line]
     assert events == ["try", "hint", "hint", "solution", "pass"]

@@ -108,7 +108,7 @@ def test_one_sequence_needs_no_batch_axis():
 
 @torch.no_grad()
 def test_a_step_makes_the_new_cache_and_no_copies_of_its_keys():
-    """With copies, a step would create three times as many keys and values."""
+    """With copies, a step would create several times as many keys and values."""
     layer, cache = GroupedQueryAttention(D, 8, 2, d_k=128), KVCache()
     cache.update(*torch.randn(2, 1, 2, 2000, 128))
     step = cost(lambda: layer(torch.randn(1, 1, D), cache=cache))

@@ -91,7 +91,7 @@ def ids() -> torch.Tensor:
 
 
 def right_padded() -> torch.Tensor:
-    """Hugging Face's mask: (B, L) of 1 for a token and 0 for padding."""
+    """Hugging Face's mask, (B, L): 1 for a token and 0 for padding."""
     return padding_mask(LENGTHS, LENGTH)[:, 0].long()
 
 

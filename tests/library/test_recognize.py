@@ -69,7 +69,7 @@ def test_two_swapped_words_rarely_make_a_sentence():
 
 
 def test_probabilities_are_those_of_the_draws():
-    """Compare how often we expect 120 sentences with how often they occur among 20,000 others."""
+    """Compare the expected count of 120 sentences with their count among 20,000 drawn ones."""
     draw, tries, seen = Draw(3), 0, Counter()
     while seen.total() < 20_000:
         tries += 1

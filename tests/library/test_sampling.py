@@ -44,7 +44,7 @@ def test_top_k_keeps_the_k_largest_as_transformers_does(k):
     assert_close(kept, TopKLogitsWarper(k)(None, random_logits()))
 
 
-@pytest.mark.on_cpu  # on a GPU, transformers adds up in no fixed order
+@pytest.mark.on_cpu  # on a GPU, transformers sums in no fixed order
 @pytest.mark.parametrize("p", [0.01, 0.3, 0.8, 0.97, 1.0])
 def test_top_p_keeps_the_smallest_set_that_reaches_p_as_transformers_does(p):
     kept = keep_top_p(random_logits(), p)

@@ -48,7 +48,7 @@ HELPERS = {"do", "does", "did", "will", "can", "cannot", "am", "is", "are", "was
 
 @pytest.fixture(scope="module")
 def drawn() -> list[Sentence]:
-    """Many sentences of every kind, of any length."""
+    """Many sentences of every kind and of any length."""
     draw = Draw(17)
     return [draw_sentence(draw) for _ in range(30_000)]
 
@@ -191,7 +191,7 @@ def test_relatives_need_no_de(drawn: list[Sentence]) -> None:
 
 
 def test_but_joins_a_contrast(drawn: list[Sentence]) -> None:
-    """很 贵 ， 但是 我 很 喜欢, and 很 漂亮 ， 我 很 喜欢."""
+    """Only a contrast has 但是: compare 很 贵 ， 但是 我 很 喜欢 with 很 漂亮 ， 我 很 喜欢."""
     traits = {adjective.zh: adjective.traits for adjective in lexicon.adjectives}
     contrasts = Counter[bool]()
     for made in drawn:
@@ -209,7 +209,7 @@ def test_but_joins_a_contrast(drawn: list[Sentence]) -> None:
 
 
 def test_people_do_what_people_do(drawn: list[Sentence]) -> None:
-    """Every combination is allowed by a line of the tables."""
+    """Every combination is allowed by the tables, and most of those allowed occur."""
     allowed = {(v.zh[0], n.zh) for v in VERBS for n in lexicon.nouns if n.kinds & v.kinds}
     allowed |= {
         (a.zh, n.zh) for a in lexicon.adjectives for n in lexicon.nouns if a.kinds & n.kinds
@@ -332,7 +332,7 @@ def test_a_sentence_is_for_training_or_of_a_test_set(corpus: Corpus) -> None:
 
 
 def test_held_out_words_are_learned_in_other_combinations(corpus: Corpus) -> None:
-    """Held-out words keep their position: verbs have other objects, objects follow other verbs."""
+    """In training, verbs and adjectives have other nouns, and nouns other verbs or adjectives."""
     adjectives = {adjective.zh for adjective in lexicon.adjectives}
     learned = Counter(pair for made in corpus.train for pair in made.combinations)
     for first, second in held_out_combinations():

@@ -44,7 +44,7 @@ def test_a_line_can_be_cut_in_12_ways_and_16_random_numbers_in_all_64():
 
 
 def test_ten_tables_know_kinds_and_sentences_that_they_have_not_seen(names, tables):
-    """Sections 2.9 and 2.10: similar rows, probable words, and where 苹果 lies."""
+    """Sections 2.9 and 2.10: words of a kind are similar, and 苹果 resembles two kinds."""
     number = names["number"]
     fruits, firms = ([number[w] for w in names[kind]] for kind in ("fruits", "firms"))
     pear, peach, sour, apple = (number[word] for word in ("梨", "桃", "酸", "苹果"))

@@ -105,7 +105,7 @@ def test_a_broken_batch_does_harm_through_both_averages_of_adam(chapter):
 
 
 def test_low_probabilities_warn_of_senseless_sentences(chapter):
-    """Section 9.14: 60 of 100 translations have a word below 0.5; for intact input, 3 to 5."""
+    """Section 9.14: 60% of changed inputs and 3% to 5% of others yield a word with p < 0.5."""
     chinese, english = chapter["chinese"], chapter["english"]
     as_they_are = chapter["corpus"].new_combinations
     generator, changed = torch.Generator().manual_seed(0), []

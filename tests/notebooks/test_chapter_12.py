@@ -62,7 +62,7 @@ def test_an_unknown_seed_is_named():
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_temperature_lowers_and_cutting_raises_what_is_grammatical_in_each_model(judging, seed):
-    """A low temperature leaves fewer different sentences, with other random numbers, too."""
+    """With other random numbers, too, a low temperature leaves fewer different sentences."""
     ways = ({"temperature": 0.5}, {"p": 0.8}, {}, {"temperature": 1.5})
     counts = [judging["judge"](judging["models"][seed], seed=seed + 5, **way) for way in ways]
     right, _, different = zip(*counts, strict=True)
@@ -72,7 +72,7 @@ def test_temperature_lowers_and_cutting_raises_what_is_grammatical_in_each_model
 
 
 def test_top_k_loses_variety_mostly_at_the_first_word(judging, monkeypatch):
-    """As the text says, top-p loses less variety, with about as many grammatical sentences."""
+    """With a free first word, less than half the loss remains. Top-p loses less than top-k."""
     write, model = judging["write"], judging["model"]
 
     def different(**options) -> int:

@@ -679,7 +679,7 @@ takes more multiplications.)
         "sin. Then `stack(..., dim=-1).flatten(-2)`.",
     ),
     others=(move_through_the_angle,),
-    gradients=False,  # hands have length 1; answers may differ on others
+    gradients=False,  # hands have length 1; answers may differ for other lengths
     comes_back="Rotary positions (chapter 11) turn queries and keys like this, but in the opposite "
     "direction.",
     insight="This takes two multiplications and an addition for each number, while the matrix "

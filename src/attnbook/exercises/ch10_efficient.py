@@ -786,7 +786,7 @@ def in_chunks_of(
 ) -> Callable[[Tensor, Tensor, Tensor, int], Tensor]:
     """The loop over chunks, right unless a step is replaced.
 
-    The first two get a sum so far, the part that this chunk adds, and the factor e^(largest − new).
+    `total_grows` and `output_grows` get the sum so far, this chunk's part, and e^(largest − new).
     """
 
     def wrong(query: Tensor, key: Tensor, value: Tensor, chunk: int) -> Tensor:

@@ -1017,7 +1017,7 @@ def two_heads(
             there = place(letters).double()
             weights = torch.where(there.any(-1, keepdim=True), 0.9 * there + 0.1 * even, even)
             output = strength * weights @ F.one_hot(letters, 16).double()
-            # Its mean over many sequences is the same for each letter.
+            # The mean of the output over many sequences is the same for each letter.
             mean = output.mean(-1, keepdim=True).expand_as(output)
             added.append(mean if head in tuple(without) else output)
         return join(*added).softmax(-1)

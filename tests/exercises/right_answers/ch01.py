@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 1, and the mutants of its references that are right."""
+"""Right answers to chapter 1's exercises, and mutated reference solutions that are still right."""
 
 import math
 
@@ -22,7 +22,7 @@ def lookup_pytorch(query, keys, values):
 
 
 def lookup_loop(query, keys, values):
-    """Answer in PyTorch's default dtype, which passes with a note."""
+    """Answer in PyTorch's default dtype: the answer passes with a note."""
     powers = [math.exp(float((query * key).sum())) for key in keys]
     report = torch.zeros(values.shape[1], device=values.device)
     for power, value in zip(powers, values, strict=True):
@@ -120,7 +120,7 @@ RIGHT = {
     "01.experiment": (experiment_ifs, experiment_small_letters, experiment_pairs),
 }
 
-# Mutants that are right: the changed code of each, and why it is right.
+# Mutants that are still right: the changed code of each, and why it is right.
 EQUIVALENT = {
     "01.lookup": {
         "def lookup(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:\n"

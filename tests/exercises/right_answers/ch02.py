@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 2, and the mutants of its references that are right."""
+"""Right answers to chapter 2's exercises, and mutated reference solutions that are still right."""
 
 import itertools
 from collections import Counter

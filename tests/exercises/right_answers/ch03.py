@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 3, and the mutants of its references that are right."""
+"""Right answers to chapter 3's exercises, and mutated reference solutions that are still right."""
 
 import math
 
@@ -128,7 +128,7 @@ RIGHT = {
     "03.experiment": (divides_by_two_widths, divides_by_numpy),
 }
 
-# Mutants that are right: the changed code of each, and why it is right.
+# Mutants that are still right: the changed code of each, and why it is right.
 EQUIVALENT = {
     "03.scores": {
         "def my_scores(query: Tensor, key: Tensor) -> Tensor:\n"

@@ -142,7 +142,7 @@ RIGHT = {
     "04.repair": (multi_head_pytorch, multi_head_einsum, multi_head_functional),
 }
 
-# Mutants that are right: the changed code of each, and why it is right.
+# Mutants that are still right: the changed code of each, and why it is right.
 EQUIVALENT = {
     "04.split": {
         "def split(x: Tensor, n_heads: int) -> Tensor:\n"

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 5, and the mutants of its references that are right."""
+"""Right answers to chapter 5's exercises, and mutated reference solutions that are still right."""
 
 import math
 
@@ -87,7 +87,7 @@ RIGHT = {
     "05.experiment": (control_ifs, control_small_letters, control_shouting),
 }
 
-# Mutants that are right: the changed code of each, and why it is right.
+# Mutants that are still right: the changed code of each, and why it is right.
 EQUIVALENT: dict[str, dict[str, str]] = {
     "05.maps": {
         "def maps(weights: Tensor, height: int, width: int) -> Tensor:\n"

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 6, and the mutants of its references that are right."""
+"""Right answers to chapter 6's exercises, and mutated reference solutions that are still right."""
 
 import torch
 import torch.nn.functional as F
@@ -149,7 +149,7 @@ RIGHT = {
     "06.experiment": (reach_word_by_word, reach_all),
 }
 
-# Mutants that are right: the changed code of each, and why it is right.
+# Mutants that are still right: the changed code of each, and why it is right.
 EQUIVALENT = {
     "06.heads": {
         "def may_look(lengths: Tensor, length: int) -> Tensor:\n"

@@ -177,7 +177,7 @@ RIGHT = {
     "07.move": (move_matrix, move_complex, move_swapped),
 }
 
-# Mutants that are right: the changed code of each, and why it is right.
+# Mutants that are still right: the changed code of each, and why it is right.
 EQUIVALENT = {
     "07.encode": {
         "def encode(length: int, d_model: int) -> Tensor:\n"

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 8, and the mutants of its references that are right."""
+"""Right answers to chapter 8's exercises, and mutated reference solutions that are still right."""
 
 import copy
 
@@ -187,5 +187,5 @@ RIGHT = {
     "08.experiment": (experiment_at_two_sizes, experiment_by_slopes),
 }
 
-# Mutants that are right: the changed code of each, and why it is right.
+# Mutants that are still right: the changed code of each, and why it is right.
 EQUIVALENT: dict[str, dict[str, str]] = {}

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 9, and the mutants of its references that are right."""
+"""Right answers to chapter 9's exercises, and mutated reference solutions that are still right."""
 
 import torch
 import torch.nn.functional as F
@@ -105,7 +105,7 @@ def greedy_alive(model, target, longest):
 
 
 def beam_candidates(totals, logs, done):
-    """Take the k best of each sentence, then the k best of those."""
+    """Take the k best continuations of each sentence, then the k best of those."""
     k = len(totals)
     logs = logs.masked_fill(done[:, None], -torch.inf)
     logs[:, 0] = torch.where(done, torch.zeros_like(totals), logs[:, 0])
@@ -187,7 +187,7 @@ BEAM = """def my_beam_step(totals: Tensor, logs: Tensor, done: Tensor) -> Beam:
     best, index = every.flatten().topk(len(totals))
     return (best, index // logs.size(1), index % logs.size(1))"""
 
-# Mutants that are right: the changed code of each, and why it is right.
+# Mutants that are still right: the changed code of each, and why it is right.
 EQUIVALENT = {
     "09.shift": {
         LABELS.replace(

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 11, and mutants of its references that are right."""
+"""Right answers to chapter 11's exercises, and mutated reference solutions that are still right."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 12, and mutants of its references that are right."""
+"""Right answers to chapter 12's exercises, and mutated reference solutions that are still right."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 13, and mutants of its references that are right."""
+"""Right answers to chapter 13's exercises, and mutated reference solutions that are still right."""
 
 import torch
 
@@ -203,7 +203,7 @@ def kind_by_sentences(ask):
 
 
 def kind_by_both(ask):
-    """Remove each head alone, then both."""
+    """Remove each of the two heads alone, then both."""
     ids = [0, 1, 2, 3, 4, 5, 1]
     chance = {w: float(ask(ids, w)[6, 2]) for w in ((), (0,), (1,), (0, 1))}
     if chance[()] < 2 * chance[0, 1]:
