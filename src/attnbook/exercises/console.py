@@ -39,7 +39,8 @@ ASCII = str.maketrans(
 # Chinese has no spaces: `breakable` puts this character, which has no width, where lines may end.
 BREAK = "\x1f"
 HAN = r"\u4e00-\u9fff"
-OPEN, CLOSE = "“‘（《「【", "”’）》」】，。、：；？！…"  # they end no line; they begin none
+OPEN = r"“‘\uff08\u300a\u300c\u3010"  # brackets and quotation marks, which end no line
+CLOSE = r"”’\uff09\u300b\u300d\u3011\uff0c\u3002\u3001\uff1a\uff1b\uff1f\uff01…"  # begin no line
 
 # The command shown instead of hint("03.scores"), with {name} and {exercise}; "" to show the call.
 command_template = ""
