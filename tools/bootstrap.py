@@ -158,7 +158,9 @@ def install() -> None:
     pip = [str(VENV_PYTHON), *"-m pip install --disable-pip-version-check --retries 2".split()]
     if not sys.stdout.isatty():
         pip.append("--quiet")
+    print("1 of 3: the packages in requirements-lock.txt", flush=True)
     run(*pip, "--only-binary", ":all:", "--require-hashes", "-r", LOCK)
+    print("2 of 3: PyTorch, the largest package", flush=True)
     torch = torch_arguments()
     if sys.platform == "linux" and torch_build() == "cpu" and len(torch) == 1:
         # This build is gigabytes smaller than PyPI's, which remains the fallback.
@@ -166,6 +168,7 @@ def install() -> None:
         if subprocess.call([*pip, *small, *torch], stderr=subprocess.DEVNULL):
             print("PyTorch's index of CPU builds does not answer; trying the standard build.")
     run(*pip, *torch)
+    print("3 of 3: the book's own package", flush=True)
     run(*pip, "--no-deps", "--no-build-isolation", "-e", ROOT)
 
 

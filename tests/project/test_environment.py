@@ -160,8 +160,9 @@ def test_an_environment_is_used_if_its_stamp_fits(
 
 @pytest.mark.parametrize("driver", [False, True])
 def test_the_small_build_of_pytorch_is_tried_only_without_a_gpu(
-    driver: bool, commands: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    driver: bool, commands: list[str], monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(shutil, "which", lambda name: "/bin/it" if driver else None)
     bootstrap.install()
@@ -172,6 +173,11 @@ def test_the_small_build_of_pytorch_is_tried_only_without_a_gpu(
     assert len(small) == (not driver)
     for call in small:
         assert f"--index-url {bootstrap.CPU_INDEX} --no-deps --retries 0 --timeout 10 torch" in call
+    said = capsys.readouterr().out
+    assert [line[:7] for line in said.splitlines() if "of 3" in line] == [
+        f"{step} of 3:" for step in (1, 2, 3)
+    ]
+    assert ("PyTorch's index of CPU builds does not answer" in said) == (not driver)
 
 
 def test_another_pytorch_is_named_by_a_variable(
