@@ -16,7 +16,7 @@ from pathlib import Path
 from babel.messages import Message
 from markdown_it import MarkdownIt
 
-from tools.common import ROOT, run_tool
+from tools.common import ROOT, counted, run_tool
 from tools.translate import LIBRARY, TRANSLATIONS, compile_catalog, compiled_path, current, read
 
 KEPT = {  # a translation has these as often as the original
@@ -41,7 +41,7 @@ def main() -> int:
     """Check all catalogs of each language; return 1 if there are complaints."""
     found = [line for folder in sorted(TRANSLATIONS.iterdir()) for line in complaints(folder)]
     print(*found, sep="\n", file=sys.stderr)
-    print(f"{len(found)} complaints about translations")
+    print(f"{counted(len(found), 'complaint')} about translations")
     return 1 if found else 0
 
 

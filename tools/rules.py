@@ -5,7 +5,7 @@ a description, and a cell that switches the comparison off. This module finds al
 checks what the chapters have in common: their opening, their headings, one import cell, short
 cells, and valid references. The words that it looks for are in tools/markers.py.
 
-    .venv/bin/python -m tools.rules [PAGE...]      default: the whole book
+    .venv/bin/python -m tools.rules [PAGE or FOLDER...]      default: the whole book
 """
 
 import ast
@@ -20,7 +20,7 @@ from typing import Any
 
 from tools import markers
 from tools.chapters import drafts, line_after, number_of, pages
-from tools.common import ROOT, UserError, run_tool
+from tools.common import ROOT, UserError, counted, run_tool
 from tools.normal_form import INSTALL_ID, parse, read, text_of
 from tools.rerun_sections import name_clashes
 
@@ -44,12 +44,23 @@ def main(arguments: list[str] | None = None) -> int:
     """Print what is wrong with the pages, one complaint per line; return 1 if there are any."""
     names = sys.argv[1:] if arguments is None else arguments
     being_written = drafts()
-    paths = [Path(name).resolve() for name in names] or [*pages(), *being_written]
+    paths = [path for name in names for path in pages_in(Path(name).resolve())]
+    paths = paths or [*pages(), *being_written]
     lines = [] if names else list(contents_rules(ROOT))
     for path in paths:
         lines += complaints(path, draft=path in being_written)
-    print(*lines, f"{len(paths)} pages, {len(lines)} complaints", sep="\n")
+    total = f"{counted(len(paths), 'page')}, {counted(len(lines), 'complaint')}"
+    print(*lines, total, sep="\n")
     return 1 if lines else 0
+
+
+def pages_in(path: Path) -> list[Path]:
+    """The pages in a folder, or the page itself."""
+    if not path.is_dir():
+        return [path]
+    if found := sorted([*path.glob("*.ipynb"), *path.glob("*.md")]):
+        return found
+    raise UserError(f"{path} contains no pages")
 
 
 def contents_rules(root: Path) -> Iterator[str]:

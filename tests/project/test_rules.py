@@ -14,7 +14,7 @@ import pytest
 
 import attnbook
 from tools import markers
-from tools.common import ROOT
+from tools.common import ROOT, UserError
 from tools.normal_form import INSTALL, METADATA
 from tools.rules import complaints, contents_rules, file_rules, main
 
@@ -336,6 +336,16 @@ def test_an_appendix_needs_no_opening_and_no_summary(tmp_path: Path) -> None:
     assert list(complaints(write(tmp_path, cells))) != []
 
 
+def test_the_command_accepts_a_folder(tmp_path: Path, capsys: Any) -> None:
+    write(tmp_path, good_chapter())
+    (tmp_path / "page.md").write_text("# A page\n")
+    assert main([str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "2 pages, 0 complaints\n"
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="empty contains no pages"):
+        main([str(tmp_path / "empty")])
+
+
 def test_the_command_prints_the_complaints_and_fails(tmp_path: Path, capsys: Any) -> None:
     cells = good_chapter()
     path = write(tmp_path, cells)
@@ -343,5 +353,5 @@ def test_the_command_prints_the_complaints_and_fails(tmp_path: Path, capsys: Any
     never_run(cells)
     assert main([str(write(tmp_path, cells))]) == 1
     printed = capsys.readouterr().out.splitlines()
-    assert printed[0] == "1 pages, 0 complaints"
+    assert printed[0] == "1 page, 0 complaints"
     assert printed[1].startswith(f"{path}: its cells have run as [1, 2, 3, None")
