@@ -313,8 +313,14 @@ def test_output_and_warnings_of_an_answer_are_in_the_card(capsys):
         warnings.warn("take care", stacklevel=1)
         return compare(query, key)
 
-    for function in (loud, lambda q, k: loud(q, k) + 1, lambda q, k: loud(q, k) / None):
-        assert "printed  hello from inside          UserWarning: take care" in card_of(function)
+    for function, column in (
+        (loud, 9),
+        (lambda q, k: loud(q, k) + 1, 9),
+        (lambda q, k: loud(q, k) / None, 15),  # like the text after "in your line"
+    ):
+        printed = f"{'printed':{column}}hello from inside"
+        warning = f"{'':{column + 1}}UserWarning: take care"
+        assert f"{printed}{warning}" in card_of(function)
     assert capsys.readouterr().out == ""
 
 

@@ -133,8 +133,9 @@ def printed_details(trial: Trial) -> tuple[str, ...]:
     if n_more > 0:
         more = ngettext("… and {n} more lines", "… and {n} more lines", n_more)
         shown.append(more.format(n=n_more))
-    text = f"\n{labeled('', '')}".join(shown)
-    return (labeled(_("printed"), text),) if text else ()
+    column = 15 if trial.outcome.error else 9  # like the lines above it on the card
+    text = f"\n{labeled('', '', column)}".join(shown)
+    return (labeled(_("printed"), text, column),) if text else ()
 
 
 def shorten(line: str) -> str:
