@@ -110,6 +110,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         finally:
             server.terminate()
             server.wait(START)
+    assert "[I " not in log.read_text("utf-8")  # only warnings and errors
     assert {path: path.read_bytes() for path in book} == book
 
 
