@@ -20,7 +20,7 @@ from tools.cells import exercises_of
 from tools.chapters import number_of, pages
 from tools.common import ROOT
 from tools.copies import copy_book, newer
-from tools.language import LANGUAGE, SOURCE
+from tools.language import LANGUAGE, SOURCE, _
 
 SETTINGS = {
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
@@ -39,6 +39,7 @@ def main() -> None:
         print(line)
     options = arguments(mine)
     os.environ.setdefault("PYTHONSTARTUP", str(mine / FOLDER / STARTUP))
+    print(_("JupyterLab opens in your browser. To end it, press Ctrl-C twice."), flush=True)
     jupyterlab([*options, *sys.argv[1:]])
 
 
