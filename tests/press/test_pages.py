@@ -436,6 +436,13 @@ def test_the_style_sheet_has_the_themes_rules_in_a_layer_and_then_the_books() ->
     assert [name for name in re.findall(r"--book-[\w-]+", book) if f"{name}:" not in rest] == []
 
 
+def test_the_title_of_the_book_is_in_the_tab_of_each_page_once() -> None:
+    book = parsed(HTML / "book/index.html").title.text
+    assert "—" not in book
+    chapter = parsed(HTML / "book/03_single_head.html").title.text
+    assert re.fullmatch(rf"3\. .+ — {re.escape(book)}", chapter)
+
+
 def test_the_first_page_has_a_row_for_each_chapter_in_order() -> None:
     *rows, _ = (row.select("td") for row in parsed(HTML / "book/index.html").select("tbody tr"))
     assert all(drawing.svg for drawing, *_ in rows)
