@@ -23,6 +23,7 @@ from jinja2 import Template
 from playwright.sync_api import Browser, sync_playwright
 
 from press.browser import launch
+from press.extension.search import SUBSCRIPTS
 from tools.common import ROOT, UserError, run_tool
 from tools.language import ENDING, HTML, LANGUAGE, SOURCE, _
 
@@ -32,7 +33,7 @@ TEMPLATE = ROOT / "press" / "print" / "book.html"
 
 PRINTED = SoupStrainer(["link", "article"])
 NOT_PRINTED = (
-    "h2 > .part, .listing, a.headerlink, .toctree-wrapper, nav, button, script, noscript, "
+    "h2 > .part, .listing, .start, a.headerlink, .toctree-wrapper, nav, button, script, noscript, "
     ".katex-mathml"
 )
 UNCOLORED = re.compile(r'<span class="(?:nn?|o|p|w)">([^<]*)</span>')  # half of the file
@@ -249,7 +250,7 @@ def finish(pdf: bytes, book: BeautifulSoup) -> None:
             for chapter in book.select(".chapter"):
                 first, *others = (
                     pikepdf.OutlineItem(
-                        heading.get_text(), pikepdf.Array(document.Root.Dests[f"/{heading['id']}"])
+                        plain(heading), pikepdf.Array(document.Root.Dests[f"/{heading['id']}"])
                     )
                     for heading in chapter.select("h1, h2" if chapter.select(".opening") else "h1")
                 )
@@ -257,6 +258,15 @@ def finish(pdf: bytes, book: BeautifulSoup) -> None:
                 outline.root.append(first)
         packed = pikepdf.ObjectStreamMode.generate
         document.save(PDF, object_stream_mode=packed, deterministic_id=True)
+
+
+def plain(heading: Tag) -> str:
+    """A heading for the outline, which has no subscripts: a subscript is a character of its own."""
+    parts = (
+        text.translate(SUBSCRIPTS) if text.parent and text.parent.name == "sub" else text
+        for text in heading.find_all(string=True)
+    )
+    return "".join(parts)
 
 
 def make(browser: Browser) -> None:
@@ -269,6 +279,7 @@ def make(browser: Browser) -> None:
 
 def main() -> int:
     """Make the PDF; return the exit status."""
+    print("Printing the book, which takes two or three minutes.", flush=True)
     with sync_playwright() as playwright:
         make(launch(playwright))
     print(f"{PDF.relative_to(ROOT)}: {PDF.stat().st_size / 1e6:.1f} MB")

@@ -19,8 +19,11 @@ from tools import markers
 from tools.language import _
 
 from . import private
+from .chinese import LEFT_OUT, above
 
 SIDE = r"([\d.]+)(?:(pt)|px)?"  # a width or height
+ROOT_INDEX = re.compile(r"(?<=√[a-z])_([a-z])\b")
+VERBATIM = (*LEFT_OUT, nodes.literal)  # code, formulas, and HTML that the author wrote
 PHONE_LINE = 40  # characters of a table row that fit on a phone
 
 
@@ -43,6 +46,18 @@ def mark(app: Sphinx, doctree: nodes.document) -> None:
             ]
         if part := parts.get(heading):
             title.insert(0, nodes.inline("", part, classes=["part"]))
+
+
+def lower_indices(app: Sphinx, doctree: nodes.document) -> None:
+    """Write the k of √d_k as a subscript, above all in headings, which have no formulas."""
+    for text in list(doctree.findall(nodes.Text)):
+        pieces = ROOT_INDEX.split(text)  # every second piece is an index
+        if len(pieces) > 1 and not any(isinstance(n, VERBATIM) for n in above(text)):
+            found = [
+                nodes.subscript(piece, piece) if place % 2 else nodes.Text(piece)
+                for place, piece in enumerate(pieces)
+            ]
+            text.parent.replace(text, [node for node in found if node.astext()])
 
 
 def label_cells(app: Sphinx, doctree: nodes.document) -> None:
@@ -113,6 +128,7 @@ def visit_entry(self: HTML5Translator, node: nodes.entry) -> None:
 def setup(app: Sphinx) -> None:
     """Register the visitors, which replace the translator's methods only at a node's start."""
     app.connect("doctree-read", mark, priority=400)  # before Sphinx collects the headings
+    app.connect("doctree-read", lower_indices, priority=400)
     app.connect("doctree-read", label_cells)
     app.connect("doctree-resolved", size_pictures)
     for visit in (visit_image, visit_entry):

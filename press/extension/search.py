@@ -26,6 +26,8 @@ HAN = r"\u3400-\u9fff"  # the blocks of Chinese characters in common use
 LEFT_OUT = frozenset(
     "answer choice katex-html headerlink launch to-run part second-reading".split()
 )
+# Plain text shows the k of √d_k as a character of its own.
+SUBSCRIPTS = str.maketrans("aehijklmnoprstuvx", "ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")
 IN_LINE = frozenset("a b code em i mi mn mo mtext span strong sub sup".split())
 
 
@@ -62,6 +64,8 @@ def texts(page: str) -> list[tuple[str, str, str]]:
     for element in list(article.iter("*")):
         if LEFT_OUT & set(element.get("class", "").split()):
             element.drop_tree()
+        elif element.tag == "sub":
+            element.text = (element.text or "").translate(SUBSCRIPTS)
         elif element.tag not in IN_LINE:  # keep the texts of two blocks apart
             element.text = f" {element.text or ''}"
             element.tail = f" {element.tail or ''}"

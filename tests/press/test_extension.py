@@ -74,6 +74,8 @@ Predict before you run, they say: **Predict before you run.**
 
 **It says: Predict before you run.**
 
+## Why √d_k, and not `√d_k` or w_q?
+
 | a | b | c |
 |---|---|---|
 | this is a table | with long cells | for a phone |
@@ -133,6 +135,9 @@ def test_the_html_of_the_visitors_and_the_transform(book: Path) -> None:
     (mark,) = parsed(book / "dressed.html").select("h2 .second-reading")
     assert mark.parent
     assert mark.parent.get_text().startswith(f"A long one {mark.get_text()}")
+    root = next(heading for heading in page.select("h2") if "√" in heading.text)
+    assert [index.text for index in root.select("sub")] == ["k"]
+    assert root.get_text().startswith("Why √dk, and not √d_k or w_q?")
     wide, narrow = page.select("table")
     assert "stack" in wide["class"]
     assert [cell.get("data-label") for cell in wide.select("td")] == ["a", "b", "c"]
