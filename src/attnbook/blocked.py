@@ -24,7 +24,7 @@ def blocked_attention(
 
     The weights overwrite the scores in memory, so there is no second matrix, even in the backward
     pass. Keys after the last one that a mask allows for any of the rows are skipped, which saves up
-    to half of the work under a causal mask. (A bias per head or a learned one needs a matrix.)
+    to half the work under a causal mask. (A bias per head or a learned one needs a second matrix.)
     Half-precision inputs are computed in float32. Only first derivatives are available, and
     torch.func cannot transform this function.
 

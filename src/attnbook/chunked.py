@@ -86,7 +86,7 @@ class OnlineSoftmax(Function):
                 powers = scores.sub_(largest).exp_()
                 total = total * shrink + powers.sum(-1, keepdim=True)
                 mixed = mixed * shrink + powers @ value[..., j, :]
-            total = total.clamp(min=1.0)  # the largest score adds 1; if all are hidden, 0 / 1
+            total = total.clamp(min=1.0)  # the largest score adds 1; if all are hidden: 0 / 1 = 0
             output[..., i, :] = mixed / total
             lse[..., i, :] = largest + total.log()
         ctx.save_for_backward(query, key, value, mask, bias, output, lse)

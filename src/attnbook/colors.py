@@ -31,8 +31,8 @@ ROLES: dict[str, Role] = {
     "weights": Role(fill="#CC79A7", light="#A3467B", dark="#E39BC4"),
 }
 
-# Each state has two colors, for light and for dark pages: right and wrong answers, boxes, the page
-# itself and the code on it.
+# Right and wrong answers, boxes, the page itself and the code on it each have two colors, one for
+# light pages and one for dark pages.
 STATES: dict[str, tuple[str, str]] = {
     "passed": ("#4A7A16", "#9CC76A"),
     "failed": ("#B0203C", "#FF8B93"),

@@ -118,8 +118,8 @@ def attend_in_groups(
     """Attend with several query heads per key head.
 
     In a step with a cache, each head has one query. The queries of a group then become the rows of
-    one matrix, and no key is copied. For a whole text, copies of L rows are small compared with
-    L × L scores.
+    one matrix, and no key is copied. For a whole text, keys and values are copied, but the
+    copies are small compared with L × L scores.
 
     Shapes:  query (..., H, L, Dk)   key (..., Hkv, Lk, Dk)   value (..., Hkv, Lk, Dv)
              mask, bias broadcastable to (..., H, L, Lk)

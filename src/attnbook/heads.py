@@ -1,4 +1,4 @@
-"""One attention head, and splitting rows into many heads."""
+"""One attention head, and functions that split rows into many heads and join them."""
 
 from torch import Tensor, nn
 

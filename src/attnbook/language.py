@@ -27,7 +27,7 @@ def ngettext(one: str, many: str, n: int) -> str:
 
 
 def catalog() -> gettext.NullTranslations:
-    """Return the catalog of the current language, which is empty for English."""
+    """Return the catalog of the current language (an empty one for English)."""
     return catalog_of(os.environ.get("ATTNBOOK_LANGUAGE", ""))
 
 

@@ -15,7 +15,7 @@ EPSILON = 1e-5  # of each RMSNorm, as in Llama
 
 
 class GatedFeedForward(nn.Module):
-    """A feed-forward network whose columns are products of two linear functions: SwiGLU.
+    """A feed-forward network that multiplies two projections elementwise: SwiGLU.
 
     One of the two, the gate, passes through SiLU, x · sigmoid(x). There are no biases.
 
@@ -62,7 +62,7 @@ class Block(nn.Module):
 
 
 class LanguageModel(nn.Module):
-    """From the tokens so far to logits for the next token, at each position.
+    """A model that gives logits for the next token at each position, from the tokens so far.
 
     The parts are those of Llama. With `tied`, the embedding table is also the last matrix,
     as in the smallest models of Llama 3.2. The table is initialized with variance 1 / d_model.

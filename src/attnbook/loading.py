@@ -14,8 +14,8 @@ TorchLayer = nn.TransformerEncoderLayer | nn.TransformerDecoderLayer
 def projections(other: nn.MultiheadAttention) -> list[Projection]:
     """The (weight, bias) pairs of the queries, the keys, the values and the output.
 
-    Raises:  TypeError if `other` is of another class; ValueError for kdim != vdim, add_bias_kv and
-             add_zero_attn, which MultiHeadAttention does not have
+    Raises:  TypeError if `other` is of another class; ValueError for kdim != vdim, add_bias_kv or
+             add_zero_attn, which MultiHeadAttention does not support
     """
     check_class(other, nn.MultiheadAttention)
     if other.kdim != other.vdim:
@@ -65,7 +65,7 @@ def layer_sizes(other: TorchLayer, kind: type[nn.Module]) -> tuple[int, int, int
 
 
 def copy_feed_forward_and_norms(layer: Any, other: TorchLayer, norms: tuple[str, ...]) -> None:
-    """Copy the parts that have the same form in both layers, including the training mode."""
+    """Copy the parts that have the same form in both layers, and set the training mode."""
     layer.feed_forward.up = copy.deepcopy(other.linear1)
     layer.feed_forward.down = copy.deepcopy(other.linear2)
     for name in norms:

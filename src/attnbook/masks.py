@@ -134,7 +134,7 @@ def bigbird_mask(length: int, window: int, n_global: int, n_random: int, seed: i
 
 
 def sink_mask(length: int, window: int, n_sinks: int) -> Tensor:
-    """Let position i look at the last `window` positions, including itself, and at the sinks.
+    """Let position i look at the first n_sinks positions and the last `window`, including itself.
 
     Returns: (length, length) boolean, causal
     Raises:  TypeError, ValueError if a size is not an int or is too small

@@ -119,7 +119,7 @@ class MultiHeadAttention(nn.Module):
         so the two agree after `other.eval()`.
 
         Raises:  TypeError if `other` is of another class; ValueError for kdim != vdim, add_bias_kv
-                 and add_zero_attn, which MultiHeadAttention does not have
+                 or add_zero_attn, which MultiHeadAttention does not support
         """
         pairs = projections(other)
         return cls.from_weights(other.num_heads, *pairs)

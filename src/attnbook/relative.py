@@ -62,7 +62,7 @@ class TransformerXLAttention(nn.Module):
     score_ij = (q_i·k_j + q_i·W_R r_{i−j} + u·k_j + v·W_R r_{i−j}) / √Dk: the query with
     j's content, the query with the distance, and two terms that do not depend on the query. r is
     sinusoidal and works for any distance, so the length is unbounded. (The paper puts the sines
-    before the cosines; ours alternate, a fixed order that W_R absorbs.)
+    before the cosines; here they alternate, and W_R absorbs the change in order.)
 
     Shapes:  x (B, L, d_model), memory (B, M, d_model) from the previous segment, or None
              mask (L, M + L), or with B, or with B and H, as in MultiHeadAttention

@@ -14,9 +14,9 @@ from attnbook.positions import frequencies
 class RotaryScaling:
     """Llama 3.1's rescaling of the frequencies, for texts longer than those in pre-training.
 
-    A hand that turns at least `high_frequency_factor` times in `original_length` positions keeps
-    its frequency. One that turns at most `low_frequency_factor` times is slowed by `factor`. In
-    between, the frequency is interpolated. The defaults are those of Llama 3.1.
+    A clock hand that turns at least `high_frequency_factor` times in `original_length` positions
+    keeps its frequency. One that turns at most `low_frequency_factor` times is slowed by `factor`.
+    In between, the frequency is interpolated. The defaults are those of Llama 3.1.
 
     Raises:  TypeError, ValueError if the factor or the length is below 1, or the low
              frequency factor is not below the high one

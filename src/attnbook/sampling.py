@@ -1,4 +1,4 @@
-"""Sampling: draw the next token at random, from probabilities that can be sharpened or cut."""
+"""Sampling: draw the next token at random from probabilities that can be sharpened or truncated."""
 
 import torch
 from torch import Tensor
@@ -25,7 +25,7 @@ def keep_top_k(logits: Tensor, k: int) -> Tensor:
 
 
 def keep_top_p(logits: Tensor, p: float) -> Tensor:
-    """Keep the fewest tokens whose probabilities sum to at least p; set other logits to -inf.
+    """Keep the fewest tokens whose probabilities sum to at least p; set the other logits to -inf.
 
     From the most probable token on, a token is kept if those before it sum to less than p. So the
     token that makes the sum reach p is kept, and at least one token always remains.

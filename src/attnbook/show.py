@@ -75,7 +75,7 @@ def show(
 
 
 def show_source(thing: object) -> "Source":
-    """Show the source of a function or class of the library instead of copying it.
+    """Show the source of a function or class of the library, so that no notebook copies it.
 
     Raises:  TypeError if `thing` has no Python source
     """

@@ -61,7 +61,7 @@ def train_long(
     step the parameters are rounded to multiples of `round_to`. In float64 all machines then get
     the same parameters, although they add numbers in different orders.
 
-    With a `file`, everything is saved there every CHECKPOINT_EVERY steps, including the states of
+    With a `file`, the state is saved there every CHECKPOINT_EVERY steps, including the states of
     the random number generators and of the `generator` that `loss` draws from. If the file exists,
     the same call resumes from it, and the result is the same to the last bit. A terminal or a
     notebook shows a progress bar.
@@ -128,7 +128,7 @@ class Checkpoint:
         self.steps = 0
 
     def save(self, losses: list[float]) -> None:
-        """Write a new file, then let it replace the old one: a complete file always exists."""
+        """Write a new file, then replace the old one, so that a complete file always exists."""
         if not self.file:
             return
         state: dict[str, Any] = {"settings": self.settings, "losses": losses}
@@ -141,7 +141,7 @@ class Checkpoint:
         self.steps = len(losses)
 
     def load(self) -> list[float]:
-        """Restore the state in the file and return the losses so far; create a missing file."""
+        """Restore the state in the file and return the losses so far; create the file if needed."""
         if not self.file or not self.file.exists():
             self.save([])  # a file that cannot be written fails now, not after minutes
             return []

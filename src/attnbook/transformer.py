@@ -20,7 +20,7 @@ class Encoder(nn.Module):
     layer.
 
     Shapes:  x (B, L, d_model), mask as in MultiHeadAttention
-    Returns: z (B, L, d_model), N times weights (B, H, L, L)
+    Returns: z (B, L, d_model), each layer's weights (B, H, L, L)
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Decoder(nn.Module):
     """N decoder layers that all attend to the same z; options and last norm as in Encoder.
 
     Shapes:  x (B, Lt, d_model)   z (B, Ls, d_model)   masks as in MultiHeadAttention
-    Returns: x (B, Lt, d_model), N times weights (B, H, Lt, Lt), N times those to z (B, H, Lt, Ls)
+    Returns: x (B, Lt, d_model), each layer's weights (B, H, Lt, Lt) and weights to z (B, H, Lt, Ls)
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Decoder(nn.Module):
 
 
 class Transformer(nn.Module):
-    """From the tokens of a source and of a target so far to logits for the target's next token.
+    """A model that maps a source and the target so far to logits for the target's next token.
 
     A word's vector is its embedding times √d_model, plus its sinusoidal position. The embeddings
     are initialized with variance 1 / d_model, so that a word's vector is about as large as its

@@ -142,7 +142,7 @@ def with_article(name: str) -> str:
 
 
 def tensor_error(got: Any, wanted: Tensor) -> str:
-    """Return the message if `got` is no tensor of the right kind on the right device, or ""."""
+    """Return the message if `got` is not a tensor of the right kind on the right device, or ""."""
     if isinstance(got, (np.ndarray, np.generic)):
         return _(
             "Your function returned a NumPy object. Return a torch.Tensor, because NumPy has no "

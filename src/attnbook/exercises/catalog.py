@@ -17,11 +17,11 @@ ALL: dict[str, Exercise] = {e.id: e for exercises in CHAPTERS.values() for e in 
 
 
 class UsageError(LookupError):
-    """A call or command that makes no sense, as with an unknown id. The message is one line."""
+    """An invalid call or command, such as one with an unknown id. The message is one line."""
 
 
 def find(exercise: object) -> Exercise:
-    """Return the exercise with this id, ignoring case, surrounding blanks and a leading zero.
+    """Return the exercise with this id, ignoring case, surrounding spaces and a leading zero.
 
     Raises:  UsageError, with similar ids in its message
     """

@@ -369,7 +369,7 @@ class MistakeSet:
     """The mistakes of an exercise: each wrong line alone, then each pair of wrong lines.
 
     `build` makes the exercise's function from a Head. `widths` names more sizes whose square
-    root a learner may have used, each with a function that reads the size from the exercise's
+    root a learner may divide by, each with a function that reads the size from the exercise's
     arguments. `right` is the Head of an exercise that leaves out a line, or another dataclass of
     lines, with wrong lines of its own.
     """

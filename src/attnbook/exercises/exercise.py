@@ -127,7 +127,7 @@ class Exercise:
         return f"{self.name}({', '.join(inspect.signature(self.reference).parameters)})"
 
     def card(self) -> str:
-        """Return the card in Markdown, which the chapter shows above the stub."""
+        """Return, in Markdown, the card that the chapter shows above the stub."""
         stars = "★" * self.level + "☆" * (3 - self.level)
         section = _("{section} (second reading)") if self.second_reading else "{section}"
         facts = _("{stars} · {minutes} minutes · needs section {section}").format(

@@ -183,7 +183,7 @@ def write(
 def rounded(
     axes: Axes, corner: Point, wide: float, high: float, radius: float, **style: Any
 ) -> None:
-    """A box with round corners."""
+    """A box with rounded corners."""
     box_style = f"round,pad=0,rounding_size={radius}"
     axes.add_patch(FancyBboxPatch(corner, wide, high, box_style, **style))
 

@@ -59,7 +59,7 @@ def plot_turns(before: Tensor, after: Tensor, labels: Sequence[str]) -> None:
 def plot_rotary(query: Tensor, key: Tensor, positions: Sequence[tuple[int, int]]) -> None:
     """Draw a query and a key rotated by one radian per position, and write their score.
 
-    Shapes:  query (2,), key (2,), at most 1 long; positions: (query's, key's) for each dial
+    Shapes:  query (2,) and key (2,) of norm at most 1; positions: (query's, key's) for each dial
     Raises:  ValueError if a shape does not fit
     """
     rows = {"query": numbers("query", query, 2), "key": numbers("key", key, 2)}

@@ -33,7 +33,7 @@ def plot_lines(x: Sequence[float], series: Curves, xlabel: str, ylabel: str, log
     """Draw up to five named curves over x with markers; `log` is "", "x", "y" or "xy".
 
     Shapes:  x (N,), each series (N,)
-    Raises:  ValueError if there are too many curves or a length differs from x
+    Raises:  ValueError if there are too many curves or a length differs from that of x
     """
     with _curves(x, series, xlabel, ylabel, markers=MARKERS) as axes:
         _scale(axes, x, log)
@@ -43,7 +43,7 @@ def plot_times(x: Sequence[float], seconds: Curves, xlabel: str, ylabel: str) ->
     """Draw up to five named curves of measured times on two logarithmic axes, as PNG.
 
     Shapes:  x (N,), each series (N,)
-    Raises:  ValueError if there are too many curves or a length differs from x
+    Raises:  ValueError if there are too many curves or a length differs from that of x
     """
     with _curves(x, seconds, xlabel, ylabel, markers=MARKERS, measured=True) as axes:
         _scale(axes, x, "xy")

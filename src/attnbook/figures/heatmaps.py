@@ -78,7 +78,7 @@ def plot_maps(
         for axes, (title, x) in zip(panels, grids.items(), strict=True):
             draw_cells(axes, x, WEIGHTS, form=form)
             label_cells(axes, queries, [_stacked(key) for key in keys] if narrow else keys, cell)
-            axes.spines[:].set(visible=narrow, color=RULE)  # many cells may be blank
+            axes.spines[:].set(visible=narrow, color=RULE)  # since many cells may be blank
             axes.set_title(title)
         for axes in panels[::across]:
             axes.set_ylabel("query: attends", color=text_color("query"))
@@ -212,7 +212,7 @@ def frame(axes: Axes, n_rows: int, n_columns: int) -> None:
 def label_cells(axes: Axes, rows: Sequence[str], columns: Sequence[str], side: float) -> None:
     """Name the rows and the columns of cells with this side in inches; long names are slanted.
 
-    The cells are square, unless the name of a row is higher than a cell is wide.
+    The cells are square, unless the name of a row is taller than a cell is wide.
     """
     frame(axes, len(rows), len(columns))
     axes.set_aspect(max(1, LINE / side))

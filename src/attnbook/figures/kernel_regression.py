@@ -23,7 +23,7 @@ def plot_kernel_regression(
     """Draw the curves `weights @ values`, and below each the map of its weights over the same axis.
 
     keys: where something was measured; queries: where the curve is computed; truth: the values
-    at the queries without noise; unit: what keys and queries count, such as "hour"
+    at the queries without noise; unit: the unit of keys and queries, such as "hour"
     Shapes:  keys (Lk,) and queries (Lq,), increasing; values (Lk,); truth (Lq,); each map (Lq, Lk),
              between 0 and 1
     Raises:  ValueError if there are no maps or too many, or sizes or values do not fit

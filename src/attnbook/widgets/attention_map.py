@@ -25,7 +25,7 @@ def explore_attention(
 
     start: the query that is selected initially; choose: the label for choosing a map (“map”)
     notes: by the map's name, for each query the sentence that is shown with the query, or ""
-    cut: for each query the result, which the figure calls `outcome`, or "". The first entry has the
+    cut: the result for each query, labeled `outcome` in the figure, or "". The first entry has the
          results with nothing switched off; the others are named after the map that is switched off
 
     Shapes:  maps by name (Lq, Lk), weights; queries Lq, keys Lk

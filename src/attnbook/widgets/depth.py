@@ -72,7 +72,7 @@ def explore_depth(rows: Tensor, reaches: Tensor, words: Sequence[str]) -> None:
 def _heights(stack: Tensor) -> list[str]:
     """The first columns of each matrix (L, D), one letter per number.
 
-    The number with the largest magnitude gets a if it is negative, and y if it is positive.
+    The number with the largest magnitude gets "a" if it is negative, and "y" if it is positive.
     """
     tables = stack[..., :SHOWN]
     scaled = tables / tables.abs().amax(dim=(-2, -1), keepdim=True)

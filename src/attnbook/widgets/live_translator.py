@@ -21,7 +21,7 @@ ROOM = 19  # words of a source: no later position has been trained
 
 
 class Step(NamedTuple):
-    """A word that the model writes: the best words, their probabilities, and each head's weights.
+    """One step of decoding: the best words, their probabilities, and each head's weights.
 
     Shapes:  weights (layers · H, Ls)
     """
