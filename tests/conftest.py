@@ -45,16 +45,16 @@ def on_the_device(request, monkeypatch):
     assert folder in MOVED | AS_READERS | ON_CPU, (
         f"tests/{folder}/ has no place in tests/conftest.py"
     )
-    if os.environ["ATTNBOOK_DEVICE"] == "cpu" or folder in AS_READERS:
+    if folder in ON_CPU or request.node.get_closest_marker("on_cpu"):
+        monkeypatch.setenv("ATTNBOOK_DEVICE", "cpu")
         yield
-    elif folder in MOVED and not request.node.get_closest_marker("on_cpu"):
+    elif os.environ["ATTNBOOK_DEVICE"] == "cpu" or folder in AS_READERS:
+        yield
+    else:
         attnbook.device()  # this also configures the GPU
         move_test(request.node, monkeypatch)
         with OnDevice():
             yield
-    else:
-        monkeypatch.setenv("ATTNBOOK_DEVICE", "cpu")
-        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

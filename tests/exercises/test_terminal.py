@@ -27,6 +27,7 @@ RAISES = re.compile(r" +raise NotImplementedError.*\n")
 RIGHT = "    return query @ key.mT / math.sqrt(query.size(-1))\n"
 WRONG = "    return query @ key.mT\n"
 MARKUP = r"\$|:::|\|--|^> |\*\*\w|\\[a-z]+\{"
+starts_a_process = pytest.mark.on_cpu  # in a rehearsal, another process has no GPU
 each_exercise = pytest.mark.parametrize("name", ALL)
 
 
@@ -296,6 +297,7 @@ def test_damaged_progress_is_reported_by_next_and_list(typed):
 # --- running a file --------------------------------------------------------------------------
 
 
+@starts_a_process
 def test_check_runs_the_file_in_a_process_of_its_own(capfd):
     answer(WRONG)
     assert main(["check"]) == 1
@@ -310,6 +312,7 @@ def test_check_runs_the_file_in_a_process_of_its_own(capfd):
     assert log.read()[0][NAME] == {"try": 1, "pass": 1}
 
 
+@starts_a_process
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -329,6 +332,7 @@ def test_an_answer_that_crashes_python_or_never_ends_gets_a_message(
     assert output.err == ""
 
 
+@starts_a_process
 def test_a_file_that_runs_ends_with_the_program_that_runs_it():
     endless = "sum(range(10**13))" if sys.platform == "linux" else "while True: pass"
     Path(FILE).write_text(f"print('begun', flush=True)\n{endless}")
@@ -550,6 +554,7 @@ def test_words_typed_while_watching(word, message, watcher, capsys):
     assert watcher.exercise is None
 
 
+@starts_a_process
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is no signal there")
 def test_watch_from_the_first_save_to_ctrl_c(tmp_path):
     command = [sys.executable, "-m", "attnbook", "watch", NAME]
