@@ -30,7 +30,7 @@ def test_the_bias_is_a_slope_times_a_distance():
     bias, slopes = alibi_bias(n_heads, lq, lk), published_slopes(n_heads)
     assert bias.shape == (n_heads, lq, lk)
     for h, i, j in itertools.product(range(n_heads), range(lq), range(lk)):
-        assert bias[h, i, j] == pytest.approx(-slopes[h] * abs(lk - lq + i - j))
+        assert bias[h, i, j].item() == pytest.approx(-slopes[h] * abs(lk - lq + i - j))
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,13 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils._mode_utils import no_dispatch
 from torch.utils._pytree import tree_map
 
 aten = torch.ops.aten
 GPU = torch.device("cuda", 0)
-tensor_to, storage_of = Tensor.to, Tensor.untyped_storage
+tensor_to, storage_of, module_apply = Tensor.to, Tensor.untyped_storage, nn.Module._apply
 made = 0  # tensors created on the device
 
 # CUDA has no deterministic kernels for these, and PyTorch raises an error if one is required.
@@ -77,10 +77,15 @@ class OnGpu(Tensor):
             return asked is Tensor.is_cuda
         if name in ("numpy", "__array__"):
             raise TypeError("can't convert cuda:0 device type tensor to numpy: use Tensor.cpu()")
-        if name == "scaled_dot_product_attention" and (kwargs or {}).get("is_causal"):
-            # PyTorch itself would create the causal mask on the CPU.
-            triangle = torch.ones(args[0].size(-2), args[1].size(-2), dtype=torch.bool).tril()
-            return func(*args, **{**kwargs, "is_causal": False, "attn_mask": OnGpu(triangle)})
+        if name == "scaled_dot_product_attention":  # PyTorch itself would create on the CPU:
+            if not all(x.numel() for x in args[:3]):  # an empty result
+                return move(func(*(x.cpu() for x in args[:3]), **(kwargs or {})), GPU)
+            if (kwargs or {}).get("is_causal"):  # the causal mask
+                triangle = torch.ones(args[0].size(-2), args[1].size(-2), dtype=torch.bool).tril()
+                kwargs = {**kwargs, "is_causal": False, "attn_mask": OnGpu(triangle)}
+                return func(*args[:3], **kwargs)
+        if kwargs and kwargs.get("out") is not None:  # PyTorch takes no wrapper of a view for it
+            return kwargs.pop("out").copy_(func(*args, **kwargs))
         if name == "one_hot":  # PyTorch would compare the input with numbers on the CPU
             return OnGpu(func(args[0].held, *args[1:], **(kwargs or {})))
         if asked is Tensor.data and name == "__set__":
@@ -277,6 +282,19 @@ def on_the_device(make: Callable[..., Any]) -> Callable[..., Any]:
     return made_there
 
 
+def apply_and_tie(module: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
+    """Run `Module._apply`; a parameter of two layers stays one, as on a GPU."""
+    names: dict[int, list[str]] = {}
+    for name, parameter in module.named_parameters(remove_duplicate=False):
+        names.setdefault(id(parameter), []).append(name)
+    module_apply(module, *args, **kwargs)
+    for first, *others in names.values():
+        for name in others:
+            layer, _, last = name.rpartition(".")
+            setattr(module.get_submodule(layer), last, module.get_parameter(first))
+    return module
+
+
 def on_cpu(thing: Any) -> Any:
     """The numbers of a tensor on the device; anything else unchanged."""
     return thing.held.detach() if isinstance(thing, OnGpu) else thing
@@ -291,6 +309,7 @@ def start() -> None:
     Tensor.cpu = lambda x, *_, **__: move(x, "cpu")
     Tensor.untyped_storage = lambda x: storage_of(unwrapped(x))  # a view has its tensor's storage
     torch.__future__.set_overwrite_module_params_on_conversion(True)  # new weights, not new data
+    nn.Module._apply = apply_and_tie
     torch.backends.cudnn.is_acceptable = lambda *_: False
     torch.cuda.is_available = lambda: True
     torch.cuda.synchronize = lambda *_: None
