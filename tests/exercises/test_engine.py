@@ -178,7 +178,7 @@ def unsupported(query, key):
         (unsupported, "raised NotImplementedError: mean(): not for whole numbers"),
         (lambda q, k: sys.exit(1), "raised SystemExit"),
         (write_to_query, "changed what it was given (`query`)"),
-        (lambda q, k: compare(q, k).numpy(), "returned a NumPy object"),
+        (lambda q, k: compare(q, k).cpu().numpy(), "returned a NumPy object"),
         (lambda q, k: np.float64(1), "Your function returned a NumPy object"),
         (lambda q, k: compare(q, k).tolist(), "returned a list"),
         (lambda q, k: None, "returned None"),
@@ -488,7 +488,7 @@ class Cut(torch.autograd.Function):
 
 
 def with_numpy(query, key):
-    return torch.from_numpy(np.exp((query @ key.mT).numpy()))
+    return torch.from_numpy(np.exp((query @ key.mT).cpu().numpy())).to(query.device)
 
 
 def undone(query, key):

@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._device import _device_constructors
 from torch.utils._mode_utils import no_dispatch
 from torch.utils._pytree import tree_map
 
@@ -60,6 +61,7 @@ class OnGpu(Tensor):
             strides=held.stride(),
             storage_offset=held.storage_offset(),
             dtype=held.dtype,
+            layout=held.layout,
         )
         wrapper.held = held
         return wrapper
@@ -302,6 +304,7 @@ def on_cpu(thing: Any) -> Any:
 
 def start() -> None:
     """Simulate the GPU from now on, in this process."""
+    _device_constructors()  # keeps PyTorch's own, for set_default_device
     for name in MAKERS:
         setattr(torch, name, on_the_device(getattr(torch, name)))
     Tensor.to = to
