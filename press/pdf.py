@@ -261,7 +261,7 @@ def finish(pdf: bytes, book: BeautifulSoup) -> None:
 
 
 def plain(heading: Tag) -> str:
-    """A heading for the outline, which has no subscripts: a subscript is a character of its own."""
+    """A heading as plain text for the outline, in which a subscript is a single character."""
     parts = (
         text.translate(SUBSCRIPTS) if text.parent and text.parent.name == "sub" else text
         for text in heading.find_all(string=True)

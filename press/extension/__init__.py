@@ -4,24 +4,24 @@ edition         the words around the text of a page, in the language of the edit
 anchors         the ids of a translated page, equal to those of the English one
 links           to the repository, Colab and Binder, from the environment at build time
 formulas        KaTeX at build time, so that no page needs a script to show a formula
-to_directives   the plain Markdown of a notebook becomes the directives of a page
+to_directives   the plain Markdown of a notebook, turned into the directives of a page
 cards           an exercise's hints and solution, folded, from the library
 practice        an exercise's questions, answered on the page with the checker's messages
 chapters_table  the table of all chapters, and the minutes in links to a chapter
-output          shows an interactive figure of a chapter on another page
+output          an interactive figure of a chapter, shown on another page
 widgets         the scripts of interactive figures, on the pages that use them
 folds           code that readers can skip at first
 live            the models that run in a page, loaded on first use
 sections        links to numbered sections
-glossary        puts the Chinese words below headings and into the search; sorts them by pinyin
-chinese         marks Chinese for screen readers
+glossary        the Chinese words below headings and in the search, and their table by pinyin
+chinese         marks on Chinese text, for screen readers
 markup          changes to the HTML: sizes of pictures, questions, second readings
 pictures        the colors of the roles in drawings
 search          a search that also finds Chinese, and shows excerpts
 safety          a policy in each page: only the book's own files, and nothing sent anywhere
 styles          one style sheet: those of the theme's rules that are used, ours, and the colors
 licenses        the license texts of the theme and the extensions
-unused          deletes files that no page uses
+unused          the removal of files that no page uses
 private         the non-public parts of Sphinx and its theme that the other parts use
 
 Templates that replace the theme's are in press/templates; CSS and JavaScript are in press/static.

@@ -13,9 +13,9 @@ answer                      answers the prediction above: a page hides this text
 caption                     the caption of the picture above it
 solution                    offers hints and a solution as code to run; a page shows both, folded
 
-A heading whose metadata has a "part", such as "Training a head", begins this part: a page shows the
-part's name and minutes (markup.py). A page also folds the code of the imports, and of cells that
-only draw (folds.py).
+A heading whose metadata has a "part", such as "Training a head", begins a part of the chapter: a
+page shows its name and minutes (markup.py). A page also folds the code of the imports, and of cells
+that only draw (folds.py).
 """
 
 import ast

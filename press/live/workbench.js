@@ -1,4 +1,4 @@
-// What a reader can change in a translation: the figure attn-translate with its model.
+// The reader's changes to a translation, in the figure attn-translate with its model.
 "use strict";
 (() => {
   const { attnbook } = globalThis;

@@ -120,7 +120,7 @@ def output_and_warnings(stream: io.StringIO, warned: list[warnings.WarningMessag
 
 
 def call_trusted(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Outcome:
-    """Call a function by an exercise's author on copies of the arguments, without any protection.
+    """Call a function that an exercise's author wrote, on copies of the arguments, unprotected.
 
     If the function raises an Exception, the outcome contains the exception.
     """
