@@ -22,7 +22,7 @@ class Section:
 
 
 def sections(cells: list[Any]) -> list[Section]:
-    """Split a notebook into its sections. The first one holds the cells above all headings."""
+    """Split a notebook into its sections. The first one holds the cells above the first heading."""
     result = [Section("")]
     for cell in cells:
         if cell["cell_type"] == "markdown":

@@ -26,8 +26,8 @@ from tools.rerun_sections import name_clashes
 
 LIBRARY = ROOT / "src" / "attnbook"
 LONGEST_CELL = 15  # lines
-LONGEST_LINE = 84  # characters; longer ones are cut on a tablet or a page of 1,200 pixels
-LONGEST_COPY = 5  # lines in a row that may equal the library's
+LONGEST_LINE = 84  # characters; longer ones are cut off on a tablet or on a page 1,200 pixels wide
+LONGEST_COPY = 5  # consecutive lines that may match the library's
 SHORTEST_ALT = 40  # characters
 RUN = ".venv/bin/python -m tools.run"
 PIXELS = {"image/png", "image/jpeg"}  # pictures that nbval does not compare
@@ -152,7 +152,7 @@ def cell_rules(cell: dict[str, Any], code: list[dict[str, Any]]) -> Iterator[str
         yield f"has {length} lines: {LONGEST_CELL} at most, one idea in a cell"
     for number, line in enumerate(source.splitlines(), start=1):
         if (length := len(line)) > LONGEST_LINE:
-            yield f"line {number} has {length} characters: {LONGEST_LINE} at most, or it is cut"
+            yield f"line {number} has {length} characters: {LONGEST_LINE} at most, or it is cut off"
     if match := re.search(NETWORK, source):
         yield f"sets up the machine or asks the network: {match[0]!r}"
     for piece in pieces(source) & library().keys():

@@ -27,8 +27,8 @@ def keep_top_k(logits: Tensor, k: int) -> Tensor:
 def keep_top_p(logits: Tensor, p: float) -> Tensor:
     """Keep the fewest tokens whose probabilities sum to at least p; set the other logits to -inf.
 
-    From the most probable token on, a token is kept if those before it sum to less than p. So the
-    token that makes the sum reach p is kept, and at least one token always remains.
+    In descending order of probability, each token is kept if those before it sum to less than p.
+    So the token that makes the sum reach p is kept, and at least one token always remains.
 
     Shapes:  logits (..., V) -> the same
     Raises:  TypeError, ValueError if logits are not floating point or p is not in (0, 1]

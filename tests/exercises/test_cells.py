@@ -32,8 +32,8 @@ def test_cells_are_written_from_the_library_and_keep_their_outputs(tmp_path, mon
     first = ids.index("exercise-lookup")
     for cell in notebook.cells[first : first + 3]:
         cell.source = "written by hand"
-    notebook.cells.append(notebook.cells.pop(first))  # and in another position
-    notebook.cells.insert(0, cells_of(ALL["07.move"])[0])  # of an exercise that no longer exists
+    notebook.cells.append(notebook.cells.pop(first))  # a cell in the wrong position
+    notebook.cells.insert(0, cells_of(ALL["07.move"])[0])  # a cell that does not belong here
     changed = tmp_path / "book" / path.name
     changed.parent.mkdir()
     changed.write_text(text_of(notebook), encoding="utf-8")

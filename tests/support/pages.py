@@ -154,7 +154,7 @@ def wait_until(page: Page, true: str) -> None:
 
 @cache
 def parsed(path: Path) -> BeautifulSoup:
-    """Parse a page, to look for things by CSS selectors."""
+    """Parse a page so that CSS selectors can find its elements."""
     return BeautifulSoup(path.read_bytes(), "html.parser")
 
 

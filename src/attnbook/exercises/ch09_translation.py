@@ -659,7 +659,7 @@ def best_of(every: Tensor) -> Beam:
 
 @dataclass(frozen=True)
 class Step:
-    """The lines of a beam search's step. Each is right unless it is replaced."""
+    """The lines of one step of a beam search. Each is right unless it is replaced."""
 
     logs: Callable[..., Tensor] = ended_logs
     every: Callable[[Tensor, Tensor], Tensor] = lambda totals, logs: totals[:, None] + logs

@@ -89,7 +89,7 @@ def preserved_state() -> Iterator[None]:
 
 
 def restore_attributes(owner: Any, before: dict[str, Any]) -> None:
-    """Restore those attributes of a module or class that were replaced, added or removed."""
+    """Restore attributes that were replaced or removed, and delete those added to a class."""
     now = vars(owner)
     if len(now) == len(before) and all(map(operator.is_, now.values(), before.values())):
         return

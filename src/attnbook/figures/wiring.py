@@ -100,7 +100,7 @@ def plot_transformer(
         write(axes, 4.1, end + 1.32, "logits of the next words", va="bottom", fontsize=SMALL)
 
 
-STACK, STEP, HALF = 2.62, 1.5, 0.78  # bottom of the layers, height of a part, half its width
+STACK, STEP, HALF = 2.62, 1.5, 0.78  # y of the first part, distance between parts, half their width
 
 
 def _stack(

@@ -75,7 +75,7 @@ def english_clause(
     """Order the words of an English clause.
 
     `question_words` open a question. () makes a yes-no question, and None a statement. `rest`
-    follows the auxiliary, and `simple` is the verb of a statement without an auxiliary.
+    follows the auxiliary, and `simple` is the complete verb of an affirmative statement.
     """
     no: Words = ("not",) if negative else ()
     if question_words is not None:
@@ -84,7 +84,7 @@ def english_clause(
 
 
 def inflect(verb: Verb, tense: str, agreement: str) -> tuple[str, Words, Words]:
-    """The verb's auxiliary and what follows it in questions and negation; then the simple form."""
+    """The auxiliary and what follows it in questions and negation; then the affirmative verb."""
     third_person = agreement == "he"
     does = "does" if third_person else "do"
     match tense:

@@ -29,7 +29,7 @@ class GuidedDraw(Draw):
     """Choices that follow a path of numbers, not a seed; after the path's end, the first options.
 
     `weight` is the probability of the choices so far. `open` lists the choices made after the end
-    of the path, each with its number of options. Without a sentence, no two options count as one.
+    of the path, each with its number of options. Without a sentence, each option counts separately.
     """
 
     def __init__(self, path: list[int], english: Words | None, known: dict[Hashable, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The steps of a head, used as a reader would: by pointer, finger and keys."""
+"""The steps of a head, used as a reader would: by mouse, touch and keyboard."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The stack of chapter 8, used as a reader would: by pointer, finger and keys."""
+"""The stack of chapter 8, used as a reader would: by mouse, touch and keyboard."""
 
 import html
 import json

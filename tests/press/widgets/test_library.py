@@ -1,4 +1,4 @@
-"""The library of chapter 1, used as a reader would: by pointer, finger and keys."""
+"""The library of chapter 1, used as a reader would: by mouse, touch and keyboard."""
 
 import numpy as np
 import pytest

@@ -175,7 +175,7 @@ def test_the_page_first_shows_what_it_would_compute(opened: Opened) -> None:
 
 def test_nothing_is_loaded_before_it_is_used_and_then_once(opened: Opened) -> None:
     figure = figure_of(opened)
-    figure.locator(".token").nth(2).click()  # stored in the page
+    figure.locator(".token").nth(2).click()  # the data for this click is stored in the page
     assert not [url for url in opened.requested if "live-" in url]
     for _ in range(2):
         figure.locator(".chip").nth(3).click()

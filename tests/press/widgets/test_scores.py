@@ -1,4 +1,4 @@
-"""Rows of scores and masks, used as a reader would: by pointer, finger and keys."""
+"""Rows of scores and masks, used as a reader would: by mouse, touch and keyboard."""
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -74,7 +74,7 @@ def test_mask(page: Page) -> None:
     assert before[0] == [1, 0, 0, 0, 0, 0]
     cells.nth(6 * 1 + 2).click()  # "is" sees "short"
     assert "Cells that leak the future: 1." in said.inner_text()
-    assert figure.locator(":checked").count() == 1  # the notation; none of the initial masks
+    assert figure.locator(":checked").count() == 1  # the notation is checked, but no initial mask
     figure.get_by_text("causal", exact=True).click()
     assert [row(i) for i in range(6)] == before
     cells.nth(6 * 1 + 2).click()

@@ -1,4 +1,4 @@
-"""The figures of a training run, used as a reader would: by slider, pointer, finger and keys."""
+"""The figures of a training run, used as a reader would: by mouse, touch and keyboard."""
 
 import html
 import json
