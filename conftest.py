@@ -59,7 +59,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Stop at once if the device is missing; otherwise let notebooks and exercises use it."""
+    """Register the marker, start any rehearsal, and stop at once if the device is missing."""
     config.addinivalue_line("markers", "on_cpu: the test is about the CPU and never runs on a GPU")
     if rehearsed:
         from tests.support import rehearsal
@@ -98,7 +98,7 @@ def evaluate(notebook: IPyNbFile, expression: str, code: str = "") -> int:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector: pytest.Collector):
-    """For each picture, expect the text that a kernel prints; add the tests after the cells.
+    """For each picture, expect the text that a kernel prints; add more tests after the cells.
 
     The notebook's file has the picture's description in place of that text: see `describe_pictures`
     in tools/normal_form.py.
@@ -123,8 +123,8 @@ def second_runs(notebook: IPyNbFile, cells: list[IPyNbCell]) -> Iterator[IPyNbCe
     """Yield the cells of each section a second time, the last section first.
 
     They have to print what they printed the first time, although later sections have run since and
-    may have changed a value, the default type or the state of the random number generator.
-    A rule of `make check` finds names that could have a wrong value in some other order.
+    may have changed a value, the default dtype or the state of the random number generator.
+    A rule of `make check` finds names that could have a wrong value in another order.
     """
     first_runs = {id(item.cell): item for item in cells}
     for section in reversed(sections(notebook.nb.cells)[1:]):

@@ -1,4 +1,4 @@
-"""The time of a whole layer, ours and PyTorch's, and of many heads compared with one."""
+"""The time of a whole layer, both ours and PyTorch's, and of many heads compared with one."""
 
 import math
 from collections.abc import Callable
@@ -89,7 +89,7 @@ def textbook(
 
 
 def many_heads(where: torch.device) -> None:
-    """Compare layers with one head and with many: the same products, but not the same time."""
+    """Compare layers with one head and with many, which do equal work but not in equal time."""
     counts = (1, 2, 4, 8, 16)
     print("\nTime of a layer's forward / its time with one head, for", *counts, "heads\n")
     for d_model, length in ((64, 128), (64, 512), (512, 512)):

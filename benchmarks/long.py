@@ -1,4 +1,4 @@
-"""Long sequences: the cost of chunks, the growth of each form's cost, and decoding steps."""
+"""Long sequences: the cost of chunks, the growth of cost with length, and decoding steps."""
 
 import math
 import statistics
@@ -56,7 +56,7 @@ def step(attend: partial, qkv: list[Tensor], learned: bool) -> object:
 
 
 def growth(where: torch.device) -> None:
-    """Fit the exponent p of each form's cost: twice as many words cost 2^p times as much."""
+    """Fit the exponent p of each function's cost: twice as many words cost 2^p times as much."""
     lengths = (512, 1024, 2048, 4096)
     print(f"\nExponents, fitted over {lengths} words: time, memory, multiplications\n")
     forms = {
@@ -88,7 +88,7 @@ def slope(x: tuple[int, ...], y: tuple[float, ...]) -> float:
 
 
 def decoding(where: torch.device) -> None:
-    """Time one more token: with a cache, and with all rows computed again."""
+    """Time one more token: with a cache, and with all rows recomputed."""
     print("\nOne more token of a layer (D 512, 8 heads), milliseconds; `each` is the mean of all")
     print("tokens of a text of that length, written from the first one\n")
     print("words  recomputed  with cache  (its attention alone)   each   recomputed / with cache")
@@ -130,7 +130,7 @@ def written(layer: GroupedQueryAttention, rows: Tensor) -> None:
 
 
 def shared_heads(where: torch.device) -> None:
-    """Time a step with different numbers of key heads: with fewer heads, less is read.
+    """Time a step with different numbers of key heads: with fewer of them, less memory is read.
 
     One thread is used, because a step is so short that several threads would mostly wait on a busy
     machine.

@@ -1,4 +1,4 @@
-"""Run functions by turns, and measure their times."""
+"""Run functions in turn, and measure their times."""
 
 import statistics
 import time
@@ -10,7 +10,7 @@ import torch
 def turns(
     functions: Mapping[str, Callable[[], object]], seconds: float = 6.0, least: int = 7
 ) -> dict[str, list[float]]:
-    """Let functions take turns; return the seconds of each run, except the first, a warm-up."""
+    """Let functions take turns; return each run's time in seconds, without the warm-up run."""
     found: dict[str, list[float]] = {name: [] for name in functions}
     end = time.perf_counter() + seconds
     rounds = 0
@@ -32,6 +32,6 @@ def synchronize() -> None:
 
 
 def ratio(runs: list[float], floor: list[float]) -> str:
-    """How many times as long as the floor the runs take, by their medians and their minima."""
+    """The runs' time relative to the floor's: the ratio of the medians (and of the minima)."""
     middle = statistics.median(runs) / statistics.median(floor)
     return f"{middle:5.2f} ({min(runs) / min(floor):4.2f})"

@@ -1,4 +1,4 @@
-"""Put the editions of the book beside each other, and link each page to the other edition.
+"""Put the editions of the book side by side, and link each page to the other edition.
 
 `make book` builds the English pages in _build/html, and `make book LANGUAGE=zh_CN` builds a
 translation in _build/zh_CN. This module copies the translated pages to _build/html/zh_CN. If
@@ -35,7 +35,7 @@ def main() -> int:
                 shutil.copytree(notebooks, published, dirs_exist_ok=True)
             link(english, target, folder.name)
             link(target, english, "en")
-            if folder.name == LANGUAGE:  # Jupyter Book has named the folder that was copied
+            if folder.name == LANGUAGE:  # Jupyter Book's own message names the original
                 print(f"Open {(target / 'index.html').relative_to(ROOT)}")
     return 0
 

@@ -1,4 +1,4 @@
-"""Print the whole book into _build/attention-book.pdf: `make pdf`, after `make book`.
+"""Print the whole book to _build/attention-book.pdf: `make pdf`, after `make book`.
 
 This module joins the built pages, in the order of _toc.yml, and lets Chromium print the result.
 The first print shows which page everything is on, and the second contains these page numbers. The
@@ -36,7 +36,7 @@ NOT_PRINTED = (
     "h2 > .part, .listing, .start, a.headerlink, .toctree-wrapper, nav, button, script, noscript, "
     ".katex-mathml"
 )
-UNCOLORED = re.compile(r'<span class="(?:nn?|o|p|w)">([^<]*)</span>')  # half of the file
+UNCOLORED = re.compile(r'<span class="(?:nn?|o|p|w)">([^<]*)</span>')  # half of the file's size
 NUMBER = re.compile(r"^\w+\.\w* ")  # the number of a chapter or a section
 FILL_IN = "(links, pages) => links.forEach(link => link.textContent = pages[link.hash.slice(1)])"
 
@@ -51,7 +51,7 @@ def parsed(html: str) -> Tag:
 
 
 def one(tag: Tag | None, selector: str) -> Tag:
-    """The first tag inside another that matches a selector; there has to be such a tag."""
+    """The first match for a selector inside a tag; there has to be one."""
     found = tag and tag.select_one(selector)
     if not found:
         raise UserError(f"no {selector} in {str(tag)[:200]!r}: press/pdf.py expects one there")

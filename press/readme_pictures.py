@@ -1,4 +1,4 @@
-"""Take the pictures of the README: a part of chapter 5 in each language, as on a light page.
+"""Take the screenshots for the README: part of chapter 5 in each language, on a light page.
 
     make book LANGUAGE=zh_CN
     .venv/bin/python -m press.readme_pictures
@@ -17,8 +17,8 @@ from tools.common import ROOT, run_tool
 PAGE, FIGURE = "book/05_cross_attention.html", "cross-attention-align-figure"
 PICTURES = {"": "book.png", "zh_CN": "book.zh_CN.png"}  # in book/images
 SIZE: ViewportSize = {"width": 1280, "height": 860}
-BELOW = 212  # pixels from the top of the window to the figure: its code is above it
-SHOW = "localStorage.setItem('answers', 'shown')"  # the answers to all predictions
+BELOW = 212  # pixels from the top of the window to the figure, so that its code is also visible
+SHOW = "localStorage.setItem('answers', 'shown')"  # shows the answers to all predictions
 SCROLL = f"""() => {{
     document.documentElement.style.scrollBehavior = "auto";
     const figure = document.getElementById("{FIGURE}");
@@ -34,7 +34,7 @@ def main() -> int:
             page = browser.new_page(viewport=SIZE, color_scheme="light", offline=True)
             page.add_init_script(SHOW)
             page.goto((ROOT / "_build" / "html" / folder / PAGE).as_uri())
-            for _ in range(3):  # sections above the figure are laid out as they come near
+            for _ in range(3):  # sections above the figure are laid out only when they come near
                 page.evaluate(SCROLL)
                 page.wait_for_timeout(500)
             taken = Image.open(io.BytesIO(page.screenshot())).convert("RGB")

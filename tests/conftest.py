@@ -34,7 +34,7 @@ settings.load_profile("book")
 
 @pytest.fixture(autouse=True)
 def seeded():
-    """Let a test draw the same numbers when it runs alone, after others, or on any worker."""
+    """Let a test draw the same numbers whether it runs alone, after others, or on any worker."""
     torch.manual_seed(0)
 
 
@@ -88,7 +88,7 @@ def book(testrun_uid: str) -> None:
 
 @pytest.fixture(scope="session")
 def chinese_book(testrun_uid: str) -> None:
-    """Build the Chinese edition. What is not translated is in English."""
+    """Build the Chinese edition. What is not translated yet stays in English."""
     folder = ROOT / "_build" / "zh_CN"
     once(testrun_uid, folder, folder, "zh_CN")
 

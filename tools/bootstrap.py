@@ -6,7 +6,7 @@ two minutes. Every failure ends in one line that says what to do. On Windows, wi
 
     py tools\\bootstrap.py
 
-`make PYTHON=...` adds --this-python, which replaces an environment of another Python version.
+`make PYTHON=...` adds --this-python, which replaces an environment for a different Python version.
 ATTNBOOK_TORCH names a PyTorch other than the pinned one: a version, "oldest" (allowed by
 pyproject.toml), "newest" or "nightly".
 

@@ -2,7 +2,7 @@
 
 A copy that you have changed is never overwritten. If the chapter changes after its copy was made,
 the newer version is put beside the copy, as `03_single_head (new).ipynb`, with your answers in it.
-An answer whose stub now has other arguments, or is no longer in the chapter, is kept in a text
+An answer whose stub now has different arguments, or is no longer in the chapter, is kept in a text
 cell. If you delete or rename your old copy, the newer one takes its place the next time. There are
 never more than two copies of a chapter: if you have changed both, you are asked to remove one.
 

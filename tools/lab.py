@@ -59,7 +59,7 @@ def arguments(mine: Path) -> list[str]:
         f"--LabApp.app_settings_dir={folder}",
         f"--ServerApp.tornado_settings={{'static_custom_path': [{str(folder)!r}]}}",
         "--LabApp.custom_css=True",
-        # Of what the server says, this leaves its address, warnings and errors.
+        # This reduces what the server prints to its address, warnings and errors.
         "--Application.log_level=WARN",
     ]
 

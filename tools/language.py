@@ -13,5 +13,5 @@ LANGUAGE = os.environ.get("ATTNBOOK_LANGUAGE", "en")
 CATALOGS = ROOT / "src" / "attnbook" / "locale"
 SOURCE = ROOT if LANGUAGE == "en" else ROOT / "_build" / LANGUAGE  # see tools/translate.py
 HTML = ROOT / "_build" / "html" / ("" if LANGUAGE == "en" else LANGUAGE)  # see press/editions.py
-ENDING = "" if LANGUAGE == "en" else f"-{LANGUAGE}"  # the end of the names of downloads
+ENDING = "" if LANGUAGE == "en" else f"-{LANGUAGE}"  # the names of downloads end with this
 _ = gettext.translation("attnbook", CATALOGS, [LANGUAGE], fallback=True).gettext

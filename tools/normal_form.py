@@ -1,6 +1,6 @@
 """The normal form of a notebook: the same content always gives the same bytes.
 
-Editors add metadata, kernels and line endings. The normal form has none of these, so a diff shows
+Editors change metadata, kernels and line endings. The normal form has fixed ones, so a diff shows
 only what an author has changed. It also contains what nobody should write by hand: the cell that
 installs the package, the cells of the exercises, the minutes, and the descriptions of pictures.
 
@@ -36,7 +36,7 @@ METADATA = {
     },
 }
 # The first code cell of every notebook, which pages do not show. It imports none of our code. It
-# names the parent folder as the source of our package, so that pip finds no other of that name.
+# names the parent folder as the source, so that pip finds no other package of the same name.
 INSTALL = """\
 # Where the book's package is missing, as on Colab, install it. Published copies name its address.
 import importlib.util, pathlib, subprocess, sys

@@ -5,7 +5,7 @@
 
 translations/zh_CN has a catalog for each page, and attnbook.po for the library, the exercises and
 the words around the pages. A message whose English has changed is marked as fuzzy, and stays
-English in the book until somebody has reviewed it.
+in English in the book until somebody has reviewed it.
 """
 
 import argparse

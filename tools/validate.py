@@ -1,4 +1,4 @@
-"""Test the library and notebooks on this machine, and write the result into book/validation.md.
+"""Test the library and notebooks on this machine, and write the result to book/validation.md.
 
     make validate                    on the CPU
     make validate DEVICE=cuda        on a GPU
@@ -58,7 +58,7 @@ def committed() -> str:
 
 
 def passed_and_all(report: Path) -> list[tuple[int, int]]:
-    """Count in pytest's report how many passed and how many there were: tests, then cells."""
+    """Return from pytest's report (passed, total) for the tests, and then for the cells."""
     counts = {False: [0, 0], True: [0, 0]}
     for case in ElementTree.parse(report).iter("testcase"):
         outcomes = {child.tag for child in case}

@@ -13,13 +13,13 @@ widgets         the scripts of interactive figures, on the pages that use them
 folds           code that readers can skip at first
 live            the models that run in a page, loaded on first use
 sections        links to numbered sections
-glossary        the Chinese words below headings and in the search, and their table by pinyin
+glossary        the Chinese words below headings and in the search, and a table sorted by pinyin
 chinese         marks on Chinese text, for screen readers
 markup          changes to the HTML: sizes of pictures, questions, second readings
 pictures        the colors of the roles in drawings
 search          a search that also finds Chinese, and shows excerpts
 safety          a policy in each page: only the book's own files, and nothing sent anywhere
-styles          one style sheet: those of the theme's rules that are used, ours, and the colors
+styles          one style sheet: the theme's rules that are used, our own, and the colors
 licenses        the license texts of the theme and the extensions
 unused          the removal of files that no page uses
 private         the non-public parts of Sphinx and its theme that the other parts use

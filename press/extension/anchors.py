@@ -23,8 +23,8 @@ HEADING = re.compile(r"^#{1,4} (.+)$", re.M)
 FENCED = re.compile(r"(^ *(`{3,}|:{3,}).*?^ *\2 *$)", re.M | re.S)
 FORMULA, MARK = re.compile(r"\$[^$]*\$"), re.compile(r"[`*$]")
 
-english: dict[str, dict[str, str]] = {}  # by page: each translated heading, and the English one
-reading: dict[str, str] = {}  # the same for the page being read, without marks
+english: dict[str, dict[str, str]] = {}  # by page: each translated heading, with the English one
+reading: dict[str, str] = {}  # the same for the page being read, without markup
 
 
 def load(app: Sphinx, config: Config) -> None:
@@ -66,7 +66,7 @@ def with_id(heading: re.Match[str]) -> str:
 
 
 def without(what: re.Pattern[str], heading: str) -> str:
-    """Return a heading without its marks, or without its formulas."""
+    """Return a heading without its markup, or without its formulas."""
     return what.sub("", heading).strip()
 
 

@@ -12,8 +12,8 @@ buttons need its scripts, and its launch buttons use the same branch for Colab a
 
 A downloaded notebook has no package and no other pages beside it. So the notebooks to download,
 which also make up the branch that Colab opens, install the package from this commit of the
-repository, and link to other pages by their full addresses. Otherwise they equal the reader's
-copies in my/.
+repository, and link to other pages by their full addresses. Otherwise they are the
+same as the reader's copies in my/.
 """
 
 import importlib.metadata
@@ -55,7 +55,7 @@ FORMS = {  # for each variable: the form of its value, without an optional endin
 def setting(name: str) -> str:
     """The value of a variable, without an optional ending; empty if the variable is not set.
 
-    Raises:  ValueError if the value has another form
+    Raises:  ValueError if the value has a different form
     """
     form, example = FORMS[name]
     value = os.environ.get(name, "").strip()

@@ -1,7 +1,7 @@
 """Change some of the HTML of Sphinx and docutils, with our own visitors.
 
 A paragraph that begins with the bold words of a prediction (see tools/markers.py) gets the class
-"predict", and "(second reading)" at the end of a heading the class "second-reading".
+"predict"; "(second reading)" at the end of a heading gets the class "second-reading".
 """
 
 import posixpath
@@ -30,7 +30,7 @@ PHONE_LINE = 40  # characters of a table row that fit on a phone
 def mark(app: Sphinx, doctree: nodes.document) -> None:
     """Mark the questions to the reader, and "(second reading)" at the end of a heading.
 
-    These words are then set apart in the contents, too.
+    The latter is then set apart in the contents, too, and so is the name of a part.
     """
     for paragraph in doctree.findall(nodes.paragraph):
         first = next((child for child in paragraph if child.astext()), None)
@@ -49,7 +49,7 @@ def mark(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def lower_indices(app: Sphinx, doctree: nodes.document) -> None:
-    """Write the k of √d_k as a subscript, above all in headings, which have no formulas."""
+    """Write the k of √d_k as a subscript, mainly in headings, which have no formulas."""
     for text in list(doctree.findall(nodes.Text)):
         pieces = ROOT_INDEX.split(text)  # every second piece is an index
         if len(pieces) > 1 and not any(isinstance(n, VERBATIM) for n in above(text)):
@@ -99,7 +99,7 @@ def size_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 def visit_image(self: HTML5Translator, node: nodes.image) -> None:
     """Write the size as attributes, since the style sheet could not override an inline style.
 
-    On a phone a wide picture scrolls, because it would be too small to read if it were shrunk.
+    On a phone, a wide picture scrolls, because it would be too small to read if it were shrunk.
     """
     if "pixels" not in node:
         private.theirs(self, node)
@@ -126,7 +126,7 @@ def visit_entry(self: HTML5Translator, node: nodes.entry) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Register the visitors, which replace the translator's methods only at a node's start."""
+    """Register the visitors, which replace the translator's visit but not its depart methods."""
     app.connect("doctree-read", mark, priority=400)  # before Sphinx collects the headings
     app.connect("doctree-read", lower_indices, priority=400)
     app.connect("doctree-read", label_cells)

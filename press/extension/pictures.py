@@ -2,7 +2,7 @@
 
 A page shows a drawing as a picture, which cannot use the variables of the page's style sheet. So
 a drawing names a color as `var(--role-query-dark, skyblue)`, and the build replaces this with the
-color. (The second name is for programs that open the drawing itself.)
+color. (The second name is a fallback for programs that open the drawing itself.)
 """
 
 import re

@@ -57,7 +57,7 @@ class Practice(ExerciseDirective):
 
 @dataclass(frozen=True)
 class Size:
-    """A size with its letter, so that answers can be computed in letters: (B, L, H · Dv)."""
+    """A size that is a letter, so that answers can be computed symbolically: (B, L, H · Dv)."""
 
     letter: str
 
@@ -84,7 +84,7 @@ def questions(exercise: Exercise) -> list[Any]:
 
 
 def is_answered_on_a_page(exercise: Exercise) -> bool:
-    """Return whether each question is a word on the card.
+    """Return whether each question is a text on the card.
 
     In the other exercises without code, a question is a program to experiment with.
     """
@@ -185,7 +185,7 @@ def as_typed(number: float) -> float:
 
 
 def card_order(answer: str, exercise: Exercise) -> tuple[int, str]:
-    """Return an answer's key for sorting: its place on the card (0 if none), then the answer."""
+    """Return an answer's key for sorting: its position on the card (0 if none), then the answer."""
     match = re.search(rf"\b{re.escape(answer)}\b", exercise.prompt)
     return (match.start() if match else 0, answer)
 

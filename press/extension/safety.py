@@ -21,7 +21,7 @@ ALLOWED = {
     "style-src-attr": "'unsafe-inline'",  # formulas place their parts with style attributes
     "img-src": "'self' data:",
     "font-src": "'self'",
-    "form-action": "'self' file:",  # for search; Firefox's 'self' excludes files
+    "form-action": "'self' file:",  # for search; in Firefox, 'self' does not cover file:
     "base-uri": "'none'",
 }
 

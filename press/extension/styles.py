@@ -22,7 +22,7 @@ from tinycss2.ast import Node
 
 from attnbook.colors import ROLES, variables
 
-# The theme links these in a block that our template leaves out. book.css has the colors of code.
+# The theme links these in a block that our template leaves out. The colors of code are in book.css.
 FIRST = [
     "_static/basic.css",
     "_static/styles/pydata-sphinx-theme.css",
@@ -54,7 +54,7 @@ def prune(rules: Iterable[Node], names: set[str]) -> list[Node]:
         elif rule.type == "at-rule" and rule.at_keyword in ("media", "supports"):
             rule.content = prune(parse_rule_list(rule.content), names)
             dead = not rule.content
-        else:  # drops white space, @charset, and icons (book.css has others)
+        else:  # drops white space, @charset, and icons (book.css has its own)
             dead = rule.type != "at-rule" or not rule.content or "Font Awesome" in rule.serialize()
         if not dead:
             kept.append(rule)
@@ -91,7 +91,7 @@ def join(app: Sphinx, exception: Exception | None) -> None:
         sheets[file] = re.sub(r"""url\((["']?)(?!["']|data:)""", rf"url(\1{folder}/", css)
         Path(app.outdir, file).unlink()
     theirs = "".join(css for file, css in sheets.items() if file not in own)
-    # An !important rule in a layer would override book.css and hide what search should find.
+    # An !important rule in a layer would override book.css and hide text from the browser's search.
     theirs = theirs.replace("[hidden]{", '[hidden]:not([hidden="until-found"]){')
     ours = "".join(sheets[file] for file in own)
     notices = "".join(re.findall(r"/\*!.*?\*/", theirs, re.DOTALL))  # their licenses

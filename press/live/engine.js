@@ -57,9 +57,9 @@
   /** The parameters of a model, by the names that PyTorch gives them, and layers that use them. */
   class Parameters {
     /**
-     * @param {{tensors: [string, ?number, number, number?][], data: string}} stored for each tensor
-     *   its name, bits and shape; all numbers times 2 ** bits, as 16-bit integers in base64, or as
-     *   float16 where bits is null
+     * @param {{tensors: [string, ?number, number, number?][], data: string}} stored tensors: the
+     *   name, bits and shape of each; data: all numbers in base64, as 16-bit integers after being
+     *   multiplied by 2 ** bits, or as float16 where bits is null
      */
     constructor({ tensors, data }) {
       const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));

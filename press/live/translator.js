@@ -3,7 +3,7 @@
 (() => {
   const { Parameters, add, attend, logSoftmax } = globalThis.attnbook.engine;
   const [, BEGIN, END, UNKNOWN] = [0, 1, 2, 3]; // 0 is PAD, which a single sentence does not need
-  const MOST = 30; // words of a translation, END included, as in the chapter
+  const MOST = 30; // the maximum number of words in a translation, END included, as in the chapter
   const N_BEST = 5;
 
   /** The indices of the largest numbers, the largest first. @param {number[]} from */

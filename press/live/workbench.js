@@ -1,4 +1,4 @@
-// The reader's changes to a translation, in the figure attn-translate with its model.
+// The reader's changes to a translation, in the figure attn-translate once its model is loaded.
 "use strict";
 (() => {
   const { attnbook } = globalThis;
@@ -10,7 +10,7 @@
    * @param {string[]} one @param {string[]} other @returns {boolean[]} whether each word is marked
    */
   function differences(one, other) {
-    // shared[i][j]: the length of the longest common subsequence from the words i and j on
+    // shared[i][j]: the length of the longest common subsequence of one.slice(i), other.slice(j)
     const shared = [...one, ""].map(() => [...other, ""].map(() => 0));
     for (let i = one.length - 1; i >= 0; i -= 1) {
       for (let j = other.length - 1; j >= 0; j -= 1) {
@@ -66,7 +66,7 @@
       this.set({});
     }
 
-    /** Change some settings; words written by hand are dropped. */
+    /** Change some settings; words that the reader chose for the translation are dropped. */
     set(settings) {
       Object.assign(this.figure, { given: [] }, settings);
       this.run();
@@ -77,7 +77,7 @@
       this.run();
     }
 
-    /** Translate without the changes and with them; the newest call wins. */
+    /** Translate without the changes and with them; only the latest call is drawn. */
     async run() {
       const { figure, model } = this;
       const { source, given, covered, off, first, width, penalty } = figure;
@@ -124,7 +124,7 @@
       return all;
     }
 
-    /** Let the reader pick one of the words that the model knows, by kind. */
+    /** Let the reader pick one of the words that the model knows, grouped by kind. */
     picker(name, picked) {
       const kinds = new Map();
       for (const [word, pinyin, meaning, kind] of this.model.chinese) {

@@ -5,7 +5,7 @@
   const [, BEGIN, , UNKNOWN] = [0, 1, 2, 3];
   const EPSILON = 1e-5; // of each RMSNorm, as in PyTorch
   const BASE = 10000; // of the rotary frequencies
-  const MOST = 2000; // texts to remember
+  const MOST = 2000; // the maximum number of texts to remember
 
   class Writer {
     /** @param {{heads: number, keyHeads: number, layers: number, width: number, words: string[],

@@ -187,8 +187,8 @@ async function arrive(where) {
 }
 
 // Reload and Back return to the same section. The browser would scroll by the same number of pixels,
-// but sections that are not laid out have other heights. (The page's first script sets "manual" if a
-// position is stored; Back inside the page is left to the browser.)
+// but sections that are not laid out have different heights. (The page's first script sets "manual"
+// if a position is stored; Back inside the page is left to the browser.)
 addEventListener("pagehide", () => {
   const section = sectionAt(jumpsEnd());
   const place = section && `${section.getBoundingClientRect().top} ${section.id}`;
@@ -268,7 +268,7 @@ function reveal(button, shown) {
   }
 }
 
-// The switch for all predictions, whose setting is stored
+// The switch for all predictions; its setting is stored
 if (answers.size) {
   const all = document.createElement("button");
   const set = (shown) => {
@@ -353,7 +353,7 @@ for (const row of document.querySelectorAll(".hints")) {
   });
 }
 
-// 9 print: in light colors, with all pictures loaded
+// 9 print: in light colors, with all pictures loaded, all code unfolded and all hints offered
 let theme;
 addEventListener("beforeprint", () => {
   theme = root.dataset.theme;

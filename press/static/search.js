@@ -1,6 +1,6 @@
 // The search page: Sphinx's script finds the pages, and this script shows them with the text around
 // the matches. The texts are in searchtexts.js, because a page may not read another page: the
-// browser forbids this for pages in a folder, and the page's policy forbids it everywhere.
+// browser forbids this for pages opened from a folder, and the page's policy forbids it everywhere.
 "use strict";
 
 const WIDTH = 240; // characters of an excerpt
@@ -8,7 +8,7 @@ const BEFORE = 60; // at most this many before the first match
 const stemmer = new Stemmer();
 
 // The positions of the search terms in a text, matched as in the index: words by their stem, or by
-// a part of it if no word equals the term; Chinese by neighboring characters.
+// a part of the stem if no word equals the term; Chinese by neighboring characters.
 function places(text, terms) {
   const { terms: words, titleterms } = Search._index;
   const whole = (term) => Object.hasOwn(words, term) || Object.hasOwn(titleterms, term);

@@ -12,8 +12,8 @@ class KVCache:
     A row's key and value depend only on that row. When rows come one at a time, as in decoding, the
     old keys and values stay the same, and only those of the new row have to be computed.
 
-    With a window the cache drops keys and values: it keeps the first n_sinks positions, and those
-    that the next position may still attend to. Only an empty cache accepts several positions at
+    With a window, the cache drops keys and values: it keeps the first n_sinks positions, and
+    those that the next one may still attend to. Only an empty cache accepts several positions at
     once; attention to them then needs a sink_mask.
 
     Shapes:  key (..., L, Dk), value (..., L, Dv), mostly (B, H, L, Dk); None in an empty cache
@@ -66,7 +66,7 @@ class KVCache:
         return torch.cat((x[..., : self.n_sinks, :], x[..., first_kept:, :]), dim=-2)
 
     def reorder(self, rows: Tensor) -> None:
-        """Keep these sequences of the batch, in this order; a beam may keep one of them twice."""
+        """Keep these sequences of the batch, in this order; a beam search may repeat one."""
         if self.key is not None and self.value is not None:
             self.key, self.value = self.key[rows], self.value[rows]
 

@@ -132,7 +132,7 @@ def check_values(key: Tensor, value: Tensor) -> None:
 
 
 def check_source_length(z: Tensor, n_cached: int) -> None:
-    """Require a source as long as the cache of a cross-attention, unless the cache is empty."""
+    """Require a source as long as the one in the cross-attention's cache, unless it is empty."""
     if n_cached not in (0, z.size(-2)):
         raise ValueError(
             f"z has {rows(z.size(-2))} but the cache has {n_cached}: a cache serves one source"
@@ -140,7 +140,7 @@ def check_source_length(z: Tensor, n_cached: int) -> None:
 
 
 def check_one_sequence(query: Tensor, key: Tensor, rule: str) -> None:
-    """Require as many queries as keys if a rule compares their positions."""
+    """Require as many queries as keys, because the rule compares their positions."""
     if query.size(-2) != key.size(-2):
         raise ValueError(
             f"query has {rows(query.size(-2))} and key has {key.size(-2)}: "

@@ -64,10 +64,10 @@ CODE: dict[str, tuple[str, str]] = {
 
 # Figures are drawn for a light page; the style sheet inverts them on a dark one.
 CURVES = ("#222222", "#8A6D00", "#7048B8", "#7C7C7C", "#9B3A3A")
-INK, SOFT = "#222222", "#5A5A5A"  # for words and clock hands; for shapes and ticks
-RULE, GRID = "#C8C8C8", "#DDDDDD"  # for dividing lines; for grid lines
+INK, SOFT = "#222222", "#5A5A5A"  # INK: words and clock hands; SOFT: shapes and ticks
+RULE, GRID = "#C8C8C8", "#DDDDDD"  # RULE: dividing lines; GRID: grid lines
 PAPER, SHADE = "#FFFFFF", "#EFEFEF"
-PLAIN, MARKED = "#B8B8B8", "#8E9CAB"  # for areas without a role; for cells that are True
+PLAIN, MARKED = "#B8B8B8", "#8E9CAB"  # PLAIN: areas without a role; MARKED: True cells
 WEIGHTS = (PAPER, ROLES["weights"].fill, "#5E1F45")  # from 0 to 1
 SIGNED = ("#8C510A", "#D8B365", PAPER, "#7FB5B5", "#01665E")  # from negative to positive
 

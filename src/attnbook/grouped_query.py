@@ -83,7 +83,7 @@ class GroupedQueryAttention(nn.Module):
                  mask (L, Lk), or (B, 1 or L, Lk), or (B, 1 or H, L, Lk); True = may look
                  bias broadcastable to (B, H, L, Lk)
                  positions (L,) or (B, L), for rotary; by default they continue those in the cache
-        Returns: output (B, L, d_model), weights (B, H, L, Lk); x's keys and values are in the cache
+        Returns: output (B, L, d_model), weights (B, H, L, Lk); the cache gains x's keys and values
         """
         check_width("x", x, self.d_model, "d_model")
         check_sequences(x=x)

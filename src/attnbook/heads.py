@@ -68,7 +68,7 @@ def insert_head_axis(
     """Add an axis for the heads to a mask with a batch axis: all heads share the mask.
 
     Shapes:  query (B, Lq, D)   key (B, L, D)   B may be missing; Lk = n_cached + L
-             mask (B, 1 or Lq, Lk) -> (B, 1, 1 or Lq, Lk); (Lq, Lk) and (B, 1 or H, Lq, Lk) stay
+             mask (B, 1 or Lq, Lk) -> (B, 1, 1 or Lq, Lk); (Lq, Lk), (B, 1 or H, Lq, Lk) unchanged
     Raises:  TypeError, ValueError if mask is not a boolean tensor of one of these shapes
     """
     if mask is None:

@@ -1,7 +1,7 @@
 """The language of the library's messages: English, or that of a catalog.
 
 ATTNBOOK_LANGUAGE names the language, such as zh_CN; if it is not set, the locale decides. A message
-that a catalog lacks stays English. The catalogs are in translations/ as text, and `make messages`
+that a catalog lacks is in English. The catalogs are in translations/ as text, and `make messages`
 compiles them.
 """
 

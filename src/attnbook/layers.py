@@ -88,7 +88,7 @@ class DecoderLayer(nn.Module):
     """Masked self-attention, cross-attention to the encoder's z, and a feed-forward network.
 
     Shapes:  x (B, Lt, d_model)   z (B, Ls, d_model)   masks as in MultiHeadAttention
-             cache: two KVCaches, one per attention; x then holds only the new rows
+             cache: two KVCaches, one per attention sublayer; x then holds only the new rows
     Returns: x (B, Lt, d_model), weights (B, H, Lt, Lt), weights to z (B, H, Lt, Ls)
     Source:  Vaswani et al. 2017, §3.1; S4
     """

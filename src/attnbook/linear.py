@@ -54,7 +54,7 @@ def linear_attention(
 
 
 def _running(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """Sum (q_i · k_j) v_j over j <= i: earlier steps by a state, this step by its scores."""
+    """Sum (q_i · k_j) v_j over j <= i: earlier steps from a state, this step from its scores."""
     state = query.new_zeros(query.size(-1), value.size(-1))  # (Dk, Dv), later (..., Dk, Dv)
     mixed = []
     for q, k, v in zip(*(x.split(STEP, -2) for x in (query, key, value)), strict=True):

@@ -16,7 +16,7 @@ def device() -> torch.device:
     """The device that the notebooks compute on: a GPU if there is one, else the CPU.
 
     The environment variable ATTNBOOK_DEVICE ("cpu" or "cuda") overrides the choice. A GPU is set
-    up to give the results of a CPU as closely as possible: see `_make_reproducible`.
+    up to reproduce the results of a CPU as closely as possible: see `_make_reproducible`.
 
     Raises:  ValueError if the variable has another value; RuntimeError if it is "cuda" and PyTorch
              finds no GPU

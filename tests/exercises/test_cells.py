@@ -1,4 +1,4 @@
-"""The exercises in their chapters: a tool writes them, and they run in place."""
+"""Exercises in their chapters: a tool writes their cells, and their solutions run there."""
 
 import re
 

@@ -316,7 +316,7 @@ def test_output_and_warnings_of_an_answer_are_in_the_card(capsys):
     for function, column in (
         (loud, 9),
         (lambda q, k: loud(q, k) + 1, 9),
-        (lambda q, k: loud(q, k) / None, 15),  # like the text after "in your line"
+        (lambda q, k: loud(q, k) / None, 15),  # aligned with the text after "in your line"
     ):
         printed = f"{'printed':{column}}hello from inside"
         warning = f"{'':{column + 1}}UserWarning: take care"
@@ -391,7 +391,7 @@ def test_the_relation_of_an_answer_to_the_right_one_has_a_message(got, message):
         ([([4, 5], [3, 4]), ([3], [2])], "In all cases, every number is the right one plus 1."),
         ([(torch.tensor([0, 1]), torch.tensor([1, 2])), (4, 5)], "is the right one minus 1."),
         ([(16, 2), (24, 3), (41, 5)], None),
-        ([(16, 2), (16, 2), (24, 3)], None),  # two numbers are too few
+        ([(16, 2), (16, 2), (24, 3)], None),  # two different numbers are too few
         ([(0, 2), (0, 3), (0, 5)], None),
         ([([1], [1, 2]), (3, 3)], None),
         ([("a", "b")], None),
@@ -891,7 +891,7 @@ def test_readers_see_unchanged_code_without_annotations():
     )
 
 
-# --- answers that wait ----------------------------------------------------------------------------
+# --- untouched stubs, cards in a notebook, and modules ---------------------------------------
 
 
 def stub(query, key):

@@ -1,4 +1,4 @@
-"""Tests of all exercises: right answers pass, wrong ones are named, mutants are caught."""
+"""Tests of all exercises: right answers pass, mistakes are named, and mutants are rejected."""
 
 import functools
 import importlib
@@ -18,7 +18,7 @@ from tests.support.mutants import mutants
 from tools import markers
 from tools.chapters import number_of, pages
 
-DRAWS = 2  # the one that readers get, and another, in case something was right by luck
+DRAWS = 2  # the draw that readers get, and another, in case one was right by luck
 MODULES = [
     importlib.import_module(f"tests.exercises.right_answers.{found.name}")
     for found in pkgutil.iter_modules(right_answers.__path__)
@@ -41,7 +41,7 @@ def solve_once(monkeypatch):
     outcomes = {}
 
     def outcome(wrong, arguments):
-        key = wrong, id(arguments)  # `solved_cases` keeps the arguments
+        key = wrong, id(arguments)  # `solved_cases` keeps the arguments, so ids stay unique
         if key not in outcomes:
             outcomes[key] = call_trusted(wrong, arguments)
         return outcomes[key]
@@ -160,7 +160,7 @@ def test_the_card_is_complete(name):
     for case in exercise.cases(torch.Generator().manual_seed(0)):
         sizes = {name: size for name, size in case.sizes.items() if size > 1}
         assert len(set(sizes.values())) == len(sizes), f"{case.note}: equal sizes"
-        accidents = {2, 4, 16} | {size * size for size in sizes.values()}  # n/2 = 1, √n, log₂ n
+        accidents = {2, 4, 16} | {size * size for size in sizes.values()}  # n/2, √n or log₂ n agree
         for width in {"Dk", "Dv", "D", "Dc"} & sizes.keys():
             assert sizes[width] not in accidents, f"{case.note}: the root of {width} is known"
 

@@ -33,7 +33,7 @@ def own_folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def translate(tmp_path, monkeypatch):
-    """Return a function that makes a catalog of these messages for language xx, and sets xx."""
+    """Return a function that compiles messages into a catalog for language xx, and selects xx."""
 
     def compile_catalog(messages: dict) -> None:
         catalog = Catalog(charset="utf-8", fuzzy=False)
@@ -76,7 +76,7 @@ def test_a_check_is_in_the_readers_language(translate):
     )
     card = said(check, plain_scores, "03.scores")
     assert "03.scores 分数 分数没有缩放。 情形 三个查询 yours" in card
-    assert card.endswith('hint("03.scores") gives a hint.')  # which has no translation
+    assert card.endswith('hint("03.scores") gives a hint.')  # this line has no translation
 
 
 def test_hints_and_plurals_are_in_the_readers_language(translate):
@@ -121,7 +121,7 @@ class Pseudo(gettext.NullTranslations):
 
 @pytest.fixture
 def pseudo(monkeypatch):
-    """Switch to the language of Pseudo, and return the messages that are looked up."""
+    """Use Pseudo as the catalog, and return the messages that are looked up."""
     catalog = Pseudo()
     catalog.asked = set()
     monkeypatch.setattr(language, "catalog", lambda: catalog)
@@ -156,7 +156,7 @@ def test_no_sentence_of_an_exercise_stays_english(name, pseudo):
 
 @pytest.mark.parametrize("name", ["list", "progress", "help", "-h", "next -h", "report -h"])
 def test_no_sentence_of_a_command_stays_english(name, pseudo, capsys):
-    with suppress(SystemExit):  # after -h
+    with suppress(SystemExit):  # raised by -h
         terminal.main(name.split())
     text = capsys.readouterr().out
     assert "译" in text

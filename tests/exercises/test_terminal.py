@@ -27,7 +27,7 @@ RAISES = re.compile(r" +raise NotImplementedError.*\n")
 RIGHT = "    return query @ key.mT / math.sqrt(query.size(-1))\n"
 WRONG = "    return query @ key.mT\n"
 MARKUP = r"\$|:::|\|--|^> |\*\*\w|\\[a-z]+\{"
-starts_a_process = pytest.mark.on_cpu  # in a rehearsal, another process has no GPU
+starts_a_process = pytest.mark.on_cpu  # a rehearsal simulates its GPU in this process only
 each_exercise = pytest.mark.parametrize("name", ALL)
 
 
@@ -148,7 +148,7 @@ def test_a_card_is_shown_once_as_text_in_a_terminal_and_as_html_in_a_notebook(
     check(EXERCISE.reference, NAME)
     assert capsys.readouterr().out.count("✓ 03.scores") == as_text
     assert len(shown) == (not as_text)
-    exec(answer_files.file_content(EXERCISE), {})  # a stub prints the same line everywhere
+    exec(answer_files.file_content(EXERCISE), {})  # a stub prints the same line in any shell
     assert capsys.readouterr().out == "○ 03.scores not attempted\n"
 
 
@@ -272,7 +272,7 @@ def test_a_closed_output_is_not_an_error(monkeypatch):
     stream = io.StringIO()
     stream.close()
     monkeypatch.setattr(sys, "stdout", stream)
-    monkeypatch.setenv("NO_COLOR", "1")  # or Python 3.14 asks whether the output is a terminal
+    monkeypatch.setenv("NO_COLOR", "1")  # else, Python 3.14 asks whether the output is a terminal
     assert main(["list"]) == 0
     check(EXERCISE.reference, NAME)
     assert log.read()[0][NAME]["pass"] == 1
@@ -340,7 +340,7 @@ def test_a_file_that_runs_ends_with_the_program_that_runs_it():
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline().strip() == b"begun"
         process.kill()
-        process.communicate(timeout=5)  # returns only if no process is left that could write
+        process.communicate(timeout=5)  # returns only when no process is left that could write
 
 
 @pytest.fixture
@@ -404,7 +404,7 @@ def test_lines_in_messages_are_those_that_ran_not_those_saved_since(as_main, cap
     first = answer_files.file_content(EXERCISE)
     path = Path(FILE).resolve()
     for line in ("    return queriess @ key.mT\n", "    return query @ keyss.mT\n"):
-        path.write_text("\n\n\n")  # another version
+        path.write_text("\n\n\n")  # now another version is on disk
         assert runner.run_file(path, RAISES.sub(line, first).encode()) is None
         output = capsys.readouterr().out
         assert f"in your line   {line.strip()}" in output
@@ -415,7 +415,7 @@ def test_lines_in_messages_are_those_that_ran_not_those_saved_since(as_main, cap
 
 
 class Quick:
-    """A substitute for the process: a file passes if its text says so."""
+    """A substitute for Runner that starts no process: a file passes if it contains "right"."""
 
     ran: list[str]
 

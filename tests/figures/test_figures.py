@@ -45,7 +45,7 @@ HOURS = (torch.tensor([1.0, 2.0, 4.0, 9.0]), torch.tensor([3.0, 5.0, -2.0, 4.0])
 Q, K = ("Q", 6, 24, "query"), ("Kᵀ", 24, 6, "key")
 
 
-# What is drawn, the numbers that change it, and the roles whose colors it has.
+# What is drawn, the numbers that change it, and the roles whose colors it uses.
 NONE, MATCH, MAPS, ALL = set(), {"query", "key"}, {"query", "key", "weights"}, set(ROLES)
 N = torch.tensor(7.05)
 EXAMPLES = {
@@ -169,7 +169,7 @@ def test_each_weight_is_in_its_cell_and_colors_it(drawn):
     assert names(axes) == (WORDS, KEYS)
     assert axes.yaxis.label.get_color() == ROLES["query"].light
     figures.plot_heads(torch.stack([MAP[:, :3], MAP[:, 1:]]), WORDS, titles=["a", "b"])
-    assert names(drawn[1].axes[0]) == (WORDS, WORDS)  # without keys the queries are the keys
+    assert names(drawn[1].axes[0]) == (WORDS, WORDS)  # without keys, the queries label both axes
     assert torch.allclose(cells(drawn[1].axes[1]), MAP[:, 1:])
     assert [axes.get_title() for axes in drawn[1].axes] == ["a", "b"]
 
@@ -210,11 +210,11 @@ def test_each_cell_of_an_encoding_has_the_color_of_its_number(drawn):
     figures.plot_positions(x)
     (axes,) = drawn[0].axes
     assert axes.get_ylim() == (3, 0)
-    assert len(axes.patches) == len(x.unique())  # a shape for each color
+    assert len(axes.patches) == len(x.unique())  # one shape per color
     for (t, i), value in np.ndenumerate(x.double().round(decimals=1)):
         inside = [p for p in axes.patches if p.get_path().contains_point((i + 0.5, t + 0.5))]
         assert [to_hex(p.get_facecolor()) for p in inside] == [to_hex(SIGNED((value + 1) / 2))]
-    figures.plot_positions(sinusoidal_encoding(64, 4))  # names nine positions at most
+    figures.plot_positions(sinusoidal_encoding(64, 4))  # labels at most nine positions
     assert names(drawn[1].axes[0]) == ([str(t) for t in range(0, 64, 8)], ["0", "1", "2", "3"])
     assert drawn[1].axes[0].get_yticks()[1] == 8.5
 

@@ -11,7 +11,7 @@ from attnbook.alibi import alibi_slopes
 
 
 def published_slopes(n_heads: int) -> list[float]:
-    """The slopes of the paper: see its §3, and the note on other numbers of heads."""
+    """The slopes of the paper's §3, with the authors' rule if n_heads is not a power of two."""
     if (n_heads & (n_heads - 1)) == 0:
         return [2.0 ** (-8 * (h + 1) / n_heads) for h in range(n_heads)]
     lower = 1

@@ -149,7 +149,7 @@ def test_vmap_maps_over_any_argument():
 
 
 def with_an_empty_row() -> tuple:
-    """Query, key, value, and their attention with a mask that has an empty row."""
+    """Query, key and value, and a function for attention with a mask that has an empty row."""
     mask = some_mask()
     mask[3] = False
     return draw(), lambda query, key, value: attention(query, key, value, mask)[0]

@@ -79,7 +79,7 @@ def test_appended_tensors_may_be_overwritten():
 
 def test_reorder_keeps_drops_and_doubles_sequences():
     key, value, cache = drawn(3, H, L, DK), drawn(3, H, L, DV), KVCache()
-    cache.reorder(torch.tensor([0]))  # nothing is there yet
+    cache.reorder(torch.tensor([0]))  # the cache is still empty
     cache.update(key, value)
     cache.reorder(torch.tensor([2, 0, 2]))
     keys, values = cache.update(key[:, :, :0], value[:, :, :0])
@@ -128,7 +128,7 @@ def test_sizes_of_a_cache_that_do_not_fit_are_named(sizes, message):
 
 
 def redraw(module: nn.Module) -> nn.Module:
-    """Give every parameter random numbers, biases included."""
+    """Fill every parameter, including biases, with random numbers."""
     module.double()
     with torch.no_grad():
         for i, parameter in enumerate(module.parameters()):

@@ -1,4 +1,4 @@
-"""Counting: multiplications in matrix products, and the memory of new tensors."""
+"""Cost: multiplications in matrix products, and the memory of new tensors."""
 
 import time
 
@@ -39,7 +39,7 @@ def test_pytorchs_kernel_counts_as_its_two_products(d_v):
 
 
 def test_memory_is_that_of_the_highest_moment():
-    x = torch.ones(1000)  # 4,000 bytes, which existed before
+    x = torch.ones(1000)  # 4,000 bytes, allocated before the measurement
 
     def three_in_a_row():
         y = x + 1

@@ -12,7 +12,7 @@ from tests.support.largest import Largest
 
 B, LS, SOURCE, TARGET, BEGIN, END, LONGEST = 4, 6, 11, 5, 3, 1, 4
 LENGTHS = (6, 2, 5, 1)
-FEW = 3  # the most words a sentence has in exhaustive search
+FEW = 3  # the maximum length of a sentence in exhaustive search
 WAYS = {"begin": BEGIN, "end": END, "max_length": LONGEST}
 
 
@@ -40,7 +40,7 @@ def equal(ours: Tensor, theirs: Tensor) -> None:
 
 
 def log_prob(made: Transformer, words: Tensor, mask: Tensor, sentence: list[int]) -> float:
-    """The log-probability of a sentence up to its END, computed in one pass by teacher forcing."""
+    """Log-probability of a sentence up to its END, computed in one pass with teacher forcing."""
     if END in sentence:
         sentence = sentence[: sentence.index(END) + 1]
     given = torch.tensor([[BEGIN, *sentence[:-1]]])

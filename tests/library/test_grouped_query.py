@@ -48,14 +48,14 @@ def grouped(n_kv_heads: int = 2, **options) -> GroupedQueryAttention:
 def with_copies(
     layer: GroupedQueryAttention, x: Tensor, mask: Tensor | None, bias: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """The definition of groups: each key head and value head repeated for every query head."""
+    """The definition of groups: each key and value head is repeated for its query heads."""
     query = split_heads(layer.w_q(x), layer.n_heads)
     key, value = (
         split_heads(w(x), layer.n_kv_heads).repeat_interleave(H // layer.n_kv_heads, dim=-3)
         for w in (layer.w_k, layer.w_v)
     )
     if mask is not None and mask.dim() == 3:
-        mask = mask[:, None]  # a mask for each sequence, for all heads
+        mask = mask[:, None]  # one mask per sequence, shared by all heads
     output, weights = scaled_dot_product_attention(query, key, value, mask, bias)
     return layer.w_o(merge_heads(output)), weights
 

@@ -1,4 +1,4 @@
-"""SelfAttention, split, merge, MultiHeadAttention: definition, PyTorch's results, edge cases."""
+"""SelfAttention, split, merge, MultiHeadAttention: definition, parity with PyTorch, edge cases."""
 
 import copy
 
@@ -27,7 +27,7 @@ def drawn(*size: int, seed: int = 0) -> torch.Tensor:
 
 
 def redraw(module: nn.Module, seed: int = 0) -> nn.Module:
-    """Give all parameters, biases included, random numbers: PyTorch initializes some with zeros."""
+    """Fill all parameters, including biases that start at zero, with random numbers."""
     generator = torch.Generator().manual_seed(seed)
     module.double()
     with torch.no_grad():
@@ -172,7 +172,7 @@ MASKS = {
 
 
 def inverted(mask):
-    """Our mask as PyTorch's attn_mask, where True means "may not attend", (B * H, Lq, Lk)."""
+    """Our mask as PyTorch's attn_mask, (B * H, Lq, Lk), where True means "may not attend"."""
     if mask is None:
         return None
     mask = mask.unsqueeze(1) if mask.dim() == 3 else mask

@@ -29,7 +29,7 @@ def layer() -> MultiHeadAttention:
 
 
 def by_hand(layer: MultiHeadAttention, query: Tensor, key: Tensor) -> list[Tensor]:
-    """The output of each head alone, (..., Lq, Dk), with slices of the layer's matrices."""
+    """Each head's output, (..., Lq, Dk), computed with slices of the layer's matrices."""
     outputs = []
     for h in range(H):
         columns = slice(h * DK, (h + 1) * DK)

@@ -1,4 +1,4 @@
-"""The decoder-only model: its parts by hand, causality, and the cache. For Llama, see
+"""The decoder-only model: its parts computed by hand, causality, and the cache. For Llama, see
 test_parity_models.py."""
 
 import pytest
@@ -66,7 +66,7 @@ def test_each_sentence_may_have_positions_of_its_own():
     plain = made(tokens())
     same = (together - plain).abs().amax(-1) < 1e-9
     assert same.tolist() == [[True] * 3 + [False] * 4, [True] * 7, [True] + [False] * 6]
-    assert_close(made(tokens(), positions=MOVED + 5), together)  # only distances count
+    assert_close(made(tokens(), positions=MOVED + 5), together)  # only distances matter
 
 
 @torch.no_grad()

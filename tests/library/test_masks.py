@@ -1,4 +1,4 @@
-"""Masks: what each allows, which axis is which, and which masks can't be combined."""
+"""Masks: what each allows, which axis is which, and which masks cannot be combined."""
 
 import itertools
 

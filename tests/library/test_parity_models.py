@@ -127,7 +127,7 @@ def from_bert(attention: nn.Module) -> MultiHeadAttention:
 
 
 def from_gpt2(attention: nn.Module, *, transpose: bool = True) -> MultiHeadAttention:
-    """GPT-2 keeps three matrices in one, each (in, out): split it, and transpose each part."""
+    """GPT-2 stores three (in, out) matrices as one: split it, and transpose each part."""
     weights = [*attention.c_attn.weight.chunk(3, dim=1), attention.c_proj.weight]
     biases = [*attention.c_attn.bias.chunk(3), attention.c_proj.bias]
     if transpose:
@@ -213,7 +213,7 @@ def test_gpt2_matrices_that_are_not_transposed_fail_silently(gpt2):
 
 H_KV, FIRST, LONG, LONG_LENGTHS = 2, 13, 37, (37, 20, 5)
 WINDOW = 5
-STRETCHED = RotaryScaling(6.0, 1.5, 3.5, 128)  # at head width 12 it has all three bands
+STRETCHED = RotaryScaling(6.0, 1.5, 3.5, 128)  # at head width 12, all three bands occur
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ class Modern:
 
 
 def turned(base: float, **scaling: object) -> dict:
-    """Hugging Face's names for the base of the frequencies and for their rescaling."""
+    """The base of the frequencies and their rescaling, under Hugging Face's names."""
     return {"rope_parameters": {"rope_type": "default", "rope_theta": base, **scaling}}
 
 
@@ -287,7 +287,7 @@ NAMES = {"w_q": "q_proj", "w_k": "k_proj", "w_v": "v_proj", "w_o": "o_proj"}
 def from_hugging_face(
     attention: nn.Module, *, reorder: bool = True, **options
 ) -> GroupedQueryAttention:
-    """Copy all the parameters of our layer; reorder those of queries and keys to fit our pairs."""
+    """Copy all parameters into our layer; reorder those of queries and keys to fit our pairs."""
     d_k = attention.head_dim
     ours = GroupedQueryAttention(D, H, H_KV, **options)
     order = in_pairs(d_k) if reorder else torch.arange(d_k)

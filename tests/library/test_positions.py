@@ -1,4 +1,4 @@
-"""Positions that are added to the rows: formulas by hand, rotation, the learned table."""
+"""Positions added to the rows: formulas computed by hand, rotation, and the learned table."""
 
 import math
 import re

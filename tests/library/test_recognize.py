@@ -1,4 +1,4 @@
-"""The recognizer of the grammar's English: it accepts what the grammar makes, and little else."""
+"""The recognizer of the grammar's English: it accepts the grammar's sentences, and little else."""
 
 import random
 from collections import Counter

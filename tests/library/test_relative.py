@@ -13,9 +13,9 @@ from torch.testing import assert_close
 from attnbook import ShawAttention, TransformerXLAttention, causal_mask, padding_mask
 from attnbook.positions import sinusoids
 
-B, H, L, M, DK = 2, 3, 7, 4, 6  # all different; M rows of memory
+B, H, L, M, DK = 2, 3, 7, 4, 6  # all different; M is the length of the memory
 D = H * DK
-NEAR = 2  # larger distances are clipped, and L - 1 = 6 is far beyond
+NEAR = 2  # larger distances are clipped, and L - 1 = 6 is much larger
 
 
 def drawn(*size: int, seed: int = 0) -> Tensor:
@@ -23,7 +23,7 @@ def drawn(*size: int, seed: int = 0) -> Tensor:
 
 
 def redraw(module: nn.Module, seed: int = 0) -> nn.Module:
-    """Give every parameter random float64 numbers, since u and v are initialized with 0."""
+    """Fill every parameter with random float64 numbers, since u and v are initialized to 0."""
     module.double()
     with torch.no_grad():
         for i, parameter in enumerate(module.parameters()):
@@ -64,7 +64,7 @@ def looped(
 
 
 def looped_shaw(layer: ShawAttention, x: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:
-    """Shaw et al., equations 2 to 4: a vector for each clipped j - i, in keys and in values."""
+    """Shaw et al., equations 2 to 4: a vector per clipped j - i, for keys and for values."""
 
     def row(i: int, j: int) -> int:
         return max(-layer.max_distance, min(layer.max_distance, j - i)) + layer.max_distance

@@ -40,7 +40,7 @@ def test_each_row_is_turned_by_the_rotation_of_chapter_7(leading):
 
 
 def as_complex_numbers(x: Tensor, positions: Tensor, frequency: Tensor) -> Tensor:
-    """Meta's form: columns 2k and 2k + 1 are a complex number z, which becomes z · e^(i t ω)."""
+    """Meta's form: columns 2k and 2k + 1 form a complex number z, which becomes z · e^(i t ω)."""
     angle = positions.double()[:, None] * frequency
     z = torch.complex(x[..., 0::2], x[..., 1::2]) * torch.exp(1j * angle)
     return torch.stack((z.real, z.imag), dim=-1).flatten(-2)

@@ -1,4 +1,4 @@
-"""Sampling, checked against its definition, the package transformers, and frequencies."""
+"""Sampling, checked against its definition, the transformers package, and frequencies."""
 
 import itertools
 import math
@@ -57,7 +57,7 @@ def test_top_p_keeps_the_smallest_set_that_reaches_p_as_transformers_does(p):
         ]
         assert found.isfinite().sum() == sizes[0]
         assert probabilities[found.isfinite()].min() >= probabilities.topk(sizes[0]).values[-1]
-    if p < 1:  # at p = 1, rounding may decide
+    if p < 1:  # at p = 1, rounding may decide what is kept
         assert_close(kept, TopPLogitsWarper(p)(None, random_logits()))
 
 

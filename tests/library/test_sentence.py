@@ -1,4 +1,4 @@
-"""The data of the book: its sentence equals S1's to the last printed digit."""
+"""The book's data: the embedded sentence equals that of S1 to the last printed digit."""
 
 import torch
 

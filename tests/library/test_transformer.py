@@ -1,4 +1,4 @@
-"""The Transformer and its parts: PyTorch's results with copied weights, and properties."""
+"""The Transformer and its parts: parity with PyTorch on copied weights, and properties."""
 
 import copy
 
@@ -34,7 +34,7 @@ def drawn(*size: int, seed: int = 0) -> Tensor:
 
 
 def redraw(module: nn.Module):
-    """Give every parameter random float64 numbers, so that no norm has a scale of 1."""
+    """Fill every parameter with random float64 numbers, so that no norm has a scale of 1."""
     module.double()
     with torch.no_grad():
         for i, (name, parameter) in enumerate(module.named_parameters()):

@@ -93,7 +93,7 @@ def test_every_word_is_in_the_dictionary_with_its_sound(drawn: list[Sentence]) -
 def test_the_dictionary_uses_english_words_of_the_corpus(drawn: list[Sentence]) -> None:
     english = {word for made in drawn for word in made.en} | {"?"}
     glosses = {word for _, meaning in lexicon.dictionary.values() for word in meaning}
-    # These words occur only in other forms: parts of idioms, and dictionary forms of phrases.
+    # The corpus lacks these words: they are parts of idioms, or dictionary forms of phrases.
     assert glosses - english <= {
         *("hit", "telephone", "rain", "fry", "sit", "train", "plane", "taxi", "today", "together"),
         *(",", "return", "beijing", "joke", "snow", "take"),
@@ -144,7 +144,7 @@ def test_each_noun_has_its_own_measure_word(drawn: list[Sentence]) -> None:
             if word in DETERMINERS and after in MEASURES:
                 noun = next(NOUNS[w] for w in made.zh[place + 2 :] if w in NOUNS)
                 assert noun.measure == after, made
-            elif word in DETERMINERS:  # 这 三 只 猫, 这 是
+            elif word in DETERMINERS:  # as in 这 三 只 猫 or 这 是
                 assert after in DETERMINERS | {"是", "不"}, made
 
 
@@ -243,7 +243,7 @@ def test_noun_phrases(
 
 
 class First(Draw):
-    """A Draw that takes the first of everything, and either every random option or none."""
+    """A Draw that always chooses the first, and takes all or none of the options with p > 0.25."""
 
     def __init__(self, always: bool) -> None:
         self.always = always
@@ -332,7 +332,7 @@ def test_a_sentence_is_for_training_or_of_a_test_set(corpus: Corpus) -> None:
 
 
 def test_held_out_words_are_learned_in_other_combinations(corpus: Corpus) -> None:
-    """In training, verbs and adjectives have other nouns, and nouns other verbs or adjectives."""
+    """In training, both words of each held-out combination occur often in other combinations."""
     adjectives = {adjective.zh for adjective in lexicon.adjectives}
     learned = Counter(pair for made in corpus.train for pair in made.combinations)
     for first, second in held_out_combinations():
@@ -566,7 +566,7 @@ def test_no_line_crashes_and_none_is_lost(tmp_path_factory, lines: list[bytes]) 
     loaded = load_pairs(path)
     named = [int(re.match(r"line (\d+): ", problem)[1]) for problem in loaded.problems]
     assert named == sorted(set(named))
-    assert len(loaded.pairs) + len(named) in (count, count - 1)  # no line after the last line end
+    assert len(loaded.pairs) + len(named) in (count, count - 1)  # no line after a final newline
 
 
 def test_another_cut_may_be_given(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ chapter = Chapter("01_library.ipynb")
 
 @pytest.fixture(scope="module")
 def names() -> dict:
-    """The names that the chapter has defined at the end of its look-ups."""
+    """The names that the chapter has defined by the end of its look-ups."""
     return chapter.run(*chapter.until("slide"))
 
 

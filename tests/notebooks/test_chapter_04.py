@@ -33,7 +33,7 @@ def game():
 
 @torch.no_grad()
 def right_reports(game, model):
-    """Which reports are right in the chapter's test, (600, 9, 2)."""
+    """Which reports are right on the chapter's test set, (600, 9, 2)."""
     said = model(game["test_ids"], game["test_digits"])[0].argmax(dim=-1)
     return (said == game["test_due"]).double()
 
@@ -69,7 +69,7 @@ def test_each_head_does_one_job(width, seeds):
             with torch.no_grad():
                 cut.attention.w_o.weight.unflatten(1, (2, -1))[:, h] = 0
             nouns.append(right_reports(game, cut)[:, game["NOUN"]].mean(dim=(0, 1)))
-        kept = torch.stack(nouns)  # (2, 2): the head removed, the report
+        kept = torch.stack(nouns)  # (2, 2): by removed head and by report
         assert sorted(kept.argmax(dim=-1).tolist()) == [0, 1]
         assert kept.amax(dim=-1).min() > 0.9 > 0.3 > kept.amin(dim=-1).max()
 
@@ -104,7 +104,7 @@ def test_a_gelu_helps_as_a_relu_does(game):
 
 
 def test_half_the_width_needs_more_steps():
-    """What 4.11 says in parentheses."""
+    """What 4.11 says in parentheses about half the width."""
     narrow, seeds = names(8), range(3)
     assert max(both_right(narrow, 2, seeds=[0]) + both_right(narrow, 1, nn.ReLU(), seeds=[0])) < 0.8
     assert min(both_right(narrow, 2, seeds=seeds, steps=500)) > 0.8

@@ -102,7 +102,7 @@ def cards():
 
 @pytest.fixture(scope="module")
 def relative(cards):
-    """Five models each with Shaw's vectors and with rotary positions."""
+    """Five models with Shaw's vectors, and five with rotary positions."""
     return {
         name: [cards["taught"](nn.Identity, seed, cards[f"{name}_head"]) for seed in range(5)]
         for name in ("shaw", "rotary")
@@ -203,7 +203,7 @@ def test_twelve_encodings_need_six_directions_and_position_40_is_mostly_outside(
 
 
 class FromAnywhere(nn.Module):
-    """Sinusoids that begin at a random position in training, and at 0 afterwards."""
+    """Sinusoids that start at a random position in training, and at position 0 afterwards."""
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         n = rows.size(-2)

@@ -120,7 +120,7 @@ def test_rows_ten_times_as_large_shrink_the_gradients_of_pre_norm_only(orders):
 
 
 def test_where_rows_do_not_grow_the_gradient_does_not_fall(orders):
-    """The norm of the rows is the cause (8.10), as a test with smaller sublayers confirms."""
+    """Gradients fall because the rows grow (8.10): with smaller sublayers, neither happens."""
     smaller = changed_orders(orders, "xavier_uniform_(matrix)", "xavier_uniform_(matrix, gain=0.3)")
     slopes, _, sizes = smaller(norm_first=True, seed=0)
     usual, _, usual_sizes = orders["first_gradients"](norm_first=True, seed=0)

@@ -72,7 +72,7 @@ def test_temperature_lowers_and_cutting_raises_what_is_grammatical_in_each_model
 
 
 def test_top_k_loses_variety_mostly_at_the_first_word(judging, monkeypatch):
-    """With a free first word, less than half the loss remains. Top-p loses less than top-k."""
+    """With a free first word, most of the lost variety returns. Top-p loses less than top-k."""
     write, model = judging["write"], judging["model"]
 
     def different(**options) -> int:

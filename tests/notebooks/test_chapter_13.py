@@ -107,7 +107,7 @@ def test_the_language_models_cannot_repeat_five_random_words(translators):
     twice = torch.cat((first, five, five), dim=-1).to(translators["sevens"].device)
     for model in translators["language_models"]:
         each, maps = translators["look_into"](model, twice)  # 10 predictions
-        due = maps.diagonal(-4, -2, -1)[..., 2:].mean((1, 3))  # four back
+        due = maps.diagonal(-4, -2, -1)[..., 2:].mean((1, 3))  # four positions back
         assert due.max() < 0.2
         assert each[:, 6:].mean() > each[:, 1:5].mean() - 0.1
 

@@ -34,7 +34,7 @@ GLYPHS = glyphs("normal") | glyphs("bold")
 
 
 def drawn(svg: str) -> str:
-    """The numbers in a picture, .25 as 0.25. Its letters are paths, one group per text."""
+    """The numbers in a picture, with .25 read as 0.25. Letters are paths, one group per text."""
     texts = ("".join(GLYPHS.get(name, " ") for name in GLYPH.findall(g)) for g in svg.split("</g>"))
     return SHORT.sub("0.", "\n".join(texts))
 
@@ -46,7 +46,7 @@ def pictures(cell: dict[str, Any]) -> list[str]:
 
 
 def unsupported(chapter: Chapter) -> list[tuple[str, str]]:
-    """The decimals in descriptions that are neither in the pictures nor in printed output."""
+    """The decimals in descriptions that are in no picture, code or printed output."""
     found = []
     for name in chapter.code:
         cell = chapter.cells[name]

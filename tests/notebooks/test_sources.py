@@ -38,7 +38,7 @@ def test_every_section_of_the_page_that_it_names_is_there() -> None:
 
 
 def code_under(heading: str) -> list[str]:
-    """The code cells between a heading and the next."""
+    """The code cells between a heading and the next one."""
     names = list(appendix.cells)
     start = next(n for n in names if re.search(heading, appendix.source(n), re.M))
     below = names[names.index(start) + 1 :]

@@ -144,7 +144,7 @@ def test_editions_are_linked_and_a_zip_has_one(tmp_path, monkeypatch) -> None:
     (tmp_path / "translations" / "zh_CN").mkdir(parents=True)
     monkeypatch.setattr(editions, "BUILD", tmp_path)
     monkeypatch.setattr(editions, "TRANSLATIONS", tmp_path / "translations")
-    for _ in range(2):  # a second time changes nothing
+    for _ in range(2):  # running it again changes nothing
         editions.main()
         english, chinese = tmp_path / "html/book/one.html", tmp_path / "html/zh_CN/book/one.html"
         assert parsed(english).select_one(".editions a")["href"] == "../zh_CN/book/one.html"

@@ -104,7 +104,7 @@ def test_a_link_leads_to_its_section(page: Page, chapter: str) -> None:
     page.goto(address)
     for link in page.locator(LINKS).all():
         page.goto("about:blank")
-        page.goto(address)  # distant sections are not laid out
+        page.goto(address)  # distant sections are not laid out yet
         link.click()
         page.evaluate(AT_REST)
         assert page.evaluate(OFF) < 3

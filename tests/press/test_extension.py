@@ -44,7 +44,7 @@ DRESSED = [
 
 
 def plain_notebook() -> str:
-    """The text of a notebook with these cells, each with its tags."""
+    """The text of a notebook with the cells in DRESSED, each with its tags."""
     cells = []
     for source, tags in DRESSED:
         code = bool({"imports", "drawing", "computing", "picture", "solution"} & set(tags))
@@ -60,7 +60,7 @@ def plain_notebook() -> str:
     return nbformat.writes(new_notebook(cells=cells, metadata=metadata))
 
 
-# Small books, each built once: correct ones, and some that have to give a warning
+# Small books, each built once: a correct one, and one that has to give warnings
 RIGHT = {
     "index.md": "# Title\n\n```{toctree}\ndressed\nformulas\nmarkup\nsolution\n```\n",
     "formulas.md": "# Formulas\n\n$$\na = b\n$$\n\nOf $\\textcolor{key}{K}$ see ($d_k$).\n",

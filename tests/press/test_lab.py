@@ -28,7 +28,7 @@ from tools.lab import FOLDER, STARTUP, arguments
 from tools.rules import RAW
 
 CHAPTER = "01_library.ipynb"
-EXERCISE = "01.cosine"  # "repair the lines below, then delete this one": until then they are wrong
+EXERCISE = "01.cosine"  # its stub has wrong lines to repair, below a `raise` to delete
 FIGURE = "attn-softmax"  # an interactive figure of this chapter
 START = 120  # seconds for the server, a page or a kernel to start on a busy machine
 RUN = 600  # seconds for a notebook, as in `make nbval`
@@ -91,7 +91,7 @@ SHUT_DOWN = "() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A folder for JupyterLab with copies as `make lab` makes them; the book is unchanged."""
+    """The address of a JupyterLab with the copies that `make lab` makes; the book is unchanged."""
     book = {path: path.read_bytes() for path in (ROOT / "book").iterdir() if path.is_file()}
     folder = tmp_path_factory.mktemp("lab")
     log = folder / "log.txt"

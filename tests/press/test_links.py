@@ -84,7 +84,7 @@ def test_each_page_has_its_links(html: Path, name: str) -> None:
         else set()
     )
     assert len(page.select("h1 + nav.launch")) == (name == NOTEBOOK)
-    assert "find_spec" not in page.get_text()  # from the cell that installs the package
+    assert "find_spec" not in page.get_text()  # it is in the cell that installs the package
 
 
 def test_downloads_and_the_search_page_are_linked(html: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_translation_has_its_own_addresses_and_notebooks(
     template.globals["say"] = str
     row = template.render(config.html_context, repository=REPOSITORY, source="book/1.ipynb")
     assert "blob/launch/zh_CN/1.ipynb" in row
-    assert "mybinder" not in row  # its notebooks are English
+    assert "mybinder" not in row  # Binder's notebooks are English
     published = json.loads(links.published(notebook("1", INSTALL), "attnbook", ""))
     line = 'os.environ.setdefault("ATTNBOOK_LANGUAGE", "zh_CN")'
     assert published["cells"][1]["source"][-1] == line
@@ -190,7 +190,7 @@ def test_a_second_build_takes_the_addresses_of_the_first_out(
     binder = "https://mybinder.org/v2/gh/reader/attention.book/a%2Fb?urlpath=lab%2Ftree%2F1.ipynb"
     assert binder in addresses(out / "1.html")
     assert (out / links.NOTEBOOKS / "1.ipynb").exists()
-    monkeypatch.setenv("ATTNBOOK_REPOSITORY", "  ")  # counts as not set
+    monkeypatch.setenv("ATTNBOOK_REPOSITORY", "  ")  # a blank value counts as not set
     build(tmp_path, {}, "edition links safety", **templates)
     texts = [(out / name).read_text("utf8") for name in ("index.html", "1.html")]
     assert not any(REPOSITORY in text for text in texts)

@@ -170,7 +170,7 @@ def test_a_page_on_a_phone(screens: dict[str, BrowserContext], server: str, addr
 def assert_complete(opened: Opened, checks: dict[str, str], root: Path = HTML) -> None:
     """Check that everything on the page is loaded, fits the window and is within the size limit."""
     opened.settle()
-    opened.page.keyboard.press("Tab")  # the focus ring is for keyboard users
+    opened.page.keyboard.press("Tab")  # the focus ring appears only for keyboard users
     found = {wrong: opened.page.evaluate(check) for wrong, check in checks.items()}
     assert {wrong: where for wrong, where in found.items() if where} == {}
     assert not opened.wide()
@@ -194,7 +194,7 @@ def assert_weight(opened: Opened, root: Path) -> None:
 def use(page: Page) -> None:
     """Use the controls of a page (theme, folds, copy button and contents), and print it."""
     themes = []
-    for _ in range(3):  # light, dark, the system's
+    for _ in range(3):  # light, dark, the system's theme
         page.locator(".theme-switch-button").click()
         themes.append(page.evaluate(THEME))
     assert themes == ["light", "dark", "dark"]
@@ -213,7 +213,7 @@ def use(page: Page) -> None:
 def test_text_and_formulas_stand_out_in_the_colors_of_the_roles(
     screens: dict[str, BrowserContext], theme: str
 ) -> None:
-    # axe gives up on text that overlaps, as parts of a formula do; so every color is computed
+    # axe gives up on overlapping text, such as parts of a formula, so compute each contrast here
     opened = Opened(screens[theme], "book/notation.html")
     value = """name => {
         document.body.style.color = `var(${name})`;
@@ -319,7 +319,7 @@ def test_a_search_for_a_word_of_the_glossary_finds_its_section_first(
 
 
 def test_search_reports_words_that_it_does_not_find(screens: dict[str, BrowserContext]) -> None:
-    opened = Opened(screens["light"], f"search.html?q={quote('力注')}")  # 注意力 read backward
+    opened = Opened(screens["light"], f"search.html?q={quote('力注')}")  # characters of 注意力 in the wrong order
     expect(opened.page.locator("main")).to_contain_text("did not match any documents")
     assert opened.close() == []
 
@@ -335,7 +335,7 @@ def test_a_second_search_does_not_mark_words_of_the_first(browser: Browser, serv
             return wait(() => { f(); waiting -= ms < 100; }, ms + 400);
         };"""
     )
-    opened = Opened(context, "search.html?q=query", server)  # a server's pages keep what is stored
+    opened = Opened(context, "search.html?q=query", server)  # a server's pages keep what they store
     page = opened.page
     page.locator("mark").first.wait_for()
     opened.settle()

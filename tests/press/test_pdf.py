@@ -68,7 +68,7 @@ def squeezed(text: str) -> str:
 
 
 def destinations(pdf: Pdf) -> dict[str, int]:
-    """The page of each id, counted from 1."""
+    """The page number of each id, counted from 1."""
     numbers = {page.obj.objgen: number for number, page in enumerate(pdf.pages, 1)}
     return {name[1:]: numbers[place[0].objgen] for name, place in pdf.Root.Dests.items()}
 
@@ -235,7 +235,7 @@ def strokes(picture: Dictionary) -> int:
 
 
 def test_the_pdf_has_a_title_and_metadata(made: Path, pdf: Pdf) -> None:
-    assert set(pdf.docinfo) == {"/Title", "/Author", "/Subject"}  # no date, no machine
+    assert set(pdf.docinfo) == {"/Title", "/Author", "/Subject"}  # no date and no machine name
     config = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
     assert pdf.docinfo["/Title"] == config["title"]
     assert str(pdf.Root.Lang) == "en"

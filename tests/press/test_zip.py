@@ -13,7 +13,7 @@ from press import pack
 from tests.support.pages import HTML, Opened, window
 from tools.common import run_tool
 
-LONGEST = 110  # characters; Windows takes 260, of which the reader's own folders need some
+LONGEST = 110  # characters; Windows allows 260, of which the reader's own folders need some
 BESIDE = {"index.html", "READ ME.txt", "LICENSE.txt", "LICENSE-TEXT.txt", "pages"}
 SMALL = {
     "index.html": '<meta content="0; url=book/one.html"><a href="book/one.html#part">',

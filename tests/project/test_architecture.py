@@ -25,7 +25,7 @@ OURS = {"attnbook", "tools", "press", "tests", "benchmarks", "conftest"}
 
 # Every module may import these, which import none of ours.
 BASE = {"checks", "colors", "language"}
-# The core, left to right: a module imports only modules to its left.
+# The core, layer by layer: a module imports only modules of earlier layers.
 CORE = (
     {"attention", "masks", "cache", "loading"},
     {"heads", "chunked"},

@@ -1,7 +1,7 @@
 """tools/bootstrap.py makes the environment, here from small wheels made for these tests.
 
-Every error fits on one line. A test cannot have a reader's disk and network, so their errors are
-real messages that were copied here.
+Every error fits on one line. A test cannot reproduce a reader's disk and network, so it uses real
+error messages that were copied here.
 """
 
 import ast

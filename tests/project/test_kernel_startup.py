@@ -32,7 +32,7 @@ TOLD = {
     "`x = 1`, below “1.1 First”.",
     "chekc(1)": "",
     "def local():\n    print(y)\n    y = 1\nlocal()": "",  # an UnboundLocalError
-    "exec('y', {})": "",  # not a name of the notebook
+    "exec('y', {})": "",  # not a name in the notebook
     "raise NameError('y')": "",
     "where_defined": "",  # the startup script leaves no names behind
     "os": "",

@@ -65,7 +65,7 @@ def save_in_jupyterlab(path: Path, edit: Edit) -> None:
 
 
 def replaced(name: str, old: str, new: str) -> Edit:
-    """Replace a word in a cell."""
+    """Return an edit that replaces a word in a cell."""
 
     def edit(cells: dict[str, NotebookNode]) -> None:
         assert cells[name].source.count(old) == 1

@@ -1,4 +1,4 @@
-"""Each rule for pages fails on a page that breaks it. `make check` reads the book's own pages."""
+"""Each rule for pages reports a page that breaks it. `make check` reads the book's own pages."""
 
 import inspect
 import json
@@ -18,7 +18,7 @@ from tools.common import ROOT, UserError
 from tools.normal_form import INSTALL, METADATA
 from tools.rules import complaints, contents_rules, file_rules, main
 
-Cells = dict[str, Any]  # the cells of a notebook by id, in their order
+Cells = dict[str, Any]  # the cells of a notebook by id, in order
 SVG = "image/svg+xml"
 Edit = Callable[[Cells], Any]
 
@@ -316,7 +316,7 @@ def test_the_message_names_the_command_that_writes_the_normal_form(
 def test_missing_or_broken_pages_are_reported_without_a_traceback(
     page: str | None, message: str, tmp_path: Path
 ) -> None:
-    shutil.copytree(ROOT / "tools", tmp_path / "tools")  # so that they read the book beside them
+    shutil.copytree(ROOT / "tools", tmp_path / "tools")  # the tools read the book beside them
     (tmp_path / "book").mkdir()
     if page:
         (tmp_path / "book" / "01_gone.ipynb").write_text(page)

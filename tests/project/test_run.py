@@ -41,7 +41,7 @@ def test_a_second_run_changes_no_byte(tmp_path: Path) -> None:
 
     text = first.decode()
     assert text.endswith("}\n")
-    assert '\n "cells": [' in text  # indented by one
+    assert '\n "cells": [' in text  # indented by one space
     assert f'"{tmp_path.name} 苹果\\n"' in text  # ran in its own folder; no \u escapes
     after = nbformat.reads(text, as_version=4)
     assert [cell.id for cell in after.cells] == ids

@@ -1,4 +1,4 @@
-"""The contrast of two colors (WCAG 2.2)."""
+"""The contrast between two colors (WCAG 2.2)."""
 
 from matplotlib.colors import to_rgb
 
@@ -14,6 +14,6 @@ def luminance(color) -> float:
 
 
 def contrast(first, second) -> float:
-    """Return the contrast ratio, from 1 to 21; text needs 4.5, a curve 3."""
+    """Return the contrast ratio, from 1 to 21; text needs 4.5, and a curve needs 3."""
     low, high = sorted(map(luminance, (first, second)))
     return (high + 0.05) / (low + 0.05)

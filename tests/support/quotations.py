@@ -6,7 +6,7 @@ reconstruct a text: after any three characters, 30 to 75 of 3,000 would fit (wit
 two). Therefore four invented characters pass as a quotation in up to 1 of 40 cases. Eight invented
 characters, checked as five groups of four, pass in 1 of 100 million cases.
 
-To write the file again, put the five texts in a folder, with names that sort as S0 to S4, and run
+To regenerate the file, put the five texts in a folder, with names that sort as S0 to S4, and run
 
     .venv/bin/python -m tests.support.quotations FOLDER
 """

@@ -79,14 +79,14 @@ class OnGpu(Tensor):
             return asked is Tensor.is_cuda
         if name in ("numpy", "__array__"):
             raise TypeError("can't convert cuda:0 device type tensor to numpy: use Tensor.cpu()")
-        if name == "scaled_dot_product_attention":  # PyTorch itself would create on the CPU:
-            if not all(x.numel() for x in args[:3]):  # an empty result
+        if name == "scaled_dot_product_attention":  # PyTorch would create a CPU tensor in two cases
+            if not all(x.numel() for x in args[:3]):  # first case: an empty result
                 return move(func(*(x.cpu() for x in args[:3]), **(kwargs or {})), GPU)
-            if (kwargs or {}).get("is_causal"):  # the causal mask
+            if (kwargs or {}).get("is_causal"):  # second case: the causal mask
                 triangle = torch.ones(args[0].size(-2), args[1].size(-2), dtype=torch.bool).tril()
                 kwargs = {**kwargs, "is_causal": False, "attn_mask": OnGpu(triangle)}
                 return func(*args[:3], **kwargs)
-        if kwargs and kwargs.get("out") is not None:  # PyTorch takes no wrapper of a view for it
+        if kwargs and kwargs.get("out") is not None:  # `out` must not be a wrapper of a view
             return kwargs.pop("out").copy_(func(*args, **kwargs))
         if name == "one_hot":  # PyTorch would compare the input with numbers on the CPU
             return OnGpu(func(args[0].held, *args[1:], **(kwargs or {})))
@@ -285,7 +285,7 @@ def on_the_device(make: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def apply_and_tie(module: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
-    """Run `Module._apply`; a parameter of two layers stays one, as on a GPU."""
+    """Run `Module._apply`; a parameter that two layers share stays shared, as on a GPU."""
     names: dict[int, list[str]] = {}
     for name, parameter in module.named_parameters(remove_duplicate=False):
         names.setdefault(id(parameter), []).append(name)
@@ -304,14 +304,14 @@ def on_cpu(thing: Any) -> Any:
 
 def start() -> None:
     """Simulate the GPU from now on, in this process."""
-    _device_constructors()  # keeps PyTorch's own, for set_default_device
+    _device_constructors()  # caches the originals for set_default_device
     for name in MAKERS:
         setattr(torch, name, on_the_device(getattr(torch, name)))
     Tensor.to = to
     Tensor.cuda = lambda x, *_, **__: move(x, "cuda")
     Tensor.cpu = lambda x, *_, **__: move(x, "cpu")
-    Tensor.untyped_storage = lambda x: storage_of(unwrapped(x))  # a view has its tensor's storage
-    torch.__future__.set_overwrite_module_params_on_conversion(True)  # new weights, not new data
+    Tensor.untyped_storage = lambda x: storage_of(unwrapped(x))  # a view shares its storage
+    torch.__future__.set_overwrite_module_params_on_conversion(True)  # new parameters, not new data
     nn.Module._apply = apply_and_tie
     torch.backends.cudnn.is_acceptable = lambda *_: False
     torch.cuda.is_available = lambda: True

@@ -1,4 +1,4 @@
-"""Exercises that check the answers and name what was misunderstood.
+"""Exercises, and a checker that names what the reader misunderstood.
 
 check(function, "03.scale")     try an answer
 hint("03.scale")                show the next of three hints
@@ -55,7 +55,7 @@ def check(function: Callable[..., Any] | None = None, exercise: str | None = Non
         raise UsageError(message.format(type=type_name, name=wanted.name, id=wanted.id))
     feedback = diagnose(wanted, function)
     if feedback.kind == "untouched":
-        # A line instead of a card, because the output has to look the same in every program.
+        # A line instead of a card, because the output has to look the same everywhere.
         print_text(f"{SIGNS[feedback.kind]} {feedback.head}")
         return
     name = getattr(function, "__name__", "")

@@ -37,7 +37,7 @@ def saved_files() -> dict[str, tuple[int, int]]:
     """Return each answer file in the current folder with its save time and size, latest first."""
     files = {}
     for exercise in ALL.values():
-        with contextlib.suppress(OSError):  # there is no such file
+        with contextlib.suppress(OSError):  # if there is no such file
             status = path_of(exercise).stat()
             files[exercise.id] = (status.st_mtime_ns, status.st_size)
     return dict(sorted(files.items(), key=lambda item: item[1], reverse=True))
@@ -72,7 +72,7 @@ def create(exercise: Exercise) -> bool:
 def reset(exercise: Exercise) -> Path | None:
     """Restore the stub in the exercise's file; return where the old answer is kept, if anywhere.
 
-    Raises:  OSError if a file cannot be renamed or written; then no answer is lost
+    Raises:  OSError if a file cannot be renamed or written; no answer is lost in that case
     """
     path = path_of(exercise)
     try:
@@ -85,7 +85,7 @@ def reset(exercise: Exercise) -> Path | None:
 
 
 def reset_messages(exercise: Exercise) -> list[str]:
-    """Reset an exercise, and return a message for the reader."""
+    """Reset an exercise, and return messages for the reader."""
     kept = reset(exercise)
     messages = [_("The stub is back: {path}").format(path=path_of(exercise).resolve())]
     if kept:
@@ -98,7 +98,7 @@ def set_aside(path: Path) -> Path:
     for n in itertools.count(1):
         kept = path.with_suffix(f".old{n if n > 1 else ''}.py")
         try:
-            kept.touch(exist_ok=False)  # claims the name, even if other programs want it
+            kept.touch(exist_ok=False)  # claims the name before another program can
         except FileExistsError:
             continue
         try:

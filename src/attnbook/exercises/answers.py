@@ -21,7 +21,7 @@ def to_python(x: Any) -> Any:
             RuntimeError,
             TypeError,
             NotImplementedError,
-        ):  # such as a tensor without data
+        ):  # for example, a tensor without data
             return x
     return x
 
@@ -50,7 +50,7 @@ def matches(got: Any, wanted: Any) -> bool:
 
 
 def normalize_word(x: Any) -> str:
-    """Normalize a word for comparison: ignore case, blanks and punctuation; 1.0 becomes "1"."""
+    """Prepare a word for comparison: ignore case, outer blanks and punctuation; 1.0 becomes "1"."""
     if isinstance(x, float) and x.is_integer():
         x = int(x)
     if isinstance(x, bool) or not isinstance(x, (str, Integral)):
@@ -87,7 +87,7 @@ def content_kind(x: Tensor) -> str:
 
 
 def content_names() -> dict[str, str]:
-    """What tensors contain, in words for the reader."""
+    """Return the names, in the reader's language, of what tensors contain."""
     return {
         "complex numbers": _("complex numbers"),
         "numbers": _("numbers"),

@@ -21,7 +21,7 @@ class UsageError(LookupError):
 
 
 def find(exercise: object) -> Exercise:
-    """Return the exercise with this id, ignoring case, surrounding spaces and a leading zero.
+    """Return the exercise with this id, ignoring case and outer spaces; 3.scale means 03.scale.
 
     Raises:  UsageError, with similar ids in its message
     """

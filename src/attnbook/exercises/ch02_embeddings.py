@@ -319,7 +319,7 @@ def look_up_by_comparing(ids: Tensor, table: Tensor) -> Tensor:
 
 def lookup_cases(generator: Generator) -> list[Case]:
     def case(note: str, n: int, d: int, *shape: int) -> Case:
-        ids = torch.randint(1, n - 1, shape, generator=generator)  # the last row is never looked up
+        ids = torch.randint(1, n - 1, shape, generator=generator)  # never the first or last row
         sizes = named_sizes("A B L", shape) | {"N": n, "D": d}
         return Case((ids, draw(generator, n, d)), sizes, note)
 
@@ -466,7 +466,7 @@ def merge_cases(generator: Generator) -> list[Case]:
 
 
 def apply(corpus: Corpus, best: Pair) -> Corpus:
-    """Merge one pair everywhere, from the left."""
+    """Merge one pair everywhere, from left to right."""
     merged: Corpus = []
     for word in corpus:
         pieces: list[str] = []

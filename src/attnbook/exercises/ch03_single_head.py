@@ -584,7 +584,7 @@ StrangeHead = Callable[[Tensor, Tensor, Tensor], Tensor]
 def divides_by(head: StrangeHead) -> str:
     query, key = torch.zeros(1, 9), torch.zeros(4, 9)
     query[0, 0] = key[0, 0] = 1.0  # one dot product is 1, the others are 0
-    weights = head(query, key, torch.eye(4))  # values that show the weights
+    weights = head(query, key, torch.eye(4))  # these values return the weights
     divisor = 1 / (weights[0, 0] / weights[0, 1]).log()
     return {1: "nothing", 9: "Dk", 3: "root of Dk", 2: "root of Lk"}[round(divisor.item())]
 

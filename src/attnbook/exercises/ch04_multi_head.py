@@ -165,7 +165,7 @@ def count_cases(generator: Generator) -> list[Case]:
 
 @dataclass(frozen=True)
 class Count:
-    """The numbers of parameters of all matrices and all biases; the defaults are right."""
+    """The number of parameters in all matrices, and in all biases; the defaults are right."""
 
     matrices: Callable[[int, int], int] = lambda d, h: 4 * d * d
     biases: Callable[[int, int], int] = lambda d, h: 4 * d

@@ -155,7 +155,7 @@ def cross_cases(generator: Generator) -> list[Case]:
 
 
 def from_sides(asks: int, labels: int, contents: int) -> Callable[..., Tensor]:
-    """The layer with each of its three inputs taken from x (0) or from the context (1)."""
+    """Return the layer with each of its three inputs taken from x (0) or the context (1)."""
 
     def belief(x: Tensor, context: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor) -> Tensor:
         sides = (x, context)
@@ -377,7 +377,7 @@ def products_counted(Lq: int, Lk: int, D: int, Dc: int, Dk: int, Dv: int) -> int
 
 
 def all_but(term: Callable[..., int]) -> Callable[[Any, Case], bool]:
-    """True unless only this one of the five products is missing or has the wrong factors."""
+    """Return a check that fails if only this one of the five products is missing or wrong."""
 
     def holds(answer: Any, case: Case) -> bool:
         right, sizes = multiplications(*case.arguments), case.arguments

@@ -54,7 +54,7 @@ def causal_cases(generator: Generator) -> list[Case]:
 
 
 def triangle(side: str, shift: int) -> Callable[[int, int], Tensor]:
-    """Make a wrong mask: the other triangle, or a diagonal next to the right one."""
+    """Make a wrong mask: the other triangle, or one whose diagonal is shifted."""
 
     def wrong(n_queries: int, n_keys: int) -> Tensor:
         everyone = torch.ones(n_queries, n_keys, dtype=torch.bool)
@@ -374,7 +374,7 @@ def head_cases(generator: Generator) -> list[Case]:
 
 
 def combined(how: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, int], Tensor]:
-    """A mistake in how the right masks, causal (L, L) and real (B, L), are put together."""
+    """Return a wrong combination of the right masks, causal (L, L) and real (B, L)."""
 
     def wrong(lengths: Tensor, length: int) -> Tensor:
         place = torch.arange(length, device=lengths.device)
@@ -493,8 +493,8 @@ def pytorch_cases(generator: Generator) -> list[Case]:
     def case(note: str, n_heads: int, *shape: int) -> Case:
         mask = torch.rand(*shape, generator=generator) < 0.5
         mask[..., 0] = True
-        mask[0, 0, 0, 1], mask[-1, 0, 0, 1] = True, False  # no two sentences are equal
-        mask[:, 0, 1, 1], mask[:, -1, 1, 1] = True, shape[1] == 1  # no two heads are equal
+        mask[0, 0, 0, 1], mask[-1, 0, 0, 1] = True, False  # the first and last sentence differ
+        mask[:, 0, 1, 1], mask[:, -1, 1, 1] = True, shape[1] == 1  # the first and last head differ
         sizes = {"B": shape[0], "H": n_heads, "Lq": shape[2], "Lk": shape[3]}
         return Case((mask, n_heads), sizes, note)
 
@@ -596,7 +596,7 @@ Offsets = Tensor  # (L, L), how many words back each key is
 
 
 def attending(*looks: Callable[[Offsets], Tensor]) -> Layer:
-    """Causal layers, one for each rule of how far back a word may look."""
+    """Return causal layers, one for each rule about how far back a word may look."""
 
     def layer(x: Tensor) -> Tensor:
         place = torch.arange(len(x), device=x.device)
@@ -610,7 +610,7 @@ def attending(*looks: Callable[[Offsets], Tensor]) -> Layer:
 
 
 def windows(*sizes: int) -> Layer:
-    """Layers in which each word sees itself and the words just before it, `size` in all."""
+    """Return layers in which each word sees itself and the words just before it, `size` in all."""
     return attending(*(lambda back, size=size: back < size for size in sizes))
 
 

@@ -257,7 +257,7 @@ def flat(gradients: list[Tensor]) -> Tensor:
 
 @dataclass(frozen=True)
 class Clip:
-    """The norm used for each gradient, and its factor. Each is right unless it is replaced."""
+    """The norm for each gradient, and its scaling factor. Each is right unless it is replaced."""
 
     length: Callable[[list[Tensor]], list[Tensor]] = lambda gs: [flat(gs).norm()] * len(gs)
     factor: Callable[[Tensor, float], Tensor] = lambda length, limit: (limit / length).clamp(max=1)
@@ -567,7 +567,7 @@ def count_cases(generator: Generator) -> list[Case]:
 class Count:
     """The terms of the sum. Each is right unless it is replaced.
 
-    `attentions` and `norms` are those of an encoder layer and a decoder layer together.
+    `attentions` and `norms` count those of an encoder layer and a decoder layer together.
     """
 
     attention: Callable[..., int] = lambda d: 4 * (d * d + d)
@@ -636,7 +636,7 @@ def count_weights(s: int, t: int, d: int, n: int, f: int, first: bool) -> int:
 
 
 def not_counted(message: str, *counts: Callable[..., int]) -> Property:
-    """An answer that is one of these counts gets the message."""
+    """Give this message to an answer that equals one of these counts."""
     return Property(
         message, lambda answer, case: answer not in [count(*case.arguments) for count in counts]
     )
@@ -778,7 +778,7 @@ Line = Callable[[Tensor, Tensor, Rows, Rows], Tensor]  # (before, x, part, norm)
 
 
 def post(before: Tensor, x: Tensor, part: Rows, norm: Rows) -> Tensor:
-    """The form of every line: x is the line's input, `before` the input of the line before."""
+    """The form of each line: x is this line's input, and `before` is the previous line's input."""
     return norm(x + part(x))
 
 
@@ -868,7 +868,7 @@ def source_first(
 
 
 def not_a_form(message: str, *lines: str) -> Property:
-    """Give this message if these lines all have one of the FORMS and the others are right."""
+    """Give this message if these lines share one of the FORMS and the others are right."""
 
     def holds(answer: Tensor, case: Case) -> bool:
         if torch.allclose(answer, my_decoder_layer(*case.arguments)):
@@ -967,9 +967,9 @@ def where_is_the_norm(layer: Black) -> str:
     x = torch.randn(100, 1, 64)  # a hundred sentences of one word
     far = 1e6 * x
     out = layer(far)
-    if out.norm() > 1e4 * x.norm():  # it grows with its input: nothing normalizes the sums
+    if out.norm() > 1e4 * x.norm():  # grows with x: nothing normalizes the sums
         return "pre" if (out - far).norm() < 1e-3 * far.norm() else "no norm"
-    through = torch.cosine_similarity(out, x, dim=-1).mean()  # a residual connection keeps some
+    through = torch.cosine_similarity(out, x, dim=-1).mean()  # part of x is kept
     return "post" if through > 0.15 else "no residual"
 
 
@@ -996,7 +996,7 @@ def layer_norm(x: Tensor, learned: bool) -> Tensor:
 def black_box(
     kind: str, strength: float = 1.0, learned: bool = False, sums: tuple[int, int] = (1, 1)
 ) -> Black:
-    """Return an encoder layer with norms before, after or nowhere, and these residual sums."""
+    """Return an encoder layer of this kind; `sums` says where it has residual connections."""
 
     def attention(x: Tensor) -> Tensor:
         w_q, w_k, w_v, w_o = MATRICES[:4].to(x)

@@ -241,7 +241,7 @@ def loss_by_distribution(logits: Tensor, labels: Tensor, smoothing: float) -> Te
 def loss_cases(generator: Generator) -> list[Case]:
     def case(note: str, v: int, length: int, *words: int, s: float = 0.1, size: float = 2) -> Case:
         ids = torch.randint(1, v, (len(words), length), generator=generator)
-        ids[0, 0] = 1  # only PAD is left out
+        ids[0, 0] = 1  # the loss leaves out only PAD, not this id
         labels = ids.masked_fill(torch.arange(length) >= torch.tensor(words)[:, None], PAD)
         logits = size * draw(generator, len(words), length, v)
         sizes = {"B": len(words), "L": length, "V": v}
@@ -260,7 +260,7 @@ def loss_cases(generator: Generator) -> list[Case]:
 
 @dataclass(frozen=True)
 class Loss:
-    """The lines of the loss. Each is right unless it is replaced."""
+    """The lines that compute the loss. Each is right unless it is replaced."""
 
     logs: Callable[[Tensor], Tensor] = lambda logits: logits.log_softmax(-1)
     score: Callable[..., Tensor] = lambda logs, right, s: (1 - s) * right + s * logs.mean(-1)
@@ -330,7 +330,7 @@ LOSS_MISTAKES = (
 
 
 def other_targets(logits: Tensor, labels: Tensor, s: float) -> Iterator[Tensor]:
-    """Yield the loss for wrong targets, which are not 1 - s for the right id plus s / V for all."""
+    """Yield the loss for targets other than 1 - s for the right id plus s / V for every id."""
     v = logits.size(-1)
     for a, b in (1 - s, 0), (1, s / v), (s, (1 - s) / v), (1 - s, -s / v), (1 - s, s / (v - 1)):
         score = lambda logs, right, s, a=a, b=b: a * right + b * logs.sum(-1)  # noqa: E731
@@ -418,7 +418,7 @@ def greedy_then_clean(model: Model, target: Tensor, longest: int) -> Tensor:
 def written_by(plans: Sequence[Sequence[int]], scores: Tensor) -> Model:
     """Return a model that writes these sentences, if it is asked for their words in order.
 
-    After END, and after a word that is not its own, it writes words from none of the sentences.
+    After END, or after a word that is not in its plan, it writes words that are in no plan.
     The best word wins by a small margin, so sampling would often pick another one.
     """
 
@@ -646,7 +646,7 @@ def beam_cases(generator: Generator) -> list[Case]:
 
 
 def ended_logs(logs: Tensor, done: Tensor, pad: Any = 0.0, other: float = -torch.inf) -> Tensor:
-    """Return ln p of the next words, with these numbers for the sentences that have ended."""
+    """Return ln p of the next words, with `pad` and `other` for sentences that have ended."""
     row = torch.full_like(logs, other)
     row[:, PAD] = pad
     return torch.where(done[:, None], row, logs)
@@ -678,7 +678,7 @@ def one_each(every: Tensor) -> Beam:
 
 
 def ended_first(every: Tensor) -> Beam:
-    """Choose the sentences that have ended first, and then the best of the others."""
+    """First choose the sentences that have ended, and then the best of the others."""
     ended = every[:, 1:2].isinf() & every[:, :1].isfinite()
     place = (every + 1e6 * ended).flatten().topk(len(every)).indices
     best, order = every.flatten()[place].sort(descending=True)

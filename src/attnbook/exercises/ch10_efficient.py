@@ -407,7 +407,7 @@ Pair = Callable[[Tensor, Tensor], Tensor]
 
 
 def weighted(share_a: Pair, share_b: Pair | None = None) -> Callable[..., Tensor]:
-    """Return a merge by these weights, (..., Lq). Chunk b gets 1 − share_a without share_b."""
+    """Return a merge with these weights, (..., Lq). Without share_b, chunk b gets 1 − share_a."""
 
     def wrong(output_a: Tensor, lse_a: Tensor, output_b: Tensor, lse_b: Tensor) -> Tensor:
         a = share_a(lse_a, lse_b)
@@ -422,7 +422,7 @@ def softmax_of_two(a: Tensor, b: Tensor, largest: Any = 0.0) -> Tensor:
 
 
 def lies_between(answer: Tensor, low: Tensor, high: Tensor) -> bool:
-    return not bool(((answer < low - 1e-6) | (answer > high + 1e-6)).any())  # nan is neither
+    return not bool(((answer < low - 1e-6) | (answer > high + 1e-6)).any())  # nan passes
 
 
 MERGE = Exercise(
@@ -581,7 +581,7 @@ def divided_by(total: Callable[..., Any]) -> Callable[[Tensor, Tensor, Tensor], 
 
 
 def earlier(query: Tensor, diagonal: int = 0) -> Tensor:
-    """Return a mask of the words up to i + diagonal, (L, L)."""
+    """Return the mask, (L, L), in which word i sees the words up to i + diagonal."""
     length = query.size(-2)
     return torch.ones(length, length, dtype=torch.bool, device=query.device).tril(diagonal)
 
@@ -932,7 +932,7 @@ Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 def what_is(attend: Attend) -> str:
     query, key = torch.randn(2, 64, 8)
     seen = attend(query, key, torch.eye(64)) != 0  # values of 0 and 1: the output is the weights
-    if not seen[-1].all():  # the last word does not attend to every word
+    if not seen[-1].all():  # if the last word does not attend to every word
         return "global" if seen[-1, :32].any() else "window"
     largest = attend(1e6 * query, key, torch.eye(64))[-1].max()
     return "softmax" if largest > 0.9 else "linear"
@@ -950,7 +950,7 @@ def masked_by(look: Callable[[Tensor], Tensor]) -> Attend:
 
 
 def by_features(feature: Callable[[Tensor], Tensor], causal: bool = False) -> Attend:
-    """Return linear attention with this φ."""
+    """Return linear attention with this feature map φ."""
 
     def attend(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         weights = feature(query) @ feature(key).mT
@@ -965,7 +965,7 @@ def five_keys_at_a_time(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
 
 
 def row_and_column(back: Tensor, token: int) -> Tensor:
-    """Return a mask of the row and the column of one word, for a matrix of i − j."""
+    """Return a mask that is True in one word's row and column, given a matrix of i − j."""
     is_token = torch.arange(len(back), device=back.device) == token
     return is_token | is_token[:, None]
 

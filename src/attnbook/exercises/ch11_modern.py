@@ -136,7 +136,7 @@ of the text, with each number once.
 def cache_bytes(
     n_layers: int, d_model: int, n_heads: int, n_kv_heads: int, length: int, n_bytes: int
 ) -> int:
-    numbers = n_kv_heads * (d_model // n_heads)  # of one word's keys in one layer
+    numbers = n_kv_heads * (d_model // n_heads)  # in one word's keys in one layer
     return 2 * n_layers * length * numbers * n_bytes
 
 
@@ -168,7 +168,7 @@ def counted(
     numbers: Callable[[int, int, int], int] = lambda d, h, g: 2 * g * (d // h),
     times: Callable[[int, int, int], int] = lambda n, length, size: n * length * size,
 ) -> Callable[[int, int, int, int, int, int], int]:
-    """A cache's bytes, with a mistake in the count for one word or in its factors."""
+    """Count a cache's bytes, with a mistake in the numbers per word or in the other factors."""
     return lambda n, d, h, g, length, size: numbers(d, h, g) * times(n, length, size)
 
 
@@ -287,7 +287,7 @@ def alibi(
 ) -> Callable[[int, int, int], Tensor]:
     """ALiBi's bias, right unless a part is replaced.
 
-    `slopes` gets the heads 1 … H and H; `distance` gets the positions of queries and keys.
+    `slopes` gets 1 … H and the number of heads; `distance` gets the query and key positions.
     """
 
     def wrong(n_heads: int, lq: int, lk: int) -> Tensor:
@@ -618,7 +618,7 @@ def step_cases(generator: Generator) -> list[Case]:
         shapes = ((*front, new, d), (*front, old, dk), (*front, old, dv), (d, dk), (d, dk), (d, dv))
         names = ("A", "B", "new", "old", "D", "Dk", "Dv")[-len(sizes) :]
         x, keys, values, *matrices = (draw(generator, *shape) for shape in shapes)
-        drawn = (x, keys, values, *(w / d**0.5 for w in matrices))  # no score dominates
+        drawn = (x, keys, values, *(w / d**0.5 for w in matrices))  # so that no score dominates
         return Case(drawn, dict(zip(names, sizes, strict=True)), note)
 
     return [
@@ -813,7 +813,7 @@ def pairs_cases(generator: Generator) -> list[Case]:
 
 
 def reordered(order: Callable[[Tensor], Tensor]) -> Callable[[Tensor, int], Tensor]:
-    """Return the rows in another order. `order` gets their numbers, (H, Dk)."""
+    """Make a function that reorders the rows. `order` gets their indices, (H, Dk)."""
 
     def wrong(weight: Tensor, n_heads: int) -> Tensor:
         rows = torch.arange(len(weight), device=weight.device).view(n_heads, -1)
@@ -926,9 +926,9 @@ def causal_head(
     window: int = 256,
     n_sinks: int = 0,
 ) -> Layer:
-    """The weights of a causal head that is told the positions in one of these ways.
+    """Return a function for the weights of a causal head with this kind of positional encoding.
 
-    It computes in float64, and returns the dtype of its input.
+    The function computes in float64, and returns the dtype of its input.
     """
 
     def attend(x: Tensor) -> Tensor:

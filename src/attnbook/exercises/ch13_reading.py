@@ -22,8 +22,8 @@ from attnbook.training import train
 
 
 def my_score(weights: Tensor, ids: Tensor) -> Tensor:
-    same = (ids[:, None] == ids).tril(-1)  # (L, L): the letter at i has appeared at j
-    due = same.roll(1, dims=-1)  # one position after j
+    same = (ids[:, None] == ids).tril(-1)  # (L, L): True where the letter of row i is at j < i
+    due = same.roll(1, dims=-1)  # True one position after each such j
     return weights[..., due].mean(dim=-1)
 
 
@@ -217,9 +217,9 @@ def ablated(
 ) -> Callable[..., Tensor]:
     """Build a version of `without_head` that contains a mistake.
 
-    `new` makes the replacement for all heads, (B, H, L, Dv), from their usual outputs and those for
-    x. `put` receives the outputs, the replacement and the number of the head. `heard` returns the
-    sequences to average over. `masked` says whether the mask applies to them, and to x.
+    `heard` returns the sequences to average over. `new` makes the replacement for all heads,
+    (B, H, L, Dv), from their outputs for those sequences and for x. `put` receives the outputs, the
+    replacement and the head's number. `masked` says whether those sequences and x are masked.
     """
 
     def only(outputs: Tensor, means: Tensor, head: int) -> Tensor:
@@ -753,7 +753,7 @@ Reads = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Patch:
-    """The inputs of the second layer. Each is right unless it is replaced.
+    """What the second layer reads and adds to. Each is right unless it is replaced.
 
     Each receives the embeddings and what layer 1 adds, first for this run, then for the other.
     """
@@ -947,7 +947,7 @@ Ask = Callable[..., Tensor]
 
 
 def what_it_does(ask: Ask) -> str:
-    ids = [3, 1, 4, 15, 9, 2, 6, 5, 9]  # 2 is due, and it is not seven positions back
+    ids = [3, 1, 4, 15, 9, 2, 6, 5, 9]  # 2 is due, and it isn't 7 positions back
 
     def due(*without: int) -> float:
         return ask(ids, without)[-1, 2].item()
@@ -987,7 +987,7 @@ def seven_back(ids: Tensor) -> Tensor:
 
 
 def same_place_of_the_block(ids: Tensor) -> Tensor:
-    """Position i attends to (i + 1) mod 8, once that position is in the past."""
+    """From position 8 on, position i attends to position (i + 1) mod 8."""
     i = torch.arange(len(ids))
     return (i == (i[:, None] + 1) % 8) & (i[:, None] > 7)
 
@@ -1004,7 +1004,7 @@ def two_heads(
 ) -> Ask:
     """A model with two heads, each given by where it attends and how it changes the logit there.
 
-    A head puts 0.9 of its weight there, and spreads the rest evenly over the past.
+    A head puts 0.9 of its weight there, and spreads the rest evenly over all positions so far.
     """
 
     def ask(ids: Sequence[int] | Tensor, without: Sequence[int] = ()) -> Tensor:

@@ -49,7 +49,7 @@ def question_messages(exercise: Exercise, trials: Sequence[Trial]) -> dict[Any, 
 
 
 def by_question(trials: Sequence[Trial]) -> dict[Any, Trial]:
-    """Return one trial for each question: the draw that went wrong, if one did."""
+    """Return one trial for each question: the first with a wrong answer, or else the first."""
     chosen: dict[Any, Trial] = {}
     for trial in trials:
         question = trial.case.arguments[0]
@@ -66,8 +66,8 @@ def answer_message(
 ) -> str:
     """Return the message for a wrong answer to one question. The answer's form is checked first.
 
-    `mistake_outcomes` are the answers of the exercise's mistakes to this question. `allowed`
-    contains all right and wrong answers to any question.
+    `mistake_outcomes` are the outcomes of the exercise's mistakes for this question. `allowed`
+    contains the right answers and the known wrong answers to all questions.
     """
     got = trial.outcome.answer
     if is_blank(got):
@@ -96,7 +96,7 @@ def form_error(got: Any, allowed: Sequence[Any]) -> str:
 
 
 def has_form(got: Any, allowed: Sequence[Any]) -> bool:
-    """Return whether `got` could be an answer: one of the words, a number, or a tuple of these."""
+    """Return whether `got` could be an answer: an allowed word, a bool, a number, or a tuple."""
     first = allowed[0]
     if isinstance(first, (tuple, list)):
         if not isinstance(got, (tuple, list)) or len(got) not in set(map(len, allowed)):
@@ -110,7 +110,7 @@ def has_form(got: Any, allowed: Sequence[Any]) -> bool:
 
 
 def describe_form(allowed: Sequence[Any]) -> str:
-    """Describe the form of an answer in words, from all allowed answers."""
+    """Describe in words the form that all allowed answers have."""
     first = allowed[0]
     if isinstance(first, (tuple, list)):
         lengths = _(" or ").join(str(n) for n in sorted(set(map(len, allowed))))

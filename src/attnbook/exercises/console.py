@@ -1,4 +1,4 @@
-"""Show cards as text: wrapped to the width, colored where possible, in any encoding.
+"""Show cards as text: wrapped to the screen's width, colored if possible, in any encoding.
 
 In a notebook the same card is shown as HTML; `show_card` chooses.
 """
@@ -39,7 +39,7 @@ ASCII = str.maketrans(
 # Chinese has no spaces: `breakable` puts this character, which has no width, where lines may end.
 BREAK = "\x1f"
 HAN = r"\u4e00-\u9fff"
-OPEN = r"“‘\uff08\u300a\u300c\u3010"  # brackets and quotation marks, which end no line
+OPEN = r"“‘\uff08\u300a\u300c\u3010"  # no line ends with one of these or begins with one of CLOSE
 CLOSE = r"”’\uff09\u300b\u300d\u3011\uff0c\u3002\u3001\uff1a\uff1b\uff1f\uff01…"  # begin no line
 
 # The command shown instead of hint("03.scores"), with {name} and {exercise}; "" to show the call.
@@ -73,12 +73,12 @@ def print_text(*renderables: RenderableType) -> None:
 
 
 def width() -> int:
-    """Return the number of columns of a line."""
+    """Return the number of columns in a line."""
     return min(Console(**SETTINGS).width, MAX_WIDTH)
 
 
 def write(text: str) -> None:
-    """Write text to stdout, with replacements for what its encoding lacks."""
+    """Write text to stdout, with replacements for characters that its encoding lacks."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)
@@ -152,7 +152,7 @@ def indented(renderable: RenderableType) -> RenderableType:
 def format_prose(text: str, style: str = "") -> Text:
     """Return text in which code between backticks is colored.
 
-    In a terminal, calls to hint, solution and reset are replaced by the commands.
+    In a terminal, calls to hint, solution and reset are replaced by the commands to type.
     """
     if command_template:
         text = re.sub(r'(hint|solution|reset)\("(.+?)"(, insist=True)?\)', to_command, text)
@@ -173,13 +173,13 @@ def format_task(markdown: str) -> RenderableType:
 
 
 def breakable(text: str) -> str:
-    """Allow a line break before and after each Chinese character, but not before punctuation."""
+    """Allow line breaks around Chinese characters, but none before CLOSE or after OPEN."""
     pattern = rf"(?<=[{HAN}{CLOSE}])(?=[^\s{CLOSE}])|(?<=[^\s{OPEN}])(?=[{HAN}{OPEN}])"
     return re.sub(pattern, BREAK, text) if re.search(f"[{HAN}]", text) else text
 
 
 def wrapped(text: str) -> str:
-    """Wrap each line of a text that is longer than MAX_WIDTH."""
+    """Wrap the lines of a text that are longer than MAX_WIDTH."""
     console = Console(**SETTINGS, file=io.StringIO(), width=MAX_WIDTH, force_terminal=False)
     return render(console, *(Text(breakable(line)) for line in text.splitlines())).rstrip("\n")
 
@@ -189,7 +189,7 @@ def is_code(detail: str) -> bool:
 
 
 def format_code(source: str) -> Text:
-    """Return Python code without indentation or wrapping, so that it can be copied."""
+    """Return Python code that is neither padded nor wrapped, so that it can be copied."""
     text = Syntax(source, "python", theme="ansi_dark", background_color="default").highlight(source)
     text.rstrip()
     return unwrapped(text)

@@ -36,7 +36,7 @@ from attnbook.language import _, ngettext
 
 @preserved_state()
 def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) -> Feedback:
-    """Try a function on all cases, and return a card with the first problem or with praise."""
+    """Try a function on all cases; return a card that names the first problem or reports a pass."""
     torch.set_default_device(None)
     solved_cases = solve_cases(exercise, seed)  # first, because the function may patch PyTorch
     trials = run_trials(exercise, function, solved_cases)
@@ -143,9 +143,9 @@ def modified_argument(attempt: Attempt) -> str:
 
 
 def wrong_type(attempt: Attempt) -> str:
-    """The answer is None or a NumPy value, or has the wrong dtype or device.
+    """The answer has the wrong type, such as None or a NumPy value, or the wrong dtype or device.
 
-    A different floating-point type makes an answer wrong only if the card mentions the type.
+    A different floating-point type makes an answer wrong only if the card asks for a dtype.
     """
     both = attempt.failed.outcome.answer, attempt.failed.wanted
     return type_error(*both) or dtype_error(*both)
@@ -158,7 +158,7 @@ def wrong_shape(attempt: Attempt) -> str:
 
 
 def known_mistake(attempt: Attempt) -> str:
-    """A known mistake has the same outcome in every case."""
+    """A known mistake has the same outcome as the function in every case."""
     return attempt.mistake
 
 
@@ -184,7 +184,7 @@ FINDERS = (*FORM, *CONTENT)
 
 
 def explain(attempt: Attempt) -> Feedback:
-    """Return a card with the first finder's message.
+    """Return a card with the message of the first finder that has one.
 
     After a problem with the form, the card also names the known mistake if there is one.
     """
@@ -208,7 +208,7 @@ def explain(attempt: Attempt) -> Feedback:
 
 
 def comparison(attempt: Attempt) -> str:
-    """Format the failed case, the answer beside the right one, and the relation of the two."""
+    """Format the failed case, the answer beside the right one, and the relation between the two."""
     case, wanted, outcome, _right = attempt.failed
     lines = [labeled(_("case"), _(case.note))] if case.note else []
     lines.append(side_by_side(outcome.answer, wanted, show_wanted=attempt.exercise.code))

@@ -80,7 +80,7 @@ class Exercise:
     different. `gradients` is false if the gradients of an answer are not compared. Lost gradients
     are reported, and an answer without them fails only if the card asks for gradients. A wrong
     dtype, too, fails only if the card asks for one. `on_cpu` keeps the cases on the CPU, because
-    the obvious answer needs an operation that CUDA computes in no fixed order. `code` is false if
+    the obvious answer needs an operation that is not deterministic on CUDA. `code` is false if
     the mistakes are choices: then each case is a question, and the answer is one of several.
     """
 
@@ -139,7 +139,7 @@ class Exercise:
         return f"### {title}\n\n" + "\n".join(lines)
 
     def reader_stub(self) -> str:
-        """Return the stub as readers see it: a comment on what to do is in their language."""
+        """Return the stub as readers see it, with the comment on what to do in their language."""
         return STUB_COMMENT.sub(lambda comment: _(comment[0]), self.stub.strip())
 
     @property
@@ -162,7 +162,7 @@ def choices(reference: Callable[..., Any], messages: Mapping[tuple[Hashable, Any
 
     `("a", "eat")` is the wrong answer "eat" to question "a", and `(("a", "b"), "eat")` to each of
     "a" and "b". The question is the reference's first argument. On the card, the case's note is
-    shown before the message. Where the reference has more arguments, the answer is an expression in
+    shown before the message. If the reference has more arguments, the answer is an expression in
     their names: `("query", "B, L, H * Dk")`.
     """
     names = list(inspect.signature(reference).parameters)[1:]
@@ -182,7 +182,7 @@ def choices(reference: Callable[..., Any], messages: Mapping[tuple[Hashable, Any
 
 
 def named_sizes(axes: str, sizes: Sequence[int]) -> dict[str, int]:
-    """Name sizes by the last of these axes: `named_sizes("B Lq Lk", (3, 5))`."""
+    """Give these sizes the names of the last axes: `named_sizes("B Lq Lk", (3, 5))`."""
     names = axes.split()
     return dict(zip(names[len(names) - len(sizes) :], sizes, strict=True))
 
@@ -193,7 +193,7 @@ def draw(generator: Generator, *shape: int) -> Tensor:
 
 
 def limited_to(n: int, what: str) -> type[Tensor]:
-    """Return a tensor class that refuses to compute tensors of more than n numbers.
+    """Return a tensor class that raises an error if a result has more than n numbers.
 
     `what` names a tensor of n numbers in the message.
     """

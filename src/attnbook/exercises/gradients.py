@@ -15,8 +15,8 @@ from attnbook.language import _
 class Problem(NamedTuple):
     """A message for the reader about what is wrong with the gradients.
 
-    `lost` is true if some or all gradients do not reach the arguments; the answer itself is then
-    right.
+    `lost` is true if some or all gradients do not reach the arguments, although the answer itself
+    is right.
     """
 
     message: str

@@ -18,7 +18,7 @@ from attnbook.exercises.limit import memory_limit, time_limit
 from attnbook.exercises.restore_state import preserved_state
 
 SECONDS = 3.0
-GIGABYTES = 2.0  # of memory, in addition to what was in use before the call
+GIGABYTES = 2.0  # of memory that a call may use, in addition to what was in use before it
 LONGEST_ERROR = 400  # characters of an exception's own text
 
 is_running = ContextVar("is_running", default=False)  # whether a reader's function is running
@@ -114,13 +114,13 @@ def capture_displays(stream: io.StringIO) -> Iterator[None]:
 
 
 def output_and_warnings(stream: io.StringIO, warned: list[warnings.WarningMessage]) -> str:
-    """Return what a call printed, then each different warning on its own line."""
+    """Return what a call printed, then each distinct warning on its own line."""
     messages = dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in warned)
     return "\n".join(filter(None, [stream.getvalue().rstrip(), *messages]))
 
 
 def call_trusted(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Outcome:
-    """Call a function that an exercise's author wrote, on copies of the arguments, unprotected.
+    """Call a function by an exercise's author on copies of the arguments, without protection.
 
     If the function raises an Exception, the outcome contains the exception.
     """
@@ -136,14 +136,14 @@ def format_error(error: BaseException) -> str:
     """Format an exception as "Type: text", shortened and without a final period."""
     try:
         text = str(error).strip().rstrip(".")
-    except Exception:  # an exception of the reader's own class
+    except Exception:  # raised by the reader's own exception class
         text = ""
     short = text if len(text) < LONGEST_ERROR else f"{text[:LONGEST_ERROR]} …"
     return f"{type(error).__name__}: {short}".rstrip(": ")
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Return whether an allocation failed: Python's, NumPy's or PyTorch's on any device."""
+    """Return whether Python, NumPy or PyTorch could not allocate memory, on any device."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
     return isinstance(error, RuntimeError) and "can't allocate memory" in format_error(error)
@@ -177,6 +177,6 @@ def is_unmodified(old: Any, new: Any) -> bool:
 
 
 def contents(module: nn.Module) -> list[Any]:
-    """A module's parameters and buffers, and the number of its hooks."""
+    """Return a module's parameters and buffers, and the number of its hooks."""
     hooks = sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in module.modules())
     return [*module.state_dict().values(), hooks]

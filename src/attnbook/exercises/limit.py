@@ -1,4 +1,4 @@
-"""Limits for the reader's code: its time, and on Linux its memory."""
+"""Limits on the time of the reader's code and, on Linux, on its memory."""
 
 import contextlib
 import ctypes
@@ -136,7 +136,7 @@ def stop_from_thread(is_over: Callable[[], bool]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def memory_limit(n_bytes: int | None) -> Iterator[None]:
-    """Make allocations in the block fail once the program holds `n_bytes` more than before.
+    """Make allocations in the block fail once the program uses `n_bytes` more memory than before.
 
     Only Linux counts memory in a way that allows a limit for a single block.
     """

@@ -46,7 +46,7 @@ def record(exercise: str, event: Event) -> str:
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab", buffering=0) as file:
-            n_bytes = file.write(entries)  # one write, so that lines of two programs do not mix
+            n_bytes = file.write(entries)  # one write, so that lines from two programs do not mix
         reason = "" if n_bytes == len(entries) else _("the disk is full")
     except OSError as error:
         reason = str(error.strerror or error)
@@ -88,7 +88,7 @@ def parse(content: bytes) -> tuple[Counts, int]:
     """Count the events and the damaged lines in a log's content."""
     counts: Counts = defaultdict(Counter)
     n_damaged = 0
-    # A long log has few different lines, so each is parsed only once.
+    # A long log has few distinct lines, so each of those is parsed only once.
     for line, times in Counter(content.splitlines()).items():
         if not line.strip():
             continue
@@ -103,5 +103,5 @@ def parse(content: bytes) -> tuple[Counts, int]:
 
 
 def status_sign(events: Counter[str]) -> str:
-    """Return the sign for an exercise that is passed, tried, or not attempted."""
+    """Return the symbol that shows whether an exercise was passed, tried, or not attempted."""
     return "●" if events["pass"] else "◐" if events["try"] else "○"

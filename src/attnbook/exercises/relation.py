@@ -14,7 +14,7 @@ from attnbook.language import _
 
 Pair = tuple[Any, Any, Mapping[str, int]]  # an answer, the right one, and the case's sizes
 
-# The kinds of relations in which a function is missing.
+# The kinds of relations in which the reader left out a function.
 FUNCTIONS = {
     "softmax missing": lambda x: x.softmax(-1),
     "exp missing": torch.exp,
@@ -23,7 +23,7 @@ FUNCTIONS = {
 
 
 def messages() -> dict[str, str]:
-    """What the reader is told about each kind of relation; braces hold the relation's values."""
+    """Return what the reader is told about each kind of relation, with its values in braces."""
     return {
         "negated": _("Your answer is the exact opposite: True where it should be False."),
         "all nan": _("All your numbers are nan."),
@@ -189,7 +189,7 @@ def factor_in_sizes(factor: float, sizes: Mapping[str, int]) -> str:
         ):
             if math.isclose(factor, value, rel_tol=1e-6):
                 return meaning.format(size=text)
-        for n in range(2, 65):  # a constant in place of the width
+        for n in range(2, 65):  # a constant in place of the root of the width
             if math.isclose(factor * n, size**0.5, rel_tol=1e-9):
                 return meaning.format(size=f"√{name} / {n}")
     return ""

@@ -1,6 +1,6 @@
 """A teacher's table, made from the progress files of a class. Nothing is sent anywhere.
 
-A reader's name is the file's, or its folder's: anna.jsonl, or anna/progress.jsonl.
+A reader's name is that of the file or of its folder: anna.jsonl or anna/progress.jsonl.
 """
 
 import csv
@@ -16,7 +16,7 @@ from attnbook.exercises.catalog import ALL
 from attnbook.language import _, ngettext
 
 MAX_BYTES = 100_000_000  # larger files are not progress files
-COLUMNS = ("reader", "exercise", "passed", "wrong tries", "hints", "solution seen")  # of the CSV
+COLUMNS = ("reader", "exercise", "passed", "wrong tries", "hints", "solution seen")  # in the CSV
 Readers = dict[str, log.Counts]
 
 

@@ -26,14 +26,14 @@ def set_print_options(options: Any) -> None:
 def default_device() -> torch.device | None:
     """Return the device of new tensors, or None for the CPU.
 
-    PyTorch 2.6's own function fails after the device has been set to None.
+    In PyTorch 2.6, `torch.get_default_device` fails after the device has been set to None.
     """
     current = torch.empty(0).device
     return None if current == torch.device("cpu") else current
 
 
 def set_default_device(device: torch.device | None) -> None:
-    """Set the device of new tensors only if it differs, since each call changes a context."""
+    """Set the device of new tensors if it differs, since each call replaces the device context."""
     if device != default_device():
         torch.set_default_device(device)
 
@@ -48,7 +48,7 @@ def working_folder() -> str | None:
 
 def set_working_folder(path: str | None) -> None:
     if path and path != working_folder():
-        with contextlib.suppress(OSError):  # the folder has been deleted
+        with contextlib.suppress(OSError):  # if the folder has been deleted
             os.chdir(path)
 
 
@@ -96,7 +96,7 @@ def restore_attributes(owner: Any, before: dict[str, Any]) -> None:
     now = dict(now)  # a copy, since `vars` reflects each change
     for name, value in now.items():
         if name not in before and isinstance(owner, type):
-            delattr(owner, name)  # it hid an attribute of the parent class
+            delattr(owner, name)  # it may hide an attribute of the parent class
         elif name in before and before[name] is not value:
             setattr(owner, name, before[name])
     for name in before.keys() - now.keys():

@@ -30,7 +30,7 @@ from attnbook.language import _
 
 LOAD_SECONDS, CHECK_SECONDS = 10.0, 60.0  # limits: for code outside checks, and for a check
 PR_SET_PDEATHSIG = 1  # from Linux's sys/prctl.h: request a signal when the parent ends
-NEW_GROUP = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # a new session on Windows
+NEW_GROUP = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # on Windows, like a new session
 
 
 class Result(NamedTuple):
@@ -68,7 +68,7 @@ class Runner:
             source = path.read_bytes()
             keep_lines(path, source)
             Path(self._folder.name, SOURCE_FILE).write_bytes(source)
-            with suppress(OSError):  # the process has ended
+            with suppress(OSError):  # if the process has ended
                 assert self._process.stdin
                 self._process.stdin.write(os.fsencode(path) + b"\0")
                 self._process.stdin.flush()  # stdin stays open: see `end_with_parent`
@@ -114,7 +114,7 @@ class Runner:
 
 SOURCE_FILE = "source"  # the reader's file as it was read
 RESULTS_FILE, STACK_FILE = "results", "stack"  # the checks' results; the stack of a stopped file
-END = "end"  # the last line of the results if Python was still running at the end
+END = "end"  # the last line of the results, unless Python was stopped or crashed
 
 
 # --- in the process --------------------------------------------------------------------------
@@ -175,7 +175,7 @@ def read_path() -> Path:
 def end_with_parent() -> None:
     """End this process once the other end of stdin is closed, and give the file an empty stdin.
 
-    While a C function called by the file holds the GIL, no thread can do this, but Linux can.
+    While a C function called by the file holds the GIL, no thread can end the process; Linux can.
     On other systems, the process then runs until LOAD_SECONDS or CHECK_SECONDS are over.
     """
     if sys.platform == "linux":

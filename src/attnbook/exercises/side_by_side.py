@@ -17,13 +17,13 @@ def short_repr(x: Any) -> str:
     """Return the repr of any value, cut to MAX_CHARACTERS."""
     try:
         text = repr(x)
-    except Exception:  # an object of the reader's own class
+    except Exception:  # raised by the reader's own class
         text = _("a {name}").format(name=type(x).__name__)
     return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]} …"
 
 
 def difference_mask(got: Tensor, wanted: Tensor) -> Tensor:
-    """Return True where two tensors of the same shape differ.
+    """Return a mask that is True where two tensors of the same shape differ.
 
     Nearly equal numbers count as equal, unless all numbers are nearly equal.
     """
@@ -90,7 +90,7 @@ def is_list_of_tensors(x: Any) -> bool:
 
 
 def window_start(index: int, window: int, n: int) -> int:
-    """Return where a window on n items starts: at 0 if it then contains the index, else later."""
+    """Return where a window over n items starts so that it contains the index: at 0 if possible."""
     return 0 if index < window else min(index, n - window)
 
 

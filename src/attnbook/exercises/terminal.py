@@ -20,11 +20,11 @@ from attnbook.exercises.watch import Watcher
 from attnbook.language import _
 
 PROGRAM = "python -m attnbook"
-argparse._ = _  # type: ignore[attr-defined]  # its own words, in the reader's language
+argparse._ = _  # type: ignore[attr-defined]  # translates argparse's own messages
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises UsageError instead of printing the usage."""
+    """A parser that raises UsageError instead of printing its usage and exiting."""
 
     def error(self, message: str) -> NoReturn:
         more = _("{message} ({program} -h lists the commands)")
@@ -32,7 +32,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line; return 0, or 1 if an answer is not right, or 2 after a usage error."""
+    """Run a command; return 0, 1 (wrong answer or warnings), 2 (error) or 130 (interrupted)."""
     console.command_template = PROGRAM + " {name} {exercise}"
     try:
         options = vars(parser().parse_args(arguments))
@@ -86,7 +86,7 @@ def requested_exercise(which: str, prefer_saved: bool = True) -> Exercise:
     Without an id or name, return the exercise whose file was saved last (with `prefer_saved`), or
     else the first that has not been passed.
 
-    Raises:  UsageError if there is no such exercise, or if all are passed
+    Raises:  UsageError if there is no such exercise, or if all have been passed
     """
     if which:
         return find(answer_files.exercise_id(which))
@@ -222,7 +222,7 @@ def print_log_warning() -> None:
         console.print_text(warning)
 
 
-COMMANDS: dict[str, tuple[Callable[..., int | None], str]] = {  # each with its argument
+COMMANDS: dict[str, tuple[Callable[..., int | None], str]] = {  # name: (function, argument)
     "next": (show_next, ""),
     "start": (start, "ID"),
     "watch": (watch, "ID"),

@@ -16,7 +16,7 @@ from attnbook.exercises.limit import TimeLimitExceeded
 from attnbook.language import _, ngettext
 from attnbook.show import device
 
-TOTAL_LIMIT = 4  # how long all cases together may take, in units of one call's limit
+TOTAL_LIMIT = 4  # how long all cases together may take, in units of the limit for one call
 PRINTED_LINES, PRINTED_WIDTH = 6, 100
 
 
@@ -71,7 +71,7 @@ def draw_cases(exercise: Exercise, generator: Generator) -> list[Case]:
 def run_trials(
     exercise: Exercise, function: Callable[..., Any], solved_cases: Sequence[SolvedCase]
 ) -> list[Trial]:
-    """Run the function on each case, and stop after a stub's exception or a time limit."""
+    """Run the function on each case; stop after the stub's exception or an exceeded time limit."""
     trials: list[Trial] = []
     seconds_left = TOTAL_LIMIT * guard.SECONDS
     for case, wanted, _gradients in solved_cases:
@@ -102,7 +102,7 @@ def is_right(exercise: Exercise, case: Case, outcome: guard.Outcome, wanted: Any
 
 
 def has_same_outcome(exercise: Exercise, mistake: Mistake, trial: Trial) -> bool:
-    """Return whether the mistake's function returns or raises the same as the reader's did."""
+    """Return whether the mistake's function has the same outcome as the reader's function."""
     expected = guard.call_trusted(mistake.wrong, trial.case.arguments)
     outcome = trial.outcome
     if expected.error is not None or outcome.error is not None:

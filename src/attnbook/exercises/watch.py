@@ -54,7 +54,7 @@ class Watcher:
             self.runner.close()
 
     def open_exercise(self, exercise: Exercise | None) -> None:
-        """Show an exercise's card and create its file, or check the file if it exists."""
+        """Show an exercise's card; create its file, or check the file if it already exists."""
         self.exercise, self.following = exercise, None
         if not exercise:
             console.print_text(_("You have passed them all."))
@@ -157,5 +157,5 @@ def read_commands(commands: "Queue[str | None]") -> None:
             *lines, partial_line = (partial_line + data).split(b"\n")
             for line in lines:
                 commands.put(line.decode(errors="replace").strip())
-        last = "quit" if os.isatty(0) else None  # Ctrl-D
+        last = "quit" if os.isatty(0) else None  # Ctrl-D ends a terminal's input
     commands.put(last)

@@ -121,7 +121,7 @@ def _scale(axes: Axes, x: Sequence[float], log: str) -> None:
 
 
 def _logarithmic(axes: Axes, letter: str) -> None:
-    """Make an axis logarithmic, with 0.01 or 1e-6 at its ticks: superscripts would be too small."""
+    """Make an axis logarithmic, with ticks like 0.01 or 1e-6: superscripts would be too small."""
     axes.set(**{f"{letter}scale": "log"})
     axis = axes.xaxis if letter == "x" else axes.yaxis
     axis.set_major_formatter(lambda value, _: f"{value:g}".replace("e-0", "e-"))

@@ -37,7 +37,7 @@ __all__ = [
 
 WEIGHTS = LinearSegmentedColormap.from_list("weights", colors.WEIGHTS)
 SIGNED = LinearSegmentedColormap.from_list("signed", colors.SIGNED)
-MAX_MAPS = 4  # side by side
+MAX_MAPS = 4  # in one figure
 ROOMY, NARROW, TIGHT = 0.36, 0.23, 0.14  # inches: cells wide enough for 0.25, .25, and .3
 LINE, LETTER = 0.15, 0.08  # inches, the height of a name and the width of a letter
 
@@ -241,7 +241,7 @@ def written(cell: float) -> Callable[[float], str] | None:
 
 
 def check_range(name: str, x: Tensor, low: int, high: int) -> None:
-    """Raise ValueError if the numbers leave the range of the colors."""
+    """Raise ValueError if a number is outside the range of the colors."""
     if not low <= x.min() <= x.max() <= high:
         limits = f"{x.min():.4g} and {x.max():.4g}"
         raise ValueError(f"{name} lies between {limits}: it must be between {low} and {high}")

@@ -17,7 +17,7 @@ def plot_points(
 ) -> None:
     """Draw the same points in several panels side by side; each group has its own marker and color.
 
-    groups: up to six names, each with the rows of its points; marked: words to write, by row
+    groups: up to six names, each with the rows of its points; marked: words beside points, by row
     Shapes:  each panel (N, 2)
     Raises:  ValueError if a panel is not (N, 2) or there are too many groups
     """

@@ -43,13 +43,13 @@ def plot_residual_stream(tokens: Sequence[str], n_layers: int) -> None:
             write(axes, streams[0] - 0.16, part + 0.46, "adds", ha="right", fontsize=SMALL)
 
 
-# distances between streams and from a stream to its parts, then half the width of a part
+# the distance between streams, the distance from a stream to its parts, half the width of a part
 APART, ASIDE, NARROW = 1.42, 0.68, 0.44
-ATTENTION, FEED_FORWARD = 2.0, 3.85  # the heights of these parts
+ATTENTION, FEED_FORWARD = 2.0, 3.85  # y of the middles of these parts
 
 
 def _long_part(axes: Axes, first: float, last: float, y: float) -> None:
-    """Draw the box of a part from the first to the last token that it works on."""
+    """Draw the box of a part from the first to the last token that the part works on."""
     size = (last - first + 2 * NARROW, 0.34)
     rounded(axes, (first - NARROW, y - 0.17), *size, 0.06, fc=PAPER, ec=INK, lw=1)
 
@@ -106,7 +106,7 @@ STACK, STEP, HALF = 2.62, 1.5, 0.78  # y of the first part, distance between par
 def _stack(
     axes: Axes, x: float, words: str, rows: str, parts: Sequence[str], times: str, side: int
 ) -> float:
-    """Draw an encoder or decoder stack from its words up to its output; return the top's height."""
+    """Draw an encoder or decoder stack from its words up to its output; return the y of its top."""
     write(axes, x, 0.2, words, fontsize=SMALL)
     _up(axes, x, 0.42, 0.7, "")
     _part(axes, (x, 0.92), r"embedding, times $\sqrt{D}$")
@@ -148,7 +148,7 @@ def _plus(axes: Axes, middle: Point) -> None:
 
 
 def _up(axes: Axes, x: float, start: float, end: float, rows: str, side: int = -1) -> None:
-    """Draw an upward arrow with a shape, on the side without the residual connection."""
+    """Draw an upward arrow, labeled with a shape on the side without the residual connection."""
     arrow(axes, (x, start), (x, end))
     inside = "left" if side < 0 else "right"
     write(axes, x - side * 0.07, (start + end) / 2, rows, ha=inside, fontsize=SMALL, color=SOFT)

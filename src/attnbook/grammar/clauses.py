@@ -28,8 +28,8 @@ class VerbPhrase:
 
     `zh` and `en` are the object. If the object is `bare`, without a determiner, 了 follows it, and
     otherwise 了 follows the verb. `before` precedes the Chinese verb, `after` follows the English
-    object, and `question_words` open the English question. `daily` asks for "every day", and `goal`
-    is the place that the subject goes to.
+    object, and `question_words` open the English question. `daily` requires a time, such as
+    "every day", and `goal` is the place that the subject goes to.
     """
 
     verb: Verb
@@ -60,7 +60,7 @@ TENSE_MARKERS: dict[str, tuple[Words, Words]] = {
 }
 SOCIAL = {"watch", "sport", "swim", "sing", "study", "listen", "cook", "go"}
 # How often a clause names a time: always if nothing else in Chinese shows the tense. A habit
-# has 经常 instead, because 不 吃 alone sounds like a refusal, and 吃 吗 like an offer.
+# without a time has 经常, because 不 吃 alone sounds like a refusal, and 吃 吗 like an offer.
 TIME_PROBABILITY = {"past": 0.85, "future": 1.0, "want": 0.3, "now": 0.25, "habit": 0.5}
 
 

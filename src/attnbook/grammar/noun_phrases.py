@@ -74,7 +74,7 @@ class NounPhrase:
 
     `agreement` names the verb forms it takes (i am, he is, they are), `object_form` is its form as
     an object (him), `possessive` its form before a noun (his), and `pronoun` the Chinese pronoun
-    that refers to it. `combinations` holds an adjective with its noun, and `noun` is that noun.
+    that refers to it. `combinations` holds an adjective with its noun; `noun` is the Chinese noun.
     """
 
     zh: Words

@@ -26,7 +26,7 @@ class NoWay(Exception):
 
 
 class GuidedDraw(Draw):
-    """Choices that follow a path of numbers, not a seed; after the path's end, the first options.
+    """Choices that follow a path of numbers, not a seed; past its end, each is the first option.
 
     `weight` is the probability of the choices so far. `open` lists the choices made after the end
     of the path, each with its number of options. Without a sentence, each option counts separately.

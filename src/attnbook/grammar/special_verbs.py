@@ -194,7 +194,7 @@ def draw_infinitive(draw: Draw) -> VerbPhrase:
 
 
 def go(draw: Draw) -> Sentence | None:
-    """Somebody goes somewhere, perhaps with a vehicle: 坐 火车 去 北京, to beijing by train."""
+    """Somebody goes somewhere, perhaps by vehicle: 坐 火车 去 北京, to beijing by train."""
     draw.expect_one(*GO.forms)
     form = draw.choice(FORMS)
     tense = draw.choice(("past", "past", "future", "want"))

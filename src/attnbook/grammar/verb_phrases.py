@@ -39,7 +39,7 @@ WITH_ANY = {  # as in "did he buy any?"
     *("fruit", "egg", "drink", "dish", "soup", "fish", "song", "letter", "film"),
     *("flower", "tree", "animal", "book", "paper", "ticket"),
 }
-# Before a noun, these adjectives fit only with some verbs: nobody buys an old shirt.
+# Before a noun, these adjectives go with only some verbs: nobody buys an old shirt.
 FITTING = {"热": "吃喝", "冷": "喝", "旧": "卖看修洗用找骑开穿戴"}
 asked = [verb for verb in verbs if "unasked" not in verb.traits]
 ambiguous = {v.zh for v in asked for w in asked if v.zh == w.zh and v.base != w.base}

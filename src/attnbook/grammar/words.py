@@ -13,7 +13,7 @@ begin with a capital letter: Běijīng, Hànyǔ.
 """
 
 # Chinese  pinyin  measure word  singular  plural  kinds. No singular: always plural (noodles). No
-# plural: cannot be counted (tea); both are counted in a unit, the measure word's (a cup of tea).
+# plural: cannot be counted (tea). Both are counted in the measure word's unit (a cup of tea).
 NOUNS = """
 学生    xuésheng    个  student     students     person,pupil,young
 老师    lǎoshī      个  teacher     teachers     person,grown,pupil
@@ -113,7 +113,7 @@ GLASSES = {"水", "牛奶"}  # 杯 is a cup, but a glass for these drinks
 #              (only now and "want"), planned (only now, future and "want"), untimed (no past,
 #              future or "want")
 #   objects    definite (this, that or "my ..."), absent (not this one),
-#              indefinite (neither), own ("my ..." also fits), count ("how many" fits),
+#              indefinite (none of these), own ("my ..." also fits), count ("how many" fits),
 #              many (several fit), single (one: rides a bicycle), sole (never "a ..." or "two ...")
 #   times      week and year (fit "last week", "last year"), day (not in the evening), night (not in
 #              the morning)
@@ -271,7 +271,7 @@ TIMES = """
 现在       now              now
 """
 
-# Chinese  pinyin  subject  object  possessive  verb form like
+# Chinese  pinyin  subject  object  possessive  pronoun whose verb form it takes
 PRONOUNS = """
 我   wǒ    i    me   my    i
 你   nǐ    you  you  your  they

@@ -23,9 +23,9 @@ def explore_attention(
 ) -> None:
     """Let the reader pick an attention map and a query, and see which keys the query attends to.
 
-    start: the query that is selected initially; choose: the label for choosing a map (“map”)
+    start: the query that is selected initially; choose: the label of the map choice (“map”)
     notes: by the map's name, for each query the sentence that is shown with the query, or ""
-    cut: the result for each query, labeled `outcome` in the figure, or "". The first entry has the
+    cut: for each query its result, labeled `outcome` in the figure, or "". The first entry has the
          results with nothing switched off; the others are named after the map that is switched off
 
     Shapes:  maps by name (Lq, Lk), weights; queries Lq, keys Lk

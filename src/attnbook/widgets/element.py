@@ -31,8 +31,8 @@ def play() -> dict[str, str]:
 def one_row(scores: Numbers, labels: Sequence[str]) -> list[float]:
     """The scores, one for each label, rounded to digits that are the same on every machine.
 
-    They keep five digits and at most four decimals: a small score has fewer exact digits, because
-    it is a sum of larger terms.
+    They keep five significant digits and at most four decimals: a small score has fewer exact
+    digits, because it is a sum of larger terms.
     """
     row = scores.detach().cpu().numpy() if isinstance(scores, Tensor) else np.asarray(scores)
     check_shape("scores", row, (len(labels),))

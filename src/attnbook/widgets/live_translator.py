@@ -16,8 +16,8 @@ from attnbook.widgets.element import show_element
 __all__ = ["explore_translator"]
 
 N_BEST = 5  # how many next words are shown
-MAX_LENGTH = 30  # of a translation
-ROOM = 19  # words of a source: no later position has been trained
+MAX_LENGTH = 30  # words of a translation, END included
+ROOM = 19  # words of a source: the model was not trained on later positions
 
 
 class Step(NamedTuple):

@@ -15,7 +15,7 @@ from attnbook.widgets.element import show_element
 __all__ = ["explore_sampling"]
 
 N_NAMED = 10  # how many next words are named
-N_TEXTS, MAX_LENGTH = 4, 15  # words of a text, END included
+N_TEXTS, MAX_LENGTH = 4, 15  # the number of texts; the maximum words in each, with END
 SETTINGS: dict[str, list[float]] = {
     "temperature": [
         0.1,

@@ -1,1 +1,1 @@
-"""Right answers that look different from the references, chapter by chapter."""
+"""Right answers for each chapter, written differently from the reference solutions."""

@@ -29,7 +29,7 @@ def encode_loop(words, corpus):
 
 
 def gradient_measured(question):
-    """Use autograd."""
+    """Measure the gradient with autograd."""
     number = {"and": 0, "milk": 1, "or": 2, "sugar": 3, "tea": 4}
     ids = torch.tensor([number[word] for word in "tea and tea or milk".split()])
     embed = nn.Embedding(5, 4)
@@ -58,7 +58,7 @@ def gradient_list(question):
 
 
 def notices_measured(summary):
-    """Make the four summaries and compare them."""
+    """Summarize pairs of sentences, and compare the two summaries of each pair."""
     number = vocabulary("dog bites man very good".split())
     table = torch.randn(5, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 
@@ -147,7 +147,7 @@ def notices_order_by_chance(summary):
 
 
 def notices_order_by_swaps(summary):
-    """Every order is a product of swaps: if no swap of two rows has an effect, no order does."""
+    """Every permutation is a product of swaps: if no swap has an effect, no permutation does."""
     x = torch.rand(6, 7).double()
     pairs = itertools.combinations(range(6), 2)
 

@@ -89,12 +89,12 @@ def push_back_loop(weights, d_weights):
 
 
 def push_back_autograd(weights, d_weights):
-    scores = weights.clamp_min(1e-300).log().requires_grad_()  # one possible choice
+    scores = weights.clamp_min(1e-300).log().requires_grad_()  # one choice of scores
     return torch.autograd.grad(scores.softmax(-1), scores, d_weights)[0]
 
 
 def divides_by_two_widths(head):
-    """Double the width, then the number of keys, and see what changes."""
+    """Use four times as many keys, then twice the width, and see what changes."""
 
     def divisor(d_k, n_keys):
         query, key = torch.zeros(1, d_k), torch.zeros(n_keys, d_k)

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 4, written differently from the references."""
+"""Right answers to chapter 4's exercises, and mutated reference solutions that are still right."""
 
 import torch
 import torch.nn.functional as F

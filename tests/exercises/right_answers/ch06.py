@@ -116,7 +116,7 @@ def for_pytorch_interleave(mask, n_heads):
 
 
 def reach_word_by_word(layer):
-    """Change each word in turn, and keep the last output that changes."""
+    """Change each word in turn, and keep the largest distance to an output that changes."""
     x, furthest = torch.zeros(20, 3), 0
     for j in range(20):
         other = x.clone()

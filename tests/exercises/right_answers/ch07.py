@@ -1,4 +1,4 @@
-"""Right answers to the exercises of chapter 7, written differently from the references."""
+"""Right answers to chapter 7's exercises, and mutated reference solutions that are still right."""
 
 import math
 

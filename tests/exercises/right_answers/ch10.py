@@ -46,7 +46,7 @@ def cheapest_ifs(text):
 
 
 def masks():
-    """The card's six masks, as boolean matrices."""
+    """Return the card's six masks as boolean matrices."""
     blocks = HOPS.prompt.split("```")[1].split("\n\n")
     found = {}
     for block in blocks:
@@ -94,7 +94,7 @@ def merge_by_hand(output_a, lse_a, output_b, lse_b):
 
 
 def merge_as_attention(output_a, lse_a, output_b, lse_b):
-    """The chunks are keys, their lse are scores, and their outputs are values."""
+    """Treat the chunks as keys, their lse as scores, and their outputs as values."""
     weights = torch.stack((lse_a, lse_b), dim=-1).softmax(-1)
     return (weights.unsqueeze(-2) @ torch.stack((output_a, output_b), dim=-2)).squeeze(-2)
 
@@ -114,7 +114,7 @@ def running_words(query, key, value):
 
 
 def running_log(query, key, value):
-    """Ordinary attention whose scores are the logarithms of the weights."""
+    """Use ordinary attention whose scores are the logarithms of the weights."""
     causal = torch.ones(query.size(-2), query.size(-2), device=query.device).tril().bool()
     scores = (query @ key.mT).log().masked_fill(~causal, -torch.inf)
     return scores.softmax(-1) @ value

@@ -122,7 +122,7 @@ def step_word_by_word(x, keys, values, w_q, w_k, w_v):
 
 
 def step_new_ones_in_front(x, keys, values, w_q, w_k, w_v):
-    """Any order is right if keys, values and the mask agree."""
+    """Any order of the keys is right if the values and the mask are in the same order."""
     old, new = keys.size(-2), x.size(-2)
     place = torch.arange(old, old + new, device=x.device)
     query, key = (apply_rotary(x @ w, place) for w in (w_q, w_k))
@@ -196,7 +196,7 @@ def told_by_loudness(attend):
 
 
 def told_in_float32(attend):
-    """Compare with tables in PyTorch's default dtype, which the rows also have."""
+    """Compare with tensors in PyTorch's default dtype, which the rows also have."""
     generator = torch.Generator().manual_seed(0)
     row = attend(torch.zeros(256, 8))[255]
     if torch.allclose(row, torch.full((256,), 1 / 256), atol=1e-6):

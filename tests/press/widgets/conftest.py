@@ -10,7 +10,7 @@ from tests.support.pages import DESK, window
 
 @pytest.fixture(scope="module")
 def page(browser: Browser) -> Iterator[Page]:
-    """Open a page and wait until it is shown completely, so that nothing moves afterward."""
+    """A browser page on which every section is laid out at once, so that nothing moves later."""
     opened = window(browser, viewport=DESK, has_touch=True, reduced_motion="reduce")
     page = opened.new_page()
     page.add_init_script(

@@ -1,4 +1,4 @@
-"""The attention map, used as a reader would."""
+"""The attention map, used as a reader would use it."""
 
 import pytest
 from playwright.sync_api import Page

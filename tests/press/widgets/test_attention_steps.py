@@ -1,4 +1,4 @@
-"""The steps of a head, used as a reader would: by mouse, touch and keyboard."""
+"""The steps of a head, used as a reader would use it: by mouse, touch and keyboard."""
 
 import pytest
 import torch
@@ -37,7 +37,7 @@ def test_the_numbers_of_the_chapter_arrive(page: Page) -> None:
     w_key = torch.tensor([[0, 1], [-0.5, -0.5], [1, 0], [0, 0]])
     expected = x @ w_query @ (x @ w_key).T
     found = torch.tensor(figure.evaluate("figure => figure.all.scores"))
-    torch.testing.assert_close(found, expected, atol=0.01, rtol=0)  # stored in 16 bits each
+    torch.testing.assert_close(found, expected, atol=0.01, rtol=0)  # each is stored in 16 bits
 
 
 def test_steps(page: Page) -> None:
@@ -57,7 +57,7 @@ def test_steps(page: Page) -> None:
     def written() -> list[str]:
         return [text for text in terms.all_inner_texts() if "·" in text]
 
-    cells.nth(2 * 2 + 1).hover()  # the query of the third word, its second number
+    cells.nth(2 * 2 + 1).hover()  # the second number of the third word's query
     assert comes.inner_text().endswith("2.70")
     assert len(written()) == 4
     adds_up()

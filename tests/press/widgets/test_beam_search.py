@@ -1,4 +1,4 @@
-"""The figure of beam search, used as a reader would."""
+"""The figure of beam search, used as a reader would use it."""
 
 import re
 
@@ -41,7 +41,7 @@ def test_beam(page: Page) -> None:
     figure.locator(".heard", has_text=said.inner_text()).wait_for(state="attached")
     cells.nth(3).press("ArrowDown")  # one step further
     assert slider.get_attribute("aria-valuetext") == "2"
-    assert cells.nth(2 * 5).inner_text() == ""  # not yet
+    assert cells.nth(2 * 5).inner_text() == ""  # step 3 is not shown yet
     for key in ("ArrowLeft", "ArrowLeft", "ArrowLeft"):
         page.keyboard.press(key)
     assert re.match(rf"{first} \w+: ", said.inner_text())

@@ -1,4 +1,4 @@
-"""Exercises answered on the page: the messages are the checker's for the same answers.
+"""Exercises answered on the page: the messages match the checker's for the same answers.
 
 The checker gets the answers as a reader would type them: in a function that returns them.
 """
@@ -28,7 +28,7 @@ USED = ["01.winner", "02.gradient", "04.shapes"]  # answered with words, numbers
 
 
 def data_of(exercise: Exercise) -> dict[str, Any]:
-    """The page's data for an exercise; nothing if it is not answered there."""
+    """The page's data for an exercise; empty if the exercise is not answered there."""
     page = tree(HTML / PAGE[exercise.id[:2]])
     for packed in page.xpath("//*[contains(@class, 'exercise')]/attn-choice/@data"):
         data: dict[str, Any] = json.loads(packed)
@@ -101,7 +101,7 @@ def picked(data: dict[str, Any], right: bool) -> Answers:
     }
 
 
-# --- used as a reader would -----------------------------------------------------------------------
+# --- used as a reader would use them -------------------------------------------------------------
 
 
 def opened(page: Page, exercise: str, base: str = FOLDER) -> Locator:
@@ -159,7 +159,7 @@ def test_from_the_first_wrong_answer_to_forgetting(page: Page, server: str, id: 
     page.reload()
     expect(element.locator(".said")).to_have_text(solved)
     assert chosen(element) == [str(answer) for answer in right.values()]
-    assert page.locator("attn-choice").get_by_text("Solved.").count() == 1  # no other exercise
+    assert page.locator("attn-choice").get_by_text("Solved.").count() == 1  # no other one is solved
 
     forget.click()
     assert chosen(element) == []

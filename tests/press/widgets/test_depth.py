@@ -1,4 +1,4 @@
-"""The stack of chapter 8, used as a reader would: by mouse, touch and keyboard."""
+"""The stack of chapter 8, used as a reader would use it: by mouse, touch and keyboard."""
 
 import html
 import json
@@ -38,7 +38,7 @@ def test_depth(page: Page) -> None:
     figure.get_by_text("with", exact=True).tap()
     assert "they can be told apart" in said.inner_text()
     assert len(set(map(tuple, drawn()))) == len(numbers["labels"])
-    page.keyboard.press("ArrowLeft")  # between the options
+    page.keyboard.press("ArrowLeft")  # moves between the options
     assert figure.locator("polyline.chosen").count() == 1
 
 

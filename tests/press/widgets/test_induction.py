@@ -1,4 +1,4 @@
-"""The figure of two layers, used as a reader would; its numbers match the model."""
+"""The figure of two layers, used as a reader would use it; its numbers match the model."""
 
 import itertools
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def states() -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
 
 @torch.no_grad()
 def without(chapter: dict[str, Any], off: tuple[tuple[int, ...], ...]) -> tuple[torch.Tensor, ...]:
-    """What the chapter's model computes for the row without these heads."""
+    """What the chapter's model computes for sequence ROW without these heads."""
     model, ids = chapter["rounded"], chapter["exam_ids"][:, :-1]
 
     def mean_of(heads):
@@ -93,7 +93,7 @@ def test_its_numbers_are_the_models(figure: Locator, chapter: dict[str, Any]) ->
             assert len(best) == 3 or expected.values[len(best)] < 0.02
         for layer, part in enumerate(shown):
             if layer == 0 and off[0]:
-                continue  # the other heads of the layer do the same
+                continue  # removing a head changes no other in its layer
             drawn = torch.zeros(4, 23, 23).double()
             for head, query in itertools.product(range(4), range(23)):
                 for place, share in part["weights"][head][query]:
@@ -128,7 +128,7 @@ def test_heads_are_removed(figure: Locator) -> None:
     assert said.inner_text().startswith("After c the model predicts d, 98%. Wrong: it is m.")
     assert figure.locator(".due").all_inner_texts() == ["m 100 %"]  # with all heads
     figure.locator(".heard", has_text=said.inner_text()).wait_for(state="attached")
-    switch(figure, 1, 0).uncheck()  # one at a time
+    switch(figure, 1, 0).uncheck()  # only one head of layer 1 at a time
     assert switch(figure, 1, 2).is_checked()
     switch(figure, 1, 0).check()
     assert right.inner_text() == "right: 9 of 9"

@@ -1,4 +1,4 @@
-"""The figure of the KV cache, used as a reader would."""
+"""The figure of the KV cache, used as a reader would use it."""
 
 from functools import partial
 

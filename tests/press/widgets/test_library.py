@@ -1,4 +1,4 @@
-"""The library of chapter 1, used as a reader would: by mouse, touch and keyboard."""
+"""The library of chapter 1, used as a reader would use it: by mouse, touch and keyboard."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def numbers(found: Locator) -> list[float]:
 
 
 def agree(got: dict[str, list[float]], expected: dict[str, torch.Tensor]) -> None:
-    """Check that a script computes the same as the package."""
+    """Check that a script computes the same numbers as the package."""
     assert got.keys() == expected.keys()
     for name, row in expected.items():
         torch.testing.assert_close(torch.tensor(got[name], dtype=row.dtype), row, atol=1e-6, rtol=0)
@@ -132,7 +132,7 @@ def test_a_drag_lengthens_and_turns(plane: Locator, page: Page) -> None:
     x, y, middle, height = held(plane, 2)
     page.mouse.move(x, y)
     page.mouse.down()
-    out = 2.3  # not quite straight, as by hand
+    out = 2.3  # not quite straight, like a movement by hand
     page.mouse.move(middle + out * (x - middle) + 3, height + out * (y - height), steps=5)
     page.mouse.up()
     page.mouse.move(x, y)  # the button has been released
@@ -174,7 +174,7 @@ def test_arrow_keys_lengthen_and_turn(plane: Locator, page: Page) -> None:
         page.keyboard.press("ArrowUp")
     longer = facts(plane, 2)
     assert longer[0] == pytest.approx(before[0] + 0.3, abs=0.011)
-    assert longer[3] < before[3]  # its score is below 0, so a longer key loses
+    assert longer[3] < before[3]  # its score is below 0, so a longer key gets less weight
     assert longer[4] == before[4]
     assert arrow.get_attribute("aria-valuetext") == f"length {longer[0]:.2f}, direction 135°"
     for _ in range(6):
@@ -185,7 +185,7 @@ def test_arrow_keys_lengthen_and_turn(plane: Locator, page: Page) -> None:
     plane.locator(".heard", has_text=said).wait_for(state="attached")
     for _ in range(40):
         page.keyboard.press("ArrowUp")
-    assert facts(plane, 2)[0] == 3  # and no further
+    assert facts(plane, 2)[0] == 3  # the maximum length
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Shift+Tab")

@@ -33,7 +33,7 @@ def stored() -> Stored:
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
-    """The sentences that the translator learned, and others."""
+    """The sentences that the translator was trained on, and others."""
     return make_corpus()
 
 

@@ -1,4 +1,4 @@
-"""The figure of the online softmax, used as a reader would."""
+"""The figure of the online softmax, used as a reader would use it."""
 
 import json
 import math
@@ -58,7 +58,7 @@ def test_online(page: Page) -> None:
     assert "has shrunk: 1. LSE m + log l: 2.9852. Mixture / sum is off by 0.00." in (
         said.inner_text()
     )
-    keys.filter(has_text="Life").press("ArrowLeft")  # around to the other end
+    keys.filter(has_text="Life").press("ArrowLeft")  # wraps around to the other end
     assert column("Life", "score") == "1.75"
     assert column("is", "shrink") == "–"
     assert "has shrunk: 2. LSE m + log l: 2.9852." in said.inner_text()

@@ -1,4 +1,4 @@
-"""Positions as clock hands, used as a reader would."""
+"""Positions as clock hands, used as a reader would use them."""
 
 import pytest
 import torch

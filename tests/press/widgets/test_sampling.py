@@ -55,7 +55,7 @@ def after(stored: Stored, words: Sequence[str]) -> torch.Tensor:
 
 
 def set_to(figure: Locator, name: str, value: str) -> None:
-    """Move a slider with the keyboard until it shows a value."""
+    """Move a slider with the keyboard until it shows this value."""
     slider = figure.get_by_role("slider", name=name)
     slider.press("Home")
     while slider.get_attribute("aria-valuetext") != value:

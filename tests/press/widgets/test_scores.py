@@ -1,4 +1,4 @@
-"""Rows of scores and masks, used as a reader would: by mouse, touch and keyboard."""
+"""Rows of scores and masks, used as a reader would use them: by mouse, touch and keyboard."""
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -23,9 +23,9 @@ def test_temperature(page: Page) -> None:
     assert sum(before) == pytest.approx(1, abs=0.01)
     slider = figure.locator("input[type=range]")
     slider.focus()
-    page.keyboard.press("Home")  # times 0: all equal
+    page.keyboard.press("Home")  # scores times 0: all weights are equal
     assert weights(page) == pytest.approx([0.1] * 10)
-    page.keyboard.press("End")  # times 10: one gets all the weight
+    page.keyboard.press("End")  # scores times 10: one gets all the weight
     assert max(weights(page)) == 1
     assert slider.get_attribute("aria-valuetext") == "× 10"
     figure.get_by_role("listbox").focus()

@@ -1,4 +1,4 @@
-"""The figures of a training run, used as a reader would: by mouse, touch and keyboard."""
+"""The figures of a training run, used as a reader would use them: by mouse, touch and keyboard."""
 
 import html
 import json
@@ -94,7 +94,7 @@ def test_it_plays_and_stops(browser: Browser) -> None:
         context.clock.run_for(3 * TURN)
         assert shown.inner_text() == before
         slider.press("End")
-        button.click()  # from the beginning
+        button.click()  # it plays from the beginning
         expect(shown).to_have_text("0")
         context.clock.run_for(TURN)
         expect(shown).to_have_text("1")
@@ -130,7 +130,7 @@ def test_map(page: Page) -> None:
 
 @pytest.fixture
 def printed(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The data of what is displayed."""
+    """The data of each figure that is displayed."""
     found: list[Any] = []
 
     def keep(output: dict[str, str], raw: bool) -> None:
@@ -156,7 +156,7 @@ def test_rows_are_the_tables(printed: list[Any]) -> None:
             alike = torch.cosine_similarity(table[i], table, dim=-1)
             alike[i] = -2
             assert data["nearest"][at][i] == alike.argmax()
-    spread = places.double().norm() ** 2  # at the last step; no two directions give a larger one
+    spread = places.double().norm() ** 2  # at the last step; no two directions give a larger spread
     assert spread == pytest.approx((torch.linalg.svdvals(table)[:2] ** 2).sum().item(), rel=0.01)
     assert (places[0] > 0).all()
 
