@@ -319,7 +319,7 @@ def test_a_search_for_a_word_of_the_glossary_finds_its_section_first(
 
 
 def test_search_reports_words_that_it_does_not_find(screens: dict[str, BrowserContext]) -> None:
-    opened = Opened(screens["light"], f"search.html?q={quote('力注')}")  # characters of 注意力 in the wrong order
+    opened = Opened(screens["light"], f"search.html?q={quote('力注')}")  # not in this order
     expect(opened.page.locator("main")).to_contain_text("did not match any documents")
     assert opened.close() == []
 
