@@ -206,7 +206,7 @@ globalThis.attnbook ??= (() => {
       this.input.dispatchEvent(new Event("input"));
     }
 
-    /** Play the steps until the end or until the reader stops; at the end, start again. */
+    /** Play the steps to the end or until the reader stops them; from the end, start over. */
     play() {
       if (this.playing) return this.stop();
       const next = () => this.show(Number(this.input.value) + 1);
