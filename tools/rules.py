@@ -1,7 +1,7 @@
 """Check the rules for pages that nbval cannot check. `make check` calls this.
 
-nbval compares stored outputs. It accepts a notebook without outputs, a warning, a picture without
-a description, and a cell that switches the comparison off. This module finds all of these. It also
+nbval compares stored outputs. It accepts missing outputs, warnings, pictures without descriptions,
+and cells that switch the comparison off. This module finds all of these. It also
 checks what the chapters have in common: their opening, their headings, one import cell, short
 cells, and valid references. The words that it looks for are in tools/markers.py.
 
@@ -274,7 +274,7 @@ def prediction_rules(cells: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def second_reading_rules(cells: list[dict[str, Any]]) -> Iterator[str]:
-    """A second reading has a tag for the tools, and says so in its heading for readers."""
+    """A second reading has a tag for the tools and is labeled as one in its heading for readers."""
     for cell in cells:
         heading = cell["source"].partition("\n")[0]
         told = heading.startswith("## ") and heading.endswith(markers.second_reading())

@@ -18,7 +18,7 @@ def alibi_slopes(n_heads: int) -> Tensor:
     check_size("n_heads", n_heads)
     whole = 2 ** (n_heads.bit_length() - 1)
     steps = torch.arange(1, 2 * whole + 1, dtype=torch.float64) / (2 * whole)
-    slopes = 2 ** (-8 * steps)  # for 2 * whole heads; those for whole heads are slopes[1::2]
+    slopes = 2 ** (-8 * steps)  # for 2 * `whole` heads; slopes[1::2] are for `whole` heads
     return torch.cat((slopes[1::2], slopes[::2]))[:n_heads].to(torch.get_default_dtype())
 
 

@@ -1,7 +1,7 @@
 """The appendix on the sources: its tables are complete, and it shows the mistakes it lists.
 
-The rules in tools/rules.py check its references and find rows that wait for a chapter that already
-exists. Its own cells assert that its numbers agree with the sources.
+The rules in tools/rules.py check that the sections the appendix refers to exist. Its own cells
+assert that its numbers agree with the sources.
 """
 
 import re

@@ -14,7 +14,7 @@ import pytest
 from tools.common import ROOT
 from tools.rules import lines_of, without_docstrings
 
-# Each of our folders, with those that it may import. Tests may import all; book/ has no modules.
+# Our folders, with those that each may import. Tests may import any; book/ has no modules.
 FOLDERS = {
     "src/attnbook": {"attnbook"},
     "benchmarks": {"attnbook", "benchmarks"},

@@ -124,7 +124,7 @@ def card_text(exercise: Exercise) -> RenderableType:
 
 
 def title_and_task(exercise: Exercise) -> tuple[str, str]:
-    """Return the card's title and its text, without the Markdown markers for heading and quote."""
+    """Return the card's title and its text, without Markdown's heading and quote markers."""
     title, quoted = exercise.card().split("\n\n", 1)
     return title.lstrip("# "), re.sub(r"^> ?", "", quoted, flags=re.MULTILINE)
 

@@ -352,7 +352,7 @@ def top_p(
 ) -> Callable[[Tensor, float], Tensor]:
     """Top-p, right unless a part is replaced.
 
-    `is_kept` gets the ordered probabilities, the sums before them, and p.
+    `is_kept` gets the ordered probabilities, the sum of those before each one, and p.
     """
 
     def wrong(probabilities: Tensor, p: float) -> Tensor:
