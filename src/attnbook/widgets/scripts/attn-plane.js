@@ -89,7 +89,7 @@
       return [make("div", { class: "parts" }, this.plane, make("div", {}, ...this.cards))];
     }
 
-    /** Draw an arrow, with a disc behind its tip as a handle. */
+    /** Draw an arrow, with a disc beyond its tip as a handle. */
     arrow(i, letter, name) {
       const turned = svg("g", {}, svg("line", { x1: 0, y1: 0, y2: 0 }),
         svg("polygon", { points: "-11,-6 0,0 -11,6" }));

@@ -1,4 +1,4 @@
-// The next word: probabilities by temperature, top-k and top-p, and texts sampled from them.
+// The next word: probabilities after temperature, top-k and top-p, and texts sampled from them.
 // If the page has the model (press/live), the first change loads it, and it writes the texts.
 "use strict";
 (() => {

@@ -8,7 +8,7 @@
     ["scaled", "", "scores"], ["masked", "", "scaled"], ["weights", "", "masked"],
     ["output", "weights", "V"]];
   const MADE = STEPS.map(([made]) => made);
-  const WIDTH = { X: 0, W_Q: 1, Q: 1, W_K: 1, K: 1, W_V: 2, V: 2, output: 2 }; // others: as many as words
+  const WIDTH = { X: 0, W_Q: 1, Q: 1, W_K: 1, K: 1, W_V: 2, V: 2, output: 2 }; // others: one column a word
   const MANY = 8; // with more columns or rows, cells have no room for numbers
 
   /** The product of two matrices. */
