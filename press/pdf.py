@@ -97,7 +97,7 @@ def joined() -> BeautifulSoup:
 
 
 def built_page(name: str, addresses: list[str]) -> BeautifulSoup:
-    """A page of the book for print, with links within the document and formulas also in words.
+    """A page of the book for print, with links inside the document and spoken forms of formulas.
 
     Its ids are addresses in the built book, such as book/notation.html#sizes.
     """

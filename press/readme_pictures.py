@@ -34,7 +34,7 @@ def main() -> int:
             page = browser.new_page(viewport=SIZE, color_scheme="light", offline=True)
             page.add_init_script(SHOW)
             page.goto((ROOT / "_build" / "html" / folder / PAGE).as_uri())
-            for _ in range(3):  # sections above the figure are laid out only when they come near
+            for _ in range(3):  # sections above the figure are laid out only when near the viewport
                 page.evaluate(SCROLL)
                 page.wait_for_timeout(500)
             taken = Image.open(io.BytesIO(page.screenshot())).convert("RGB")

@@ -34,13 +34,13 @@ settings.load_profile("book")
 
 @pytest.fixture(autouse=True)
 def seeded():
-    """Let a test draw the same numbers whether it runs alone, after others, or on any worker."""
+    """Let a test draw the same numbers when it runs alone, after other tests, or on any worker."""
     torch.manual_seed(0)
 
 
 @pytest.fixture(autouse=True)
 def on_the_device(request, monkeypatch):
-    """If a folder's tests run on a GPU, put what they create there."""
+    """Put what a test creates on the GPU, if the tests in its folder run on one."""
     folder = request.path.relative_to(ROOT / "tests").parts[0]
     assert folder in MOVED | AS_READERS | ON_CPU, (
         f"tests/{folder}/ has no place in tests/conftest.py"

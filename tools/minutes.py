@@ -47,7 +47,7 @@ def reading_minutes(notebook: NotebookNode) -> tuple[int, int]:
 
 
 def time_line(notebook: NotebookNode, exercise_minutes: list[int], run_step: int = 0) -> str:
-    """Return the text after **Time:** in the opening; it omits the run if no step is given."""
+    """Return the text after **Time:** in the opening; it omits the run time if no step is given."""
     short, second = reading_minutes(notebook)
     exercises = rounded(60 * sum(exercise_minutes)) if exercise_minutes else 0
     line = {
@@ -128,5 +128,5 @@ def in_minutes(count: int) -> str:
 
 
 def rounded(seconds: float) -> int:
-    """Round to a multiple of five minutes, but at least five, since the estimate is rough."""
+    """Return minutes, rounded to a multiple of five but at least five: the estimate is rough."""
     return max(STEP, round(seconds / 60 / STEP) * STEP)

@@ -15,7 +15,7 @@ from typing import Any
 
 @dataclass
 class Section:
-    """The code cells under a second-level heading; those above the first heading have no number."""
+    """The code cells under a second-level heading, or (without a number) above the first one."""
 
     number: str
     cells: list[Any] = field(default_factory=list)

@@ -174,7 +174,7 @@ def picture_rules(cell: dict[str, Any], code: list[dict[str, Any]]) -> Iterator[
 
 
 def asserts(source: str) -> bool:
-    """Whether a cell asserts something, by `assert` or a function such as `assert_close`."""
+    """Whether a cell asserts something, with `assert` or a function such as `assert_close`."""
     return bool(re.search(r"^[^#\n]*\bassert", source, re.M))
 
 

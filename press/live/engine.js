@@ -58,8 +58,8 @@
   class Parameters {
     /**
      * @param {{tensors: [string, ?number, number, number?][], data: string}} stored tensors: the
-     *   name, bits and shape of each; data: all numbers in base64, as 16-bit integers after being
-     *   multiplied by 2 ** bits, or as float16 where bits is null
+     *   name, bits and shape of each; data: all numbers in base64, each multiplied by
+     *   2 ** bits and stored as a 16-bit integer, or stored as a float16 where bits is null
      */
     constructor({ tensors, data }) {
       const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));

@@ -27,7 +27,7 @@
       this.longest = Math.max(...stored.chinese.map(([word]) => word.length));
     }
 
-    /** A word's vector: its embedding times √width, plus its sinusoidal position. */
+    /** A word's vector: its embedding times √width, plus its sinusoidal positional encoding. */
     embed(table, id, position) {
       const { width } = this;
       return this.parameters.row(table, id, width).map((value, i) => {

@@ -1,4 +1,4 @@
-// The reader's changes to a translation, in the figure attn-translate once its model is loaded.
+// The reader's changes to a translation, in the attn-translate figure once its model is loaded.
 "use strict";
 (() => {
   const { attnbook } = globalThis;

@@ -14,7 +14,7 @@
       Object.assign(this, stored, { data: null });
       this.parameters = new Parameters(stored);
       this.ids = new Map(stored.words.map((word, id) => [word, id]));
-      this.read = new Map(); // for the words read so far: logits, keys and values
+      this.read = new Map(); // for each sequence of words read: logits, keys and values
     }
 
     /** Rotate each head's pairs of columns by an angle that grows with the position. */

@@ -52,7 +52,7 @@ function closable(dialog) {
   });
 }
 
-// 2 drawers: on a narrow screen a sidebar's content moves into a dialog and back
+// 2 drawers: on a narrow screen, a sidebar's content moves into a dialog and back
 for (const side of ["primary", "secondary"]) {
   const button = one(`.${side}-toggle`);
   const bar = one(`#pst-${side}-sidebar`);
@@ -116,7 +116,7 @@ dialog.addEventListener("input", async ({ target }) => {
   }));
 });
 offers.addEventListener("click", () => dialog.close());
-// Sphinx's link for hiding highlights has a script as its address, which the policy refuses.
+// Sphinx's link for hiding highlights has a javascript: URL, which the page's policy blocks.
 addEventListener("click", (event) => {
   if (!event.target.closest?.(".highlight-link a")) return;
   event.preventDefault();
@@ -186,9 +186,9 @@ async function arrive(where) {
   }
 }
 
-// Reload and Back return to the same section. The browser would scroll by the same number of pixels,
+// Reload and Back return to the same section. The browser would restore the same pixel offset,
 // but sections that are not laid out have different heights. (The page's first script sets "manual"
-// if a position is stored; Back inside the page is left to the browser.)
+// if a position is stored; Back within the page is left to the browser.)
 addEventListener("pagehide", () => {
   const section = sectionAt(jumpsEnd());
   const place = section && `${section.getBoundingClientRect().top} ${section.id}`;
@@ -287,7 +287,7 @@ if (answers.size) {
 }
 
 // 7 the reader's progress: this browser stores which chapters were read to the end, the last section
-// visited, and what was solved. Nothing is sent anywhere, and the first page can erase it.
+// visited, and which exercises were solved. Nothing is sent anywhere; the first page can erase it.
 function kept(ask) {
   try {
     return ask(localStorage);
@@ -345,7 +345,7 @@ if (start && ours().length) {
   one(".chapters").after(forget);
 }
 
-// 8 hints: each is offered once the one before it is open
+// 8 hints: each is offered once the one before it has been opened
 for (const row of document.querySelectorAll(".hints")) {
   [...row.querySelectorAll(":scope > details")].forEach((hint, i, hints) => {
     hint.hidden = i > 0;

@@ -3,7 +3,7 @@
 // browser forbids this for pages opened from a folder, and the page's policy forbids it everywhere.
 "use strict";
 
-const WIDTH = 240; // characters of an excerpt
+const WIDTH = 240; // characters in an excerpt
 const BEFORE = 60; // at most this many before the first match
 const stemmer = new Stemmer();
 
@@ -67,8 +67,9 @@ function excerpt(text, found) {
   return [...nodes, text.slice(at, end), end < text.length ? "…" : ""];
 }
 
-// The section of a page that a result refers to: the one named, or else the one with the most
-// different terms; in a tie, the one with the most close together, then the most in the heading
+// The section of a page that a result refers to: the one it names, or else the one that
+// contains the most different terms; ties go to the one with the most of them close together, then
+// to the one with the most in its heading
 function section(page, anchor, terms) {
   const sections = Search.texts[page];
   const named = sections.filter(([id]) => `#${id}` === anchor);
@@ -84,7 +85,7 @@ function section(page, anchor, terms) {
   return most;
 }
 
-// Show the results. If the query is a word of the glossary, the section that introduces it comes
+// Show the results. If the query is a word in the glossary, the section that introduces it comes
 // first.
 Search.query = (query) => {
   const [typed, terms, ...others] = Search._parseQuery(query);

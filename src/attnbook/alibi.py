@@ -7,7 +7,7 @@ from attnbook.checks import check_size
 
 
 def alibi_slopes(n_heads: int) -> Tensor:
-    """What each head subtracts per unit of distance: a geometric series that ends at 1/256.
+    """What each head subtracts per unit of distance: a geometric sequence that ends at 1/256.
 
     If the number of heads is not a power of two, the slopes for the next lower power come first,
     then every second slope for the next higher one, as in the authors' code.
@@ -23,7 +23,7 @@ def alibi_slopes(n_heads: int) -> Tensor:
 
 
 def alibi_bias(n_heads: int, lq: int, lk: int) -> Tensor:
-    """The bias that subtracts from each score its key's distance times its head's slope.
+    """The bias that lowers each score by its head's slope times the distance to its key.
 
     The queries are the last lq of the lk positions, as with a cache. (In the paper, queries only
     look back; if they may look ahead, the distance to a later key is subtracted, too.)

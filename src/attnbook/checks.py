@@ -132,7 +132,7 @@ def check_values(key: Tensor, value: Tensor) -> None:
 
 
 def check_source_length(z: Tensor, n_cached: int) -> None:
-    """Require a source as long as the one in the cross-attention's cache, unless it is empty."""
+    """Require z to be as long as the cached source, unless the cross-attention's cache is empty."""
     if n_cached not in (0, z.size(-2)):
         raise ValueError(
             f"z has {rows(z.size(-2))} but the cache has {n_cached}: a cache serves one source"

@@ -1,8 +1,8 @@
-"""Exact attention chunk by chunk: the full matrix of scores never exists, forward or backward.
+"""Exact attention in chunks: neither the forward nor the backward pass stores all scores at once.
 
 A softmax can be computed from keys that arrive one after another, if each query keeps the largest
-score so far, the sum of the exponentials relative to that score, and the values weighted by these
-exponentials.
+score so far, the sum of the exponentials relative to that score, and the sum of the values
+weighted by these exponentials.
 """
 
 import math
@@ -86,7 +86,7 @@ class OnlineSoftmax(Function):
                 powers = scores.sub_(largest).exp_()
                 total = total * shrink + powers.sum(-1, keepdim=True)
                 mixed = mixed * shrink + powers @ value[..., j, :]
-            total = total.clamp(min=1.0)  # the largest score adds 1; if all are hidden: 0 / 1 = 0
+            total = total.clamp(min=1.0)  # below 1 only if all keys are hidden; then 0 / 1 = 0
             output[..., i, :] = mixed / total
             lse[..., i, :] = largest + total.log()
         ctx.save_for_backward(query, key, value, mask, bias, output, lse)

@@ -49,10 +49,10 @@ class Beams(NamedTuple):
     """The result of beam_search: `width` hypotheses for each sentence, the best first.
 
     tokens (B, width, L) as in greedy_decode; log_probs, scores (B, width). If there are fewer
-    hypotheses than `width`, the empty slots have the score -inf. steps holds the beam after each
-    step, as (parents, tokens, scores), each (B, width): parents are the hypotheses of the previous
-    beam that were extended, and tokens the words added. A finished sentence is extended with END,
-    which does not change its log-probability.
+    hypotheses than `width`, the empty slots have the score -inf. `steps` holds the beam after each
+    step, as (parents, tokens, scores), each (B, width): parents are the indices of the hypotheses
+    of the previous beam that were extended, and tokens the ids of the words added. A finished
+    sentence is extended with END, which does not change its log-probability.
     """
 
     tokens: Tensor

@@ -67,7 +67,7 @@ def fused_attention(
 def _kernel(
     query: Tensor, key: Tensor, value: Tensor, table: Tensor | None = None, causal: bool = False
 ) -> Tensor:
-    """Call PyTorch's kernel on (B, H, L, D) with Dk = Dv: for other inputs it stores the scores."""
+    """Call PyTorch's kernel on (B, H, L, D) with Dk = Dv: otherwise it would store the scores."""
     lead, dv = leading(query=query, key=key, value=value), value.size(-1)
     width = max(query.size(-1), dv)
 

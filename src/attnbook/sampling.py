@@ -39,7 +39,7 @@ def keep_top_p(logits: Tensor, p: float) -> Tensor:
         raise ValueError(f"p={p}: it must be above 0 and at most 1")
     ordered, order = logits.sort(dim=-1, descending=True, stable=True)
     probabilities = ordered.softmax(-1)
-    before = _cumsum(probabilities) - probabilities  # of all more probable tokens
+    before = _cumsum(probabilities) - probabilities  # their sum over all more probable tokens
     left_out = torch.zeros_like(logits, dtype=torch.bool).scatter(-1, order, before >= p)
     return logits.masked_fill(left_out & (p < 1), -torch.inf)
 

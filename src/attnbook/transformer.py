@@ -77,9 +77,9 @@ class Decoder(nn.Module):
 class Transformer(nn.Module):
     """A model that maps a source and the target so far to logits for the target's next token.
 
-    A word's vector is its embedding times √d_model, plus its sinusoidal position. The embeddings
-    are initialized with variance 1 / d_model, so that a scaled embedding is about as large as a
-    position's vector. The last matrix gives each word of the target vocabulary a score (a logit).
+    A word's vector is its embedding times √d_model, plus a sinusoidal positional encoding. The
+    embeddings are initialized with variance 1 / d_model, which makes the scaled ones about as large
+    as the encoding. The last matrix gives each word of the target vocabulary a score (a logit).
 
     Shapes:  source (B, Ls), target (B, Lt): ids of words   source_mask (B, 1, Ls)
     Raises:  TypeError, ValueError if source or target is not a batch of ids of its vocabulary

@@ -58,7 +58,7 @@ def test_solutions_run_after_the_chapters_imports_and_what_cards_name_is_importe
         assert not missing, f"{exercise.id} names {missing}: import it in {path.name}"
         exec(exercise.solution(), space)
         assert diagnose(exercise, space[exercise.name]).kind == "passed"
-        for other in exercise.others:  # which the chapter also shows
+        for other in exercise.others:  # the chapter shows these answers, too
             exec(reader_source(other), space)
             assert diagnose(exercise, space[other.__name__]).kind == "passed"
 

@@ -72,7 +72,7 @@ def test_every_mistake_gets_its_own_message(name):
     assert len(exercise.mistakes) + len(common) >= 4
     assert len(exercise.mistakes) <= 12  # the general finders handle the rest
     messages = [m.message for m in (*exercise.mistakes, *common)]
-    for mistake in common:  # each gets its own message, or that of one of the exercise's mistakes
+    for mistake in common:  # each one that is rejected gets one of these messages
         feedback = diagnose(exercise, mistake.wrong)
         if feedback.kind == "failed":
             found = any(message in feedback.message for message in messages)

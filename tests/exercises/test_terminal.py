@@ -272,7 +272,7 @@ def test_a_closed_output_is_not_an_error(monkeypatch):
     stream = io.StringIO()
     stream.close()
     monkeypatch.setattr(sys, "stdout", stream)
-    monkeypatch.setenv("NO_COLOR", "1")  # else, Python 3.14 asks whether the output is a terminal
+    monkeypatch.setenv("NO_COLOR", "1")  # without it, Python 3.14 asks if the output is a terminal
     assert main(["list"]) == 0
     check(EXERCISE.reference, NAME)
     assert log.read()[0][NAME]["pass"] == 1

@@ -102,7 +102,7 @@ def test_every_figure_has_an_example():
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_properties_of_every_figure(name, drawn):
-    """A figure shows changes but no noise, is legible and uncropped, and has its roles' colors."""
+    """A figure shows changes but not noise, is legible and uncropped, and has its roles' colors."""
     draw, x, roles = EXAMPLES[name]
     moved = x.clone()
     moved.view(-1)[0] -= 0.1

@@ -1,7 +1,7 @@
 """The attention inside BERT, GPT-2, Llama and others, computed by their own classes and by ours.
 
-The models are small and have random weights, so nothing is downloaded. They make their own masks
-from the lengths; hooks record what enters and leaves each attention layer.
+The models are small and have random weights, so nothing is downloaded. They make their own masks,
+and hooks record what enters and leaves each attention layer.
 """
 
 import functools

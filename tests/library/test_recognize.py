@@ -69,7 +69,7 @@ def test_two_swapped_words_rarely_make_a_sentence():
 
 
 def test_probabilities_are_those_of_the_draws():
-    """Compare the expected count of 120 sentences with their count among 20,000 drawn ones."""
+    """Among 20,000 drawn sentences, 120 chosen ones occur as often, in total, as expected."""
     draw, tries, seen = Draw(3), 0, Counter()
     while seen.total() < 20_000:
         tries += 1

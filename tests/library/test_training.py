@@ -73,7 +73,7 @@ def test_it_is_silent(capsys, loop):
 
 
 def noisy(model: nn.Module, generator: torch.Generator) -> torch.Tensor:
-    """A loss that draws from the given generator, and in dropout (on the CPU in a rehearsal)."""
+    """A loss on random rows from the generator, with dropout (on the CPU in a rehearsal)."""
     rows = torch.randint(20, (5,), generator=generator)
     at = "cpu" if os.environ.get("ATTNBOOK_REHEARSAL") == "1" else X.device  # the device of dropout
     kept = nn.functional.dropout(X[rows].to(at), 0.3).to(X.device)

@@ -73,7 +73,7 @@ def test_no_chinese_sentence_has_two_translations(drawn: list[Sentence]) -> None
 
 
 def test_there_are_far_more_than_100_000_pairs(drawn: list[Sentence]) -> None:
-    """Two draws from N sentences are equal with probability at least 1/N, which bounds N."""
+    """Two draws from N sentences are equal with a probability p of at least 1/N, so N >= 1/p."""
     long = Counter(made.zh for made in drawn if len(made.zh) >= 9)
     draws = long.total()
     alike = sum(count * (count - 1) // 2 for count in long.values())
@@ -209,7 +209,7 @@ def test_but_joins_a_contrast(drawn: list[Sentence]) -> None:
 
 
 def test_people_do_what_people_do(drawn: list[Sentence]) -> None:
-    """Every combination is allowed by the tables, and most of those allowed occur."""
+    """The tables allow every combination that occurs, and most combinations they allow do occur."""
     allowed = {(v.zh[0], n.zh) for v in VERBS for n in lexicon.nouns if n.kinds & v.kinds}
     allowed |= {
         (a.zh, n.zh) for a in lexicon.adjectives for n in lexicon.nouns if a.kinds & n.kinds
@@ -243,7 +243,7 @@ def test_noun_phrases(
 
 
 class First(Draw):
-    """A Draw that always chooses the first, and takes all or none of the options with p > 0.25."""
+    """A Draw that always chooses the first option; a chance comes true if `always` and p > 0.25."""
 
     def __init__(self, always: bool) -> None:
         self.always = always

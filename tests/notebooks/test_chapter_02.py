@@ -92,4 +92,4 @@ def test_how_often_a_word_occurs_finds_hardly_more_kinds_than_luck(names):
         )
         for seed in range(20, 60)
     ]
-    assert sum(found) / len(found) < 15 / 7 + 1.2  # of 15 words; all 15 without shuffling
+    assert sum(found) / len(found) < 15 / 7 + 1.2  # of 15; without shuffling, all 15 are found

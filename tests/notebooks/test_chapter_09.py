@@ -132,7 +132,7 @@ def test_low_probabilities_warn_of_senseless_sentences(chapter):
 
 
 def test_positions_met_often_do_not_mend_longer_sentences(chapter):
-    """Section 9.9: starting positions at 9 helps, but no more than training with starts 0 to 8."""
+    """Section 9.9: beginning at position 9 helps, but no more than training with starts 0 to 8."""
 
     def right(seed, farthest, first):
         model = load_translator(chapter["chinese"], chapter["english"], seed, farthest)

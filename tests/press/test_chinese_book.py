@@ -39,7 +39,7 @@ HAN = re.compile(r"[\u4e00-\u9fff]")
 
 @pytest.fixture(scope="module")
 def screens(browser: Browser) -> Iterator[dict[str, BrowserContext]]:
-    """A desktop window and a phone's."""
+    """A desktop window and a phone's window."""
     found = {"desk": window(browser, viewport=DESK)}
     found["phone"] = window(browser, viewport=PHONE, is_mobile=True)
     yield found

@@ -404,7 +404,7 @@ def test_the_theme_keeps_the_rules_that_pages_use_and_loses_the_rest() -> None:
 
 
 def test_the_sheets_become_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The theme's CSS, in another folder, is merged with the book's; scripts' classes are kept."""
+    """The theme's CSS, in another folder, joins the book's; classes that scripts use are kept."""
     (tmp_path / "_static" / "part").mkdir(parents=True)
     theme = """/*! by someone */ .used, .gone { --a: url(x.woff2); --b: url("../y.png") }
         p { background: url("data:image/svg+xml,%3Csvg/%3E") } @font-face { src: url('z.woff2') }"""

@@ -162,7 +162,7 @@ def test_a_student_works_through_a_chapter(lab: str, page: Page) -> None:
     paper = Image.open(io.BytesIO(shot)).convert("RGB").getpixel((2, 2))
     assert max(paper) < 30  # it is dark, like the theme
 
-    # She follows a link to a page, which is shown as text too, and comes back.
+    # She follows a link to a page, which is rendered like the chapter, and comes back.
     linking = next(cell["id"] for cell in book if "](bibliography.md#" in "".join(cell["source"]))
     page.evaluate(TEXT, linking)
     page.locator(".jp-MarkdownOutput a[href*='bibliography.md']").first.click()

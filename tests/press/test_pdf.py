@@ -128,7 +128,7 @@ def test_links_arrive_and_page_numbers_are_right(
                 target = f"book/{place}" if place else name
                 assert linked[f"{target}#{anchor}".removesuffix("#")] > 0, (name, link["href"])
     headings = sum(len(listed(page)) for page in sources.values())
-    assert numbers > headings + 8 * len(ALL)  # and links to and from hints and solutions
+    assert numbers > headings + 8 * len(ALL)  # exercises link to and from hints and solutions
 
 
 def test_no_word_and_no_chinese_character_is_lost(

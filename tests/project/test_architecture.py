@@ -14,7 +14,7 @@ import pytest
 from tools.common import ROOT
 from tools.rules import lines_of, without_docstrings
 
-# Our folders, with those that each may import. Tests may import any; book/ has no modules.
+# Our folders, and what each may import. Tests may import every folder; book/ has no modules.
 FOLDERS = {
     "src/attnbook": {"attnbook"},
     "benchmarks": {"attnbook", "benchmarks"},
@@ -23,7 +23,7 @@ FOLDERS = {
 }
 OURS = {"attnbook", "tools", "press", "tests", "benchmarks", "conftest"}
 
-# Every module may import these, which import none of ours.
+# Every module may import these modules, which import no module of ours.
 BASE = {"checks", "colors", "language"}
 # The core, layer by layer: a module imports only modules of earlier layers.
 CORE = (
@@ -46,7 +46,7 @@ LONGEST_MODULE = 170  # lines, as `ast.unparse` writes them; the goal is about 1
 
 
 def allowed() -> dict[str, set[str]]:
-    """Map each module or folder of the library to those that it may import."""
+    """Map each module or folder of the library to the modules and folders that it may import."""
     known = set(BASE)
     may: dict[str, set[str]] = {name: set() for name in BASE}
     for layer in CORE:

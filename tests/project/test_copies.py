@@ -181,7 +181,7 @@ def test_an_answer_without_its_stub_is_kept_through_every_later_version(tmp_path
     # The exercise's function gets an argument: the old answer is put below the new stub.
     changed = STUB.replace("()", "(x)", 1)
     write_chapter(tmp_path, "two", answer=changed, other=STUB)
-    for _ in range(2):  # the second time from both copies
+    for _ in range(2):  # the second time, both copies exist
         copy_book(tmp_path, mine)
         found = cells(new)
         ids = [*found]

@@ -124,7 +124,7 @@ def png_alone(cells: Cells) -> None:
 
 
 COPY = inspect.getsource(attnbook.softmax)
-# Another function's body without its last line, outside any function, with new comments.
+# The body of another function, without its last line, as loose lines with new comments.
 ATTENTION = inspect.getsource(attnbook.scaled_dot_product_attention)
 BODY = textwrap.dedent(ATTENTION.partition('"""\n')[2]).splitlines()
 LOOSE = [line + "  # mine" for line in BODY[:-1]]

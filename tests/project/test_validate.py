@@ -42,7 +42,7 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_uncommitted_changes_are_refused(page: Path) -> None:
-    page.write_text("another row")  # which does not count as a change
+    page.write_text("another row")  # this file does not count as a change
     assert re.fullmatch("[0-9a-f]{7}", validate.committed())
     page.with_name("new.py").write_text("2")
     with pytest.raises(UserError, match="commit your changes and new files first"):

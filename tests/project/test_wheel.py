@@ -41,7 +41,7 @@ def test_the_wheel_holds_the_library_whole_and_nothing_else(tmp_path: Path) -> N
 def test_the_first_cell_of_a_chapter_installs_the_library_from_its_clone(tmp_path: Path) -> None:
     """The environment is new, and uses every installed package except the library.
 
-    A file that only our environment's Python reads links the library into that environment.
+    Our environment finds the library through a file that the new environment does not read.
     """
     clone, env = tmp_path / "clone", tmp_path / "env"
     shutil.copytree(PACKAGE, clone / "src/attnbook", ignore=shutil.ignore_patterns("*.pyc"))

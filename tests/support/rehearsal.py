@@ -1,9 +1,9 @@
 """A GPU simulated by the CPU, so that every machine can find what a CUDA device would refuse.
 
 A tensor moved to "cuda" becomes `OnGpu`: it computes on the CPU, and enforces the rules that a
-notebook can break on a real device. Devices do not mix. NumPy accepts no tensor that was not moved
-back. Random numbers are drawn on the CPU. Operations that CUDA computes in no fixed order raise an
-error, as with `torch.use_deterministic_algorithms` on a GPU. Sums run backward, so that their last
+notebook can break on a real device. Devices do not mix. NumPy accepts a tensor only after it is
+moved back. Random numbers are drawn on the CPU. Operations that have no fixed order on CUDA raise
+errors, as with `torch.use_deterministic_algorithms` on a GPU. Sums run backward, so that their last
 digits differ, as on another kind of device: what a chapter prints must not depend on them.
 
 Only a real GPU can show the rest: its own kernels, its memory and its speed.
@@ -153,7 +153,7 @@ def unpacked(thing: Any, given: list[Tensor]) -> Any:
 
 
 def packed(thing: Any, known: dict[int, OnGpu]) -> Any:
-    """Wrap the results of an operation; a tensor that was written to keeps its wrapper."""
+    """Wrap the results of an operation; a tensor that it changed in place keeps its wrapper."""
     if isinstance(thing, Tensor):
         return known[id(thing)] if id(thing) in known else OnGpu(thing)
     if isinstance(thing, list | tuple):

@@ -184,7 +184,7 @@ def dtype_error(got: Any, wanted: Any) -> str:
 
 
 def shape_error(got: Any, wanted: Any, axes: str, sizes: Mapping[str, int]) -> str:
-    """Return a message for a wrong shape, naming the wrong axis and whose size it has, or ""."""
+    """Return a message for a wrong shape, naming the axis and the one whose size it has, or ""."""
     if not isinstance(wanted, Tensor) or got.shape == wanted.shape:
         return ""
     got_shape, wanted_shape = tuple(got.shape), tuple(wanted.shape)

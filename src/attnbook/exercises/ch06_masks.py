@@ -610,7 +610,7 @@ def attending(*looks: Callable[[Offsets], Tensor]) -> Layer:
 
 
 def windows(*sizes: int) -> Layer:
-    """Return layers in which each word sees itself and the words just before it, `size` in all."""
+    """Return layers, one for each size: a word sees that many words, of which it is the last."""
     return attending(*(lambda back, size=size: back < size for size in sizes))
 
 

@@ -928,7 +928,7 @@ def causal_head(
 ) -> Layer:
     """Return a function for the weights of a causal head with this kind of positional encoding.
 
-    The function computes in float64, and returns the dtype of its input.
+    The function computes in float64, and returns weights in the dtype of its input.
     """
 
     def attend(x: Tensor) -> Tensor:

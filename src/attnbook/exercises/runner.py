@@ -175,7 +175,7 @@ def read_path() -> Path:
 def end_with_parent() -> None:
     """End this process once the other end of stdin is closed, and give the file an empty stdin.
 
-    While a C function called by the file holds the GIL, no thread can end the process; Linux can.
+    A C function that holds the GIL keeps the thread from ending the process; only Linux can end it.
     On other systems, the process then runs until LOAD_SECONDS or CHECK_SECONDS are over.
     """
     if sys.platform == "linux":

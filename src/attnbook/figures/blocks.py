@@ -102,7 +102,7 @@ def plot_many_heads(length: int, d_model: int, n_heads: int, d_k: int, d_v: int)
         _named_box(axes, "output", (at_output, middle - half), (length, d_model), None)
         for h in range(n_heads):
             top, center = h * step, h * step + lane / 2
-            query_y, between = center - pitch, center - pitch / 2  # Q's center; Q and K's center
+            query_y, between = center - pitch, center - pitch / 2  # Q's center; halfway to K's
             arrow(axes, (d_model + 1, middle), (at_heads - 1, center))
             for name, y, wide, role in (
                 (f"query {h}", query_y, d_k, "query"),

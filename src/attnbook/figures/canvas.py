@@ -155,7 +155,7 @@ def fill_color(role: str | None) -> str:
 
 
 def readable_on(color: Any) -> str:
-    """Ink or white, whichever is easier to read on the color laid over white."""
+    """Ink or white, whichever is easier to read on the color when it is laid over white."""
     red, green, blue, opacity = to_rgba(color)
     luminance = 1 - opacity * (1 - (0.2126 * red + 0.7152 * green + 0.0722 * blue))
     return INK if luminance > 0.45 else PAPER

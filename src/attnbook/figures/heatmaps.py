@@ -128,7 +128,7 @@ def plot_positions(encoding: Tensor) -> None:
     x = numbers("encoding", encoding, digits=1)
     check_range("encoding", x, -1, 1)
     n_rows, n_columns = x.shape
-    wide, high = min(0.5, (WIDE - 1.6) / n_columns), min(0.5, 4.6 / n_rows)  # inches of a cell
+    wide, high = min(0.5, (WIDE - 1.6) / n_columns), min(0.5, 4.6 / n_rows)  # a cell, in inches
     with canvas(max(4.4, 1.6 + wide * n_columns), 0.8 + high * n_rows) as figure:
         axes = figure.subplots()
         for value, name in ((-1.0, "−1"), (0.0, "0"), (1.0, "+1")):

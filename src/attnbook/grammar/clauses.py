@@ -26,9 +26,9 @@ class Sentence:
 class VerbPhrase:
     """A verb with its object, without a subject, a time or a place.
 
-    `zh` and `en` are the object. If the object is `bare`, without a determiner, 了 follows it, and
-    otherwise 了 follows the verb. `before` precedes the Chinese verb, `after` follows the English
-    object, and `question_words` open the English question. `daily` requires a time, such as
+    `zh` and `en` are the object. If the object is `bare`, with no determiner in Chinese, 了 follows
+    it; otherwise 了 follows the verb. `before` precedes the Chinese verb, `after` follows the
+    English object, and `question_words` open the English question. `daily` requires a time, such as
     "every day", and `goal` is the place that the subject goes to.
     """
 

@@ -68,7 +68,7 @@ def describe(draw: Draw) -> Sentence | None:
 
 
 def quality(form: str, subject: NounPhrase, adjective: Adjective) -> Sentence | None:
-    """The clause for one of the forms of an adjective; colors take 是 … 的 instead of 很."""
+    """A clause with the adjective in this form; colors take 是 … 的 instead of 很."""
     if form == "yes_no" and subject.zh[0] in ("我", "我们"):
         return None
     if form in ("negative", "yes_no"):

@@ -48,10 +48,10 @@ def held_out_combinations() -> Combinations:
 
     Training must still teach their words, in other combinations. So no pair is held out for a
     verb or an adjective with fewer than four nouns, a noun with fewer than three verbs (or three
-    adjectives), verbs of animals, or a line of the table with a single noun, which would be a large
-    part of the test set. Each noun loses at most one verb and one adjective, and each verb or
+    adjectives), verbs of animals, or a line of the table with a single noun, whose pair would fill
+    much of the test set. Each noun loses at most one verb and one adjective, and each verb or
     adjective at most three nouns. People and furniture lose none, because they are in many
-    sentences as the subject or as a place.
+    sentences as subjects or as places.
     """
     things = [noun for noun in nouns if not noun.kinds & {*PEOPLE, "furniture"}]
     objects = [(verb, [n for n in things if n.kinds & verb.kinds]) for verb in verbs]
@@ -77,10 +77,10 @@ def held_out_combinations() -> Combinations:
 def make_corpus(n_train: int = 60_000, n_test: int = 500, seed: int = 0) -> Corpus:
     """Draw pairs from the grammar, no Chinese sentence twice, and split them into three sets.
 
-    A pair with a held-out combination goes to `new_combinations`, a pair with more than LONGEST
-    words in both languages to `longer`, and a pair with neither to `train`. All others are dropped,
-    including those that contain both words of a held-out pair separately. Every word of the two
-    test sets also occurs in `train`.
+    A pair with at most LONGEST words in each language goes to `train`, or to `new_combinations` if
+    it has a held-out combination. A pair with more in both, and no such combination, goes to
+    `longer`. All others are dropped, including those that contain both words of a held-out pair
+    separately. Every word of the two test sets also occurs in `train`.
 
     Raises:  TypeError, ValueError if a size is not a positive int
     """

@@ -250,7 +250,7 @@ def draw_other_person(draw: Draw, subject: NounPhrase) -> NounPhrase | None:
     """A person other than the subject, or None if the draw gave the same person.
 
     Several teachers have no mother or friend in common, so their relatives and friends are
-    excluded, and so are people described by an adjective.
+    excluded. People described by an adjective are excluded, too.
     """
     person = draw_person(draw)
     both_first_person = {person.zh[0], subject.zh[0]} == {"我", "我们"}  # also 我 and 我们 妈妈

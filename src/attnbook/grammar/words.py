@@ -107,7 +107,7 @@ MEASURES = """
 GLASSES = {"水", "牛奶"}  # 杯 is a cup, but a glass for these drinks
 
 # Chinese  pinyin  the four English forms | the kinds of its object (- for none) | the activity,
-# named by the PLACES that fit it | traits:
+# as listed in PLACES | traits:
 #   tenses     habit (fits "often"), daily ("every day", too), everyday (only "every day"), now
 #              (fits 在: is doing), skill ("can"), fact (only past, and now if also listed), ongoing
 #              (only now and "want"), planned (only now, future and "want"), untimed (no past,

@@ -37,7 +37,7 @@ class Run(NamedTuple):
 
     probabilities: Tensor  # (L, V)
     weights: Tensor  # (2, H, L, L)
-    adds: tuple[Tensor, Tensor]  # (H, L, V): to the query scores of each letter, and to its logit
+    adds: tuple[Tensor, Tensor]  # (H, L, V): to each letter's query scores, and to its logit
 
 
 def explore_heads(

@@ -54,7 +54,7 @@ def explore_sampling(model: LanguageModel, vocabulary: Vocabulary, beginning: st
     device = next(model.parameters()).device
 
     def logits_after(words: Sequence[str]) -> tuple[list[str], Tensor]:
-        """The words in order of decreasing logits, and the logits."""
+        """The words in decreasing order of their logits, and these logits."""
         tokens = torch.tensor([[BEGIN, *vocabulary.encode(words)]], device=device)
         logits, order = model(tokens)[0, -1].cpu().sort(descending=True, stable=True)
         return [vocabulary.words[i] for i in order.tolist()], logits

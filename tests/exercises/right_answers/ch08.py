@@ -39,7 +39,7 @@ def norm_by_squares(x, gain, shift, eps):
 
 
 def count_built(source_size, target_size, d_model, n_layers, d_ff, norm_first):
-    """Count the parameters of nn.Transformer, whose stacks end in a norm; add what it lacks."""
+    """Count nn.Transformer's parameters; drop its final norms if post-norm; add what it lacks."""
     towers = nn.Transformer(d_model, 1, n_layers, n_layers, d_ff, batch_first=True, device="meta")
     count = sum(p.numel() for p in towers.parameters())
     if not norm_first:

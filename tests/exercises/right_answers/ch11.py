@@ -184,7 +184,7 @@ def told_by_silence(attend):
 
 
 def told_by_loudness(attend):
-    """Use one word at all positions: multiplied by 0, unchanged, and multiplied by 3."""
+    """Use the same word at all positions, multiplied by 0, by 1 and by 3."""
     word = torch.arange(8.0).sin()
     steps = [attend(loud * word.expand(150, 8)).log()[-1].diff() for loud in (0, 1, 3)]
     if not all(step.isfinite().all() for step in steps):
@@ -196,7 +196,7 @@ def told_by_loudness(attend):
 
 
 def told_in_float32(attend):
-    """Compare with tensors in PyTorch's default dtype, which the rows also have."""
+    """Compare the weights with tensors in PyTorch's default dtype, which is also their dtype."""
     generator = torch.Generator().manual_seed(0)
     row = attend(torch.zeros(256, 8))[255]
     if torch.allclose(row, torch.full((256,), 1 / 256), atol=1e-6):

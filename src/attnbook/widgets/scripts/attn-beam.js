@@ -1,4 +1,4 @@
-// Beam search as a tree: a row for each word, the best candidates first.
+// Beam search as a tree: a row for each step, with the best candidates first.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, svg } = globalThis.attnbook;
@@ -85,7 +85,7 @@
       this.chosen = [row, 0];
     }
 
-    /** Show the pressed step, and those before it, if they are still hidden. */
+    /** Show the steps up to the pressed cell, if they are still hidden, and pick that cell. */
     press(row, column) {
       this.seen = Math.max(this.seen, Math.min(row, this.grown[this.tree].length - 1));
       this.pick(row, column);
@@ -105,7 +105,7 @@
       event.preventDefault();
       const steps = this.grown[this.tree];
       const next = Math.max(0, Math.min(steps.length - 1, row + down));
-      this.seen = Math.max(this.seen, next); // moving down from the last row shows one more step
+      this.seen = Math.max(this.seen, next); // down from the last visible row shows one more step
       this.pick(next, Math.max(0, Math.min(steps[next].length - 1, column + right)));
       this.cells[this.chosen[0]][this.chosen[1]].focus();
     }

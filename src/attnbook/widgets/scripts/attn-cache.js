@@ -4,9 +4,9 @@
   const { Figure, define, fill, make } = globalThis.attnbook;
 
   /**
-   * Multiplications of one layer for one more word: projections, scores, mixing.
+   * Multiplications that one layer needs for one more word: projections, scores, mixing.
    * @param {number} rows computed @param {number} keys that each row is compared with
-   * @param {number} width of the model @param {number} kept numbers per key: key heads times width
+   * @param {number} width of the model @param {number} kept numbers per key: key heads times head width
    */
   function cost(rows, keys, width, kept) {
     return rows * (2 * width * width + 2 * width * kept + 2 * keys * width);
@@ -100,7 +100,7 @@
         make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...this.counts))];
     }
 
-    /** Counts for one mode, up to a word: rows, multiplications, their total so far, bytes kept. */
+    /** The counts of one mode at a word: rows, multiplications, their total so far, bytes kept. */
     count(mode, at) {
       const { width, head } = this.data;
       const steps = Array.from({ length: at + 1 }, (_, t) => mode.read

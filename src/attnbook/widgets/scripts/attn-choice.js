@@ -155,7 +155,7 @@
         sign.textContent = signs[box.className] ?? "";
       }
       this.forget.hidden = !kept((storage) => storage.getItem(this.key));
-      this.dispatchEvent(new Event("solved", { bubbles: true })); // for the page's count
+      this.dispatchEvent(new Event("solved", { bubbles: true })); // updates the page's count
     }
   });
 })();

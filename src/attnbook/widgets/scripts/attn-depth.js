@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, svg } = globalThis.attnbook;
-  const [LEFT, WIDE, TOP, HIGH] = [44, 214, 10, 150]; // the curves
+  const [LEFT, WIDE, TOP, HIGH] = [44, 214, 10, 150]; // the area of the curves
   const [ALIKE, LEVELS] = [0.2, 12];
 
   /** Format a number as in print: 0.42 or 3 · 10⁻⁷. */

@@ -1,4 +1,4 @@
-// Two positions as clock hands: one is moved, and the other is a fixed step away from it.
+// Two positions as clock hands: the reader moves one, and the other stays a chosen step away.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, svg } = globalThis.attnbook;

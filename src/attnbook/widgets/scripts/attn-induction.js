@@ -1,14 +1,14 @@
-// Two layers of attention on one sequence: where each head attends, and what depends on it.
+// Two layers of attention on one sequence: where each head attends, and what changes without it.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, walk } = globalThis.attnbook;
 
-  /** Parse names with numbers, "a97b3", into pairs; a name alone means 100. @param {string} text */
+  /** Parse names with numbers (a97b3) into pairs; a name alone means 100. @param {string} text */
   function pairs(text) {
     return [...text.matchAll(/(\D)(\d*)/g)].map(([, name, x]) => [name, x ? Number(x) : 100]);
   }
 
-  /** Parse rows of such pairs, for each of several parts. @param {string} text */
+  /** Parse several parts, each of which has rows of such pairs. @param {string} text */
   function parts(text) {
     return text.split("|").map((part) => part.split(" ").map(pairs));
   }
@@ -131,7 +131,7 @@
       return { grid, top, heads };
     }
 
-    /** Toggle a head. At most one head of layer 1 is off, and none if one of layer 2 is. */
+    /** Toggle a head. At most one head of layer 1 is off, and none if any of layer 2 is. */
     turn(layer, head) {
       const off = this.off[layer];
       const was = off.has(head);

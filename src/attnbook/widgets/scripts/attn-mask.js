@@ -1,4 +1,4 @@
-// A mask to paint: which query may look at which key, the weights, and the leaks of the future.
+// A mask to paint: which query may attend to which key, the weights, and leaks from the future.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, softmax, walk } = globalThis.attnbook;
@@ -56,7 +56,7 @@
       return rows.map((row) => [...row].map((one) => one === "1"));
     }
 
-    /** Touch paints a single cell, so that the page still scrolls; dragging a mouse paints more. */
+    /** Touch paints a single cell, so the page still scrolls; dragging with a mouse paints more. */
     press(event, i, j) {
       event.target.releasePointerCapture?.(event.pointerId);
       this.paint = !this.mask[i][j];

@@ -1,4 +1,4 @@
-// A softmax whose keys arrive block by block, in an order and a block size that the reader picks.
+// A softmax whose keys arrive in blocks; the reader picks their order and the size of the blocks.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number } = globalThis.attnbook;
@@ -139,7 +139,7 @@
       this.move(key, (this.order.indexOf(key) + step) % this.order.length);
     }
 
-    /** A dragged word swaps places with those it passes; a pressed one does not move. */
+    /** A dragged word swaps places with those it passes; onclick handles a press without a drag. */
     grab(event, key) {
       const button = event.target;
       this.held = undefined;

@@ -1,10 +1,10 @@
-// Arrows to turn and lengthen: how length and angle change dot products and cosines.
+// Arrows to turn and lengthen: how length and angle affect dot products and cosines.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, softmax, svg } = globalThis.attnbook;
   const SIZE = 160; // of the plane, from the origin to its edge
   const DEGREE = Math.PI / 180;
-  const TREMOR = 4 * DEGREE; // a drag that turns by less is meant as a change of length
+  const TREMOR = 4 * DEGREE; // a drag that turns an arrow by less only changes its length
 
   const dot = (a, b) => a[0] * b[0] + a[1] * b[1];
   const angle = ([x, y]) => Math.atan2(y, x);
@@ -101,7 +101,7 @@
       const pick = () => (this.at = i, this.update());
       arrow.addEventListener("focus", pick);
       arrow.addEventListener("pointerdown", (event) => {
-        event.preventDefault(); // select no text
+        event.preventDefault(); // do not select text
         arrow.focus({ preventScroll: true });
         arrow.setPointerCapture(event.pointerId);
         const [x, y] = this.point(event);

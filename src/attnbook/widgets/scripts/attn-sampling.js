@@ -1,5 +1,5 @@
 // The next word: probabilities after temperature, top-k and top-p, and texts sampled from them.
-// If the page has the model (press/live), the first change loads it, and it writes the texts.
+// If the page has the model (press/live), the reader's first change loads it to write new texts.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, softmax } = globalThis.attnbook;
@@ -10,7 +10,7 @@
    * Filter a row of logits by the settings.
    * @param {number[]} logits in decreasing order
    * @param {{temperature: number, k: number, p: number}} settings
-   * @returns {number[]} the probabilities of those kept, which are the first ones
+   * @returns {number[]} the probabilities of the words kept, which are the first ones
    */
   function keep(logits, { temperature, k, p }) {
     let kept = logits.map((logit) => logit / temperature);
@@ -21,7 +21,7 @@
     return softmax(enough ? kept.slice(0, enough) : kept);
   }
 
-  /** The index of the share that contains a point. @param {number} point from 0 to 1 */
+  /** The index of the probability that covers a point. @param {number} point from 0 to 1 */
   function fallsOn(shares, point) {
     let end = 0;
     const found = shares.findIndex((share) => (end += share) > point);
@@ -86,7 +86,7 @@
       const sliders = Object.entries(settings).map(([name, values]) => this.slider(words.settings[name],
         values.map((value) => (value === 0 ? words.all : String(value))), start[name], (position) => {
           this.chosen[name] = position;
-          this.write(); // the bars are updated at once
+          this.write(); // the bars do not wait for it
         }));
       this.rows = Array.from({ length: SHOWN + 1 }, (_, i) => {
         const clicked = i < SHOWN && this.source;
@@ -137,7 +137,7 @@
       this.write();
     }
 
-    /** The model, loaded at the first change; null if the page has none. */
+    /** The model, loaded on the first change; null if the page has none. */
     async model() {
       const { attnbook } = globalThis;
       if (!this.source) return null;

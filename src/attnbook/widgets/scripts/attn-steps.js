@@ -8,7 +8,7 @@
     ["scaled", "", "scores"], ["masked", "", "scaled"], ["weights", "", "masked"],
     ["output", "weights", "V"]];
   const MADE = STEPS.map(([made]) => made);
-  const WIDTH = { X: 0, W_Q: 1, Q: 1, W_K: 1, K: 1, W_V: 2, V: 2, output: 2 }; // others: one column a word
+  const WIDTH = { X: 0, W_Q: 1, Q: 1, W_K: 1, K: 1, W_V: 2, V: 2, output: 2 }; // others: one column per word
   const MANY = 8; // with more columns or rows, cells have no room for numbers
 
   /** The product of two matrices. */
@@ -89,7 +89,7 @@
       const x = sentences.map((sentence) => unpack(sentence.x));
       const w = matrices.map(unpack);
       this.row = row;
-      this.chosen = { false: 0, true: word }; // the column, by whether columns are words
+      this.chosen = { false: 0, true: word }; // the column, keyed by whether columns are words
       const state = { sentence: 0, step: 0, causal: 0 };
       const turn = () => {
         this.labels = sentences[state.sentence].words;

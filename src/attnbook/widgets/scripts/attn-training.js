@@ -7,14 +7,14 @@
   const SHAPES = ["M-6 0a6 6 0 1 0 12 0a6 6 0 1 0-12 0Z", "M-5-5h10v10h-10Z",
     "M0-6.5L6 4.5H-6Z", "M0-7L6 0L0 7L-6 0Z", "M0 6.5L6-4.5H-6Z",
     "M-2-6h4v4h4v4h-4v4h-4v-4h-4v-4h4Z"];
-  const [LEFT, WIDE, TOP, HIGH] = [20, 230, 8, 96]; // the curve
+  const [LEFT, WIDE, TOP, HIGH] = [20, 230, 8, 96]; // the area of the curve
 
   const div = (name, ...inside) => make("div", { class: name }, ...inside);
   const span = (name, ...inside) => make("span", { class: name }, ...inside);
   const move = (drawn, x, y) => (drawn.style.transform = `translate(${x}px, ${y}px)`);
 
   define("attn-training", class extends Figure {
-    static pace = 380; // milliseconds per step; a screen reader waits longer
+    static pace = 380; // milliseconds per step; shorter than the pause in say()
 
     static style = `
       .board { display: flex; flex-wrap: wrap; gap: 0.8rem 1.4rem; }
@@ -148,7 +148,7 @@
         ...(kinds ? this.showPoints() : this.showMap())].join(" "));
     }
 
-    /** Draw the points of this step, and name the nearest word to each word of the picked kind. */
+    /** Draw the points of this step, and name the word nearest to each word of the picked kind. */
     showPoints() {
       const { kinds, labels, nearest, places, reach, words } = this.data;
       const zoom = HALF / reach[this.at];
@@ -181,7 +181,7 @@
       return rows.map((i) => fill(words.alike, { word: labels[i], other: labels[near[i]] }));
     }
 
-    /** Put names beside their points, one below the other where points overlap. */
+    /** Put names beside their points, moved apart vertically where they would overlap. */
     write(names) {
       names.sort((a, b) => a[2] - b[2]);
       const lines = names.map((name) => name[2]);

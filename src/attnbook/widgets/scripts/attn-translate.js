@@ -1,5 +1,5 @@
 // A translation: the probability of each word, and where each head of the cross-attention attends.
-// The first change loads press/live: the model, and the code that makes changes.
+// The first change loads press/live: the model, and the code that applies changes.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, walk } = globalThis.attnbook;
@@ -94,7 +94,7 @@
         make("div", { class: "detail" }, this.maps, this.bars), this.settings];
     }
 
-    /** Reset the model. */
+    /** Undo all changes. */
     unchanged() {
       const { words } = this;
       Object.assign(this, { off: new Set(), covered: new Set(), given: [], first: 0, width: 1,

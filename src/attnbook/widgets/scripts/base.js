@@ -127,7 +127,7 @@ globalThis.attnbook ??= (() => {
     return !isDark(getComputedStyle(element).color);
   }
 
-  /** An element with its numbers in the attribute `data`, and with the table as its children. */
+  /** An element with its numbers in the `data` attribute and a table for print as its children. */
   class Figure extends HTMLElement {
     connectedCallback() {
       if (this.shadowRoot) return; // it was moved and is already drawn
@@ -142,8 +142,8 @@ globalThis.attnbook ??= (() => {
       if (this.words.try) figure.append(make("p", { class: "try" }, this.words.try));
       figure.append(...parts, this.said, this.heard);
       root.append(figure, make("div", { class: "table" }, make("slot")));
-      // Our pages declare their theme. (Reading a style before the section is laid out would make
-      // jumps to it miss their target.)
+      // Our pages declare their theme, so no style is read there. (Doing so before a section is
+      // laid out would make jumps to it miss their target.)
       const look = () => (this.dataset.theme = document.documentElement.dataset.theme
         ?? (onDark(this.parentElement) ? "dark" : "light"));
       const watch = new MutationObserver(look);
@@ -188,7 +188,7 @@ globalThis.attnbook ??= (() => {
       return make("label", {}, make("span", { class: "name" }, name, output), input);
     }
 
-    /** A slider over steps, with a button that plays them. It takes the parameters of slider(). */
+    /** A slider over steps, with a button that plays them. Parameters as in slider(). */
     stepper(...slider) {
       const made = this.slider(...slider);
       this.input = made.querySelector("input");
@@ -200,13 +200,13 @@ globalThis.attnbook ??= (() => {
       return make("div", { class: "stepper" }, this.button, made);
     }
 
-    /** Show another step. */
+    /** Show the given step. */
     show(step) {
       this.input.value = step;
       this.input.dispatchEvent(new Event("input"));
     }
 
-    /** Play the steps to the end or until the reader stops them; from the end, start over. */
+    /** Play the steps to the end or until the reader stops them; if at the end, start over. */
     play() {
       if (this.playing) return this.stop();
       const next = () => this.show(Number(this.input.value) + 1);
@@ -240,7 +240,7 @@ globalThis.attnbook ??= (() => {
 
     /**
      * A list of rows, one of which is picked by mouse, touch or arrow keys.
-     * @param {HTMLElement[]} rows @param {number} at picked at first
+     * @param {HTMLElement[]} rows @param {number} at picked initially
      * @param {(position: number) => void} picked
      */
     pickable(name, rows, at, picked) {
