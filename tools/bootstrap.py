@@ -159,7 +159,8 @@ def install() -> None:
     if not sys.stdout.isatty():
         pip.append("--quiet")
     print("1 of 3: the packages in requirements-lock.txt", flush=True)
-    run(*pip, "--only-binary", ":all:", "--require-hashes", "-r", LOCK)
+    # The lock is complete; looking for dependencies, pip 23 would demand some newer versions.
+    run(*pip, "--only-binary", ":all:", "--require-hashes", "--no-deps", "-r", LOCK)
     print("2 of 3: PyTorch, the largest package", flush=True)
     torch = torch_arguments()
     if sys.platform == "linux" and torch_build() == "cpu" and len(torch) == 1:

@@ -167,7 +167,7 @@ def test_the_small_build_of_pytorch_is_tried_only_without_a_gpu(
     monkeypatch.setattr(shutil, "which", lambda name: "/bin/it" if driver else None)
     bootstrap.install()
     locked, *small, torch, package = commands
-    assert " --only-binary :all: --require-hashes -r " in locked
+    assert " --only-binary :all: --require-hashes --no-deps -r " in locked
     assert torch.endswith(" torch==1.0")
     assert " --no-deps --no-build-isolation -e " in package
     assert len(small) == (not driver)
