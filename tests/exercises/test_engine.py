@@ -784,6 +784,12 @@ def test_changes_by_an_answer_are_undone_and_do_not_change_the_result():
         assert torch.empty(0).device == torch.device("meta")
     finally:
         torch.set_default_device(None)
+        del torch._GLOBAL_DEVICE_CONTEXT.device_context  # PyTorch 2.6 cannot read None
+
+
+def test_a_check_leaves_the_default_device_readable():
+    assert card_of(compare).startswith("✓")
+    assert torch.get_default_device() == torch.device("cpu")
 
 
 def test_lists_are_compared_item_by_item():

@@ -4,7 +4,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import nn
 
 from attnbook.exercises import choice, guard
@@ -15,7 +14,7 @@ from attnbook.exercises.feedback import Feedback, labeled
 from attnbook.exercises.gradients import argument_gradients, gradient_problem
 from attnbook.exercises.limit import TimeLimitExceeded
 from attnbook.exercises.relation import relation_message
-from attnbook.exercises.restore_state import preserved_state
+from attnbook.exercises.restore_state import preserved_state, set_default_device
 from attnbook.exercises.side_by_side import side_by_side
 from attnbook.exercises.source import (
     failing_line,
@@ -37,7 +36,7 @@ from attnbook.language import _, ngettext
 @preserved_state()
 def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) -> Feedback:
     """Try a function on all cases; return a card that names the first problem or reports a pass."""
-    torch.set_default_device(None)
+    set_default_device(None)
     solved_cases = solve_cases(exercise, seed)  # first, because the function may patch PyTorch
     trials = run_trials(exercise, function, solved_cases)
     if is_untouched(trials[-1].outcome):
