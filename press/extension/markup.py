@@ -51,7 +51,7 @@ def mark(app: Sphinx, doctree: nodes.document) -> None:
 def lower_indices(app: Sphinx, doctree: nodes.document) -> None:
     """Write the k of √d_k as a subscript, mainly in headings, which have no formulas."""
     for text in list(doctree.findall(nodes.Text)):
-        pieces = ROOT_INDEX.split(text)  # every second piece is an index
+        pieces = ROOT_INDEX.split(text)  # every other piece is a subscript
         if len(pieces) > 1 and not any(isinstance(n, VERBATIM) for n in above(text)):
             found = [
                 nodes.subscript(piece, piece) if place % 2 else nodes.Text(piece)

@@ -26,7 +26,7 @@ HAN = r"\u3400-\u9fff"  # the blocks of Chinese characters in common use
 LEFT_OUT = frozenset(
     "answer choice katex-html headerlink launch to-run part second-reading".split()
 )
-# Plain text shows the k of √d_k as a character of its own.
+# In plain text, the k of √d_k is written as a Unicode subscript, ₖ.
 SUBSCRIPTS = str.maketrans("aehijklmnoprstuvx", "ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")
 IN_LINE = frozenset("a b code em i mi mn mo mtext span strong sub sup".split())
 

@@ -42,7 +42,7 @@ def usable(selector: list[Node], names: set[str]) -> bool:
 
 
 def prune(rules: Iterable[Node], names: set[str]) -> list[Node]:
-    """Keep only the rules that can match something in pages with these names."""
+    """Keep only the rules that can match something in pages with these classes and ids."""
     kept = []
     for rule in rules:
         if rule.type == "qualified-rule":

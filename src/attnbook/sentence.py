@@ -13,7 +13,7 @@ APPLE_IS_SWEET = ("苹果", "很", "甜")
 
 
 def tokens(sentence: str) -> list[str]:
-    """Split a sentence into words at spaces, without commas."""
+    """Split a sentence into words at spaces, and drop the commas."""
     return sentence.replace(",", "").split()
 
 

@@ -35,7 +35,7 @@ CORE = (
     {"decoding", "language_model"},
     {"sampling"},
 )
-# These take plain tensors and do not depend on attention.
+# These do not depend on attention.
 PLAIN = {"show", "figures", "sentence", "cost"}
 # These use the core and one another; the core uses none of them.
 AROUND = {

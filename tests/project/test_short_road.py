@@ -22,7 +22,7 @@ EVERYDAY = {
 
 
 class Text(NamedTuple):
-    """A text of the short road, without its code and pictures."""
+    """A passage of the short road, without its code and pictures."""
 
     section: tuple[int, int]
     text: str
@@ -55,7 +55,7 @@ def sections() -> dict[tuple[int, int], bool]:
 
 
 def short_road() -> Iterator[Text]:
-    """The texts of the short road in order, without captions, exercises, summaries and sources."""
+    """The short road's passages in order, without captions, exercises, summaries and sources."""
     last = ("Exercises", *markers.CLOSING)
     for chapter in chapters():
         here, skipped = (chapter.number, 0), False

@@ -596,7 +596,7 @@ Offsets = Tensor  # (L, L), how many words back each key is
 
 
 def attending(*looks: Callable[[Offsets], Tensor]) -> Layer:
-    """Return causal layers, one for each rule about how far back a word may look."""
+    """Return a stack of causal layers, one for each rule about how far back a word may look."""
 
     def layer(x: Tensor) -> Tensor:
         place = torch.arange(len(x), device=x.device)
@@ -610,7 +610,7 @@ def attending(*looks: Callable[[Offsets], Tensor]) -> Layer:
 
 
 def windows(*sizes: int) -> Layer:
-    """Return layers, one for each size: a word sees that many words, of which it is the last."""
+    """Return a stack of layers, one for each size: how many words each sees, itself the last."""
     return attending(*(lambda back, size=size: back < size for size in sizes))
 
 

@@ -635,7 +635,7 @@ Pair = tuple[Tensor, ...]
 
 @dataclass(frozen=True)
 class Step:
-    """The step in parts. Each is right unless it is replaced."""
+    """The parts of the step. Each is right unless it is replaced."""
 
     first: Callable[[int, int], int] = lambda old, new: old
     key: Callable[[Tensor, Tensor], Tensor] = apply_rotary  # (key, positions)

@@ -120,7 +120,7 @@ def output_and_warnings(stream: io.StringIO, warned: list[warnings.WarningMessag
 
 
 def call_trusted(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Outcome:
-    """Call a function by an exercise's author on copies of the arguments, without protection.
+    """Call an exercise author's function on copies of the arguments, without protection.
 
     If the function raises an Exception, the outcome contains the exception.
     """

@@ -48,7 +48,7 @@ def check_shape(name: str, array: Tensor | np.ndarray, shape: tuple[int, ...]) -
 def show_element(
     name: str, data: dict[str, Any], head: Sequence[str], rows: list[list[str]], note: str = ""
 ) -> None:
-    """Display an element, with a table in case no script can run, as HTML and as plain text.
+    """Display an element as HTML and as plain text, with a table in case no script can run.
 
     note: for an element that works only in the book's pages, a sentence that says so; it is shown
     below the table, and no script is printed

@@ -132,7 +132,7 @@ def test_a_drag_lengthens_and_turns(plane: Locator, page: Page) -> None:
     x, y, middle, height = held(plane, 2)
     page.mouse.move(x, y)
     page.mouse.down()
-    out = 2.3  # not quite straight, like a movement by hand
+    out = 2.3  # + 3 below: not quite straight, as by hand
     page.mouse.move(middle + out * (x - middle) + 3, height + out * (y - height), steps=5)
     page.mouse.up()
     page.mouse.move(x, y)  # the button has been released
