@@ -125,7 +125,7 @@ def start(which: str) -> None:
         answer_files.card_text(exercise),
         "\n" + file.format(path=path.resolve()),
         _("Check it: {command}").format(command=f"{PROGRAM} check {path}"),
-        _("Or check at each save: {command}").format(command=f"{PROGRAM} watch {path}"),
+        _("Or check each time you save: {command}").format(command=f"{PROGRAM} watch {path}"),
     )
 
 
@@ -136,7 +136,7 @@ def reset(which: str) -> None:
 
 
 def watch(which: str) -> None:
-    """Check your answer at each save, and go on to the next exercise after a pass."""
+    """Check your answer each time you save, and go on to the next exercise when it passes."""
     Watcher(requested_exercise(which)).run()
 
 
