@@ -50,7 +50,7 @@ def matches(got: Any, wanted: Any) -> bool:
 
 
 def normalize_word(x: Any) -> str:
-    """Prepare a word to compare: lowercase, without spaces or punctuation at its ends; 1.0 as "1"."""
+    """Prepare a word: lowercase, without spaces or punctuation at its ends; 1.0 becomes "1"."""
     if isinstance(x, float) and x.is_integer():
         x = int(x)
     if isinstance(x, bool) or not isinstance(x, (str, Integral)):
