@@ -160,7 +160,7 @@ def cell_rules(cell: dict[str, Any], code: list[dict[str, Any]]) -> Iterator[str
 
 
 def picture_rules(cell: dict[str, Any], code: list[dict[str, Any]]) -> Iterator[str]:
-    """A picture is an SVG, which nbval can compare, and has a description."""
+    """A picture is an SVG, or a cell beside it asserts what it shows; and it has a description."""
     kinds = {kind for output in cell["outputs"] for kind in output.get("data", {})}
     if not kinds & (PIXELS | {"image/svg+xml"}):
         return

@@ -976,7 +976,7 @@ def kind_by_logarithms(ask: Ask) -> str:
 
 
 def matches_letters(ids: Tensor) -> Tensor:
-    """Where an induction head attends, (L, L): after the latest position of the same letter."""
+    """Where an induction head attends, (L, L): just after the letter's latest earlier position."""
     same = (ids[:, None] == ids).tril(-1)
     newest = same & (same.flip(-1).cumsum(-1).flip(-1) == 1)
     return newest.roll(1, -1)

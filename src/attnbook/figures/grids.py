@@ -93,7 +93,7 @@ def plot_patches(panels: Mapping[str, Tensor]) -> None:
 
 
 def yes_no(name: str, x: Tensor, n_rows: int, n_columns: int) -> Tensor:
-    """A boolean grid as 0 and 1 on the CPU.
+    """A boolean grid as 0s and 1s on the CPU.
 
     Raises:  ValueError if it is not boolean or has another size
     """

@@ -253,7 +253,7 @@ VEHICLES = """
 骑 自行车 by_bicycle near
 """
 
-# Chinese  English  tense; week or year if it fits only verbs with that trait; evening, morning
+# Chinese  English  tense; week, year: only for verbs with that trait; evening, morning
 TIMES = """
 昨天       yesterday        past
 昨晚       last_night       past   evening
