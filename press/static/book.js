@@ -179,8 +179,12 @@ if (contents.size) {
   new ResizeObserver(mark).observe(one("article")); // reports when a distant section is laid out
 }
 
+let turn = 0; // raised when the reader goes elsewhere, which ends a jump that is still on its way
+for (const event of ["keydown", "pointerdown", "wheel"]) addEventListener(event, () => turn++, true);
 async function arrive(where) {
+  const mine = turn;
   for (let i = 0; i < 5; i++) { // nearby sections are laid out, which moves the rest
+    if (turn !== mine) return;
     scrollTo({ top: where(), behavior: "instant" });
     await new Promise(requestAnimationFrame);
   }

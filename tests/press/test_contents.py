@@ -119,6 +119,14 @@ def test_the_end_of_the_page(page: Page, anchors: list[str]) -> None:
     expect_marked(page, None)
 
 
+def test_home_ends_a_jump_to_the_end_that_is_still_on_its_way(page: Page) -> None:
+    page.keyboard.press("End")
+    page.keyboard.press("Home")
+    page.evaluate(AT_REST)
+    assert page.evaluate("scrollY") == 0
+    expect_marked(page, None)
+
+
 @pytest.mark.parametrize("i", [5, -2])
 def test_a_link_from_another_page_and_a_reload(page: Page, anchors: list[str], i: int) -> None:
     page.goto((HTML / "book" / "index.html").as_uri())
