@@ -268,21 +268,15 @@ def test_a_curve_ends_where_it_meets_the_floor_and_has_its_name_there(drawn):
     assert heights == pytest.approx([0.5, 0.5 / 5.5, 0.5 / 5.5**2])
 
 
-def test_bars_are_as_long_as_their_numbers(drawn):
-    figures.plot_softmax_steps(SCORES, WORDS)
-    left, _, right = drawn[0].axes
-    assert [(fill, width) for fill, *_, width, _ in boxes(left)] == [
-        (PLAIN, pytest.approx(score)) for score in SCORES.tolist()
-    ]
-    assert {fill for fill, *_ in boxes(right)} == {ROLES["weights"].fill}
-    assert left.get_ylim() == (3, 0)
-
-
-def test_the_steps_of_a_softmax_end_in_its_weights(drawn):
+def test_the_bars_of_a_softmax_are_as_long_as_its_numbers(drawn):
     figures.plot_softmax_steps(SCORES.numpy(), WORDS)
+    left, _, right = drawn[0].axes
     widths = [[width for *_, width, _ in boxes(axes)] for axes in drawn[0].axes]
     steps = SCORES, SCORES.exp(), SCORES.softmax(0)
     assert widths == [pytest.approx(step.tolist(), abs=1e-5) for step in steps]
+    assert {fill for fill, *_ in boxes(left)} == {PLAIN}
+    assert {fill for fill, *_ in boxes(right)} == {ROLES["weights"].fill}
+    assert left.get_ylim() == (3, 0)
 
 
 def test_points_are_drawn_in_their_groups_each_with_a_marker(drawn):

@@ -2,17 +2,13 @@
 
 import pytest
 import torch
-from torch import Tensor, nn
 from torch.testing import assert_close
 
 from attnbook import GroupedQueryAttention, KVCache, MultiHeadAttention, causal_mask, sink_mask
+from tests.support.draws import drawn, redraw
 
 B, H, L, DK, DV = 2, 3, 5, 4, 7
 D = H * DK
-
-
-def drawn(*size: int, seed: int = 0) -> Tensor:
-    return torch.randn(*size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 # --- what a cache keeps ------------------------------------------------------------------------
@@ -127,15 +123,6 @@ def test_sizes_of_a_cache_that_do_not_fit_are_named(sizes, message):
 # --- multi-head attention with a cache ---------------------------------------------------------
 
 
-def redraw(module: nn.Module) -> nn.Module:
-    """Fill every parameter, including biases, with random numbers."""
-    module.double()
-    with torch.no_grad():
-        for i, parameter in enumerate(module.parameters()):
-            parameter.copy_(drawn(*parameter.shape, seed=i) / 2)
-    return module
-
-
 @torch.no_grad()
 @pytest.mark.parametrize("leading", [(), (B,)])
 @pytest.mark.parametrize("pieces", [[1] * 9, [4, 1, 3, 1]])
@@ -171,6 +158,7 @@ YES = torch.ones(1, 1, dtype=torch.bool)
         (drawn(B, 1, D - 1), {}, "so its rows have width 11: d_model=12 is expected"),
         (drawn(B, 1, D), {"mask": YES.expand(1, 3)}, r"mask of shape \(1, 3\) does not .* 1, 2\)"),
         (drawn(B, 1, D), {"mask": YES.double()}, "it must be boolean"),
+        (drawn(B, 1, D), {"bias": drawn(1, 5)}, r"bias of shape \(1, 5\) does not broadcast"),
     ],
 )
 def test_a_step_that_does_not_fit_is_named_and_changes_nothing(rows, options, message):
@@ -180,11 +168,3 @@ def test_a_step_that_does_not_fit_is_named_and_changes_nothing(rows, options, me
     with pytest.raises(ValueError, match=message):
         layer(rows, cache=cache, **options)
     assert vars(cache) == before
-
-
-def test_a_bias_that_does_not_fit_changes_no_cache_of_many_heads():
-    layer, x, cache = MultiHeadAttention(12, 3), torch.ones(2, 1, 12), KVCache()
-    layer(x, cache=cache)
-    with pytest.raises(ValueError, match=r"bias of shape \(1, 5\) does not broadcast"):
-        layer(x, bias=torch.zeros(1, 5), cache=cache)
-    assert cache.length == 1

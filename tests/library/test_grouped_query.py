@@ -22,15 +22,12 @@ from attnbook import (
     split_heads,
 )
 from attnbook.cost import cost
+from tests.support.draws import drawn
 
 B, H, L, DK = 7, 6, 5, 4
 D = H * DK
 KV = [1, 2, 3, H]
 LLAMA_3_1 = Rotary(500_000.0, RotaryScaling(original_length=8))
-
-
-def drawn(*size: int, seed: int = 0) -> Tensor:
-    return torch.randn(*size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def some_mask(*size: int) -> Tensor:

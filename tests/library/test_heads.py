@@ -17,23 +17,10 @@ from attnbook import (
     padding_mask,
     split_heads,
 )
+from tests.support.draws import drawn, redraw
 
 B, H, LQ, LK, DK = 2, 3, 5, 7, 4
 D, DC = H * DK, 10  # model width, context width
-
-
-def drawn(*size: int, seed: int = 0) -> torch.Tensor:
-    return torch.randn(*size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
-def redraw(module: nn.Module, seed: int = 0) -> nn.Module:
-    """Fill all parameters, including biases that start at zero, with random numbers."""
-    generator = torch.Generator().manual_seed(seed)
-    module.double()
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.copy_(torch.randn(parameter.shape, generator=generator) / 2)
-    return module
 
 
 def layer(d_context: int | None = None, seed: int = 0, **options) -> MultiHeadAttention:

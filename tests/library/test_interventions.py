@@ -13,13 +13,10 @@ from attnbook import (
     scaled_dot_product_attention,
     split_heads,
 )
+from tests.support.draws import drawn
 
 B, H, LQ, LK, DK = 2, 3, 5, 6, 4
 D, D_CONTEXT = H * DK, 7
-
-
-def drawn(*size: int, seed: int = 0) -> Tensor:
-    return torch.randn(*size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 @pytest.fixture

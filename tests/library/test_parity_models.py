@@ -126,12 +126,10 @@ def from_bert(attention: nn.Module) -> MultiHeadAttention:
     return MultiHeadAttention.from_weights(H, *map(pair, parts))
 
 
-def from_gpt2(attention: nn.Module, *, transpose: bool = True) -> MultiHeadAttention:
+def from_gpt2(attention: nn.Module) -> MultiHeadAttention:
     """GPT-2 stores three (in, out) matrices as one: split it, and transpose each part."""
-    weights = [*attention.c_attn.weight.chunk(3, dim=1), attention.c_proj.weight]
+    weights = [w.T for w in (*attention.c_attn.weight.chunk(3, dim=1), attention.c_proj.weight)]
     biases = [*attention.c_attn.bias.chunk(3), attention.c_proj.bias]
-    if transpose:
-        weights = [weight.T for weight in weights]
     return MultiHeadAttention.from_weights(H, *zip(weights, biases, strict=True))
 
 
@@ -142,11 +140,10 @@ def assert_same(ours, theirs, rows=slice(None)) -> None:
     assert_close(by_query[rows], theirs_by_query[rows], rtol=0, atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("layer", [0, 1])
 @pytest.mark.parametrize("padded", [False, True])
-def test_bert(layer, padded):
+def test_bert(padded):
     model = bert()
-    attention = model.encoder.layer[layer].attention
+    attention = model.encoder.layer[1].attention
     inputs = {"attention_mask": right_padded()} if padded else {}
     x, output, weights = caught(
         model, attention.self, attention.output.dense, input_ids=ids(), **inputs
@@ -179,10 +176,9 @@ def test_bert_as_a_decoder_looks_back_and_across():
     assert_same(ours, (output, weights))
 
 
-@pytest.mark.parametrize("layer", [0, 1])
 @pytest.mark.parametrize("padded", [False, True])
-def test_gpt2(gpt2, layer, padded):
-    attention = gpt2.h[layer].attn
+def test_gpt2(gpt2, padded):
+    attention = gpt2.h[1].attn
     inputs = {"attention_mask": right_padded()} if padded else {}
     x, output, weights = caught(gpt2, attention, attention, input_ids=ids(), **inputs)
     assert weights.amax(-1).median() > 0.4
@@ -200,13 +196,6 @@ def test_gpt2_padded_on_the_left(gpt2):
     ours = from_gpt2(attention)(x, mask=mask)
     assert_same(ours, (output, weights), rows=real.bool())
     assert ours[1].transpose(1, 2)[~real.bool()].eq(0).all()
-
-
-def test_gpt2_matrices_that_are_not_transposed_fail_silently(gpt2):
-    attention = gpt2.h[0].attn
-    x, output, _ = caught(gpt2, attention, attention, input_ids=ids())
-    unturned = from_gpt2(attention, transpose=False)
-    assert (unturned(x, mask=causal_mask(LENGTH))[0] - output).abs().max() > 1
 
 
 # --- Llama and what came after it ---------------------------------------------------------------

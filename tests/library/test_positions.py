@@ -2,15 +2,12 @@
 
 import math
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor
 from torch.testing import assert_close
 
 from attnbook import (
@@ -20,22 +17,9 @@ from attnbook import (
     sinusoidal_encoding,
 )
 from attnbook.positions import frequencies, sinusoids
+from tests.support.draws import drawn, float64
 
 B, H, L, D = 2, 3, 7, 18
-
-
-def drawn(*size: int, seed: int = 0) -> Tensor:
-    return torch.randn(*size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
-@contextmanager
-def float64() -> Iterator[None]:
-    """Let functions that return the default dtype return float64."""
-    torch.set_default_dtype(torch.float64)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(torch.float32)
 
 
 # --- sinusoids -------------------------------------------------------------------------------

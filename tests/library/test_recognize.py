@@ -69,16 +69,16 @@ def test_two_swapped_words_rarely_make_a_sentence():
 
 
 def test_probabilities_are_those_of_the_draws():
-    """Among 20,000 drawn sentences, 120 chosen ones occur as often, in total, as expected."""
+    """Among 10,000 drawn sentences, 120 chosen ones occur as often, in total, as expected."""
     draw, tries, seen = Draw(3), 0, Counter()
-    while seen.total() < 20_000:
+    while seen.total() < 10_000:
         tries += 1
         sentence = finish(draw.choice(KINDS)(draw))
         seen.update([sentence.en] if sentence else [])
     chosen = sentences(120, 4)
     expected = [tries * sum(p for _, p in ways(english)) for english in chosen]
     found = sum(seen[english] for english in chosen)
-    assert found > 200
+    assert found > 100
     assert sum(expected) == pytest.approx(found, rel=0.1)
 
 

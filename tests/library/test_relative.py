@@ -7,28 +7,16 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.testing import assert_close
 
 from attnbook import ShawAttention, TransformerXLAttention, causal_mask, padding_mask
 from attnbook.positions import sinusoids
+from tests.support.draws import drawn, redraw
 
 B, H, L, M, DK = 2, 3, 7, 4, 6  # all different; M is the length of the memory
 D = H * DK
 NEAR = 2  # larger distances are clipped, and L - 1 = 6 is much larger
-
-
-def drawn(*size: int, seed: int = 0) -> Tensor:
-    return torch.randn(*size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
-def redraw(module: nn.Module, seed: int = 0) -> nn.Module:
-    """Fill every parameter with random float64 numbers, since u and v are initialized to 0."""
-    module.double()
-    with torch.no_grad():
-        for i, parameter in enumerate(module.parameters()):
-            parameter.copy_(drawn(*parameter.shape, seed=seed + i) / 2)
-    return module
 
 
 def shaw(max_distance: int = NEAR) -> ShawAttention:

@@ -1,8 +1,5 @@
 """Rotary positions: rotation matrices, complex numbers, and Llama 3.1's rescaling."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
 import torch
 from torch import Tensor
@@ -12,22 +9,9 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from attnbook import RotaryScaling, apply_rotary, rotation_matrix
 from attnbook.positions import frequencies
+from tests.support.draws import drawn, float64
 
 B, H, L, DK = 2, 3, 5, 10
-
-
-def drawn(*size: int, seed: int = 0) -> Tensor:
-    return torch.randn(*size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
-@contextmanager
-def float64() -> Iterator[None]:
-    """Let functions that return the default dtype return float64."""
-    torch.set_default_dtype(torch.float64)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(torch.float32)
 
 
 @pytest.mark.parametrize("leading", [(), (B,), (B, H)])

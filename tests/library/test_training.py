@@ -42,27 +42,6 @@ def test_it_takes_the_steps_of_adam():
     torch.testing.assert_close(ours.weight, theirs.weight, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize(
-    ("slope", "low", "high"),
-    [
-        (lambda step: 5.0, 0.99, 1.01),
-        (lambda step: 0.001, 0.99, 1.01),
-        (lambda step: 0.9**step, 0, 0.2),
-        (lambda step: (-1.0) ** step, 0, 0.2),
-    ],
-    ids=["steep", "flat", "shrinking", "turning"],
-)
-def test_a_step_is_as_long_as_the_rate_only_while_the_slope_stays(slope, low, high):
-    model, places = nn.Linear(1, 1, bias=False), []
-
-    def tilted(model):
-        places.append(model.weight.item())
-        return slope(len(places) - 1) * model.weight.sum()
-
-    train(model, tilted, steps=51, lr=0.1)
-    assert low <= abs(places[50] - places[49]) / 0.1 <= high
-
-
 @pytest.mark.parametrize("loop", [train, train_long])
 def test_it_is_silent(capsys, loop):
     loop(fresh(), loss, 2, 0.1)

@@ -21,16 +21,13 @@ from attnbook import (
     padding_mask,
     scaled_dot_product_attention,
 )
+from tests.support.draws import drawn
 
 B, LS, LT, H, D, D_FF, N = 3, 7, 5, 2, 12, 20, 4
 SOURCE, TARGET = 11, 9  # sizes of the vocabularies
 LENGTHS = (7, 4, 1)
 TRAINING = pytest.mark.parametrize("training", [False, True], ids=["eval", "train"])
 NORM_FIRST = pytest.mark.parametrize("norm_first", [False, True], ids=["post-norm", "pre-norm"])
-
-
-def drawn(*size: int, seed: int = 0) -> Tensor:
-    return torch.randn(*size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def redraw(module: nn.Module):
@@ -232,13 +229,6 @@ def test_a_cache_serves_one_source():
     layer(x, torch.ones(2, 3, 8), cache=cache)
     with pytest.raises(ValueError, match="z has 5 rows but the cache has 3: a cache serves one"):
         layer(x, torch.ones(2, 5, 8), cache=cache)
-
-
-def test_a_wrong_width_is_named_with_a_cache_too():
-    layer, x, z = DecoderLayer(8, 2, 16), torch.ones(2, 1, 9), torch.ones(2, 3, 8)
-    for cache in (None, (KVCache(), KVCache())):
-        with pytest.raises(ValueError, match="so its rows have width 9: d_model=8 is expected"):
-            layer(x, z, cache=cache)
 
 
 # --- what each part does and does not do -------------------------------------------------------

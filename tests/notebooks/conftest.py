@@ -1,13 +1,9 @@
 """The code of chapters runs here as in a notebook, without pictures and without side effects."""
 
-import functools
-
 import pytest
 import torch
 
-from attnbook.translation import make_corpus
-
-corpus_made_once = functools.cache(make_corpus)  # slow to make, and no chapter changes it
+from tests.support.corpus import corpus_made_once
 
 
 @pytest.fixture(scope="module", autouse=True)

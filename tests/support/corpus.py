@@ -1,0 +1,7 @@
+"""The corpus of chapter 9 as the tests share it."""
+
+import functools
+
+from attnbook.translation import make_corpus
+
+corpus_made_once = functools.cache(make_corpus)  # slow to make, and no test changes it

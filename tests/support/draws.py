@@ -1,0 +1,31 @@
+"""Random numbers in float64 for tests of the library."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+
+def drawn(*size: int, seed: int = 0) -> Tensor:
+    return torch.randn(*size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def redraw(module: nn.Module, seed: int = 0) -> nn.Module:
+    """Fill all parameters with random numbers, including biases that are initialized to zero."""
+    generator = torch.Generator().manual_seed(seed)
+    module.double()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator) / 2)
+    return module
+
+
+@contextmanager
+def float64() -> Iterator[None]:
+    """Let functions that return the default dtype return float64."""
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(torch.float32)
