@@ -4,9 +4,7 @@ import re
 
 import numpy as np
 import pytest
-import torch
 
-from attnbook import SelfAttention, causal_mask
 from tests.support.chapters import Chapter
 
 chapter = Chapter("01_library.ipynb")
@@ -58,12 +56,3 @@ def test_the_best_width_of_the_kernel_is_the_middle_one_for_most_days():
         }
         best.append(min(missed, key=missed.__getitem__))
     assert best.count(1) >= 15
-
-
-def test_without_a_mask_a_word_gets_the_same_mixture_in_any_order():
-    torch.manual_seed(0)
-    head, dog_bites_man = SelfAttention(8, 6, 4), torch.randn(3, 8)
-    man_bites_dog = dog_bites_man.flip(0)
-    for mask, same in (None, True), (causal_mask(3), False):
-        last, first = head(dog_bites_man, mask)[0][2], head(man_bites_dog, mask)[0][0]
-        assert torch.allclose(last, first, atol=1e-6) == same

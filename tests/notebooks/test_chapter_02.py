@@ -28,21 +28,6 @@ def rows(names, model: nn.Sequential, layer: int = 0) -> torch.Tensor:
     return names["cosines"](model[layer].weight.detach()).cpu()
 
 
-def test_a_line_can_be_cut_in_12_ways_and_16_random_numbers_in_all_64():
-    """Section 2.3: how many splits of six words a linear model finds."""
-
-    def splits(words: torch.Tensor) -> int:
-        results = words @ torch.randn(words.size(1), 20_000)
-        yes = results[None] > results[:, None]  # (6 cuts, 6 words, 20000)
-        codes = (yes * 2 ** torch.arange(6)[:, None]).sum(dim=1).flatten().tolist()
-        return len({*codes, *(63 - code for code in codes)})
-
-    torch.manual_seed(0)
-    ids = torch.arange(6.0)[:, None]
-    assert splits(ids) == splits(ids[[3, 0, 5, 1, 4, 2]]) == 12
-    assert splits(torch.randn(6, 16)) == 64
-
-
 def test_ten_tables_know_kinds_and_sentences_that_they_have_not_seen(names, tables):
     """Sections 2.9 and 2.10: words of a kind are similar, and 苹果 resembles two kinds."""
     number = names["number"]

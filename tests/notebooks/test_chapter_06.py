@@ -64,21 +64,6 @@ def test_ones_and_zeros_hide_nothing_in_pytorch_and_are_refused_here(search):
         scaled_dot_product_attention(query, key, value, ones)
 
 
-def test_nan_gets_through_a_weight_of_zero(search):
-    query, key, value = (part.clone() for part in search["batch_qkv"])
-    real = torch.arange(6) < torch.tensor([6, 3])[:, None, None]
-    value[1, 3:] = math.nan
-    assert scaled_dot_product_attention(query, key, value, real)[0][1, 1].isnan().all()
-
-
-def test_cross_entropy_skips_targets_of_minus_100():
-    torch.manual_seed(0)
-    guesses, answers = torch.randn(6, 12), torch.tensor([5, 3, 8, -100, -100, -100])
-    torch.testing.assert_close(
-        F.cross_entropy(guesses, answers), F.cross_entropy(guesses[:3], answers[:3])
-    )
-
-
 def test_the_layer_gives_nan_or_zeros_by_what_it_is_asked_for():
     torch.manual_seed(0)
     layer = torch.nn.MultiheadAttention(16, 2, batch_first=True).eval()
@@ -142,9 +127,9 @@ def test_a_row_divided_by_its_sum_is_marked_and_right_up_to_rounding(search):
     torch.testing.assert_close(repaired(x, causal), search["head"](x, causal))
 
 
-@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("leaks", [False, True])
-def test_a_leak_costs_the_same_from_four_other_seeds(clock, leaks, seed):
+def test_what_a_leak_costs_and_where_the_weight_goes(clock, leaks, seed):
     mask_of = clock["leaking_mask"] if leaks else causal_mask
     torch.manual_seed(seed)
     model = clock["Guesser"]().to(clock["device"]())
@@ -156,15 +141,6 @@ def test_a_leak_costs_the_same_from_four_other_seeds(clock, leaks, seed):
         assert (steps == 0).float().mean() > 0.8
     else:
         assert ((steps == 1) | (steps == 2)).all()
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("leaks", [False, True])
-def test_where_the_two_models_put_their_weight(clock, leaks, seed):
-    mask_of = clock["leaking_mask"] if leaks else causal_mask
-    torch.manual_seed(seed)
-    model = clock["Guesser"]().to(clock["device"]())
-    train(model, lambda m: clock["exam"](m, mask_of), steps=150)
     rows = model.hours(clock["walks"](64)) + model.positions.weight
     _, weights = model.head(rows, mask_of(8).to(rows.device))
     assert (weights.mean(0)[:5].diagonal(offset=int(leaks)) > 0.5).all()
