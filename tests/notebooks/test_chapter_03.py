@@ -11,22 +11,6 @@ from tests.support.chapters import Chapter
 chapter = Chapter("03_single_head.ipynb")
 
 
-def test_a_float32_exponential_ends_between_88_and_89():
-    assert torch.tensor(88.7).exp().isfinite()
-    assert torch.tensor(89.0).exp().isinf()
-
-
-def test_sums_of_rows_explain_scores_for_any_draw_of_torch_rand():
-    _, x = life_is_short()
-    totals = x.sum(dim=-1)
-    for seed in range(10):
-        torch.manual_seed(seed)
-        raw = x @ torch.rand(24, 16).T @ (x @ torch.rand(24, 16).T).T
-        left = (raw - 6 * totals[:, None] * totals[None, :]).var() / raw.var()
-        assert left < 0.15
-        assert raw.std() / 24**0.5 > 8
-
-
 def test_the_two_baselines_of_the_game():
     game = chapter.run("game")
     torch.manual_seed(0)
@@ -42,11 +26,8 @@ def test_the_division_lets_a_wide_head_learn_with_other_seeds_too():
     divisors = {"none": 1, "root": 32, "width": 1024}
     ends = {name: game["play"](divisor, seed=1)[1] for name, divisor in divisors.items()}
     assert ends == {"none": 0, "root": 5, "width": 5}
-    fast = {name: game["play"](divisor, lr=0.7, seed=1)[1] for name, divisor in divisors.items()}
-    assert fast["none"] == 0
-    assert fast["root"] < 3
-    assert fast["width"] == 5
-    assert game["play"](1, lr=0.01, steps=1000, seed=1)[1] >= 3
+    assert game["play"](32, lr=0.7, seed=1)[1] < 3
+    assert game["play"](1024, lr=0.7, seed=1)[1] == 5
 
 
 def test_divided_by_the_width_a_step_of_adam_moves_scores_equally_far_at_every_width():

@@ -10,7 +10,7 @@ from torch import nn
 from tests.support.chapters import Chapter
 
 chapter = Chapter("04_multi_head.ipynb")
-WIDTH, SEEDS = 24, (5, 6, 7)
+WIDTH, SEEDS = 24, (5, 6)
 CELLS = "sentence-code reporter-code loss-code run-table words-only-code shared-code"
 
 
@@ -84,7 +84,7 @@ def exchanged(model, half):
     return model
 
 
-@pytest.mark.parametrize(("width", "seeds"), [(16, range(2)), (WIDTH, SEEDS[:2])])
+@pytest.mark.parametrize(("width", "seeds"), [(16, range(2)), (WIDTH, SEEDS)])
 def test_heads_that_exchange_contents_exchange_the_reports_of_the_nouns(width, seeds):
     """What 4.12 says about the two heads after training."""
     game = names(width)
@@ -105,7 +105,7 @@ def test_a_gelu_helps_as_a_relu_does(game):
 
 def test_half_the_width_needs_more_steps():
     """What 4.11 says in parentheses about half the width."""
-    narrow, seeds = names(8), range(3)
+    narrow, seeds = names(8), range(2)
     assert max(both_right(narrow, 2, seeds=[0]) + both_right(narrow, 1, nn.ReLU(), seeds=[0])) < 0.8
     assert min(both_right(narrow, 2, seeds=seeds, steps=500)) > 0.8
     assert min(both_right(narrow, 1, nn.ReLU(), seeds=seeds, steps=400)) > 0.8

@@ -1,14 +1,13 @@
 """Chapter 7: what its text claims beyond what its cells print."""
 
 import functools
-import math
 from functools import partial
 
 import pytest
 import torch
 from torch import nn
 
-from attnbook import TransformerXLAttention, sinusoidal_encoding
+from attnbook import sinusoidal_encoding
 from tests.support.chapters import Chapter
 
 chapter = Chapter("07_positional_encoding.ipynb")
@@ -42,31 +41,12 @@ def test_a_number_has_its_favorite_at_an_end_along_any_direction(direction):
     assert favorites(numbers) == [0, 11]
 
 
-@pytest.mark.parametrize(("width", "positions"), [(16, 19869), (512, 60611)])
-def test_the_slowest_hand_comes_around_after_so_many_positions(width, positions):
-    assert round(2 * math.pi * 10000 ** ((width - 2) / width)) == positions
-
-
-def test_the_dot_product_stays_positive_over_the_distances_shown_and_not_further():
-    p = sinusoidal_encoding(1000, 64)
-    products = p @ p[0]
-    assert products[:81].min() > 0 > products.min()
-
-
 def test_turning_the_other_way_would_move_the_curve_to_the_right():
     products = chapter.run("distance-figure")["products"]
     assert products["query turned by M(−2)"].argmax() - 20 == -2
     cell = chapter.source("distance-figure").replace("rotation_matrix(-2", "rotation_matrix(2")
     turned = chapter.run("distance-figure", **{"distance-figure": cell})["products"]
     assert turned["query turned by M(−2)"].argmax() - 20 == 2
-
-
-def test_in_the_dial_only_a_position_with_itself_reaches_8():
-    p = sinusoidal_encoding(84, 16).double()
-    by_step = torch.stack([(p[:64] * p[s : 64 + s]).sum(-1) for s in range(21)])  # (21, 64)
-    torch.testing.assert_close(by_step, by_step[:, :1].expand(-1, 64))
-    assert by_step[0, 0].item() == pytest.approx(8)
-    assert by_step[1:, 0].max() < 7.5
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -100,15 +80,6 @@ def cards():
     return space
 
 
-@pytest.fixture(scope="module")
-def relative(cards):
-    """Five models with Shaw's vectors, and five with rotary positions."""
-    return {
-        name: [cards["taught"](nn.Identity, seed, cards[f"{name}_head"]) for seed in range(5)]
-        for name in ("shaw", "rotary")
-    }
-
-
 def heads(cards, width: int) -> dict[str, partial]:
     """The heads of 7.12 at another width."""
     return {
@@ -122,7 +93,7 @@ def share(cards, model, length: int = 48) -> float:
     return cards["right"](model, length).mean().item()
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_sinusoids_are_of_no_use_if_the_answers_have_another_order(cards, seed):
     torch.manual_seed(seed)
     model = cards["Reader"](cards["ways"]["sinusoids"](), cards["MultiHeadAttention"](32, 1))
@@ -162,7 +133,7 @@ def test_relative_heads_do_not_notice_that_a_sentence_moves(cards):
         assert torch.allclose(moved, head(add(x))[0], atol=1e-5) == (name != "sinusoids")
 
 
-def test_without_far_cards_rotary_heads_recover(cards, relative):
+def test_without_far_cards_rotary_heads_recover(cards):
     def near_only(model):
         def read(hand):
             position = torch.arange(hand.size(1), device=hand.device)
@@ -172,26 +143,19 @@ def test_without_far_cards_rotary_heads_recover(cards, relative):
 
         return read
 
-    assert all(share(cards, model) < 0.9 for model in relative["rotary"])
-    assert all(share(cards, near_only(model)) > 0.9 for model in relative["rotary"])
+    for seed in range(5):
+        model = cards["taught"](nn.Identity, seed, cards["rotary_head"])
+        assert share(cards, model) < 0.9 < share(cards, near_only(model))
 
 
 def test_at_half_the_width_rotary_heads_fail_and_shaws_do_not(cards):
-    for seed in range(5):
+    for seed in range(2):
         rotary, shaw = (
             cards["taught"](nn.Identity, seed, heads(cards, 16)[name])
             for name in ("rotary", "shaw")
         )
         assert share(cards, rotary) < 0.5
         assert share(cards, shaw) > 0.9
-
-
-def test_transformer_xl_generalizes_as_shaw_does(cards, relative):
-    for model in relative["shaw"]:
-        assert share(cards, model) > 0.9
-    for seed in range(5):
-        head = partial(TransformerXLAttention, 32, 1)
-        assert share(cards, cards["taught"](nn.Identity, seed, head)) > 0.9
 
 
 def test_twelve_encodings_need_six_directions_and_position_40_is_mostly_outside():
@@ -219,7 +183,6 @@ def test_random_positions_in_training_help_the_sinusoids(cards):
 
 def test_small_encodings_are_enough_after_ten_times_the_steps(cards):
     small = partial(cards["Scaled"], 1, 1 / 4)
-    assert share(cards, cards["taught"](small, 0), 12) < 0.3
     longer = chapter.source("lesson-code").replace("steps=150", "steps=1500")
     exec(longer, space := dict(cards))
     assert share(cards, space["taught"](small, 0), 12) > 0.9

@@ -1,6 +1,7 @@
 """Chapter 12: the stored models come from its training, and its text's claims hold."""
 
 import inspect
+import re
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ chapter = Chapter("12_language_model.ipynb")
 
 @pytest.fixture(scope="module")
 def space() -> dict[str, Any]:
-    return run_cells(CHAPTER, (*CELLS, "floor-code"))
+    return run_cells(CHAPTER, CELLS)
 
 
 @pytest.fixture(scope="module")
@@ -49,10 +50,13 @@ def test_a_stored_model_is_what_the_chapter_would_train(space, seed):
     }
 
 
-def test_the_stored_model_of_seed_0_is_as_good_as_the_one_that_the_chapter_trains(judging, capsys):
-    exec(chapter.source("train-floor"), judging)
+def test_the_stored_model_of_seed_0_is_as_good_as_the_one_that_the_chapter_trains(space):
     (output,) = chapter.cells["train-floor"]["outputs"]
-    assert capsys.readouterr().out == "".join(output["text"])
+    printed = re.match(r"grammar (.*), models (\S+) ", "".join(output["text"]))
+    model, judged = load_language_model(0)[0], space["fresh"][:400]
+    with torch.no_grad():
+        found = space["nats"](model, judged).sum() / space["count_tokens"](judged)
+    assert found.item() == pytest.approx(sum(map(float, printed.groups())), abs=0.01)
 
 
 def test_an_unknown_seed_is_named():
@@ -72,13 +76,13 @@ def test_temperature_lowers_and_cutting_raises_what_is_grammatical_in_each_model
 
 
 def test_top_k_loses_variety_mostly_at_the_first_word(judging, monkeypatch):
-    """With a free first word, most of the lost variety returns. Top-p loses less than top-k."""
+    """With a free first word, most of the lost variety returns."""
     write, model = judging["write"], judging["model"]
 
     def different(**options) -> int:
         return len(set(write(model, 500, **options)))
 
-    as_learned, by_k, by_p = different(), different(k=10), different(p=0.9)
+    as_learned, by_k = different(), different(k=10)
     cuts = iter([lambda logits, k: logits])
     monkeypatch.setattr(
         "attnbook.sampling.keep_top_k", lambda *given: next(cuts, keep_top_k)(*given)
@@ -86,7 +90,6 @@ def test_top_k_loses_variety_mostly_at_the_first_word(judging, monkeypatch):
     first_word_free = different(k=10)
     assert by_k < first_word_free < as_learned
     assert first_word_free - by_k > (as_learned - by_k) / 2
-    assert by_p > by_k + 20
 
 
 @pytest.mark.parametrize("seed", SEEDS)
