@@ -1,4 +1,4 @@
-"""Right answers to chapter 2's exercises, and mutated reference solutions that are still right."""
+"""Right answers to chapter 2's exercises."""
 
 import itertools
 from collections import Counter
@@ -47,16 +47,6 @@ def gradient_measured(question):
     return round(row[0].item(), 4)
 
 
-def gradient_ifs(question):
-    if question in "bd":
-        return 0
-    return 2 / 5 if question == "c" else 2
-
-
-def gradient_list(question):
-    return torch.tensor([2.0, 0.0, 0.4, 0.0, 2.0])["abcde".index(question)]
-
-
 def notices_measured(summary):
     """Summarize pairs of sentences, and compare the two summaries of each pair."""
     number = vocabulary("dog bites man very good".split())
@@ -82,27 +72,12 @@ def notices_measured(summary):
     return {(0, 0): "neither", (0, 1): "count", (1, 0): "order", (1, 1): "both"}[order, count]
 
 
-def notices_ifs(summary):
-    if summary in "be":
-        return "neither"
-    return "count" if summary == "a" else "both" if summary == "c" else "order"
-
-
-def notices_list(summary):
-    return ["Count", "NEITHER", "both ", "order", " neither"]["abcde".index(summary)]
-
-
 def look_up_indexed(ids, table):
     return table[ids]
 
 
 def look_up_pytorch(ids, table):
     return F.embedding(ids, table)
-
-
-def look_up_identity(ids, table):
-    eye = torch.eye(table.size(0), dtype=table.dtype, device=table.device)
-    return torch.einsum("...n,nd->...d", eye[ids], table)
 
 
 def look_up_loop(ids, table):
@@ -170,14 +145,9 @@ def notices_order_many_sentences(summary):
 
 RIGHT = {
     "02.encode": (encode_library, encode_loop),
-    "02.gradient": (gradient_measured, gradient_ifs, gradient_list),
-    "02.order": (notices_measured, notices_ifs, notices_list),
-    "02.lookup": (
-        look_up_indexed,
-        look_up_pytorch,
-        look_up_identity,
-        look_up_loop,
-    ),
+    "02.gradient": (gradient_measured,),
+    "02.order": (notices_measured,),
+    "02.lookup": (look_up_indexed, look_up_pytorch, look_up_loop),
     "02.merge": (merge_step_chapter, merge_step_recursive),
     "02.experiment": (
         notices_order_by_chance,
@@ -185,6 +155,3 @@ RIGHT = {
         notices_order_many_sentences,
     ),
 }
-
-
-EQUIVALENT: dict[str, dict[str, str]] = {}

@@ -1,7 +1,6 @@
-"""Right answers to chapter 6's exercises, and mutated reference solutions that are still right."""
+"""Right answers to chapter 6's exercises."""
 
 import torch
-import torch.nn.functional as F
 
 from attnbook import scaled_dot_product_attention
 from attnbook.attention import softmax
@@ -17,12 +16,6 @@ def causal_loop(n_queries, n_keys):
 
 def causal_hidden(n_queries, n_keys):
     return ~torch.ones(n_queries, n_keys).triu(n_keys - n_queries + 1).bool()
-
-
-def verdict_ifs(program):
-    if program in "acf":
-        return "leak"
-    return "blind" if program == "b" else "sealed"
 
 
 def verdict_measured(program):
@@ -64,21 +57,12 @@ def verdict_measured(program):
     return "sealed" if moved.tril().equal(causal) else "blind"
 
 
-def verdict_list(program):
-    return ["leak", "Blind", "leak ", "sealed", "SEALED", "leak"][ord(program) - ord("a")]
-
-
 def weights_library(scores, mask):
     return softmax(scores.masked_fill(~mask, -torch.inf))
 
 
 def weights_billion_and_product(scores, mask):
     return scores.masked_fill(~mask, -1e9).softmax(-1) * mask
-
-
-def weights_where(scores, mask):
-    hidden = torch.where(mask, scores, -torch.inf)
-    return torch.where(mask, F.softmax(hidden, dim=-1), 0.0)
 
 
 def weights_loop(scores, mask):
@@ -137,25 +121,9 @@ def reach_all(layer):
 
 RIGHT = {
     "06.causal": (causal_loop, causal_hidden),
-    "06.verdict": (verdict_ifs, verdict_measured, verdict_list),
-    "06.weights": (
-        weights_library,
-        weights_billion_and_product,
-        weights_where,
-        weights_loop,
-    ),
+    "06.verdict": (verdict_measured,),
+    "06.weights": (weights_library, weights_billion_and_product, weights_loop),
     "06.heads": (may_look_library, may_look_loop),
     "06.pytorch": (for_pytorch_repeat, for_pytorch_interleave),
     "06.experiment": (reach_word_by_word, reach_all),
-}
-
-# Mutants that are still right: the changed code of each, and why it is right.
-EQUIVALENT = {
-    "06.heads": {
-        "def may_look(lengths: Tensor, length: int) -> Tensor:\n"
-        "    position = torch.arange(length).to(lengths.device)\n"
-        "    causal = position <= position[:, None]\n"
-        "    real = position >= length - lengths[:, None]\n"
-        "    return real[:, None, None, :] & causal": "and is the same both ways",
-    },
 }

@@ -5,13 +5,9 @@ import math
 import torch
 
 from attnbook import scaled_dot_product_attention
+from attnbook.exercises.ch07_positions import encode
 from attnbook.positions import sinusoidal_encoding
-
-
-def after_shuffle_ifs(situation):
-    if situation == "context":
-        return "same"
-    return "reordered" if situation in ("bare", "baggage") else "other"
+from tests.support.mutants import changed
 
 
 def after_shuffle_computed(situation):
@@ -33,10 +29,6 @@ def after_shuffle_computed(situation):
     if torch.allclose(before, after, atol=1e-5):
         return "same"
     return "reordered" if torch.allclose(before[order], after, atol=1e-5) else "other"
-
-
-def after_shuffle_shouting(situation):
-    return " SAME " if situation[0] == "c" else ("Other", "Reordered")[situation[0] == "b"]
 
 
 def encode_library(length, d_model):
@@ -88,12 +80,6 @@ def placed_scores_einsum(x, table, w_q, w_k):
     return torch.einsum("bid,de,bje->bij", rows, together, rows)
 
 
-def verdict_ifs(experiment):
-    if experiment in "DE":
-        return "length"
-    return {"A": "order", "C": "seen"}.get(experiment, "fair")
-
-
 def verdict_questions(experiment):
     needs_order, longest_trained, read_at_once = {
         "A": (False, 12, 48),
@@ -107,10 +93,6 @@ def verdict_questions(experiment):
     if read_at_once > longest_trained:
         return "fair"
     return "seen" if read_at_once == 48 else "length"
-
-
-def verdict_shouting(experiment):
-    return ["ORDER", "Fair", "seen ", "length", "LENGTH"]["ABCDE".index(experiment)]
 
 
 def move_matrix(p, angles):
@@ -168,35 +150,16 @@ def knows_by_two_words(scores):
 
 
 RIGHT = {
-    "07.order": (after_shuffle_ifs, after_shuffle_computed, after_shuffle_shouting),
+    "07.order": (after_shuffle_computed,),
     "07.encode": (encode_library, encode_slices, encode_phase),
     "07.distance": (table_rows_loop, table_rows_minimum),
     "07.repair": (placed_scores_loop, placed_scores_einsum),
-    "07.longer": (verdict_ifs, verdict_questions, verdict_shouting),
+    "07.longer": (verdict_questions,),
     "07.experiment": (knows_by_moving, knows_by_diagonals, knows_by_two_words),
     "07.move": (move_matrix, move_complex, move_swapped),
 }
 
 # Mutants that are still right: the changed code of each, and why it is right.
 EQUIVALENT = {
-    "07.encode": {
-        "def encode(length: int, d_model: int) -> Tensor:\n"
-        "    frequencies = 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)\n"
-        "    angles = torch.arange(length)[:, None] * frequencies\n"
-        "    return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)": (
-            "axis 1 of three, counted from the end"
-        ),
-        "def encode(length: int, d_model: int) -> Tensor:\n"
-        "    frequencies = 10000.0 ** (-torch.arange(0, d_model, 2) / d_model)\n"
-        "    angles = torch.arange(length)[:, None] * frequencies\n"
-        "    return torch.stack((angles.sin(), angles.cos()), dim=--2).flatten(1)": (
-            "a new axis 2, after two, is the last one"
-        ),
-    },
-    "07.repair": {
-        "def placed_scores(x: Tensor, table: Tensor, w_q: Tensor, w_k: Tensor) -> Tensor:\n"
-        "    rows = x + table[:x.size(-2)]\n"
-        "    query, key = (rows @ w_q, rows @ w_k)\n"
-        "    return query @ key.mT / math.sqrt(query.size(--2))": "axis 2 of three is the last one",
-    },
+    "07.encode": {changed(encode, "flatten(1)", "flatten(-2)"): "axis 1 of three, from the end"},
 }

@@ -1,12 +1,10 @@
 """Right answers to chapter 11's exercises, and mutated reference solutions that are still right."""
 
-import math
-
 import torch
 import torch.nn.functional as F
 
 from attnbook import alibi_bias, apply_rotary, scaled_dot_product_attention, sink_mask
-from attnbook.exercises.ch11_modern import for_pairs, grouped, my_alibi, next_output
+from attnbook.exercises.ch11_modern import grouped, my_alibi, next_output
 from tests.support.mutants import changed
 
 
@@ -44,25 +42,6 @@ def alibi_last_rows(n_heads, lq, lk):
     slopes = torch.tensor([0.5 ** (8 * (h + 1) / n_heads) for h in range(n_heads)])
     whole = torch.einsum("h,ij->hij", slopes, -(place - place[:, None]).abs())
     return whole[:, lk - lq :]
-
-
-def fate_list(thing):
-    words = ["keep", "keep", "Keep", "again", "drop", "keep", "again ", "drop"]
-    return words["abcdefgh".index(thing)]
-
-
-def fate_ifs(thing):
-    if thing in "eh":
-        return "drop"
-    return "again" if thing in ("d", "g") else "keep"
-
-
-def fate_dictionary(thing):
-    return {
-        t: word
-        for word, those in (("keep", "abcf"), ("again", "dg"), ("drop", "eh"))
-        for t in those
-    }[thing]
 
 
 def grouped_by_index(query, key, value):
@@ -119,18 +98,6 @@ def step_word_by_word(x, keys, values, w_q, w_k, w_v):
         query = apply_rotary(row @ w_q, here)
         outputs.append(scaled_dot_product_attention(query, keys, values)[0])
     return torch.cat(outputs, dim=-2)
-
-
-def step_new_ones_in_front(x, keys, values, w_q, w_k, w_v):
-    """Any order of the keys is right if the values and the mask are in the same order."""
-    old, new = keys.size(-2), x.size(-2)
-    place = torch.arange(old, old + new, device=x.device)
-    query, key = (apply_rotary(x @ w, place) for w in (w_q, w_k))
-    among = torch.ones(new, new, dtype=torch.bool, device=x.device).tril()
-    mask = torch.cat((among, torch.ones(new, old, dtype=torch.bool, device=x.device)), dim=-1)
-    k, v = torch.cat((key, keys), -2), torch.cat((x @ w_v, values), -2)
-    scores = (query @ k.mT / math.sqrt(k.size(-1))).masked_fill(~mask, -math.inf)
-    return scores.softmax(-1) @ v
 
 
 def pairs_stacked(weight, n_heads):
@@ -195,29 +162,14 @@ def told_by_loudness(attend):
     return "alibi" if torch.allclose(steps[0], steps[2], atol=1e-6) else "added"
 
 
-def told_in_float32(attend):
-    """Compare the weights with tensors in PyTorch's default dtype, which is also their dtype."""
-    generator = torch.Generator().manual_seed(0)
-    row = attend(torch.zeros(256, 8))[255]
-    if torch.allclose(row, torch.full((256,), 1 / 256), atol=1e-6):
-        word = attend(torch.randn(1, 8, generator=generator).repeat(256, 1))[255]
-        same = torch.allclose(word, torch.full((256,), 1 / 256), atol=1e-4)
-        return "nothing" if same else "rotary"
-    if (row == 0).any():
-        return "window"
-    steps = row[200:].log().diff()
-    return "alibi" if torch.allclose(steps, torch.ones(55) * steps.mean(), atol=1e-4) else "added"
-
-
 RIGHT = {
     "11.kept": (kept_from_the_mask, kept_sorted, kept_as_a_tensor),
     "11.bytes": (bytes_by_loops, bytes_of_a_share),
     "11.slopes": (alibi_from_the_library, alibi_last_rows),
-    "11.fate": (fate_list, fate_ifs, fate_dictionary),
     "11.share": (grouped_by_index, grouped_one_by_one, grouped_expanded),
-    "11.repair": (step_whole_mask, step_with_two_masks, step_word_by_word, step_new_ones_in_front),
+    "11.repair": (step_whole_mask, step_with_two_masks, step_word_by_word),
     "11.pairs": (pairs_stacked, pairs_by_index, pairs_with_a_matrix),
-    "11.experiment": (told_by_moving, told_by_silence, told_by_loudness, told_in_float32),
+    "11.experiment": (told_by_moving, told_by_silence, told_by_loudness),
 }
 OTHERS = ("keys", "values", "w_q", "w_k", "w_v")
 TURNS = "old + new, device=x.device"
@@ -241,5 +193,4 @@ EQUIVALENT = {
             for other in OTHERS
         },
     },
-    "11.pairs": {changed(for_pairs, "(1, 2)", "(2, 1)"): "a swap has no direction"},
 }

@@ -1,4 +1,4 @@
-"""Right answers to chapter 12's exercises, and mutated reference solutions that are still right."""
+"""Right answers to chapter 12's exercises."""
 
 import math
 
@@ -6,8 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from attnbook import keep_top_p
-from attnbook.exercises.ch12_writing import my_perplexity, my_top_p
-from tests.support.mutants import changed
+from attnbook.exercises.ch12_writing import my_top_p
 
 
 def count_by_lists(vocabulary_size, d_model, n_heads, n_kv_heads, n_layers, d_ff, tied):
@@ -37,10 +36,6 @@ def count_in_float(vocabulary_size, d_model, n_heads, n_kv_heads, n_layers, d_ff
     return round(d_model * ((2 - int(tied)) * vocabulary_size + n_layers * per_row + 1))
 
 
-def seen_list(thing):
-    return [4, 5, 7, 7, 2, 3, 4]["abcdefg".index(thing)]
-
-
 def seen_by_counting(thing):
     source, target = "苹果 很 甜".split(), "BEGIN the apple is sweet".split()
     if thing == "a":
@@ -50,10 +45,6 @@ def seen_by_counting(thing):
     if thing in ("c", "d"):
         return len([*source, *target[:4]])
     return source.index("很") + 1 if thing == "e" else len(source)
-
-
-def seen_dictionary(thing):
-    return {"a": 4.0, "b": 5, "c": 7, "d": 7, "e": 2, "f": torch.tensor(3), "g": 4}[thing]
 
 
 def top_p_row_by_row(probabilities, p):
@@ -178,7 +169,7 @@ def draws_in_float64(draw):
 
 RIGHT = {
     "12.count": (count_by_lists, count_by_shapes, count_in_float),
-    "12.sees": (seen_list, seen_by_counting, seen_dictionary),
+    "12.sees": (seen_by_counting,),
     "12.top_p": (top_p_row_by_row, top_p_by_ranks, top_p_by_logits),
     "12.perplexity": (
         perplexity_by_loops,
@@ -187,11 +178,4 @@ RIGHT = {
     ),
     "12.repair": (next_in_place, next_by_logits, next_row_by_row),
     "12.experiment": (draws_by_frequency, draws_by_sets, draws_in_float64),
-}
-EQUIVALENT = {
-    "12.perplexity": {
-        changed(
-            my_perplexity, "after_separator & (labels != PAD)", "(labels != PAD) & after_separator"
-        ): "both have to be true"
-    },
 }

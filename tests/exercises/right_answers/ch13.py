@@ -246,7 +246,6 @@ EQUIVALENT = {
     },
     "13.find": {
         changed(most_needed, "double().mean()", "double().sum()"): "the same order",
-        changed(most_needed, "argmax(-1)", "argmax(--2)"): "the last of three axes",
         changed(most_needed, "[known]", "[ids]"): "other letters, and the same head",
     },
 }

@@ -1,0 +1,34 @@
+"""What tests of exercises share: each exercise is solved once."""
+
+import functools
+import importlib
+
+import pytest
+
+from attnbook.exercises import guard
+from attnbook.exercises.catalog import ALL
+from attnbook.exercises.trial import solve_cases
+
+
+@functools.cache
+def solve(name, seed):
+    """Return the solved cases of a draw. Hundreds of answers are tried on copies of them."""
+    return solve_cases(ALL[name], seed)
+
+
+@pytest.fixture
+def solved_cases(monkeypatch):
+    """Solve each case once, and try each known mistake on it once; return the function `solve`."""
+    outcomes = {}
+
+    def outcome(wrong, arguments):
+        key = wrong, id(arguments)  # `solve` keeps the arguments, so ids stay unique
+        if key not in outcomes:
+            outcomes[key] = call_trusted(wrong, arguments)
+        return outcomes[key]
+
+    module = importlib.import_module("attnbook.exercises.diagnose")
+    monkeypatch.setattr(module, "solve_cases", lambda exercise, seed: solve(exercise.id, seed))
+    call_trusted = guard.call_trusted
+    monkeypatch.setattr(guard, "call_trusted", outcome)
+    return solve
