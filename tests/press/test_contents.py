@@ -86,8 +86,8 @@ def test_a_fast_scroll_downwards_and_upwards(page: Page, anchors: list[str]) -> 
 
 def test_a_wheel_passes_each_short_section_at_the_end(page: Page, anchors: list[str]) -> None:
     page.mouse.move(500, 300)
-    scroll_into(page, anchors[-4])
-    for way, to in ((1, anchors[-4:]), (-1, anchors[-1:-4:-1])):
+    scroll_into(page, anchors[-3])
+    for way, to in ((1, anchors[-3:]), (-1, anchors[-1:-3:-1])):
         seen = []
         for _ in range(60):
             seen += page.locator(f"{LINKS}.active").evaluate_all("links => links.map(l => l.hash)")
@@ -101,10 +101,9 @@ def test_a_wheel_passes_each_short_section_at_the_end(page: Page, anchors: list[
 @pytest.mark.parametrize("chapter", ["01_library", "10_efficient_attention"])
 def test_a_link_leads_to_its_section(page: Page, chapter: str) -> None:
     address = (HTML / "book" / f"{chapter}.html").as_uri()
-    page.goto(address)
-    for link in page.locator(LINKS).all():
-        page.goto("about:blank")
-        page.goto(address)  # distant sections are not laid out yet
+    for i in (0, 8, 9, -2, -1):
+        page.goto(f"{address}?{i}")  # loaded anew: distant sections are not laid out yet
+        link = page.locator(LINKS).nth(i)
         link.click()
         page.evaluate(AT_REST)
         assert page.evaluate(OFF) < 3

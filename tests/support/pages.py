@@ -115,16 +115,18 @@ class Opened:
         self.page.locator("#search-results li").first.wait_for()
         self.settle()
 
-    def violations(self, rules: tuple[str, ...] = ()) -> list[tuple[str, str]]:
-        """What axe-core finds on a stripped page, by some or all of its rules."""
+    def violations(
+        self, rules: tuple[str, ...] = (), within: str = "html"
+    ) -> list[tuple[str, str]]:
+        """What axe-core finds on a stripped page or within an element, by some or all rules."""
         self.page.evaluate(STRIP)
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(AXE.read_text("utf8"))
         options = {"preload": False, "resultTypes": ["violations"]}
         if rules:
             options["runOnly"] = rules
-        run = "options => axe.run(options).then(f => f.violations)"
-        found = self.page.evaluate(run, options)
+        run = "([within, options]) => axe.run(within, options).then(f => f.violations)"
+        found = self.page.evaluate(run, [within, options])
         return [(rule["id"], node["html"][:200]) for rule in found for node in rule["nodes"]]
 
     def outside(self) -> list[str]:

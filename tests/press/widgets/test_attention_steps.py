@@ -10,28 +10,24 @@ from tests.support.pages import FOLDER
 pytestmark = pytest.mark.usefixtures("book")
 
 
-@pytest.mark.parametrize("causal", [False, True])
-def test_a_head_is_the_librarys(page: Page, causal: bool) -> None:
+def test_a_head_is_the_librarys_and_has_the_numbers_of_the_chapter(page: Page) -> None:
     page.goto(FOLDER + "book/03_single_head.html")
+    figure = page.locator("attn-steps").first
     torch.manual_seed(0)
     x = torch.randn(5, 7).double()
     matrices = [torch.randn(7, width).double() for width in (3, 3, 4)]
-    call = "(figure, [x, w, causal]) => figure.constructor.head(x, w, causal)"
-    given = [x.tolist(), [w.tolist() for w in matrices], causal]
-    got = page.locator("attn-steps").first.evaluate(call, given)
     query, key, value = (x @ w for w in matrices)
-    mask = causal_mask(5) if causal else None
-    output, weights = scaled_dot_product_attention(query, key, value, mask)
     scores = query @ key.T
     made = {"Q": query, "K": key, "V": value, "scores": scores, "scaled": scores / 3**0.5}
-    for name, expected in {**made, "weights": weights, "output": output}.items():
-        found = torch.tensor(got[name]).double()
-        torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
+    for mask in (None, causal_mask(5)):
+        call = "(figure, [x, w, causal]) => figure.constructor.head(x, w, causal)"
+        given = [x.tolist(), [w.tolist() for w in matrices], mask is not None]
+        got = figure.evaluate(call, given)
+        output, weights = scaled_dot_product_attention(query, key, value, mask)
+        for name, expected in {**made, "weights": weights, "output": output}.items():
+            found = torch.tensor(got[name]).double()
+            torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
 
-
-def test_the_numbers_of_the_chapter_arrive(page: Page) -> None:
-    page.goto(FOLDER + "book/03_single_head.html")
-    figure = page.locator("attn-steps").first
     x = torch.tensor([[1, 0, 0, 0.2], [0, 1, 0, 0], [0.1, 0.2, 0.9, 0.8]])
     w_query = torch.tensor([[3.0, 0], [2, 0], [0, 3], [0, 0]])
     w_key = torch.tensor([[0, 1], [-0.5, -0.5], [1, 0], [0, 0]])

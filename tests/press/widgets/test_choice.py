@@ -233,13 +233,15 @@ def test_in_print_the_card_is_unchanged(browser: Browser) -> None:
         assert not element.is_visible()
 
 
-def test_without_scripts_the_answers_are_a_table_and_the_stub_is_there(browser: Browser) -> None:
+def test_without_scripts_choices_are_tables_and_the_stub_is_there(browser: Browser) -> None:
     with window(browser, java_script_enabled=False) as context:
         page = context.new_page()
         element = opened(page, "01.winner")
         assert page.get_by_text('check(winner, "01.winner")').is_visible()
         assert element.locator("tr").first.text_content() == "dotA · B · C · tie"
-        assert element.locator("table").is_visible()
+        assert element.locator("> table").is_visible()
+        assert page.locator("attn-softmax > table").first.is_visible()
+        assert "shout" in (page.locator("attn-choice > table").first.text_content() or "")
 
 
 def test_axe_finds_nothing_in_the_messages(page: Page) -> None:

@@ -46,14 +46,18 @@ def opened(browser: Browser) -> Iterator[Opened]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def loaded(browser: Browser) -> Iterator[Page]:
+    """The chapter with its model loaded as the figure does, for tests that only compute."""
+    with window(browser) as context:
+        page = Opened(context, CHAPTER).page
+        page.locator("attn-translate").evaluate("figure => figure.change(() => {})")
+        wait_until(page, "() => 'Workbench' in attnbook")
+        yield page
+
+
 def figure_of(opened: Opened) -> Locator:
     return opened.page.locator("attn-translate")
-
-
-def load(page: Page) -> None:
-    """Load the model as the figure does."""
-    page.locator("attn-translate").evaluate("figure => figure.change(() => {})")
-    wait_until(page, "() => 'Workbench' in attnbook")
 
 
 def write(page: Page, pair: Pair, change: str = "{}", given: tuple[str, ...] = ()) -> dict:
@@ -89,45 +93,40 @@ def close(got: list, wanted: torch.Tensor) -> None:
     torch.testing.assert_close(torch.tensor(got).double(), wanted, atol=1e-3, rtol=0)
 
 
-def test_logits_and_weights_are_the_librarys(
-    opened: Opened, stored: Stored, corpus: Corpus
-) -> None:
-    load(opened.page)
-    for pair in corpus.new_combinations[:70] + corpus.longer[:30]:
-        got = write(opened.page, pair, given=(*pair.english, "END"))
+def test_logits_and_weights_are_the_librarys(loaded: Page, stored: Stored, corpus: Corpus) -> None:
+    for pair in corpus.new_combinations[:25] + corpus.longer[:15]:
+        got = write(loaded, pair, given=(*pair.english, "END"))
         logits, weights = library(stored, pair)
         close(got["logits"], logits)
         close(got["maps"], weights)
 
 
 def test_translations_are_the_librarys_word_for_word(
-    opened: Opened, stored: Stored, corpus: Corpus
+    loaded: Page, stored: Stored, corpus: Corpus
 ) -> None:
-    load(opened.page)
     model, chinese, english = stored
-    pairs = corpus.new_combinations[:250] + corpus.longer[:250]
+    pairs = corpus.new_combinations[:75] + corpus.longer[:75]
     script = """pairs => { const began = performance.now();
         const said = pairs.map(source => attnbook.translator.write(source).map(s => s.word));
         return [said, performance.now() - began]; }"""
-    said, milliseconds = opened.page.evaluate(script, [pair.chinese for pair in pairs])
+    said, milliseconds = loaded.evaluate(script, [pair.chinese for pair in pairs])
     b = make_batch(pairs, chinese, english)
     tokens, _ = greedy_decode(model, b.source, b.source_mask, **RULES)
     assert [words[-1] for words in said] == ["END"] * len(pairs)
     assert [tuple(words[:-1]) for words in said] == [english.decode(row) for row in tokens]
     assert milliseconds / sum(map(len, said)) < 50  # per word
-    cut = opened.page.evaluate(
+    cut = loaded.evaluate(
         "texts => texts.map(text => attnbook.translator.cut(text))",
         ["".join(pair.chinese) for pair in pairs],
     )
     assert [tuple(words) for words in cut] == [pair.chinese for pair in pairs]
 
 
-def test_beams_are_the_librarys(opened: Opened, stored: Stored, corpus: Corpus) -> None:
-    load(opened.page)
+def test_beams_are_the_librarys(loaded: Page, stored: Stored, corpus: Corpus) -> None:
     model, chinese, english = stored
-    pairs = corpus.longer[100:140]
+    pairs = corpus.longer[100:120]
     for width, penalty in ((2, 0.0), (4, 1.0)):
-        found = opened.page.evaluate(
+        found = loaded.evaluate(
             f"""pairs => pairs.map(source =>
                 attnbook.translator.search(source, {{}}, {width}, {penalty}))""",
             [pair.chinese for pair in pairs],
@@ -140,14 +139,13 @@ def test_beams_are_the_librarys(opened: Opened, stored: Stored, corpus: Corpus) 
         assert [tuple(words) for words in found] == wanted
 
 
-def test_changes_are_what_the_chapter_does(opened: Opened, stored: Stored, corpus: Corpus) -> None:
-    load(opened.page)
+def test_changes_are_what_the_chapter_does(loaded: Page, stored: Stored, corpus: Corpus) -> None:
     pair = corpus.new_combinations[0]
     given = (*pair.english, "END")
     for place in range(len(pair.chinese)):  # 9.11: a word covered
-        got = write(opened.page, pair, f"{{ hidden: new Set([{place}]) }}", given)
+        got = write(loaded, pair, f"{{ hidden: new Set([{place}]) }}", given)
         close(got["logits"], library(stored, pair, hidden=place)[0])
-    got = write(opened.page, pair, "{ first: 12 }", given)  # 9.9
+    got = write(loaded, pair, "{ first: 12 }", given)  # 9.9
     close(got["logits"], library(stored, pair, first=12)[0])
     model = stored[0]
     for layer, head in ((0, 1), (1, 3)):  # 9.11: a head switched off
@@ -157,15 +155,14 @@ def test_changes_are_what_the_chapter_does(opened: Opened, stored: Stored, corpu
             weight[:, 16 * head : 16 * (head + 1)] = 0
             wanted, _ = library(stored, pair)
             weight.copy_(kept)
-        got = write(opened.page, pair, f"{{ off: new Set([{4 * layer + head}]) }}", given)
+        got = write(loaded, pair, f"{{ off: new Set([{4 * layer + head}]) }}", given)
         close(got["logits"], wanted)
 
 
-def test_the_page_first_shows_what_it_would_compute(opened: Opened) -> None:
-    load(opened.page)
-    start = json.loads(figure_of(opened).get_attribute("data") or "")["start"]
+def test_the_page_first_shows_what_it_would_compute(loaded: Page) -> None:
+    start = json.loads(loaded.locator("attn-translate").get_attribute("data") or "")["start"]
     words = tuple(word for word, *_ in start["source"])
-    got = write(opened.page, Pair(words, ()))
+    got = write(loaded, Pair(words, ()))
     assert got["words"] == [word for word, *_ in start["steps"]]
     for step, chance, maps in zip(start["steps"], got["chances"], got["maps"], strict=True):
         assert step[1] == pytest.approx(chance, abs=0.002)
@@ -299,7 +296,7 @@ def test_the_keyboard_is_enough_and_keeps_its_place(opened: Opened) -> None:
         'button, select, input, [tabindex]')].filter(e => !e.textContent.trim()
         && !e.getAttribute('aria-label') && !e.closest('label')).map(e => e.outerHTML)"""
     assert figure.evaluate(unnamed) == []
-    assert opened.violations() == []
+    assert opened.violations(within="attn-translate") == []
 
 
 def test_a_missing_file_is_reported_and_requested_again(opened: Opened) -> None:
@@ -312,10 +309,11 @@ def test_a_missing_file_is_reported_and_requested_again(opened: Opened) -> None:
     expect(figure.get_by_role("button", name="cover", exact=True)).to_be_visible()
 
 
-def test_print_and_pages_without_scripts_have_the_table(browser: Browser, opened: Opened) -> None:
-    opened.page.emulate_media(media="print")
-    assert opened.page.locator("attn-translate > table").is_visible()
-    assert not figure_of(opened).locator(".figure").is_visible()
+def test_print_and_pages_without_scripts_have_the_table(browser: Browser, loaded: Page) -> None:
+    loaded.emulate_media(media="print")
+    assert loaded.locator("attn-translate > table").is_visible()
+    assert not loaded.locator("attn-translate .figure").is_visible()
+    loaded.emulate_media(media="screen")
     with window(browser, java_script_enabled=False) as context:
         page = context.new_page()
         page.goto(FOLDER + CHAPTER)

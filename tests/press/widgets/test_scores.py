@@ -67,18 +67,20 @@ def test_mask(page: Page) -> None:
     cells = figure.get_by_role("gridcell")
     said = figure.locator(".said")
 
-    def row(i: int) -> list[float]:
-        return [float(cells.nth(6 * i + j).inner_text().split()[0]) for j in range(6)]
+    def rows() -> list[list[float]]:
+        numbers = [float(text.split()[0]) for text in cells.all_inner_texts()]
+        return [numbers[i : i + 6] for i in range(0, 36, 6)]
 
-    before = [row(i) for i in range(6)]
+    before = rows()
     assert before[0] == [1, 0, 0, 0, 0, 0]
     cells.nth(6 * 1 + 2).click()  # "is" sees "short"
     assert "Cells that leak the future: 1." in said.inner_text()
     assert figure.locator(":checked").count() == 1  # the notation is checked, but no initial mask
     figure.get_by_text("causal", exact=True).click()
-    assert [row(i) for i in range(6)] == before
+    assert rows() == before
     cells.nth(6 * 1 + 2).click()
-    assert [row(i) == before[i] for i in range(6)] == [True, False, True, True, True, True]
+    same = [now == then for now, then in zip(rows(), before, strict=True)]
+    assert same == [True, False, True, True, True, True]
     page.keyboard.press("Space")  # the space bar undoes the click
     assert figure.get_by_label("causal", exact=True).is_checked()
     assert "Nothing leaks the future." in said.inner_text()
@@ -93,6 +95,6 @@ def test_mask(page: Page) -> None:
     figure.get_by_text("True = may not").click()
     assert cells.nth(6 * 2 + 3).inner_text().split()[1] == "False"
     figure.get_by_text("nothing", exact=True).click()
-    assert row(4) == [0] * 6
+    assert rows()[4] == [0] * 6
     cells.nth(6 * 4).tap()
-    assert row(4) == [1, 0, 0, 0, 0, 0]
+    assert rows()[4] == [1, 0, 0, 0, 0, 0]

@@ -6,12 +6,10 @@ import re
 
 import nbformat
 import pytest
-import torch
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
-from attnbook import softmax
 from press.extension.live import MODELS, joined
-from tests.support.pages import FOLDER, HTML, window
+from tests.support.pages import FOLDER, HTML
 from tools.common import ROOT
 
 SCRIPTS = ROOT / "src" / "attnbook" / "widgets" / "scripts"
@@ -38,34 +36,20 @@ def test_a_figure_is_small_and_uses_its_words(path) -> None:
     assert used
 
 
-def test_softmax_is_the_librarys(page: Page) -> None:
+def test_it_follows_the_theme_and_print_has_the_table(page: Page) -> None:
     page.goto(FOLDER + "book/01_library.html")
-    torch.manual_seed(0)
-    for scale in (0.01, 1, 30, 1000):
-        scores = scale * torch.randn(9, dtype=torch.float64)
-        got = page.evaluate(f"attnbook.softmax({json.dumps(scores.tolist())})")
-        torch.testing.assert_close(torch.tensor(got).double(), softmax(scores), atol=1e-6, rtol=0)
-
-
-def test_print_has_the_table(page: Page) -> None:
-    page.goto(FOLDER + "book/01_library.html")
-    table = page.locator("attn-softmax > table").first
-    assert not table.is_visible()
-    page.emulate_media(media="print")
-    assert table.is_visible()
-    assert not page.locator("attn-softmax >> nth=0 >> .figure").is_visible()
-    page.emulate_media(media="screen")
-
-
-def test_follows_the_theme(page: Page) -> None:
-    page.goto(FOLDER + "book/01_library.html")
-    figure = page.locator("attn-softmax").first
+    figure, table = page.locator("attn-softmax").first, page.locator("attn-softmax > table").first
     found = set()
     for theme in ("light", "dark"):
         page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
         page.locator(f"attn-softmax[data-theme={theme}]").first.wait_for(state="attached")
         found.add(figure.locator(".figure").evaluate("e => getComputedStyle(e).backgroundColor"))
     assert len(found) == 2
+    assert not table.is_visible()
+    page.emulate_media(media="print")
+    assert table.is_visible()
+    assert not figure.locator(".figure").is_visible()
+    page.emulate_media(media="screen")
 
 
 @pytest.mark.parametrize(("ink", "theme"), [("black", "light"), ("white", "dark")])
@@ -77,12 +61,3 @@ def test_its_theme_is_the_texts_where_no_ground_is_painted(
     (output,) = [output.data["text/html"] for output in cell.outputs if "data" in output]
     page.set_content(f"<body style='color: {ink}'><div>{output}</div></body>")
     page.locator(f"attn-softmax[data-theme={theme}]").wait_for(state="attached")
-
-
-def test_without_scripts_each_figure_and_choice_is_a_table(browser: Browser) -> None:
-    with window(browser, java_script_enabled=False) as context:
-        page = context.new_page()
-        page.goto(FOLDER + "book/01_library.html")
-        for name in ("attn-choice", "attn-softmax"):
-            assert page.locator(f"{name} > table").first.is_visible()
-        assert "shout" in (page.locator("attn-choice > table").first.text_content() or "")
