@@ -33,8 +33,7 @@ TEMPLATE = ROOT / "press" / "print" / "book.html"
 
 PRINTED = SoupStrainer(["link", "article"])
 NOT_PRINTED = (
-    "h2 > .part, .listing, .start, a.headerlink, .toctree-wrapper, nav, button, script, noscript, "
-    ".katex-mathml"
+    "h2 > .part, .listing, .start, a.headerlink, .toctree-wrapper, nav, button, script, noscript"
 )
 UNCOLORED = re.compile(r'<span class="(?:nn?|o|p|w)">([^<]*)</span>')  # half of the file's size
 NUMBER = re.compile(r"^\w+\.\w* ")  # the number of a chapter or a section
@@ -78,6 +77,7 @@ def joined() -> BeautifulSoup:
     )
     book = BeautifulSoup(words, "html.parser")
     answers = one(book, "#answers")
+    rounds = {str(part["class"][-1]): part for part in answers.select(".round")}
     parts = [{"chapters": [{"file": toc["root"]}]}, *toc["parts"]]
     captions = {part["chapters"][0]["file"]: part.get("caption") for part in parts}
     names = [entry["file"] for part in parts for entry in part["chapters"]]
@@ -87,7 +87,7 @@ def joined() -> BeautifulSoup:
         if name == toc["root"]:
             one(book, "link").insert_before(*page.select("link[rel=stylesheet]"))
             one(book, ".front").append(one(article, "img.cover").extract())
-        unfold(article, answers)
+        unfold(article, rounds)
         chapter = parsed(f'<div class="chapter" id="{name}.html"></div>')
         chapter["data-part"] = captions.get(name) or ""
         chapter.append(article)
@@ -113,13 +113,15 @@ def built_page(name: str, addresses: list[str]) -> BeautifulSoup:
             "aria-label": _("formula: {spoken}").format(spoken=spoken(one(formula, "math"))),
         }
         del drawn["aria-hidden"]
+        one(formula, ".katex-mathml").decompose()
     for tag in page.select(NOT_PRINTED):
         tag.decompose()
-    for tag in page.select("[id]"):
+    for tag in page.find_all(id=True):  # faster than `select` on a whole page
         tag["id"] = f"{here}#{tag['id']}"
-    for section in page.select("section[id]"):  # a section may begin a page before its heading
+    # a section may begin a page before its heading
+    for section in page.find_all("section", id=True):
         one(section, ":scope > :is(h1, h2, h3, h4)")["id"] = section.attrs.pop("id")
-    for image in page.select("img"):
+    for image in page.find_all("img"):
         picture = HTML / urljoin(here, str(image["src"]))
         if not picture.exists():
             raise UserError(
@@ -127,7 +129,7 @@ def built_page(name: str, addresses: list[str]) -> BeautifulSoup:
             )
         image["src"] = picture.as_uri()
         del image["loading"]
-    for link in page.select("[href]"):
+    for link in page.find_all(href=True):
         target = urljoin(here, str(link["href"]))
         if urldefrag(target)[0] in addresses:
             link["href"] = f"#{target}"
@@ -150,9 +152,9 @@ def spoken(tag: Tag) -> str:
     return f"√({line})" if tag.name == "msqrt" else line
 
 
-def unfold(article: Tag, answers: Tag) -> None:
+def unfold(article: Tag, rounds: dict[str, Tag]) -> None:
     """Move folded answers and solutions to the end of the book, with links in both directions."""
-    title = one(article, "h1")
+    title, begun = one(article, "h1"), set[str]()
     for fold in article.select("details.code"):
         one(fold, "summary").decompose()
     for wrapped in article.select(".hints, details.code"):
@@ -172,9 +174,10 @@ def unfold(article: Tag, answers: Tag) -> None:
             told[kind] = told.get(kind, "") + text
             choices += f"<li>{summary}</li>"
         for kind, texts in told.items():
-            part, target = one(answers, f".{kind}"), f"{asked['id']}--{kind}"
-            if inner(title) not in map(inner, part.select("h3")):
+            part, target = rounds[kind], f"{asked['id']}--{kind}"
+            if kind not in begun:
                 part.append(parsed(f"<h3>{inner(title)}</h3>"))
+                begun.add(kind)
             where = _("{heading}, page {page}").format(
                 heading=inner(heading), page=page_number(asked["id"])
             )
@@ -193,7 +196,7 @@ def add_contents(book: BeautifulSoup) -> None:
     """List chapters and sections in the contents, and each chapter's sections at its start."""
     contents = one(book, ".contents")
     for place, chapter in enumerate(book.select(".chapter")):
-        headings = chapter.select("h1, h2")
+        headings = chapter.find_all(["h1", "h2"])
         for heading in headings:
             numbered = NUMBER.sub(r'<span class="number">\g<0></span>', inner(heading))
             heading.clear()
