@@ -17,14 +17,6 @@ LIBRARIES = re.compile(r"\b(collections|copy|F|functools|itertools|math|nn|np|ra
 CHAPTERS = sorted(path for path in BOOK.glob("*.ipynb") if exercises_of(path))
 
 
-def test_every_exercise_is_in_a_chapter():
-    placed = {exercise.id for path in CHAPTERS for exercise in exercises_of(path)}
-    missing = [id for id in ALL if id not in placed]
-    assert not missing, (
-        f"no notebook book/NN_name.ipynb has the number of these exercises: {missing}"
-    )
-
-
 def test_cells_are_written_from_the_library_and_keep_their_outputs(tmp_path, monkeypatch):
     path = CHAPTERS[0]
     notebook, asked = read(path), exercises_of(path)
@@ -49,6 +41,7 @@ def test_cells_are_written_from_the_library_and_keep_their_outputs(tmp_path, mon
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+@pytest.mark.usefixtures("solved_cases")
 def test_solutions_run_after_the_chapters_imports_and_what_cards_name_is_imported(path):
     for exercise in exercises_of(path):
         space = Chapter(path.name).run()

@@ -435,6 +435,7 @@ def test_a_relation_has_a_kind_and_numbers_or_is_none():
         (np.int64(144), 144, True),
         (np.float32(2.0), 2, True),
         (Fraction(2, 5), 0.4, True),
+        (torch.tensor(0.4), 0.4, True),
         (1e-12, 0, False),
         (1e-12, 0.0, False),
         ({"a": [0, math.nan]}, {"a": [0, math.nan]}, True),
@@ -648,16 +649,8 @@ def test_after_a_pass_other_answers_are_shown_and_where_the_idea_comes_back():
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no alarms on this platform")
-def test_an_endless_loop_is_stopped_even_inside_a_bare_except(monkeypatch):
-    def stubborn(query, key):
-        with contextlib.suppress(BaseException):
-            while True:
-                pass
-        while True:
-            pass
-
+def test_an_answer_that_waits_forever_is_stopped_but_not_one_that_is_slow(monkeypatch):
     monkeypatch.setattr(guard, "SECONDS", 0.1)
-    assert "still running after" in card_of(stubborn)
     assert "still running after" in card_of(lambda q, k: time.sleep(100))
     monkeypatch.setattr(guard, "SECONDS", 0.3)
     assert "returned None" in card_of(lambda q, k: time.sleep(0.4))  # slow, as on a busy machine
@@ -685,6 +678,7 @@ def test_an_answer_that_catches_every_exception_is_stopped_in_any_thread(stubbor
     assert "still running after" in card_of(stubborn)
     with ThreadPoolExecutor(1) as pool:
         assert "still running after" in pool.submit(card_of, stubborn).result()
+        assert pool.submit(card_of, compare).result().startswith("✓ 99.try")
     assert sys.gettrace() is tracing
 
 
@@ -738,18 +732,6 @@ def test_all_cases_together_have_a_limit_too(monkeypatch):
     monkeypatch.setattr(guard, "SECONDS", 1.0)
     monkeypatch.setattr(trial, "TOTAL_LIMIT", 0.5)
     assert "for a few small cases: that is too slow." in card_of(slow)
-
-
-def test_in_another_thread_it_works_and_stops_an_endless_loop(monkeypatch):
-    def endless_loop(query, key):
-        while True:
-            pass
-
-    monkeypatch.setattr(guard, "SECONDS", 0.3)
-    with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(card_of, compare).result().startswith("✓ 99.try")
-        assert "still running after" in pool.submit(card_of, endless_loop).result()
-        assert pool.submit(card_of, compare).result().startswith("✓ 99.try")
 
 
 def test_changes_by_an_answer_are_undone_and_do_not_change_the_result():

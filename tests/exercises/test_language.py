@@ -6,8 +6,6 @@ import re
 from contextlib import redirect_stdout, suppress
 
 import pytest
-from babel.messages import Catalog
-from babel.messages.mofile import write_mo
 from rich.cells import cell_len
 from torch import Generator
 
@@ -15,7 +13,6 @@ from attnbook import language
 from attnbook.exercises import answer_files, check, console, hint, terminal
 from attnbook.exercises.catalog import ALL
 from attnbook.exercises.diagnose import diagnose
-from attnbook.exercises.exercise import Mistake
 from attnbook.exercises.feedback import Feedback
 from tools.messages import library_messages
 
@@ -31,26 +28,6 @@ def own_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture
-def translate(tmp_path, monkeypatch):
-    """Return a function that compiles messages into a catalog for language xx, and selects xx."""
-
-    def compile_catalog(messages: dict) -> None:
-        catalog = Catalog(charset="utf-8", fuzzy=False)
-        for english, translated in messages.items():
-            catalog.add(english, translated)
-        path = tmp_path / "xx" / "LC_MESSAGES" / "attnbook.mo"
-        path.parent.mkdir(parents=True)
-        with path.open("wb") as file:
-            write_mo(file, catalog)
-        monkeypatch.setattr(language, "FOLDER", tmp_path)
-        monkeypatch.setenv("ATTNBOOK_LANGUAGE", "xx")
-        language.catalog_of.cache_clear()
-
-    yield compile_catalog
-    language.catalog_of.cache_clear()
-
-
 def said(command, *arguments) -> str:
     """Return what a command prints."""
     with redirect_stdout(io.StringIO()) as printed:
@@ -60,50 +37,6 @@ def said(command, *arguments) -> str:
 
 def plain_scores(query, key):
     return query @ key.mT
-
-
-def test_a_check_is_in_the_readers_language(translate):
-    message = (
-        "Your scores are plain dot products. Their spread grows with the width: divide by √Dk."
-    )
-    translate(
-        {
-            ALL["03.scores"].title: "分数",
-            message: "分数没有缩放。",
-            "3 queries, 5 keys, width 7": "三个查询",
-            "case": "情形",
-        }
-    )
-    card = said(check, plain_scores, "03.scores")
-    assert "03.scores 分数 分数没有缩放。 情形 三个查询 yours" in card
-    assert card.endswith('hint("03.scores") gives a hint.')  # this line has no translation
-
-
-def test_hints_and_plurals_are_in_the_readers_language(translate):
-    first, *_others = ALL["03.scores"].hints
-    more = '{n} more: hint("{id}").'
-    translate({first: "转置。", (more, more): ("还有 {n} 条。", "还有 {n} 条。")})
-    assert said(hint, "03.scores") == "· 03.scores hint 1 of 3 转置。 还有 2 条。"
-
-
-def test_a_choice_is_in_the_readers_language(translate):
-    wrong = ALL["01.winner"].mistakes[0]
-    translate(
-        {wrong.message: "不对。", "{n_right} of {total} are right.": "{total} 中对 {n_right}。"}
-    )
-    card = diagnose(ALL["01.winner"], wrong.wrong).message
-    assert re.fullmatch(r'5 中对 4。\nwinner\("\w+"\): 不对。', card)
-
-
-def test_two_mistakes_are_translated_one_by_one(translate):
-    translate(
-        {
-            "Two mistakes. {first}\n{second}": "两个错误。{first}{second}",
-            "One.": "一。",
-            "Two.": "二。",
-        }
-    )
-    assert Mistake(plain_scores, "One.", single=False, second="Two.").told == "两个错误。一。二。"
 
 
 class Pseudo(gettext.NullTranslations):
@@ -138,6 +71,15 @@ def words_of(card: Feedback) -> str:
     return "\n".join([card.head, card.message, *details, card.footer])
 
 
+def test_the_short_texts_of_cards_are_translated_too(pseudo):
+    # title, message, "case", its note and "yours"
+    assert said(check, plain_scores, "03.scores").startswith("✗ 03.scores 译 译 译 译 译 −0.64")
+    assert said(hint, "03.scores") == "· 译03.scores 1 3 译 译2 03.scores"
+    wrong = ALL["01.winner"].mistakes[0].wrong
+    assert diagnose(ALL["01.winner"], wrong).message == "译4 5\n译译 译"
+
+
+@pytest.mark.usefixtures("solved_cases")
 @pytest.mark.parametrize("name", ALL)
 def test_no_sentence_of_an_exercise_stays_english(name, pseudo):
     exercise = ALL[name]

@@ -76,20 +76,6 @@ def test_a_damaged_log_keeps_the_rest_and_is_left_as_found(printed):
     assert printed(progress).count("damaged in") == 1
 
 
-def test_a_long_log_is_parsed_by_its_different_lines(monkeypatch):
-    lines = [json.dumps({"exercise": NAME, "event": event}) for event in ("try", "hint")]
-    log.path().write_text("\n".join(lines * 50_000))
-    parsed = []
-    monkeypatch.setattr(log.json, "loads", lambda line: parsed.append(line) or dict.fromkeys(()))
-    log.read()
-    assert sorted(parsed) == sorted(line.encode() for line in lines)
-    monkeypatch.undo()
-    assert log.parse("\n".join(lines * 50_000).encode()) == (
-        {NAME: {"try": 50_000, "hint": 50_000}},
-        0,
-    )
-
-
 def test_unwritable_progress_counts_in_this_program_and_is_reported_once(
     printed, monkeypatch, tmp_path
 ):
