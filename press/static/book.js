@@ -209,14 +209,13 @@ addEventListener("load", async () => {
   if (section) await arrive(() => scrollY + section.getBoundingClientRect().top - top);
   history.scrollRestoration = "auto";
 });
-// The browser's End and Home keys would stop too early, because the sections on the way are laid
-// out later.
+// The browser would stop too early at both keys, because the sections on the way are laid out later.
 const ends = { End: () => root.scrollHeight, Home: () => 0 };
 addEventListener("keydown", (event) => {
   const { key, shiftKey, altKey, defaultPrevented } = event;
   const target = event.composedPath()[0]; // also inside an interactive figure
   if (!Object.hasOwn(ends, key) || shiftKey || altKey || defaultPrevented) return;
-  if (target.closest("input, nav, dialog")) return;
+  if (target.closest("input, select, nav, dialog")) return;
   event.preventDefault();
   arrive(ends[key]);
 });

@@ -12,9 +12,10 @@ import torch
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from attnbook import SinusoidalPositions, Transformer, beam_search, greedy_decode
-from attnbook.translation import BEGIN, END, Corpus, Pair, Vocabulary, make_batch, make_corpus
+from attnbook.translation import BEGIN, END, Corpus, Pair, Vocabulary, make_batch
 from press import pack
 from press.extension.live import LIVE, MODELS, joined
+from tests.support.corpus import corpus_made_once
 from tests.support.pages import FOLDER, HTML, PHONE, Opened, wait_until, window
 from tools.live_models import TRANSLATOR, load_packed
 
@@ -34,7 +35,7 @@ def stored() -> Stored:
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
     """The sentences that the translator was trained on, and others."""
-    return make_corpus()
+    return corpus_made_once()
 
 
 @pytest.fixture
@@ -297,6 +298,17 @@ def test_the_keyboard_is_enough_and_keeps_its_place(opened: Opened) -> None:
         && !e.getAttribute('aria-label') && !e.closest('label')).map(e => e.outerHTML)"""
     assert figure.evaluate(unnamed) == []
     assert opened.violations(within="attn-translate") == []
+
+
+def test_home_and_end_choose_a_sentence_and_do_not_scroll_the_page(opened: Opened) -> None:
+    sentences = figure_of(opened).locator("select").first
+    sentences.focus()
+    place, first = opened.page.evaluate("scrollY"), sentences.evaluate("e => e.selectedIndex")
+    opened.page.keyboard.press("End")
+    assert sentences.evaluate("e => e.selectedIndex") > first
+    opened.page.keyboard.press("Home")
+    assert sentences.evaluate("e => e.selectedIndex") == 0
+    assert opened.page.evaluate("scrollY") == place
 
 
 def test_a_missing_file_is_reported_and_requested_again(opened: Opened) -> None:
