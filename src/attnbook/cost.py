@@ -24,8 +24,8 @@ class Cost(NamedTuple):
 def cost(compute: Callable[[], object]) -> Cost:
     """Call `compute()`, count the multiplications of its matrix products, and find its peak memory.
 
-    Memory includes every tensor that the call creates, also results and what is saved for a
-    backward pass. It includes neither earlier tensors nor what a kernel allocates internally.
+    Memory includes every tensor that the call creates, among them its results and what is saved for
+    a backward pass, but neither earlier tensors nor what a kernel allocates internally.
 
     Returns: multiplications, and the peak memory in millions of bytes
     """

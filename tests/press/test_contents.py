@@ -102,7 +102,7 @@ def test_a_wheel_passes_each_short_section_at_the_end(page: Page, anchors: list[
 def test_a_link_leads_to_its_section(page: Page, chapter: str) -> None:
     address = (HTML / "book" / f"{chapter}.html").as_uri()
     for i in (0, 8, 9, -2, -1):
-        page.goto(f"{address}?{i}")  # loaded anew: distant sections are not laid out yet
+        page.goto(f"{address}?{i}")  # a fresh page: distant sections are not laid out yet
         link = page.locator(LINKS).nth(i)
         link.click()
         page.evaluate(AT_REST)
