@@ -1,16 +1,17 @@
-"""Make the book's environment in .venv, unless it is up to date. `make` calls this first.
+"""Create the book's environment in .venv, unless it is up to date. `make` calls this first.
 
-The environment is made from scratch if it is missing, or if something that it depends on has
+The environment is created from scratch if it is missing, or if something that it depends on has
 changed: the pins, the package, or the folder of the checkout. With pip's cache, this takes about
-two minutes. Every failure ends in one line that says what to do. On Windows, without make, run:
+two minutes. A failure ends with a one-line message, which says what to do if the cause is known.
+On Windows, without make, run:
 
     py tools\\bootstrap.py
 
-`make PYTHON=...` adds --this-python, which replaces an environment for a different Python version.
-ATTNBOOK_TORCH names a PyTorch other than the pinned one: a version, "oldest" (allowed by
-pyproject.toml), "newest" or "nightly".
+`make PYTHON=...` adds --this-python, which replaces an environment with a different Python version.
+ATTNBOOK_TORCH selects a PyTorch other than the pinned one: a version number, "oldest" (the oldest
+that pyproject.toml allows), "newest" or "nightly".
 
-Even Python 3.8 must be able to parse this file, so that the file can report an old Python.
+Even Python 3.8 must be able to parse this file, so that it can report that a Python is too old.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ ERRORS = {
 
 
 def main() -> int:
-    """Make the environment unless it is up to date; return the exit status."""
+    """Create the environment unless it is up to date; return the exit status."""
     this_python = "--this-python" in sys.argv
     if not OLDEST <= sys.version_info[:2] <= NEWEST:
         return run_with_other_python(this_python)
@@ -78,12 +79,12 @@ def main() -> int:
 
 
 def fail(reason: str) -> NoReturn:
-    """End the program with one line."""
+    """Exit with a one-line message."""
     sys.exit(f"attention book: {reason}")
 
 
 def run_with_other_python(this_python: bool) -> int:
-    """Start again with a supported Python on the PATH, unless this one was chosen explicitly."""
+    """Rerun this file with a supported Python on the PATH, unless this Python was asked for."""
     for name in () if this_python else ("python3.13", "python3.12", "python3.11", "python3.14"):
         python = shutil.which(name)
         if python and not subprocess.call([python, "-c", ""], stderr=subprocess.DEVNULL):
@@ -109,12 +110,12 @@ def read(name: str) -> str:
 
 
 def torch_build() -> str:
-    """The build of PyTorch to install: on Linux, the one for a GPU if there is a driver."""
+    """The PyTorch build to install: "gpu" on Linux with an NVIDIA driver, otherwise "cpu"."""
     return "gpu" if sys.platform == "linux" and shutil.which("nvidia-smi") else "cpu"
 
 
 def torch_arguments() -> list[str]:
-    """The PyTorch that pip is to install: the pinned one, unless ATTNBOOK_TORCH names another."""
+    """pip's arguments for PyTorch: the pinned version, unless ATTNBOOK_TORCH names another."""
     version = os.environ.get("ATTNBOOK_TORCH")
     if version == "nightly":
         return ["--pre", "--index-url", NIGHTLY_INDEX, "torch"]
@@ -130,7 +131,7 @@ def torch_arguments() -> list[str]:
 
 
 def check_machine(version: str) -> None:
-    """Fail now, not after an hour of downloads, if the environment cannot be made here."""
+    """Fail now, not after long downloads, if the environment cannot be created here."""
     if sys.platform == "darwin" and platform.machine() == "x86_64":
         fail(
             "PyTorch no longer has builds for Macs with Intel processors, or for a Python made "
@@ -150,16 +151,16 @@ def check_machine(version: str) -> None:
 
 
 def install() -> None:
-    """Install the lock, PyTorch and the package.
+    """Install the locked packages, PyTorch and the book's own package.
 
-    The lock comes first: PyTorch then finds the locked versions of its own dependencies, and only
-    a PyTorch that ATTNBOOK_TORCH names may replace some of them.
+    The locked packages come first, so that PyTorch finds its own dependencies at the locked
+    versions. Only a PyTorch that ATTNBOOK_TORCH names may replace some of them.
     """
     pip = [str(VENV_PYTHON), *"-m pip install --disable-pip-version-check --retries 2".split()]
     if not sys.stdout.isatty():
         pip.append("--quiet")
     print("1 of 3: the packages in requirements-lock.txt", flush=True)
-    # The lock is complete; looking for dependencies, pip 23 would demand some newer versions.
+    # The lock is complete. If pip 23 looked for dependencies, it would demand some newer versions.
     run(*pip, "--only-binary", ":all:", "--require-hashes", "--no-deps", "-r", LOCK)
     print("2 of 3: PyTorch, the largest package", flush=True)
     torch = torch_arguments()
@@ -174,7 +175,7 @@ def install() -> None:
 
 
 def run(*command: str | Path) -> None:
-    """Run a command; if it fails, say why in one line."""
+    """Run a command; if it fails, exit with a one-line message that says why."""
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, errors="replace")
     if done.returncode:
         last = done.stderr.strip().rpartition("\n")[2]

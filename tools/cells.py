@@ -1,8 +1,8 @@
-"""Write the cells of a chapter that contain its exercises. They are never edited by hand.
+"""Write the exercise cells of a chapter, which are never edited by hand.
 
 Each exercise has three cells: its card, its stub with the check, and its solution. The cells of all
-exercises come before the cell `summary`, in the library's order. A line above them, which pages
-omit, says what to do after a restart. `tools/run.py` writes these cells whenever it writes a
+exercises come before the cell `summary`, in the order of the catalog. A line above them, which
+pages omit, says what to do after a restart. `tools/run.py` writes these cells whenever it writes a
 notebook, and `make check` rejects a notebook in which they differ from the library.
 """
 
@@ -20,7 +20,7 @@ from tools.language import _
 if TYPE_CHECKING:
     from attnbook.exercises.exercise import Exercise
 
-STUB = "stub-"  # the id of a cell for an answer begins with this
+STUB = "stub-"  # the ids of cells for answers begin with this
 GENERATED = re.compile(rf"exercise-|{STUB}|solution-|restart$")
 RESTART = _(
     "*After a restart, run the first two code cells, up to the imports; the exercises need no "

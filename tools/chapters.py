@@ -1,6 +1,6 @@
 """The pages and chapters of the book, and its drafts.
 
-`_toc.yml` lists the pages in their order. The first cell of each notebook has its number, title,
+`_toc.yml` lists the pages in their order. The first cell of each chapter has its number, title,
 question and minutes. The table on the first page, the rules, the tests and the tools all get these
 from this module, so nothing has to be listed twice.
 
@@ -76,7 +76,7 @@ def page_names(contents: Any) -> list[str]:
 
 
 def page_at(root: Path, name: str) -> Path:
-    """Find the file of a page, which the contents name without its suffix."""
+    """Find the file of a page from its name in the contents, which has no suffix."""
     for suffix in (".ipynb", ".md"):
         if (path := root / (name + suffix)).is_file():
             return path
@@ -112,6 +112,6 @@ def read_chapter(path: Path) -> Chapter:
 
 
 def line_after(text: str, label: str) -> str:
-    """Return what follows a label on its line in an opening, or ''."""
+    """Return what follows a label on its line in an opening, or '' if the label is missing."""
     match = re.search(rf"^(?:> )?{re.escape(label)} *(\S.*)$", text, re.M)
     return match[1].strip() if match else ""

@@ -1,8 +1,8 @@
 """Check all files without running the book: `make check`.
 
-It runs linters (including those for scripts), the formatter, the type checker, the rules for pages,
-and a check that the lock fits its requirements. For the GitHub workflows, check-jsonschema finds a
-misspelled key, and zizmor finds unsafe settings.
+It runs linters (for Python and JavaScript), the formatter, the type checker, the rules for pages,
+and a check that the lock matches the requirements. In the GitHub workflows, check-jsonschema finds
+misspelled keys, and zizmor finds unsafe settings.
 """
 
 import os
@@ -31,7 +31,7 @@ COMMANDS = [
     ["zizmor", "--offline", "--quiet", "--no-progress", "--persona", "pedantic", ".github"],
     [*SCHEMA, "vendor.github-workflows", *WORKFLOWS],
     [*SCHEMA, "vendor.dependabot", ".github/dependabot.yml"],
-    ["mypy"],  # the slowest, and so printed last
+    ["mypy"],  # the slowest, so its report comes last
 ]
 
 
@@ -45,14 +45,14 @@ def main() -> int:
             if result.returncode:
                 failed.append(" ".join(command[:3]))
     if failed:
-        raise UserError(f"refused by {', '.join(failed)}: see above")
+        raise UserError(f"failed: {', '.join(failed)}; see above")
     return 0
 
 
 def run(command: list[str]) -> subprocess.CompletedProcess[bytes]:
     """Run a program from the environment, and return what it prints."""
     program = shutil.which(command[0], path=Path(sys.executable).parent) or command[0]
-    variables = {name: value for name, value in os.environ.items() if value}  # zizmor refuses ""
+    variables = {name: value for name, value in os.environ.items() if value}  # zizmor rejects ""
     return subprocess.run(
         [program, *command[1:]],
         cwd=ROOT,

@@ -2,8 +2,8 @@
 
 Every message has to be translated, none may be fuzzy, and each translation must keep what a reader
 runs or clicks: code, formulas, links, placeholders, numbers, and the cells of a table. Terms have
-to be those of the glossary in book/notation.md. If another word is also right,
-translations/*/terms.txt lists it.
+to be translated as in the glossary (book/notation.md), or with one of the other words that
+translations/*/terms.txt accepts.
 """
 
 import re
@@ -19,7 +19,7 @@ from markdown_it import MarkdownIt
 from tools.common import ROOT, counted, run_tool
 from tools.translate import LIBRARY, TRANSLATIONS, compile_catalog, compiled_path, current, read
 
-KEPT = {  # a translation has these as often as the original
+KEPT = {  # a translation must have these as often as the original
     "code": re.compile(r"`+[^`]+`+"),
     "formulas": re.compile(r"\$\$?[^$]+\$\$?"),
     "addresses of links": re.compile(r"\]\(([^)]*)\)"),
@@ -57,7 +57,7 @@ def complaints(folder: Path) -> Iterator[str]:
             if wanted.id and not (message and message.string):
                 yield f"{where} is not translated"
             elif wanted.id and message and message.fuzzy:
-                yield f"{where} has changed: look at its translation and remove the word fuzzy"
+                yield f"{where} has changed: review its translation and remove the word fuzzy"
         for message in catalog:
             if message.id and message.string and not message.fuzzy:
                 titles = name == "bibliography"  # titles stay as they are
@@ -82,36 +82,36 @@ def message_complaints(message: Message, folder: Path, titles: bool = False) -> 
 
 
 def kept_complaints(english: str, translation: str) -> Iterator[str]:
-    """Name what a translation does not keep."""
+    """Describe what a translation has lost or changed."""
     for what, pattern in KEPT.items():
         texts = [english, translation]
         if what == "placeholders":
             texts = [KEPT["formulas"].sub("", text) for text in texts]
         wanted, got = (Counter(pattern.findall(text)) for text in texts)
         if wanted != got:
-            yield f"has other {what}: lacks {[*(wanted - got)]}, adds {[*(got - wanted)]}"
+            yield f"has different {what}: lacks {[*(wanted - got)]}, adds {[*(got - wanted)]}"
     words, translated_words = plain(english), plain(translation)
     if re.search("[万亿]", translation):
         words = LARGE.sub(" ", words)
     if numbers := {*NUMBER.findall(words)} - {*NUMBER.findall(translated_words)}:
         yield f"lacks the numbers {[*numbers]}"
     if english.count("|") != translation.count("|"):
-        yield "has other cells of a table"
+        yield "has a different number of table cells"
     if "**" in CODE.sub("", markdown.render(translation)):
-        yield "has ** that are not bold: put punctuation outside of them"
+        yield "has ** that do not make text bold: put punctuation outside of them"
 
 
 def language_complaints(english: str, translation: str, folder: Path) -> Iterator[str]:
     """Name what is not in Chinese, and terms that are not translated as in the glossary."""
     words, translated_words = plain(english), plain(translation)
     if half := HALF_WIDTH.search(translated_words):
-        yield f"has a half-width sign after Chinese: {half[0]!r}"
+        yield f"has half-width punctuation next to Chinese: {half[0]!r}"
     if left := ENGLISH.search(QUOTED.sub(" ", translated_words)):
         yield f"has English words: {left[0]!r}"
     for term, accepted in terms(folder).items():
         asked = re.search(rf"\b{re.escape(term)}s?\b", words, re.I)
         if asked and not any(word.lower() in translation.lower() for word in accepted):
-            yield f"does not call {term!r} {' or '.join(accepted)}"
+            yield f"does not translate {term!r} as {' or '.join(accepted)}"
 
 
 def plain(text: str) -> str:

@@ -22,7 +22,7 @@ def counted(number: int, noun: str) -> str:
 def run_tool(main: Callable[[], int]) -> NoReturn:
     """Run a tool and exit with its status, or with one line if the user can fix the error.
 
-    The library's messages are in the language of the edition, whatever the locale is.
+    The library's messages are in the language of the edition, regardless of the locale.
     """
     os.environ.setdefault("ATTNBOOK_LANGUAGE", "en")
     try:

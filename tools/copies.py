@@ -3,13 +3,13 @@
 A copy that you have changed is never overwritten. If the chapter changes after its copy was made,
 the newer version is put beside the copy, as `03_single_head (new).ipynb`, with your answers in it.
 An answer whose stub now has different arguments, or is no longer in the chapter, is kept in a text
-cell. If you delete or rename your old copy, the newer one takes its place the next time. There are
-never more than two copies of a chapter: if you have changed both, you are asked to remove one.
+cell. If you delete or rename your old copy, the newer one takes its place on the next run. There
+are never more than two copies of a chapter: if you have changed both, you are asked to remove one.
 
 The copies differ from the book's own notebooks in a few things that only readers need: the install
 cell is folded, the outputs below a prediction are cleared, pictures are trusted, the kernel already
 has the name that JupyterLab would write into the file, and formulas have the colors of the roles
-that they name, because no program but the book's build knows those names.
+that they name, because only the book's build knows those names.
 """
 
 import ast
@@ -37,7 +37,7 @@ NOTES = ".copies.json"  # in my/: how each copy was made
 BLOCK = re.compile(r"^(:::|```)\{([\w-]+)\} *([^\n]*)\n(.*?)^\1\n?", re.M | re.S)
 LABEL = re.compile(r"^\([\w-]+\)=\n", re.M)
 EMPTY = re.compile(r"^## [^\n]*\s*(?=^## |\Z)", re.M)  # a section that held only a directive
-KEPT = "kept-"  # the id of a cell with an answer that has no stub begins with this
+KEPT = "kept-"  # the ids of cells for answers without a stub begin with this
 NEWER = _(
     "**This is a newer version of the chapter**, with your answers in it. Your earlier copy stays "
     "beside it, as `{name}`, until you delete or rename it. Then this one takes its place."
@@ -196,7 +196,7 @@ def for_readers(notebook: NotebookNode) -> None:
 
 
 def without_directives(page: str, contents: str) -> str:
-    """Return the text of a page without the directives and labels of Sphinx."""
+    """Return the text of a page without Sphinx's directives and labels."""
 
     def resolved(block: re.Match[str]) -> str:
         name, argument, body = block.groups()[1:]
@@ -208,7 +208,7 @@ def without_directives(page: str, contents: str) -> str:
 
 
 def colored(text: str) -> str:
-    """The text with the colors of the roles that its formulas name, as MathJax needs them."""
+    """The text with a color in place of each role in a formula, because MathJax knows no roles."""
     return ROLE.sub(lambda name: ROLES[name[0]].light, text)
 
 

@@ -1,10 +1,11 @@
-"""Train the language model of chapter 12 from several seeds, and store the parameters.
+"""Train the language model of chapter 12 from several seeds, and store their parameters.
 
     .venv/bin/python -m tools.language_models
 
 The chapter trains seed 0 itself and loads the others (`load_language_model`). Seed 0 is stored for
-chapter 13 and for the figure that writes on the page. Run the tool again after a change to the
-grammar or to the training in section 12.6; `tests/notebooks/test_chapter_12.py` fails until you do.
+chapter 13 and for the figure in which readers generate text. Run the tool again after a change to
+the grammar or to the training in section 12.6; `tests/notebooks/test_chapter_12.py` fails until you
+do.
 """
 
 from typing import Any
@@ -18,13 +19,13 @@ from tools.translators import FIRST, run_cells
 CHAPTER = ROOT / "book" / "12_language_model.ipynb"
 CELLS = ("imports", "grammar-draw", "grammar-batch", "loss-code", "train-code", "train-fit")
 SEEDS = (0, 1, 2)
-MOST_LOST = 0.001  # nats per token, lost by rounding to float16
+MOST_LOST = 0.001  # the most that rounding to float16 may change the loss, in nats per token
 
 
 def main() -> int:
     """Train the models, store them in float16, and make sure that the loss hardly changes."""
     space = run_cells(CHAPTER, CELLS)
-    fresh, trainings, found = space["fresh"], dict[int, Any](), {}
+    trainings, found = dict[int, Any](), {}
     for seed in SEEDS:
         model = space["new_model"](seed)
         losses = space["fit"](model, seed)
@@ -39,9 +40,7 @@ def main() -> int:
     for seed in SEEDS:
         lost = per_token(space, load_language_model(seed)[0]) - found[seed]
         if abs(lost) > MOST_LOST:
-            raise UserError(
-                f"float16 changes the loss of seed {seed} by {lost:.4f} on {len(fresh)}"
-            )
+            raise UserError(f"float16 changes the loss of seed {seed} by {lost:.4f} nats per token")
     return 0
 
 

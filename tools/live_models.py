@@ -1,12 +1,12 @@
-"""Write the weights of the model that runs on the pages: the translator of chapter 9.
+"""Write the weights of the translator of chapter 9, which runs in a page.
 
     .venv/bin/python -m tools.live_models
 
 The tool trains the translator with the chapter's own cells, which takes a few minutes, and writes
-its weights and its words into press/live/translator.json. Run it again after a change to the corpus
-or to the training in section 9.6; `tests/notebooks/test_chapter_09.py` fails until you do.
+its weights and vocabularies into press/live/translator.json. Run it again after a change to the
+corpus or to the training in section 9.6; `tests/notebooks/test_chapter_09.py` fails until you do.
 
-A weight takes 16 bits: an integer, divided by a power of two that is the same for a whole tensor.
+A weight is stored as a 16-bit integer, to be divided by a power of two, one for each tensor.
 The training rounds to multiples of 2^-16, so nothing is lost if no weight of a tensor exceeds
 1/2. (float16 has the same size, but rounds weights near 1 to multiples of 2^-11.)
 """
@@ -111,7 +111,7 @@ def main() -> int:
     stored, *_ = load_packed(text)
     pairs = space["corpus"].new_combinations + space["corpus"].longer
     if space["translate"](stored, pairs) != space["translate"](model, pairs):
-        raise UserError("16 bits change a translation")
+        raise UserError("rounding to 16 bits changes a translation")
     TRANSLATOR.write_text(text + "\n", encoding="utf-8", newline="\n")
     return 0
 

@@ -9,8 +9,8 @@ The pins to edit are in requirements.txt, and upper limits in limits.txt. Everyt
 at the version it has in the lock, so that a second run changes nothing. One lock is valid for every
 system and for Python 3.11 and newer. Binder's pins are copied from requirements.txt.
 
-PyTorch and the packages of its builds differ by system and are left out: PyTorch's only pin is in
-requirements.txt, and tools/bootstrap.py installs it after the lock.
+PyTorch and the packages that its builds require differ by system and are left out: PyTorch's only
+pin is in requirements.txt, and tools/bootstrap.py installs it after the lock.
 """
 
 import re

@@ -78,7 +78,7 @@ class Line(NamedTuple):
 
 
 def lines_of(markdown: str) -> Iterator[Line]:
-    """Split a text into its lines and the line ends between them; joined, they give the text."""
+    """Split a text into lines and line breaks; joined together, they give the text again."""
     for part in RAW.split(markdown):
         if RAW.fullmatch(part):
             yield Line(part)
@@ -90,7 +90,7 @@ def lines_of(markdown: str) -> Iterator[Line]:
 
 
 def split_line(line: str) -> Line:
-    """Split a line into the marks before it, its message and the marks after it."""
+    """Split a line into its message and the marks before and after the message."""
     match = MARKS.fullmatch(line)
     if not match or MARKUP.match(line):
         return Line(line)
@@ -111,7 +111,7 @@ class Text(NamedTuple):
 
 
 def read_page(path: Path) -> tuple[Any, list[Text]]:
-    """Read a page and list its texts; changing these changes the page."""
+    """Read a page and list its texts; to change one in the page, assign to `holder[key]`."""
     if path.suffix == ".md":
         page = {"text": path.read_text("utf-8")}
         return page, [Text("", page, "text")]
@@ -164,7 +164,7 @@ def library_messages() -> Catalog:
 
 
 def script_messages() -> list[str]:
-    """Return the messages of the pages' scripts: the arguments of `_` in the scripts."""
+    """Return the messages of the pages' scripts: the arguments of `_` in press/static."""
     found = extract_from_dir(ROOT / "press" / "static", [("*.js", "javascript")], keywords=KEYWORDS)
     return [str(message) for _line, _file, message, *_rest in found]
 
@@ -208,7 +208,7 @@ class Marks(gettext.NullTranslations):
 
 
 def constant_notes(exercise: "Exercise") -> Iterator[str]:
-    """Return the notes of an exercise's cases, except those that `_` has translated."""
+    """Yield the notes of an exercise's cases, except those that `_` has translated."""
     from torch import Generator
 
     from attnbook import language

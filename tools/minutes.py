@@ -1,8 +1,8 @@
-"""How long a chapter takes to read, which is estimated, and to run, which is measured.
+"""How long a chapter takes to read (estimated) and to run (measured).
 
 `tools/run.py` writes both into the chapter's first box. Each word, formula, picture and line of
 code counts as the seconds that a first-time reader needs for it. These rates are chosen so that
-chapters 1 to 3 take the time that such a reader reported. The time of a run is its processor time,
+chapters 1 to 3 take the time that such a reader reported. A run is measured in processor time,
 which does not depend on other programs. RUN_TIMES records it, rounded up generously, because
 machines differ.
 """
@@ -17,10 +17,10 @@ from tools.common import ROOT
 from tools.language import LANGUAGE, _
 
 # A Chinese character in English text counts as a word. Readers of Chinese read 260 words, of
-# about 1.5 characters each, in the time of 238 English words (Brysbaert 2019).
+# about 1.5 characters each, in the time that 238 English words take (Brysbaert 2019).
 WORD = 60 / 130
 CHARACTER = WORD if LANGUAGE == "en" else WORD * 238 / (260 * 1.5)
-TEXT = {  # seconds for each match, which is then removed, so that it is counted once
+TEXT = {  # seconds for each match, which is then removed, so it is counted only once
     r"\$\$.*?\$\$": 25.0,  # a displayed formula
     r"\$[^$\n]+\$": 5.0,  # an inline formula
     r"<[^>]+>|\]\([^)]*\)": 0.0,  # tags and addresses
@@ -113,7 +113,7 @@ def run_times() -> dict[str, int]:
 
 
 def keep_run_time(name: str, seconds: float) -> None:
-    """Record a run time for a run of this length, unless the recorded one still fits."""
+    """Record the key of RUN_STEPS for a run of this length, unless the recorded one still fits."""
     times = run_times()
     kept = times.get(name, 0)
     if not kept / 5 <= seconds <= kept:
@@ -128,5 +128,5 @@ def in_minutes(count: int) -> str:
 
 
 def rounded(seconds: float) -> int:
-    """Return minutes, rounded to a multiple of five but at least five: the estimate is rough."""
+    """Convert seconds to minutes: a multiple of five, but not 0, because the estimate is rough."""
     return max(STEP, round(seconds / 60 / STEP) * STEP)

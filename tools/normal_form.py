@@ -2,7 +2,7 @@
 
 Editors change metadata, kernels and line endings. The normal form has fixed ones, so a diff shows
 only what an author has changed. It also contains what nobody should write by hand: the cell that
-installs the package, the cells of the exercises, the minutes, and the descriptions of pictures.
+installs the package, the cells of the exercises, the minutes, and the text output of pictures.
 
 `normalize_file` writes it without running anything: `python -m tools.run --form`. To be fast, this
 module imports neither the library, which needs PyTorch, nor anything that runs cells.
@@ -36,7 +36,7 @@ METADATA = {
     },
 }
 # The first code cell of every notebook, which pages do not show. It imports none of our code. It
-# names the parent folder as the source, so that pip finds no other package of the same name.
+# names the parent folder as the source, so that pip installs no other package of the same name.
 INSTALL = """\
 # Where the book's package is missing, as on Colab, install it. Published copies name its address.
 import importlib.util, pathlib, subprocess, sys
@@ -111,7 +111,7 @@ def write_install_cell(notebook: NotebookNode) -> None:
 
 
 def write_minutes(path: Path, notebook: NotebookNode, exercise_minutes: list[int]) -> None:
-    """Write how long the page takes into the opening's line for the time, if there is one."""
+    """Write how long the page takes into the **Time:** line of the opening, if there is one."""
     line = time_line(notebook, exercise_minutes, run_times().get(path.stem, 0))
     label = f"{markers.label(markers.TIME)} "
     for cell in notebook.cells[:1]:
@@ -168,7 +168,7 @@ def normalized_file(path: Path) -> NotebookNode:
 
 
 def stored_version(path: Path) -> NotebookNode | None:
-    """Return the notebook as it was last committed, or added with `git add`; None if never."""
+    """Return the notebook as it was last added or committed in git, or None if it never was."""
     try:
         command = ["git", "show", f":./{path.name}"]
         shown = subprocess.run(command, cwd=path.resolve().parent, capture_output=True)
@@ -203,7 +203,7 @@ def left_to_run(notebook: NotebookNode) -> Iterator[str]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that it always has either the old content or the new one."""
+    """Write a file atomically: it always has either the old content or the new one."""
     unfinished = path.with_name(f"{path.name}.unfinished")
     try:
         unfinished.write_bytes(content)

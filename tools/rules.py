@@ -1,9 +1,9 @@
 """Check the rules for pages that nbval cannot check. `make check` calls this.
 
 nbval compares stored outputs. It accepts missing outputs, warnings, pictures without descriptions,
-and cells that switch the comparison off. This module finds all of these. It also
-checks what the chapters have in common: their opening, their headings, one import cell, short
-cells, and valid references. The words that it looks for are in tools/markers.py.
+and cells that switch the comparison off. This module finds all of these. It also checks what the
+chapters have in common: their opening, their headings, one import cell, short cells, and valid
+references. The words that it looks for are in tools/markers.py.
 
     .venv/bin/python -m tools.rules [PAGE or FOLDER...]      default: the whole book
 """
@@ -134,12 +134,12 @@ def code_rules(
         if position == 0 and len(imports) < len(tree.body):
             yield "the second code cell has to be the import cell, with nothing but imports"
         if position > 0 and imports:
-            yield f"imports in a later cell, {ast.unparse(imports[0])!r}: put it into the second"
+            yield f"imports in a later cell, {ast.unparse(imports[0])!r}: put it in the import cell"
     yield from name_clashes(cells)
 
 
 def cell_rules(cell: dict[str, Any], code: list[dict[str, Any]]) -> Iterator[str]:
-    """A cell is short, leaves the machine and the network alone, and hides nothing from nbval."""
+    """A cell is short, does not touch the machine or the network, and hides nothing from nbval."""
     source, tags = cell["source"], cell["metadata"].get("tags", [])
     if any(output.get("name") == "stderr" for output in cell["outputs"]):
         yield "prints to stderr"
@@ -149,12 +149,12 @@ def cell_rules(cell: dict[str, Any], code: list[dict[str, Any]]) -> Iterator[str
     if cell.get("id") == INSTALL_ID:
         return
     if (length := len(source.splitlines())) > LONGEST_CELL:
-        yield f"has {length} lines: {LONGEST_CELL} at most, one idea in a cell"
+        yield f"has {length} lines: {LONGEST_CELL} at most, one idea per cell"
     for number, line in enumerate(source.splitlines(), start=1):
         if (length := len(line)) > LONGEST_LINE:
             yield f"line {number} has {length} characters: {LONGEST_LINE} at most, or it is cut off"
     if match := re.search(NETWORK, source):
-        yield f"sets up the machine or asks the network: {match[0]!r}"
+        yield f"sets up the machine or uses the network: {match[0]!r}"
     for piece in pieces(source) & library().keys():
         yield f"copies {library()[piece]}, from {piece[0]!r} on: import it"
 
@@ -242,13 +242,13 @@ def form_rules(path: Path, cells: list[dict[str, Any]]) -> Iterator[str]:
     code = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "code")
     for call in ("show_source(", "assert_close("):
         if call not in code:
-            yield f"never calls {call}): show the library's function, and compare what is built"
+            yield f"never calls {call}): show the library's function, and compare yours with it"
 
 
 def prediction_rules(cells: list[dict[str, Any]]) -> Iterator[str]:
     """Exactly the cells that answer a prediction have the tag "answer": a page hides them at first.
 
-    These are the code cells with an output, up to the next text, and that text. An interactive
+    These are the code cells with an output, up to the next text cell, and that cell. An interactive
     figure does not count, because it shows no answer before it is used.
     """
     asked = shown = False  # a prediction is open; a cell has shown its answer
@@ -297,7 +297,7 @@ def prose_rules(source: str) -> Iterator[str]:
     yield from text_rules(source)
     for what, pattern in RAW.items():
         if match := re.search(pattern, source, re.M):
-            yield f"has {what}, {match[0]!r}, which only the built page understands"
+            yield f"has {what}, {match[0]!r}, which only the built pages support"
 
 
 def text_rules(source: str) -> Iterator[str]:

@@ -31,7 +31,7 @@ from tools.common import ROOT, UserError, run_tool
 from tools.minutes import keep_run_time
 from tools.normal_form import normalize_file, normalized, read, text_of, write_minutes, write_whole
 
-# On Windows zmq warns about the event loop and then works around it.
+# On Windows, zmq warns about the event loop and then works around it.
 warnings.filterwarnings("ignore", "Proactor event loop does not implement", RuntimeWarning)
 
 CELL_TIMEOUT = 600  # seconds, as in `make nbval`
@@ -53,7 +53,7 @@ def settings() -> dict[str, dict[str, str]]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the notebooks named on the command line, or all; return 1 if something is left to do."""
+    """Run the given notebooks, or all; return 1 if one has failed or still has to be run."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("notebooks", nargs="*", type=Path, help="default: all in book/")
     group = parser.add_mutually_exclusive_group()
@@ -118,7 +118,7 @@ def compare(path: Path, environment: Mapping[str, str], where: str) -> None:
     if done.returncode:
         raise UserError(
             f"does not give the same output {where}: print fewer digits, or round before plotting. "
-            f"Nothing was written.\n{done.stdout}"
+            f"The file is unchanged.\n{done.stdout}"
         )
 
 
@@ -145,7 +145,7 @@ def run(path: Path, notebook: NotebookNode, environment: Mapping[str, str]) -> N
     except CellExecutionError as error:
         raise UserError(f"a cell failed, so the file is unchanged\n{error}") from None
     except (CellTimeoutError, DeadKernelError) as error:
-        raise UserError(f"did not run to its end, so the file is unchanged: {error}") from None
+        raise UserError(f"did not finish, so the file is unchanged: {error}") from None
     seconds = children_seconds() - before
     if seconds and path.resolve().parent == ROOT / "book":  # Windows reports none
         keep_run_time(path.stem, seconds)

@@ -91,7 +91,7 @@ def read(path: Path) -> Catalog:
 
 
 def compile_catalog(path: Path) -> bytes:
-    """Return the form of a catalog that Python reads, without its fuzzy messages."""
+    """Return a catalog in the compiled form that Python reads, without its fuzzy messages."""
     compiled = BytesIO()
     write_mo(compiled, read(path))
     return compiled.getvalue()
@@ -170,7 +170,7 @@ def translated_mark(match: re.Match[str]) -> str:
 def translated_figure(page: str) -> str:
     """Return an interactive figure with its words in the language of the edition.
 
-    The words are in its data, under "words", and in the head of the table shown in print.
+    The words are in its data, under "words", and in the header of the table shown in print.
     """
 
     def with_words(match: re.Match[str]) -> str:

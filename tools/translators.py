@@ -28,7 +28,7 @@ FIRST = 10  # the losses of the first ten steps identify a training run
 
 
 class Stored(NamedTuple):
-    """What a file holds: results of a chapter's `teach`, by (seed, farthest)."""
+    """A file of models that a chapter's `teach` has trained, one for each (seed, farthest)."""
 
     file: Path
     chapter: Path

@@ -25,7 +25,7 @@ START, END = "<!-- rows: make validate writes them -->\n", "<!-- end of rows -->
 HEAD = ["computed on", "Python", "PyTorch", "tests", "cells", "commit"]
 KEY = 3  # the first three columns identify a row's combination
 
-# The tests that compute; pages and tools are the same on every device.
+# The tests of computations. Pages and tools are the same on every device.
 TESTS = [f"tests/{folder}" for folder in ("library", "exercises", "figures", "notebooks")]
 PYTEST = [sys.executable, "-m", "pytest", "--nbval", "-o", "junit_family=xunit1"]
 
@@ -58,7 +58,7 @@ def committed() -> str:
 
 
 def passed_and_all(report: Path) -> list[tuple[int, int]]:
-    """Return from pytest's report (passed, total) for the tests, and then for the cells."""
+    """Return (passed, total) from pytest's report, first for the tests, then for the cells."""
     counts = {False: [0, 0], True: [0, 0]}
     for case in ElementTree.parse(report).iter("testcase"):
         outcomes = {child.tag for child in case}
