@@ -1,12 +1,12 @@
-"""Which device the tests compute on, and how they share the cores.
+"""Which device the tests run on, and how they share the cores.
 
-ATTNBOOK_DEVICE is cpu (the default) or cuda. On CUDA each notebook gets one more test after its
+ATTNBOOK_DEVICE is cpu (the default) or cuda. On CUDA, each notebook gets one more test after its
 last cell, which checks that the notebook used the GPU. With ATTNBOOK_REHEARSAL=1 as well, the CPU
-simulates the GPU. With --rerun-sections each section of a notebook runs a second time, in the
+simulates the GPU. With --rerun-sections, each section of a notebook runs a second time, in the
 kernel that has already run the whole notebook.
 
-`make test` starts one worker per core and one more (pytest-xdist), each with one thread. The tests
-of a file run on one worker, and so do the cells of a notebook.
+`make test` starts one pytest-xdist worker per core and one more, each with one thread. The tests of
+a file run on the same worker, and so do the cells of a notebook.
 """
 
 import functools
@@ -82,7 +82,7 @@ class GpuWasUsed(pytest.Item):
         assert used, f"{self.path.name} put no tensor on the GPU: it has to use device()"
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Return the name that a list of failures shows."""
+        """Return the name to show in a list of failures."""
         return self.path, 0, f"{self.path.name}: on the GPU"
 
 
@@ -124,7 +124,7 @@ def second_runs(notebook: IPyNbFile, cells: list[IPyNbCell]) -> Iterator[IPyNbCe
 
     They have to print what they printed the first time, although later sections have run since and
     may have changed a value, the default dtype or the state of the random number generator.
-    A rule of `make check` finds names that could have a wrong value in another order.
+    A rule of `make check` finds names that could have a wrong value if the order is different.
     """
     first_runs = {id(item.cell): item for item in cells}
     for section in reversed(sections(notebook.nb.cells)[1:]):

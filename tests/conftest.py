@@ -23,9 +23,9 @@ from press.browser import launch
 from tests.support.on_device import OnDevice, move_test
 from tools.common import ROOT, UserError
 
-# What each folder of tests does in a run on a GPU. Tests of the library are moved there, with all
-# that they create. Tests of exercises and notebooks call device(), as a reader does. The rest, on
-# figures, pages, tools and processes, stay on the CPU.
+# How the tests of each folder use a GPU. Tests of the library are moved to the GPU, with all that
+# they create. Tests of exercises and notebooks call device(), as a reader does. The rest, which
+# test figures, pages, tools and processes, stay on the CPU.
 MOVED, AS_READERS, ON_CPU = {"library"}, {"exercises", "notebooks"}, {"figures", "press", "project"}
 
 settings.register_profile("book", deadline=None, derandomize=True)
@@ -34,7 +34,7 @@ settings.load_profile("book")
 
 @pytest.fixture(autouse=True)
 def seeded():
-    """Let a test draw the same numbers when it runs alone, after other tests, or on any worker."""
+    """Make a test draw the same numbers whether it runs alone, after others, or on any worker."""
     torch.manual_seed(0)
 
 
@@ -42,9 +42,7 @@ def seeded():
 def on_the_device(request, monkeypatch):
     """Put what a test creates on the GPU, if the tests in its folder run on one."""
     folder = request.path.relative_to(ROOT / "tests").parts[0]
-    assert folder in MOVED | AS_READERS | ON_CPU, (
-        f"tests/{folder}/ has no place in tests/conftest.py"
-    )
+    assert folder in MOVED | AS_READERS | ON_CPU, f"tests/{folder}/ is missing in tests/conftest.py"
     if folder in ON_CPU or request.node.get_closest_marker("on_cpu"):
         monkeypatch.setenv("ATTNBOOK_DEVICE", "cpu")
         yield
@@ -113,7 +111,7 @@ def once(testrun: str, notes: Path, source: Path, language: str) -> None:
             text=True,
             check=False,
         )
-        if build.returncode:  # so that Sphinx repeats the warnings for pages it has read
+        if build.returncode:  # otherwise Sphinx would not repeat the warnings for these pages
             shutil.rmtree(source / "_build" / ".doctrees", ignore_errors=True)
         assert build.returncode == 0, build.stderr
         assert "build succeeded" in build.stdout
