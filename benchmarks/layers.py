@@ -80,7 +80,7 @@ def both(form: Callable[[], Tensor]) -> None:
 def textbook(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: None
 ) -> tuple[Tensor, Tensor]:
-    """Attention in three lines, as in a textbook."""
+    """Attention as in a textbook."""
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.size(-1))
     if mask is not None:
         scores = scores.masked_fill(mask == 0, -1e9)
@@ -89,9 +89,9 @@ def textbook(
 
 
 def many_heads(where: torch.device) -> None:
-    """Compare layers with one head and with many, which do equal work but not in equal time."""
+    """Compare layers with one head and with many, which do the same work in different times."""
     counts = (1, 2, 4, 8, 16)
-    print("\nTime of a layer's forward / its time with one head, for", *counts, "heads\n")
+    print("\nTime of a layer's forward pass / the time with one head, for", *counts, "heads\n")
     for d_model, length in ((64, 128), (64, 512), (512, 512)):
         x = torch.randn(1, length, d_model).to(where)
         for name, attend in (("whole", scaled_dot_product_attention), ("products", products)):

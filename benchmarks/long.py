@@ -31,7 +31,7 @@ def draw(where: torch.device, length: int, learned: bool = False) -> list[Tensor
 
 def chunks(where: torch.device) -> None:
     """Compare chunked attention with PyTorch's kernel on a text of 8,192 words."""
-    print("\nChunked / fused at 8,192 words, 8 heads of width 64: memory counted, time\n")
+    print("\nChunked / fused at 8,192 words, 8 heads of width 64: memory (counted) and time\n")
     for causal in (False, True):
         for name, learned in (("forward", False), ("both", True)):
             qkv = draw(where, 8192, learned)
@@ -50,7 +50,7 @@ def chunks(where: torch.device) -> None:
 
 
 def step(attend: partial, qkv: list[Tensor], learned: bool) -> object:
-    """The output or, if `learned`, the gradients, returned so that they count as memory."""
+    """The output or, if `learned`, the gradients; returning them makes them count as memory."""
     output = attend(*qkv)[0]
     return torch.autograd.grad(output.sum(), qkv) if learned else output
 
@@ -88,9 +88,9 @@ def slope(x: tuple[int, ...], y: tuple[float, ...]) -> float:
 
 
 def decoding(where: torch.device) -> None:
-    """Time one more token: with a cache, and with all rows recomputed."""
-    print("\nOne more token of a layer (D 512, 8 heads), milliseconds; `each` is the mean of all")
-    print("tokens of a text of that length, written from the first one\n")
+    """Time one more token: with a cache, and with all rows computed again."""
+    print("\nOne more token of a layer (D 512, 8 heads), milliseconds; `each` is the mean over")
+    print("all tokens when a text of that length is generated from the first one on\n")
     print("words  recomputed  with cache  (its attention alone)   each   recomputed / with cache")
     layer = GroupedQueryAttention(512, 8, 8, attend=fused_attention).to(where)
     text = torch.randn(1, 1024, 512).to(where)
@@ -132,15 +132,15 @@ def written(layer: GroupedQueryAttention, rows: Tensor) -> None:
 def shared_heads(where: torch.device) -> None:
     """Time a step with different numbers of key heads: with fewer of them, less memory is read.
 
-    One thread is used, because a step is so short that several threads would mostly wait on a busy
-    machine.
+    One thread is used, because on a busy machine several threads would mostly wait for each other
+    during such a short step.
     """
     counts, words = (32, 8, 4, 1), 4096
     print(f"\nTime of a step of grouped-query attention, {words:,} cached words, 32 query heads of")
+    print("width 32, / the time with 32 key heads, on one thread. First attention alone, in groups")
     print(
-        "width 32, / its time with 32 key heads; one thread. First attention alone, in groups and"
+        "and with a copy of a key head for each query head, then the layer (D 1024) and its cache\n"
     )
-    print("with a copy of a key head for each query head, then the layer (D 1024) and its cache\n")
     print("key heads     in groups   with copies         layer")
     forms: dict[str, Callable[[], object]] = {}
     query, row = torch.randn(1, 32, 1, 32).to(where), torch.randn(1, 1, 1024).to(where)
