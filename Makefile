@@ -27,10 +27,10 @@ help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 env:
-	@command -v $(PYTHON) >/dev/null || { echo "attention book: $(PYTHON) was not found; install Python 3.11 or newer" >&2; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "attention book: $(PYTHON) was not found; install Python 3.11 to 3.14" >&2; exit 1; }
 	@$(PYTHON) tools/bootstrap.py $(if $(filter file,$(origin PYTHON)),,--this-python)
 
-# After a failure all pages are read again; Sphinx would not repeat their warnings otherwise.
+# After a failure, all pages are read again, because otherwise Sphinx would not repeat its warnings.
 book: env  ## build the book: open _build/html/index.html  (LANGUAGE=zh_CN)
 	@ATTNBOOK_LANGUAGE=en $(BIN)/jupyter-book build . -W -n --keep-going || { rm -rf _build/.doctrees; exit 1; }
 ifneq ($(ATTNBOOK_LANGUAGE),en)
@@ -73,10 +73,10 @@ check-zh: env  ## check that the Chinese translation is complete, and agrees wit
 test: check  ## check, the unit tests, the notebooks once, the pages in a browser
 	@$(BIN)/pytest -n auto --nbval book tests
 
-validate: env  ## run library and notebooks, and write the result into book/validation.md
+validate: env  ## test the library and the notebooks, and write the result into book/validation.md
 	@$(BIN)/python -m tools.validate
 
-bench: env  ## time and memory of attention, ours and PyTorch's, with long texts and a cache
+bench: env  ## measure time and memory of our attention and PyTorch's, with long texts and a cache
 	@$(BIN)/python -m benchmarks
 
 # The audit of touch targets is skipped, because Lighthouse measures them before the next section is
@@ -94,7 +94,7 @@ wheel: env  ## pack the library for pip: _build/dist/*.whl
 # A different builder needs a different folder, because each builder stores there what it has read.
 links: env  ## check the links to all other sites
 	@$(BIN)/jupyter-book build . --builder linkcheck --path-output _build/links || { \
-		echo "attention book: the links called broken above don't work, or there is no network" >&2; exit 1; }
+		echo "attention book: the links reported as broken above don't work, or there is no network" >&2; exit 1; }
 
 upgrade: env  ## raise the versions, run the notebooks and show what changed  (PKG=...)
 	@$(BIN)/python -m tools.lock --upgrade $(PKG)
