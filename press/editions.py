@@ -1,4 +1,4 @@
-"""Put the editions of the book side by side, and link each page to the other edition.
+"""Put the editions of the book side by side, and link each page to its translation.
 
 `make book` builds the English pages in _build/html, and `make book LANGUAGE=zh_CN` builds a
 translation in _build/zh_CN. This module copies the translated pages to _build/html/zh_CN. If

@@ -1,4 +1,4 @@
-"""Reduce the fonts of the PDF and of the figures to the characters that the book may need.
+"""Subset the fonts of the PDF and of the figures to the characters that the book may need.
 
     .venv/bin/python -m press.fonts print FOLDER
     .venv/bin/python -m press.fonts figures [FOLDER]
@@ -38,7 +38,7 @@ BLOCKS = (  # Unicode blocks that the fonts for print cover
     range(0x0020, 0x0180),  # Latin
     range(0x02B0, 0x0400),  # modifiers, accents, Greek
     range(0x1D2C, 0x1D6B),  # superscript and subscript letters
-    range(0x2010, 0x2150),  # punctuation, superscripts and subscripts, letter-like signs
+    range(0x2010, 0x2150),  # punctuation, superscripts and subscripts, letterlike symbols
     range(0x2190, 0x2300),  # arrows, operators
     range(0x2500, 0x27C0),  # box drawing, shapes, stars
 )

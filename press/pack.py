@@ -98,11 +98,11 @@ def addresses(path: Path) -> list[str]:
 
 
 def pack(files: dict[str, bytes], target: Path) -> None:
-    """Write the files into a zip, sorted by name and without dates."""
+    """Write the files into a zip, sorted by name and all with the same date."""
     unfinished = target.with_suffix(".part")
     with zipfile.ZipFile(unfinished, "w") as archive:
         for name, content in sorted(files.items()):
-            entry = zipfile.ZipInfo(f"{FOLDER}/{name}")  # dated 1980, the first year of the format
+            entry = zipfile.ZipInfo(f"{FOLDER}/{name}")  # dated 1980, the earliest year allowed
             entry.create_system = 3  # "Unix" on every system, so that the file mode counts
             entry.external_attr = 0o100644 << 16
             archive.writestr(entry, content, zipfile.ZIP_DEFLATED, compresslevel=9)

@@ -35,7 +35,8 @@ PRINTED = SoupStrainer(["link", "article"])
 NOT_PRINTED = (
     "h2 > .part, .listing, .start, a.headerlink, .toctree-wrapper, nav, button, script, noscript"
 )
-UNCOLORED = re.compile(r'<span class="(?:nn?|o|p|w)">([^<]*)</span>')  # half of the file's size
+# Spans in code that have no color. If kept, their tags would make up half of the file.
+UNCOLORED = re.compile(r'<span class="(?:nn?|o|p|w)">([^<]*)</span>')
 NUMBER = re.compile(r"^\w+\.\w* ")  # the number of a chapter or a section
 FILL_IN = "(links, pages) => links.forEach(link => link.textContent = pages[link.hash.slice(1)])"
 
@@ -118,14 +119,14 @@ def built_page(name: str, addresses: list[str]) -> BeautifulSoup:
         tag.decompose()
     for tag in page.find_all(id=True):  # faster than `select` on a whole page
         tag["id"] = f"{here}#{tag['id']}"
-    # a section may begin a page before its heading
+    # the heading gets the id, because its section may begin on the page before
     for section in page.find_all("section", id=True):
         one(section, ":scope > :is(h1, h2, h3, h4)")["id"] = section.attrs.pop("id")
     for image in page.find_all("img"):
         picture = HTML / urljoin(here, str(image["src"]))
         if not picture.exists():
             raise UserError(
-                f"the picture {picture} is missing: 'make clean', then 'make pdf' again"
+                f"the picture {picture} is missing: run 'make clean', then 'make pdf' again"
             )
         image["src"] = picture.as_uri()
         del image["loading"]

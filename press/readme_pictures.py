@@ -1,4 +1,4 @@
-"""Take the screenshots for the README: part of chapter 5 in each language, on a light page.
+"""Take the screenshots for the README: part of chapter 5 in each language, in the light theme.
 
     make book LANGUAGE=zh_CN
     .venv/bin/python -m press.readme_pictures

@@ -18,7 +18,7 @@ chinese         marks on Chinese text, for screen readers
 markup          changes to the HTML: sizes of pictures, questions, second readings
 pictures        the colors of the roles in drawings
 search          a search that also finds Chinese, and shows excerpts
-safety          a policy in each page: only the book's own files, and nothing sent anywhere
+safety          each page's Content Security Policy: it loads only the book's own files
 styles          one style sheet: the theme's rules that are used, our own, and the colors
 licenses        the license texts of the theme and the extensions
 unused          the removal of files that no page uses

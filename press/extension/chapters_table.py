@@ -63,7 +63,7 @@ def row(*cells: str) -> str:
 
 
 def offer_minutes(app: Sphinx) -> None:
-    """Give the templates the minutes of the chapter to which a link leads, or None."""
+    """Let templates look up the minutes of a page by a link to it; None if it is no chapter."""
     if app.builder.format == "html":
         minutes = {c.path.stem: in_minutes(c.minutes) for c in chapters(Path(app.srcdir))}
         offered = app.builder.templates.environment.globals

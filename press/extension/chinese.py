@@ -1,8 +1,8 @@
 """Mark Chinese as `<span lang="zh-Hans">`, so that screen readers pronounce it correctly.
 
 Text, headings, tables and inline code are marked. Code blocks and outputs are not, because the
-marks would disturb highlighting and copying; nor are interactive figures, whose scripts write their
-own words.
+marks would interfere with highlighting and copying; nor are interactive figures, whose scripts
+write their own text.
 """
 
 import re

@@ -1,8 +1,8 @@
 """The words around the text of a page, in the language of the edition.
 
 Templates translate them with `say("...")`. Scripts use `_("...")`, a function of Sphinx, which
-reads translations.js. The page's policy refuses that file as Sphinx writes it, because the file
-makes a function from a string.
+reads translations.js. The page's policy blocks that file as Sphinx writes it, because the file
+creates a function from a string.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Fold code that readers can skip at first.
 
 Imports are folded in place, and the code of a cell that only draws goes below its picture
-(to_directives.py finds both). A listing of the library shows the computation alone; the whole
+(to_directives.py finds both). A listing of the library shows only the computation; the whole
 source, with its docstring and checks, is folded below it.
 """
 

@@ -27,7 +27,7 @@ from attnbook.colors import ROLES
 
 KATEX = Path(__file__).parents[1] / "static" / "katex" / "katex.min.js"
 
-# Anything that LaTeX would refuse is an error, and so is a line break that it would ignore.
+# Anything that LaTeX would reject is an error, and so is a line break that LaTeX would ignore.
 # \htmlClass is allowed for the classes of the roles.
 RENDER = r"""
 let ignored = false;
@@ -82,7 +82,7 @@ def render(tex: str, display: bool = False) -> str:
     except JSEvalException as error:
         reason = re.search(r"KaTeX parse error: .*", str(error))
         raise FormulaError(reason[0] if reason else str(error)) from None
-    # The LaTeX source takes up a third of the MathML, and nothing reads that source.
+    # The LaTeX source takes up a third of the MathML, and nothing reads it.
     return re.sub(r"<annotation.*?</annotation>", "", str(page), flags=re.DOTALL)
 
 

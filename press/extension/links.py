@@ -1,19 +1,19 @@
 """Links to the repository, to Colab and Binder, and the notebooks to download.
 
 The addresses come from environment variables when the book is built, so that a fork links to itself
-and no address is fixed in the files:
+and no address is hard-coded:
 
 ATTNBOOK_REPOSITORY   such as https://github.com/owner/name; without it there are no such links
 ATTNBOOK_BRANCH       the branch or tag that the links name; main if it is not set
-ATTNBOOK_SITE         where the pages are published; each page then states its own address there
+ATTNBOOK_SITE         where the pages are published; each page then states its canonical URL
 
 The templates in press/templates make the links of a page from these addresses. (The theme's own
 buttons need its scripts, and its launch buttons use the same branch for Colab and Binder.)
 
 A downloaded notebook has no package and no other pages beside it. So the notebooks to download,
 which also make up the branch that Colab opens, install the package from this commit of the
-repository, and link to other pages by their full addresses. Otherwise they are the
-same as the reader's copies in my/.
+repository, and link to other pages by their full addresses. Otherwise they are the same as the
+reader's copies in my/.
 """
 
 import importlib.metadata
@@ -123,7 +123,7 @@ def published(text: str, source: str, address: str) -> str:
     install = next(cell for cell in notebook.cells if cell.cell_type == "code")
     install.source, found = SOURCE.subn(lambda _: f"SOURCE = {source!r}", install.source)
     if found != 1:
-        raise ValueError("a notebook lacks the cell that installs the package: make check")
+        raise ValueError("a notebook lacks the cell that installs the package: run make check")
     if LANGUAGE != "en":
         install.source += f'\nimport os\nos.environ.setdefault("ATTNBOOK_LANGUAGE", "{LANGUAGE}")'
     for cell in notebook.cells:

@@ -1,8 +1,8 @@
 """The models that run in a page (press/live). Each is loaded when its figure is first used.
 
 A model's file in `_static` holds the arithmetic, the model, what the figure does with the model,
-and the weights. An element names its file in `src`, with a digest, so that a browser loads the
-file again after a change.
+and the weights. An element names this file in its attribute `src`, with a digest, so that a browser
+loads the file again after a change.
 """
 
 import hashlib

@@ -30,7 +30,7 @@ PHONE_LINE = 40  # characters of a table row that fit on a phone
 def mark(app: Sphinx, doctree: nodes.document) -> None:
     """Mark the questions to the reader, and "(second reading)" at the end of a heading.
 
-    The latter is then set apart in the contents, too, and so is the name of a part.
+    The latter then also stands out in the contents, and so does the name of a part.
     """
     for paragraph in doctree.findall(nodes.paragraph):
         first = next((child for child in paragraph if child.astext()), None)
@@ -61,7 +61,7 @@ def lower_indices(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def label_cells(app: Sphinx, doctree: nodes.document) -> None:
-    """Give cells of a wide table their columns' names, because a phone stacks a row's cells."""
+    """Label the cells of a wide table with their column, because a phone stacks a row's cells."""
     for table in doctree.findall(nodes.table):
         head, body = (list(table.findall(part)) for part in (nodes.thead, nodes.tbody))
         names = [entry.astext() for part in head for entry in part.findall(nodes.entry)]

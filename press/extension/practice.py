@@ -1,7 +1,7 @@
 """`:::{practice} 01.winner`: an exercise's questions, answered on the page.
 
-The page judges each answer with the checker's own messages. During the build, each answer that an
-exercise lists is given to the checker, and the message is stored in the page. Each question is
+The page responds to each answer with the checker's own message. During the build, each answer that
+an exercise lists is given to the checker, and the message is stored in the page. Each question is
 judged separately, so a page needs no combinations of answers. For an exercise that is answered in
 code, the page has a line on how to run it.
 """
@@ -69,7 +69,7 @@ class Size:
 
 
 class UnlistedNumber(float):
-    """A number that no listed mistake gives. In a message it is a placeholder, "{got}"."""
+    """A number that no listed mistake produces. In a message it is a placeholder, "{got}"."""
 
     def __repr__(self) -> str:
         return "{got}"

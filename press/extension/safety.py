@@ -1,11 +1,11 @@
-"""The policy of a page: only the book's own files, and nothing sent anywhere.
+"""The Content Security Policy of a page: load only the book's own files, and send nothing.
 
 The templates write `safety(...)` into each page, before everything that it governs. The browser
 then runs only the scripts in the book's own files and the inline script whose digest is named. It
 refuses to load anything else, or to connect or send data anywhere. It also never tells other
 sites which page a reader came from.
 
-tests/press/test_safety.py checks every page for anything that the browser would silently refuse.
+tests/press/test_safety.py checks every page for anything that the browser would silently block.
 """
 
 import base64

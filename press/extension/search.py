@@ -2,10 +2,10 @@
 
 Chinese is written without spaces. A dictionary could split a text, but words that the dictionary
 lacks would never be found. So the index contains every character and every pair of neighbors, and a
-query of several characters looks for all its pairs. This is a standard method. It finds any term,
-and needs only a few lines, both here and in the browser.
+query of several characters looks for all its pairs. Indexing such bigrams is a standard method. It
+finds any term, and needs only a few lines, both here and in the browser.
 
-A result shows the text around the words found. Sphinx's script would fetch each page for this,
+A result shows the text around the matches. Sphinx's script would fetch each page for this,
 which the policy of the pages forbids. So searchtexts.js has the text of every section, and
 press/static/search.js shows it.
 """

@@ -34,7 +34,8 @@ NOT_USED = "_static/pygments.css"
 def usable(selector: list[Node], names: set[str]) -> bool:
     """Whether all classes and ids in the selector are among the names.
 
-    A part in brackets, as in :not(.this) or [class*="that"], is one token, and counts as satisfied.
+    A part in parentheses or brackets, such as :not(.this) or [class*="that"], is a single token. It
+    counts as satisfied.
     """
     pairs = pairwise([None, *selector])
     asked = {t.value for dot, t in pairs if t.type == "hash" or (t.type == "ident" and dot == ".")}

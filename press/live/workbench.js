@@ -77,7 +77,7 @@
       this.run();
     }
 
-    /** Translate without the changes and with them; only the latest call is drawn. */
+    /** Translate without the changes and with them; only the latest call draws its result. */
     async run() {
       const { figure, model } = this;
       const { source, given, covered, off, first, width, penalty } = figure;

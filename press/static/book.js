@@ -95,7 +95,7 @@ addEventListener("keydown", (event) => {
   event.preventDefault();
   search();
 });
-// While the reader types, the box offers the first sections whose headings contain all the words.
+// While the reader types, the dialog offers the first sections whose headings contain all the words.
 // The list of headings is loaded when the first letter is typed.
 const offers = document.createElement("ul");
 const { headings } = one("[data-headings]").dataset;
@@ -179,7 +179,7 @@ if (contents.size) {
   new ResizeObserver(mark).observe(one("article")); // reports when a distant section is laid out
 }
 
-let turn = 0; // raised when the reader goes elsewhere, which ends a jump that is still on its way
+let turn = 0; // incremented when the reader does something else, which ends a jump in progress
 for (const event of ["keydown", "pointerdown", "wheel"]) addEventListener(event, () => turn++, true);
 async function arrive(where) {
   const mine = turn;
@@ -209,7 +209,7 @@ addEventListener("load", async () => {
   if (section) await arrive(() => scrollY + section.getBoundingClientRect().top - top);
   history.scrollRestoration = "auto";
 });
-// The browser would stop too early at both keys, because the sections on the way are laid out later.
+// With either key, the browser would stop too early, because sections on the way are laid out late.
 const ends = { End: () => root.scrollHeight, Home: () => 0 };
 addEventListener("keydown", (event) => {
   const { key, shiftKey, altKey, defaultPrevented } = event;
@@ -238,8 +238,8 @@ for (const block of document.querySelectorAll(scrollers)) {
   if (block.matches("div.math")) sizes.observe(block.firstElementChild);
 }
 
-// 6 predictions: the answer is hidden until the reader has made a guess. The browser's own search finds
-// it and shows it. (The page's first script hides it before anything is drawn.)
+// 6 predictions: the answer is hidden until the reader has made a guess, or until the browser's own
+// search finds it. (The page's first script hides it before anything is drawn.)
 const answers = new Map(); // each button, and what it shows
 for (const question of document.querySelectorAll("p.predict")) {
   const parts = [];
@@ -292,7 +292,7 @@ if (answers.size) {
 }
 
 // 7 the reader's progress: this browser stores which chapters were read to the end, the last section
-// visited, and which exercises were solved. Nothing is sent anywhere; the first page can erase it.
+// visited, and which exercises were solved. Nothing is sent anywhere; a button on the first page erases it.
 function kept(ask) {
   try {
     return ask(localStorage);

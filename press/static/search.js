@@ -8,7 +8,7 @@ const BEFORE = 60; // at most this many before the first match
 const stemmer = new Stemmer();
 
 // The positions of the search terms in a text, matched as in the index: words by their stem, or by
-// a part of the stem if no word equals the term; Chinese by neighboring characters.
+// a part of the stem if the index has no such word; Chinese by neighboring characters.
 function places(text, terms) {
   const { terms: words, titleterms } = Search._index;
   const whole = (term) => Object.hasOwn(words, term) || Object.hasOwn(titleterms, term);
