@@ -11,7 +11,7 @@ chapter = Chapter("02_embeddings.ipynb")
 
 @pytest.fixture(scope="module")
 def names() -> dict:
-    """What the chapter needs to train and measure tables, but no trained tables."""
+    """What the chapter needs to train and measure embedding tables, without training any."""
     cells = ["small-language", "gloss", "held-out-sentences", "model", "learning", "record"]
     cells += ["cosines", "exam-pairs", "shuffled"]
     return chapter.run(*cells, cosines=chapter.source("cosines").partition("torch.testing")[0])

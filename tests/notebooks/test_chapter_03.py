@@ -51,7 +51,7 @@ def test_the_sum_of_its_embedding_makes_a_row_even_or_sharp():
 
 
 def with_rows(name):
-    """Return the text of a cell together with the sentence that it needs."""
+    """Return the source of a cell, preceded by a line that defines the sentence that it needs."""
     return "words, x = life_is_short()\n" + chapter.source(name)
 
 

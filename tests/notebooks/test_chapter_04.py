@@ -33,7 +33,7 @@ def game():
 
 @torch.no_grad()
 def right_reports(game, model):
-    """Which reports are right on the chapter's test set, (600, 9, 2)."""
+    """Which reports are right on the chapter's test set, as a tensor of shape (600, 9, 2)."""
     said = model(game["test_ids"], game["test_digits"])[0].argmax(dim=-1)
     return (said == game["test_due"]).double()
 
@@ -46,7 +46,7 @@ def both_right(game, *args, seeds=SEEDS, **options):
 
 
 def test_it_takes_two_maps_and_two_contents(game):
-    """Change one cause at a time: the maps, the blocks of W_O, or the ReLU after the head."""
+    """Change one factor at a time: the maps, the blocks of W_O, or the ReLU after the head."""
     assert min(both_right(game, 2)) > 0.95
     assert min(both_right(game, 2, kind=game["Sharing"])) > 0.8
     assert max(both_right(game, 1, kind=game["Sharing"])) < 0.6
@@ -133,7 +133,7 @@ def test_heads_of_one_content_are_one_head_with_the_mean_of_their_maps(game):
 
 
 def test_which_models_drop_weights_in_training():
-    """What 4.8 says about real models, as far as their default configurations show it."""
+    """What 4.8 says about real models, as far as it shows in their default configurations."""
     transformers = pytest.importorskip("transformers")
     assert transformers.BertConfig().attention_probs_dropout_prob == 0.1
     assert transformers.LlamaConfig().attention_dropout == 0

@@ -10,7 +10,7 @@ chapter = Chapter("05_cross_attention.ipynb")
 
 @pytest.fixture(scope="module")
 def desk():
-    """Sections 5.6 and 5.8 up to their training."""
+    """Sections 5.6 and 5.8, before their models are trained."""
     cells = "world corpus aligner-code aligner-loss align-run desks-table additive-code"
     rows = chapter.source("desks-table").partition("for seed")[0]
     return chapter.run(*cells.split(), "additive-test", **{"desks-table": rows})

@@ -65,7 +65,7 @@ def test_what_hides_positions_is_the_part_of_words_in_their_directions(seed, rid
 
 @pytest.fixture(scope="module")
 def cards():
-    """Section 7.7 with the models that know positions, and section 7.12 up to its training."""
+    """Section 7.7 without the model that has no positions, and section 7.12 before its training."""
     space = chapter.run(
         *("deal", "reader-class", "lesson-code", "right", "task-run", "look-figure"),
         *("rotary", "more-ways", "loud-run"),
@@ -167,7 +167,7 @@ def test_twelve_encodings_need_six_directions_and_position_40_is_mostly_outside(
 
 
 class FromAnywhere(nn.Module):
-    """Sinusoids that start at a random position in training, and at position 0 afterwards."""
+    """Sinusoids that start at a random position in training, and at position 0 afterward."""
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         n = rows.size(-2)

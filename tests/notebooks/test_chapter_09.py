@@ -60,7 +60,7 @@ def test_a_translator_says_what_it_does_not_fit(chapter):
 
 
 def test_without_the_shift_a_model_learns_to_copy(chapter):
-    """Section 9.4: the model's loss is nearly 0, but when it writes by itself, it repeats BEGIN."""
+    """Section 9.4: the model's loss is nearly 0, but when it generates, it repeats BEGIN."""
     batches = chapter["stream"](torch.Generator().manual_seed(0), size=16)
     model = chapter["new_model"](0, d_model=32, n_layers=1)
 

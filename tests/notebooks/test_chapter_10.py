@@ -38,8 +38,8 @@ def recalled_after_training(attend: Callable, width: int) -> Tensor:
 def by_products(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, None]:
     """Linear attention with a feature map from n = 16 numbers to 1 + n + n², 153 of them distinct.
 
-    The features are a 1, the numbers themselves, and all products of two of them, so that the dot
-    product of two results is 1 + s + s² / 2.
+    The features are a 1, the numbers themselves, and all products of two of them, each scaled so
+    that the dot product of two results is 1 + s + s² / 2.
     """
     s = query @ key.mT / 4
     table = 1 + s + s**2 / 2

@@ -1,6 +1,7 @@
 """Pictures in the chapters: their letters are legible on a phone, and their descriptions are true.
 
-Each decimal number in a picture's description is in the picture, its code or printed output.
+Each decimal number in a picture's description is in the picture or its code, or is printed in the
+chapter.
 """
 
 import re
@@ -70,7 +71,7 @@ def test_a_decimal_in_words_for_a_picture_is_in_the_picture_or_printed(notebook:
     for cell, number in unsupported(Chapter(notebook)):
         pytest.fail(
             f"{notebook}, cell {cell!r}: its description (mystnb.image.alt) says {number}, which "
-            "is neither in the picture nor printed in the chapter"
+            "is neither in the picture or its code nor printed in the chapter"
         )
 
 

@@ -26,7 +26,7 @@ def test_every_row_is_open_or_points_to_sections(source: str) -> None:
     (table,) = re.findall(rf"^\| section of {source} \|.*\n\|[-:|]+\n((?:\|.*\|\n?)+)", TEXT, re.M)
     for row in table.splitlines():
         section, teaches, where = row.strip("| ").split(" | ")
-        assert " · " in section, f"{section}: what is it in English?"
+        assert " · " in section, f"{section}: add the English title after ' · '"
         assert teaches, f"{section}: say what it teaches, in the second column of its row"
         assert re.fullmatch(rf"open: chapter \d+|{LINKS}(, {LINKS})*", where), section
 
