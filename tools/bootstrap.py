@@ -7,7 +7,7 @@ On Windows, without make, run:
 
     py tools\\bootstrap.py
 
-`make PYTHON=...` adds --this-python, which replaces an environment with a different Python version.
+`make PYTHON=...` adds --this-python: an environment made with another Python version is replaced.
 ATTNBOOK_TORCH selects a PyTorch other than the pinned one: a version number, "oldest" (the oldest
 that pyproject.toml allows), "newest" or "nightly".
 

@@ -208,7 +208,7 @@ def without_directives(page: str, contents: str) -> str:
 
 
 def colored(text: str) -> str:
-    """The text with a color in place of each role in a formula, because MathJax knows no roles."""
+    """The text with the roles in its formulas replaced by colors, because MathJax has no roles."""
     return ROLE.sub(lambda name: ROLES[name[0]].light, text)
 
 

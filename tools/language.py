@@ -1,4 +1,4 @@
-"""The language of an edition, which ATTNBOOK_LANGUAGE names. If it is not set, this is English.
+"""The language of an edition, which ATTNBOOK_LANGUAGE names. By default, it is English.
 
 The words of the tools and the pages are in the library's catalog (attnbook/language.py). This
 module reads the catalog without importing the library, which needs PyTorch. It ignores the locale.

@@ -1,4 +1,4 @@
-"""Write the weights of the translator of chapter 9, which runs in a page.
+"""Write the weights of the translator of chapter 9, which runs on a page.
 
     .venv/bin/python -m tools.live_models
 
@@ -6,7 +6,7 @@ The tool trains the translator with the chapter's own cells, which takes a few m
 its weights and vocabularies into press/live/translator.json. Run it again after a change to the
 corpus or to the training in section 9.6; `tests/notebooks/test_chapter_09.py` fails until you do.
 
-A weight is stored as a 16-bit integer, to be divided by a power of two, one for each tensor.
+A weight is stored as a 16-bit integer, which is divided by a power of two chosen for its tensor.
 The training rounds to multiples of 2^-16, so nothing is lost if no weight of a tensor exceeds
 1/2. (float16 has the same size, but rounds weights near 1 to multiples of 2^-11.)
 """

@@ -1,4 +1,4 @@
-"""Write the weights of the language model that generates text in the page of chapter 12.
+"""Write the weights of the language model that generates text on the page of chapter 12.
 
     .venv/bin/python -m tools.live_writer
 

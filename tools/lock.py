@@ -5,9 +5,9 @@
     make upgrade PKG=numpy                    raise numpy, and what it requires
     .venv/bin/python -m tools.lock --check    part of `make check`
 
-The pins to edit are in requirements.txt, and upper limits in limits.txt. Everything else stays
-at the version it has in the lock, so that a second run changes nothing. One lock is valid for every
-system and for Python 3.11 and newer. Binder's pins are copied from requirements.txt.
+The pins to edit are in requirements.txt, and the upper limits are in limits.txt. Everything else
+stays at the version it has in the lock, so that a second run changes nothing. One lock is valid for
+every system and for Python 3.11 and newer. Binder's pins are copied from requirements.txt.
 
 PyTorch and the packages that its builds require differ by system and are left out: PyTorch's only
 pin is in requirements.txt, and tools/bootstrap.py installs it after the lock.

@@ -2,7 +2,7 @@
 
 Editors change metadata, kernels and line endings. The normal form has fixed ones, so a diff shows
 only what an author has changed. It also contains what nobody should write by hand: the cell that
-installs the package, the cells of the exercises, the minutes, and the text output of pictures.
+installs the package, the cells of the exercises, the minutes, and each picture's plain-text output.
 
 `normalize_file` writes it without running anything: `python -m tools.run --form`. To be fast, this
 module imports neither the library, which needs PyTorch, nor anything that runs cells.

@@ -242,7 +242,10 @@ def form_rules(path: Path, cells: list[dict[str, Any]]) -> Iterator[str]:
     code = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "code")
     for call in ("show_source(", "assert_close("):
         if call not in code:
-            yield f"never calls {call}): show the library's function, and compare yours with it"
+            yield (
+                f"never calls {call}): show the library's function, and compare the chapter's "
+                "results with it"
+            )
 
 
 def prediction_rules(cells: list[dict[str, Any]]) -> Iterator[str]:

@@ -25,7 +25,7 @@ START, END = "<!-- rows: make validate writes them -->\n", "<!-- end of rows -->
 HEAD = ["computed on", "Python", "PyTorch", "tests", "cells", "commit"]
 KEY = 3  # the first three columns identify a row's combination
 
-# The tests of computations. Pages and tools are the same on every device.
+# The tests whose results may depend on the device. Those of pages and tools do not.
 TESTS = [f"tests/{folder}" for folder in ("library", "exercises", "figures", "notebooks")]
 PYTEST = [sys.executable, "-m", "pytest", "--nbval", "-o", "junit_family=xunit1"]
 
