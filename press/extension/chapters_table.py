@@ -63,7 +63,7 @@ def row(*cells: str) -> str:
 
 
 def offer_minutes(app: Sphinx) -> None:
-    """Let templates look up the minutes of a page by a link to it; None if it is no chapter."""
+    """Let templates look up the minutes of a chapter from a link to it (None for other pages)."""
     if app.builder.format == "html":
         minutes = {c.path.stem: in_minutes(c.minutes) for c in chapters(Path(app.srcdir))}
         offered = app.builder.templates.environment.globals

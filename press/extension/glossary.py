@@ -8,7 +8,7 @@ introduces it, and an explanation. When the pages are written, this module puts
   first (Sphinx also has such an index, but loses it when a build writes only some of the pages)
 - the rows, sorted by pinyin, into a second table, `:::{by-pinyin}`
 
-The pinyin is written by hand, because libraries guess if a character has several readings:
+The pinyin is written by hand, because libraries only guess which of several readings is right:
 pypinyin 0.55 read the 差 of 残差 and 标准差 as *chà*, and the 子 of 子空间 as *zi*.
 """
 

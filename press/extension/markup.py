@@ -61,7 +61,7 @@ def lower_indices(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def label_cells(app: Sphinx, doctree: nodes.document) -> None:
-    """Label the cells of a wide table with their column, because a phone stacks a row's cells."""
+    """Label the cells of a wide table with their columns, because a phone stacks a row's cells."""
     for table in doctree.findall(nodes.table):
         head, body = (list(table.findall(part)) for part in (nodes.thead, nodes.tbody))
         names = [entry.astext() for part in head for entry in part.findall(nodes.entry)]

@@ -15,7 +15,7 @@ THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_the
 
 # Names that our own files depend on: file → names in it
 NAMES = {
-    # press/static/search.js, not Sphinx's script, shows the results; book.js removes the marks
+    # press/static/search.js, not Sphinx's script, shows the results; book.js removes the highlights
     SPHINX / "static" / "searchtools.js": (
         "_index", "_parseQuery", "_performSearch", "_finishSearch", "splitQuery",
     ),

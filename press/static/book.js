@@ -209,7 +209,8 @@ addEventListener("load", async () => {
   if (section) await arrive(() => scrollY + section.getBoundingClientRect().top - top);
   history.scrollRestoration = "auto";
 });
-// With either key, the browser would stop too early, because sections on the way are laid out late.
+// With either key, the browser alone would stop too early, because it lays out the sections on the
+// way only as it passes them.
 const ends = { End: () => root.scrollHeight, Home: () => 0 };
 addEventListener("keydown", (event) => {
   const { key, shiftKey, altKey, defaultPrevented } = event;
