@@ -1,5 +1,6 @@
 # The attention book. `make` alone lists the targets, with the text after ## below.
-# Every target first makes the environment in .venv if it is out of date; see tools/bootstrap.py.
+# Most targets first create the environment in .venv if it is missing or out of date; see
+# tools/bootstrap.py.
 
 PYTHON ?= python3
 PORT ?= 8000

@@ -89,7 +89,7 @@ def textbook(
 
 
 def many_heads(where: torch.device) -> None:
-    """Compare layers with one head and with many, which do the same work in different times."""
+    """Compare layers with one head and with many, which do equal work but take different times."""
     counts = (1, 2, 4, 8, 16)
     print("\nTime of a layer's forward pass / the time with one head, for", *counts, "heads\n")
     for d_model, length in ((64, 128), (64, 512), (512, 512)):

@@ -23,7 +23,7 @@ from press.browser import launch
 from tests.support.on_device import OnDevice, move_test
 from tools.common import ROOT, UserError
 
-# How the tests of each folder use a GPU. Tests of the library are moved to the GPU, with all that
+# How the tests of each folder use a GPU. Tests of the library are moved to the GPU, with everything
 # they create. Tests of exercises and notebooks call device(), as a reader does. The rest, which
 # test figures, pages, tools and processes, stay on the CPU.
 MOVED, AS_READERS, ON_CPU = {"library"}, {"exercises", "notebooks"}, {"figures", "press", "project"}

@@ -76,7 +76,7 @@ def test_temperature_lowers_and_cutting_raises_what_is_grammatical_in_each_model
 
 
 def test_top_k_loses_variety_mostly_at_the_first_word(judging, monkeypatch):
-    """If only the first word may be any word, most of the lost variety returns."""
+    """If top-k does not apply to the first word, most of the lost variety returns."""
     write, model = judging["write"], judging["model"]
 
     def different(**options) -> int:
