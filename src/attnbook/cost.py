@@ -34,10 +34,10 @@ def cost(compute: Callable[[], object]) -> Cost:
     return Cost(counter.multiplications, counter.peak / 1e6)
 
 
-def seconds(compute: Callable[[], object], runs: int = 3) -> float:
-    """The time of the fastest run, in seconds; it differs from machine to machine."""
+def seconds(compute: Callable[[], object]) -> float:
+    """The time of the fastest of three runs, in seconds; it differs from machine to machine."""
     times = []
-    for _ in range(runs):
+    for _ in range(3):
         start = time.perf_counter()
         compute()
         if torch.cuda.is_available():

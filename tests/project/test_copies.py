@@ -112,13 +112,6 @@ def test_a_copy_has_the_colors_of_the_roles_that_its_formulas_name(tmp_path: Pat
     assert (tmp_path / "my" / "page.md").read_text() == colored
 
 
-def test_every_formula_of_the_books_copies_has_its_colors(tmp_path: Path) -> None:
-    copy_book(ROOT, tmp_path / "my")
-    texts = [path.read_text("utf-8") for path in (tmp_path / "my").glob("[!.]*.*")]
-    used = set(re.findall(r"textcolor\{(.*?)\}", "".join(texts)))
-    assert used == {role.light for role in ROLES.values()}
-
-
 @pytest.mark.skipif(os.name == "nt", reason="Binder runs Linux")
 def test_notebooks_in_binder_are_colored_and_trusted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -224,14 +217,19 @@ def test_a_draft_is_not_copied(tmp_path: Path) -> None:
     assert not (tmp_path / "my" / "notes.md").exists()
 
 
-def test_the_books_own_pages_have_no_dead_links_and_no_raw_text(tmp_path: Path) -> None:
+def test_the_books_own_copies_have_no_dead_links_no_raw_text_and_the_colors_of_all_roles(
+    tmp_path: Path,
+) -> None:
     assert copy_book(ROOT, tmp_path / "my") == []
-    for path in (tmp_path / "my").glob("*.*"):
+    colors = set()
+    for path in (tmp_path / "my").glob("[!.]*.*"):
         text = path.read_text("utf-8")
+        colors |= set(re.findall(r"textcolor\{(.*?)\}", text))
         for link in re.findall(r"\]\((?!https?:)([\w/-]+\.(?:md|ipynb|html|svg|png))", text):
             assert (path.parent / link).is_file(), f"{path.name} links to {link}"
         if path.suffix == ".md":  # `make check` tests notebooks for this
             assert not [p for p in RAW.values() if re.search(p, text, re.M)], path.name
+    assert colors == {role.light for role in ROLES.values()}
 
 
 def test_the_lab_opens_the_first_chapter_with_an_exercise_to_do(tmp_path: Path) -> None:

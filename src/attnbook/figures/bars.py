@@ -63,7 +63,7 @@ def plot_shares(shares: Mapping[str, Tensor], ticks: Sequence[str], xlabel: str)
                     axes.bar(column, share, width=0.86, bottom=bottom, **style)
                     bottom += share
                 ink = readable_on(WEIGHTS(row[0]))
-                write(axes, column, row[0] / 2, short(row[0]), color=ink, fontsize=SMALL)
+                write(axes, column, row[0] / 2, short(row[0], 2), color=ink, fontsize=SMALL)
             axes.set_title(name)
             axes.set_xticks(range(len(ticks)), ticks)
             axes.set_ylim(0, 1)

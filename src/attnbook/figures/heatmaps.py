@@ -155,7 +155,6 @@ def draw_cells(
     corner: Point = (0, 0),
     width: float = 1.0,
     edge: str = PAPER,
-    fontsize: float = SMALL,
     form: Callable[[float], str] | None = None,
 ) -> None:
     """Draw one colored cell per number, row 0 on top, with the number as `form` writes it.
@@ -171,7 +170,7 @@ def draw_cells(
     for top, row in zip(down, x.tolist(), strict=False):
         for left, value in zip(across, row, strict=False):
             ink = readable_on(shades((value - low) / (high - low)))
-            write(axes, left + width / 2, top + 0.5, form(value), color=ink, fontsize=fontsize)
+            write(axes, left + width / 2, top + 0.5, form(value), color=ink, fontsize=SMALL)
 
 
 def fit(
@@ -227,7 +226,7 @@ def signed(value: float, pattern: str) -> str:
     return text.lstrip("-") if float(text) == 0 else text.replace("-", "−")
 
 
-def short(value: float, digits: int = 2) -> str:
+def short(value: float, digits: int) -> str:
     """A weight without its leading zero: .25 for 0.25, 1 for 1, and nothing if it rounds to 0."""
     text = f"{value:.{digits}f}"
     return {0.0: "", 1.0: "1"}.get(float(text), text[1:])

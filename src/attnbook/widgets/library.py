@@ -11,6 +11,8 @@ from attnbook.widgets.element import check_shape, show_element
 
 __all__ = ["ask_library", "drag_keys"]
 
+REACH = 3  # the largest length of a vector that can be dragged
+
 
 def ask_library(
     wishes: Mapping[str, np.ndarray],
@@ -71,22 +73,22 @@ def ask_library(
     show_element("attn-library", data, [_("book"), _("score"), _("weight")], rows)
 
 
-def drag_keys(query: np.ndarray, keys: np.ndarray, names: Sequence[str], reach: int = 3) -> None:
+def drag_keys(query: np.ndarray, keys: np.ndarray, names: Sequence[str]) -> None:
     """Let the reader turn and stretch the vectors, and see dot products, cosines and weights.
 
-    Shapes:  query (2,), keys (Lk, 2), names Lk; reach: the largest length
-    Raises:  ValueError if a shape does not fit, or a vector is longer than `reach`
+    Shapes:  query (2,), keys (Lk, 2), names Lk
+    Raises:  ValueError if a shape does not fit, or a vector is longer than 3
     """
     check_shape("query", query, (2,))
     check_shape("keys", keys, (len(names), 2))
     longest = max(np.linalg.norm(vector) for vector in (query, *keys))
-    if longest > reach:
-        raise ValueError(f"a vector has length {longest:.3g}: the figure reaches to {reach}")
+    if longest > REACH:
+        raise ValueError(f"a vector has length {longest:.3g}: the figure reaches to {REACH}")
     data = {
         "query": query.tolist(),
         "keys": keys.tolist(),
         "names": list(names),
-        "reach": reach,
+        "reach": REACH,
         "words": {
             "name": _("Length and angle: a query and keys to drag"),
             "try": _("Drag an arrowhead: make a key longer, then turn it."),

@@ -11,12 +11,9 @@ from attnbook.widgets.element import one_row, play, show_element
 __all__ = ["explore_online_softmax"]
 
 
-def explore_online_softmax(
-    scores: Tensor, values: Tensor, labels: Sequence[str], sizes: Sequence[int] = (1, 2, 3, 6)
-) -> None:
+def explore_online_softmax(scores: Tensor, values: Tensor, labels: Sequence[str]) -> None:
     """Let the reader order the keys of one query, and compute their softmax block by block.
 
-    sizes: the block sizes to choose from
     Shapes:  scores (Lk,), values (Lk, Dv), labels Lk
     Raises:  ValueError if the lengths do not fit
     """
@@ -27,7 +24,7 @@ def explore_online_softmax(
         "labels": list(labels),
         "scores": row,
         "values": [[round(x, 2) for x in value] for value in values.tolist()],
-        "sizes": list(sizes),
+        "sizes": [1, 2, 3, 6],
         "words": {
             "name": _("A softmax whose keys arrive in the order that you choose"),
             "seen": _("keys so far"),

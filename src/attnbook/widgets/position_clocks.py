@@ -7,18 +7,18 @@ from attnbook.widgets.element import show_element
 __all__ = ["turn_clocks"]
 
 
-def turn_clocks(length: int, d_model: int, start: int, step: int, reach: int = 20) -> None:
+def turn_clocks(length: int, d_model: int, start: int, step: int) -> None:
     """Let the reader move a position and a second one, `step` away from it, and compare the two.
 
     length: the number of positions; d_model: the width of an encoding, two numbers for each clock
-    start: the first position; reach: the largest step
+    start: the first position
     """
     data = {
         "length": length,
         "width": d_model,
         "t": start,
         "step": step,
-        "reach": reach,
+        "reach": 20,  # the largest step
         "words": {
             "name": _("Two positions as clock hands"),
             "try": _("Move each slider by itself: which of them changes the dot product?"),

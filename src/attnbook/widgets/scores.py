@@ -13,24 +13,24 @@ __all__ = ["explore_scaling", "explore_temperature", "paint_mask"]
 
 
 def explore_temperature(
-    scores: Numbers, labels: Sequence[str], multipliers: Sequence[float], start: float = 1
+    scores: Numbers, labels: Sequence[str], multipliers: Sequence[float]
 ) -> None:
     """Let the reader multiply a row of scores before the softmax, and read weights and slopes.
 
-    multipliers: the factors to choose from, in increasing order; start: the one selected initially
+    multipliers: the factors to choose from, in increasing order; 1 is selected initially
     Shapes:  scores (Lk,), labels Lk
-    Raises:  ValueError if labels and scores differ in number, or `start` is not a multiplier
+    Raises:  ValueError if labels and scores differ in number, or 1 is not a multiplier
     """
     row = one_row(scores, labels)
-    if start not in multipliers:
-        raise ValueError(f"start={start} is not one of the multipliers {list(multipliers)}")
+    if 1 not in multipliers:
+        raise ValueError(f"1 is not one of the multipliers {list(multipliers)}")
     factors = [{"name": f"× {times:.3g}", "times": times} for times in multipliers]
     words = {
         "name": _("The same scores, multiplied by a number"),
         "try": _("Multiply the scores by a larger number, and watch the weights."),
         "factors": _("scores times"),
     }
-    _softmax([(_("scores"), 1, row)], labels, factors, list(multipliers).index(start), words)
+    _softmax([(_("scores"), 1, row)], labels, factors, list(multipliers).index(1), words)
 
 
 def explore_scaling(scores: Mapping[int, Numbers], labels: Sequence[str]) -> None:
