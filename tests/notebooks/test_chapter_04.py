@@ -118,7 +118,9 @@ def test_with_more_steps_the_digits_move_the_weights():
     right = right_reports(game, model)[:, game["NOUN"]]
     assert right.prod(dim=-1).mean() > 0.8
     torch.manual_seed(5)
-    maps = model(game["IDS"].repeat(1000, 1), torch.randint(10, (1000, 9)))[1]
+    device = next(model.parameters()).device
+    words, digits = game["IDS"].repeat(1000, 1), torch.randint(10, (1000, 9))
+    maps = model(words.to(device), digits.to(device))[1]
     weight = maps[:, 0, 0, 2]  # from the first noun to its quality
     assert weight.max() - weight.min() > 0.5
 

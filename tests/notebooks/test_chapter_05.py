@@ -20,14 +20,14 @@ def test_what_a_desk_writes_for_a_covered_color_depends_on_the_sentence(desk):
     """With seed 1, red is covered in all 64 sentences with the first word order."""
     chinese_words, english_words = desk["CHINESE"], desk["ENGLISH"]
     model, order = desk["learn"](1), desk["ORDERS"][0].split()
-    written = set()
+    at, written = next(model.parameters()).device, set()
     for taste, food, place in torch.cartesian_prod(*[torch.arange(4)] * 3).tolist():
         pick = {"T": taste, "F": 4 + food, "C": 8, "P": 12 + place}
         read = torch.tensor([[pick[w] if w in pick else chinese_words.index(w) for w in order]])
         words = ["<start>", "a", taste, 4 + food, "is", "on", "the"]
         ids = [w if isinstance(w, int) else english_words.index(w) for w in words]
         with torch.no_grad():
-            guesses, _ = model(read, torch.tensor([ids]), (read != 8)[:, None])
+            guesses, _ = model(read.to(at), torch.tensor([ids]).to(at), (read != 8)[:, None].to(at))
         written.add(guesses[0, -1].argmax().item())
     colors = set(range(8, 12))
     assert len(written & colors) > 1
@@ -49,7 +49,7 @@ def test_the_painters_weights_change_a_little_with_the_colors_and_find_their_phr
     maps = made["looks"]  # (256, 36, 4)
     assert (maps.amax(dim=0) - maps.amin(dim=0)).max() < 0.2
     own = made["order"][0].argsort()[made["scene"][0]]
-    assert (made["patch_maps"][0].argmax(dim=-1) == own).all()
+    assert (made["patch_maps"][0].argmax(dim=-1).cpu() == own.cpu()).all()
 
 
 def test_the_dot_product_keeps_more_weight_at_a_lower_learning_rate(desk):
