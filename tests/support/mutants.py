@@ -38,15 +38,18 @@ def mutants(function: Callable[..., Any]) -> Iterator[tuple[str, Callable[..., A
     """Yield each mutant with its source code."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     parameters = [a.arg for a in tree.body[0].args.args]  # type: ignore[attr-defined]
+    nodes = list(ast.walk(tree))
+    negated = [n.operand for n in nodes if isinstance(n, ast.UnaryOp) and type(n.op) is ast.USub]
     seen = {ast.unparse(tree)}
-    for index, node in enumerate(ast.walk(tree)):
-        for option in range(len(list(changes(node, parameters)))):
+    for index, node in enumerate(nodes):
+        signed = node in negated
+        for option in range(len(list(changes(node, parameters, signed)))):
             changed = ast.parse(ast.unparse(tree))
             target = list(ast.walk(changed))[index]
-            apply = list(changes(target, parameters))[option]
+            apply = list(changes(target, parameters, signed))[option]
             apply()
             text = ast.unparse(ast.fix_missing_locations(changed))
-            if text in seen or "--" in text:  # no learner types --2 for -1
+            if text in seen:
                 continue
             seen.add(text)
             namespace = dict(function.__globals__)
@@ -64,8 +67,11 @@ def changed(function: Callable[..., Any], old: str, new: str) -> str:
     return text.replace(old, new)
 
 
-def changes(node: ast.AST, parameters: list[str]) -> Iterator[Callable[[], None]]:
-    """Yield the small changes that are possible in this node, each as an action."""
+def changes(node: ast.AST, parameters: list[str], signed: bool) -> Iterator[Callable[[], None]]:
+    """Yield the small changes that are possible in this node, each as an action.
+
+    A signed node has a minus before it, and no learner types --2 for -1.
+    """
 
     def put(field: str, value: object) -> Callable[[], None]:
         return lambda: setattr(node, field, value)
@@ -82,7 +88,8 @@ def changes(node: ast.AST, parameters: list[str]) -> Iterator[Callable[[], None]
     if isinstance(node, ast.Compare):
         yield from (put("ops", [o()]) for o in COMPARISONS.get(type(node.ops[0]), ()))
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        yield from (put("value", v) for v in (node.value + 1, -node.value - 1))
+        values = (node.value + 1,) if signed else (node.value + 1, -node.value - 1)
+        yield from (put("value", value) for value in values)
     if isinstance(node, ast.Constant) and type(node.value) is bool:
         yield put("value", not node.value)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Invert, ast.Not)):
