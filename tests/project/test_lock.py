@@ -29,6 +29,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setattr(lock, name, path)
         path.write_text("")
     only_wheels(monkeypatch, wheels)
+    monkeypatch.setenv("PATH", "")  # otherwise uv starts each Python that it finds there
     make_wheel(wheels, "torch", "1.0", "needed>=1", "below")
     make_wheel(wheels, "needed", "1.0")
     make_wheel(wheels, "below", "1.0")
