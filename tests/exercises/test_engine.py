@@ -837,6 +837,7 @@ def test_odd_answers_are_wrong_and_break_nothing(place):
     ("call", "message"),
     [
         (lambda: check(compare, "03.score"), "no exercise '03.score'; did you mean 03.scores"),
+        (lambda: check(compare, "03.attention"), "no exercise '03.attention'\n"),  # not 10.pattern
         (lambda: check(compare, 3.1), "check: there is no exercise 3.1"),
         (lambda: check(compare, ["03.scores"]), "did you mean 03.scores"),
         (lambda: check("99.try", compare), 'the function comes first: check(compare, "99.try")'),

@@ -37,7 +37,8 @@ def find(exercise: object) -> Exercise:
     if wanted in ALL:
         return ALL[wanted]
     with_same_name = [id for id in ALL if id.partition(".")[2] == wanted.rpartition(".")[2]]
-    similar = with_same_name or difflib.get_close_matches(wanted, ALL, n=3, cutoff=0.6)
+    in_chapter = [id for id in ALL if id[:3] == wanted[:3]]
+    similar = with_same_name or difflib.get_close_matches(wanted, in_chapter or ALL, n=3)
     message = _("there is no exercise {id!r}")
     if similar:
         message = _("there is no exercise {id!r}; did you mean {others}?")
