@@ -1,38 +1,37 @@
 """The switch to a GPU: refused at once without a GPU, and verified with one.
 
-Each case needs a process of its own, since a rehearsal changes PyTorch for good.
+A rehearsal changes PyTorch for good, so it needs a process of its own.
 """
 
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import nbformat
+import numpy
+import pytest
+import torch
+import torch.nn.functional as F
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from tools import validate
 from tools.common import ROOT
 
 
-def run(*command: str, device: str, rehearsal: str = "") -> subprocess.CompletedProcess[str]:
-    """Run Python with a device, as on a machine without a visible GPU."""
-    variables = {"ATTNBOOK_DEVICE": device, "ATTNBOOK_REHEARSAL": rehearsal}
-    return subprocess.run(
-        [sys.executable, *command],
-        cwd=ROOT,
-        env={**os.environ, **variables, "CUDA_VISIBLE_DEVICES": ""},
-        capture_output=True,
-        text=True,
+def test_a_gpu_that_is_not_there_stops_pytest_with_one_line(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setenv("ATTNBOOK_DEVICE", "cuda")
+    settings = request.config.pluginmanager.get_plugin(str(ROOT / "conftest.py"))
+    monkeypatch.setattr(settings, "rehearsed", False)
+    with pytest.raises(pytest.exit.Exception) as stopped:
+        settings.pytest_configure(request.config)
+    assert re.fullmatch(
+        r".*='cuda', but PyTorch finds no CUDA device \(PyTorch \d\S+\)", stopped.value.msg
     )
-
-
-def test_a_gpu_that_is_not_there_is_refused_in_one_line() -> None:
-    done = run("-m", "pytest", "-p", "no:cacheprovider", "book", device="cuda")
-    assert done.returncode == 1
-    (line,) = (done.stdout + done.stderr).strip().splitlines()
-    assert re.search(r"='cuda', but PyTorch finds no CUDA device \(PyTorch \d", line)
+    assert stopped.value.returncode == 1
 
 
 def write(path: Path, code: str, printed: str) -> None:
@@ -43,16 +42,30 @@ def write(path: Path, code: str, printed: str) -> None:
     nbformat.write(new_notebook(cells=[imports, cell]), path)
 
 
-def test_each_notebook_has_to_use_the_gpu_and_is_counted(folder: Path) -> None:
+REHEARSAL = {"ATTNBOOK_DEVICE": "cuda", "ATTNBOOK_REHEARSAL": "1", "CUDA_VISIBLE_DEVICES": ""}
+SMALL = """\
+import pytest
+from tests.project.test_device import follow_the_rules_of_a_gpu as test_rules
+
+@pytest.mark.skip
+def test_elsewhere(): pass
+"""
+
+
+def test_a_rehearsal_follows_the_rules_and_each_notebook_has_to_use_the_gpu(folder: Path) -> None:
     write(folder / "moves.ipynb", "print(torch.ones(3).to(device()).sum().item())", "3.0\n")
     write(folder / "stays.ipynb", "print(torch.ones(3).sum().item())", "3.0\n")
-    skipped = "@__import__('pytest').mark.skip\ndef test_elsewhere(): pass\n"
-    (folder / "test_small.py").write_text(f"def test_it(): pass\n{skipped}")
+    (folder / "test_small.py").write_text(SMALL)
     report = folder / "report.xml"
-    command = [*validate.PYTEST[1:], "-p", "no:cacheprovider", f"--junitxml={report}"]
-    printed = run(*command, str(folder), device="cuda", rehearsal="1").stdout
-    assert "stays.ipynb put no tensor on the GPU: it has to use device()" in printed
-    assert "1 failed, 6 passed, 1 skipped" in printed
+    done = subprocess.run(
+        [*validate.PYTEST, "-p", "no:cacheprovider", f"--junitxml={report}", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, **REHEARSAL},
+        capture_output=True,
+        text=True,
+    )
+    assert "stays.ipynb put no tensor on the GPU: it has to use device()" in done.stdout
+    assert "1 failed, 6 passed, 1 skipped" in done.stdout, done.stdout
     assert validate.passed_and_all(report) == [(1, 1), (5, 6)]
 
 
@@ -83,34 +96,25 @@ ALLOWED = [
 ]
 ROUNDED = ["a @ b", "a.sum(0)", "a.softmax(-1)"]  # close to the CPU's result, but not equal
 
-SCRIPT = """
-import sys
-from tests.support import rehearsal
-rehearsal.start()
-import numpy, torch, torch.nn.functional as F
-for line in sys.argv[1:]:
-    gpu = torch.rand(3).to("cuda")
+
+def outcome(line: str) -> str:
+    """Run a line of code with a tensor on the GPU; return its error."""
+    names = {"gpu": torch.rand(3).to("cuda"), "torch": torch, "F": F, "numpy": numpy}
     try:
-        exec(line)
-        print()
+        exec(line, names)
     except Exception as error:
-        print(f"{type(error).__name__}: {error}".splitlines()[0])
-torch.manual_seed(0)
-a, b = torch.randn(2, 40, 40)
-for line in ROUNDED:
-    here, moved = eval(line), eval(line, {"a": a.to("cuda"), "b": b.to("cuda")}).cpu()
-    torch.testing.assert_close(moved, here)
-    print(torch.equal(moved, here))
-"""
+        return f"{type(error).__name__}: {error}".splitlines()[0]
+    return ""
 
 
-def test_a_rehearsal_raises_the_errors_of_a_gpu_and_rounds_differently() -> None:
-    script = SCRIPT.replace("ROUNDED", repr(ROUNDED))
-    done = run("-c", script, *REFUSED, *ALLOWED, device="cpu")
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    refused, rest = dict(zip(REFUSED, lines, strict=False)), lines[len(REFUSED) :]
-    assert {line: said for line, said in refused.items() if REFUSED[line] not in said} == {}
-    allowed = dict(zip(ALLOWED, rest, strict=False))
-    assert {line: said for line, said in allowed.items() if said} == {}
-    assert rest[len(ALLOWED) :] == ["False"] * len(ROUNDED)
+def follow_the_rules_of_a_gpu() -> None:
+    """Raise a GPU's errors, and round differently: a test for the process of a rehearsal."""
+    said = {line: outcome(line) for line in [*REFUSED, *ALLOWED]}
+    assert {line: said[line] for line in REFUSED if REFUSED[line] not in said[line]} == {}
+    assert {line: said[line] for line in ALLOWED if said[line]} == {}
+    a, b = torch.randn(2, 40, 40, generator=torch.Generator().manual_seed(0))
+    for line in ROUNDED:
+        here = eval(line, {"a": a, "b": b})
+        moved = eval(line, {"a": a.to("cuda"), "b": b.to("cuda")}).cpu()
+        torch.testing.assert_close(moved, here)
+        assert not torch.equal(moved, here), line
