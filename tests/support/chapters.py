@@ -26,7 +26,7 @@ class Chapter:
         return "".join("".join(output.get("text", "")) for output in outputs)
 
     def until(self, name: str) -> list[str]:
-        """List the code cells after the imports, up to this one."""
+        """List the code cells after the imports, up to and including this one."""
         return self.code[self.code.index("imports") + 1 : self.code.index(name) + 1]
 
     def run(self, *names: str, **replaced: str) -> dict[str, Any]:

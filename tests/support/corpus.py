@@ -1,4 +1,4 @@
-"""The corpus of chapter 9 as the tests share it."""
+"""The corpus of chapter 9, shared by the tests."""
 
 import functools
 

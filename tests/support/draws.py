@@ -23,7 +23,7 @@ def redraw(module: nn.Module, seed: int = 0) -> nn.Module:
 
 @contextmanager
 def float64() -> Iterator[None]:
-    """Let functions that return the default dtype return float64."""
+    """Set the default dtype to float64 inside a `with` block."""
     torch.set_default_dtype(torch.float64)
     try:
         yield

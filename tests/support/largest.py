@@ -5,7 +5,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class Largest(TorchDispatchMode):
-    """The number of elements of the largest tensor that any operation returns."""
+    """Record the number of elements of the largest tensor that any operation returns."""
 
     elements = 0
 

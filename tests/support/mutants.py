@@ -70,7 +70,8 @@ def changed(function: Callable[..., Any], old: str, new: str) -> str:
 def changes(node: ast.AST, parameters: list[str], signed: bool) -> Iterator[Callable[[], None]]:
     """Yield the small changes that are possible in this node, each as an action.
 
-    A signed node has a minus before it, and no learner types --2 for -1.
+    A signed node has a minus sign in front of it. It is never negated, because no learner types
+    --2 for -1.
     """
 
     def put(field: str, value: object) -> Callable[[], None]:

@@ -1,8 +1,9 @@
 """Run tests that were written for the CPU on a GPU, with the same numbers.
 
-What a test makes is created on the CPU and moved: its own tensors, the weights of its layers, and
-the masks and encodings that it gets from the library. What the library makes while it computes
-stays where the library puts it, so that a tensor left on the CPU by mistake is found.
+Everything that a test makes is created on the CPU and then moved: its own tensors, the weights of
+its layers, and the masks and encodings that it gets from the library. A tensor that the library
+creates while it computes stays where the library puts it, so that one left on the CPU by mistake
+is found.
 """
 
 import sys
@@ -50,7 +51,7 @@ class OnDevice(TorchFunctionMode):
 
 
 def in_library(frame: Any) -> bool:
-    """Whether a frame belongs to the library, and not to a layer's `__init__`."""
+    """Return whether a frame belongs to the library, but not to a layer's `__init__`."""
     return (
         frame.f_globals["__name__"].partition(".")[0] == "attnbook"
         and frame.f_code.co_name != "__init__"

@@ -29,14 +29,14 @@ expect.set_options(timeout=PATIENCE)
 CHAPTERS = [f"book/{page.stem}.html" for page in pages()]
 PAGES = [*CHAPTERS, "search.html"]
 
-# What the page's policy refuses becomes an error on the console, even if the browser is silent.
+# Report what the page's Content Security Policy (CSP) blocks, even if the browser does not.
 REPORT = """
     addEventListener("securitypolicyviolation", (event) =>
         console.error(`refused: ${event.effectiveDirective} ${event.blockedURI} ${event.sample}`));
 """
 
-# Show every section and every picture, including those that load only when scrolled to. (A style
-# sheet made in this way does not belong to the page, so the page's policy does not refuse it.)
+# Show every section and every picture, including those that load only when scrolled to. (The
+# page's CSP does not apply to a style sheet that is constructed in this way.)
 SHOW_ALL = """async () => {
     const sheet = new CSSStyleSheet();
     sheet.replaceSync("section { content-visibility: visible !important }");
@@ -47,7 +47,7 @@ SHOW_ALL = """async () => {
 }"""
 
 # Axe-core spends most of its time on formulas, which it cannot judge, and on colored code. So
-# empty the formulas, and keep only one piece of code of each kind.
+# empty the formulas, and keep only one span of code of each style.
 STRIP = """() => {
     for (const drawn of document.querySelectorAll(".katex-html")) drawn.replaceChildren();
     const kinds = new Set();
@@ -63,7 +63,7 @@ SHOW_ANSWERS = "try { localStorage.setItem('answers', 'shown'); } catch {}"
 
 
 def window(browser: Browser, answers: bool = True, **options: Any) -> BrowserContext:
-    """Open a browser window without a network, by default for a reader who sees all answers."""
+    """Open a browser context without network access; by default, all answers are shown."""
     context = browser.new_context(**options)
     if answers:
         context.add_init_script(SHOW_ANSWERS)
@@ -76,7 +76,7 @@ def window(browser: Browser, answers: bool = True, **options: Any) -> BrowserCon
 
 
 class Opened:
-    """A page in the browser, loaded completely, and what happened while it was open."""
+    """A page that is open in the browser, with its requests and its errors."""
 
     def __init__(self, window: BrowserContext, address: str, base: str = FOLDER) -> None:
         self.base = base
@@ -96,7 +96,7 @@ class Opened:
             self.errors.append(f"lost: {request.url} ({request.failure})")
 
     def note(self, message: ConsoleMessage) -> None:
-        """Keep a console message if it is an error or a warning."""
+        """Record a console message if it is an error or a warning."""
         if message.type in ("error", "warning"):
             self.errors.append(message.text)
 
@@ -106,7 +106,7 @@ class Opened:
         self.page.evaluate(SHOW_ALL)
 
     def search(self, words: str) -> None:
-        """Search for words from the keyboard, as a reader does."""
+        """Search for words with the keyboard, as a reader would."""
         self.settle()
         self.page.keyboard.press("Control+k")
         self.page.keyboard.type(words)
@@ -118,7 +118,10 @@ class Opened:
     def violations(
         self, rules: tuple[str, ...] = (), within: str = "html"
     ) -> list[tuple[str, str]]:
-        """What axe-core finds on a stripped page or within an element, by some or all rules."""
+        """Strip the page, and return the violations that axe-core finds.
+
+        By default, axe-core applies all its rules to the whole page.
+        """
         self.page.evaluate(STRIP)
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(AXE.read_text("utf8"))
@@ -134,11 +137,11 @@ class Opened:
         return [url for url in self.requested if not url.startswith((self.base, "data:"))]
 
     def wide(self) -> bool:
-        """Whether the page is wider than its window."""
+        """Return whether the page is wider than its window."""
         return self.page.evaluate("document.documentElement.scrollWidth > innerWidth")
 
     def close(self) -> list[str]:
-        """Close the page; return the errors up to then."""
+        """Close the page; return its errors."""
         self.settle()
         errors = list(self.errors)
         self.page.close()
@@ -146,7 +149,7 @@ class Opened:
 
 
 def wait_until(page: Page, true: str) -> None:
-    """Wait until an expression is true. (The page's policy blocks Playwright's own method.)"""
+    """Wait until an expression is true. (The page's CSP blocks Playwright's wait_for_function.)"""
     for _ in range(PATIENCE // 20):
         if page.evaluate(true):
             return
@@ -178,7 +181,7 @@ def addresses(path: Path) -> set[str]:
 
 
 def notebook(title: str, code: str) -> str:
-    """The text of a notebook with a title and one code cell."""
+    """Return the text of a notebook with a title and one code cell."""
     cells = [
         {"cell_type": "markdown", "id": "title", "metadata": {}, "source": f"# {title}"},
         {"cell_type": "code", "id": "code", "metadata": {}, "source": code}
@@ -190,7 +193,7 @@ def notebook(title: str, code: str) -> str:
 
 
 def build(folder: Path, pages: dict[str, str], parts: str, builder: str = "html", **settings: Any):
-    """Build a small book with some parts of our extension; return its warnings."""
+    """Build a small book with some parts of our extension; return the warnings."""
     for name, text in pages.items():
         (folder / name).write_text(text, encoding="utf8")
     extensions = ["myst_nb", *(f"press.extension.{part}" for part in parts.split())]

@@ -1,10 +1,11 @@
 """Hashes of the five source texts, so that a test can check quotations without the texts.
 
-The texts are other people's and not part of the book. `quotations.json` has a hash of every four
-consecutive Chinese characters in them. Each hash is cut to 16 bits, so that nobody can
-reconstruct a text: after any three characters, 30 to 75 of 3,000 would fit (with 24 bits, one or
-two). Therefore four invented characters pass as a quotation in up to 1 of 40 cases. Eight invented
-characters, checked as five groups of four, pass in 1 of 100 million cases.
+The texts belong to other people and are not part of the book. `quotations.json` has a hash of
+every four consecutive Chinese characters in them. Each hash is cut to 16 bits, so that nobody can
+reconstruct a text: after any three characters, 30 to 75 of 3,000 possible next characters would
+match (with 24 bits, only one or two). As a result, four invented characters pass as a quotation in
+up to 1 of 40 cases. Eight invented characters, checked as five groups of four, pass in 1 of 100
+million cases.
 
 To regenerate the file, put the five texts in a folder, with names that sort as S0 to S4, and run
 
@@ -23,7 +24,7 @@ CHINESE = re.compile(rf"[\u4e00-\u9fff]{{{LENGTH},}}")
 
 
 def digests(text: str) -> set[str]:
-    """The hashes of every four consecutive Chinese characters."""
+    """Return the hashes of every four consecutive Chinese characters."""
     runs = CHINESE.findall(text)
     fours = {run[i : i + LENGTH] for run in runs for i in range(len(run) - LENGTH + 1)}
     return {hashlib.sha256(four.encode()).hexdigest()[:4] for four in fours}
@@ -39,7 +40,7 @@ def write(folder: Path) -> None:
 
 
 def read() -> dict[str, set[str]]:
-    """The hashes of each text."""
+    """Return the hashes of each text."""
     return {s: set(re.findall("....", h)) for s, h in json.loads(HASHES.read_text()).items()}
 
 

@@ -1,10 +1,11 @@
-"""A GPU simulated by the CPU, so that every machine can find what a CUDA device would refuse.
+"""A GPU simulated on the CPU, so that every machine can find what a CUDA device would refuse.
 
 A tensor moved to "cuda" becomes `OnGpu`: it computes on the CPU, and enforces the rules that a
-notebook can break on a real device. Devices do not mix. NumPy accepts a tensor only after it is
-moved back. Random numbers are drawn on the CPU. Operations that have no fixed order on CUDA raise
-errors, as with `torch.use_deterministic_algorithms` on a GPU. Sums run backward, so that their last
-digits differ, as on another kind of device: what a chapter prints must not depend on them.
+notebook can break on a real device. Tensors on two devices cannot be combined. NumPy accepts a
+tensor only after it is moved back. Random numbers must be drawn on the CPU. Operations that have
+no fixed order on CUDA raise errors, as with `torch.use_deterministic_algorithms` on a GPU. Sums
+run backward, so that their last digits differ, as on another kind of device: what a chapter prints
+must not depend on them.
 
 Only a real GPU can show the rest: its own kernels, its memory and its speed.
 
@@ -129,7 +130,7 @@ class OnGpu(Tensor):
         return packed(out, known)
 
 
-OnGpu.__name__ = "Tensor"  # in messages that name a type
+OnGpu.__name__ = "Tensor"  # the name that error messages show
 
 
 def unwrapped(thing: Any) -> Any:
@@ -164,13 +165,13 @@ def packed(thing: Any, known: dict[int, OnGpu]) -> Any:
 
 @functools.cache
 def traits(func: Any) -> tuple[bool, bool]:
-    """Whether an operation draws random numbers, and whether it transposes a tensor in place."""
+    """Return whether an operation draws random numbers, and whether it transposes in place."""
     draws = func._schema.name.removeprefix("aten::") in RANDOM
     return draws, torch.Tag.inplace_view in func.tags
 
 
 def deep_copy(x: OnGpu, memo: dict[int, Any]) -> Tensor:
-    """A copy of a leaf, with its gradient."""
+    """Copy a leaf tensor with its gradient."""
     copied = OnGpu(x.held.clone()).requires_grad_(x.requires_grad)
     if getattr(x, "_is_param", False):
         copied._is_param = True
@@ -190,7 +191,7 @@ class ToGpu(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient):
-        """Bring the gradient back."""
+        """Move the gradient to the CPU."""
         return unwrapped(gradient)
 
 
@@ -204,19 +205,19 @@ class ToCpu(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient):
-        """Bring the gradient to the device."""
+        """Move the gradient to the device."""
         return OnGpu(gradient)
 
 
 def move(x: Tensor, device: Any) -> Tensor:
-    """The tensor on a device; the same one if it is already there."""
+    """Return the tensor on a device: the same one if it is already there."""
     to_gpu = torch.device(device).type == "cuda"
     if isinstance(x, OnGpu) == to_gpu:
         return x
     return (ToGpu if to_gpu else ToCpu).apply(x)
 
 
-# The same sums in another order. PyTorch adds along the inner axis of a product, and along `dim`.
+# These functions add the same terms in reverse: along the inner axis of a product, or along `dim`.
 
 
 def product(a: Tensor, b: Tensor) -> Tensor:
@@ -236,7 +237,7 @@ def sum_along(x, dim, keepdim=False, *, dtype=None):
 
 
 def softmax(x, dim, half_to_float):
-    """The softmax, computed in double precision."""
+    """Compute the softmax in double precision."""
     return torch.softmax(x.double(), dim).to(x.dtype)
 
 
@@ -254,7 +255,7 @@ BACKWARDS: dict[Any, Callable[..., Any]] = {
 
 
 def to(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """`Tensor.to`, in each of its forms."""
+    """Replace `Tensor.to` in each of its forms."""
     device = kwargs.pop("device", None)
     if args and isinstance(args[0], Tensor):
         device, args = args[0].device, (args[0].dtype, *args[1:])
@@ -269,7 +270,7 @@ def to(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 def on_the_device(make: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function of `torch` that creates tensors understand device="cuda"."""
+    """Let a function of `torch` that creates tensors accept device="cuda"."""
 
     @functools.wraps(make)
     def made_there(*args: Any, **kwargs: Any) -> Any:
@@ -299,13 +300,13 @@ def apply_and_tie(module: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
 
 
 def backward(*args: Any, **kwargs: Any) -> Any:
-    """Run a backward pass in which a function of our own sees tensors on the device."""
-    with torch._C._EnableTorchFunction():  # disabled by the call of `backward` itself
+    """Run a backward pass in which our own autograd functions see tensors on the device."""
+    with torch._C._EnableTorchFunction():  # the call to `backward` disables it
         return run_backward(*args, **kwargs)
 
 
 def on_cpu(thing: Any) -> Any:
-    """The numbers of a tensor on the device; anything else unchanged."""
+    """Return the CPU tensor inside a wrapper, detached, and anything else unchanged."""
     return thing.held.detach() if isinstance(thing, OnGpu) else thing
 
 

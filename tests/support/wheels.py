@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def make_wheel(folder: Path, name: str, version: str, *needs: str) -> str:
-    """Write a package of one module with its VERSION; return its line for a lock file."""
+    """Write a wheel of one module that defines VERSION; return its entry for a lock file."""
     info = f"{name}-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     files = {
