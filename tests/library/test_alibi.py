@@ -42,6 +42,6 @@ def test_the_bias_is_a_slope_times_a_distance():
         ((2, 0, -1), "lk=-1: it must be at least 0"),
     ],
 )
-def test_sizes_of_a_bias_that_do_not_fit_are_named(sizes, message):
+def test_invalid_sizes_of_a_bias_are_named(sizes, message):
     with pytest.raises(ValueError, match=message):
         alibi_bias(*sizes)

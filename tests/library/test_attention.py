@@ -35,13 +35,13 @@ def some_mask(*leading: int, seed: int = 1) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("dim", [0, 1, -1])
-def test_softmax_equals_pytorch_for_scores_that_overflow_exp_too(dim):
+def test_softmax_equals_pytorch_even_for_scores_that_overflow_exp(dim):
     x = 1000 * torch.randn(LQ, LK, dtype=torch.float64)
     assert x.exp().isinf().any()
     assert_close(softmax(x, dim), torch.softmax(x, dim), rtol=0, atol=1e-15)
 
 
-def test_softmax_without_scores_that_count_is_zero_with_zero_gradient():
+def test_softmax_of_scores_of_minus_infinity_is_zero_with_zero_gradient():
     x = torch.full((2, 3), -math.inf, dtype=torch.float64, requires_grad=True)
     weights = softmax(x)
     weights.sum().backward()
@@ -174,7 +174,7 @@ def test_jvp_and_vjp_agree_with_the_jacobian():
 
 @UNTRACED
 @SCRIPT
-def test_the_hessian_is_that_of_autograd():
+def test_the_hessian_equals_that_of_autograd():
     tensors, attend = with_an_empty_row()
 
     def loss(query: torch.Tensor) -> torch.Tensor:
@@ -186,7 +186,7 @@ def test_the_hessian_is_that_of_autograd():
 
 
 @UNTRACED
-def test_torch_compile_makes_one_graph_of_it():
+def test_torch_compile_captures_it_in_one_graph():
     tensors, attend = with_an_empty_row()
     compiled = torch.compile(attend, fullgraph=True, backend="aot_eager")
     assert_close(compiled(*tensors), attend(*tensors))
@@ -201,7 +201,7 @@ def test_torch_compile_makes_one_graph_of_it():
 
 
 @pytest.mark.parametrize("by", ["mask", "bias", "both"])
-def test_a_query_that_may_look_at_nothing_gets_zeros_and_finite_gradients(by):
+def test_a_query_that_may_attend_to_nothing_gets_zeros_and_finite_gradients(by):
     tensors = [x.requires_grad_() for x in draw(B)]
     mask, bias = some_mask(), None
     mask[3] = False
@@ -222,7 +222,7 @@ def test_a_query_that_may_look_at_nothing_gets_zeros_and_finite_gradients(by):
 @pytest.mark.parametrize(
     ("leading", "lq", "lk"), [((0,), LQ, LK), ((B,), 0, LK), ((B,), LQ, 0), ((), 1, 1)]
 )
-def test_empty_and_single(leading, lq, lk):
+def test_empty_inputs_and_single_rows(leading, lq, lk):
     query, key, value = (
         torch.ones(*leading, lq, 4),
         torch.ones(*leading, lk, 4),

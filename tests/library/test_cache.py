@@ -1,4 +1,4 @@
-"""The cache: what it keeps, returns and drops, and multi-head attention that uses one."""
+"""The KV cache: what it keeps, returns and drops, and multi-head attention with a cache."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ D = H * DK
 
 
 @pytest.mark.parametrize("leading", [(), (B,), (B, H)])
-def test_a_cache_gives_back_all_in_the_order_in_which_it_came(leading):
+def test_a_cache_returns_everything_in_the_order_of_arrival(leading):
     key, value, cache = drawn(*leading, L, DK), drawn(*leading, L, DV), KVCache()
     assert (cache.length, cache.n_kept) == (0, 0)
     for start, end in ((0, 2), (2, 2), (2, 3), (3, L)):
@@ -26,7 +26,7 @@ def test_a_cache_gives_back_all_in_the_order_in_which_it_came(leading):
 
 
 @pytest.mark.parametrize(("window", "n_sinks"), [(4, 2), (1, 0), (3, 1), (20, 1), (1, 12)])
-def test_with_a_window_it_keeps_the_first_and_the_last(window, n_sinks):
+def test_with_a_window_it_keeps_the_first_and_last_positions(window, n_sinks):
     cache, key = KVCache(window, n_sinks), drawn(B, 12, DK)
     for t in range(12):
         keys, values = cache.update(key[:, t : t + 1], 2 * key[:, t : t + 1])
@@ -54,7 +54,7 @@ def test_a_cache_holds_only_the_bytes_that_it_keeps(window, n_sinks):
     assert held() == (places * DK // B, places * DV // B)
 
 
-def test_a_window_takes_one_position_at_a_time_and_sinks_need_one():
+def test_a_window_takes_one_position_at_a_time_and_sinks_need_a_window():
     rows, cache = drawn(B, H, 9, DK), KVCache(window=3, n_sinks=1)
     cache.update(rows[:, :, :5], rows[:, :, :5])
     with pytest.raises(ValueError, match="key has 2 rows: a cache with a window takes one at a"):
@@ -73,7 +73,7 @@ def test_appended_tensors_may_be_overwritten():
     assert cache.key.equal(expected)
 
 
-def test_reorder_keeps_drops_and_doubles_sequences():
+def test_reorder_keeps_drops_and_duplicates_sequences():
     key, value, cache = drawn(3, H, L, DK), drawn(3, H, L, DV), KVCache()
     cache.reorder(torch.tensor([0]))  # the cache is still empty
     cache.update(key, value)
@@ -83,7 +83,7 @@ def test_reorder_keeps_drops_and_doubles_sequences():
     assert values.equal(value[[2, 0, 2]])
 
 
-def test_gradients_come_back_through_every_step():
+def test_gradients_flow_back_through_every_step():
     x = drawn(B, L, D).requires_grad_()
     layer, cache = GroupedQueryAttention(D, H, 1).double(), KVCache()
     expected = torch.autograd.grad(layer(x, mask=causal_mask(L))[0].square().sum(), x)[0]
@@ -115,7 +115,7 @@ def test_keys_that_do_not_fit_a_cache_are_named_and_change_nothing(key, value, m
     ("sizes", "message"),
     [((0, 1), "window=0: it must be at least 1"), ((2, -1), "n_sinks=-1: it must be at least 0")],
 )
-def test_sizes_of_a_cache_that_do_not_fit_are_named(sizes, message):
+def test_invalid_sizes_of_a_cache_are_named(sizes, message):
     with pytest.raises(ValueError, match=message):
         KVCache(*sizes)
 
@@ -126,7 +126,7 @@ def test_sizes_of_a_cache_that_do_not_fit_are_named(sizes, message):
 @torch.no_grad()
 @pytest.mark.parametrize("leading", [(), (B,)])
 @pytest.mark.parametrize("pieces", [[1] * 9, [4, 1, 3, 1]])
-def test_self_attention_by_steps_is_causal_self_attention(leading, pieces):
+def test_self_attention_step_by_step_equals_causal_self_attention(leading, pieces):
     layer, x, bias = redraw(MultiHeadAttention(D, H)), drawn(*leading, 9, D), drawn(H, 9, 9)
     whole, weights = layer(x, mask=causal_mask(9), bias=bias)
     cache, end = KVCache(), 0

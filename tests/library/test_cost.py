@@ -20,8 +20,8 @@ def test_the_multiplications_of_products_are_counted_and_nothing_else():
     assert cost(lambda: (A * A).exp() + 1).multiplications == 0
 
 
-@pytest.mark.on_cpu  # the rehearsal of a GPU would make another tensor
-def test_a_product_that_is_written_into_a_given_tensor_counts_as_much():
+@pytest.mark.on_cpu  # the simulated GPU would create another tensor
+def test_a_product_written_into_an_existing_tensor_counts_the_same():
     there = torch.empty(2, 3, 7)
     found = cost(lambda: torch.matmul(A, B, out=there))
     assert found == (2 * 3 * 5 * 7, 0)
@@ -39,7 +39,7 @@ def test_pytorchs_kernel_counts_as_its_two_products(d_v):
     assert found.multiplications == 2 * 3 * 8 * 9 * (4 + d_v)
 
 
-def test_memory_is_that_of_the_highest_moment():
+def test_memory_is_the_peak_memory():
     x = torch.ones(1000)  # 4,000 bytes, allocated before the measurement
 
     def three_in_a_row():

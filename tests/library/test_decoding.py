@@ -85,7 +85,7 @@ def test_greedy_decoding_takes_the_most_probable_word_at_each_step(seed, cached)
         )
 
 
-def test_the_models_here_end_early_late_and_never():
+def test_these_models_end_sentences_early_late_and_never():
     lengths = {
         len(sentence(row)) - (END not in row.tolist()) / 2
         for seed in range(8)
@@ -95,7 +95,7 @@ def test_the_models_here_end_early_late_and_never():
     assert LONGEST - 0.5 in lengths
 
 
-def test_a_batch_is_its_sentences_one_by_one():
+def test_a_batch_gives_the_same_results_as_its_sentences_one_by_one():
     made, (words, mask) = model(), source()
     tokens, log_probs = greedy_decode(made, words, mask, **WAYS)
     beams = beam_search(made, words, mask, width=3, **WAYS)
@@ -108,7 +108,7 @@ def test_a_batch_is_its_sentences_one_by_one():
         equal(own.scores[0], beams.scores[b])
 
 
-def test_it_stops_when_every_sentence_is_over():
+def test_it_stops_when_every_sentence_has_ended():
     made, (words, mask) = model(), source()
     with torch.no_grad():
         made.to_logits.bias[END] = 100.0
@@ -133,7 +133,7 @@ def test_a_beam_of_width_one_is_greedy(seed, penalty):
 
 
 @pytest.mark.parametrize("penalty", [0.0, 3.0])
-def test_a_beam_of_full_width_is_trying_everything(penalty):
+def test_a_beam_of_full_width_equals_exhaustive_search(penalty):
     made, (words, mask) = model(), source()
     width = (TARGET - 1) ** FEW + sum((TARGET - 1) ** n for n in range(FEW))
     ways = WAYS | {"max_length": FEW}
@@ -161,7 +161,7 @@ def test_scores_are_those_of_the_sentences():
             assert beams.scores[b, w].item() == pytest.approx(score, abs=1e-10)
 
 
-def test_a_batch_of_no_sentence_has_no_translation():
+def test_an_empty_batch_has_no_translations():
     none = torch.empty(0, LS).long()
     assert greedy_decode(model(), none, **WAYS)[0].shape == (0, 0)
     assert beam_search(model(), none, width=2, **WAYS).tokens.shape == (0, 2, 0)
@@ -175,7 +175,7 @@ def test_a_beam_wider_than_the_number_of_sentences_gets_scores_of_minus_infinity
     assert beams.scores[:, :TARGET].isfinite().all()
 
 
-def test_the_steps_tell_how_each_sentence_came_about():
+def test_the_steps_show_how_each_sentence_was_built():
     made, (words, mask) = model(), source()
     beams = beam_search(made, words, mask, width=3, length_penalty=0.6, **WAYS)
     for b, place in itertools.product(range(B), range(3)):

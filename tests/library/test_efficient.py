@@ -1,7 +1,7 @@
 """Cheaper attention: the exact forms agree with the plain one, and the forms of linear
 attention agree with each other.
 
-Chunked and blocked attention are tested here, too, because the same tests apply to them.
+Chunked and blocked attention are also tested here, because the same tests apply to them.
 """
 
 import math
@@ -51,7 +51,7 @@ def draw(*leading: int, lq: int = LQ, lk: int = LK, seed: int = 0, dtype=torch.f
 
 
 def some_mask(*leading: int, seed: int = 1) -> torch.Tensor:
-    """A random mask with an empty row, and with a hidden block that covers whole chunks."""
+    """A random mask with an empty row, and with a hidden block that covers a whole chunk."""
     mask = torch.rand(*leading, LQ, LK, generator=torch.Generator().manual_seed(seed)) > 0.5
     mask[..., 2] = True
     mask[..., 5:10, 10:15] = False
@@ -132,7 +132,7 @@ def test_blocks_compute_nothing_after_the_last_visible_key():
 
 
 @exact
-def test_empty_rows_are_zero_and_their_gradients_finite(attend):
+def test_empty_rows_are_zero_and_their_gradients_are_finite(attend):
     for mask, bias in (
         (some_mask(), None),
         (None, some_bias(LQ, LK).masked_fill(~some_mask(), -math.inf)),
@@ -178,7 +178,7 @@ def test_a_second_derivative_is_refused(attend):
 @pytest.mark.parametrize(
     ("leading", "lq", "lk"), [((0,), LQ, LK), ((B,), 0, LK), ((B,), LQ, 0), ((), 1, 1)]
 )
-def test_empty_and_single(attend, leading, lq, lk):
+def test_empty_inputs_and_single_rows(attend, leading, lq, lk):
     query, key, value = draw(*leading, lq=lq, lk=lk)
     output, _ = attend(query, key, value)
     assert_close(output, scaled_dot_product_attention(query, key, value)[0])
@@ -209,7 +209,7 @@ def test_no_argument_is_written_to_and_strides_do_not_matter(attend):
 
 
 @exact
-def test_attend_swaps_it_into_a_layer(attend):
+def test_each_form_works_as_attend_in_a_layer(attend):
     torch.manual_seed(0)
     layer = MultiHeadAttention(12, H).double()
     other = MultiHeadAttention(12, H, attend=attend).double()
@@ -221,7 +221,7 @@ def test_attend_swaps_it_into_a_layer(attend):
 
 @pytest.mark.parametrize("attend", [fused_attention, partial(chunked_attention, chunk=5)])
 @pytest.mark.parametrize("biased", [False, True])
-def test_causal_is_the_causal_mask(attend, biased):
+def test_causal_equals_the_causal_mask(attend, biased):
     qkv = draw(B, H, lq=LK)
     bias = some_bias(H, LK, LK) if biased else None
     expected = scaled_dot_product_attention(*qkv, causal_mask(LK), bias)[0]
@@ -229,14 +229,14 @@ def test_causal_is_the_causal_mask(attend, biased):
     assert_close(attend(*qkv, causal_mask(LK), bias)[0], expected, **NEARLY)
 
 
-def test_a_mask_of_one_row_is_not_taken_for_a_triangle():
+def test_a_mask_of_one_row_is_not_mistaken_for_a_triangle():
     qkv = draw(B, lq=1)
     everything = torch.ones(1, 1, dtype=torch.bool)
     assert_close(fused_attention(*qkv, everything)[0], fused_attention(*qkv)[0], **NEARLY)
 
 
 @pytest.mark.parametrize("biased", [False, True])
-def test_a_triangle_that_is_not_square_is_a_mask_like_others(biased):
+def test_a_triangle_that_is_not_square_is_treated_like_any_mask(biased):
     qkv, mask = draw(B), torch.ones(LQ, LK, dtype=torch.bool).tril()
     bias = some_bias(LQ, LK) if biased else None
     expected = scaled_dot_product_attention(*qkv, mask, bias)[0]
@@ -248,7 +248,7 @@ def test_a_triangle_that_is_not_square_is_a_mask_like_others(biased):
 
 @pytest.mark.parametrize("window", [0, 3, 70, 500])
 @pytest.mark.parametrize("table", ["none", "keys", "mask", "bias"])
-def test_the_band_is_the_masked_dense_form(window, table):
+def test_the_window_equals_the_masked_dense_form(window, table):
     length = 150
     qkv = [x.requires_grad_() for x in draw(B, H, lq=length, lk=length)]
     generator = torch.Generator().manual_seed(3)
@@ -286,7 +286,7 @@ def test_both_orders_of_multiplication_agree(leading):
 
 
 @pytest.mark.parametrize("length", [0, 1, 63, 64, 65, 150])
-def test_the_running_state_is_the_parallel_form(length):
+def test_the_running_state_equals_the_parallel_form(length):
     qkv = [x.requires_grad_() for x in draw(B, H, lq=length, lk=length)]
     output, _ = linear_attention(*qkv, causal=True)
     expected = quadratic(*qkv, causal_mask(length))
@@ -332,7 +332,7 @@ def test_linear_attention_in_half_precision():
         partial(linear_attention, causal=True),
     ],
 )
-def test_no_table_is_made_forward_or_backward(attend):
+def test_no_score_matrix_is_created_forward_or_backward(attend):
     sizes = []
     for length in (512, 1024):
         qkv = [x.requires_grad_() for x in draw(H, lq=length, lk=length)]
@@ -419,10 +419,10 @@ def test_fused_takes_no_more_memory_than_the_plain_form(leading, dv, mask):
     plain, fused = (spent(f, *qkv, mask) for f in (scaled_dot_product_attention, fused_attention))
     assert fused <= plain
     if mask is None or mask.equal(causal_mask(512)):
-        assert fused < table / 3, "PyTorch made a table of scores"
+        assert fused < table / 3, "PyTorch created a matrix of scores"
 
 
-def test_fused_makes_tables_of_a_bias_as_it_says():
+def test_fused_needs_matrices_for_a_bias_as_documented():
     qkv, bias = torch.randn(3, 1, 2, 512, 32), torch.randn(2, 512, 512)
     assert spent(fused_attention, *qkv, None, bias) >= bias.numel() * 4 / 1e6
 

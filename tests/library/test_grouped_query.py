@@ -1,4 +1,4 @@
-"""Fewer key heads: the same result as with copied key heads, without copying any."""
+"""Grouped-query attention: the same result as with copied key heads, without copying any."""
 
 from functools import partial
 
@@ -80,7 +80,7 @@ BIASES = {
 @pytest.mark.parametrize("n_kv_heads", KV)
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
 @pytest.mark.parametrize("bias", BIASES.values(), ids=BIASES)
-def test_groups_are_attention_with_copied_key_heads(n_kv_heads, mask, bias):
+def test_groups_equal_attention_with_copied_key_heads(n_kv_heads, mask, bias):
     layer, x = grouped(n_kv_heads), drawn(B, L, D)
     expected = with_copies(layer, x, mask, bias)
     assert_close(layer(x, mask, bias), expected, rtol=0, atol=1e-12)
@@ -88,7 +88,7 @@ def test_groups_are_attention_with_copied_key_heads(n_kv_heads, mask, bias):
 
 @torch.no_grad()
 @pytest.mark.parametrize("mask", [some_mask(H, 1, L), some_mask(H, L, L), some_mask(H, H, L, L)])
-def test_with_as_many_sequences_as_heads_a_mask_still_is_for_a_sequence(mask):
+def test_with_as_many_sequences_as_heads_a_mask_still_applies_per_sequence(mask):
     layer, x = grouped(), drawn(H, L, D)
     assert_close(layer(x, mask), with_copies(layer, x, mask, None), rtol=0, atol=1e-12)
 
@@ -121,7 +121,7 @@ def test_a_step_makes_the_new_cache_and_no_copies_of_its_keys():
 @torch.no_grad()
 @pytest.mark.parametrize("rotary", [None, LLAMA_3_1])
 @pytest.mark.parametrize("pieces", [[1] * 9, [4, 1, 1, 3]])
-def test_with_a_cache_rows_get_the_same_outputs_as_together(rotary, pieces):
+def test_with_a_cache_the_outputs_equal_those_of_one_pass(rotary, pieces):
     layer, x, cache = grouped(3, rotary=rotary, qk_norm=True), drawn(B, 9, D), KVCache()
     whole, weights = layer(x, mask=causal_mask(9))
     end = 0
@@ -195,7 +195,7 @@ def test_gradients_reach_every_parameter_and_a_step_attends_in_groups():
         ((24, 6, 2), {"d_k": 3, "rotary": Rotary()}, "the width of a head=3 is odd"),
     ],
 )
-def test_sizes_of_a_layer_that_do_not_fit_are_named(sizes, options, message):
+def test_invalid_sizes_of_a_layer_are_named(sizes, options, message):
     with pytest.raises(ValueError, match=message):
         GroupedQueryAttention(*sizes, **options)
 
@@ -221,7 +221,7 @@ def test_bad_input_is_named_and_does_not_change_the_cache(x, options, message):
 
 
 @pytest.mark.parametrize("attend", [fused_attention, partial(chunked_attention, chunk=4)])
-def test_forms_that_know_the_causal_mask_serve_groups(attend):
+def test_forms_with_a_causal_option_work_with_groups(attend):
     layer, x = grouped(2, attend=partial(attend, causal=True)), drawn(B, L, D)
     output, _ = layer(x)
     layer.attend = scaled_dot_product_attention
@@ -229,7 +229,7 @@ def test_forms_that_know_the_causal_mask_serve_groups(attend):
 
 
 @torch.no_grad()
-def test_positions_count_the_places_of_rows_that_are_not_there():
+def test_positions_account_for_missing_rows():
     """Rows at 0, 1, 4, 5 and 8 get the same output as in a sequence of 9 with the others hidden."""
     layer, at = grouped(rotary=LLAMA_3_1), torch.tensor([0, 1, 4, 5, 8])
     long, hidden = drawn(B, 9, D), torch.zeros(9, dtype=torch.bool)
@@ -250,6 +250,6 @@ def test_rotary_has_to_be_a_rotary():
         GroupedQueryAttention(24, 6, 2, rotary=True)
 
 
-def test_a_step_takes_one_number_as_its_bias():
+def test_a_step_accepts_a_scalar_bias():
     layer, x = grouped(2), drawn(B, 1, D)
     assert_close(layer(x, bias=torch.tensor(0.5, dtype=torch.float64)), layer(x))

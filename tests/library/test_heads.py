@@ -110,7 +110,7 @@ def test_split_and_merge_name_bad_input(call, error, message):
 # --- many heads: the definition --------------------------------------------------------------
 
 
-def test_left_out_arguments_are_filled_from_the_left():
+def test_omitted_arguments_are_filled_from_the_left():
     attention, query, key = layer(), drawn(B, LQ, D), drawn(B, LK, D, seed=1)
     assert_close(attention(query), attention(query, query, query), rtol=0, atol=0)
     assert_close(attention(query, key), attention(query, key, key), rtol=0, atol=0)
@@ -240,7 +240,7 @@ def test_from_weights_names_what_does_not_fit(position, pair, message):
 # --- another function as `attend` ------------------------------------------------------------
 
 
-def test_attend_is_called_once_with_heads_apart_and_its_answer_is_used():
+def test_attend_is_called_once_with_split_heads_and_its_result_is_used():
     calls = []
 
     def mine(*arguments):
@@ -282,7 +282,7 @@ def square(mask: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor
         (some_mask(N, 1, 1, N), lambda mask: mask),
     ],
 )
-def test_errors_of_a_mask_name_its_axes(mask, expected):
+def test_a_mask_applies_along_its_documented_axes(mask, expected):
     assert (square(mask) > 0).equal(expected(mask).expand(N, N, N, N))
 
 
@@ -305,7 +305,7 @@ def test_the_mask_of_a_context_that_all_sequences_share():
 # --- edges -----------------------------------------------------------------------------------
 
 
-def test_a_query_that_may_look_at_nothing_gets_only_the_bias():
+def test_a_query_that_may_attend_to_nothing_gets_only_the_bias():
     attention, mask = layer(DC), some_mask(B, LQ, LK)
     mask[1, 3] = False
     output, weights = attention(drawn(B, LQ, D), drawn(B, LK, DC), mask=mask)
@@ -318,7 +318,7 @@ def test_a_query_that_may_look_at_nothing_gets_only_the_bias():
     ("leading", "lq", "lk"),
     [((0,), LQ, LK), ((B,), 0, LK), ((B,), LQ, 0), ((B,), 0, 0), ((B,), 1, 1), ((), 1, LK)],
 )
-def test_empty_and_single(leading, lq, lk, masked):
+def test_empty_inputs_and_single_rows(leading, lq, lk, masked):
     attention, mask = layer(DC), torch.ones(lq, lk, dtype=torch.bool) if masked else None
     query, key = drawn(*leading, lq, D).requires_grad_(), drawn(*leading, lk, DC)
     output, weights = attention(query, key, mask=mask)
@@ -333,7 +333,7 @@ def test_empty_and_single(leading, lq, lk, masked):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_other_floats_come_back_as_they_went_in(dtype):
+def test_outputs_keep_the_dtype_of_the_inputs(dtype):
     attention, query, key = layer(DC), drawn(B, LQ, D), drawn(B, LK, DC, seed=1)
     expected = attention(query, key)[0]
     output, weights = attention.to(dtype)(query.to(dtype), key.to(dtype))
@@ -368,7 +368,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD)
-def test_bad_input_is_named_before_a_function_of_ones_own_sees_it(arguments, message):
+def test_bad_input_is_named_before_attend_is_called(arguments, message):
     with pytest.raises(ValueError, match=message):
         MultiHeadAttention(D, H, d_context=DC, attend=never)(*arguments)
 

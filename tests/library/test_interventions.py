@@ -60,7 +60,7 @@ def test_it_reads_what_each_head_outputs(layer, leading):
     assert_close(calls[0], torch.stack(by_hand(layer, query, key), dim=-3))
 
 
-def test_it_reads_each_call_in_its_order_and_none_after_the_block(layer):
+def test_it_reads_each_call_in_order_and_none_after_the_block(layer):
     first, second = drawn(LQ, D), drawn(LQ + 1, D, seed=1)
     context = drawn(LK, D_CONTEXT, seed=2)
     with head_outputs(layer) as calls:
@@ -97,7 +97,7 @@ def test_w_o_gets_the_replaced_outputs(layer):
     assert weights.equal(layer(query, key)[1])
 
 
-def test_gradients_flow_through_what_is_read_and_what_is_put_in(layer):
+def test_gradients_flow_through_what_is_read_and_what_replaces_it(layer):
     query, key = drawn(B, LQ, D), drawn(B, LK, D_CONTEXT, seed=1)
     factor = torch.ones(H, dtype=torch.float64, requires_grad=True)
     with head_outputs(layer, lambda x: factor[:, None, None] * x) as calls:

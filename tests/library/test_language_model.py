@@ -78,7 +78,7 @@ def test_moved_positions_are_the_same_with_a_cache():
     assert_close(torch.cat(parts, dim=1), made(tokens(), positions=MOVED))
 
 
-def test_tied_the_embedding_table_is_the_last_matrix():
+def test_with_tied_weights_the_embedding_table_is_the_last_matrix():
     tied, untied = model(), model(tied=False)
     assert tied.to_logits.weight is tied.embedding.weight
     assert untied.to_logits.weight is not untied.embedding.weight

@@ -31,7 +31,7 @@ def rows(*leading: int, seed: int = 0) -> torch.Tensor:
 
 
 @given(st.integers(0, 12))
-def test_causal_mask_is_not_later_than(length):
+def test_causal_mask_allows_no_later_position(length):
     mask = causal_mask(length)
     assert mask.dtype == torch.bool
     assert mask.shape == (length, length)
@@ -40,7 +40,7 @@ def test_causal_mask_is_not_later_than(length):
 
 
 @given(st.integers(0, L - 1), st.integers(0, 10**6))
-def test_no_output_before_a_word_moves_with_it_not_by_one_bit(moved, seed):
+def test_a_changed_word_changes_no_bit_of_the_outputs_before_it(moved, seed):
     x = rows(seed=seed)
     other = x.clone()
     other[moved] += 1.0
@@ -97,7 +97,7 @@ def test_combining_nothing_allows_everything():
 
 
 @given(st.integers(0, 12), st.integers(0, 14))
-def test_a_window_is_so_many_places_to_either_side(length, window):
+def test_a_window_extends_equally_to_both_sides(length, window):
     mask = sliding_window_mask(length, window)
     assert mask.dtype == torch.bool
     assert mask.shape == (length, length)
@@ -121,7 +121,7 @@ def test_a_global_token_sees_all_and_is_seen_by_all(window, chosen):
 
 
 @given(st.integers(0, 3), st.integers(0, 4), st.integers(0, 5), st.integers(0, 10**6))
-def test_bigbird_is_window_global_and_lots(window, n_global, n_random, seed):
+def test_bigbird_is_window_global_and_random_keys(window, n_global, n_random, seed):
     mask = bigbird_mask(12, window, n_global, n_random, seed)
     regular = longformer_mask(12, window, range(n_global))
     assert (mask | regular).equal(mask)
@@ -129,7 +129,7 @@ def test_bigbird_is_window_global_and_lots(window, n_global, n_random, seed):
     assert mask.equal(bigbird_mask(12, window, n_global, n_random, seed))
 
 
-def test_bigbirds_lots_are_so_many_and_differ_by_row_and_seed():
+def test_bigbirds_random_keys_differ_by_row_and_seed():
     mask = bigbird_mask(200, 0, 0, 5, seed=1) & ~torch.eye(200, dtype=torch.bool)
     assert mask.sum(-1).min() >= 4
     assert not mask[0].equal(mask[1])
@@ -139,7 +139,7 @@ def test_bigbirds_lots_are_so_many_and_differ_by_row_and_seed():
 @pytest.mark.parametrize(
     ("length", "window", "n_sinks"), [(9, 3, 2), (7, 1, 0), (5, 4, 9), (0, 2, 1)]
 )
-def test_a_sink_mask_shows_the_first_and_the_last(length, window, n_sinks):
+def test_a_sink_mask_shows_the_first_and_last_positions(length, window, n_sinks):
     mask = sink_mask(length, window, n_sinks)
     assert mask.dtype == torch.bool
     assert mask.shape == (length, length)

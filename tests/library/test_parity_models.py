@@ -96,7 +96,7 @@ def right_padded() -> torch.Tensor:
 
 
 def caught(model: nn.Module, entry: nn.Module, exit_: nn.Module, **inputs) -> tuple:
-    """Run the model; return the input of one module and the output of another, with the weights."""
+    """Run the model; return one module's input, another's output, and the weights."""
     seen = {}
     hooks = [
         entry.register_forward_pre_hook(
@@ -156,7 +156,7 @@ def test_bert(padded):
         assert not torch.allclose(ours(x)[0], output, atol=0.1)
 
 
-def test_bert_as_a_decoder_looks_back_and_across():
+def test_bert_as_a_decoder_with_self_and_cross_attention():
     model = bert(is_decoder=True, add_cross_attention=True)
     layer = model.encoder.layer[1]
     context = torch.randn(len(LENGTHS), 7, D, generator=torch.Generator().manual_seed(2))
@@ -188,7 +188,7 @@ def test_gpt2(gpt2, padded):
 
 
 def test_gpt2_padded_on_the_left(gpt2):
-    """Generation pads this way. Outputs may differ at padding, whose queries see no key."""
+    """Generation pads this way. Outputs may differ at padding, where a query sees no key."""
     attention = gpt2.h[1].attn
     real = right_padded().flip(1)
     x, output, weights = caught(gpt2, attention, attention, input_ids=ids(), attention_mask=real)
@@ -344,14 +344,14 @@ def test_a_modern_model_step_by_step(name):
         for each in (*model.without, {"reorder": False})
     ],
 )
-def test_without_one_of_its_parts_a_modern_model_is_clearly_another(name, missing):
+def test_without_one_of_its_features_a_modern_model_differs_clearly(name, missing):
     attention, x, (output, _) = modern(name, False)
     ours = from_hugging_face(attention, **MODELS[name].ours | missing)
     assert off(ours(x, mask=modern_mask(MODELS[name].window))[0], output) > 0.05
 
 
 @torch.no_grad()
-def test_without_its_window_mistral_is_clearly_another():
+def test_without_its_window_mistral_differs_clearly():
     attention, x, (output, _) = modern("Mistral", False)
     ours = from_hugging_face(attention, **MODELS["Mistral"].ours)
     for window in (None, WINDOW - 1, WINDOW + 1):

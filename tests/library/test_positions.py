@@ -26,7 +26,7 @@ B, H, L, D = 2, 3, 7, 18
 
 
 def clock_hands(t: float, d_model: int) -> list[float]:
-    """One encoding as S4 defines it, column by column, with Python's own floats."""
+    """One encoding as S4 defines it, column by column, in plain Python floats."""
     row = []
     for i in range(d_model):
         omega = 1 / 10000 ** (2 * (i // 2) / d_model)
@@ -94,7 +94,7 @@ def test_sinusoidal_positions_add_the_encoding_to_each_row(leading):
     assert_close(SinusoidalPositions(D)(x), x + by_hand, rtol=0, atol=1e-14)
 
 
-def test_sinusoidal_positions_go_on_where_a_text_was_left():
+def test_sinusoidal_positions_continue_from_a_given_start():
     positions, x = SinusoidalPositions(D), drawn(B, L, D)
     assert_close(positions(x[:, 4:], start=4), positions(x)[:, 4:], rtol=0, atol=0)
 
@@ -117,7 +117,7 @@ def test_learned_positions_add_a_row_of_the_table_to_each_row(leading, length):
 
 @pytest.mark.parametrize("make", [SinusoidalPositions, partial(LearnedPositions, 9)])
 @pytest.mark.parametrize("size", [(0, L, D), (B, 0, D), (B, 1, D), (1, D), (0, D)])
-def test_nothing_and_single_rows_pass(make, size):
+def test_empty_inputs_and_single_rows_pass(make, size):
     assert make(D)(torch.zeros(*size)).shape == size
 
 

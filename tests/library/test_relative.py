@@ -52,7 +52,7 @@ def looped(
 
 
 def looped_shaw(layer: ShawAttention, x: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:
-    """Shaw et al., equations 2 to 4: a vector per clipped j - i, for keys and for values."""
+    """Shaw et al., equations 2 to 4: one vector per clipped j - i, for keys and for values."""
 
     def row(i: int, j: int) -> int:
         return max(-layer.max_distance, min(layer.max_distance, j - i)) + layer.max_distance
@@ -112,7 +112,7 @@ def allowed_by(mask: Tensor | None, lq: int, lk: int) -> Tensor:
 @torch.no_grad()
 @pytest.mark.parametrize("name", MASKS)
 @pytest.mark.parametrize("max_distance", [0, 1, NEAR, 20])
-def test_shaw_is_the_loop_of_the_paper(name, max_distance):
+def test_shaw_equals_the_loop_of_the_paper(name, max_distance):
     layer, x, mask = shaw(max_distance), drawn(B, L, D, seed=9), MASKS[name](L, L)
     expected = looped_shaw(layer, x, allowed_by(mask, L, L))
     assert_close(layer(x, mask), expected, rtol=0, atol=1e-12)
@@ -121,7 +121,7 @@ def test_shaw_is_the_loop_of_the_paper(name, max_distance):
 @torch.no_grad()
 @pytest.mark.parametrize("name", MASKS)
 @pytest.mark.parametrize("remembered", [0, 1, M, L + M])
-def test_transformer_xl_is_the_loop_of_the_paper(name, remembered):
+def test_transformer_xl_equals_the_loop_of_the_paper(name, remembered):
     layer, x = transformer_xl(), drawn(B, L, D, seed=9)
     memory, mask = drawn(B, remembered, D, seed=8), MASKS[name](L, remembered + L)
     expected = looped_transformer_xl(layer, x, memory, allowed_by(mask, L, remembered + L))
@@ -154,7 +154,7 @@ def test_every_parameter_learns(name):
 @torch.no_grad()
 @pytest.mark.parametrize("name", RELATIVE)
 @pytest.mark.parametrize("size", [(0, L, D), (B, 0, D), (B, 1, D), (L, D), (1, D), (0, D)])
-def test_nothing_single_rows_and_no_batch(name, size):
+def test_empty_inputs_single_rows_and_no_batch_axis(name, size):
     layer, x = RELATIVE[name](), drawn(*size, seed=9)
     output, weights = layer(x)
     assert output.shape == size

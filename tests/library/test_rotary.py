@@ -32,7 +32,7 @@ def as_complex_numbers(x: Tensor, positions: Tensor, frequency: Tensor) -> Tenso
 
 @pytest.mark.parametrize("base", [10_000.0, 500_000.0])
 @pytest.mark.parametrize("scaling", [None, RotaryScaling(6.0, 1.5, 3.5, 128)])
-def test_neighbors_are_turned_as_one_complex_number(base, scaling):
+def test_neighboring_columns_are_rotated_as_one_complex_number(base, scaling):
     x, positions = drawn(B, H, L, DK), torch.tensor([0, 1, 40, 4_000, 130_000])
     frequency = torch.tensor([base ** (-2 * k / DK) for k in range(DK // 2)], dtype=torch.float64)
     if scaling is not None:
@@ -41,7 +41,7 @@ def test_neighbors_are_turned_as_one_complex_number(base, scaling):
     assert_close(apply_rotary(x, positions, base, scaling), expected, rtol=0, atol=1e-9)
 
 
-def test_a_score_depends_on_the_distance_alone():
+def test_a_score_depends_only_on_the_distance():
     scaling = RotaryScaling(original_length=64)
     near, far = (
         apply_rotary(drawn(2, DK), torch.tensor([t, t + 3]), 500_000.0, scaling) for t in (0, 71)
@@ -86,7 +86,7 @@ def test_each_sequence_may_have_positions_of_its_own():
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_turned_rows_keep_their_dtype_and_far_ones_their_digits(dtype):
+def test_rotated_rows_keep_their_dtype_and_their_digits_at_far_positions(dtype):
     t, x = 123_457_891, drawn(1, 8)
     turned = apply_rotary(x.to(dtype), torch.tensor([t]))
     assert turned.dtype == dtype
@@ -125,6 +125,6 @@ def test_rows_that_cannot_be_rotated_are_named(arguments, error, message):
         ((8.0, 1.0, 4.0, 0), "original_length=0: it must be at least 1"),
     ],
 )
-def test_a_rescaling_that_makes_no_sense_is_named(arguments, message):
+def test_an_invalid_rescaling_is_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         RotaryScaling(*arguments)

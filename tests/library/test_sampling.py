@@ -1,4 +1,4 @@
-"""Sampling, checked against its definition, the transformers package, and frequencies."""
+"""Sampling, checked against its definition, the transformers package, and observed frequencies."""
 
 import itertools
 import math
@@ -78,7 +78,7 @@ def test_tokens_are_drawn_as_often_as_their_probabilities_say():
     drawn = draw_token(logits.expand(20_000, 5), seeded())
     shares = torch.bincount(drawn, minlength=5) / 20_000
     assert shares[[1, 4]].eq(0).all()
-    assert_close(shares, logits.exp(), rtol=0, atol=0.015)  # four standard errors
+    assert_close(shares, logits.exp(), rtol=0, atol=0.015)  # more than four standard errors
 
 
 @torch.no_grad()

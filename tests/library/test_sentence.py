@@ -4,7 +4,7 @@ import torch
 
 from attnbook.sentence import LIFE_IS_SHORT, life_is_short, tokens, vocabulary
 
-# The numbers that S1 prints for its embedded sentence, typed from its text.
+# The numbers that S1 prints for its embedded sentence, copied from its text.
 S1_EMBEDDED = """
  0.3374 -0.1778 -0.3035 -0.5880  0.3486  0.6603 -0.2196 -0.3792
  0.7671 -1.1925  0.6984 -1.4097  0.1794  1.8951  0.4954  0.2692
@@ -44,7 +44,7 @@ def test_all_96_numbers_are_those_that_s1_prints() -> None:
     assert [f"{x:.4f}" for x in embedded.flatten().tolist()] == printed
 
 
-def test_random_numbers_drawn_around_it_are_undisturbed() -> None:
+def test_the_state_of_the_global_generator_is_unchanged() -> None:
     torch.rand(1)  # so that the generator has left its initial state
     before = torch.random.get_rng_state()
     life_is_short()

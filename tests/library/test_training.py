@@ -52,7 +52,7 @@ def test_it_is_silent(capsys, loop):
 
 
 def noisy(model: nn.Module, generator: torch.Generator) -> torch.Tensor:
-    """A loss on random rows from the generator, with dropout (on the CPU in a rehearsal)."""
+    """A loss on rows that the generator chooses, with dropout (on the CPU in a rehearsal)."""
     rows = torch.randint(20, (5,), generator=generator)
     at = "cpu" if os.environ.get("ATTNBOOK_REHEARSAL") == "1" else X.device  # the device of dropout
     kept = nn.functional.dropout(X[rows].to(at), 0.3).to(X.device)
@@ -78,14 +78,14 @@ def often(monkeypatch):
     monkeypatch.setattr(training, "CHECKPOINT_EVERY", 3)
 
 
-def test_the_rate_rises_to_its_full_height_and_falls_toward_0():
+def test_the_learning_rate_rises_to_its_maximum_and_falls_toward_0():
     shares = [lr_scale(step, 10, 4) for step in range(10)]
     assert shares[:4] == [0.25, 0.5, 0.75, 1.0]
     assert shares[4:] == pytest.approx([1, 5 / 6, 4 / 6, 3 / 6, 2 / 6, 1 / 6])
     assert lr_scale(0, 10, 0) == 1.0
 
 
-def test_the_long_loop_takes_the_steps_of_adam_at_these_rates_with_short_gradients():
+def test_the_long_loop_takes_the_steps_of_adam_at_these_rates_with_clipped_gradients():
     ours, theirs = fresh(), fresh()
     losses = train_long(ours, loss, 7, 0.05, warm_up=3, clip=0.1)
     optimizer = torch.optim.Adam(theirs.parameters(), lr=0.05, betas=(0.9, 0.98))
@@ -122,7 +122,7 @@ def test_rounded_parameters_stay_equal_although_the_last_digits_differ():
 
 
 @pytest.mark.parametrize("interrupt", [1, 3, 4, 6, 7])
-def test_after_ctrl_c_the_same_call_goes_on_to_the_same_bits(tmp_path, often, capsys, interrupt):
+def test_after_ctrl_c_the_same_call_resumes_to_the_same_bits(tmp_path, often, capsys, interrupt):
     torch.manual_seed(9)
     whole = fresh()
     losses = long(whole, warm_up=2)
@@ -168,7 +168,7 @@ def test_an_interrupted_write_keeps_the_old_checkpoint(tmp_path, often, monkeypa
     assert resumed.weight.equal(whole.weight)
 
 
-def test_a_file_that_cannot_be_written_is_known_before_the_first_step(tmp_path):
+def test_a_file_that_cannot_be_written_is_noticed_before_the_first_step(tmp_path):
     with pytest.raises((OSError, RuntimeError)):
         long(fresh(), interrupt=1, file=tmp_path / "missing" / "model.pt")
 
@@ -213,7 +213,7 @@ class Screen(io.StringIO):
         return True
 
 
-def test_in_a_terminal_a_bar_moves_and_goes(monkeypatch):
+def test_in_a_terminal_a_progress_bar_moves_and_disappears(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Screen())
     long(fresh())
     *bars, last = sys.stderr.getvalue().split("\r\033[K")

@@ -157,7 +157,7 @@ def test_from_torch_takes_other_forms_of_the_same_layer(bias, activation):
         (DecoderLayer, nn.TransformerDecoderLayer),
     ],
 )
-def test_from_torch_keeps_the_rate_of_dropout(ours, theirs):
+def test_from_torch_keeps_the_dropout_rate(ours, theirs):
     layer = ours.from_torch(theirs(D, H, D_FF, dropout=0.3))
     assert layer.dropout.p == layer.feed_forward.dropout.p == 0.3
 
@@ -259,7 +259,7 @@ def test_dropout_is_applied_where_documented_and_only_in_training(part):
     assert not torch.allclose(layer.eval()(x)[0], x)
 
 
-def test_dropout_falls_on_all_three_parts_of_a_decoder_layer():
+def test_dropout_is_applied_to_all_three_parts_of_a_decoder_layer():
     """With a dropout of 1, a pre-norm layer adds nothing to its input."""
     layer = redraw(DecoderLayer(D, H, D_FF, dropout=1.0, norm_first=True))
     x, z = drawn(B, LT, D), drawn(B, LS, D, seed=1)
@@ -269,7 +269,7 @@ def test_dropout_falls_on_all_three_parts_of_a_decoder_layer():
 
 
 @NORM_FIRST
-def test_there_is_a_last_norm_only_with_norm_first(norm_first):
+def test_there_is_a_final_norm_only_with_norm_first(norm_first):
     made = model(norm_first=norm_first)
     kind = nn.LayerNorm if norm_first else nn.Identity
     assert isinstance(made.encoder.norm, kind)
@@ -297,7 +297,7 @@ def test_words_are_embedded():
     assert_close(fresh.target_embedding.weight.var(), torch.tensor(1 / 64), rtol=0.05, atol=0)
 
 
-def test_a_decoding_step_equals_the_last_row_of_a_full_pass():
+def test_decoding_a_prefix_equals_the_first_rows_of_a_full_pass():
     made, source, target = model(), words(SOURCE, LS), words(TARGET, LT)
     mask = padding_mask(LENGTHS, LS)
     z, maps = made.encode(source, mask)
@@ -314,7 +314,7 @@ def test_a_decoding_step_equals_the_last_row_of_a_full_pass():
 @NORM_FIRST
 @pytest.mark.parametrize("pieces", [(1,) * LT, (2, 3), (LT,)])
 @pytest.mark.parametrize("lengths", [None, LENGTHS])
-def test_with_a_cache_it_is_the_same(norm_first, pieces, lengths):
+def test_with_a_cache_the_results_are_the_same(norm_first, pieces, lengths):
     made, target = model(norm_first=norm_first), words(TARGET, LT)
     mask = padding_mask(lengths, LS) if lengths else None
     z, _ = made.encode(words(SOURCE, LS), mask)

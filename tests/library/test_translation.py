@@ -78,9 +78,9 @@ def test_there_are_far_more_than_100_000_pairs(drawn: list[Sentence]) -> None:
     assert draws * (draws - 1) / 2 / max(alike, 1) > 150_000
 
 
-def test_every_word_is_in_the_dictionary_with_its_sound(drawn: list[Sentence]) -> None:
+def test_every_word_is_in_the_dictionary_with_its_pinyin(drawn: list[Sentence]) -> None:
     used = {word for made in drawn for word in made.zh}
-    assert used == set(lexicon.dictionary), "a word is missing, or one is never said"
+    assert used == set(lexicon.dictionary), "the dictionary and the words in use differ"
     for word in used - {"，", "？"}:
         sound, _ = lexicon.dictionary[word]
         assert re.fullmatch("[BSHY]?['a-zāáǎàēéěèīíǐìōóǒòūúǔùǖǘǚǜü]+", sound)
@@ -98,7 +98,7 @@ def test_the_dictionary_uses_english_words_of_the_corpus(drawn: list[Sentence]) 
     }
 
 
-def test_english_is_written_as_english_is(drawn: list[Sentence]) -> None:
+def test_the_english_is_spelled_correctly(drawn: list[Sentence]) -> None:
     for made in drawn:
         assert all(re.fullmatch(r"[a-z]+|'s|\?", word) for word in made.en), made
         for word, after in itertools.pairwise(made.en):
@@ -159,7 +159,7 @@ def test_time_comes_early_in_chinese_and_last_in_english(drawn: list[Sentence]) 
                 assert made.zh[-n:] != time.zh, made
 
 
-def test_no_message_is_shown_twice(drawn: list[Sentence]) -> None:
+def test_no_word_is_doubled(drawn: list[Sentence]) -> None:
     for made in drawn:
         assert all(word != after for word, after in itertools.pairwise(made.zh)), made
         assert all(word != after for word, after in itertools.pairwise(made.en)), made
@@ -206,7 +206,7 @@ def test_but_joins_a_contrast(drawn: list[Sentence]) -> None:
     assert min(contrasts[True], contrasts[False]) > 50
 
 
-def test_people_do_what_people_do(drawn: list[Sentence]) -> None:
+def test_combinations_are_those_that_the_tables_allow(drawn: list[Sentence]) -> None:
     """The tables allow every combination that occurs, and most combinations they allow do occur."""
     allowed = {(v.zh[0], n.zh) for v in VERBS for n in lexicon.nouns if n.kinds & v.kinds}
     allowed |= {
@@ -323,7 +323,7 @@ def test_training_has_no_held_out_combination(corpus: Corpus) -> None:
     assert not [pair for pair in corpus.longer if pair.combinations & held_out]
 
 
-def test_a_sentence_is_for_training_or_of_a_test_set(corpus: Corpus) -> None:
+def test_a_sentence_is_either_for_training_or_for_a_test_set(corpus: Corpus) -> None:
     for name, pairs in corpus._asdict().items():
         sentences = [Sentence(p.chinese, p.english, p.combinations) for p in pairs[:500]]
         assert all(is_for_training(one) == (name == "train") for one in sentences)
@@ -343,7 +343,7 @@ def test_held_out_words_are_learned_in_other_combinations(corpus: Corpus) -> Non
     assert ("甜", "苹果") in held_out_combinations()
 
 
-def test_no_held_out_combination_stands_for_the_others(corpus: Corpus) -> None:
+def test_no_held_out_combination_dominates_the_test_set(corpus: Corpus) -> None:
     held_out = held_out_combinations()
     found = Counter(p for made in corpus.new_combinations for p in made.combinations & held_out)
     assert found.keys() == held_out
@@ -365,7 +365,7 @@ def test_longer_sentences_are_longer_in_both_languages(corpus: Corpus) -> None:
         assert min(longer) > LONGEST
 
 
-def test_the_sizes_are_those_asked_for() -> None:
+def test_the_corpus_has_the_requested_sizes() -> None:
     made = make_corpus(3000, 7)
     assert [len(pairs) for pairs in made] == [3000, 7, 7]
     with pytest.raises(ValueError, match="n_test=0"):
@@ -540,12 +540,12 @@ def test_no_line_crashes_and_none_is_lost(tmp_path_factory, lines: list[bytes]) 
     assert len(loaded.pairs) + len(named) in (count, count - 1)  # no line after a final newline
 
 
-def test_another_cut_may_be_given(tmp_path: Path) -> None:
+def test_another_tokenizer_may_be_given(tmp_path: Path) -> None:
     path = written(tmp_path, "I like apples.\t我 喜欢 苹果".encode())
     assert load_pairs(path).pairs[0].chinese == tuple("我喜欢苹果")
     assert load_pairs(path, cut=str.split).pairs[0].chinese == ("我", "喜欢", "苹果")
 
 
-def test_words_and_punctuation_are_cut_apart() -> None:
+def test_words_and_punctuation_are_separated() -> None:
     assert english_words("Don't cry, Tom’s here!") == "don 't cry , tom 's here !".split()
     assert characters("我在Google工作2年。") == ["我", "在", "google", "工", "作", "2", "年", "。"]
