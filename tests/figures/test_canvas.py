@@ -35,7 +35,7 @@ def draw():
     figures.plot_maps({"one": WEIGHTS}, TOKENS)
 
 
-def test_the_svg_carries_no_date_no_long_number_and_ids_of_its_own(texts):
+def test_the_svg_has_no_date_no_long_numbers_and_unique_ids(texts):
     draw()
     figures.plot_weights(WEIGHTS.T / 2, TOKENS)
     figures.plot_masks({"a": WEIGHTS > 0}, TOKENS)
@@ -59,7 +59,7 @@ def test_settings_of_the_machine_do_not_change_figures(texts):
     assert texts[0] == texts[1]
 
 
-def test_neither_a_font_of_the_system_nor_one_with_more_letters_moves_anything(
+def test_neither_a_system_font_nor_a_smaller_version_of_ours_changes_a_figure(
     texts, tmp_path, monkeypatch
 ):
     draw()

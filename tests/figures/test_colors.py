@@ -30,7 +30,8 @@ SIGHTS = {  # Machado, Oliveira and Fernandes 2009
 }
 
 
-# These colors are typed only in colors.py. (Notebook outputs contain them, but nobody types those.)
+# Only colors.py may contain these colors. (Notebook outputs contain them, too, but nobody typed
+# those.)
 PAIRS = [*STATES.values(), *BOXES.values(), *PAGE.values(), *CODE.values()]
 NAMED = {color.lower() for color in itertools.chain(*ROLES.values(), *PAIRS)}
 SEARCHED = "README.md ARCHITECTURE.md CONTRIBUTING.md book press src tests tools".split()
@@ -90,7 +91,7 @@ def written(path: Path) -> str:
 
 
 def repeated(root: Path) -> Iterator[str]:
-    """List the colors of colors.py that are also in another file, one per line."""
+    """List the colors of colors.py that another file repeats, one per line."""
     for top in SEARCHED:
         for path in sorted(root.glob(f"{top}/**/*" if (root / top).is_dir() else top)):
             if path.suffix in TEXTS and path.name != "colors.py":

@@ -102,7 +102,7 @@ def test_every_figure_has_an_example():
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_properties_of_every_figure(name, drawn):
-    """A figure shows changes but not noise, is legible and uncropped, and has its roles' colors."""
+    """A figure shows changes but no noise, is legible and uncropped, and uses its roles' colors."""
     draw, x, roles = EXAMPLES[name]
     moved = x.clone()
     moved.view(-1)[0] -= 0.1
@@ -162,7 +162,7 @@ def arrows(axes):
 def test_each_weight_is_in_its_cell_and_colors_it(drawn):
     figures.plot_weights(MAP.clone().requires_grad_(), WORDS, KEYS)
     (axes,) = drawn[0].axes
-    assert axes.get_ylim() == (3, 0)  # row 0 on top
+    assert axes.get_ylim() == (3, 0)  # row 0 is at the top
     assert torch.allclose(cells(axes), MAP)
     assert axes.collections[0].get_clim() == (0, 1)
     assert (written(axes)[1, 0], written(axes)[2, 2]) == ("0.12", "0.75")
@@ -229,7 +229,7 @@ def test_a_kernel_regression_mixes_the_values_by_the_weights_below_it(drawn):
         assert torch.allclose(torch.tensor(drawing).float(), torch.stack([x, y], -1))
     assert (flat.lines[2].get_ydata() == 0).all()
     assert (curve.get_title(), weights.get_title()) == ("a", "weights, largest: 0.88")
-    assert (weights.get_xlim(), weights.get_ylim()) == ((0, 10), (10, 0))  # first query on top
+    assert (weights.get_xlim(), weights.get_ylim()) == ((0, 10), (10, 0))  # first query at the top
     for (t, j), weight in np.ndenumerate(MAP):
         at = keys[j].item() + 0.1, queries[t].item() + (-0.1 if t else 0.1)
         inside = [p for p in weights.patches if p.get_path().contains_point(at)]
@@ -342,7 +342,7 @@ def test_a_turn_goes_from_the_dashed_hand_to_the_solid_one(drawn):
         assert ends == pytest.approx([before[n], after[n]], abs=1e-5)
 
 
-def test_query_and_key_are_turned_by_their_places(drawn):
+def test_query_and_key_are_rotated_by_their_positions(drawn):
     query, key = QUERY, KEY[1] / 2
     figures.plot_rotary(query, key, [(0, 2), (3, 1)])
     (axes,) = drawn[0].axes
@@ -361,7 +361,7 @@ def looks(axes):
     return [(to_hex(cell.get_facecolor()).upper(), cell.get_hatch()) for cell in found]
 
 
-def test_a_mask_is_full_where_a_query_may_look_and_hatched_where_not(drawn):
+def test_a_mask_is_filled_where_a_query_may_attend_and_hatched_elsewhere(drawn):
     figures.plot_masks({"a": MASK, "b": ~MASK}, WORDS)
     for axes, mask in zip(drawn[0].axes, (MASK, ~MASK), strict=True):
         look = {True: (MARKED, None), False: (SHADE, "///")}
@@ -382,7 +382,7 @@ def test_a_leak_is_dark_and_carries_a_sign(drawn):
     assert drawn[0].legends[0].get_texts()[0].get_text() == "changed, but must not ×"
 
 
-def test_patches_have_their_colors_and_weights_their_tenths(drawn):
+def test_patches_show_their_colors_and_weights_one_digit(drawn):
     figures.plot_patches(PICTURE | {"looks": PATCHES})
     picture, weights = drawn[0].axes
     drawn[0].draw_without_rendering()
