@@ -1,4 +1,4 @@
-"""What tests of exercises share: each exercise is solved once."""
+"""Fixtures for the tests of exercises, which solve each draw of an exercise only once."""
 
 import functools
 import importlib

@@ -42,7 +42,7 @@ def test_cells_are_written_from_the_library_and_keep_their_outputs(tmp_path, mon
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 @pytest.mark.usefixtures("solved_cases")
-def test_solutions_run_after_the_chapters_imports_and_what_cards_name_is_imported(path):
+def test_solutions_run_after_the_imports_which_include_what_cards_name(path):
     for exercise in exercises_of(path):
         space = Chapter(path.name).run()
         told = [exercise.prompt, exercise.stub, *exercise.hints, exercise.insight]
@@ -74,6 +74,6 @@ def test_a_chapter_asks_for_predictions_with_choices(path):
         where = f"{path.name}, cell {name!r}"
         assert "**Predict before you run.**" in text, f"{where}: choices need a question above them"
         choices = text.count('<details class="choice" name="predict-')
-        assert choices >= 3, f"{where}: a prediction needs three choices or more"
+        assert choices >= 3, f"{where}: a prediction needs at least three choices"
         tags = [text.count(tag) for tag in ("<details", "<summary>", "</details>")]
         assert len(set(tags)) == 1, f"{where}: each <details> needs a <summary> and a </details>"

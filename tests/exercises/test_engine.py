@@ -90,7 +90,7 @@ def workplace(tmp_path, monkeypatch):
 def card_of(function, exercise=TRY) -> str:
     """Return the card as text, each paragraph on one line."""
     text = repr(diagnose(exercise, function)).replace("\n  ", " ")
-    assert not re.search(r"\w\.\.(?!\.)", text), "two full stops"
+    assert not re.search(r"\w\.\.(?!\.)", text), "two periods in a row"
     return text
 
 
@@ -203,7 +203,7 @@ def test_the_first_thing_that_is_wrong_is_named(wrong, message):
     assert message in card_of(wrong)
 
 
-def test_a_misunderstanding_is_named_if_it_fits_every_case_and_else_in_this_case():
+def test_a_mistake_is_named_whether_it_fits_every_case_or_only_this_one():
     def same_if_small(query, key):
         return query @ key.mT + (0 if len(query) == 2 else 1)
 
@@ -219,7 +219,7 @@ def test_a_misunderstanding_is_named_if_it_fits_every_case_and_else_in_this_case
     assert "positive" in half  # in this case, two mistakes fit the answer
 
 
-def test_a_mistake_set_has_each_wrong_line_and_each_two_in_different_lines():
+def test_a_mistake_set_has_each_wrong_line_and_each_pair_from_different_lines():
     widths = {"Dv": lambda q, k, v: v.size(-1)}
     mistakes = MistakeSet(lambda head: head, SCORE_MISTAKES, OUTPUT_MISTAKES, widths=widths)
     singles = list(mistakes.singles())
@@ -271,7 +271,7 @@ def test_sizes_are_named_by_the_last_axes():
         named_sizes("Lk", (3, 5))
 
 
-def test_all_questions_of_a_choice_are_answered_at_once_and_form_before_content():
+def test_all_questions_of_a_choice_are_checked_at_once_and_form_before_content():
     assert card_of(lambda q: {"a": " b.", "b": 2, "c": "Neither"}[q], CHOICE).startswith("✓")
     text = card_of(lambda q: {"a": "A", "b": None, "c": "none"}[q], CHOICE)
     assert "0 of 3 are right." in text
@@ -302,7 +302,7 @@ def test_all_questions_of_a_choice_are_answered_at_once_and_form_before_content(
         (["A", 1.0], [("a", "1")], ""),
     ],
 )
-def test_the_form_of_an_answer_is_derived_from_the_answers_that_there_are(got, allowed, message):
+def test_the_form_of_an_answer_is_derived_from_the_allowed_answers(got, allowed, message):
     assert form_error(got, allowed).startswith(message)
     assert bool(form_error(got, allowed)) == bool(message)
 
@@ -332,7 +332,7 @@ def test_a_long_line_is_cut_between_words(line, shortened):
     assert trial.shorten(line) == shortened
 
 
-def test_the_first_part_that_differs_is_shown_in_columns_with_marks_and_digits_enough():
+def test_the_first_part_that_differs_is_shown_in_columns_with_marks_and_enough_digits():
     wanted = torch.arange(240.0).view(2, 3, 5, 8)
     got = wanted.clone()
     got[1, 1, 4, 7] += 0.00001 * 200
@@ -598,14 +598,14 @@ def test_a_property_that_cannot_be_computed_is_not_named():
         assert card_of(right, counted).startswith("✓")
 
 
-def test_of_lists_of_tensors_the_first_item_that_differs_is_shown():
+def test_in_a_list_of_tensors_the_first_item_that_differs_is_shown():
     pair = replace(TRY, reference=lambda q, k: [q.sum(-1), compare(q, k)], properties=())
     text = card_of(lambda q, k: [q.sum(-1), q @ k.mT + 1], replace(pair, mistakes=()))
     assert re.search(r"case     small\s+item 1 of 0 to 1 yours +[-−]?\d", text)
     assert "tensor(" not in text
 
 
-def test_a_property_is_asked_of_an_answer_that_is_near_enough():
+def test_a_property_is_checked_even_if_an_answer_is_close_enough():
     rows = replace(
         TRY,
         reference=lambda q, k: 0 * (q @ k.mT),
@@ -636,7 +636,7 @@ def helper(scores):
     return scores.exp()
 
 
-def test_after_a_pass_other_answers_are_shown_and_where_the_idea_comes_back():
+def test_after_a_pass_the_card_shows_other_answers_and_where_the_idea_returns():
     more = replace(TRY, comes_back="In chapter 9.", others=(calls_a_helper,))
     card = diagnose(more, compare)
     assert card.message == "Well compared.\nIn chapter 9."
@@ -695,7 +695,7 @@ def test_an_answer_that_fills_the_memory_is_stopped_at_once(fills):
     before = resource.getrlimit(resource.RLIMIT_DATA)
     text = card_of(fills)
     assert "needs more memory than the limit (2 GB)" in text
-    assert "10**9" in text, "the line is missing"
+    assert "10**9" in text, "the card does not show the line"
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
 
@@ -850,7 +850,7 @@ def test_odd_answers_are_wrong_and_break_nothing(place):
         (lambda: solution("foo"), "solution: there is no exercise 'foo'"),
     ],
 )
-def test_a_call_that_cannot_be_meant_is_answered_in_one_line(call, message, capsys):
+def test_a_mistaken_call_is_answered_in_one_line(call, message, capsys):
     call()
     out = capsys.readouterr().out
     assert message in out

@@ -16,7 +16,7 @@ from tests.support.mutants import mutants
 from tools import markers
 from tools.chapters import number_of, pages
 
-DRAWS = 2  # the draw that readers get, and another, in case one was right by luck
+DRAWS = 2  # the draw that readers get, and another, in case an answer is right by luck
 MODULES = [
     importlib.import_module(f"tests.exercises.right_answers.{found.name}")
     for found in pkgutil.iter_modules(right_answers.__path__)
@@ -51,9 +51,9 @@ def test_every_mistake_gets_its_own_message(name):
     exercise = ALL[name]
     common = list(exercise.common_mistakes.singles()) if exercise.common_mistakes else []
     assert len(exercise.mistakes) + len(common) >= 4
-    assert len(exercise.mistakes) <= 12  # the general finders handle the rest
+    assert len(exercise.mistakes) <= 12  # the checker's general messages cover the rest
     messages = [m.message for m in (*exercise.mistakes, *common)]
-    for mistake in common:  # each one that is rejected gets one of these messages
+    for mistake in common:  # if it is rejected, it gets one of these messages
         feedback = diagnose(exercise, mistake.wrong)
         if feedback.kind == "failed":
             found = any(message in feedback.message for message in messages)
@@ -85,8 +85,8 @@ def test_mutants_are_rejected(name, monkeypatch, solved_cases):
     argued = EQUIVALENT.get(name, {})
     passed = {text: passes(mutant) for text, mutant in mutants(ALL[name].reference)}
     alive = [text for text, alive in passed.items() if alive and text not in argued]
-    assert not alive, "\n\n".join(["passed though changed:", *alive])
-    assert all(passed[text] for text in argued), "no longer equivalent"
+    assert not alive, "\n\n".join(["these mutants pass:", *alive])
+    assert all(passed[text] for text in argued), "listed as equivalent, but rejected"
 
 
 @each_exercise
@@ -106,15 +106,16 @@ def test_the_card_is_complete(name):
     assert name.split(".")[0] == exercise.section.split(".")[0].zfill(2)
     assert 1 <= exercise.level <= 3
     assert len(set(exercise.hints)) == 3, f"{name} needs three different hints"
-    assert exercise.insight, f"{name} needs an insight, shown to whoever solves it"
-    assert exercise.comes_back, f"{name} needs comes_back: where its idea is used again"
+    assert exercise.insight, f"{name} needs an insight, shown after a right answer"
+    assert exercise.comes_back, f"{name} needs comes_back, which says where its idea is used again"
     cases = exercise.cases(torch.Generator().manual_seed(0))
     for case in cases:
         sizes = {name: size for name, size in case.sizes.items() if size > 1}
-        assert len(set(sizes.values())) == len(sizes), f"{case.note}: equal sizes"
-        accidents = {2, 4, 16} | {size * size for size in sizes.values()}  # n/2, √n or log₂ n agree
+        assert len(set(sizes.values())) == len(sizes), f"{case.note}: two axes have the same size"
+        # With these widths n, √n equals another size, or two of n/2, √n and log₂ n are equal.
+        accidents = {2, 4, 16} | {size * size for size in sizes.values()}
         for width in WIDTHS & sizes.keys():
-            assert sizes[width] not in accidents, f"{case.note}: the root of {width} is known"
+            assert sizes[width] not in accidents, f"{case.note}: {width} leads to equal numbers"
     for width in WIDTHS if exercise.code else ():
         found = [case.sizes[width] for case in cases if width in case.sizes]
         assert len(found) < 2 or len(set(found)) > 1, f"{width} is the same in all cases"
@@ -130,8 +131,8 @@ def test_every_exercise_has_an_id_of_its_own_and_right_answers_belong_to_one():
 def test_a_chapter_has_five_exercises_of_more_than_one_kind_and_level(number):
     exercises = [exercise for name, exercise in ALL.items() if name.startswith(f"{number}.")]
     levels = [exercise.level for exercise in exercises]
-    assert len(levels) >= 5, f"chapter {number} has {len(levels)} exercises of five"
-    assert len(set(levels)) >= 2, f"chapter {number}: all exercises are of level {levels[0]}"
-    assert levels == sorted(levels), "they stand in the order of their levels"
+    assert len(levels) >= 5, f"chapter {number} has {len(levels)} exercises, but needs five"
+    assert len(set(levels)) >= 2, f"chapter {number}: all exercises have level {levels[0]}"
+    assert levels == sorted(levels), "exercises have to be in the order of their levels"
     kinds = {exercise.code for exercise in exercises}
-    assert kinds == {True, False}, "some are answered in code, some by a choice"
+    assert kinds == {True, False}, "some have to be answered in code, and some by a choice"

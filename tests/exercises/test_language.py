@@ -105,7 +105,7 @@ def test_no_sentence_of_a_command_stays_english(name, pseudo, capsys):
     assert not english_in(" ".join(text.split())), text
 
 
-def test_a_chinese_task_is_wrapped_where_chinese_may_be(monkeypatch):
+def test_a_chinese_task_is_wrapped_only_where_chinese_allows_it(monkeypatch):
     monkeypatch.setenv("ATTNBOOK_LANGUAGE", "zh_CN")
     for exercise in ALL.values():
         task, *_code = answer_files.file_content(exercise).partition("\n\n")

@@ -95,7 +95,7 @@ def test_unwritable_progress_counts_in_this_program_and_is_reported_once(
     assert events == ["try", "hint", "hint", "solution", "pass"]
 
 
-def test_half_a_line_on_a_full_disk_is_written_again(monkeypatch):
+def test_a_line_cut_off_by_a_full_disk_is_written_again(monkeypatch):
     class Full:
         def __enter__(self):
             return self

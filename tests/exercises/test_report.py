@@ -1,4 +1,4 @@
-"""A teacher's table is made from anything that readers hand in, without a crash."""
+"""The table for teachers is made from anything that readers hand in, without a crash."""
 
 import csv
 import io
@@ -17,7 +17,7 @@ def lines(*events: str, exercise: str = "03.scores") -> str:
 
 @pytest.fixture
 def handed_in(tmp_path):
-    """A folder for readers' files."""
+    """A folder for the files that readers hand in."""
     folder = tmp_path / "class"
     folder.mkdir()
     return folder
@@ -82,7 +82,7 @@ def test_bad_files_are_named_and_left_out(handed_in, printed, monkeypatch):
     assert len(warnings) == 7
 
 
-def test_a_name_that_a_spreadsheet_would_compute_is_text(handed_in, printed):
+def test_a_name_that_a_spreadsheet_would_evaluate_is_text(handed_in, printed):
     (handed_in / "=1+1.jsonl").write_text(lines("pass"))
     assert printed()[0][0]["reader"] == "'=1+1"
 

@@ -96,7 +96,7 @@ def test_details_are_shown_once_whatever_else_is_empty():
     assert card == "· head\n  a  1\n  b  2\ndef f():\n    pass"
 
 
-def test_columns_too_long_for_the_screen_go_on_below_where_they_began(capsys, monkeypatch):
+def test_columns_too_wide_for_the_screen_continue_below_their_start(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "24")
     numbers = "yours    0.1 0.2 0.3 0.4\n         0.5 0.6 0.7 0.8"
     console.print_text(console.card(Feedback("failed", "head", details=(numbers,))))
@@ -133,7 +133,7 @@ def test_a_stream_that_cannot_show_a_sign_gets_another(encoding, monkeypatch):
     ("settings", "colored"),
     [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False)],
 )
-def test_colors_are_for_terminals_that_want_them(settings, colored, capsys, monkeypatch):
+def test_colors_are_used_only_in_terminals_that_want_them(settings, colored, capsys, monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     for name, value in settings.items():
@@ -184,7 +184,7 @@ def test_a_started_file_holds_all_that_the_solution_needs(name, capsys):
     assert len(re.findall("^# .*", before, re.MULTILINE)) >= 3
 
 
-def test_reset_gives_the_stub_back_and_keeps_every_answer(typed):
+def test_reset_restores_the_stub_and_keeps_every_answer(typed):
     stub = answer_files.file_content(EXERCISE)
     for content, kept in (("mine", "03_scores.old.py"), ("again", "03_scores.old2.py")):
         Path(FILE).write_text(content)
@@ -193,7 +193,7 @@ def test_reset_gives_the_stub_back_and_keeps_every_answer(typed):
         assert f"The stub is back: {Path(FILE).resolve()}\n" in out
         assert f"Your old answer: {Path(kept).resolve()}\n" in out
         assert Path(FILE).read_text("utf-8") == stub
-    assert "Your old answer" not in typed("reset")[0], "it is the stub already"
+    assert "Your old answer" not in typed("reset")[0], "the file already contains the stub"
     Path(FILE).unlink()
     assert "Your old answer" not in typed("reset 03.scores")[0]
     assert Path(FILE).read_text("utf-8") == stub
@@ -226,7 +226,7 @@ def test_start_writes_a_file_once_and_never_over_an_answer(typed):
     assert Path(FILE).read_text() == "mine"
 
 
-def test_without_an_id_the_file_saved_last_is_meant_else_the_next_exercise(typed):
+def test_without_an_id_a_command_uses_the_last_saved_file_or_the_next_exercise(typed):
     first = next(iter(ALL))
     assert first in typed("card")[0]
     for seconds, name in enumerate(("03.scores", "03.map"), 100):
@@ -253,7 +253,7 @@ def test_without_an_id_the_file_saved_last_is_meant_else_the_next_exercise(typed
         ("solution 03.scores --insist", "def "),
     ],
 )
-def test_in_a_terminal(line, message, typed):
+def test_each_command_prints_its_message(line, message, typed):
     out, err, code = typed(line)
     assert message in re.sub(r"\n +", " ", out)
     assert (err, code) == ("", 0)
@@ -448,7 +448,7 @@ def poll(watcher: watch.Watcher, times: int = 2) -> None:
         watcher.check_saved_file()
 
 
-def test_a_file_is_checked_once_it_is_saved_and_whole(watcher):
+def test_a_file_is_checked_once_it_is_completely_saved(watcher):
     poll(watcher)
     assert Quick.ran == []
     Path(FILE).write_text("half")
@@ -460,7 +460,7 @@ def test_a_file_is_checked_once_it_is_saved_and_whole(watcher):
     assert Quick.ran == ["half and half"]
 
 
-def test_after_a_pass_enter_opens_the_next_exercise_that_is_open(watcher, capsys, monkeypatch):
+def test_after_a_pass_enter_opens_the_next_unsolved_exercise(watcher, capsys, monkeypatch):
     log.record("03.map", "pass")
     Path(FILE).write_text("right")
     capsys.readouterr()
@@ -484,7 +484,7 @@ def test_after_a_pass_enter_opens_the_next_exercise_that_is_open(watcher, capsys
     assert "You have passed them all." in capsys.readouterr().out
 
 
-def test_a_pass_that_is_spoiled_does_not_wait_for_enter(watcher, capsys):
+def test_enter_opens_nothing_if_a_failure_follows_a_pass(watcher, capsys):
     for content in ("right", "wrong"):
         Path(FILE).write_text(content)
         poll(watcher)
@@ -494,7 +494,7 @@ def test_a_pass_that_is_spoiled_does_not_wait_for_enter(watcher, capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_where_nobody_can_type_the_next_exercise_comes_at_once(watcher):
+def test_if_nobody_can_type_the_next_exercise_opens_at_once(watcher):
     Path(FILE).write_text("right")
     poll(watcher)
     watcher.run_command(None)
@@ -531,7 +531,7 @@ def test_reset_while_watching_starts_again_and_checks_nothing(watcher, capsys):
     assert Path(FILE).read_text("utf-8") == stub
 
 
-def test_another_file_that_is_saved_becomes_the_one_at_hand(watcher, capsys):
+def test_another_file_that_is_saved_becomes_the_current_one(watcher, capsys):
     Path("03_map.py").write_text("wrong")
     poll(watcher)
     watcher.run_command("hint")
@@ -570,7 +570,7 @@ def test_watch_from_the_first_save_to_ctrl_c(tmp_path):
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=output,
-            # a shell's background programs ignore Ctrl-C, and so would this one
+            # without this, the program ignores Ctrl-C if a shell runs the tests in the background
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 

@@ -75,7 +75,7 @@ def multi_head_functional(x, w_q, w_k, w_v, w_o, n_heads):
 
 
 def is_right_column_by_column(cut):
-    """Name every number by its word and its column, as section 4.6 does."""
+    """Give every number a different value, and check where each one ends up."""
     for shape in ((4, 6), (3, 4, 6), (2, 3, 4, 6)):
         x = torch.arange(float(torch.Size(shape).numel())).view(shape) + torch.rand(())
         pieces = cut(x, 3)

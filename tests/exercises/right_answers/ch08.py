@@ -57,7 +57,7 @@ def moves_measured(change):
     decoder = [nn.TransformerDecoderLayer(8, 2, 16, 0.0, batch_first=True) for _ in range(2)]
     encoder, decoder = nn.ModuleList(encoder).double(), nn.ModuleList(decoder).double()
     padding, future = torch.tensor([[False] * 4 + [True]]), ~causal_mask(4)
-    for layer in decoder:  # make the output 0, including the bias
+    for layer in decoder:  # make the attention's output 0, including the bias
         cut = {"f": layer.multihead_attn, "g": layer.self_attn}.get(change)
         if cut:
             nn.init.zeros_(cut.out_proj.weight)

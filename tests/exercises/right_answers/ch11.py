@@ -122,7 +122,7 @@ def pairs_with_a_matrix(weight, n_heads):
 
 
 def told_by_moving(attend):
-    """Move a pair of words to later positions; change nothing else."""
+    """Compare the same two distances, seen from an earlier and from a later query."""
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(1, 8, generator=generator, dtype=torch.float64).repeat(250, 1)
     weights = attend(x)

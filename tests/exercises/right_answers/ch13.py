@@ -31,7 +31,7 @@ def score_without_gradients(weights, ids):
 
 
 def without_by_hooks(layer, x, others, mask, head):
-    """Register our own hooks, and remove them afterwards."""
+    """Register our own hooks, and remove them afterward."""
     seen = []
     handle = layer.w_o.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
     layer(others, mask=mask)
@@ -52,7 +52,7 @@ def without_by_hooks(layer, x, others, mask, head):
 
 
 def without_by_subtraction(layer, x, others, mask, head):
-    """What a layer adds is the sum of what its heads add."""
+    """A layer adds the sum of what its heads add."""
 
     def added(rows):
         with torch.no_grad(), head_outputs(layer) as calls:
@@ -165,7 +165,7 @@ def patched_by_a_projection(first, second, x, other, mask):
 
 
 def patched_by_a_hook(first, second, x, other, mask):
-    """Replace what w_k reads."""
+    """Replace the input of w_k."""
     swapped = x + first(other, mask=mask)[0]
     stream = x + first(x, mask=mask)[0]
     handle = second.w_k.register_forward_pre_hook(lambda module, inputs: (swapped,))
