@@ -23,7 +23,7 @@ FOLDERS = {
 }
 OURS = {"attnbook", "tools", "press", "tests", "benchmarks", "conftest"}
 
-# Every module may import these modules, which import no module of ours.
+# Every module may import these modules, which import none of ours.
 BASE = {"checks", "colors", "language"}
 # The core, layer by layer: a module imports only modules of earlier layers.
 CORE = (
@@ -103,12 +103,12 @@ def violations(root: Path) -> Iterator[str]:
 
 def test_every_import_points_the_right_way() -> None:
     lines = list(violations(ROOT))
-    assert not lines, "\n".join(["imports that point the wrong way, see ARCHITECTURE.md:", *lines])
+    assert not lines, "\n".join(["imports that point the wrong way (see ARCHITECTURE.md):", *lines])
     modules_in_book = list((ROOT / "book").rglob("*.py"))
-    assert not modules_in_book, f"book/ holds no modules, put them into src/: {modules_in_book}"
+    assert not modules_in_book, f"move modules from book/ to src/: {modules_in_book}"
 
 
-def test_library_and_chapters_need_no_package_but_what_is_declared() -> None:
+def test_library_and_chapters_need_exactly_the_declared_packages() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     declared = {re.match(r"[\w-]+", text)[0] for text in project["dependencies"]}
     used = {full.partition(".")[0] for _, path in modules(ROOT) for full in imports(path)}
@@ -137,7 +137,7 @@ def test_every_module_is_short_enough_to_read() -> None:
         for name in lines
         if len(lines[name]) > LONGEST_MODULE and not re.match(r"ch\d\d_", name)
     }
-    assert not long, f"longer than {LONGEST_MODULE} lines of code, split them: {long}"
+    assert not long, f"longer than {LONGEST_MODULE} lines of code; split them: {long}"
 
 
 @pytest.mark.parametrize(

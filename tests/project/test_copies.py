@@ -227,7 +227,7 @@ def test_the_books_own_copies_have_no_dead_links_no_raw_text_and_the_colors_of_a
         colors |= set(re.findall(r"textcolor\{(.*?)\}", text))
         for link in re.findall(r"\]\((?!https?:)([\w/-]+\.(?:md|ipynb|html|svg|png))", text):
             assert (path.parent / link).is_file(), f"{path.name} links to {link}"
-        if path.suffix == ".md":  # `make check` tests notebooks for this
+        if path.suffix == ".md":  # `make check` checks notebooks for this
             assert not [p for p in RAW.values() if re.search(p, text, re.M)], path.name
     assert colors == {role.light for role in ROLES.values()}
 

@@ -1,7 +1,7 @@
 """tools/bootstrap.py makes the environment, here from small wheels made for these tests.
 
-Every error fits on one line. A test cannot reproduce a reader's disk and network, so it uses real
-error messages that were copied here.
+Every error fits on one line. A test cannot reproduce a reader's disk and network, so these tests
+use real error messages, which were copied here.
 """
 
 import ast
@@ -67,7 +67,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def commands(project: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Record the commands instead of running them; PyTorch's index of CPU builds fails."""
+    """Record the commands instead of running them; PyTorch's index of CPU builds is down."""
     found: list[str] = []
     monkeypatch.setattr(bootstrap, "run", lambda *c: found.append(" ".join(map(str, c))))
     monkeypatch.setattr(subprocess, "call", lambda c, **_: found.append(" ".join(c)) or 1)
@@ -86,7 +86,7 @@ def failure() -> str:
 # --- making the environment --------------------------------------------------------------------
 
 
-def test_an_environment_that_is_incomplete_is_made_anew(
+def test_an_incomplete_environment_is_rebuilt(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (project / ".venv").mkdir()
@@ -246,7 +246,7 @@ def test_errors_are_explained_or_shown(project: Path, monkeypatch: pytest.Monkey
     monkeypatch.delenv("PIP_NO_INDEX")
     monkeypatch.setenv("PIP_FIND_LINKS", "")
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
-    monkeypatch.setenv("PIP_DRY_RUN", "1")  # in case this installs something after all
+    monkeypatch.setenv("PIP_DRY_RUN", "1")  # so that nothing is installed even if the index answers
     monkeypatch.setattr(bootstrap, "VENV_PYTHON", sys.executable)
     with pytest.raises(SystemExit, match="book: pip can't reach a package index: check the net"):
         bootstrap.install()

@@ -62,14 +62,14 @@ def test_the_cell_named_is_the_last_above_or_the_first_below() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(BOOK.glob("*.ipynb")), ids=lambda path: path.stem)
-def test_after_a_restart_each_exercise_asks_for_the_imports_alone(path: Path) -> None:
+def test_after_a_restart_each_exercise_asks_only_for_the_imports(path: Path) -> None:
     cells = json.loads(path.read_text("utf-8"))["cells"]
     for exercise in exercises_of(path):
         told = where_defined("check", cells, f"stub-{exercise.id.partition('.')[2]}")
         assert told.endswith("This exercise needs no other cell."), exercise.id
 
 
-def test_every_other_error_is_shown_as_ever(
+def test_every_other_error_is_shown_as_usual(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def errors(startup: str) -> list[list[str]]:

@@ -20,7 +20,7 @@ needed==1.0      # an explanation that stays
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make a checkout with a lock, and a folder of packages beside it."""
+    """Make a checkout with a lock file, and a folder of packages beside it."""
     root, wheels = tmp_path / "project", tmp_path / "wheels"
     (root / "binder").mkdir(parents=True)
     monkeypatch.setattr(lock, "ROOT", root)
@@ -47,7 +47,7 @@ def use(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
 
 
 def locked() -> dict[str, str]:
-    """Return the packages of the lock, each of which has one hash."""
+    """Return the packages in the lock file, each of which has one hash."""
     pattern = r"^([\w-]+)==(\S+) \\\n    --hash=sha256:[0-9a-f]{64}$"
     return dict(re.findall(pattern, lock.LOCK.read_text(), re.M))
 

@@ -31,7 +31,7 @@ def test_lines_and_pictures_are_counted_in_code() -> None:
 
 
 def notebook(*sources: str) -> NotebookNode:
-    """A notebook with these texts."""
+    """Make a notebook with these texts."""
     tags = {SECOND: {"tags": [markers.SECOND_READING_TAG]}}
     cells = [new_markdown_cell(source, metadata=tags.get(source, {})) for source in sources]
     return new_notebook(cells=cells)
@@ -46,7 +46,7 @@ def test_a_second_reading_lasts_until_the_next_heading_and_exercises_are_not_rea
     assert second == pytest.approx(WORD * len("1 2 More second reading two Deeper".split()))
 
 
-def test_the_line_names_the_parts_that_there_are_and_rounds() -> None:
+def test_the_line_names_the_existing_parts_and_rounds() -> None:
     text = "word " * 130 * 11
     assert time_line(notebook(text), []) == "10 minutes."
     assert time_line(notebook(text, SECOND, text), [5, 8]) == (

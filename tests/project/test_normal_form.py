@@ -75,7 +75,7 @@ def replaced(name: str, old: str, new: str) -> Edit:
 
 
 def text_cell(path: Path) -> tuple[str, str]:
-    """The id and the first word of a text cell in a chapter."""
+    """Return the id of a text cell, and a word that occurs in it only once."""
     cells = nbformat.read(path, as_version=4).cells
     cell = next(cell for cell in cells[3:] if cell.cell_type == "markdown")
     word = next(w for w in cell.source.split() if w.isalpha() and cell.source.count(w) == 1)
@@ -127,7 +127,7 @@ def test_code_that_is_new_or_changed_is_named_and_has_to_be_run(
     assert git(chapter.parent, "diff", "--numstat").split() == ["1", "1", f"book/{NAME}"]
 
 
-def test_code_that_was_taken_out_has_to_be_run(
+def test_a_chapter_with_removed_code_has_to_be_run(
     chapter: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     notebook = nbformat.read(chapter, as_version=4)
@@ -151,7 +151,7 @@ def test_an_exercise_that_was_changed_by_hand_is_written_from_the_library(chapte
     assert chapter.read_bytes() == before
 
 
-def test_a_card_that_the_library_has_changed_is_renewed(chapter: Path) -> None:
+def test_a_card_that_the_library_has_changed_is_updated(chapter: Path) -> None:
     before = chapter.read_bytes()
     notebook = nbformat.read(chapter, as_version=4)
     card = next(cell for cell in notebook.cells if cell.id.startswith("exercise-"))
@@ -162,7 +162,7 @@ def test_a_card_that_the_library_has_changed_is_renewed(chapter: Path) -> None:
     assert chapter.read_bytes() == before
 
 
-def test_the_line_on_restarting_and_the_run_time_are_renewed_without_a_run(
+def test_the_line_on_restarting_and_the_run_time_are_updated_without_a_run(
     chapter: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     notebook = nbformat.read(chapter, as_version=4)
@@ -229,7 +229,7 @@ def test_a_file_that_is_not_there_is_named(
     assert [*tmp_path.iterdir()] == []
 
 
-def test_a_disk_that_is_full_leaves_the_file(
+def test_a_full_disk_leaves_the_file_unchanged(
     chapter: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     save_in_jupyterlab(chapter, changed_code)

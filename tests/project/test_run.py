@@ -64,7 +64,7 @@ def test_the_run_time_of_a_notebook_of_the_book_is_kept(
     assert minutes.run_times() == {"n": 30}
 
 
-def test_a_cell_that_fails_leaves_the_file_and_is_shown(
+def test_a_cell_that_fails_is_shown_and_leaves_the_file_unchanged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write(tmp_path / "n.ipynb", "print('fine')", "x = 1\nx.shape")
@@ -87,7 +87,7 @@ def test_outputs_that_depend_on_the_setting_are_refused(
     assert re.search(r"FAILED .*n\.ipynb::Cell 1", printed)
 
 
-def test_the_settings_are_one_thread_and_two_plain_and_avx2(
+def test_the_settings_are_one_and_two_threads_with_and_without_avx2(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for machine, levels in ("AMD64", {"avx2", "default"}), ("arm64", {"default"}):
@@ -96,7 +96,7 @@ def test_the_settings_are_one_thread_and_two_plain_and_avx2(
         assert found == {(threads, level) for threads in "12" for level in levels}
 
 
-def test_a_moved_point_is_seen_when_nbval_compares_but_no_flipped_tenth(
+def test_nbval_notices_a_moved_point_but_not_a_difference_of_a_tenth(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     drawn: list[Any] = []
@@ -106,9 +106,9 @@ def test_a_moved_point_is_seen_when_nbval_compares_but_no_flipped_tenth(
     svg = drawn[0]["image/svg+xml"]
     curve = re.search(r'(d="M [\d.]+ [\d.]+ \nL [\d.]+ )([\d.]+)( \nL)', svg)
     assert curve, "the curve is no longer drawn as a path of three points"
-    assert re.search(r"\.[1-8]$", curve[2]), "choose a point with a tenth that can flip"
+    assert re.search(r"\.[1-8]$", curve[2]), "choose a point whose last digit can change by one"
     marked, marks = re.subn(r"(part\d+-)[0-9a-f]{6}", r"\g<1>0a1b2c", svg)
-    assert marks, "the ids no longer carry a mark of the picture"
+    assert marks, "the ids no longer contain a hash of the picture"
 
     def compared(picture: str) -> str:
         for pattern, replacement in get_sanitize_patterns(SANITIZE.read_text("utf-8")):

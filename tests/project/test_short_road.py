@@ -38,13 +38,13 @@ def test_a_chapter_takes_an_hour() -> None:
 
 
 def number(section: str) -> tuple[int, int]:
-    """A section's number as a key for comparisons."""
+    """Return a section's number as a key for comparisons."""
     chapter, place = section.split(".")
     return int(chapter), int(place)
 
 
 def sections() -> dict[tuple[int, int], bool]:
-    """All sections, and whether each is a second reading."""
+    """Return all sections, and whether each is a second reading."""
     found = {}
     for chapter in chapters():
         for cell in json.loads(chapter.path.read_text("utf-8"))["cells"]:
@@ -55,7 +55,7 @@ def sections() -> dict[tuple[int, int], bool]:
 
 
 def short_road() -> Iterator[Text]:
-    """The short road's passages in order, without captions, exercises, summaries and sources."""
+    """Yield the short road's passages, without openings, captions, exercises and closing parts."""
     last = ("Exercises", *markers.CLOSING)
     for chapter in chapters():
         here, skipped = (chapter.number, 0), False

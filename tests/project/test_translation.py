@@ -1,4 +1,4 @@
-"""A page is taken apart into messages and put together again; what a translation loses is named."""
+"""A page is split into messages and put together again; what a translation loses is named."""
 
 import os
 import re
@@ -68,7 +68,7 @@ def test_a_message_is_a_line_without_its_marks(line: str, parts: tuple[str, str,
 
 
 @pytest.mark.parametrize("path", pages(), ids=lambda path: path.stem)
-def test_a_page_put_together_again_is_the_page(path: Path) -> None:
+def test_a_page_put_together_again_equals_the_page(path: Path) -> None:
     for place, holder, key in read_page(path)[1]:
         lines = list(lines_of(holder[key]))
         assert "".join(map("".join, lines)) == holder[key], place
@@ -100,7 +100,7 @@ def test_a_translation_links_to_its_own_downloads(
     assert text == "[zip](x/attention-book-html-zh_CN.zip), `x/attention-book-zh_CN.pdf`\n"
 
 
-def test_a_sentence_that_changed_is_english_until_somebody_has_looked(
+def test_a_changed_sentence_stays_english_until_somebody_has_reviewed_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "zh_CN"
@@ -158,7 +158,7 @@ def test_the_catalogs_of_the_book_load_and_the_compiled_one_is_up_to_date() -> N
         for path in folder.glob("*.po"):
             assert translate.read(path).locale_identifier == folder.name
         fresh = compile_catalog(folder / "attnbook.po")
-        assert compiled_path(folder).read_bytes() == fresh, "make messages"
+        assert compiled_path(folder).read_bytes() == fresh, "run make messages"
 
 
 def test_the_language_is_that_of_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from tools.common import ROOT
 PACKAGE = ROOT / "src" / "attnbook"
 
 
-def test_the_wheel_holds_the_library_whole_and_nothing_else(tmp_path: Path) -> None:
+def test_the_wheel_contains_the_whole_library_and_nothing_else(tmp_path: Path) -> None:
     (command,) = re.findall(r"\$\(BIN\)/uv (build .*)", (ROOT / "Makefile").read_text("utf-8"))
     command = command.replace("$(BIN)/python", sys.executable).replace("_build/dist", str(tmp_path))
     subprocess.run([sys.executable, "-m", "uv", *command.split()], cwd=ROOT, check=True)
@@ -39,7 +39,7 @@ def test_the_wheel_holds_the_library_whole_and_nothing_else(tmp_path: Path) -> N
 
 
 def test_the_first_cell_of_a_chapter_installs_the_library_from_its_clone(tmp_path: Path) -> None:
-    """The environment is new, and uses every installed package except the library.
+    """The new environment finds every installed package except the library.
 
     Our environment finds the library through a file that the new environment does not read.
     """
@@ -60,7 +60,7 @@ def test_the_first_cell_of_a_chapter_installs_the_library_from_its_clone(tmp_pat
 
 
 def run(python: Path, folder: Path, code: str) -> str:
-    """Run code in an environment, without our settings and without an index; return the output."""
+    """Run code in an environment, without our settings or a package index; return the output."""
     ours = ("PYTHON", "PYTEST", "VIRTUAL_ENV", "COVERAGE", "PIP_", "ATTNBOOK")
     variables = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     # Despite the name of pip's setting, 0 means no build isolation.

@@ -1,4 +1,4 @@
-"""Errors in the GitHub workflows that no run would reveal. `make check` lints the workflows."""
+"""Find errors in the GitHub workflows that no run would reveal; `make check` lints them, too."""
 
 from press.extension.links import LAUNCH_BRANCH, NOTEBOOKS
 from tools.common import ROOT
@@ -6,7 +6,7 @@ from tools.common import ROOT
 FOLDER = ROOT / ".github" / "workflows"
 
 
-def test_no_code_of_strangers_runs_on_the_gpu() -> None:
+def test_no_code_from_pull_requests_runs_on_the_gpu() -> None:
     assert "pull_request" not in (FOLDER / "gpu.yml").read_text("utf-8")
 
 
