@@ -73,7 +73,7 @@ def scroll_into(page: Page, anchor: str, by: int = 30) -> None:
     )
 
 
-def test_a_fast_scroll_downwards_and_upwards(page: Page, anchors: list[str]) -> None:
+def test_a_fast_scroll_downward_and_upward(page: Page, anchors: list[str]) -> None:
     expect_marked(page, None)  # before the first section
     for i in (1, 7, 4, 5, 0, 9, 8):
         scroll_into(page, anchors[i])
@@ -118,7 +118,7 @@ def test_the_end_of_the_page(page: Page, anchors: list[str]) -> None:
     expect_marked(page, None)
 
 
-def test_home_ends_a_jump_to_the_end_that_is_still_on_its_way(page: Page) -> None:
+def test_home_interrupts_a_jump_to_the_end(page: Page) -> None:
     page.keyboard.press("End")
     page.keyboard.press("Home")
     page.evaluate(AT_REST)

@@ -44,7 +44,7 @@ DRESSED = [
 
 
 def plain_notebook() -> str:
-    """The text of a notebook with the cells in DRESSED, each with its tags."""
+    """Return the text of a notebook with the cells in DRESSED, each with its tags."""
     cells = []
     for source, tags in DRESSED:
         code = bool({"imports", "drawing", "computing", "picture", "solution"} & set(tags))
@@ -60,7 +60,7 @@ def plain_notebook() -> str:
     return nbformat.writes(new_notebook(cells=cells, metadata=metadata))
 
 
-# Small books, each built once: a correct one, and one that has to give warnings
+# Two small books: a correct one, and one that has to give warnings
 RIGHT = {
     "index.md": "# Title\n\n```{toctree}\ndressed\nformulas\nmarkup\nsolution\n```\n",
     "formulas.md": "# Formulas\n\n$$\na = b\n$$\n\nOf $\\textcolor{key}{K}$ see ($d_k$).\n",
@@ -150,7 +150,7 @@ def test_the_html_of_the_visitors_and_the_transform(book: Path) -> None:
     assert picture["loading"] == "lazy"
 
 
-def test_hints_and_solution_are_folded_and_the_librarys(book: Path) -> None:
+def test_hints_and_solution_are_folded_and_come_from_the_library(book: Path) -> None:
     page = parsed(book / "solution.html")
     folds = page.select("details.answer")
     assert [f.summary.get_text() for f in folds] == ["Hint 1", "Hint 2", "Hint 3", "Solution"]
@@ -160,7 +160,7 @@ def test_hints_and_solution_are_folded_and_the_librarys(book: Path) -> None:
     assert "query@key.mT/math.sqrt(query.size(-1))" in plain[3]
 
 
-def test_imports_are_folded_and_what_only_draws_below_its_picture(book: Path) -> None:
+def test_imports_are_folded_and_drawing_code_is_folded_below_its_picture(book: Path) -> None:
     page = parsed(book / "dressed.html")
     folds = page.select("details.code")
     assert [fold.summary.get_text() for fold in folds] == ["imports", "code"]
@@ -404,7 +404,7 @@ def test_the_theme_keeps_the_rules_that_pages_use_and_loses_the_rest() -> None:
 
 
 def test_the_sheets_become_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The theme's CSS, in another folder, joins the book's; classes that scripts use are kept."""
+    """The theme's CSS, from another folder, is joined with the book's; used classes are kept."""
     (tmp_path / "_static" / "part").mkdir(parents=True)
     theme = """/*! by someone */ .used, .gone { --a: url(x.woff2); --b: url("../y.png") }
         p { background: url("data:image/svg+xml,%3Csvg/%3E") } @font-face { src: url('z.woff2') }"""
@@ -426,7 +426,7 @@ def test_the_sheets_become_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert layer.startswith("/*! by someone */@layer theme {")
     assert "&:hover { color: red }" in own
     assert "why" not in own
-    assert re.findall(r"url\((.*?)\)", site_css) == [  # the addresses still lead to the files
+    assert re.findall(r"url\((.*?)\)", site_css) == [  # the URLs still lead to the files
         "part/x.woff2",
         '"part/../y.png"',
         '"data:image/svg+xml,%3Csvg/%3E"',
@@ -443,7 +443,7 @@ def test_the_sheets_become_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ('width="100%" height="20"', None),
     ],
 )
-def test_pictures_know_their_size(tmp_path: Path, size: str, pixels: object) -> None:
+def test_the_size_of_a_picture_is_read(tmp_path: Path, size: str, pixels: object) -> None:
     path = tmp_path / "picture.svg"
     path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" {size}><g/></svg>', encoding="utf8")
     assert markup.svg_size(path) == pixels

@@ -115,7 +115,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def address_of(server: subprocess.Popen[bytes], runtime: Path, log: Path) -> str:
-    """The server's address, once reported: the server uses another port if the first is taken."""
+    """Wait for the server's address: it uses another port if the first one is taken."""
     until = time.monotonic() + START
     while time.monotonic() < until and server.poll() is None:
         for note in runtime.glob("jpserver-*.json"):
@@ -146,7 +146,7 @@ def test_a_student_works_through_a_chapter(lab: str, page: Page) -> None:
     calm = {"changed": False, "mistrusted": [], "popups": 0, "kernel": kernel}
     assert page.evaluate(STATE) == calm
 
-    # She reads: texts are rendered, in the colors of the theme, and pictures are there.
+    # She reads: the text is rendered in the colors of the theme, and the pictures are shown.
     page.evaluate(DARK)
     page.wait_for_function(IS_DARK)
     texts = {c["id"]: page.evaluate(TEXT, c["id"]) for c in book if c["cell_type"] == "markdown"}
@@ -213,7 +213,7 @@ def test_a_student_works_through_a_chapter(lab: str, page: Page) -> None:
     assert f"it starts with `{imports.splitlines()[0]}`, below “1. " in told
     assert "This exercise needs no other cell." in told
 
-    # She saves, and in all this time there was no request for news or updates.
+    # She saves. All this time, there has been no request for news or updates.
     choose(page, "File", "Save Notebook")
     page.wait_for_function(SAVED)
     page.evaluate(SHUT_DOWN)
@@ -236,15 +236,15 @@ def run(page: Page, cell: str, source: str) -> str:
 
 
 def outputs(page: Page) -> dict[str, list[dict[str, Any]]]:
-    """The outputs of each code cell, by its id."""
+    """Return the outputs of each code cell, by its id."""
     return dict(page.evaluate(OUTPUTS))
 
 
 def kinds(outputs: list[dict[str, Any]]) -> set[str]:
-    """The kinds of output that a cell has."""
+    """Return the kinds of output that a cell has."""
     return {kind for o in outputs for kind in o.get("data", [o.get("name", o["output_type"])])}
 
 
 def rgb(color: str) -> str:
-    """A color as a browser writes it."""
+    """Convert a color to the form that a browser reports."""
     return "rgb({}, {}, {})".format(*bytes.fromhex(color[1:]))

@@ -133,7 +133,7 @@ def test_a_translation_has_its_own_addresses_and_notebooks(
     template.globals["say"] = str
     row = template.render(config.html_context, repository=REPOSITORY, source="book/1.ipynb")
     assert "blob/launch/zh_CN/1.ipynb" in row
-    assert "mybinder" not in row  # Binder's notebooks are English
+    assert "mybinder" not in row  # Binder's notebooks are in English
     published = json.loads(links.published(notebook("1", INSTALL), "attnbook", ""))
     line = 'os.environ.setdefault("ATTNBOOK_LANGUAGE", "zh_CN")'
     assert published["cells"][1]["source"][-1] == line
@@ -171,7 +171,7 @@ def test_without_the_variables_there_are_no_links() -> None:
     assert not (HTML / links.NOTEBOOKS).exists()
 
 
-def test_a_second_build_takes_the_addresses_of_the_first_out(
+def test_a_second_build_removes_the_addresses_of_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = """# A\n\n```{toctree}\n1\n```

@@ -1,8 +1,9 @@
 """The built book, opened in a real browser, from its folder and from a server, without a network.
 
-Every page must be complete: no request to another site, no error, formulas typeset, pictures loaded
-and described, links with existing targets, a working search, no violation that axe-core reports in
-either theme, nothing too wide for a phone, and no page larger than its budget.
+Every page must be complete: it sends no request to another site and causes no error, its formulas
+are typeset, its pictures are loaded and described, its links have existing targets, axe-core
+reports no violation in either theme, nothing is too wide for a phone, and it stays within its
+budget. The search must work.
 """
 
 import gzip
@@ -192,9 +193,9 @@ def assert_weight(opened: Opened, root: Path) -> None:
 
 
 def use(page: Page) -> None:
-    """Use the controls of a page (theme, folds, copy button and contents), and print it."""
+    """Use the controls of a page (theme, folds, copy button, contents), and simulate printing."""
     themes = []
-    for _ in range(3):  # light, dark, the system's theme
+    for _ in range(3):  # light, dark, and the system's theme
         page.locator(".theme-switch-button").click()
         themes.append(page.evaluate(THEME))
     assert themes == ["light", "dark", "dark"]
@@ -234,7 +235,7 @@ def test_text_and_formulas_stand_out_in_the_colors_of_the_roles(
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_words_marked_by_a_search_are_seen_in_text_and_in_code(
+def test_words_marked_by_a_search_are_readable_in_text_and_in_code(
     screens: dict[str, BrowserContext], theme: str
 ) -> None:
     opened = Opened(screens[theme], "book/03_single_head.html?highlight=softmax")
@@ -332,11 +333,11 @@ def test_a_second_search_does_not_mark_words_of_the_first(browser: Browser, serv
             return wait(() => { f(); waiting -= ms < 100; }, ms + 400);
         };"""
     )
-    opened = Opened(context, "search.html?q=query", server)  # a server's pages keep what they store
+    opened = Opened(context, "search.html?q=query", server)  # over HTTP, pages keep stored data
     page = opened.page
     page.locator("mark").first.wait_for()
     opened.settle()
-    page.keyboard.type("keys")  # the field has the cursor, and its text is selected
+    page.keyboard.type("keys")  # the field has the focus, and its text is selected
     page.keyboard.press("Enter")
     page.locator("mark", has_text="key").first.wait_for()
     opened.settle()
@@ -381,7 +382,7 @@ def test_the_contents_open_on_a_phone_from_the_keyboard(
     opened.close()
 
 
-def test_the_box_of_the_search_offers_sections(screens: dict[str, BrowserContext]) -> None:
+def test_the_search_box_offers_sections(screens: dict[str, BrowserContext]) -> None:
     page = Opened(screens["light"], "book/index.html").page
     page.keyboard.press("Control+k")
     page.keyboard.type("cross attention")
@@ -418,7 +419,7 @@ def test_links_lead_somewhere(address: str) -> None:
     assert broken == []
 
 
-def test_the_search_is_not_heavier_than_its_budget() -> None:
+def test_the_search_is_not_larger_than_its_budget() -> None:
     files = [HTML / "searchindex.js", HTML / "searchtexts.js"]
     weight = sum(len(gzip.compress(file.read_bytes())) for file in files)
     assert 10_000 < weight < 1000 * SEARCH_BUDGET * len(CHAPTERS)
@@ -455,4 +456,4 @@ def test_the_cheat_sheet_prints_on_one_page(browser: Browser) -> None:
         page.goto(FOLDER + "book/cheat_sheet.html")
         paper = page.pdf(prefer_css_page_size=True)
     assert len(re.findall(rb"/Type /Page\b", paper)) == 1
-    assert re.search(rb"/MediaBox \[0 0 841", paper), "not in landscape"
+    assert re.search(rb"/MediaBox \[0 0 841", paper), "the page is not in landscape"

@@ -63,24 +63,24 @@ def sources(book: None) -> dict[str, Tag]:
 
 
 def squeezed(text: str) -> str:
-    """A text without spaces, hyphens and line breaks, which depend on the page."""
+    """Remove spaces, hyphens and line breaks from a text, since they depend on the layout."""
     return re.sub(r"[\s\x02\u00ad\u200b\u2060-\u2064\ufffe-]+", "", text)
 
 
 def destinations(pdf: Pdf) -> dict[str, int]:
-    """The page number of each id, counted from 1."""
+    """Return the page number of each id, counted from 1."""
     numbers = {page.obj.objgen: number for number, page in enumerate(pdf.pages, 1)}
     return {name[1:]: numbers[place[0].objgen] for name, place in pdf.Root.Dests.items()}
 
 
 def figures(pdf: Pdf) -> list[Dictionary]:
-    """Everything marked as a figure with a description: pictures and formulas."""
+    """List everything that is marked as a figure with a description: pictures and formulas."""
     every = (o for o in pdf.objects if isinstance(o, Dictionary))
     return [o for o in every if o.get("/S") == "/Figure" and "/Alt" in o]
 
 
 def listed(page: Tag) -> list[Tag]:
-    """The headings of a page that are in the contents; for a chapter, also its sections."""
+    """List the headings of a page that are in the contents: for a chapter, also its sections."""
     return page.select("h1, h2" if page.select_one(".opening") else "h1")
 
 
@@ -100,7 +100,7 @@ def test_the_outline_has_every_page_and_section_in_order(
     for item, title in zip(items, titles, strict=True):
         page, _, _, top, _ = item.destination
         assert squeezed(title) in squeezed(texts[numbers[page.objgen]]), title
-        assert top > FOOT + 36, f"{title} is left at the foot of a page"
+        assert top > FOOT + 36, f"{title} is stranded at the bottom of a page"
 
 
 def test_links_arrive_and_page_numbers_are_right(
@@ -165,7 +165,7 @@ def test_folded_parts_are_at_the_end_in_rounds(
     assert all(max(one) < min(other) for one, other in pairwise(pages))
 
 
-def test_fonts_are_inside_and_the_books_own(pdf: Pdf) -> None:
+def test_fonts_are_embedded_and_the_books_own(pdf: Pdf) -> None:
     fonts = [o for o in pdf.objects if isinstance(o, Dictionary) and o.get("/Type") == "/Font"]
     files = [o for o in fonts if o.Subtype == "/Type0"]
     assert all("/FontFile2" in font.DescendantFonts[0].FontDescriptor for font in files)
@@ -220,7 +220,7 @@ def test_pictures_are_drawn_and_formulas_can_be_heard(pdf: Pdf, sources: dict[st
 
 
 def strokes(picture: Dictionary) -> int:
-    """The number of things painted inside the marked content of a picture."""
+    """Count the painting operators inside the marked content of a picture."""
     depth = painted = 0
     for operands, operator in pikepdf.parse_content_stream(
         picture.Pg, " ".join(["BDC", "BMC", "EMC", *PAINTS])

@@ -1,8 +1,8 @@
 """No page sends anything anywhere, and the browser enforces it.
 
-Each page carries a content-security-policy. Pages have to obey it: tests/press/test_pages.py uses
-each page, and the browser refuses nothing. These tests check that it is the right policy, and that
-it comes first.
+Each page has a Content Security Policy (CSP) and has to obey it: tests/press/test_pages.py uses
+each page, and fails if the browser blocks anything. These tests check that the policy is the right
+one, and that it comes first.
 """
 
 import base64

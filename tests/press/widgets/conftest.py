@@ -1,4 +1,4 @@
-"""What the tests of interactive figures share: the page on which a figure is used."""
+"""A fixture for the tests of interactive figures: the page on which a figure is used."""
 
 from collections.abc import Iterator
 

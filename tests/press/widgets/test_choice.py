@@ -20,7 +20,7 @@ from tools.chapters import chapters
 
 pytestmark = pytest.mark.usefixtures("book")
 
-Answers = dict[str, Any]  # by question; None for an unanswered one
+Answers = dict[str, Any]  # by question; None if it is unanswered
 PAGE = {f"{chapter.number:02}": f"book/{chapter.path.stem}.html" for chapter in chapters()}
 BUILT = {id: exercise for id, exercise in ALL.items() if id[:2] in PAGE}  # no drafts
 UNLISTED = 77, -0.25  # numbers that no mistake gives
@@ -28,7 +28,7 @@ USED = ["01.winner", "02.gradient", "04.shapes"]  # answered with words, numbers
 
 
 def data_of(exercise: Exercise) -> dict[str, Any]:
-    """The page's data for an exercise; empty if the exercise is not answered there."""
+    """Return the page's data for an exercise; it is empty if the exercise is not answered there."""
     page = tree(HTML / PAGE[exercise.id[:2]])
     for packed in page.xpath("//*[contains(@class, 'exercise')]/attn-choice/@data"):
         data: dict[str, Any] = json.loads(packed)
@@ -38,7 +38,7 @@ def data_of(exercise: Exercise) -> dict[str, Any]:
 
 
 def on_the_page(data: dict[str, Any], exercise: Exercise, answers: Answers) -> str:
-    """The messages that the page should give for these answers, in the checker's form."""
+    """Return the messages that the page should give for these answers, in the checker's form."""
     notes = {q.case.arguments[0]: q.case.note for q in reversed(solve_cases(exercise, 0))}
     lines = []
     for question in data["questions"]:
@@ -50,7 +50,7 @@ def on_the_page(data: dict[str, Any], exercise: Exercise, answers: Answers) -> s
 
 
 def from_the_checker(exercise: Exercise, answers: Answers) -> str:
-    """The checker's messages for a function that returns these answers, with shapes as tuples."""
+    """Return the checker's messages for a function that returns these answers."""
     _, *names = inspect.signature(exercise.reference).parameters
 
     def answered(asked: str, *sizes: int) -> Any:
@@ -92,7 +92,7 @@ def test_each_answer_gets_the_checkers_message(exercise: Exercise) -> None:
 
 
 def picked(data: dict[str, Any], right: bool) -> Answers:
-    """The right answer to each question, or the first wrong one."""
+    """Return the right answer to each question, or the first wrong one."""
     return {
         question["asks"]: next(
             answer for answer, says in question["answers"] if right != bool(says)
@@ -105,7 +105,7 @@ def picked(data: dict[str, Any], right: bool) -> Answers:
 
 
 def opened(page: Page, exercise: str, base: str = FOLDER) -> Locator:
-    """The questions of an exercise, on its page."""
+    """Open the page of an exercise; return its questions."""
     page.goto(base + PAGE[exercise[:2]])
     return page.locator(f"attn-choice[data*='\"{exercise}\"']")
 
@@ -121,12 +121,12 @@ def choose(element: Locator, answers: Answers) -> None:
 
 
 def plain(says: str) -> str:
-    """A text as it is shown, without the markup for code and emphasis."""
+    """Return a text as it is shown, without the markup for code and emphasis."""
     return re.sub(r"`([^`]+)`|\*([^*]+)\*", r"\1\2", says)
 
 
 def chosen(element: Locator) -> list[str]:
-    """The text in the fields, or on the buttons that are pressed."""
+    """Return the text in the fields, or on the buttons that are pressed."""
     return element.evaluate(
         """element => [...element.shadowRoot.querySelectorAll("[type=number], :checked")]
         .map((input) => input.type === "number" ? input.value : input.parentElement.innerText)

@@ -42,14 +42,14 @@ def switch(figure: Locator, layer: int, head: int) -> Locator:
 
 
 def states() -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Each set of heads that can be removed, from layer 1 and from layer 2."""
+    """List the sets of heads that can be removed, from layer 1 and from layer 2."""
     of_2 = [((), heads) for n in range(5) for heads in itertools.combinations(range(4), n)]
     return of_2 + [((head,), ()) for head in range(4)]
 
 
 @torch.no_grad()
 def without(chapter: dict[str, Any], off: tuple[tuple[int, ...], ...]) -> tuple[torch.Tensor, ...]:
-    """What the chapter's model computes for sequence ROW without these heads."""
+    """Return what the chapter's model computes for sequence ROW without these heads."""
     model, ids = chapter["rounded"], chapter["exam_ids"][:, :-1]
 
     def mean_of(heads):

@@ -13,7 +13,7 @@ from tests.support.pages import FOLDER
 pytestmark = pytest.mark.usefixtures("book")
 
 
-def test_a_words_cost_is_the_layers(page: Page) -> None:
+def test_the_cost_of_a_word_equals_that_of_the_layer(page: Page) -> None:
     page.goto(FOLDER + "book/11_modern_attention.html")
     figure = page.locator("attn-cache").first
     for d_model, heads, key_heads, length in ((24, 4, 2, 5), (64, 8, 1, 9)):

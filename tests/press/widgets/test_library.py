@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("book")
 
 
 def numbers(found: Locator) -> list[float]:
-    """The numbers in some elements."""
+    """Return the numbers in some elements."""
     return [float(text.replace("−", "-")) for text in found.all_inner_texts()]
 
 
@@ -49,7 +49,7 @@ def test_bad_input_is_refused() -> None:
         drag_keys(np.ones(2), np.array([[3.0, 4.0]]), ["A"])
 
 
-def test_a_look_up_is_the_librarys(library: Locator) -> None:
+def test_a_lookup_equals_that_of_the_library(library: Locator) -> None:
     torch.manual_seed(0)
     for size in (0.1, 1, 3000):
         query, keys = size * torch.rand(5).double(), torch.randn(7, 5).double()
@@ -101,7 +101,7 @@ def test_a_wish(library: Locator, page: Page) -> None:
     library.locator(".heard", has_text="Should robots obey?").wait_for(state="attached")
 
 
-def test_a_measure_is_the_librarys(plane: Locator) -> None:
+def test_a_measure_equals_that_of_the_library(plane: Locator) -> None:
     torch.manual_seed(0)
     for size in (0.1, 1, 10):
         query, keys = torch.randn(2).double(), size * torch.randn(6, 2).double()
@@ -113,12 +113,12 @@ def test_a_measure_is_the_librarys(plane: Locator) -> None:
 
 
 def facts(plane: Locator, key: int) -> list[float]:
-    """Length, cosine, dot product, weight by dot product and weight by cosine of a key."""
+    """Return a key's length, cosine, dot product, weight by dot product and weight by cosine."""
     return numbers(plane.locator(".card").nth(key).locator(".number"))
 
 
 def held(plane: Locator, arrow: int) -> list[float]:
-    """Where the disc of an arrow is, and where all arrows begin."""
+    """Return where the disc of an arrow is, and where all arrows begin."""
     box = "e => { const { x, y, width, height } = e.getBoundingClientRect(); "
     center = box + "return [x + width / 2, y + height / 2]; }"
     found = [plane.locator(".disc").nth(arrow), plane.locator(".ring").first]

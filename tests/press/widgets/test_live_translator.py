@@ -49,7 +49,7 @@ def opened(browser: Browser) -> Iterator[Opened]:
 
 @pytest.fixture(scope="module")
 def loaded(browser: Browser) -> Iterator[Page]:
-    """The chapter with its model loaded as the figure does, for tests that only compute."""
+    """The chapter, with its model loaded as the figure loads it, for tests that only compute."""
     with window(browser) as context:
         page = Opened(context, CHAPTER).page
         page.locator("attn-translate").evaluate("figure => figure.change(() => {})")
@@ -62,7 +62,7 @@ def figure_of(opened: Opened) -> Locator:
 
 
 def write(page: Page, pair: Pair, change: str = "{}", given: tuple[str, ...] = ()) -> dict:
-    """What the page computes for a pair: words, probabilities, logits and weights on the source."""
+    """Return what the page computes for a pair: words, probabilities, logits, source weights."""
     return page.evaluate(
         f"""([source, given]) => {{
             const steps = attnbook.translator.write(source, {change}, given);
@@ -73,7 +73,7 @@ def write(page: Page, pair: Pair, change: str = "{}", given: tuple[str, ...] = (
 
 
 def library(stored: Stored, pair: Pair, first: int = 0, hidden: int | None = None):
-    """Logits (m, V) and weights on the source (m, layers · H, n) at the pair's English words."""
+    """Return logits (m, V) and source weights (m, layers · H, n) for the pair's English words."""
     model, chinese, english = stored
     b = make_batch([pair], chinese, english)
     if hidden is not None:
@@ -261,7 +261,7 @@ def test_heads_a_slip_a_beam_and_positions(opened: Opened) -> None:
     expect(now.get_by_role("option").nth(1)).to_contain_text(slip)
     expect(now.locator(".changed").first).to_have_text(slip)
 
-    # the sentence with the red shirt, as in 9.13: greedy decoding and a beam without the penalty
+    # the sentence with the red shirt, as in 9.13: a beam without and with the length penalty
     sentences = figure.get_by_role("combobox", name="sentence")
     sentences.select_option(index=6)
     expect(figure.locator(".chip")).to_have_count(12)

@@ -1,4 +1,4 @@
-"""The next word on the page: truncated logits, and the model that writes there."""
+"""Sampling on the page: truncated logits, and the model that writes the texts."""
 
 import itertools
 import json
@@ -58,7 +58,7 @@ def left(logits: torch.Tensor, temperature: float, k: int, p: float) -> torch.Te
 
 @torch.no_grad()
 def after(stored: Stored, words: Sequence[str]) -> torch.Tensor:
-    """The library's logits before the first word and after each word: (L + 1, V)."""
+    """Return the library's logits before the first word and after each word, (L + 1, V)."""
     model, english = stored
     return model(torch.tensor([[BEGIN, *english.encode(words)]]))[0]
 
@@ -114,7 +114,7 @@ def test_texts_are_written_with_the_settings_by_a_model_that_is_loaded_once(
     data = json.loads(figure.get_attribute("data") or "")
 
     def expected(*settings: float) -> tuple[list[list[str]], list[str]]:
-        """The texts from the same random numbers, and their words with probabilities below 0.01."""
+        """Return the texts from the same random numbers, and their words with p < 0.01."""
         texts, rare = [], []
         for points in data["random"]:
             words = list(data["beginning"])
@@ -133,7 +133,7 @@ def test_texts_are_written_with_the_settings_by_a_model_that_is_loaded_once(
         return sentences(figure), figure.locator(".rare").all_inner_texts()
 
     assert shown() == expected(1, 386, 0.9)
-    assert not [url for url in opened.requested if "live-" in url]  # the model
+    assert not [url for url in opened.requested if "live-" in url]  # the model is not loaded
     set_to(figure, "temperature", "1.5")
     assert shown() == expected(1.5, 386, 0.9)
     assert figure.locator(".said").inner_text().startswith("51 of 386 words are left.")
@@ -191,7 +191,7 @@ def test_a_missing_file_is_named(browser: Browser) -> None:
         assert figure.locator("button.row .number").last.inner_text() == "–"  # bars need no model
 
 
-def test_in_a_notebook_the_bars_follow_and_the_texts_are_of_the_start(page: Page) -> None:
+def test_in_a_notebook_the_bars_follow_and_the_texts_stay_as_they_began(page: Page) -> None:
     cells = Chapter("12_language_model.ipynb").cells
     (output,) = cells["explore-sampling"]["outputs"]
     page.set_content("".join(output["data"]["text/html"]))

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.usefixtures("book")
 
 
 def weights(page: Page) -> list[float]:
-    """The numbers in the weights column of the first softmax on the page."""
+    """Return the numbers in the weights column of the first softmax on the page."""
     return [
         float(text)
         for text in page.locator("attn-softmax >> nth=0 >> .row .weight").all_inner_texts()

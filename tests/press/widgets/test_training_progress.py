@@ -19,7 +19,7 @@ PLACE = "drawn => drawn.style.transform.match(/-?[\\d.]+(?:e-\\d+)?/g).map(Numbe
 
 
 def opened(page: Page, address: str) -> tuple[Locator, Any, Locator]:
-    """The figure on its page, its data, and its sentence."""
+    """Open a page; return its figure, the figure's data, and its sentence."""
     page.goto(address)
     figure = page.locator("attn-training")
     return figure, json.loads(figure.get_attribute("data") or ""), figure.locator(".said")

@@ -53,7 +53,7 @@ def test_it_follows_the_theme_and_print_has_the_table(page: Page) -> None:
 
 
 @pytest.mark.parametrize(("ink", "theme"), [("black", "light"), ("white", "dark")])
-def test_its_theme_is_the_texts_where_no_ground_is_painted(
+def test_without_a_background_its_theme_follows_the_color_of_the_text(
     page: Page, ink: str, theme: str
 ) -> None:
     chapter = nbformat.read(ROOT / "book" / "01_library.ipynb", as_version=4)
