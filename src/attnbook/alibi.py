@@ -1,4 +1,4 @@
-"""Positions by distance: ALiBi, a bias that grows with the distance between query and key."""
+"""ALiBi: a bias that lowers each score in proportion to the distance from query to key."""
 
 import torch
 from torch import Tensor
@@ -25,8 +25,8 @@ def alibi_slopes(n_heads: int) -> Tensor:
 def alibi_bias(n_heads: int, lq: int, lk: int) -> Tensor:
     """The bias that lowers each score by its head's slope times the distance to its key.
 
-    The queries are the last lq of the lk positions, as with a cache. (In the paper, queries only
-    look back; if they may look ahead, the distance to a later key is subtracted, too.)
+    The queries are the last lq of the lk positions, as with a cache. (In the paper, queries
+    look only at earlier keys. Here, a later key's score is lowered in the same way.)
 
     Returns: (n_heads, lq, lk), to be passed as `bias=`
     Raises:  TypeError, ValueError if a size does not fit or there are more queries than keys

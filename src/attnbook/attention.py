@@ -9,10 +9,11 @@ from attnbook.checks import check_attention, check_softmax
 
 
 def softmax(x: Tensor, dim: int = -1, where: Tensor | None = None) -> Tensor:
-    """Turn scores into positive weights that sum to 1 along `dim`, without overflow.
+    """Turn scores into nonnegative weights that sum to 1 along `dim`, without overflow.
 
-    PyTorch subtracts the largest score before it takes exponentials, which changes no weight. For a
-    row in which no score counts, PyTorch divides 0 by 0; here the weights and the gradient are 0.
+    PyTorch subtracts the largest score before it takes exponentials, which does not affect the
+    weights. For a row in which no score counts, PyTorch divides 0 by 0; here the weights and the
+    gradient are 0.
 
     Shapes:  x any shape, floating point
              where  broadcastable to x, boolean: the scores that count, by default all but -inf

@@ -24,9 +24,9 @@ def blocked_attention(
 
     The weights overwrite the scores in memory, so there is no second matrix, even in the backward
     pass. Keys after the last one that a mask allows for any of the rows are skipped, which saves up
-    to half the work under a causal mask. (A bias per head or a learned one needs a second matrix.)
-    Half-precision inputs are computed in float32. Only first derivatives are available, and
-    torch.func cannot transform this function.
+    to half the work under a causal mask. (A per-head or learned bias needs a second matrix.)
+    With half-precision inputs, the computation runs in float32. Only first derivatives are
+    available, and torch.func cannot transform this function.
 
     Shapes:  as in `scaled_dot_product_attention`; the results and the errors are also the same
     """
@@ -107,7 +107,10 @@ class _Blocked(Function):
 
 
 def _softmax_in_place(scores: Tensor) -> Tensor:
-    """Replace scores with weights. Check the first column first: an empty row begins with -inf."""
+    """Replace scores with weights, and with 0 in rows that contain only -inf.
+
+    The first column is checked first, because only a row that begins with -inf can be empty.
+    """
     empty = scores[..., :1] == -math.inf
     if empty.any():
         empty = scores.amax(-1, keepdim=True) == -math.inf

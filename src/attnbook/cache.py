@@ -1,4 +1,4 @@
-"""The key-value cache: keys and values of earlier positions, so that none are computed twice."""
+"""The key-value cache: it keeps earlier keys and values, so that none are computed twice."""
 
 import torch
 from torch import Tensor
@@ -32,7 +32,7 @@ class KVCache:
         self.window, self.n_sinks = window, n_sinks
         self.key: Tensor | None = None
         self.value: Tensor | None = None
-        self.length = 0  # positions so far, including dropped ones: the index of the next one
+        self.length = 0  # positions so far, including dropped ones; the index of the next
 
     @property
     def n_kept(self) -> int:
@@ -40,7 +40,7 @@ class KVCache:
         return 0 if self.key is None else self.key.size(-2)
 
     def update(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Append the keys and values of new positions, and return all keys and values.
+        """Append the keys and values of new positions, and return the old and new ones together.
 
         Shapes:  key (..., new, Dk), value (..., new, Dv) -> (..., L, Dk), (..., L, Dv)
         Raises:  ValueError if key or value does not fit the contents of the cache

@@ -1,4 +1,4 @@
-"""The errors of the library: each names the numbers found and the rule they break.
+"""The errors of the library: each gives the values found and the rule that they break.
 
 Arguments are checked before any arithmetic, so that readers see a sentence about queries and keys
 instead of a message from inside a matrix product. A non-tensor is a TypeError; a tensor that does
@@ -85,7 +85,7 @@ def check_width(name: str, x: Tensor, width: int, width_name: str) -> None:
 
 
 def check_softmax(x: Tensor, dim: int, where: Tensor | None) -> None:
-    """Require what `softmax` documents."""
+    """Require the arguments that `softmax` documents."""
     check_float_tensor("x", x)
     if not -x.dim() <= dim < x.dim():
         raise ValueError(f"dim={dim} is out of range for x with {x.dim()} dimensions")
@@ -101,7 +101,7 @@ def check_softmax(x: Tensor, dim: int, where: Tensor | None) -> None:
 def check_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, bias: Tensor | None
 ) -> None:
-    """Require what `scaled_dot_product_attention` documents, before any arithmetic."""
+    """Require the arguments that `scaled_dot_product_attention` documents."""
     for name, x in (("query", query), ("key", key), ("value", value)):
         check_rows(name, x)
     check_dtype_and_device(query=query, key=key, value=value)
@@ -196,7 +196,7 @@ def check_dtype_and_device(**tensors: Tensor) -> None:
 
 
 def check_ids(name: str, ids: Tensor, vocabulary_size: int) -> None:
-    """Require a batch of sentences as ids of a vocabulary: whole numbers (B, L)."""
+    """Require a batch of sentences as vocabulary ids: whole numbers (B, L)."""
     check_tensor(name, ids)
     if ids.dtype not in (torch.int64, torch.int32):
         raise ValueError(

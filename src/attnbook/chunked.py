@@ -27,7 +27,7 @@ def chunks(length: int, size: int) -> Iterator[slice]:
 
 
 def slice_table(table: Tensor, rows: slice, keys: slice) -> Tensor:
-    """A chunk of a mask or bias (..., Lq or 1, Lk or 1); an axis of length 1 serves all chunks."""
+    """A chunk of a mask or bias (..., Lq or 1, Lk or 1); an axis of length 1 is left as it is."""
     table = torch.atleast_2d(table)
     table = table[..., rows, :] if table.size(-2) > 1 else table
     return table[..., keys] if table.size(-1) > 1 else table

@@ -7,7 +7,7 @@ variable (`var(--role-query)`), and `variables()` below defines all of these var
 Each role has its own color; curves, states and boxes have hues between those of the roles. Text
 colors have a contrast of at least 4.5 against the page, light or dark (WCAG 2.2, 1.4.3), and curves
 have at least 3 (1.4.11). There is always a label next to a color, so that color is never the only
-clue.
+cue.
 
 Source:  the roles' fills are from Okabe and Ito 2008, "Color Universal Design": color-blind
          readers can tell them apart
@@ -75,8 +75,9 @@ SIGNED = ("#8C510A", "#D8B365", PAPER, "#7FB5B5", "#01665E")  # from negative to
 def variables() -> str:
     """CSS that gives each color a name: --role-query, --state-failed, --box-note, --book-page, ...
 
-    Each has the color for the page's theme, light or dark. In addition, --role-query-fill is a
-    role's color for areas; --signed-below and --signed-above are the colors of signed numbers.
+    Each variable holds the color for the page's theme, light or dark. In addition,
+    --role-query-fill is a role's color for areas; --signed-below and --signed-above are the colors
+    of signed numbers.
     """
     pairs = {f"role-{name}": (role.light, role.dark) for name, role in ROLES.items()}
     groups = {"state": STATES, "box": BOXES, "book": PAGE, "code": CODE}

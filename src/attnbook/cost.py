@@ -18,7 +18,7 @@ class Cost(NamedTuple):
     """The multiplications and the peak memory of a computation."""
 
     multiplications: int  # in matrix products
-    megabytes: float  # of new tensors, at their maximum
+    megabytes: float  # of new tensors, at the peak
 
 
 def cost(compute: Callable[[], object]) -> Cost:
@@ -47,7 +47,7 @@ def seconds(compute: Callable[[], object]) -> float:
 
 
 class _Counter(TorchDispatchMode):
-    """Counts the cost of every operation on tensors, including those of a backward pass."""
+    """Counts multiplications in matrix products and tracks memory, also in a backward pass."""
 
     def __init__(self) -> None:
         super().__init__()

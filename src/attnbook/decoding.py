@@ -124,7 +124,7 @@ def log_probabilities(
     source_mask: Tensor | None,
     cache: DecoderCache | None,
 ) -> Tensor:
-    """Log-probabilities of the next word, (B, V). With a cache, only the last word is needed."""
+    """Log-probabilities of the next word, (B, V). With a cache, only the last token is read."""
     new = tokens if cache is None else tokens[:, -1:]
     return model.decode(new, z, source_mask, cache)[0][:, -1].log_softmax(-1)
 

@@ -1,7 +1,8 @@
 """Cheaper attention: a kernel that stores no matrix of scores, and a sliding window.
 
-Both are called like `scaled_dot_product_attention` and can be passed as `attend=`. The weights are
-None, because they never exist as a whole. See also `chunked`, `blocked` and `linear`.
+Both are called like `scaled_dot_product_attention` and can be passed as `attend=`. Both
+return None for the weights, which are never all in memory at once. See also `chunked`,
+`blocked` and `linear`.
 """
 
 import math
@@ -37,7 +38,7 @@ def fused_attention(
     diagonal. An (L, L) mask that equals the causal mask is recognized, but the comparison needs a
     boolean matrix. A padding mask needs no matrix. Any other mask needs a matrix of numbers, and an
     Lq × Lk bias needs several; `chunked_attention` needs none. A query that may look at nothing
-    gets zeros. On a CPU, PyTorch's kernel has only first derivatives.
+    gets zeros. On a CPU, PyTorch's kernel supports only first derivatives.
 
     Shapes:  as in `scaled_dot_product_attention`
     Returns: output (..., Lq, Dv), None
@@ -104,7 +105,7 @@ def window_attention(
     """Attention with `sliding_window_mask(L, window)` that computes only the band.
 
     A chunk of queries uses the keys from `window` positions before it to `window` positions after
-    it, so time grows with L · window, and so does the memory for a gradient.
+    it, so the time, and the memory for a gradient, grow with L · window.
 
     Shapes:  as in `scaled_dot_product_attention`, Lq = Lk = L; mask and bias are also applied
     Returns: output (..., L, Dv), None

@@ -1,4 +1,4 @@
-"""Grouped-query attention: several query heads share a key head, as in today's models."""
+"""Grouped-query attention: several query heads share keys and values, as in today's models."""
 
 from typing import Any
 

@@ -103,7 +103,7 @@ class LanguageModel(nn.Module):
     ) -> Tensor:
         """Score the next token at each position. With a cache, `tokens` holds only the new tokens.
 
-        Shapes:  positions (L,) or (B, L), by default 0, 1, 2 …, after those in the cache
+        Shapes:  positions (L,) or (B, L); by default they continue those in the cache
         Returns: logits (B, L, vocabulary_size)
         """
         check_ids("tokens", tokens, self.embedding.num_embeddings)

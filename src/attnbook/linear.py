@@ -18,7 +18,7 @@ def linear_attention(
     *,
     causal: bool = False,
 ) -> tuple[Tensor, None]:
-    """Attend with normalized weights φ(q)·φ(k), where φ(x) = elu(x) + 1 > 0, in the cheaper order.
+    """Attend with weights proportional to φ(q)·φ(k), φ(x) = elu(x) + 1 > 0, in the cheaper order.
 
     There is no softmax between the two products, so φ(K)ᵀV can be computed first: Dk × Dv numbers,
     however long the sequence is. With `causal=True` this product is a running sum, and each query
@@ -54,7 +54,7 @@ def linear_attention(
 
 
 def _running(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """Sum (q_i · k_j) v_j over j <= i: earlier steps from a state, this step from its scores."""
+    """Sum (q_i · k_j) v_j over j <= i, with a running state for the keys of earlier steps."""
     state = query.new_zeros(query.size(-1), value.size(-1))  # (Dk, Dv), later (..., Dk, Dv)
     mixed = []
     for q, k, v in zip(*(x.split(STEP, -2) for x in (query, key, value)), strict=True):

@@ -100,7 +100,7 @@ def block_mask(length: int, block: int) -> Tensor:
 
 
 def longformer_mask(length: int, window: int, global_tokens: Sequence[int]) -> Tensor:
-    """A sliding window, plus global tokens: these look at all positions, and all positions at them.
+    """A sliding window, plus global tokens, which look at all positions and are seen by all.
 
     Returns: (length, length) boolean
     Raises:  TypeError, ValueError if a size does not fit or a global token is outside the sequence

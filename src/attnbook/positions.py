@@ -1,4 +1,4 @@
-"""Positions that are added to rows, because attention does not depend on the rows' order."""
+"""Positional encodings, which are added to rows because attention ignores the rows' order."""
 
 import math
 

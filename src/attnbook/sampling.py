@@ -47,7 +47,7 @@ def keep_top_p(logits: Tensor, p: float) -> Tensor:
 def draw_token(logits: Tensor, generator: torch.Generator) -> Tensor:
     """Draw one token for each row with the probabilities softmax(logits).
 
-    The probabilities divide the line from 0 to 1 into pieces, and a random point chooses a piece.
+    The probabilities divide the interval from 0 to 1 into segments, and a random point selects one.
     The point is drawn on the CPU, so a seed gives the same result on every device.
 
     Shapes:  logits (B, V) -> (B,)

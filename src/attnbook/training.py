@@ -156,7 +156,7 @@ class Checkpoint:
         return state["losses"]
 
     def describe(self) -> str:
-        """A sentence that says what is saved of a stopped training run."""
+        """A message about what a stopped training run has saved."""
         if not self.file:
             return "Nothing is saved. To save the training, pass a file."
         return f"{self.file} holds {self.steps} of them: call again to continue."

@@ -16,8 +16,9 @@ DecoderCache = list[tuple[KVCache, KVCache]]  # per layer, one for the target so
 
 
 class Encoder(nn.Module):
-    """N encoder layers, with options as in EncoderLayer; norm_first adds a norm after the last
-    layer.
+    """N encoder layers; with norm_first, there is also a norm after the last layer.
+
+    Options: as in EncoderLayer.
 
     Shapes:  x (B, L, d_model), mask as in MultiHeadAttention
     Returns: z (B, L, d_model), each layer's weights (B, H, L, L)
@@ -42,7 +43,7 @@ class Encoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """N decoder layers that all attend to the same z; options and last norm as in Encoder.
+    """N decoder layers that all attend to the same z; options and final norm as in Encoder.
 
     Shapes:  x (B, Lt, d_model)   z (B, Ls, d_model)   masks as in MultiHeadAttention
     Returns: x (B, Lt, d_model), each layer's weights (B, H, Lt, Lt) and weights to z (B, H, Lt, Ls)

@@ -149,7 +149,7 @@ def load_translator(
 ) -> Transformer:
     """The translator of section 9.6 from another training run, in float64, after `eval()`.
 
-    The book stores a few runs in float16; in them, sentences began at positions 0 to `farthest`.
+    The book stores a few runs in float16, in which sentences began at positions 0 to `farthest`.
 
     Raises:  ValueError if the book has no such run, or the vocabularies are not those of its corpus
     """

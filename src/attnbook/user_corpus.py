@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from attnbook.grammar.corpus import Pair
 
-LONGEST_LINE = 10_000  # characters; a longer line is refused
+LONGEST_LINE = 10_000  # characters; longer lines are rejected
 
 
 class LoadedPairs(NamedTuple):
-    """The pairs of a file, and a message for each refused line, with its number and the reason."""
+    """The pairs of a file, and a message for each rejected line, with its number and the reason."""
 
     pairs: list[Pair]
     problems: list[str]
