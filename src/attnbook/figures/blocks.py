@@ -84,7 +84,7 @@ def plot_head(
 def plot_many_heads(length: int, d_model: int, n_heads: int, d_k: int, d_v: int) -> None:
     """Draw multi-head attention to scale: one lane per head, and the sum of the lanes.
 
-    The lanes are stacked vertically, and so are the heads' blocks of W_O, as in the matrix.
+    The lanes are stacked vertically, as the heads' blocks are in W_O.
     """
     gap, pitch = 13.0, length + 4.0  # distances: between two columns, and from Q to K
     lane = max(2 * pitch + length, d_v)
@@ -134,7 +134,7 @@ def plot_many_heads(length: int, d_model: int, n_heads: int, d_k: int, d_v: int)
 
 
 def plot_split(words: Sequence[str], n_heads: int, d_k: int, row: int) -> None:
-    """Draw to scale how the queries are split into heads; `row` is marked.
+    """Draw, to scale, how the queries are split into heads; `row` is highlighted.
 
     Shapes:  left (L, n_heads * d_k), right (n_heads, L, d_k), L = len(words)
     """
@@ -174,7 +174,7 @@ def draw_block(
 ) -> None:  # fmt: skip
     """Draw a matrix as a pale box under its name and shape, with a row or a column filled.
 
-    With both, the row is filled, and the cell where they meet is black.
+    If both are given, the row is filled, and the cell where they meet is black.
     """
     (left, top), (n_rows, n_columns), full = corner, shape, (fill_color(role), 0.7)
     axes.add_patch(Rectangle(corner, n_columns, n_rows, **_pale(role)))

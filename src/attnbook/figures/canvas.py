@@ -71,8 +71,8 @@ _IDLE = re.compile(r"<!--.*?-->|^ +|(?<=<g) id=\"\w+_\d+\"|\n(?=\n)", re.S | re.
 def canvas(width: float, height: float, *, measured: bool = False) -> Iterator[Figure]:
     """Yield a figure of width x height inches to draw on, and display it at the end as SVG.
 
-    The width is at most WIDE, and no letters are smaller than SMALL, so that the figure fits a
-    phone. With `measured`, for times that differ from machine to machine, the figure is displayed
+    The width is at most WIDE, and no letters are smaller than SMALL, so that the figure fits on
+    a phone. With `measured`, for times that differ from machine to machine, the figure is displayed
     as PNG, which nbval does not compare.
     """
     with mpl.rc_context():
@@ -94,16 +94,16 @@ def png(figure: Figure) -> str:
 def svg(figure: Figure) -> str:
     """The figure as SVG text without a date, with rounded coordinates and reproducible ids.
 
-    Matplotlib derives its ids from unrounded coordinates. Ours are consecutive numbers with a hash
-    of the picture, because some notebook viewers put all pictures into one page. Matplotlib names a
-    glyph by its index in the font, which changes when the font gets a new character; ours are named
-    by a hash of their shape.
+    Matplotlib derives its ids from unrounded coordinates. They are replaced with consecutive
+    numbers and a hash of the picture, because some notebook viewers put all pictures on one page.
+    Matplotlib names a glyph by its index in the font, which changes when the font gets a new
+    character; here, a hash of its shape is used instead.
     """
     figure.draw_without_rendering()  # place the title before the layout makes room for it
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
-    body = _IDLE.sub("", text[text.index("<svg") :])  # comments, indents and unused ids
+    body = _IDLE.sub("", text[text.index("<svg") :])  # comments, indentation and unused ids
     parts = _SCALE.split(body)  # a glyph's scale(0.0…) must keep its digits
     body = "".join(p if p.startswith("scale(") else _NUMBER.sub(_tenth, p) for p in parts)
     for number, name in enumerate(dict.fromkeys(_HASHED.findall(body))):
@@ -128,7 +128,7 @@ def numbers(name: str, x: Tensor | Sequence[float], *shape: int, digits: int = 6
 def drawing(
     width: float, height: float, across: Span, down: Span, *, square: bool = True
 ) -> Iterator[Axes]:
-    """A canvas with a single pair of axes, with these limits and without a frame or ticks."""
+    """A canvas with a single Axes that has these limits and neither a frame nor ticks."""
     with canvas(width, height) as figure:
         axes = figure.subplots()
         bare(axes, across, down, square)
@@ -155,7 +155,7 @@ def fill_color(role: str | None) -> str:
 
 
 def readable_on(color: Any) -> str:
-    """Ink or white, whichever is easier to read on the color when it is laid over white."""
+    """INK or PAPER, whichever is easier to read on the color when that is laid over white."""
     red, green, blue, opacity = to_rgba(color)
     luminance = 1 - opacity * (1 - (0.2126 * red + 0.7152 * green + 0.0722 * blue))
     return INK if luminance > 0.45 else PAPER

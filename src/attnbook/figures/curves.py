@@ -1,4 +1,4 @@
-"""Curves, told apart by color, dashes and markers, each with its name."""
+"""Named curves, distinguished by color, dashes and markers."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -75,7 +75,7 @@ def plot_patches(panels: Mapping[str, Tensor]) -> None:
     """Draw grids of patches side by side, each under its name.
 
     A color picture is drawn as it is. Attention weights are drawn from white (0) to dark (1), with
-    one decimal written in the cells: .4 for 0.4, and nothing for 0.
+    one decimal written in the cells: .4 for 0.4, and nothing if it rounds to 0.
 
     Shapes:  each (rows, columns, 3) for red, green, blue, or (rows, columns) for weights; 0 to 1
     Raises:  ValueError if a value is not between 0 and 1

@@ -209,9 +209,9 @@ def frame(axes: Axes, n_rows: int, n_columns: int) -> None:
 
 
 def label_cells(axes: Axes, rows: Sequence[str], columns: Sequence[str], side: float) -> None:
-    """Name the rows and the columns of cells with this side in inches; long names are slanted.
+    """Label the rows and columns of cells that are `side` inches wide; slant long column labels.
 
-    The cells are square, unless the name of a row is taller than a cell is wide.
+    The cells are square, unless a row label is taller than a cell is wide.
     """
     frame(axes, len(rows), len(columns))
     axes.set_aspect(max(1, LINE / side))
@@ -252,7 +252,7 @@ def _stacked(label: str) -> str:
 
 
 def _upright(columns: Sequence[str], side: float) -> bool:
-    """Whether the names fit side by side above columns of this width; 果 counts as two letters."""
+    """Whether the names fit above columns this wide; Chinese characters count as two letters."""
     lines = [line for name in columns for line in name.split("\n")]
     return max(len(line) + sum(c > "\u2e80" for c in line) for line in lines) * LETTER <= side
 
@@ -264,7 +264,7 @@ def paint(
     across: Sequence[float] | None = None,
     down: Sequence[float] | None = None,
 ) -> None:
-    """Fill very many cells: one shape per color, with equal neighbors in a column merged.
+    """Fill a large number of cells with one shape per color; equal neighbors in a column merge.
 
     across, down: the edges of the cells, if their sides are not 1
     """

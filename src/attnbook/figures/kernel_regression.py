@@ -61,5 +61,5 @@ def plot_kernel_regression(
 
 
 def _edges(centers: Tensor, low: float, high: float) -> list[float]:
-    """Where one cell ends and the next begins: halfway between rising centers."""
+    """Where one cell ends and the next begins: halfway between their centers."""
     return [low, *((centers[1:] + centers[:-1]) / 2).tolist(), high]

@@ -88,7 +88,7 @@ def plot_lookup(
 
 
 def _table(axes: Axes, x: Tensor, corner: Point, width: float, role: str | None, form: str) -> None:
-    """Numbers in cells in the color of a role, darker for larger numbers; zeros are not written."""
+    """Numbers in cells in the color of a role, darker for larger numbers; zeros are left out."""
     fill, largest = fill_color(role), float(x.abs().max()) or 1.0
     shades = LinearSegmentedColormap.from_list("role", [(fill, 0.65), (fill, 0.0), (fill, 0.65)])
     draw_cells(

@@ -15,7 +15,7 @@ MARKERS = "os^DvP"
 def plot_points(
     panels: Mapping[str, Tensor], groups: Mapping[str, Sequence[int]], marked: Mapping[int, str]
 ) -> None:
-    """Draw the same points in several panels side by side; each group has its own marker and color.
+    """Draw rows of two numbers as points, panel by panel; each group has its own marker and color.
 
     groups: up to six names, each with the rows of its points; marked: words beside points, by row
     Shapes:  each panel (N, 2)

@@ -45,7 +45,7 @@ def plot_residual_stream(tokens: Sequence[str], n_layers: int) -> None:
 
 # the distance between streams, the distance from a stream to its parts, half the width of a part
 APART, ASIDE, NARROW = 1.42, 0.68, 0.44
-ATTENTION, FEED_FORWARD = 2.0, 3.85  # y of the middles of these parts
+ATTENTION, FEED_FORWARD = 2.0, 3.85  # y-coordinates of their centers
 
 
 def _long_part(axes: Axes, first: float, last: float, y: float) -> None:
@@ -100,7 +100,8 @@ def plot_transformer(
         write(axes, 4.1, end + 1.32, "logits of the next words", va="bottom", fontsize=SMALL)
 
 
-STACK, STEP, HALF = 2.62, 1.5, 0.78  # y of the first part, distance between parts, half their width
+# the y-coordinate of the first part, the distance between parts, half the width of a part
+STACK, STEP, HALF = 2.62, 1.5, 0.78
 
 
 def _stack(
