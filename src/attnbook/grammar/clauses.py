@@ -26,10 +26,10 @@ class Sentence:
 class VerbPhrase:
     """A verb with its object, without a subject, a time or a place.
 
-    `zh` and `en` are the object. If the object is `bare`, with no determiner in Chinese, 了 follows
-    it; otherwise 了 follows the verb. `before` precedes the Chinese verb, `after` follows the
-    English object, and `question_words` open the English question. `daily` requires a time, such as
-    "every day", and `goal` is the place that the subject goes to.
+    `zh` and `en` hold the object. If the object is `bare`, with no determiner in Chinese, 了
+    follows it; otherwise 了 follows the verb. `before` precedes the Chinese verb, `after` follows
+    the English object, and `question_words` open the English question. `daily` requires a time,
+    such as "every day", and `goal` is the place that the subject goes to.
     """
 
     verb: Verb
@@ -184,7 +184,7 @@ def draw_place(
     fitting = [place for place in fitting if goes_to(subject, place)]
     fitting = [place for place in fitting if not place.strangers & set(verb_phrase.zh)]
     if subject.noun and is_plural(subject):
-        fitting = [place for place in fitting if place.zh != ("家",)]  # a group shares no home
+        fitting = [place for place in fitting if place.zh != ("家",)]  # a group has no shared home
     return draw.choice(fitting) if fitting and draw.chance(0.5) else None
 
 

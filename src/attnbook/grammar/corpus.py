@@ -48,10 +48,10 @@ def held_out_combinations() -> Combinations:
 
     Training must still teach their words, in other combinations. So no pair is held out for a
     verb or an adjective with fewer than four nouns, a noun with fewer than three verbs (or three
-    adjectives), verbs of animals, or a line of the table with a single noun, whose pair would fill
-    much of the test set. Each noun loses at most one verb and one adjective, and each verb or
-    adjective at most three nouns. People and furniture lose none, because they are in many
-    sentences as subjects or as places.
+    adjectives), or the verbs of animals. No pair is held out, either, for an entry of the verb
+    table that fits only one noun, because that pair would fill much of the test set. Each noun
+    loses at most one verb and one adjective, and each verb or adjective at most three nouns. People
+    and furniture lose none, because they are in many sentences as subjects or as places.
     """
     things = [noun for noun in nouns if not noun.kinds & {*PEOPLE, "furniture"}]
     objects = [(verb, [n for n in things if n.kinds & verb.kinds]) for verb in verbs]
@@ -75,7 +75,7 @@ def held_out_combinations() -> Combinations:
 
 
 def make_corpus(n_train: int = 60_000, n_test: int = 500, seed: int = 0) -> Corpus:
-    """Draw pairs from the grammar, no Chinese sentence twice, and split them into three sets.
+    """Draw pairs with distinct Chinese sentences from the grammar, and split them into three sets.
 
     A pair with at most LONGEST words in each language goes to `train`, or to `new_combinations` if
     it has a held-out combination. A pair with more in both, and no such combination, goes to

@@ -15,12 +15,12 @@ def rows(table: str) -> list[list[str]]:
 
 
 def split(entry: str) -> Words:
-    """Split an entry into its words, which underscores join; "-" has none."""
+    """Split an entry at its underscores into words; "-" stands for no words."""
     return () if entry == "-" else tuple(entry.split("_"))
 
 
 def parse_kinds(entry: str) -> Kinds:
-    """Split an entry into its kinds, which commas separate; "-" has none."""
+    """Split an entry at its commas into kinds; "-" stands for no kinds."""
     return frozenset() if entry == "-" else frozenset(entry.split(","))
 
 

@@ -1,8 +1,8 @@
-"""Could the grammar have made this English sentence, and how probable is it?
+"""Find out whether the grammar can produce an English sentence, and with what probability.
 
 The grammar's own code decides. It runs once for each combination of its random choices, but options
-that look the same in the sentence count as one. A run ends where the grammar expects words that the
-sentence does not have.
+that look the same in the sentence count as one. A run ends as soon as the grammar expects words
+that the sentence does not have.
 """
 
 import functools
@@ -26,7 +26,7 @@ class NoWay(Exception):
 
 
 class GuidedDraw(Draw):
-    """Choices that follow a path of numbers, not a seed; past its end, each is the first option.
+    """Choices that follow a path of numbers, not a seed; past its end, the first option is chosen.
 
     `weight` is the probability of the choices so far. `open` lists the choices made after the end
     of the path, each with its number of options. Without a sentence, each option counts separately.
@@ -190,7 +190,7 @@ def probability_to_fit(
 
 
 def ways(english: Sequence[str]) -> Iterator[tuple[Sentence, float]]:
-    """Yield each way in which the grammar makes the sentence, with its probability in a draw."""
+    """Yield each way in which the grammar makes the sentence, with its probability."""
     told = tuple(
         " ".join("a" if word == "an" else word for word in english)
         .replace("cannot", "can not")
