@@ -1,7 +1,7 @@
 """Interactive figures: one line in a chapter prints a figure, which works without a kernel.
 
-A figure is a script, `scripts/attn-NAME.js`, and a function here. Each module's `__all__` names its
-functions.
+A figure consists of a script, `scripts/attn-NAME.js`, and a function here. Each module's `__all__`
+names its functions.
 """
 # ruff: noqa: F403
 

@@ -23,12 +23,13 @@ def explore_attention(
 ) -> None:
     """Let the reader pick an attention map and a query, and see which keys the query attends to.
 
-    start: the query that is selected initially; choose: the label of the map choice (“map”)
-    notes: by the map's name, for each query the sentence that is shown with the query, or ""
-    cut: for each query its result, labeled `outcome` in the figure, or "". The first entry has the
-         results with nothing switched off; the others are named after the map that is switched off
+    start: the query that is selected initially; choose: the label of the list of maps (“map”)
+    notes: for each map, the sentences to show with its queries ("" for none)
+    cut: the result for each query ("" for none), labeled `outcome` in the figure. The first entry
+         has the results with nothing switched off; each other entry is named after the map that is
+         switched off
 
-    Shapes:  maps by name (Lq, Lk), weights; queries Lq, keys Lk
+    Shapes:  each map (Lq, Lk), weights; queries Lq, keys Lk
     Raises:  ValueError if a shape does not fit
     """
     notes, cut, choose = notes or {}, cut or {}, choose or _("map")

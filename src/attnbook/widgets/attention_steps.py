@@ -29,7 +29,7 @@ def follow_steps(
 
     start: the query and the key that are selected initially
     columns: the names of the columns of x, of queries and keys, and of values, if any
-    Shapes:  sentences: by name its L words and x (L, D); matrices: (D, Dk), (D, Dk), (D, Dv)
+    Shapes:  each sentence: its L words and x (L, D); matrices: (D, Dk), (D, Dk), (D, Dv)
     Raises:  ValueError if a shape does not fit, or a number does not fit into 16 bits
     """
     w_q, w_k, w_v = matrices
@@ -90,7 +90,7 @@ def follow_steps(
 
 
 def _packed(matrix: Tensor) -> list[int | str]:
-    """The width of a matrix, and its numbers in ten-thousandths, as 16 bits each, in base64."""
+    """The width of a matrix, and its numbers in ten-thousandths, as 16-bit integers in base64."""
     if matrix.abs().max() >= 2**15 / 1e4:
         raise ValueError(f"{matrix.abs().max():.4g} does not fit: 16 bits hold less than 3.2768")
     integers = (matrix.detach().double().cpu() * 1e4).round().numpy().astype("<i2")

@@ -18,7 +18,7 @@ N_CANDIDATES = 5  # per step: those that are kept, and the best of the others
 
 
 class Candidate(NamedTuple):
-    """A hypothesis of one step: hypothesis `parent` of the previous step, and one more `word`."""
+    """A hypothesis of one step: hypothesis `parent` of the previous step, extended by `word`."""
 
     score: float
     parent: int
@@ -39,7 +39,7 @@ def follow_beams(
     """Let the reader step through beam searches for the translation of one sentence.
 
     Shapes:  source (1, Ls)   source_mask (1, 1, Ls)
-             searches: by name the beam width, at most N_CANDIDATES, and the length penalty
+             each search: the beam width, at most N_CANDIDATES, and the length penalty
     Raises:  ValueError if there is more than one sentence, or a beam is wider than N_CANDIDATES
     """
     if len(source) != 1:

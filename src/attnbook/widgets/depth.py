@@ -1,4 +1,4 @@
-"""A stack of layers: the residual connection and the norm, each switched on and off."""
+"""A stack of layers whose residual connections and norms can be switched on and off."""
 
 from collections.abc import Sequence
 

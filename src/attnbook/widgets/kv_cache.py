@@ -20,7 +20,7 @@ def explore_cache(
 ) -> None:
     """Let the reader generate word by word, and see what is computed and what is read from a cache.
 
-    caches: by name an empty cache, or None for generating without one; the last is shown first
+    caches: an empty cache for each name, or None to generate without one; the last is shown first
     key_heads: the numbers of key heads to choose from, the largest first
     The counts are those of one GroupedQueryAttention layer in float32.
     """

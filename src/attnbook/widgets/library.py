@@ -11,7 +11,7 @@ from attnbook.widgets.element import check_shape, show_element
 
 __all__ = ["ask_library", "drag_keys"]
 
-REACH = 3  # the largest length of a vector that can be dragged
+REACH = 3  # the maximum length of a dragged vector
 
 
 def ask_library(
@@ -24,7 +24,7 @@ def ask_library(
 ) -> None:
     """Let the reader compose a query from topics, and see the weights of the books and the output.
 
-    Shapes:  wishes by name (Dk,), queries, the first of which is shown initially; keys (Lk, Dk),
+    Shapes:  each wish (Dk,), a query; the first is shown initially; keys (Lk, Dk),
              values (Lk, Dv); titles Lk, topics Dk, contents Dv
     Raises:  ValueError if a shape does not fit
     """

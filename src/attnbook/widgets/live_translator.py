@@ -16,8 +16,8 @@ from attnbook.widgets.element import show_element
 __all__ = ["explore_translator"]
 
 N_BEST = 5  # how many next words are shown
-MAX_LENGTH = 30  # words of a translation, END included
-ROOM = 19  # words of a source: the model was not trained on later positions
+MAX_LENGTH = 30  # the most words in a translation, END included
+ROOM = 19  # the most words in a source: the model was not trained on later positions
 
 
 class Step(NamedTuple):
@@ -43,8 +43,8 @@ def explore_translator(
     The page has the weights of the book's translator and runs the model itself; a notebook shows a
     table.
 
-    sentences: by name, to choose from; the first is shown initially
-    start: the word of its translation that is selected initially
+    sentences: the sentences to choose from, by name; the first is shown initially
+    start: the index of the word in its translation that is selected initially
     """
     pair = next(iter(sentences.values()))
     steps = _write(

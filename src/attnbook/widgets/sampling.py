@@ -15,7 +15,7 @@ from attnbook.widgets.element import show_element
 __all__ = ["explore_sampling"]
 
 N_NAMED = 10  # how many next words are named
-N_TEXTS, MAX_LENGTH = 4, 15  # the number of texts; the maximum words in each, with END
+N_TEXTS, MAX_LENGTH = 4, 15  # the number of texts; the most words in each, with END
 SETTINGS: dict[str, list[float]] = {
     "temperature": [
         0.1,
@@ -45,7 +45,7 @@ RARE = 0.01
 
 @torch.no_grad()
 def explore_sampling(model: LanguageModel, vocabulary: Vocabulary, beginning: str) -> None:
-    """Let the reader change temperature, k and p, and see the words that remain and sampled texts.
+    """Let the reader change temperature, k and p, and see the remaining words and sampled texts.
 
     A notebook shows the row of logits after `beginning`. The book's pages have the weights of
     the stored language model (`load_language_model`, seed 0): there the model writes the texts, and

@@ -15,7 +15,7 @@ __all__ = ["explore_scaling", "explore_temperature", "paint_mask"]
 def explore_temperature(
     scores: Numbers, labels: Sequence[str], multipliers: Sequence[float]
 ) -> None:
-    """Let the reader multiply a row of scores before the softmax, and read weights and slopes.
+    """Let the reader multiply a row of scores before the softmax, and see weights and derivatives.
 
     multipliers: the factors to choose from, in increasing order; 1 is selected initially
     Shapes:  scores (Lk,), labels Lk
@@ -54,10 +54,10 @@ def explore_scaling(scores: Mapping[int, Numbers], labels: Sequence[str]) -> Non
 
 
 def paint_mask(scores: Tensor, words: Sequence[str], masks: Mapping[str, Tensor]) -> None:
-    """Let the reader paint a mask, and see the weights under it and the cells that leak the future.
+    """Let the reader paint a mask, and see the weights and the cells that leak future information.
 
-    Shapes:  scores (L, L), words L, masks by name (L, L), boolean, True = may attend; the first
-             one is shown initially
+    Shapes:  scores (L, L), words L, each mask (L, L), boolean, True = may attend; the first mask
+             is shown initially
     Raises:  ValueError if a shape does not fit
     """
     length = len(words)

@@ -18,14 +18,14 @@ def watch_embeddings(
     words: Sequence[str],
     kinds: Mapping[str, Sequence[int]],
 ) -> None:
-    """Let the reader move through a training run, and see the words of each kind gather.
+    """Let the reader move through a training run, and see the words of each kind cluster.
 
     The embeddings are projected onto the first two right singular vectors of the last ones, with
     word 0 at the upper right. A word's nearest neighbor is the word with the largest cosine
     similarity, computed from all D numbers.
 
     kinds: up to six names, each with the indices of its words
-    Shapes:  losses: one for each step; embeddings by step (N, D), the steps increasing; words N
+    Shapes:  losses: one for each step; embeddings (N, D) at increasing steps; words N
     Raises:  ValueError if a shape does not fit, or a step has no loss
     """
     shape = embeddings[max(embeddings)].shape
@@ -74,7 +74,7 @@ def watch_attention(
 ) -> None:
     """Let the reader move through a training run, and see how an attention map changes.
 
-    Shapes:  losses: one for each step; maps by step (L, L), weights, the steps increasing; words L
+    Shapes:  losses: one for each step; maps (L, L), weights, at increasing steps; words L
     Raises:  ValueError if a shape does not fit, or a step has no loss
     """
     _check(losses, maps, (len(words), len(words)))
