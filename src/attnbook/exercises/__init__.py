@@ -55,7 +55,7 @@ def check(function: Callable[..., Any] | None = None, exercise: str | None = Non
         raise UsageError(message.format(type=type_name, name=wanted.name, id=wanted.id))
     feedback = diagnose(wanted, function)
     if feedback.kind == "untouched":
-        # A line instead of a card, because the output has to look the same everywhere.
+        # Print a line instead of a card, because the output has to look the same everywhere.
         print_text(f"{SIGNS[feedback.kind]} {feedback.head}")
         return
     name = getattr(function, "__name__", "")

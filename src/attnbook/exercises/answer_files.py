@@ -1,4 +1,4 @@
-"""The files in which a reader answers outside notebooks, and which exercise comes next."""
+"""The files in which readers write answers outside notebooks, and which exercise is next."""
 
 import ast
 import contextlib

@@ -50,7 +50,7 @@ def matches(got: Any, wanted: Any) -> bool:
 
 
 def normalize_word(x: Any) -> str:
-    """Prepare a word: lowercase, without spaces or punctuation at its ends; 1.0 becomes "1"."""
+    """Normalize a word: lowercase, without spaces or punctuation at its ends; 1.0 becomes "1"."""
     if isinstance(x, float) and x.is_integer():
         x = int(x)
     if isinstance(x, bool) or not isinstance(x, (str, Integral)):
@@ -169,7 +169,7 @@ def tensor_error(got: Any, wanted: Tensor) -> str:
 
 
 def dtype_error(got: Any, wanted: Any) -> str:
-    """Return the message for right numbers of the wrong floating-point type, or ""."""
+    """Return the message for right numbers with the wrong floating-point dtype, or ""."""
     if not isinstance(wanted, Tensor) or not matches(got, wanted) or got.dtype == wanted.dtype:
         return ""
     if content_kind(got) != "numbers":
@@ -184,7 +184,10 @@ def dtype_error(got: Any, wanted: Any) -> str:
 
 
 def shape_error(got: Any, wanted: Any, axes: str, sizes: Mapping[str, int]) -> str:
-    """Return a message for a wrong shape, naming the axis and the one whose size it has, or ""."""
+    """Return the message for a wrong shape, or "".
+
+    The message names the first wrong axis and, if there is one, the named size that it equals.
+    """
     if not isinstance(wanted, Tensor) or got.shape == wanted.shape:
         return ""
     got_shape, wanted_shape = tuple(got.shape), tuple(wanted.shape)

@@ -25,7 +25,7 @@ class Attempt:
 
     @cached_property
     def mistake(self) -> str:
-        """The message of the mistake that has the reader's outcome in every case, or "".
+        """The message of the mistake that gives the reader's outcome in every case, or "".
 
         Two mistakes at once are named only if no single one fits the failed case.
         """
@@ -55,12 +55,12 @@ class Attempt:
 
     @cached_property
     def single_mistakes(self) -> list[Mistake]:
-        """The common mistakes that alone give the reader's outcome in the failed case."""
+        """The single common mistakes that give the reader's outcome in the failed case."""
         return [m for m in self.singles() if self.agrees(m, self.failed)]
 
     @cached_property
     def possible_mistake(self) -> str:
-        """The message of the only mistake with the reader's outcome in the failed case, or "".
+        """The message of the only mistake that fits the failed case, or "".
 
         If other cases also went wrong, the mistake must fit one of them, to rule out a coincidence.
         """
@@ -80,6 +80,6 @@ class Attempt:
 
 
 def in_this_case(mistake: Mistake) -> str:
-    """Return the message for a mistake that has the reader's outcome in some cases only."""
+    """Return the message for a mistake that gives the reader's outcome only in some cases."""
     message = _("In this case, but not in all, the problem looks like this: {mistake}")
     return message.format(mistake=mistake.told)

@@ -1,4 +1,4 @@
-"""All exercises, in the order of the book. Each module chNN_topic.py contains one chapter."""
+"""All exercises, in the order of the book. Each module chNN_topic.py covers one chapter."""
 
 import difflib
 import re
@@ -21,7 +21,7 @@ class UsageError(LookupError):
 
 
 def find(exercise: object) -> Exercise:
-    """Return the exercise with this id, ignoring case and outer spaces; 3.scale means 03.scale.
+    """Return the exercise with this id, ignoring case and outer whitespace; 3.scale means 03.scale.
 
     Raises:  UsageError, with similar ids in its message
     """

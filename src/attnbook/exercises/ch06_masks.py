@@ -610,7 +610,7 @@ def attending(*looks: Callable[[Offsets], Tensor]) -> Layer:
 
 
 def windows(*sizes: int) -> Layer:
-    """Return a stack of layers, one for each size: how many words each sees, itself the last."""
+    """Return a stack of layers, one per size; each word sees that many words, counting itself."""
     return attending(*(lambda back, size=size: back < size for size in sizes))
 
 

@@ -704,7 +704,7 @@ TABLE = draw(Generator().manual_seed(8), 256, 8)
 
 
 def in_double(scores: Scores) -> Scores:
-    """Make `scores` compute in float64, so that rounding does not matter, and return x's dtype."""
+    """Make `scores` compute in float64, to avoid rounding errors; the result has x's dtype."""
     return lambda x: scores(x.double()).to(x.dtype)
 
 

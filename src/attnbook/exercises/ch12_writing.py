@@ -223,7 +223,7 @@ def tokens_seen(thing: str) -> int:
 
 
 def seen_as(message: str, **numbers: int) -> Mistake:
-    """Return a mistake whose answers for the things with these names are these numbers."""
+    """Return a mistake that gives these numbers for the things named, and is right otherwise."""
     return Mistake(lambda thing: numbers.get(thing, tokens_seen(thing)), message)
 
 
@@ -755,7 +755,8 @@ def is_pad(logits: Tensor) -> Tensor:
 class Sampler:
     """The step in parts. Each is right unless it is replaced.
 
-    `words` gets the logits and a function that divides and cuts them, and returns probabilities.
+    `words` gets the logits and a function that divides and truncates them; it returns
+    probabilities.
     """
 
     words: Callable[[Tensor, Cut], Tensor] = lambda logits, cut: cut(
@@ -981,7 +982,7 @@ def how_it_draws(draw: Draw) -> str:
 
 
 def sampler(temperature: float = 1.0, k: int | None = None, p: float = 1.0) -> Draw:
-    """Return a function that draws n tokens from logits (V,) scaled by temperature and then cut."""
+    """Return a function that draws n tokens from logits (V,), scaled and then truncated."""
 
     def drawn(logits: Tensor, n: int) -> Tensor:
         scaled = torch.as_tensor(logits).double() / temperature

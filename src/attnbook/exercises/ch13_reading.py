@@ -363,7 +363,7 @@ def backwards_without_itself(tokens: int, block: int, run: Run) -> Tensor:
 
 
 def runner(generator: Generator, n: int, tokens: int, block: int) -> Run:
-    """Make `run`: a second head written by hand, on a stream that the first has written to."""
+    """Make `run`, which applies a head to a residual stream that an earlier head has written to."""
     first = torch.rand(n, tokens, generator=generator, dtype=torch.float64).argsort(-1)[:, :block]
     order = torch.rand(n, block - 1, generator=generator, dtype=torch.float64).argsort(-1) + 1
     ids = torch.cat((first, first.gather(1, order)), dim=1)  # (n, L)
@@ -582,7 +582,7 @@ class TwoLayers(nn.Module):
 
 
 def shares_without(model: TwoLayers, ids: Tensor, known: Tensor) -> Tensor:
-    """The share of predictable letters that the model gets right without each head, (2, H)."""
+    """The fraction of predictable letters that the model gets right without each head, (2, H)."""
 
     def without(layer: int, head: int) -> float:
         def replace(outputs: Tensor) -> Tensor:
@@ -976,7 +976,7 @@ def kind_by_logarithms(ask: Ask) -> str:
 
 
 def matches_letters(ids: Tensor) -> Tensor:
-    """Where an induction head attends, (L, L): just after the letter's latest earlier position."""
+    """Where an induction head attends, (L, L): just after the letter's previous occurrence."""
     same = (ids[:, None] == ids).tril(-1)
     newest = same & (same.flip(-1).cumsum(-1).flip(-1) == 1)
     return newest.roll(1, -1)
@@ -1002,9 +1002,10 @@ Head = tuple[Callable[[Tensor], Tensor], float]
 def two_heads(
     first: Head, second: Head, join: Callable[[Tensor, Tensor], Tensor] = torch.add
 ) -> Ask:
-    """A model with two heads, each given by where it attends and how it changes the logit there.
+    """A model with two heads, each given by the positions it attends to and its output's strength.
 
-    A head puts 0.9 of its weight there, and spreads the rest evenly over all positions so far.
+    A head puts 0.9 of its weight on those positions, and spreads the rest evenly over all positions
+    so far.
     """
 
     def ask(ids: Sequence[int] | Tensor, without: Sequence[int] = ()) -> Tensor:

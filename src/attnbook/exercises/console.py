@@ -39,8 +39,9 @@ ASCII = str.maketrans(
 # Chinese has no spaces: `breakable` puts this character, which has no width, where lines may end.
 BREAK = "\x1f"
 HAN = r"\u4e00-\u9fff"
-OPEN = r"“‘\uff08\u300a\u300c\u3010"  # no line ends with one of these or begins with one of CLOSE
-CLOSE = r"”’\uff09\u300b\u300d\u3011\uff0c\u3002\u3001\uff1a\uff1b\uff1f\uff01…"  # begin no line
+# No line may end with a character of OPEN, or begin with one of CLOSE.
+OPEN = r"“‘\uff08\u300a\u300c\u3010"
+CLOSE = r"”’\uff09\u300b\u300d\u3011\uff0c\u3002\u3001\uff1a\uff1b\uff1f\uff01…"
 
 # The command shown instead of hint("03.scores"), with {name} and {exercise}; "" to show the call.
 command_template = ""
@@ -112,7 +113,7 @@ SETTINGS: dict[str, Any] = {
 
 
 def render(console: Console, *renderables: RenderableType) -> str:
-    """Render to a string without trailing blanks and without two empty lines in a row."""
+    """Render to a string without trailing blanks or consecutive empty lines."""
     console.width = min(console.width, MAX_WIDTH)
     with console.capture() as captured:
         parts = (unwrapped(Text(x)) if isinstance(x, str) else x for x in renderables)
@@ -196,7 +197,7 @@ def format_code(source: str) -> Text:
 
 
 class AlignedLines:
-    """Lines in columns, such as rows of numbers. A long line is wrapped, with the rest indented."""
+    """Lines in columns, such as rows of numbers. Long lines wrap with an indent."""
 
     def __init__(self, text: str):
         self.text = text

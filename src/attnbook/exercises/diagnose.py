@@ -1,4 +1,4 @@
-"""Turn a wrong answer into a helpful message. FINDERS lists what is looked for, in order."""
+"""Turn a wrong answer into a helpful message. FINDERS lists, in order, what to look for."""
 
 import inspect
 from collections.abc import Callable

@@ -31,7 +31,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A misunderstanding: a function that contains it, and the message for readers who have it.
+    """A misunderstanding: a function based on it, and the message for readers who share it.
 
     `single` is false for a combination of two mistakes; `second` is then the message of the second.
     """

@@ -12,7 +12,7 @@ from attnbook.language import _
 
 
 def own_name(error: BaseException, module: ModuleType) -> str:
-    """Return a sentence about the name that was meant, or about what the file defines instead."""
+    """Return a sentence with the name that was meant, or with those the file defines, or ""."""
     if meant := similar_name(error):
         return "\n" + _("Did you mean `{name}`?").format(name=meant)
     asked = getattr(error, "name", "") if isinstance(error, NameError) else ""

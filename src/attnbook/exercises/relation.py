@@ -179,7 +179,7 @@ def factor_in_sizes(factor: float, sizes: Mapping[str, int]) -> str:
     """Express a factor in the case's sizes, such as " (√Dk in this case)", or return ""."""
     meaning = _(" ({size} in this case)")
     for name, size in sizes.items():
-        if size < 2:  # 1 is not a factor, and 0 has no reciprocal
+        if size < 2:  # a factor of 1 explains nothing, and 0 has no reciprocal
             continue
         for text, value in (
             (f"√{name}", size**0.5),
@@ -189,7 +189,7 @@ def factor_in_sizes(factor: float, sizes: Mapping[str, int]) -> str:
         ):
             if math.isclose(factor, value, rel_tol=1e-6):
                 return meaning.format(size=text)
-        for n in range(2, 65):  # a constant in place of the root of the width
+        for n in range(2, 65):  # a constant in place of the square root of the width
             if math.isclose(factor * n, size**0.5, rel_tol=1e-9):
                 return meaning.format(size=f"√{name} / {n}")
     return ""

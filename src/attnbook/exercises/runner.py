@@ -34,7 +34,7 @@ NEW_GROUP = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # on Windows, li
 
 
 class Result(NamedTuple):
-    """The result of a check in the file; if `exercise` is "", the file did not finish."""
+    """The result of a check in the file; if `exercise` is "", the file failed as a whole."""
 
     exercise: str
     kind: Kind
@@ -150,7 +150,7 @@ def check_file(path: Path, folder: Path, loading: float, checking: float) -> Non
             stop_after(loading)
             return feedback
 
-        vars(exercises)["diagnose"] = diagnose_and_record  # which `check` calls
+        vars(exercises)["diagnose"] = diagnose_and_record  # the name that `check` calls
         stop_after(loading)
         error_card = run_file(path, (folder / SOURCE_FILE).read_bytes())
         faulthandler.cancel_dump_traceback_later()
@@ -175,8 +175,8 @@ def read_path() -> Path:
 def end_with_parent() -> None:
     """End this process once the other end of stdin is closed, and give the file an empty stdin.
 
-    A C function that holds the GIL keeps the thread from ending the process; only Linux can end it.
-    On other systems, the process then runs until LOAD_SECONDS or CHECK_SECONDS are over.
+    While a C function holds the GIL, the thread cannot end the process. On Linux, a signal can;
+    on other systems, the process runs until LOAD_SECONDS or CHECK_SECONDS are over.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -16,7 +16,7 @@ from attnbook.exercises.limit import TimeLimitExceeded
 from attnbook.language import _, ngettext
 from attnbook.show import device
 
-TOTAL_LIMIT = 4  # how long all cases together may take, in units of the limit for one call
+TOTAL_LIMIT = 4  # the time limit for all cases together, as a multiple of that for one call
 PRINTED_LINES, PRINTED_WIDTH = 6, 100
 
 

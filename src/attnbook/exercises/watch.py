@@ -112,9 +112,9 @@ class Watcher:
                 self.open_exercise(following)
 
     def run_command(self, line: str | None) -> None:
-        """Run the command that the reader typed, or whose first letters they typed.
+        """Run the command that the reader typed, perhaps abbreviated to its first letters.
 
-        An empty line opens the following exercise; None is the end of the input.
+        An empty line opens the following exercise; None means the end of the input.
         """
         self.has_input = self.has_input and line is not None
         if not line and self.following:
@@ -147,7 +147,7 @@ class Watcher:
 def read_commands(commands: "Queue[str | None]") -> None:
     """Put each line that the reader types into the queue.
 
-    Put "quit" at the end of a terminal's input, and None at the end of any other.
+    When the input ends, put "quit" if it came from a terminal, and None otherwise.
     """
     partial_line = b""
     last = None
