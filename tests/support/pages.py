@@ -149,7 +149,7 @@ class Opened:
 
 
 def wait_until(page: Page, true: str) -> None:
-    """Wait until an expression is true. (The page's CSP blocks Playwright's wait_for_function.)"""
+    """Wait until an expression is true. (A page's CSP may block the eval in wait_for_function.)"""
     for _ in range(PATIENCE // 20):
         if page.evaluate(true):
             return
