@@ -1,4 +1,4 @@
-"""Reading and replacing heads' outputs: equal to a computation by hand, and undone afterwards."""
+"""Reading and replacing heads' outputs: equal to a computation by hand, and undone afterward."""
 
 import pytest
 import torch

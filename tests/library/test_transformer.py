@@ -246,7 +246,7 @@ def test_the_feed_forward_network_treats_each_row_by_itself():
 
 @pytest.mark.parametrize("part", ["outputs", "inside", "rows"])
 def test_dropout_is_applied_where_documented_and_only_in_training(part):
-    """With a dropout of 1, a part adds nothing."""
+    """With a dropout probability of 1, a part adds nothing."""
     layer, x = redraw(EncoderLayer(D, H, D_FF, dropout=1.0, norm_first=True)), drawn(B, LS, D)
     if part == "outputs":
         equal(layer(x)[0], x)
@@ -260,7 +260,7 @@ def test_dropout_is_applied_where_documented_and_only_in_training(part):
 
 
 def test_dropout_is_applied_to_all_three_parts_of_a_decoder_layer():
-    """With a dropout of 1, a pre-norm layer adds nothing to its input."""
+    """With a dropout probability of 1, a pre-norm layer adds nothing to its input."""
     layer = redraw(DecoderLayer(D, H, D_FF, dropout=1.0, norm_first=True))
     x, z = drawn(B, LT, D), drawn(B, LS, D, seed=1)
     equal(layer(x, z)[0], x)
