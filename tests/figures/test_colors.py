@@ -1,4 +1,4 @@
-"""Colors: all in one file, readable on light and dark pages, and a separate hue for each role."""
+"""Colors: all in one file, readable on light and dark pages, and with a separate hue per role."""
 
 import ast
 import itertools

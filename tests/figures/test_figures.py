@@ -1,7 +1,7 @@
 """Each figure shows its numbers in the right places, according to Matplotlib's objects.
 
-Every figure is in EXAMPLES, and one test checks what all of them have in common. A figure of
-numbers also has its own test; a diagram is tested by the chapters' stored pictures.
+Every figure is in EXAMPLES, and one test checks what all of them have in common. A figure that
+shows numbers also has its own test; diagrams are compared with the pictures stored in the chapters.
 """
 
 import math
@@ -102,7 +102,7 @@ def test_every_figure_has_an_example():
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_properties_of_every_figure(name, drawn):
-    """A figure shows changes but no noise, is legible and uncropped, and uses its roles' colors."""
+    """A figure shows changes, not noise, is legible and uncropped, and uses its roles' colors."""
     draw, x, roles = EXAMPLES[name]
     moved = x.clone()
     moved.view(-1)[0] -= 0.1
