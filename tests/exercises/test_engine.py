@@ -766,7 +766,7 @@ def test_changes_by_an_answer_are_undone_and_do_not_change_the_result():
         assert torch.empty(0).device == torch.device("meta")
     finally:
         torch.set_default_device(None)
-        del torch._GLOBAL_DEVICE_CONTEXT.device_context  # PyTorch 2.6 cannot read None
+        del torch._GLOBAL_DEVICE_CONTEXT.device_context  # PyTorch 2.6 cannot handle None here
 
 
 def test_a_check_leaves_the_default_device_readable():
