@@ -1,4 +1,4 @@
-"""The switch to a GPU: refused at once without a GPU, and verified with one.
+"""The switch to a GPU: refused at once if there is none, and verified if there is one.
 
 A rehearsal changes PyTorch for good, so it needs a process of its own.
 """
@@ -98,7 +98,7 @@ ROUNDED = ["a @ b", "a.sum(0)", "a.softmax(-1)"]  # close to the CPU's result, b
 
 
 def outcome(line: str) -> str:
-    """Run a line of code with a tensor on the GPU; return its error."""
+    """Run a line of code with a tensor on the GPU; return the error that it raises."""
     names = {"gpu": torch.rand(3).to("cuda"), "torch": torch, "F": F, "numpy": numpy}
     try:
         exec(line, names)
@@ -108,7 +108,7 @@ def outcome(line: str) -> str:
 
 
 def follow_the_rules_of_a_gpu() -> None:
-    """Raise a GPU's errors, and round differently: a test for the process of a rehearsal."""
+    """Check that the simulated GPU raises a GPU's errors, and rounds differently from the CPU."""
     said = {line: outcome(line) for line in [*REFUSED, *ALLOWED]}
     assert {line: said[line] for line in REFUSED if REFUSED[line] not in said[line]} == {}
     assert {line: said[line] for line in ALLOWED if said[line]} == {}

@@ -75,7 +75,7 @@ def commands(project: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def failure() -> str:
-    """Run the bootstrap, expect it to fail, and return its one line."""
+    """Run the bootstrap, expect it to fail, and return its one-line message."""
     with pytest.raises(SystemExit) as stopped:
         bootstrap.main()
     (line,) = str(stopped.value).splitlines()

@@ -1,4 +1,4 @@
-"""Find errors in the GitHub workflows that no run would reveal; `make check` lints them, too."""
+"""Find errors that no run of the GitHub workflows would reveal. `make check` lints their files."""
 
 from press.extension.links import LAUNCH_BRANCH, NOTEBOOKS
 from tools.common import ROOT
