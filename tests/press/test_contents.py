@@ -30,7 +30,7 @@ OFF = """() => {  // from the section in the address to where a jump ends
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """A long chapter, at its beginning."""
+    """A long chapter, not yet scrolled."""
     with window(browser, viewport=DESK) as context:
         page = context.new_page()
         page.goto(ADDRESS)

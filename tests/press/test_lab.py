@@ -91,7 +91,7 @@ SHUT_DOWN = "() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a JupyterLab with the copies that `make lab` makes; the book is unchanged."""
+    """Run JupyterLab on the copies that `make lab` makes; check that the book is unchanged."""
     book = {path: path.read_bytes() for path in (ROOT / "book").iterdir() if path.is_file()}
     folder = tmp_path_factory.mktemp("lab")
     log = folder / "log.txt"

@@ -1,4 +1,4 @@
-"""Links to the repository, Colab and Binder come from the environment, or are absent."""
+"""Links to the repository, Colab and Binder come from environment variables, or are absent."""
 
 import json
 import os

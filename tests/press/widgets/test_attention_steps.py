@@ -33,7 +33,7 @@ def test_a_head_is_the_librarys_and_has_the_numbers_of_the_chapter(page: Page) -
     w_key = torch.tensor([[0, 1], [-0.5, -0.5], [1, 0], [0, 0]])
     expected = x @ w_query @ (x @ w_key).T
     found = torch.tensor(figure.evaluate("figure => figure.all.scores"))
-    torch.testing.assert_close(found, expected, atol=0.01, rtol=0)  # each is stored in 16 bits
+    torch.testing.assert_close(found, expected, atol=0.01, rtol=0)  # stored as 16-bit numbers
 
 
 def test_steps(page: Page) -> None:

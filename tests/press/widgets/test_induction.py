@@ -93,7 +93,7 @@ def test_its_numbers_are_the_models(figure: Locator, chapter: dict[str, Any]) ->
             assert len(best) == 3 or expected.values[len(best)] < 0.02
         for layer, part in enumerate(shown):
             if layer == 0 and off[0]:
-                continue  # removing a head changes no other in its layer
+                continue  # removing a head changes no other head in its layer
             drawn = torch.zeros(4, 23, 23).double()
             for head, query in itertools.product(range(4), range(23)):
                 for place, share in part["weights"][head][query]:

@@ -1,4 +1,4 @@
-"""The page's translator: used as a reader would use it, and equal to the library's."""
+"""The page's translator, used as a reader would use it, and compared with the library's."""
 
 import base64
 import gzip

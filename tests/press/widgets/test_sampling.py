@@ -114,7 +114,7 @@ def test_texts_are_written_with_the_settings_by_a_model_that_is_loaded_once(
     data = json.loads(figure.get_attribute("data") or "")
 
     def expected(*settings: float) -> tuple[list[list[str]], list[str]]:
-        """Return the texts from the same random numbers, and their words with p < 0.01."""
+        """Return the texts from these random numbers, and words with probabilities below 0.01."""
         texts, rare = [], []
         for points in data["random"]:
             words = list(data["beginning"])
