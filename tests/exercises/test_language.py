@@ -126,5 +126,6 @@ def test_every_message_is_collected(pseudo):
             assert mistake.told
     said(terminal.main, ["list"])
     asked = {message for message in pseudo if "译" not in message}
+    asked -= {"subcommands"}  # argparse in Python 3.13 looks up its default even if it has a title
     given = {m.id for m in library_messages()}
     assert asked <= given, asked - given
