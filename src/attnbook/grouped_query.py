@@ -22,7 +22,7 @@ from attnbook.rotary import Rotary, apply_rotary
 
 
 class GroupedQueryAttention(nn.Module):
-    """Self-attention in which groups of heads share a key head: fewer keys and values to cache.
+    """Self-attention in which groups of heads share keys and values, to keep the cache small.
 
     With n_kv_heads = n_heads it is MultiHeadAttention; with 1, multi-query attention. Query head h
     uses key head h // (n_heads / n_kv_heads).

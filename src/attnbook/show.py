@@ -34,9 +34,9 @@ def device() -> torch.device:
 def _make_reproducible() -> None:
     """Make a GPU compute float32 products deterministically and in full precision.
 
-    TF32, the shorter float format of GPUs, keeps only three decimal digits. Without deterministic
-    algorithms the last digits of a sum change from run to run, and so do trained parameters. The
-    environment variable below is read when the first product is computed.
+    TF32, a shorter float format of GPUs, keeps only about three decimal digits. Without
+    deterministic algorithms, the last digits of a sum change from run to run, and so do trained
+    parameters. The environment variable below is read when the first product is computed.
     """
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False

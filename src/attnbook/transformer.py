@@ -126,7 +126,7 @@ class Transformer(nn.Module):
         source_mask: Tensor | None = None,
         cache: DecoderCache | None = None,
     ) -> tuple[Tensor, Weights, Weights]:
-        """Score the word after each word of the target, without looking at later ones.
+        """Score the next word at each position of the target, without looking at later words.
 
         With a cache, target (B, new) holds only the words since the last call.
         Returns: logits (B, Lt, target_vocab_size), each layer's weights, each layer's weights to z

@@ -55,7 +55,7 @@ class Attempt:
 
     @cached_property
     def single_mistakes(self) -> list[Mistake]:
-        """The single common mistakes that give the reader's outcome in the failed case."""
+        """The common mistakes, without pairs, that give the reader's outcome in the failed case."""
         return [m for m in self.singles() if self.agrees(m, self.failed)]
 
     @cached_property

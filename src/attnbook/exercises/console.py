@@ -36,7 +36,8 @@ ASCII = str.maketrans(
     | {"“": '"', "”": '"', "’": "'", "–": "-", "—": "-"}
 )
 
-# Chinese has no spaces: `breakable` puts this character, which has no width, where lines may end.
+# Chinese is written without spaces: `breakable` marks where lines may end with this character,
+# which has no width.
 BREAK = "\x1f"
 HAN = r"\u4e00-\u9fff"
 # No line may end with a character of OPEN, or begin with one of CLOSE.

@@ -56,9 +56,9 @@ def call(
 ) -> Outcome:
     """Call a reader's function on copies of the arguments, for at most `seconds` (or SECONDS).
 
-    On Linux without a GPU, the function gets at most GIGABYTES of memory. With `grad`, the copies
-    of floating-point tensors require gradients. What the function raises is in the outcome; only
-    KeyboardInterrupt and GeneratorExit are passed on to the caller.
+    On Linux, unless CUDA is in use, the function gets at most GIGABYTES of memory. With `grad`, the
+    copies of floating-point tensors require gradients. What the function raises is in the outcome;
+    only KeyboardInterrupt and GeneratorExit are passed on to the caller.
     """
     copies = tuple(copy_argument(a, grad) for a in arguments)
     stream = Printed()

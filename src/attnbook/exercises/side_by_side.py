@@ -90,7 +90,7 @@ def is_list_of_tensors(x: Any) -> bool:
 
 
 def window_start(index: int, window: int, n: int) -> int:
-    """Return where a window over n items starts so that it contains the index: at 0 if possible."""
+    """Return the start of a window over n items that contains the index: 0 if possible."""
     return 0 if index < window else min(index, n - window)
 
 

@@ -1,4 +1,4 @@
-"""Vectors of two numbers as points in the plane, in groups."""
+"""Vectors of two numbers as points in the plane, marked by group."""
 
 from collections.abc import Mapping, Sequence
 

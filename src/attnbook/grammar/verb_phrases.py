@@ -52,7 +52,7 @@ def make_verb(zh: str, forms: str, activity: str = "-", traits: str = "") -> Ver
 
 
 def draw_subject(draw: Draw, form: str) -> NounPhrase:
-    """Draw the subject. In a question it never begins with 我 or 我们."""
+    """Draw the subject, which never begins with 我 or 我们 in a question."""
     if form == "who":
         return NounPhrase(("谁",), ("who",), "he", (), ())
     subject = draw.until(draw_person, can_be_subject, form)

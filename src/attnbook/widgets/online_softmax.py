@@ -12,7 +12,7 @@ __all__ = ["explore_online_softmax"]
 
 
 def explore_online_softmax(scores: Tensor, values: Tensor, labels: Sequence[str]) -> None:
-    """Let the reader order the keys of one query, and compute their softmax block by block.
+    """Let the reader reorder the keys of one query, and compute their softmax block by block.
 
     Shapes:  scores (Lk,), values (Lk, Dv), labels Lk
     Raises:  ValueError if the lengths do not fit

@@ -104,7 +104,7 @@ def watch_attention(
 
 
 def _check(losses: Sequence[float], tensors: Mapping[int, Tensor], shape: tuple[int, int]) -> None:
-    """Reject a tensor of the wrong shape, and a step without a loss."""
+    """Reject a tensor of the wrong shape or a step without a loss."""
     for step, tensor in tensors.items():
         check_shape(f"step {step}", tensor, shape)
         if not 0 <= step < len(losses):
