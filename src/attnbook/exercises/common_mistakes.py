@@ -370,8 +370,8 @@ class MistakeSet:
 
     `build` makes the exercise's function from a Head. `widths` names more sizes whose square
     root a learner may divide by, each with a function that reads the size from the exercise's
-    arguments. `right` replaces the default Head: it is a Head with a different right line, or a
-    different dataclass, which then has its own wrong lines.
+    arguments. `right` replaces the default Head: it is a Head with a different right line, or
+    another dataclass with its own wrong lines.
     """
 
     def __init__(

@@ -264,7 +264,7 @@ def paint(
     across: Sequence[float] | None = None,
     down: Sequence[float] | None = None,
 ) -> None:
-    """Fill a large number of cells with one shape per color; equal neighbors in a column merge.
+    """Fill a large number of cells, one shape per color, merging equal neighbors in a column.
 
     across, down: the edges of the cells, if their sides are not 1
     """

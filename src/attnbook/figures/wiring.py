@@ -45,7 +45,7 @@ def plot_residual_stream(tokens: Sequence[str], n_layers: int) -> None:
 
 # the distance between streams, the distance from a stream to its parts, half the width of a part
 APART, ASIDE, NARROW = 1.42, 0.68, 0.44
-ATTENTION, FEED_FORWARD = 2.0, 3.85  # y-coordinates of their centers
+ATTENTION, FEED_FORWARD = 2.0, 3.85  # y-coordinates of the centers of these parts
 
 
 def _long_part(axes: Axes, first: float, last: float, y: float) -> None:
