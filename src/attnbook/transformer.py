@@ -16,9 +16,8 @@ DecoderCache = list[tuple[KVCache, KVCache]]  # per layer, one for the target so
 
 
 class Encoder(nn.Module):
-    """N encoder layers; with norm_first, there is also a norm after the last layer.
-
-    Options: as in EncoderLayer.
+    """N encoder layers, with the options of EncoderLayer; with norm_first, a norm follows the last
+    layer.
 
     Shapes:  x (B, L, d_model), mask as in MultiHeadAttention
     Returns: z (B, L, d_model), each layer's weights (B, H, L, L)
