@@ -30,8 +30,6 @@ def solved_cases(monkeypatch):
     module = importlib.import_module("attnbook.exercises.diagnose")
     monkeypatch.setattr(module, "solve_cases", lambda exercise, seed: solve(exercise.id, seed))
     call_trusted = guard.call_trusted
-    monkeypatch.setattr(
-        guard, "SECONDS", 60.0
-    )  # on a busy machine, even a right answer can be slow
+    monkeypatch.setattr(guard, "SECONDS", 60.0)  # even a right answer is slow on a busy machine
     monkeypatch.setattr(guard, "call_trusted", outcome)
     return solve
