@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from attnbook import greedy_decode
+from attnbook import device, greedy_decode
 from attnbook.positions import SinusoidalPositions
 from attnbook.translation import (
     BEGIN,
@@ -112,7 +112,7 @@ def test_low_probabilities_warn_of_senseless_sentences(chapter):
     def unsure(model, pairs):
         said = chapter["translate"](model, pairs)
         own = [Pair(p.chinese, s) for p, s in zip(pairs, said, strict=True)]
-        b = make_batch(own, chinese, english)
+        b = make_batch(own, chinese, english, device())
         written = model(b.source, b.target, b.source_mask).softmax(-1)
         written = written.gather(-1, b.labels[..., None])[..., 0]
         return ((written < 0.5) & (b.labels != PAD)).any(-1).double().mean()
@@ -120,7 +120,7 @@ def test_low_probabilities_warn_of_senseless_sentences(chapter):
     first, _, _ = load_packed(TRANSLATOR.read_text("utf-8"))
     models = [first, *(load_translator(chinese, english, seed) for seed in (1, 2))]
     with torch.no_grad():
-        for model in models:
+        for model in (each.to(device()) for each in models):
             assert 0.025 < unsure(model, as_they_are) < 0.055
             assert 0.58 < unsure(model, changed) < 0.62
 
@@ -131,6 +131,7 @@ def test_positions_met_often_do_not_mend_longer_sentences(chapter):
     def right(seed, farthest, first):
         model = load_translator(chapter["chinese"], chapter["english"], seed, farthest)
         model.positions = From(model.d_model, first)
+        model.to(device())
         longer = chapter["corpus"].longer
         said = chapter["translate"](model, longer)
         return sum(s == p.english for s, p in zip(said, longer, strict=True))

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from attnbook import (
     bigbird_mask,
+    device,
     linear_attention,
     scaled_dot_product_attention,
 )
@@ -29,7 +30,7 @@ def recalled_after_training(attend: Callable, width: int) -> Tensor:
     untrained = chapter.source("recall-run").partition("print(")[0]
     space = chapter.run("recall-model", "recall-run", **{"recall-run": untrained})
     torch.manual_seed(0)
-    model = space["Recall"](attend, width)
+    model = space["Recall"](attend, width).to(device())
     space["train"](model, space["recall_loss"], steps=200, lr=0.05)
     guesses, answers = model(64, 64)
     return (guesses.argmax(-1) == answers).double().mean((1, 2))
@@ -58,5 +59,6 @@ def test_softmax_attention_recalls_64_names_on_a_large_circle_without_training()
     model = chapter.run("recall-model")["Recall"](scaled_dot_product_attention, 2)
     with torch.no_grad():
         model.vectors.copy_(circle.expand_as(model.vectors))
+    model.to(device())
     guesses, answers = model(64, 64)
     assert (guesses.argmax(-1) == answers).all()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from attnbook import FeedForward, GatedFeedForward, keep_top_k
+from attnbook import FeedForward, GatedFeedForward, device, keep_top_k
 from attnbook.trained import LANGUAGE_MODELS, load_language_model
 from tests.support.chapters import Chapter
 from tools.language_models import CELLS, CHAPTER, SEEDS
@@ -24,7 +24,7 @@ def space() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def judging(space) -> dict[str, Any]:
     """The chapter's names for writing and judging, with the stored models and fewer sentences."""
-    space["models"] = [load_language_model(seed)[0] for seed in SEEDS]
+    space["models"] = [load_language_model(seed)[0].to(device()) for seed in SEEDS]
     space["model"] = space["models"][0]
     for name in ("writing-greedy", "judge-run"):
         exec(chapter.source(name).replace("500", "150"), space)
@@ -53,7 +53,7 @@ def test_a_stored_model_is_what_the_chapter_would_train(space, seed):
 def test_the_stored_model_of_seed_0_is_as_good_as_the_one_that_the_chapter_trains(space):
     (output,) = chapter.cells["train-floor"]["outputs"]
     printed = re.match(r"grammar (.*), models (\S+) ", "".join(output["text"]))
-    model, judged = load_language_model(0)[0], space["fresh"][:400]
+    model, judged = load_language_model(0)[0].to(device()), space["fresh"][:400]
     with torch.no_grad():
         found = space["nats"](model, judged).sum() / space["count_tokens"](judged)
     assert found.item() == pytest.approx(sum(map(float, printed.groups())), abs=0.01)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 
+from attnbook import device
 from attnbook.translation import (
     BEGIN,
     END,
@@ -59,7 +60,7 @@ def test_labels_count_the_english_only(chapter):
 @pytest.mark.parametrize("longest", [None, 4])
 def test_translating_with_the_cache_takes_the_most_probable_word_each_time(chapter, longest):
     """Positions that are scaled by hand, without a cache, lead to the same words."""
-    model = load_one_sequence(chapter["joint"], seed=0, farthest=0)
+    model = load_one_sequence(chapter["joint"], seed=0, farthest=0).to(device())
     pairs = [*chapter["corpus"].longer[:3], *chapter["corpus"].new_combinations[:3]]
 
     def scale(n: int) -> float:
@@ -69,14 +70,14 @@ def test_translating_with_the_cache_takes_the_most_probable_word_each_time(chapt
         n, tokens = len(pair.chinese), [*chapter["joint"].encode(pair.chinese), BEGIN]
         while tokens[-1] != END:
             places = scale(n) * torch.arange(len(tokens))
-            logits = model(torch.tensor([tokens]), positions=places)
+            logits = model(torch.tensor([tokens]).to(device()), positions=places.to(device()))
             tokens.append(int(logits[0, -1].argmax()))
         assert chapter["joint"].decode(tokens[n:]) == said
 
 
 @torch.no_grad()
 def test_moving_the_whole_sequence_changes_nothing(chapter):
-    model = load_one_sequence(chapter["joint"], seed=0, farthest=0)
+    model = load_one_sequence(chapter["joint"], seed=0, farthest=0).to(device())
     tokens, _ = chapter["join"](chapter["corpus"].longer[:20])
-    order = torch.arange(tokens.size(1))
+    order = torch.arange(tokens.size(1)).to(device())
     torch.testing.assert_close(model(tokens, positions=order + 100), model(tokens))

@@ -39,7 +39,7 @@ def test_the_rule_finds_every_letter_that_is_marked_as_predictable():
 def test_in_one_piece_the_letter_due_is_always_eleven_positions_back():
     space = chapter.run("task-draw")
     _, place, known = space["draw"](50, torch.Generator().manual_seed(1), jumps=False)
-    asking = torch.arange(2 * space["BLOCK"] - 1)
+    asking = torch.arange(2 * space["BLOCK"] - 1).to(place.device)
     assert (asking - (place[:, :-1] + 1) == 11)[known[:, 1:]].all()
 
 
@@ -117,6 +117,6 @@ def test_looking_into_the_language_model_changes_nothing(translators):
     each, maps = translators["look_into"](model, tokens)
     with torch.no_grad():
         logits = model(tokens[:, :-1])
-    loss = F.cross_entropy(logits.mT, tokens[:, 1:], reduction="none")
-    torch.testing.assert_close(each, loss)
+    loss = F.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten(), reduction="none")
+    torch.testing.assert_close(each.flatten(), loss)
     assert maps.shape == (2, len(tokens), 4, 8, 8)
