@@ -52,7 +52,10 @@ TWO_STACKS = Stored(
 ONE_STACK = Stored(
     ONE_SEQUENCE,
     ROOT / "book" / "12_language_model.ipynb",
-    ("imports", "joint-pairs", "joint-place", "joint-batches", "joint-teach", "joint-translate"),
+    (
+        *("imports", "train-fit", "joint-pairs", "joint-place", "joint-batches", "joint-teach"),
+        "joint-translate",
+    ),
     ((0, 0), (1, 0), (0, 8), (1, 8)),
     {"Chinese and English": "joint"},
     load_one_sequence,
