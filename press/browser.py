@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, Error, Playwright
 
 from tools.common import UserError
 
-# The headless shell comes first, because it opens a page with half the computation.
+# The headless shell comes first, because it opens a page in less than half the CPU time.
 NAMES = (
     "chromium-headless-shell",
     "chromium",
@@ -16,8 +16,8 @@ NAMES = (
     "/usr/bin/chromium",
 )
 CHANNELS = ("chrome", "msedge")  # found even if they are not on the PATH
-# Chromium needs no sandbox, makes no network requests of its own, and does not round the widths of
-# letters: the headless shell would, and lines of code would be too wide for the paper.
+# With these flags, Chromium needs no sandbox, makes no network requests of its own, and does not
+# round the widths of letters. (If it did, lines of code would be too wide for the printed page.)
 FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --font-render-hinting=none"
