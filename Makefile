@@ -107,4 +107,4 @@ lock: env  ## write requirements-lock.txt after a change to requirements.txt
 
 clean:  ## remove what was built; keeps .venv and my/
 	rm -rf _build .lighthouseci .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests tools press book benchmarks -name __pycache__ -prune -exec rm -rf {} +
+	find src tests tools manuscript press book benchmarks -name __pycache__ -prune -exec rm -rf {} +

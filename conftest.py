@@ -22,8 +22,8 @@ import torch
 from jupyter_client.manager import KernelManager
 from nbval.plugin import IPyNbCell, IPyNbFile
 
-from tools.common import ROOT
-from tools.rerun_sections import sections
+from manuscript.common import ROOT
+from manuscript.rerun_sections import sections
 
 REHEARSAL = (
     f"import sys; sys.path.append({str(ROOT)!r}); "
@@ -101,7 +101,7 @@ def pytest_make_collect_report(collector: pytest.Collector):
     """For each picture, expect the text that a kernel prints; add more tests after the cells.
 
     The notebook's file has the picture's description in place of that text: see `describe_pictures`
-    in tools/normal_form.py.
+    in manuscript/normal_form.py.
     """
     from attnbook.figures.canvas import PICTURE
 

@@ -19,8 +19,8 @@ from attnbook import (
     scaled_dot_product_attention,
     window_attention,
 )
-from attnbook.cost import cost
-from attnbook.grouped_query import attend_in_groups
+from attnbook.models.grouped_query import attend_in_groups
+from attnbook.notebook.cost import cost
 from benchmarks.timing import ratio, turns
 
 

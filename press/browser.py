@@ -5,7 +5,7 @@ import shutil
 
 from playwright.sync_api import Browser, Error, Playwright
 
-from tools.common import UserError
+from manuscript.common import UserError
 
 # The headless shell comes first, because it opens a page in less than half the CPU time.
 NAMES = (

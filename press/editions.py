@@ -12,10 +12,9 @@ import re
 import shutil
 from pathlib import Path
 
+from manuscript.common import ROOT, run_tool
+from manuscript.language import LANGUAGE, TRANSLATIONS
 from press.extension.links import NOTEBOOKS
-from tools.common import ROOT, run_tool
-from tools.language import LANGUAGE
-from tools.translate import TRANSLATIONS
 
 BUILD = ROOT / "_build"
 SWITCH = re.compile(r'<span class="editions">.*?</span>', re.S)

@@ -20,7 +20,7 @@ from fontTools.subset import Options, Subsetter
 from fontTools.ttLib import TTCollection, TTFont
 
 from attnbook.figures.canvas import FAMILY
-from tools.common import ROOT
+from manuscript.common import ROOT
 
 NOTO = "/usr/share/fonts/opentype/noto"
 PRINT = {  # the license reserves the name Source for Adobe's own files

@@ -14,9 +14,9 @@ from urllib.parse import unquote, urlsplit
 
 from lxml.html import document_fromstring
 
+from manuscript.common import ROOT, UserError, run_tool
+from manuscript.language import ENDING, HTML, _
 from press.editions import SWITCH
-from tools.common import ROOT, UserError, run_tool
-from tools.language import ENDING, HTML, _
 
 ZIP = ROOT / "_build" / f"attention-book-html{ENDING}.zip"
 FOLDER = f"attention-book{ENDING}"

@@ -22,10 +22,10 @@ from bs4.filter import SoupStrainer
 from jinja2 import Template
 from playwright.sync_api import Browser, sync_playwright
 
+from manuscript.common import ROOT, UserError, run_tool
+from manuscript.language import ENDING, HTML, LANGUAGE, SOURCE, _
 from press.browser import launch
 from press.extension.search import SUBSCRIPTS
-from tools.common import ROOT, UserError, run_tool
-from tools.language import ENDING, HTML, LANGUAGE, SOURCE, _
 
 JOINED = ROOT / "_build" / "pdf" / "book.html"
 PDF = ROOT / "_build" / f"attention-book{ENDING}.pdf"

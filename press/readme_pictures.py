@@ -11,8 +11,8 @@ import io
 from PIL import Image
 from playwright.sync_api import ViewportSize, sync_playwright
 
+from manuscript.common import ROOT, run_tool
 from press.browser import launch
-from tools.common import ROOT, run_tool
 
 PAGE, FIGURE = "book/05_cross_attention.html", "cross-attention-align-figure"
 PICTURES = {"": "book.png", "zh_CN": "book.zh_CN.png"}  # in book/images

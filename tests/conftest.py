@@ -19,9 +19,9 @@ from hypothesis import settings
 from playwright.sync_api import Browser, sync_playwright
 
 import attnbook
+from manuscript.common import ROOT, UserError
 from press.browser import launch
 from tests.support.on_device import OnDevice, move_test
-from tools.common import ROOT, UserError
 
 # How the tests of each folder use a GPU. Tests of the library are moved to the GPU, with everything
 # they create. Tests of exercises and notebooks call device(), as a reader does. The rest, which

@@ -12,7 +12,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tools.common import ROOT, UserError, run_tool
+from manuscript.common import ROOT, UserError, run_tool
 
 WORKFLOWS = [str(path) for path in (ROOT / ".github" / "workflows").glob("*.yml")]
 SCHEMA = ["check-jsonschema", "--quiet", "--builtin-schema"]

@@ -16,8 +16,9 @@ from pathlib import Path
 from babel.messages import Message
 from markdown_it import MarkdownIt
 
-from tools.common import ROOT, counted, run_tool
-from tools.translate import LIBRARY, TRANSLATIONS, compile_catalog, compiled_path, current, read
+from manuscript.common import ROOT, counted, run_tool
+from manuscript.language import TRANSLATIONS
+from tools.translate import LIBRARY, compile_catalog, compiled_path, current, read
 
 KEPT = {  # a translation must have these as often as the original
     "code": re.compile(r"`+[^`]+`+"),

@@ -6,16 +6,13 @@ An answer whose stub now has different arguments, or is no longer in the chapter
 cell. If you delete or rename your old copy, the newer one takes its place on the next run. There
 are never more than two copies of a chapter: if you have changed both, you are asked to remove one.
 
-The copies differ from the book's own notebooks in a few things that only readers need: the install
-cell is folded, the outputs below a prediction are cleared, pictures are trusted, the kernel already
-has the name that JupyterLab would write into the file, and formulas have the colors of the roles
-that they name, because only the book's build knows those names.
+The copies differ from the book's own notebooks as manuscript/readers_copy.py says. Besides,
+pictures are trusted, and the kernel already has the name that JupyterLab would write into the file.
 """
 
 import ast
 import hashlib
 import json
-import re
 from copy import deepcopy
 from pathlib import Path
 from typing import NamedTuple, TypedDict
@@ -27,16 +24,13 @@ from nbformat import NotebookNode
 from nbformat.sign import NotebookNotary
 from nbformat.v4 import new_markdown_cell
 
-from attnbook.colors import ROLES
-from tools.cells import STUB
-from tools.chapters import chapters, drafts
-from tools.language import _
-from tools.normal_form import INSTALL_ID, text_of
+from manuscript.cells import STUB
+from manuscript.chapters import chapters, drafts
+from manuscript.language import _
+from manuscript.normal_form import text_of
+from manuscript.readers_copy import for_readers, without_directives
 
 NOTES = ".copies.json"  # in my/: how each copy was made
-BLOCK = re.compile(r"^(:::|```)\{([\w-]+)\} *([^\n]*)\n(.*?)^\1\n?", re.M | re.S)
-LABEL = re.compile(r"^\([\w-]+\)=\n", re.M)
-EMPTY = re.compile(r"^## [^\n]*\s*(?=^## |\Z)", re.M)  # a section that held only a directive
 KEPT = "kept-"  # the ids of cells for answers without a stub begin with this
 NEWER = _(
     "**This is a newer version of the chapter**, with your answers in it. Your earlier copy stays "
@@ -53,7 +47,6 @@ CHANGED = _(
     "above."
 )
 GONE = _("**Your earlier answer.** Its exercise is no longer in this chapter.")
-ROLE = re.compile(rf"(?<=color\{{)({'|'.join(ROLES)})(?=\}})")  # in a formula: \textcolor{query}{Q}
 
 
 class Note(TypedDict):
@@ -182,34 +175,6 @@ def put_below(notebook: NotebookNode, kept: NotebookNode) -> None:
     ids = [cell.id for cell in notebook.cells]
     stub = STUB + kept.id.removeprefix(KEPT).rpartition("-")[0]
     notebook.cells.insert(ids.index(stub) + 1 if stub in ids else len(ids), kept)
-
-
-def for_readers(notebook: NotebookNode) -> None:
-    """Fold the install cell, clear outputs that answer a prediction, and color formulas."""
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            cell.source = colored(cell.source)
-        elif "answer" in cell.metadata.get("tags", []):
-            cell.outputs, cell.execution_count = [], None
-        if cell.id == INSTALL_ID:
-            cell.metadata.jupyter = {"source_hidden": True}
-
-
-def without_directives(page: str, contents: str) -> str:
-    """Return the text of a page without Sphinx's directives and labels."""
-
-    def resolved(block: re.Match[str]) -> str:
-        name, argument, body = block.groups()[1:]
-        if name == "chapters":
-            return contents
-        return body if (name, argument) == ("only", "not repository") else ""
-
-    return colored(EMPTY.sub("", LABEL.sub("", BLOCK.sub(resolved, page))))
-
-
-def colored(text: str) -> str:
-    """The text with the roles in its formulas replaced by colors, because MathJax has no roles."""
-    return ROLE.sub(lambda name: ROLES[name[0]].light, text)
 
 
 def cell_texts(notebook: NotebookNode) -> dict[str, str]:

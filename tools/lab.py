@@ -16,11 +16,11 @@ from jupyterlab.labapp import main as jupyterlab
 
 from attnbook.colors import ROLES
 from attnbook.exercises import log
-from tools.cells import exercises_of
-from tools.chapters import number_of, pages
-from tools.common import ROOT
+from manuscript.cells import exercises_of
+from manuscript.chapters import number_of, pages
+from manuscript.common import ROOT
+from manuscript.language import LANGUAGE, SOURCE, _
 from tools.copies import copy_book, newer
-from tools.language import LANGUAGE, SOURCE, _
 
 SETTINGS = {
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},

@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools.common import ROOT, UserError, run_tool
+from manuscript.common import ROOT, UserError, run_tool
 
 REQUIREMENTS = ROOT / "requirements.txt"
 LOCK = ROOT / "requirements-lock.txt"

@@ -3,7 +3,7 @@
 nbval compares stored outputs. It accepts missing outputs, warnings, pictures without descriptions,
 and cells that switch the comparison off. This module finds all of these. It also checks what the
 chapters have in common: their opening, their headings, one import cell, short cells, and valid
-references. The words that it looks for are in tools/markers.py.
+references. The words that it looks for are in manuscript/markers.py.
 
     .venv/bin/python -m tools.rules [PAGE or FOLDER...]      default: the whole book
 """
@@ -18,11 +18,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tools import markers
-from tools.chapters import drafts, line_after, number_of, pages
-from tools.common import ROOT, UserError, counted, run_tool
-from tools.normal_form import INSTALL_ID, parse, read, text_of
-from tools.rerun_sections import name_clashes
+from manuscript import markers
+from manuscript.chapters import drafts, line_after, number_of, pages
+from manuscript.common import ROOT, UserError, counted, run_tool
+from manuscript.normal_form import INSTALL_ID, parse, read, text_of
+from manuscript.rerun_sections import name_clashes
 
 LIBRARY = ROOT / "src" / "attnbook"
 LONGEST_CELL = 15  # lines

@@ -26,10 +26,17 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from tools.cells import exercises_of
-from tools.common import ROOT, UserError, run_tool
-from tools.minutes import keep_run_time
-from tools.normal_form import normalize_file, normalized, read, text_of, write_minutes, write_whole
+from manuscript.cells import exercises_of
+from manuscript.common import ROOT, UserError, run_tool
+from manuscript.minutes import keep_run_time
+from manuscript.normal_form import (
+    normalize_file,
+    normalized,
+    read,
+    text_of,
+    write_minutes,
+    write_whole,
+)
 
 # On Windows, zmq warns about the event loop and then works around it.
 warnings.filterwarnings("ignore", "Proactor event loop does not implement", RuntimeWarning)

@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 import torch
 from packaging.version import Version
 
-from tools.common import ROOT, UserError, run_tool
+from manuscript.common import ROOT, UserError, run_tool
 
 PAGE = ROOT / "book" / "validation.md"
 START, END = "<!-- rows: make validate writes them -->\n", "<!-- end of rows -->\n"

@@ -10,10 +10,10 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from tools.chapters import Chapter, chapters
-from tools.common import ROOT, UserError
-from tools.language import _
-from tools.minutes import in_minutes
+from manuscript.chapters import Chapter, chapters
+from manuscript.common import ROOT, UserError
+from manuscript.language import _
+from manuscript.minutes import in_minutes
 
 HEAD = ("", _("chapter, and the question it answers"), _("short road"), _("all of it"))
 

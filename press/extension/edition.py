@@ -10,8 +10,8 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
-from tools.language import LANGUAGE, _
-from tools.messages import script_messages
+from manuscript.language import LANGUAGE, _
+from manuscript.messages import script_messages
 
 
 def offer(app: Sphinx) -> None:

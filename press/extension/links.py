@@ -30,13 +30,13 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.writers.html5 import HTML5Translator
 
-from tools.copies import for_readers
-from tools.language import LANGUAGE
-from tools.normal_form import text_of
+from manuscript.language import LANGUAGE
+from manuscript.normal_form import text_of
+from manuscript.readers_copy import for_readers
 
 NOTEBOOKS = "notebooks"  # the folder of the downloadable notebooks in the built book
 LAUNCH_BRANCH = "launch"  # .github/workflows/book.yml pushes that folder as this branch
-SOURCE = re.compile(r"^SOURCE = .*$", re.M)  # the line of tools/normal_form.INSTALL to fill in
+SOURCE = re.compile(r"^SOURCE = .*$", re.M)  # the line of normal_form.INSTALL to fill in
 PAGE = re.compile(r"(?<=\]\()(\w+)\.md\b")  # a link to a page that is not a notebook
 
 FORMS = {  # for each variable: the form of its value, without an optional ending, and an example

@@ -1,7 +1,7 @@
 """Change some of the HTML of Sphinx and docutils, with our own visitors.
 
-A paragraph that begins with the bold words of a prediction (see tools/markers.py) gets the class
-"predict"; "(second reading)" at the end of a heading gets the class "second-reading".
+A paragraph that begins with the bold words of a prediction (see manuscript/markers.py) gets the
+class "predict"; "(second reading)" at the end of a heading gets the class "second-reading".
 """
 
 import posixpath
@@ -15,8 +15,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
-from tools import markers
-from tools.language import _
+from manuscript import markers
+from manuscript.language import _
 
 from . import private
 from .chinese import LEFT_OUT, above

@@ -19,10 +19,11 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from torch import Generator
 
-from attnbook.exercises import choice, feedback
-from attnbook.exercises.diagnose import diagnose
+from attnbook.exercises import feedback
+from attnbook.exercises.checker import choice
+from attnbook.exercises.checker.diagnose import diagnose
+from attnbook.exercises.checker.trial import Trial, run_trials, solve_cases
 from attnbook.exercises.exercise import Exercise
-from attnbook.exercises.trial import Trial, run_trials, solve_cases
 from attnbook.language import _
 from press.extension.cards import ExerciseDirective
 

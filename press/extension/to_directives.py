@@ -29,8 +29,8 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 from attnbook import figures, widgets
-from tools import markers
-from tools.minutes import in_minutes, reading_seconds, rounded
+from manuscript import markers
+from manuscript.minutes import in_minutes, reading_seconds, rounded
 
 BOXES = {"opening", "danger", "exercise"}
 BOX = re.compile(r"(?:^### (?P<heading>.+)\n\n)?(?P<quote>(?:^>.*\n?)+)", re.M)

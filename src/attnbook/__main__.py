@@ -2,8 +2,8 @@
 
 import sys
 
-from attnbook.exercises import console
-from attnbook.exercises.terminal import main
+from attnbook.exercises.terminal import console
+from attnbook.exercises.terminal.commands import main
 
 if __name__ == "__main__":
     sys.exit(console.ignore_broken_pipe(main))

@@ -5,9 +5,9 @@ import importlib
 
 import pytest
 
-from attnbook.exercises import guard
 from attnbook.exercises.catalog import ALL
-from attnbook.exercises.trial import solve_cases
+from attnbook.exercises.checker import guard
+from attnbook.exercises.checker.trial import solve_cases
 
 
 @functools.cache
@@ -27,7 +27,7 @@ def solved_cases(monkeypatch):
             outcomes[key] = call_trusted(wrong, arguments)
         return outcomes[key]
 
-    module = importlib.import_module("attnbook.exercises.diagnose")
+    module = importlib.import_module("attnbook.exercises.checker.diagnose")
     monkeypatch.setattr(module, "solve_cases", lambda exercise, seed: solve(exercise.id, seed))
     call_trusted = guard.call_trusted
     monkeypatch.setattr(guard, "SECONDS", 60.0)  # even a right answer is slow on a busy machine

@@ -5,13 +5,13 @@ import re
 import pytest
 
 from attnbook.exercises.catalog import ALL
-from attnbook.exercises.diagnose import diagnose
+from attnbook.exercises.checker.diagnose import diagnose
 from attnbook.exercises.source import reader_source
+from manuscript.cells import cells_of, exercises_of, write_exercises
+from manuscript.chapters import number_of, pages
+from manuscript.common import UserError
+from manuscript.normal_form import read, text_of
 from tests.support.chapters import BOOK, Chapter
-from tools.cells import cells_of, exercises_of, write_exercises
-from tools.chapters import number_of, pages
-from tools.common import UserError
-from tools.normal_form import read, text_of
 
 LIBRARIES = re.compile(r"\b(collections|copy|F|functools|itertools|math|nn|np|random|torch)\.\w")
 CHAPTERS = sorted(path for path in BOOK.glob("*.ipynb") if exercises_of(path))
@@ -29,7 +29,7 @@ def test_cells_are_written_from_the_library_and_keep_their_outputs(tmp_path, mon
     changed = tmp_path / "book" / path.name
     changed.parent.mkdir()
     changed.write_text(text_of(notebook), encoding="utf-8")
-    monkeypatch.setattr("tools.cells.ROOT", tmp_path)
+    monkeypatch.setattr("manuscript.cells.ROOT", tmp_path)
     notebook = read(changed)
     assert text_of(notebook) == before
     del notebook.cells[first : first + 4]

@@ -18,12 +18,20 @@ import pytest
 import torch
 from torch import nn
 
-from attnbook.exercises import check, guard, hint, log, solution, trial
-from attnbook.exercises.answers import matches, type_error
+from attnbook.exercises import check, hint, log, solution
 from attnbook.exercises.catalog import ALL, find
-from attnbook.exercises.choice import form_error
-from attnbook.exercises.common_mistakes import OUTPUT_MISTAKES, SCORE_MISTAKES, Head, MistakeSet
-from attnbook.exercises.diagnose import diagnose
+from attnbook.exercises.chapters.common_mistakes import (
+    OUTPUT_MISTAKES,
+    SCORE_MISTAKES,
+    Head,
+    MistakeSet,
+)
+from attnbook.exercises.checker import guard, trial
+from attnbook.exercises.checker.answers import matches, type_error
+from attnbook.exercises.checker.choice import form_error
+from attnbook.exercises.checker.diagnose import diagnose
+from attnbook.exercises.checker.relation import Relation, relation, relation_in_all
+from attnbook.exercises.checker.side_by_side import side_by_side
 from attnbook.exercises.exercise import (
     Case,
     Exercise,
@@ -34,8 +42,6 @@ from attnbook.exercises.exercise import (
     named_sizes,
 )
 from attnbook.exercises.feedback import Feedback
-from attnbook.exercises.relation import Relation, relation, relation_in_all
-from attnbook.exercises.side_by_side import side_by_side
 from attnbook.exercises.source import without_annotations
 
 

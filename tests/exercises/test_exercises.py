@@ -7,14 +7,14 @@ import pkgutil
 import pytest
 import torch
 
-from attnbook.exercises import guard
 from attnbook.exercises.catalog import ALL, CHAPTERS
-from attnbook.exercises.diagnose import diagnose
+from attnbook.exercises.checker import guard
+from attnbook.exercises.checker.diagnose import diagnose
+from manuscript import markers
+from manuscript.chapters import number_of, pages
 from tests.exercises import right_answers
 from tests.support.chapters import BOOK, Chapter
 from tests.support.mutants import mutants
-from tools import markers
-from tools.chapters import number_of, pages
 
 DRAWS = 2  # the draw that readers get, and another, in case an answer is right by luck
 MODULES = [
@@ -72,7 +72,7 @@ def test_every_mistake_gets_its_own_message(name):
 @pytest.mark.parametrize("name", CODE)
 def test_mutants_are_rejected(name, monkeypatch, solved_cases):
     cases = solved_cases(name, 0)  # before the time limit is lowered
-    module = importlib.import_module("attnbook.exercises.diagnose")
+    module = importlib.import_module("attnbook.exercises.checker.diagnose")
     monkeypatch.setattr(guard, "SECONDS", 0.5)
 
     def passes(mutant):

@@ -10,11 +10,13 @@ from rich.cells import cell_len
 from torch import Generator
 
 from attnbook import language
-from attnbook.exercises import answer_files, check, console, hint, terminal
+from attnbook.exercises import check, hint
 from attnbook.exercises.catalog import ALL
-from attnbook.exercises.diagnose import diagnose
+from attnbook.exercises.checker.diagnose import diagnose
 from attnbook.exercises.feedback import Feedback
-from tools.messages import library_messages
+from attnbook.exercises.terminal import answer_files, console
+from attnbook.exercises.terminal import commands as terminal
+from manuscript.messages import library_messages
 
 SENTENCE = re.compile(r"[A-Za-z]+(?:[ ,'’-]+[A-Za-z]+){5,}")  # six words in a row
 CODE = re.compile(r"`[^`\n]*`|\w+Error: .*")  # PyTorch's own messages are English

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from attnbook.exercises import report
 from attnbook.exercises.catalog import ALL
-from attnbook.exercises.terminal import main
+from attnbook.exercises.terminal import report
+from attnbook.exercises.terminal.commands import main
 
 
 def lines(*events: str, exercise: str = "03.scores") -> str:

@@ -13,12 +13,14 @@ import pytest
 from rich.cells import cell_len
 
 from attnbook import exercises
-from attnbook.exercises import answer_files, check, console, log, runner, terminal, watch
+from attnbook.exercises import check, log
 from attnbook.exercises.catalog import ALL
-from attnbook.exercises.diagnose import diagnose
+from attnbook.exercises.checker.diagnose import diagnose
 from attnbook.exercises.feedback import Feedback
-from attnbook.exercises.runner import Result, Runner
-from attnbook.exercises.terminal import main
+from attnbook.exercises.terminal import answer_files, console, runner, watch
+from attnbook.exercises.terminal import commands as terminal
+from attnbook.exercises.terminal.commands import main
+from attnbook.exercises.terminal.runner import Result, Runner
 
 NAME = "03.scores"
 EXERCISE = ALL[NAME]

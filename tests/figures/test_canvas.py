@@ -15,8 +15,8 @@ from matplotlib import font_manager
 
 from attnbook import figures
 from attnbook.figures import canvas
+from manuscript.common import ROOT
 from press.fonts import chinese_of_the_book
-from tools.common import ROOT
 
 FONTS = ROOT / "src" / "attnbook" / "fonts"
 TOKENS = ["苹果", "很", "甜"]

@@ -11,8 +11,8 @@ from pathlib import Path
 from matplotlib.colors import is_color_like, to_rgb
 
 from attnbook.colors import BOXES, CODE, CURVES, PAGE, ROLES, STATES, variables
+from manuscript.common import ROOT
 from tests.support.contrast import contrast, linear
-from tools.common import ROOT
 
 CSS = "".join(path.read_text("utf8") for path in (ROOT / "press" / "static").rglob("*.css"))
 LIGHT, DARK = PAGE["page"]

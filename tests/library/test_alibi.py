@@ -7,7 +7,7 @@ import torch
 from torch.testing import assert_close
 
 from attnbook import alibi_bias
-from attnbook.alibi import alibi_slopes
+from attnbook.positions.alibi import alibi_slopes
 
 
 def published_slopes(n_heads: int) -> list[float]:

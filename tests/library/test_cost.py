@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from attnbook.cost import cost, seconds
+from attnbook.notebook.cost import cost, seconds
 
 A, B = torch.ones(2, 3, 5), torch.ones(2, 5, 7)
 

@@ -26,8 +26,8 @@ from attnbook import (
     sliding_window_mask,
     window_attention,
 )
-from attnbook import blocked as blocked_module
-from attnbook.cost import cost
+from attnbook.efficient import blocked as blocked_module
+from attnbook.notebook.cost import cost
 from tests.support.largest import Largest
 
 B, H, LQ, LK, DK, DV = 2, 3, 13, 17, 4, 6

@@ -21,7 +21,7 @@ from attnbook import (
     sink_mask,
     split_heads,
 )
-from attnbook.cost import cost
+from attnbook.notebook.cost import cost
 from tests.support.draws import drawn
 
 B, H, L, DK = 7, 6, 5, 4

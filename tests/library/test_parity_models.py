@@ -42,7 +42,7 @@ from attnbook import (
     sample,
     sink_mask,
 )
-from tools.common import ROOT
+from manuscript.common import ROOT
 
 TOLERANCE = 1e-5
 CHAPTER = ROOT / "book" / "04_multi_head.ipynb"

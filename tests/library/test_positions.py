@@ -16,7 +16,7 @@ from attnbook import (
     rotation_matrix,
     sinusoidal_encoding,
 )
-from attnbook.positions import frequencies, sinusoids
+from attnbook.positions.absolute import frequencies, sinusoids
 from tests.support.draws import drawn, float64
 
 B, H, L, D = 2, 3, 7, 18

@@ -5,10 +5,10 @@ from collections import Counter
 
 import pytest
 
-from attnbook.grammar.noun_phrases import Draw
-from attnbook.grammar.recognize import is_grammatical, runs, ways
-from attnbook.grammar.sentences import KINDS, draw_sentence, finish
-from attnbook.grammar.verb_phrases import draw_subject
+from attnbook.corpus.grammar.noun_phrases import Draw
+from attnbook.corpus.grammar.recognize import is_grammatical, runs, ways
+from attnbook.corpus.grammar.sentences import KINDS, draw_sentence, finish
+from attnbook.corpus.grammar.verb_phrases import draw_subject
 
 
 def sentences(n: int, seed: int) -> list[tuple[str, ...]]:

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from attnbook import ShawAttention, TransformerXLAttention, causal_mask, padding_mask
-from attnbook.positions import sinusoids
+from attnbook.positions.absolute import sinusoids
 from tests.support.draws import drawn, redraw
 
 B, H, L, M, DK = 2, 3, 7, 4, 6  # all different; M is the length of the memory

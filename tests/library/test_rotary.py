@@ -8,7 +8,7 @@ from transformers import LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from attnbook import RotaryScaling, apply_rotary, rotation_matrix
-from attnbook.positions import frequencies
+from attnbook.positions.absolute import frequencies
 from tests.support.draws import drawn, float64
 
 B, H, L, DK = 2, 3, 5, 10

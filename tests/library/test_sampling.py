@@ -9,7 +9,7 @@ from torch.testing import assert_close
 from transformers import TopKLogitsWarper, TopPLogitsWarper
 
 from attnbook import LanguageModel, keep_top_k, keep_top_p, sample
-from attnbook.sampling import draw_token
+from attnbook.models.sampling import draw_token
 
 V, B, END, LONGEST = 11, 5, 2, 6
 

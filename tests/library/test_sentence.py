@@ -2,7 +2,7 @@
 
 import torch
 
-from attnbook.sentence import LIFE_IS_SHORT, life_is_short, tokens, vocabulary
+from attnbook.corpus.sentence import LIFE_IS_SHORT, life_is_short, tokens, vocabulary
 
 # The numbers that S1 prints for its embedded sentence, copied from its text.
 S1_EMBEDDED = """

@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import nn
 
-from attnbook import training
-from attnbook.training import lr_scale, train, train_long
+from attnbook.training import loop as training
+from attnbook.training.loop import lr_scale, train, train_long
 
 X = torch.randn(20, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 TARGET = X @ torch.tensor([[1.0], [-2.0], [0.5]], dtype=torch.float64)

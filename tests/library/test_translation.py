@@ -10,14 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnbook.grammar import lexicon, words
-from attnbook.grammar.clauses import TENSE_MARKERS, Sentence, VerbPhrase, inflect, verb_clause
-from attnbook.grammar.corpus import is_for_training
-from attnbook.grammar.noun_phrases import Draw, noun_phrase, pronouns
-from attnbook.grammar.sentences import draw_sentence
-from attnbook.grammar.verb_phrases import make_verb
-from attnbook.sentence import APPLE_IS_SWEET
-from attnbook.translation import (
+from attnbook.corpus import (
     BEGIN,
     END,
     LONGEST,
@@ -35,6 +28,19 @@ from attnbook.translation import (
     make_corpus,
     word_by_word,
 )
+from attnbook.corpus.grammar import lexicon, words
+from attnbook.corpus.grammar.clauses import (
+    TENSE_MARKERS,
+    Sentence,
+    VerbPhrase,
+    inflect,
+    verb_clause,
+)
+from attnbook.corpus.grammar.corpus import is_for_training
+from attnbook.corpus.grammar.noun_phrases import Draw, noun_phrase, pronouns
+from attnbook.corpus.grammar.sentences import draw_sentence
+from attnbook.corpus.grammar.verb_phrases import make_verb
+from attnbook.corpus.sentence import APPLE_IS_SWEET
 from tests.support.corpus import corpus_made_once
 
 MEASURES = {row[0] for row in lexicon.rows(words.MEASURES)}

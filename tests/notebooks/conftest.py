@@ -15,7 +15,7 @@ def undisturbed():
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("attnbook.figures.canvas.display", lambda picture, raw: None)
-        patch.setattr("attnbook.translation.make_corpus", corpus_made_once)
+        patch.setattr("attnbook.corpus.make_corpus", corpus_made_once)
         torch.set_num_threads(1)
         yield
     torch.set_num_threads(threads)

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from attnbook.sentence import life_is_short
+from attnbook.corpus.sentence import life_is_short
 from tests.support.chapters import Chapter
 
 chapter = Chapter("03_single_head.ipynb")

@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from attnbook import causal_mask, scaled_dot_product_attention
-from attnbook.training import train
+from attnbook.training.loop import train
 from tests.support.chapters import Chapter
 
 chapter = Chapter("06_masked_attention.ipynb")

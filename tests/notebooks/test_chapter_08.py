@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from attnbook import FeedForward, MultiHeadAttention, device
-from attnbook.cost import cost
+from attnbook.notebook.cost import cost
 from tests.support.chapters import Chapter
 
 chapter = Chapter("08_transformer.ipynb")

@@ -10,20 +10,12 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from attnbook import device, greedy_decode
-from attnbook.positions import SinusoidalPositions
-from attnbook.translation import (
-    BEGIN,
-    END,
-    PAD,
-    TRANSLATORS,
-    Pair,
-    Vocabulary,
-    load_translator,
-    make_batch,
-)
+from attnbook.corpus import BEGIN, END, PAD, Pair, Vocabulary, make_batch
+from attnbook.positions.absolute import SinusoidalPositions
+from attnbook.training.trained import TRANSLATORS, load_translator
 from tests.support.chapters import Chapter
-from tools.live_models import TRANSLATOR, chinese_words, load_packed
-from tools.translators import FIRST, TWO_STACKS, run_cells
+from tools.train.live_models import TRANSLATOR, chinese_words, load_packed
+from tools.train.translators import FIRST, TWO_STACKS, run_cells
 
 NOTEBOOK = Chapter("09_translation.ipynb")
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from attnbook import FeedForward, GatedFeedForward, device, keep_top_k
-from attnbook.trained import LANGUAGE_MODELS, load_language_model
+from attnbook.training.trained import LANGUAGE_MODELS, load_language_model
 from tests.support.chapters import Chapter
-from tools.language_models import CELLS, CHAPTER, SEEDS
-from tools.translators import FIRST, run_cells
+from tools.train.language_models import CELLS, CHAPTER, SEEDS
+from tools.train.translators import FIRST, run_cells
 
 chapter = Chapter("12_language_model.ipynb")
 
@@ -85,7 +85,7 @@ def test_top_k_loses_variety_mostly_at_the_first_word(judging, monkeypatch):
     as_learned, by_k = different(), different(k=10)
     cuts = iter([lambda logits, k: logits])
     monkeypatch.setattr(
-        "attnbook.sampling.keep_top_k", lambda *given: next(cuts, keep_top_k)(*given)
+        "attnbook.models.sampling.keep_top_k", lambda *given: next(cuts, keep_top_k)(*given)
     )
     first_word_free = different(k=10)
     assert by_k < first_word_free < as_learned

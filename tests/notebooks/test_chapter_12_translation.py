@@ -7,16 +7,9 @@ import pytest
 import torch
 
 from attnbook import device
-from attnbook.translation import (
-    BEGIN,
-    END,
-    ONE_SEQUENCE,
-    PAD,
-    Pair,
-    Vocabulary,
-    load_one_sequence,
-)
-from tools.translators import FIRST, ONE_STACK, run_cells
+from attnbook.corpus import BEGIN, END, PAD, Pair, Vocabulary
+from attnbook.training.trained import ONE_SEQUENCE, load_one_sequence
+from tools.train.translators import FIRST, ONE_STACK, run_cells
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from attnbook.figures import canvas
+from manuscript.chapters import pages
 from tests.support.chapters import Chapter
 from tests.support.pictures import READABLE, smallest_letters
-from tools.chapters import pages
 
 NOTEBOOKS = [path.name for path in pages() if path.suffix == ".ipynb"]
 DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+")

@@ -12,6 +12,7 @@ import pytest
 from lxml.html import HtmlElement
 from playwright.sync_api import Browser, BrowserContext, expect
 
+from manuscript.common import ROOT
 from press import editions, pack
 from tests.press.test_pages import ON_A_DESK, ON_A_PHONE, ON_EVERY_SCREEN, assert_complete
 from tests.support.pages import (
@@ -26,7 +27,6 @@ from tests.support.pages import (
     tree,
     window,
 )
-from tools.common import ROOT
 
 pytestmark = pytest.mark.usefixtures("book", "chinese_book")
 

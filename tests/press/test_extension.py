@@ -13,12 +13,12 @@ from py_mini_racer import MiniRacer
 
 from attnbook.colors import ROLES
 from attnbook.exercises.catalog import ALL
+from manuscript import markers
 from press.extension import markup, private, styles
 from press.extension.folds import without_checks
 from press.extension.formulas import KATEX, FormulaError, render
 from press.extension.search import BookSearch, texts
 from tests.support.pages import build, parsed
-from tools import markers
 
 SEARCH = BookSearch({})
 QUERY = ROLES["query"].light

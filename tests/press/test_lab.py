@@ -21,8 +21,8 @@ from playwright.sync_api import Browser, Page
 
 from attnbook.colors import ROLES
 from attnbook.exercises.catalog import ALL
+from manuscript.common import ROOT
 from tests.support.pages import DESK, window
-from tools.common import ROOT
 from tools.copies import copy_book
 from tools.lab import FOLDER, STARTUP, arguments
 from tools.rules import RAW

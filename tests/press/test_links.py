@@ -13,6 +13,8 @@ from jinja2 import Template
 from packaging.requirements import Requirement
 from playwright.sync_api import Browser
 
+from manuscript.common import ROOT
+from manuscript.normal_form import INSTALL
 from press.extension import links
 from tests.support.pages import (
     DESK,
@@ -27,8 +29,6 @@ from tests.support.pages import (
     parsed,
     window,
 )
-from tools.common import ROOT
-from tools.normal_form import INSTALL
 
 REPOSITORY = "https://github.com/reader/attention.book"
 SITE = "https://reader.github.io/attention.book"

@@ -17,6 +17,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from attnbook.colors import ROLES
+from manuscript.chapters import chapters
+from manuscript.common import ROOT
 from tests.support.contrast import contrast
 from tests.support.pages import (
     CHAPTERS,
@@ -33,8 +35,6 @@ from tests.support.pages import (
     wait_until,
     window,
 )
-from tools.chapters import chapters
-from tools.common import ROOT
 
 pytestmark = pytest.mark.usefixtures("book")
 

@@ -19,9 +19,9 @@ from pypdfium2 import raw
 
 from attnbook.colors import ROLES
 from attnbook.exercises.catalog import ALL
+from manuscript.common import ROOT, UserError
 from press import pdf as press_pdf
 from tests.support.pages import CHAPTERS, HTML
-from tools.common import ROOT, UserError
 
 HAN = re.compile(r"[\u4e00-\u9fff]")
 FOLDS = "details:not(.code)"  # folded code stays in its place

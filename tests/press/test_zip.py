@@ -9,9 +9,9 @@ from unittest.mock import Mock
 import pytest
 from playwright.sync_api import Browser, expect
 
+from manuscript.common import run_tool
 from press import pack
 from tests.support.pages import HTML, Opened, window
-from tools.common import run_tool
 
 LONGEST = 110  # characters; Windows allows 260, of which the reader's own folders need some
 BESIDE = {"index.html", "READ ME.txt", "LICENSE.txt", "LICENSE-TEXT.txt", "pages"}

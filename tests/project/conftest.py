@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.common import ROOT
+from manuscript.common import ROOT
 
 
 @pytest.fixture

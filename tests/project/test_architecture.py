@@ -1,108 +1,105 @@
-"""Folders and modules import in one direction only, as ARCHITECTURE.md says."""
+"""Folders import in one direction only, no imports form a circle, and modules stay short."""
 
 import ast
 import json
-import os
 import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-from tools.common import ROOT
-from tools.rules import lines_of, without_docstrings
+from manuscript.common import ROOT
 
-# Our folders, and what each may import. Tests may import every folder; book/ has no modules.
+# Our folders, and which of them each may import. Tests may import every folder; book/ has no code.
 FOLDERS = {
     "src/attnbook": {"attnbook"},
+    "manuscript": {"attnbook", "manuscript"},
+    "tools": {"attnbook", "manuscript", "tools"},
+    "press": {"attnbook", "manuscript", "press"},
     "benchmarks": {"attnbook", "benchmarks"},
-    "tools": {"attnbook", "tools"},
-    "press": {"attnbook", "tools", "press"},
 }
-OURS = {"attnbook", "tools", "press", "tests", "benchmarks", "conftest"}
+OURS = {"attnbook", "manuscript", "tools", "press", "tests", "benchmarks", "conftest"}
 
-# Every module may import these modules, which import none of ours.
-BASE = {"checks", "colors", "language"}
-# The core, layer by layer: a module imports only modules of earlier layers.
-CORE = (
-    {"attention", "masks", "cache", "loading"},
-    {"heads", "chunked"},
-    {"efficient", "blocked", "linear", "multi_head", "positions", "alibi", "interventions"},
-    {"relative", "rotary", "layers"},
-    {"grouped_query", "transformer"},
-    {"decoding", "language_model"},
-    {"sampling"},
-)
-# These do not depend on attention.
-PLAIN = {"show", "figures", "sentence", "cost"}
-# These use the core and one another; the core uses none of them.
-AROUND = {
-    *("training", "trained", "grammar", "user_corpus", "translation", "widgets", "exercises"),
-}
+# The folders and single modules of the library: each may import itself and those before it.
+BASE = ("language", "colors", "checks")
+CORE = ("attention", "positions", "efficient", "models")  # these need nothing but PyTorch
+PLAIN = ("notebook", "figures")  # these take plain tensors, and import only BASE
+AROUND = ("corpus", "training", "widgets", "exercises", "__main__")
+ORDER = (*BASE, *CORE, "public", "__init__", *PLAIN, *AROUND)
 
-LONGEST_MODULE = 170  # lines, as `ast.unparse` writes them; the goal is about 150
+LONGEST = {"core": 150, "": 400}  # lines of a module
 
 
-def allowed() -> dict[str, set[str]]:
-    """Map each module or folder of the library to the modules and folders that it may import."""
-    known = set(BASE)
-    may: dict[str, set[str]] = {name: set() for name in BASE}
-    for layer in CORE:
-        may |= {name: set(known) for name in layer}
-        known |= layer
-    may |= {name: set(BASE) for name in PLAIN}
-    everything = known | PLAIN | AROUND
-    may |= {name: everything - {name} for name in AROUND}
-    return may
+def modules(root: Path) -> Iterator[tuple[str, str, Path]]:
+    """Yield the modules of our folders, each with its folder and its full name."""
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*.py")):
+            parts = path.relative_to(root / folder).with_suffix("").parts
+            top = folder.rpartition("/")[2]
+            yield folder, ".".join((top, *parts)), path
 
 
-def modules(root: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the library's modules, each with the top-level module or folder it belongs to.
-
-    `__init__.py` and `__main__.py` of the package are left out.
-    """
-    package = root / "src" / "attnbook"
-    for path in sorted(package.rglob("*.py")):
-        if path not in (package / "__init__.py", package / "__main__.py"):
-            yield path.relative_to(package).parts[0].removesuffix(".py"), path
-
-
-def imports(path: Path) -> Iterator[str]:
-    """Yield the full names of what a module imports, even inside its functions."""
+def imports(path: Path, name: str) -> Iterator[str]:
+    """Yield the full names of what a module with this name imports, even inside its functions."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         if isinstance(node, ast.ImportFrom):
-            base = "." * node.level + (node.module or "")
-            yield from (f"{base}.{alias.name}" for alias in node.names)
+            base = (node.module or "").split(".") if node.module else []
+            if node.level:
+                base = [*name.split(".")[: -node.level], *base]
+            yield from (".".join((*base, alias.name)) for alias in node.names)
+
+
+def allowed(part: str) -> tuple[str, ...]:
+    """Name the parts of the library that this part may import."""
+    if part in (*BASE, *PLAIN):
+        return (*(BASE if part in PLAIN else ()), part)
+    if part in CORE:
+        return (*BASE, *CORE[: CORE.index(part) + 1])
+    if part == "public":
+        return (*BASE, *CORE, "notebook", part)
+    return ORDER
 
 
 def violations(root: Path) -> Iterator[str]:
     """Describe each import in the wrong direction."""
-    for folder, may in FOLDERS.items():
-        for path in sorted((root / folder).rglob("*.py")):
-            for other in sorted({full.partition(".")[0] for full in imports(path)} & OURS - may):
-                yield f"{folder}/ imports {other}"
-    may_import, core = allowed(), BASE.union(*CORE)
-    for name, path in modules(root):
-        if name not in may_import:
-            yield f"{name} has no place yet: give it one in tests/project/test_architecture.py"
+    for folder, name, path in modules(root):
+        part = name.split(".")[1]
+        if folder == "src/attnbook" and part not in ORDER:
+            yield f"{part} has no place yet: give it one in tests/project/test_architecture.py"
             continue
-        for full in imports(path):
+        for full in sorted(set(imports(path, name))):
             package, _, rest = full.partition(".")
             target = rest.partition(".")[0]
-            if not package:
-                yield f"{name} imports {full}: name the package"
-            elif package == "attnbook" and target != name and target not in may_import[name]:
+            if package in OURS - FOLDERS[folder]:
+                yield f"{folder}/ imports {package}"
+            elif folder != "src/attnbook":
+                continue
+            elif package == "attnbook" and target in ORDER and target not in allowed(part):
                 yield f"{name} imports {target}"
-            elif package not in {"attnbook", "torch", *sys.stdlib_module_names} and name in core:
+            elif package not in {"attnbook", "torch", *sys.stdlib_module_names} and part in CORE:
                 yield f"{name} imports {package}, and the core needs nothing but torch"
 
 
+def circles(root: Path) -> Iterator[str]:
+    """Describe the first circle of imports, if there is one."""
+    known = {name.removesuffix(".__init__") for _, name, _ in modules(root)}
+    graph = {}
+    for _, name, path in modules(root):
+        found = {full if full in known else full.rpartition(".")[0] for full in imports(path, name)}
+        graph[name.removesuffix(".__init__")] = (found & known) - {name.removesuffix(".__init__")}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        yield " → ".join(reversed(error.args[1]))
+
+
 def test_every_import_points_the_right_way() -> None:
-    lines = list(violations(ROOT))
+    lines = [*violations(ROOT), *circles(ROOT)]
     assert not lines, "\n".join(["imports that point the wrong way (see ARCHITECTURE.md):", *lines])
     modules_in_book = list((ROOT / "book").rglob("*.py"))
     assert not modules_in_book, f"move modules from book/ to src/: {modules_in_book}"
@@ -111,7 +108,8 @@ def test_every_import_points_the_right_way() -> None:
 def test_library_and_chapters_need_exactly_the_declared_packages() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     declared = {re.match(r"[\w-]+", text)[0] for text in project["dependencies"]}
-    used = {full.partition(".")[0] for _, path in modules(ROOT) for full in imports(path)}
+    library = [found[1:] for found in modules(ROOT) if found[0] == "src/attnbook"]
+    used = {full.partition(".")[0] for name, path in library for full in imports(path, name)}
     for path in (ROOT / "book").glob("*.ipynb"):
         for cell in json.loads(path.read_text("utf-8"))["cells"]:
             used |= set(re.findall(r"(?m)^(?:from|import) (\w+)", "".join(cell["source"])))
@@ -119,45 +117,67 @@ def test_library_and_chapters_need_exactly_the_declared_packages() -> None:
     assert needed == declared, "imports and dependencies in pyproject.toml differ"
 
 
-def test_a_module_of_the_core_has_150_lines_or_says_why_not() -> None:
-    for name in BASE.union(*CORE) - {"colors"}:
-        text = (ROOT / "src" / "attnbook" / f"{name}.py").read_text("utf-8")
-        first_words = ast.get_docstring(ast.parse(text))
-        assert len(text.splitlines()) <= 150 or "longer than" in first_words, f"{name} is too long"
-
-
-def test_every_module_is_short_enough_to_read() -> None:
-    lines = {
-        path.name: lines_of(without_docstrings(path.read_text("utf-8")))
-        for _, path in modules(ROOT)
-    }
-    # The exercises of a chapter are a list of texts, so their length does not count.
-    long = {
-        name: len(lines[name])
-        for name in lines
-        if len(lines[name]) > LONGEST_MODULE and not re.match(r"ch\d\d_", name)
-    }
-    assert not long, f"longer than {LONGEST_MODULE} lines of code; split them: {long}"
+def test_files_are_short_enough_to_read() -> None:
+    long = {}
+    for path in [path for _, _, path in modules(ROOT)] + sorted((ROOT / "tests").rglob("*.py")):
+        parts = path.relative_to(ROOT).parts
+        core = parts[:2] == ("src", "attnbook") and parts[2] in CORE
+        n_lines = len(path.read_text("utf-8").splitlines())
+        if n_lines > LONGEST["core" if core else ""]:
+            long["/".join(parts)] = n_lines
+    assert not long, f"longer than {LONGEST['']} lines, or {LONGEST['core']} in the core: {long}"
 
 
 @pytest.mark.parametrize(
     ("module", "source", "complaint"),
     [
-        ("attention.py", "from attnbook.figures import plot_weights", "attention imports figures"),
-        ("attention.py", "def f():\n    import attnbook.heads", "attention imports heads"),
-        ("heads.py", "from .masks import causal_mask", "heads imports .masks.causal_mask: name"),
-        ("heads.py", "import numpy", "heads imports numpy, and the core needs nothing but torch"),
+        (
+            "attention/masks.py",
+            "from attnbook.figures import plot_weights",
+            "attnbook.attention.masks imports figures",
+        ),
+        (
+            "positions/alibi.py",
+            "def f():\n    import attnbook.models.layers",
+            "attnbook.positions.alibi imports models",
+        ),
+        (
+            "attention/heads.py",
+            "from ..figures import bars",
+            "attnbook.attention.heads imports figures",
+        ),
+        (
+            "attention/heads.py",
+            "import numpy",
+            "attnbook.attention.heads imports numpy, and the core needs nothing but torch",
+        ),
+        (
+            "figures/bars.py",
+            "from attnbook.attention import masks",
+            "attnbook.figures.bars imports",
+        ),
         ("other.py", "", "other has no place yet"),
-        ("decoding.py", "import math\nfrom attnbook.heads import SelfAttention", ""),
-        ("training.py", "from tools.common import ROOT", "src/attnbook/ imports tools"),
+        ("models/decoding.py", "import math\nfrom attnbook.attention.heads import f", ""),
+        ("training/loop.py", "from tools.run import main", "src/attnbook/ imports tools"),
     ],
 )
 def test_an_import_that_points_the_wrong_way_is_named(
     module: str, source: str, complaint: str, tmp_path: Path
 ) -> None:
-    path = Path(os.path.normpath(tmp_path / "src" / "attnbook" / module))
+    path = tmp_path / "src" / "attnbook" / module
     path.parent.mkdir(parents=True)
     path.write_text(source)
     found = list(violations(tmp_path))
     assert len(found) == bool(complaint)
     assert not complaint or found[0].startswith(complaint)
+
+
+def test_a_circle_is_named(tmp_path: Path) -> None:
+    for name, other in ("one", "two"), ("two", "one"):
+        path = tmp_path / "press" / f"{name}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"def f():\n    from press.{other} import g")
+    assert list(circles(tmp_path)) in (
+        ["press.one → press.two → press.one"],
+        ["press.two → press.one → press.two"],
+    )

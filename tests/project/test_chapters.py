@@ -7,8 +7,8 @@ import pytest
 import yaml
 from sphinx_external_toc.parsing import parse_toc_yaml
 
-from tools.chapters import chapters, drafts, pages
-from tools.common import ROOT, UserError
+from manuscript.chapters import chapters, drafts, pages
+from manuscript.common import ROOT, UserError
 
 TIME = "20 minutes, 10 more with the second readings, 50 for the exercises"
 MINUTES = {"02_masks.ipynb": [20, 10], "01_where.ipynb": [5, 0]}

@@ -16,11 +16,11 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from attnbook.colors import ROLES
 from attnbook.exercises import log
 from attnbook.exercises.catalog import ALL
+from manuscript.chapters import chapters
+from manuscript.common import ROOT
+from manuscript.normal_form import INSTALL, METADATA
 from tools import lab
-from tools.chapters import chapters
-from tools.common import ROOT
 from tools.copies import copy_book
-from tools.normal_form import INSTALL, METADATA
 from tools.rules import RAW
 
 OPENING = "# 1. Library\n\n**Question:** Why?\n\n**Time:** 5 minutes"

@@ -15,8 +15,8 @@ import torch
 import torch.nn.functional as F
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
+from manuscript.common import ROOT
 from tools import validate
-from tools.common import ROOT
 
 
 def test_a_gpu_that_is_not_there_stops_pytest_with_one_line(

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from manuscript.common import ROOT
 from tests.support.wheels import make_wheel, only_wheels
 from tools import bootstrap
-from tools.common import ROOT
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no scripts of this kind")
 

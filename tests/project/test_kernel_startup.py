@@ -7,11 +7,11 @@ import pytest
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from manuscript.cells import exercises_of
+from manuscript.normal_form import text_of
 from tests.support.chapters import BOOK
 from tools import lab
-from tools.cells import exercises_of
 from tools.kernel_startup import where_defined
-from tools.normal_form import text_of
 
 CELLS = [
     new_markdown_cell("# 1. Library\n\nText", id="opening"),

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from manuscript.common import ROOT, UserError
 from tests.support.wheels import make_wheel, only_wheels
 from tools import lock
-from tools.common import ROOT, UserError
 
 REQUIREMENTS = """\
 -c limits.txt

@@ -6,10 +6,10 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from tools import markers, minutes
-from tools.common import ROOT
-from tools.minutes import code_seconds, reading_seconds, text_seconds, time_line
-from tools.normal_form import read
+from manuscript import markers, minutes
+from manuscript.common import ROOT
+from manuscript.minutes import code_seconds, reading_seconds, text_seconds, time_line
+from manuscript.normal_form import read
 
 SECOND = f"## 1.2 More ({markers.SECOND_READING})"  # its cell has a tag: see `notebook`
 WORD = text_seconds("word")

@@ -13,10 +13,10 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
 from attnbook.exercises.catalog import ALL
+from manuscript.cells import RESTART
+from manuscript.common import ROOT
+from manuscript.normal_form import METADATA, text_of
 from tools import run
-from tools.cells import RESTART
-from tools.common import ROOT
-from tools.normal_form import METADATA, text_of
 
 NAME = "03_single_head.ipynb"
 Edit = Callable[[dict[str, NotebookNode]], Any]
@@ -35,7 +35,7 @@ def git(folder: Path, *command: str) -> str:
 def chapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A chapter of the book, committed in a separate repository."""
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))  # for JupyterLab's signatures
-    monkeypatch.setattr("tools.cells.ROOT", tmp_path)
+    monkeypatch.setattr("manuscript.cells.ROOT", tmp_path)
     path = tmp_path / "book" / NAME
     path.parent.mkdir()
     path.write_bytes((ROOT / "book" / NAME).read_bytes())
@@ -169,7 +169,7 @@ def test_the_line_on_restarting_and_the_run_time_are_updated_without_a_run(
     next(cell for cell in notebook.cells if cell.id == "restart").source = "an older line"
     chapter.write_text(text_of(notebook), encoding="utf-8")
     git(chapter.parent, "add", chapter.name)
-    monkeypatch.setattr("tools.normal_form.run_times", lambda: {chapter.stem: 600})
+    monkeypatch.setattr("manuscript.normal_form.run_times", lambda: {chapter.stem: 600})
     assert run.main(["--form", str(chapter)]) == 0
     cells = {cell.id: cell for cell in nbformat.read(chapter, as_version=4).cells}
     assert cells["restart"].source == RESTART

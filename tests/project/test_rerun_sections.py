@@ -8,8 +8,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from tools.common import ROOT
-from tools.rerun_sections import name_clashes
+from manuscript.common import ROOT
+from manuscript.rerun_sections import name_clashes
 
 TOP = "import math"
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import attnbook
-from tools import markers
-from tools.common import ROOT, UserError
-from tools.normal_form import INSTALL, METADATA
+from manuscript import markers
+from manuscript.common import ROOT, UserError
+from manuscript.normal_form import INSTALL, METADATA
 from tools.rules import complaints, contents_rules, file_rules, main
 
 Cells = dict[str, Any]  # the cells of a notebook by id, in order
@@ -157,10 +157,13 @@ BROKEN: dict[str, tuple[Edit, str]] = {
         "cell count: line 2 has 85 characters: 84 at most",
     ),
     # copies of the library
-    "copied function": (source(COPY), "copies attention.py"),
+    "copied function": (source(COPY), "copies scaled_dot_product.py"),
     "short copy": (source(inspect.getsource(attnbook.merge_heads)), "copies heads.py"),
-    "renamed copy": (source(COPY.replace("def softmax", "def weigh")), "copies attention.py"),
-    "copied lines": (source("\n".join(LOOSE)), "copies attention.py"),
+    "renamed copy": (
+        source(COPY.replace("def softmax", "def weigh")),
+        "copies scaled_dot_product.py",
+    ),
+    "copied lines": (source("\n".join(LOOSE)), "copies scaled_dot_product.py"),
     # the form of a chapter
     "title of another chapter": (replaced("# 3.", "# 4.", of="title"), "begin with its title"),
     "no time": (replaced("**Time:** 5 minutes.", "", of="title"), "needs a line '**Time:** ...'"),
@@ -299,7 +302,7 @@ def test_the_message_names_the_command_that_writes_the_normal_form(
         return line
 
     (tmp_path / "book").mkdir()
-    monkeypatch.setattr("tools.cells.ROOT", tmp_path)
+    monkeypatch.setattr("manuscript.cells.ROOT", tmp_path)
     end = f" {tmp_path / 'book' / '01_library.ipynb'}"
     run = "is not in its normal form: run .venv/bin/python -m tools.run"
     assert command("") == f"{run} --form{end}"
@@ -316,7 +319,8 @@ def test_the_message_names_the_command_that_writes_the_normal_form(
 def test_missing_or_broken_pages_are_reported_without_a_traceback(
     page: str | None, message: str, tmp_path: Path
 ) -> None:
-    shutil.copytree(ROOT / "tools", tmp_path / "tools")  # the tools read the book beside them
+    for folder in ("manuscript", "tools"):  # they read the book beside them
+        shutil.copytree(ROOT / folder, tmp_path / folder)
     (tmp_path / "book").mkdir()
     if page:
         (tmp_path / "book" / "01_gone.ipynb").write_text(page)

@@ -12,9 +12,10 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbval.plugin import get_sanitize_patterns
 
 from attnbook.figures import plot_lines
-from tools import minutes, run
-from tools.common import ROOT
-from tools.normal_form import METADATA
+from manuscript import minutes
+from manuscript.common import ROOT
+from manuscript.normal_form import METADATA
+from tools import run
 
 SANITIZE = ROOT / "tests" / "support" / "nbval.cfg"
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import pytest
 
-from tools import markers
-from tools.chapters import chapters
-from tools.common import ROOT
+from manuscript import markers
+from manuscript.chapters import chapters
+from manuscript.common import ROOT
 
 HOUR = 60
 LONGER = {3: 80}  # minutes of a chapter that may take more than an hour

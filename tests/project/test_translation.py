@@ -8,13 +8,21 @@ import pytest
 from babel.messages import Catalog
 
 from attnbook import language
+from manuscript.chapters import pages
+from manuscript.language import TRANSLATIONS
+from manuscript.messages import (
+    Line,
+    library_messages,
+    lines_of,
+    page_messages,
+    read_page,
+    split_line,
+)
+from manuscript.normal_form import read as read_notebook
+from manuscript.normal_form import text_of
 from tools import check_translation, translate
-from tools.chapters import pages
 from tools.check_translation import kept_complaints, language_complaints
-from tools.messages import Line, library_messages, lines_of, page_messages, read_page, split_line
-from tools.normal_form import read as read_notebook
-from tools.normal_form import text_of
-from tools.translate import TRANSLATIONS, compile_catalog, compiled_path, translated, update
+from tools.translate import compile_catalog, compiled_path, translated, update
 
 FOLDER = TRANSLATIONS / "zh_CN"
 PAGE = """\

@@ -9,8 +9,8 @@ import pytest
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from manuscript.common import ROOT, UserError
 from tools import validate
-from tools.common import ROOT, UserError
 
 PAGE = f"# Title\n\n{validate.START}{validate.END}\nText.\n"
 ROW = ["CPU, x", "3.11.7", "2.13.0", "9 of 9", "5 of 5", "abc1234"]

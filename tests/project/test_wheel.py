@@ -10,7 +10,7 @@ import sysconfig
 import zipfile
 from pathlib import Path
 
-from tools.common import ROOT
+from manuscript.common import ROOT
 
 PACKAGE = ROOT / "src" / "attnbook"
 

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from tools.common import ROOT
+from manuscript.common import ROOT
 
 BOOK = ROOT / "book"
 

@@ -2,6 +2,6 @@
 
 import functools
 
-from attnbook.translation import make_corpus
+from attnbook.corpus import make_corpus
 
 corpus_made_once = functools.cache(make_corpus)  # slow to make, and no test changes it

@@ -14,8 +14,8 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, R
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
-from tools.chapters import pages
-from tools.common import ROOT
+from manuscript.chapters import pages
+from manuscript.common import ROOT
 
 HTML = ROOT / "_build" / "html"
 FOLDER = HTML.as_uri() + "/"

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from attnbook.exercises import guard, log
+from attnbook.exercises import log
 from attnbook.exercises.catalog import ALL, CHAPTERS, UsageError, find
-from attnbook.exercises.console import print_text, show_card
-from attnbook.exercises.diagnose import diagnose
+from attnbook.exercises.checker import guard
+from attnbook.exercises.checker.diagnose import diagnose
 from attnbook.exercises.feedback import SIGNS, Feedback
+from attnbook.exercises.terminal.console import print_text, show_card
 from attnbook.language import _, ngettext
 
 __all__ = ["check", "hint", "progress", "solution"]

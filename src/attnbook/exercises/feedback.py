@@ -32,7 +32,9 @@ class Feedback:
     others: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        from attnbook.exercises import console  # imported here: console imports this module
+        from attnbook.exercises.terminal import (
+            console,  # imported here: console imports this module
+        )
 
         return console.card_as_text(self)
 

@@ -34,7 +34,9 @@ for _path in sorted((Path(__file__).parent.parent / "fonts").glob("*.otf")):
 
 WIDE = 5.6  # inches, the widest figure; on a 390-pixel phone, its SMALL letters are 9 pixels high
 SMALL = 9.5  # points, the smallest letters of a figure
-PICTURE = "a picture"  # in stored chapters, tools/normal_form.py replaces it with a description
+PICTURE = (
+    "a picture"  # in stored chapters, manuscript/normal_form.py replaces it with a description
+)
 STYLE: Any = {
     "font.family": [FAMILY, "DejaVu Sans"],
     "font.size": 10,

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from torch import Tensor
 
-from attnbook.attention import scaled_dot_product_attention
+from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
 from attnbook.language import _
 from attnbook.widgets.element import check_shape, show_element
 

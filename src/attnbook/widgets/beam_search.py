@@ -6,10 +6,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from attnbook.decoding import Beams, beam_search, log_probabilities
+from attnbook.corpus.translation import BEGIN, END, Vocabulary
 from attnbook.language import _
-from attnbook.transformer import Transformer
-from attnbook.translation import BEGIN, END, Vocabulary
+from attnbook.models.decoding import Beams, beam_search, log_probabilities
+from attnbook.models.transformer import Transformer
 from attnbook.widgets.element import play, show_element
 
 __all__ = ["follow_beams"]

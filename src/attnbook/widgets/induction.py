@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
-from attnbook.heads import split_heads
-from attnbook.interventions import head_outputs
+from attnbook.attention.heads import split_heads
+from attnbook.attention.interventions import head_outputs
+from attnbook.attention.multi_head import MultiHeadAttention
 from attnbook.language import _
-from attnbook.multi_head import MultiHeadAttention
 from attnbook.widgets.element import show_element
 
 __all__ = ["explore_heads"]

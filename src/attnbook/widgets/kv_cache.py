@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from attnbook.cache import KVCache
+from attnbook.attention.kv_cache import KVCache
 from attnbook.language import _
 from attnbook.widgets.element import play, show_element
 

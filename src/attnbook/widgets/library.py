@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from torch import from_numpy
 
-from attnbook.attention import softmax
+from attnbook.attention.scaled_dot_product import softmax
 from attnbook.language import _
 from attnbook.widgets.element import check_shape, show_element
 

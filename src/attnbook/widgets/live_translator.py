@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from attnbook.grammar.corpus import LONGEST
-from attnbook.grammar.lexicon import dictionary
+from attnbook.corpus import BEGIN, END, Batch, Pair, Vocabulary, make_batch
+from attnbook.corpus.grammar.corpus import LONGEST
+from attnbook.corpus.grammar.lexicon import dictionary
 from attnbook.language import _
-from attnbook.transformer import Transformer
-from attnbook.translation import BEGIN, END, Batch, Pair, Vocabulary, make_batch
+from attnbook.models.transformer import Transformer
 from attnbook.widgets.element import show_element
 
 __all__ = ["explore_translator"]

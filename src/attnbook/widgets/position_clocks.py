@@ -1,7 +1,7 @@
 """Sinusoidal positions as clock hands: two positions, compared hand by hand."""
 
 from attnbook.language import _
-from attnbook.positions import sinusoidal_encoding
+from attnbook.positions.absolute import sinusoidal_encoding
 from attnbook.widgets.element import show_element
 
 __all__ = ["turn_clocks"]

@@ -6,10 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnbook.corpus.translation import BEGIN, Vocabulary
 from attnbook.language import _
-from attnbook.language_model import LanguageModel
-from attnbook.sampling import keep_top_k, keep_top_p
-from attnbook.translation import BEGIN, Vocabulary
+from attnbook.models.language_model import LanguageModel
+from attnbook.models.sampling import keep_top_k, keep_top_p
 from attnbook.widgets.element import show_element
 
 __all__ = ["explore_sampling"]

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from attnbook.sentence import vocabulary
+from attnbook.corpus.sentence import vocabulary
 
 
 def encode_library(words, corpus):

@@ -3,8 +3,8 @@
 import torch
 
 from attnbook import scaled_dot_product_attention
-from attnbook.attention import softmax
-from attnbook.masks import causal_mask, combine_masks, padding_mask
+from attnbook.attention.masks import causal_mask, combine_masks, padding_mask
+from attnbook.attention.scaled_dot_product import softmax
 
 
 def causal_loop(n_queries, n_keys):

@@ -5,8 +5,8 @@ import math
 import torch
 
 from attnbook import scaled_dot_product_attention
-from attnbook.exercises.ch07_positions import encode
-from attnbook.positions import sinusoidal_encoding
+from attnbook.exercises.chapters.ch07_positions import encode
+from attnbook.positions.absolute import sinusoidal_encoding
 from tests.support.mutants import changed
 
 

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from attnbook.masks import causal_mask
+from attnbook.attention.masks import causal_mask
 
 # --- 08.norm ---------------------------------------------------------------------------------
 

@@ -4,7 +4,13 @@ import math
 
 import torch
 
-from attnbook.exercises.ch10_efficient import HOPS, TEXTS, my_chunked, my_pattern, my_running
+from attnbook.exercises.chapters.ch10_efficient import (
+    HOPS,
+    TEXTS,
+    my_chunked,
+    my_pattern,
+    my_running,
+)
 from tests.support.mutants import changed
 
 

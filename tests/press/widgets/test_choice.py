@@ -12,11 +12,11 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from attnbook.exercises.catalog import ALL
-from attnbook.exercises.diagnose import diagnose
+from attnbook.exercises.checker.diagnose import diagnose
+from attnbook.exercises.checker.trial import solve_cases
 from attnbook.exercises.exercise import Exercise
-from attnbook.exercises.trial import solve_cases
+from manuscript.chapters import chapters
 from tests.support.pages import AXE, FOLDER, HTML, STRIP, THEMES, tree, window
-from tools.chapters import chapters
 
 pytestmark = pytest.mark.usefixtures("book")
 

@@ -7,7 +7,7 @@ import torch
 from playwright.sync_api import Page
 
 from attnbook import GroupedQueryAttention, KVCache, causal_mask
-from attnbook.cost import cost
+from attnbook.notebook.cost import cost
 from tests.support.pages import FOLDER
 
 pytestmark = pytest.mark.usefixtures("book")

@@ -12,12 +12,12 @@ import torch
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from attnbook import SinusoidalPositions, Transformer, beam_search, greedy_decode
-from attnbook.translation import BEGIN, END, Corpus, Pair, Vocabulary, make_batch
+from attnbook.corpus import BEGIN, END, Corpus, Pair, Vocabulary, make_batch
 from press import pack
 from press.extension.live import LIVE, MODELS, joined
 from tests.support.corpus import corpus_made_once
 from tests.support.pages import FOLDER, HTML, PHONE, Opened, wait_until, window
-from tools.live_models import TRANSLATOR, load_packed
+from tools.train.live_models import TRANSLATOR, load_packed
 
 pytestmark = pytest.mark.usefixtures("book")
 

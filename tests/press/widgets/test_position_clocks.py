@@ -4,7 +4,7 @@ import pytest
 import torch
 from playwright.sync_api import Page
 
-from attnbook.positions import sinusoids
+from attnbook.positions.absolute import sinusoids
 from tests.support.pages import FOLDER
 
 pytestmark = pytest.mark.usefixtures("book")

@@ -9,13 +9,13 @@ import torch
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from attnbook import LanguageModel, keep_top_k, keep_top_p
-from attnbook.grammar.noun_phrases import Draw
-from attnbook.grammar.sentences import KINDS, finish
-from attnbook.trained import load_language_model
-from attnbook.translation import BEGIN, Vocabulary
+from attnbook.corpus.grammar.noun_phrases import Draw
+from attnbook.corpus.grammar.sentences import KINDS, finish
+from attnbook.corpus.translation import BEGIN, Vocabulary
+from attnbook.training.trained import load_language_model
 from tests.support.chapters import Chapter
 from tests.support.pages import FOLDER, PHONE, Opened, window
-from tools.live_writer import WRITER, packed
+from tools.train.live_writer import WRITER, packed
 
 pytestmark = pytest.mark.usefixtures("book")
 
@@ -93,7 +93,7 @@ def test_the_remaining_probabilities_equal_the_librarys(loaded: Locator) -> None
 
 
 def test_the_writer_is_the_stored_model(loaded: Locator, stored: Stored) -> None:
-    """If this fails, run: .venv/bin/python -m tools.live_writer."""
+    """If this fails, run: .venv/bin/python -m tools.train.live_writer."""
     assert WRITER.read_text("utf-8") == packed()
     draw, made = Draw(5), []
     while len(made) < 40:

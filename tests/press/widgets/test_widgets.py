@@ -8,9 +8,9 @@ import nbformat
 import pytest
 from playwright.sync_api import Page
 
+from manuscript.common import ROOT
 from press.extension.live import MODELS, joined
 from tests.support.pages import FOLDER, HTML
-from tools.common import ROOT
 
 SCRIPTS = ROOT / "src" / "attnbook" / "widgets" / "scripts"
 KILOBYTES = {"script": 12, "data": 6}

@@ -1,0 +1,21 @@
+"""The words that the tools look for in a page, and their forms in the language of the edition."""
+
+from manuscript.language import _
+
+QUESTION, TIME = "Question", "Time"
+OPENING = (QUESTION, TIME, "You need", "Recap", "Goal")  # the lines of a chapter's first box
+SECOND_READING = "second reading"  # at the end of a heading: the section can be skipped at first
+SECOND_READING_TAG = "second-reading"  # of the heading's cell, for the tools
+PREDICT = "Predict before you run."
+CLOSING = ("Summary", "Where the sources say it")  # the last two sections
+FILLERS = ("simply", "obviously", "let's dive", "crucial", "powerful", "delve")
+
+
+def label(word: str) -> str:
+    """Return the label of a line of the opening, in the language of the edition."""
+    return _("**{word}:**").format(word=_(word))
+
+
+def second_reading() -> str:
+    """Return what ends the heading of a second reading, in the language of the edition."""
+    return _(" ({words})").format(words=_(SECOND_READING))

@@ -1,0 +1,222 @@
+"""What a translator translates: the messages of the pages and of the library.
+
+A message of a page is a line of its Markdown, because each paragraph of the book is one line. The
+marks of a line, such as `## 3.4 `, `- ` or `**Question:** `, are removed and later put back around
+the translation, so a translator cannot lose them. Displayed formulas, code and directives are not
+translated.
+"""
+
+import gettext
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from unittest import mock
+
+import nbformat
+import yaml
+from babel.messages import Catalog
+from babel.messages.extract import extract_from_dir
+
+from manuscript import markers
+from manuscript.cells import GENERATED
+from manuscript.chapters import read_contents
+from manuscript.common import ROOT
+
+if TYPE_CHECKING:
+    from attnbook.exercises.exercise import Exercise
+
+RAW = re.compile(  # formulas and code on lines of their own
+    r"(^(?:> ?)?\$\$.*?\$\$ *$|^(?:> )?```(?!\{image).*?^(?:> )?``` *$)", re.M | re.S
+)
+LABELS = "|".join(f"{word}:" for word in markers.OPENING) + "|" + re.escape(markers.PREDICT)
+MARKS = re.compile(
+    r"(?P<before>(?:> ?| *(?:[-*]|\d+\.) |#+ (?:\d+\. |(?:\d+|[A-Z])\.\d+ )?|:alt: |:(?!:) *"
+    rf"|<summary>(?:[A-Z]\. )?|\*\*(?:{LABELS})\*\* |\*(?!\*)(?=.*[^*]\*$))*)"
+    rf"(?P<text>.*?)(?P<after> \({markers.SECOND_READING}\)|</summary>|(?<=[^*])\*)?"
+)
+NO_WORDS = re.compile(r"`[^`]*`|\$[^$]*\$|\]\([^)]*\)")
+WORD = re.compile(r"[A-Za-z]{2}")
+MARKUP = re.compile(  # the last is a row written by `make validate`, ending with a commit
+    r"</|<(?!summary)\w|[> ]*\|[-:| ]+$|\([\w-]+\)=$|:::|```|\{[.#][\w-]+\}$|:(?!alt)\w+:"
+    r"|\|.*\| [\da-f]{7} \|$"
+)
+
+NAMES_ONLY = re.compile(  # case notes that contain only code names or letters
+    r'\w+\(".*"\)|.* = \[.*|(?:\w )+\w|(?!.*`).*\w_\w.*|'
+)
+MARK = "\0"  # see `constant_notes`
+
+SOURCES = (  # where the library's messages are
+    ("src", "**.py", "python"),
+    ("manuscript", "**.py", "python"),
+    ("tools", "**.py", "python"),
+    ("press", "**.py", "python"),
+    ("press/templates", "**.html", "jinja2"),
+    ("press/print", "**.html", "jinja2"),
+    ("press/static", "*.js", "javascript"),
+)
+ARGPARSE = (  # what Python's argparse says in the terminal
+    "usage: ",
+    "options",
+    "positional arguments",
+    "show this help message and exit",
+    "argument %(argument_name)s: %(message)s",
+    "invalid choice: %(value)r (choose from %(choices)s)",
+    "unrecognized arguments: %s",
+    "the following arguments are required: %s",
+    "expected one argument",
+)
+KEYWORDS = {"_": None, "say": None, "ngettext": (1, 2)}
+
+
+class Line(NamedTuple):
+    """A line of Markdown: a message and the markup around it, or only `before`."""
+
+    before: str
+    message: str = ""
+    after: str = ""
+
+
+def lines_of(markdown: str) -> Iterator[Line]:
+    """Split a text into lines and line breaks; joined together, they give the text again."""
+    for part in RAW.split(markdown):
+        if RAW.fullmatch(part):
+            yield Line(part)
+            continue
+        for n, line in enumerate(part.split("\n")):
+            if n:
+                yield Line("\n")
+            yield split_line(line)
+
+
+def split_line(line: str) -> Line:
+    """Split a line into its message and the marks before and after the message."""
+    match = MARKS.fullmatch(line)
+    if not match or MARKUP.match(line):
+        return Line(line)
+    before, message, after = match["before"], match["text"], match["after"] or ""
+    if after == "*" and not before.endswith("*"):
+        message, after = message + after, ""
+    if not WORD.search(NO_WORDS.sub("", message)):
+        return Line(line)
+    return Line(before, message, after)
+
+
+class Text(NamedTuple):
+    """A text of a page: where it is, and the object and the key that hold it."""
+
+    place: str
+    holder: Any
+    key: str
+
+
+def read_page(path: Path) -> tuple[Any, list[Text]]:
+    """Read a page and list its texts; to change one in the page, assign to `holder[key]`."""
+    if path.suffix == ".md":
+        page = {"text": path.read_text("utf-8")}
+        return page, [Text("", page, "text")]
+    notebook = nbformat.read(path, as_version=4)
+    found = []
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and not GENERATED.match(cell.id):
+            found.append(Text(cell.id, cell, "source"))
+        if "part" in cell.metadata:
+            found.append(Text(cell.id, cell.metadata, "part"))
+        image = cell.metadata.get("mystnb", {}).get("image", {})
+        if "alt" in image:
+            found.append(Text(cell.id, image, "alt"))
+    return notebook, found
+
+
+def page_messages(path: Path) -> Catalog:
+    """Return the messages of a page, with the cells that they are in."""
+    catalog = Catalog(charset="utf-8", fuzzy=False)
+    for place, holder, key in read_page(path)[1]:
+        for line in lines_of(holder[key]):
+            if line.message and not line.before.endswith(f"**{markers.TIME}:** "):
+                where = f"{path.name}#{place}" if place else path.name
+                catalog.add(line.message, locations=[(where, 0)])
+    return catalog
+
+
+def library_messages() -> Catalog:
+    """Return the messages of the library, the tools and the pages' templates.
+
+    Most are arguments of `_`, `ngettext` or, in a template, `say`. Those of an exercise are in its
+    fields, and the words that mark parts of a page are in manuscript/markers.py.
+    """
+    catalog = Catalog(charset="utf-8", fuzzy=False)
+    for folder, files, kind in SOURCES:
+        found = extract_from_dir(ROOT / folder, [(files, kind)], keywords=KEYWORDS)
+        for file, _line, message, _comments, _context in sorted(found, key=lambda f: f[:2]):
+            catalog.add(message, locations=[(f"{folder}/{file}", 0)])
+    for word in (*markers.OPENING, markers.PREDICT, markers.SECOND_READING):
+        catalog.add(word, locations=[("manuscript/markers.py", 0)])
+    for part in read_contents(ROOT)["parts"]:
+        catalog.add(part["caption"], locations=[("_toc.yml", 0)])
+    config = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
+    description = config["sphinx"]["config"]["html_context"]["description"]
+    for text in (config["title"], config["author"], description):
+        catalog.add(text, locations=[("_config.yml", 0)])
+    for where, message in exercise_messages():
+        catalog.add(message, locations=[(where, 0)])
+    return catalog
+
+
+def script_messages() -> list[str]:
+    """Return the messages of the pages' scripts: the arguments of `_` in press/static."""
+    found = extract_from_dir(ROOT / "press" / "static", [("*.js", "javascript")], keywords=KEYWORDS)
+    return [str(message) for _line, _file, message, *_rest in found]
+
+
+def exercise_messages() -> Iterator[tuple[str, str]]:
+    """Yield each message of the exercises and their commands, with the place it comes from."""
+    from attnbook.exercises.catalog import ALL, CHAPTERS
+    from attnbook.exercises.exercise import STUB_COMMENT
+    from attnbook.exercises.terminal import commands as terminal
+
+    for described in (terminal, *(run for run, argument in terminal.COMMANDS.values())):
+        yield "commands", str(described.__doc__)
+    for words in ARGPARSE:
+        yield "argparse", words
+    for chapter in CHAPTERS:
+        yield "chapters", chapter
+    for exercise in ALL.values():
+        for note in constant_notes(exercise):
+            yield exercise.id, note
+        mistakes = [m for m in (*exercise.mistakes, *exercise.common_mistakes) if m.single]
+        for text in (
+            exercise.title,
+            exercise.prompt.strip(),
+            *exercise.hints,
+            exercise.insight,
+            exercise.comes_back,
+            *(mistake.message for mistake in mistakes),
+            *(wanted.message for wanted in exercise.properties),
+            *STUB_COMMENT.findall(exercise.stub),
+        ):
+            if text:
+                yield exercise.id, text
+
+
+class Marks(gettext.NullTranslations):
+    """A catalog that marks what `_` returns, to distinguish it from other texts."""
+
+    def gettext(self, message: str) -> str:
+        """Return the message with a mark."""
+        return f"{MARK}{message}"
+
+
+def constant_notes(exercise: "Exercise") -> Iterator[str]:
+    """Yield the notes of an exercise's cases, except those that `_` has translated."""
+    from torch import Generator
+
+    from attnbook import language
+
+    with mock.patch.object(language, "catalog", Marks):
+        cases = exercise.cases(Generator().manual_seed(0))
+    for case in cases:
+        is_name = any(isinstance(x, str) and x == case.note for x in case.arguments)
+        if not (is_name or MARK in case.note or NAMES_ONLY.fullmatch(case.note)):
+            yield case.note

@@ -1,0 +1,1 @@
+"""Scaled dot-product attention, masks, heads and the cache of keys and values."""

@@ -1,0 +1,128 @@
+"""Cheaper attention: a kernel that stores no matrix of scores, and a sliding window.
+
+Both are called like `scaled_dot_product_attention` and can be passed as `attend=`. Both
+return None for the weights, which are never all in memory at once. See also `chunked`,
+`blocked` and `linear`.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from attnbook.attention.masks import causal_mask
+from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
+from attnbook.checks import (
+    check_attention,
+    check_causal,
+    check_one_sequence,
+    check_size,
+    leading,
+)
+from attnbook.efficient.chunked import chunks, slice_table
+
+
+def fused_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    bias: Tensor | None = None,
+    *,
+    causal: bool = False,
+) -> tuple[Tensor, None]:
+    """Compute `scaled_dot_product_attention` with a single call to PyTorch's kernel.
+
+    `causal=True` applies the causal mask without storing it: the kernel skips everything above the
+    diagonal. An (L, L) mask that equals the causal mask is recognized, but the comparison needs a
+    boolean matrix. A padding mask needs no matrix. Any other mask needs a matrix of numbers, and an
+    Lq × Lk bias needs several; `chunked_attention` needs none. A query that may look at nothing
+    gets zeros. On a CPU, PyTorch's kernel supports only first derivatives.
+
+    Shapes:  as in `scaled_dot_product_attention`
+    Returns: output (..., Lq, Dv), None
+    Raises:  as in that function; ValueError for causal=True with a mask or with Lq != Lk
+    Source:  Dao et al. 2022
+    """
+    check_attention(query, key, value, mask, bias)
+    check_causal(causal, query, key, mask)
+    if causal or _is_triangle(mask, query.size(-2), key.size(-2)):
+        if bias is None:
+            return _kernel(query, key, value, causal=True), None
+        mask = causal_mask(query.size(-2)).to(query.device)
+    if bias is None and mask is None:
+        return _kernel(query, key, value), None
+    if bias is None:
+        table = torch.atleast_2d(mask)
+        empty = ~table.any(-1, keepdim=True)  # (..., Lq or 1, 1)
+        table = table | empty
+    else:
+        table = torch.atleast_2d(bias.to(query.dtype))
+        table = table if mask is None else table.masked_fill(~mask, -math.inf)
+        empty = (table == -math.inf).all(-1, keepdim=True)
+        table = table.masked_fill(empty, 0.0)
+    return _kernel(query, key, value, table).masked_fill(empty, 0.0), None
+
+
+def _kernel(
+    query: Tensor, key: Tensor, value: Tensor, table: Tensor | None = None, causal: bool = False
+) -> Tensor:
+    """Call PyTorch's kernel on (B, H, L, D) with Dk = Dv: otherwise it would store the scores."""
+    lead, dv = leading(query=query, key=key, value=value), value.size(-1)
+    width = max(query.size(-1), dv)
+
+    def four(x: Tensor) -> Tensor:
+        x = x.expand(*lead, *x.shape[-2:])
+        return x[(None,) * (4 - x.dim())] if x.dim() < 4 else x.flatten(0, -4)
+
+    def padded(x: Tensor) -> Tensor:
+        return x if x.size(-1) == width else F.pad(x, (0, width - x.size(-1)))
+
+    q, k, v = (four(padded(x)) for x in (query, key, value))
+    if table is not None:
+        table = four(table)
+    scale = 1 / math.sqrt(query.size(-1))
+    output = F.scaled_dot_product_attention(q, k, v, table, is_causal=causal, scale=scale)
+    return output[..., :dv].reshape(*lead, query.size(-2), dv)
+
+
+def _is_triangle(mask: Tensor | None, lq: int, lk: int) -> bool:
+    if mask is None or lq != lk or mask.shape != (lq, lk):
+        return False
+    return mask.equal(torch.ones_like(mask).tril_())
+
+
+def window_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    bias: Tensor | None = None,
+    *,
+    window: int,
+) -> tuple[Tensor, None]:
+    """Attention with `sliding_window_mask(L, window)` that computes only the band.
+
+    A chunk of queries uses the keys from `window` positions before it to `window` positions after
+    it, so the time, and the memory for a gradient, grow with L · window.
+
+    Shapes:  as in `scaled_dot_product_attention`, Lq = Lk = L; mask and bias are also applied
+    Returns: output (..., L, Dv), None
+    Raises:  as in that function; ValueError if Lq != Lk or window is negative
+    Source:  Beltagy et al. 2020 (Longformer), §3.1; S3 §4.1
+    """
+    check_attention(query, key, value, mask, bias)
+    check_size("window", window, at_least=0)
+    check_one_sequence(query, key, "a window")
+    position = torch.arange(query.size(-2), device=query.device)
+    outputs = []
+    for rows in chunks(len(position), max(window, 64)):
+        keys = slice(max(rows.start - window, 0), rows.stop + window)
+        allowed = (position[rows, None] - position[keys]).abs() <= window
+        if mask is not None:
+            allowed = allowed & slice_table(mask, rows, keys)
+        added = None if bias is None else slice_table(bias, rows, keys)
+        q, k, v = query[..., rows, :], key[..., keys, :], value[..., keys, :]
+        outputs.append(scaled_dot_product_attention(q, k, v, allowed, added)[0])
+    return torch.cat(outputs, dim=-2), None

@@ -1,0 +1,1 @@
+"""The exercises, a chapter's in one folder."""

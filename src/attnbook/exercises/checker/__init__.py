@@ -1,0 +1,1 @@
+"""What tries an answer, finds what is wrong with it, and protects the reader's session."""

@@ -1,0 +1,217 @@
+"""Turn a wrong answer into a helpful message. FINDERS lists, in order, what to look for."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from torch import nn
+
+from attnbook.exercises.checker import choice, guard
+from attnbook.exercises.checker.answers import dtype_error, shape_error, type_error
+from attnbook.exercises.checker.attempt import Attempt
+from attnbook.exercises.checker.gradients import argument_gradients, gradient_problem
+from attnbook.exercises.checker.limits import TimeLimitExceeded
+from attnbook.exercises.checker.relation import relation_message
+from attnbook.exercises.checker.restore_state import preserved_state, set_default_device
+from attnbook.exercises.checker.side_by_side import side_by_side
+from attnbook.exercises.checker.trial import (
+    is_untouched,
+    printed_details,
+    property_error,
+    run_trials,
+    solve_cases,
+)
+from attnbook.exercises.exercise import Exercise
+from attnbook.exercises.feedback import Feedback, labeled
+from attnbook.exercises.source import (
+    failing_line,
+    is_filled_in,
+    names_used,
+    reader_source,
+    similar_name,
+)
+from attnbook.language import _, ngettext
+
+
+@preserved_state()
+def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) -> Feedback:
+    """Try a function on all cases; return a card that names the first problem or reports a pass."""
+    set_default_device(None)
+    solved_cases = solve_cases(exercise, seed)  # first, because the function may patch PyTorch
+    trials = run_trials(exercise, function, solved_cases)
+    if is_untouched(trials[-1].outcome):
+        head = _("{id} not attempted")
+        if is_filled_in(exercise.stub, function):
+            head = _(
+                "{id} not attempted: its line `raise NotImplementedError` still stops it, so "
+                "delete that line."
+            )
+        return Feedback("untouched", head.format(id=exercise.id))
+    failed = next((t for t in trials if not t.right), None)
+    if failed and not exercise.code:
+        failed = next((t for t in trials if t.outcome.error), None)
+        if not failed:
+            return choice.explain(exercise, trials)
+    if failed:
+        return explain(Attempt(exercise, function, trials, failed))
+    head, footer = exercise.head, exercise.footer
+    printed = printed_details(trials[0])
+    for name in set(exercise.without) & names_used(function):
+        message = _("The answer is right, but the card asks for it without `{name}`.")
+        return Feedback("failed", head, message.format(name=name), printed, footer)
+    lost = ""
+    for case, _wanted, gradients in solved_cases:
+        outcome = argument_gradients(function, case) if gradients else guard.Outcome()
+        problem = gradients and gradient_problem(exercise.reference, case, outcome, gradients)
+        if not problem:
+            continue
+        if problem.lost and not exercise.asks_for_gradients:
+            lost = lost or _(
+                "{problem} The card does not ask for gradients, so this passes. In training they "
+                "would be missing."
+            ).format(problem=problem.message)
+            continue
+        line = failing_line(function, outcome.error)
+        note = labeled(_("case"), _(case.note)) if case.note and not line else ""
+        details = tuple(filter(None, (line, note, *printed)))
+        return Feedback("failed", head, problem.message, details, footer)
+    dtypes = filter(None, (dtype_error(t.outcome.answer, t.wanted) for t in trials))
+    passes = _("{error} The card names no dtype, so this passes.")
+    dtype = next((passes.format(error=error) for error in dtypes), "")
+    learned = _(exercise.insight), _(exercise.comes_back)
+    message = "\n".join(filter(None, (dtype, lost, *learned)))
+    others = tuple(map(reader_source, exercise.others))
+    footer = ngettext("{n} cases passed.", "{n} cases passed.", len(trials))
+    return Feedback("passed", head, message, printed, footer.format(n=len(trials)), others)
+
+
+# --- finders: each returns the message for one kind of problem, or "" ------------------------
+
+
+def exception(attempt: Attempt) -> str:
+    """The function raised an exception, or was stopped by the time limit."""
+    error = attempt.failed.outcome.error
+    if isinstance(error, TimeLimitExceeded):
+        message = _("Your function was still running after {n} seconds. Is there an endless loop?")
+        if len(attempt.trials) > 1:
+            message = _(
+                "Your function needs more than {n} seconds for a few small cases: that is too slow."
+            )
+        return message.format(n=round(guard.SECONDS))
+    if isinstance(error, RecursionError):
+        return _("Your function calls itself endlessly.")
+    if isinstance(error, guard.CheckInsideAnswer):
+        return _(
+            "Your function calls `check`, which would call your function again, endlessly. "
+            "The line belongs below the function: remove its indentation."
+        )
+    if guard.is_out_of_memory(error):
+        return _(
+            "Your function needs more memory than the limit ({limit} GB) for a small case. Is a "
+            "tensor much larger than you intended, or does a list grow endlessly?"
+        ).format(limit=f"{guard.GIGABYTES:g}")
+    if error is None:
+        return ""
+    meant = similar_name(error)
+    message = _("Your function raised {error}")
+    if meant:
+        message = _("Your function raised {error}. Did you mean `{name}`?")
+    message = message.format(error=guard.format_error(error), name=meant)
+    if isinstance(error, TypeError) and not failing_line(attempt.function, error):
+        message += "\n" + _("The card asks for `{call}`.").format(call=attempt.exercise.call)
+    return message
+
+
+def modified_argument(attempt: Attempt) -> str:
+    """The function wrote to one of its arguments."""
+    names = list(inspect.signature(attempt.exercise.reference).parameters)
+    modified = ", ".join(f"`{names[i]}`" for i in attempt.failed.outcome.modified)
+    if any(
+        isinstance(attempt.failed.case.arguments[i], nn.Module)
+        for i in attempt.failed.outcome.modified
+    ):
+        return _(
+            "Your function left a hook or other weights in what it was given ({names}). The caller "
+            "still needs it unchanged: `head_outputs` restores a layer after its block."
+        ).format(names=modified)
+    return modified and _(
+        "Your function changed what it was given ({names}). The caller still needs it: work on a "
+        "new one, without `x[...] =`, `+=` or methods that change their object, such as `sort()` "
+        "and those that end in `_`."
+    ).format(names=modified)
+
+
+def wrong_type(attempt: Attempt) -> str:
+    """The answer has the wrong type, such as None or a NumPy value, or the wrong dtype or device.
+
+    A different floating-point type makes an answer wrong only if the card asks for a dtype.
+    """
+    both = attempt.failed.outcome.answer, attempt.failed.wanted
+    return type_error(*both) or dtype_error(*both)
+
+
+def wrong_shape(attempt: Attempt) -> str:
+    """The answer has the wrong shape."""
+    case, wanted, outcome, _right = attempt.failed
+    return shape_error(outcome.answer, wanted, attempt.exercise.axes, case.sizes)
+
+
+def known_mistake(attempt: Attempt) -> str:
+    """A known mistake has the same outcome as the function in every case."""
+    return attempt.mistake
+
+
+def broken_property(attempt: Attempt) -> str:
+    """The answer lacks a property that every right answer has."""
+    case, outcome = attempt.failed.case, attempt.failed.outcome
+    return property_error(attempt.exercise, case, outcome.answer)
+
+
+def possible_mistake(attempt: Attempt) -> str:
+    """A known mistake fits the failed case. This is only a guess, so the finder comes late."""
+    return attempt.possible_mistake
+
+
+def unexplained(attempt: Attempt) -> str:
+    """No other finder has a message."""
+    return _("The answer is not right yet.")
+
+
+FORM = (exception, modified_argument, wrong_type, wrong_shape)
+CONTENT = (known_mistake, broken_property, possible_mistake, unexplained)
+FINDERS = (*FORM, *CONTENT)
+
+
+def explain(attempt: Attempt) -> Feedback:
+    """Return a card with the message of the first finder that has one.
+
+    After a problem with the form, the card also names the known mistake if there is one.
+    """
+    exercise, failed = attempt.exercise, attempt.failed
+    finder, message = next((f, text) for f in FINDERS if (text := f(attempt)))
+    if finder in FORM and attempt.mistake:
+        message = f"{message}\n{attempt.mistake}"
+    note = failed.case.note if failed.outcome.error and exercise.code else ""
+    details = (
+        failing_line(attempt.function, failed.outcome.error),
+        labeled(_("case"), _(note), column=15) if note else "",
+        comparison(attempt) if finder in CONTENT else "",
+        *printed_details(failed),
+    )
+    footer = exercise.footer
+    if (n_right := sum(t.right for t in attempt.trials)) and exercise.code:
+        footer = _("Right in {n_right} of {total} cases. {footer}").format(
+            n_right=n_right, total=len(attempt.trials), footer=footer
+        )
+    return Feedback("failed", exercise.head, message, tuple(filter(None, details)), footer)
+
+
+def comparison(attempt: Attempt) -> str:
+    """Format the failed case, the answer beside the right one, and the relation between the two."""
+    case, wanted, outcome, _right = attempt.failed
+    lines = [labeled(_("case"), _(case.note))] if case.note else []
+    lines.append(side_by_side(outcome.answer, wanted, show_wanted=attempt.exercise.code))
+    if not attempt.mistake:
+        cases = [(t.outcome.answer, t.wanted, t.case.sizes) for t in attempt.trials]
+        lines.append(relation_message((outcome.answer, wanted, case.sizes), cases))
+    return "\n".join(filter(None, lines))

@@ -1,0 +1,182 @@
+"""Call a reader's function safely: with limits and without side effects on the program."""
+
+import contextlib
+import copy
+import inspect
+import io
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnbook.exercises.checker.limits import memory_limit, time_limit
+from attnbook.exercises.checker.restore_state import preserved_state
+
+SECONDS = 3.0
+GIGABYTES = 2.0  # of memory that a call may use, in addition to what was in use before it
+LONGEST_ERROR = 400  # characters of an exception's own text
+
+is_running = ContextVar("is_running", default=False)  # whether a reader's function is running
+
+
+class CheckInsideAnswer(Exception):
+    """The reader's function has called `check`, which would call the function again, endlessly."""
+
+
+class Printed(io.StringIO):
+    """Collects what a function prints, and stays open even if the function closes its output."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a call: an answer or an exception, and what it printed.
+
+    `modified` contains the indices of the arguments that the function wrote to.
+    """
+
+    answer: Any = None
+    error: BaseException | None = None
+    printed: str = ""
+    modified: tuple[int, ...] = ()
+
+
+def call(
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    grad: bool = False,
+    seconds: float | None = None,
+) -> Outcome:
+    """Call a reader's function on copies of the arguments, for at most `seconds` (or SECONDS).
+
+    On Linux, unless CUDA is in use, the function gets at most GIGABYTES of memory. With `grad`, the
+    copies of floating-point tensors require gradients. What the function raises is in the outcome;
+    only KeyboardInterrupt and GeneratorExit are passed on to the caller.
+    """
+    copies = tuple(copy_argument(a, grad) for a in arguments)
+    stream = Printed()
+    n_bytes = None if torch.cuda.is_initialized() else round(GIGABYTES * 2**30)
+    with preserved_state(), warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", DeprecationWarning)  # meant for the libraries' authors
+        try:
+            with (
+                contextlib.redirect_stdout(stream),
+                capture_displays(stream),
+                torch.set_grad_enabled(True),
+                marked_as_running(),
+                memory_limit(n_bytes),
+                time_limit(SECONDS if seconds is None else seconds),
+            ):
+                answer = function(*copies)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # the reader's code may raise anything, even SystemExit
+            return Outcome(error=error, printed=output_and_warnings(stream, warned))
+    if inspect.iscoroutine(answer):
+        answer.close()
+    printed = output_and_warnings(stream, warned)
+    return Outcome(answer, None, printed, modified_arguments(arguments, copies))
+
+
+@contextlib.contextmanager
+def marked_as_running() -> Iterator[None]:
+    """Make `is_running` true in the block."""
+    token = is_running.set(True)
+    try:
+        yield
+    finally:
+        is_running.reset(token)
+
+
+@contextlib.contextmanager
+def capture_displays(stream: io.StringIO) -> Iterator[None]:
+    """In a notebook, write displayed output to the stream instead of showing it for each case."""
+    if "ipykernel" not in sys.modules:
+        yield
+        return
+    from IPython.utils.capture import capture_output
+
+    captured = capture_output(stdout=False, stderr=False)
+    try:
+        with captured as displayed:
+            yield
+    finally:
+        for output in displayed.outputs:
+            print(output.data.get("text/plain", ""), file=stream)
+
+
+def output_and_warnings(stream: io.StringIO, warned: list[warnings.WarningMessage]) -> str:
+    """Return what a call printed, then each distinct warning on its own line."""
+    messages = dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in warned)
+    return "\n".join(filter(None, [stream.getvalue().rstrip(), *messages]))
+
+
+def call_trusted(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Outcome:
+    """Call an exercise author's function on copies of the arguments, without protection.
+
+    If the function raises an Exception, the outcome contains the exception.
+    """
+    copies = tuple(copy_argument(a, grad=False) for a in arguments)
+    try:
+        answer = function(*copies)
+    except Exception as error:
+        return Outcome(error=error)
+    return Outcome(answer, modified=modified_arguments(arguments, copies))
+
+
+def format_error(error: BaseException) -> str:
+    """Format an exception as "Type: text", shortened and without a final period."""
+    try:
+        text = str(error).strip().rstrip(".")
+    except Exception:  # raised by the reader's own exception class
+        text = ""
+    short = text if len(text) < LONGEST_ERROR else f"{text[:LONGEST_ERROR]} …"
+    return f"{type(error).__name__}: {short}".rstrip(": ")
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Return whether Python, NumPy or PyTorch could not allocate memory, on any device."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and "can't allocate memory" in format_error(error)
+
+
+def copy_argument(x: Any, grad: bool) -> Any:
+    if isinstance(x, Tensor):
+        return x.detach().clone().requires_grad_(grad and x.is_floating_point())
+    if isinstance(x, (list, tuple)):
+        return type(x)(copy_argument(item, grad) for item in x)
+    return copy.deepcopy(x) if isinstance(x, (dict, set, nn.Module)) else x
+
+
+def modified_arguments(arguments: tuple[Any, ...], copies: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return the indices of the arguments whose copies a call wrote to."""
+    pairs = enumerate(zip(arguments, copies, strict=True))
+    return tuple(i for i, (old, new) in pairs if not is_unmodified(old, new))
+
+
+def is_unmodified(old: Any, new: Any) -> bool:
+    """Return whether a copied argument still equals the original in every item."""
+    if isinstance(old, Tensor):
+        if old.shape != new.shape or old.dtype != new.dtype:
+            return False
+        return bool(((old == new) | ((old != old) & (new != new))).all())
+    if isinstance(old, (list, tuple)):
+        return len(old) == len(new) and all(map(is_unmodified, old, new))
+    if isinstance(old, nn.Module):
+        return is_unmodified(contents(old), contents(new))
+    return bool(old == new)
+
+
+def contents(module: nn.Module) -> list[Any]:
+    """Return a module's parameters and buffers, and the number of its hooks."""
+    hooks = sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in module.modules())
+    return [*module.state_dict().values(), hooks]

@@ -1,0 +1,1 @@
+"""The exercises without a notebook: commands, answer files, cards as text."""

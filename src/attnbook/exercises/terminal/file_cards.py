@@ -1,0 +1,52 @@
+"""What the reader is told about a file that was run: its lines, its names, or a missing check."""
+
+import linecache
+from pathlib import Path
+from types import ModuleType
+
+from attnbook.exercises.catalog import ALL
+from attnbook.exercises.feedback import Feedback
+from attnbook.exercises.source import similar_name
+from attnbook.exercises.terminal import answer_files
+from attnbook.language import _
+
+
+def own_name(error: BaseException, module: ModuleType) -> str:
+    """Return a sentence with the name that was meant, or with those the file defines, or ""."""
+    if meant := similar_name(error):
+        return "\n" + _("Did you mean `{name}`?").format(name=meant)
+    asked = getattr(error, "name", "") if isinstance(error, NameError) else ""
+    own = [name for name, x in vars(module).items() if getattr(x, "__module__", "") == "__main__"]
+    if own and asked in {exercise.name for exercise in ALL.values()}:
+        message = _("The card asks for `{name}`; your file defines {others}.")
+        return "\n" + message.format(name=asked, others=", ".join(f"`{x}`" for x in own))
+    return ""
+
+
+def unchecked_card(path: Path) -> Feedback:
+    """Return the card for a file that ran but checked nothing."""
+    exercise = ALL.get(answer_files.exercise_id(path.name))
+    line = f'check({exercise.name}, "{exercise.id}")' if exercise else 'check(NAME, "ID")'
+    message = _("Its last line should be `{line}`, not indented.").format(line=line)
+    footer = ""
+    if exercise:
+        footer = _('reset("{id}") brings back the stub and keeps this file.')
+        footer = footer.format(id=exercise.id)
+    head = _("{file} checked nothing").format(file=path.name)
+    return Feedback("failed", head, message, footer=footer)
+
+
+def keep_lines(path: Path, source: bytes) -> None:
+    """Keep a file's lines for messages, which have to show what ran, not what was saved later."""
+    lines = [line.decode(errors="replace") + "\n" for line in source.splitlines()]
+    linecache.cache[str(path)] = (len(source), None, lines, str(path))
+
+
+def line_details(path: Path, number: int | None) -> tuple[str, ...]:
+    return (numbered_line(path, number),) if number else ()
+
+
+def numbered_line(path: Path, number: int) -> str:
+    """Return a line of the reader's file with its number."""
+    label = _("line {number}").format(number=number)
+    return f"{label}   {linecache.getline(str(path), number).strip()}".strip()

@@ -1,0 +1,1 @@
+"""Layers, the Transformer, the language model, and how they write."""

@@ -1,0 +1,146 @@
+"""Grouped-query attention: several query heads share keys and values, as in today's models."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnbook.attention.heads import insert_head_axis, merge_heads, split_heads
+from attnbook.attention.kv_cache import KVCache
+from attnbook.attention.multi_head import Attend
+from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
+from attnbook.checks import (
+    check_bias,
+    check_even,
+    check_groups,
+    check_heads,
+    check_sequences,
+    check_size,
+    check_width,
+)
+from attnbook.positions.rotary import Rotary, apply_rotary
+
+
+class GroupedQueryAttention(nn.Module):
+    """Self-attention in which groups of heads share keys and values, to keep the cache small.
+
+    With n_kv_heads = n_heads it is MultiHeadAttention; with 1, multi-query attention. Query head h
+    uses key head h // (n_heads / n_kv_heads).
+
+    Shapes:  w_q (d_model -> n_heads · Dk)   w_k, w_v (d_model -> n_kv_heads · Dk)
+             w_o (n_heads · Dk -> d_model)   Dk = d_k, by default d_model / n_heads
+             bias      adds a bias to w_q, w_k and w_v (Qwen2)
+             qk_norm   normalizes each query and key by its root mean square (Qwen3)
+             rotary    rotates queries and keys; then Dk must be even
+    Raises:  ValueError if n_kv_heads does not divide n_heads, or d_k is missing and n_heads does
+             not divide d_model
+    Source:  Shazeer 2019; Ainslie et al. 2023, §2.2; Touvron et al. 2023
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        n_kv_heads: int,
+        *,
+        d_k: int | None = None,
+        bias: bool = False,
+        qk_norm: bool = False,
+        rotary: Rotary | None = None,
+        attend: Attend = scaled_dot_product_attention,
+    ) -> None:
+        super().__init__()
+        check_size("d_model", d_model)
+        check_groups(n_heads, n_kv_heads)
+        if d_k is None:
+            check_heads(d_model, n_heads)
+            d_k = d_model // n_heads
+        check_size("d_k", d_k)
+        if rotary is not None:
+            check_even("the width of a head", d_k)
+            if not isinstance(rotary, Rotary):
+                raise TypeError(f"rotary must be a Rotary, such as Rotary(), got {rotary!r}")
+        self.d_model, self.n_heads, self.n_kv_heads = d_model, n_heads, n_kv_heads
+        self.rotary, self.attend = rotary, attend
+        self.w_q = nn.Linear(d_model, n_heads * d_k, bias=bias)
+        self.w_k = nn.Linear(d_model, n_kv_heads * d_k, bias=bias)
+        self.w_v = nn.Linear(d_model, n_kv_heads * d_k, bias=bias)
+        self.w_o = nn.Linear(n_heads * d_k, d_model, bias=False)
+        self.q_norm = nn.RMSNorm(d_k, eps=1e-6) if qk_norm else nn.Identity()
+        self.k_norm = nn.RMSNorm(d_k, eps=1e-6) if qk_norm else nn.Identity()
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor | None = None,
+        bias: Tensor | None = None,
+        cache: KVCache | None = None,
+        positions: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Attend from the rows of x to themselves and to earlier rows in the cache.
+
+        Shapes:  x (B, L, d_model)   B may be missing; Lk = rows in the cache + L
+                 mask (L, Lk), or (B, 1 or L, Lk), or (B, 1 or H, L, Lk); True = may look
+                 bias broadcastable to (B, H, L, Lk)
+                 positions (L,) or (B, L), for rotary; by default they continue those in the cache
+        Returns: output (B, L, d_model), weights (B, H, L, Lk); the cache gains x's keys and values
+        """
+        check_width("x", x, self.d_model, "d_model")
+        check_sequences(x=x)
+        start, n_cached = (cache.length, cache.n_kept) if cache else (0, 0)
+        mask = insert_head_axis(mask, x, x, self.n_heads, n_cached)
+        check_bias(bias, x, x, self.n_heads, n_cached)
+        if positions is not None and self.rotary is None:
+            raise ValueError("positions were given, but this layer uses none: it needs a Rotary")
+        q = self.q_norm(split_heads(self.w_q(x), self.n_heads))  # (B, H, L, Dk)
+        k = self.k_norm(split_heads(self.w_k(x), self.n_kv_heads))  # (B, Hkv, L, Dk)
+        v = split_heads(self.w_v(x), self.n_kv_heads)  # (B, Hkv, L, Dk)
+        if self.rotary is not None:
+            if positions is None:
+                positions = torch.arange(start, start + x.size(-2), device=x.device)
+            positions = positions.unsqueeze(-2)  # (1, L) or (B, 1, L): the same in each head
+            q = apply_rotary(q, positions, self.rotary.base, self.rotary.scaling)
+            k = apply_rotary(k, positions, self.rotary.base, self.rotary.scaling)
+        if cache is not None:
+            k, v = cache.update(k, v)  # (B, Hkv, Lk, Dk)
+        output, weights = attend_in_groups(self.attend, q, k, v, mask, bias)
+        return self.w_o(merge_heads(output)), weights  # (B, L, d_model), (B, H, L, Lk)
+
+
+def attend_in_groups(
+    attend: Attend,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    bias: Tensor | None,
+) -> tuple[Tensor, Any]:
+    """Attend with several query heads per key head.
+
+    In a step with a cache, each head has one query. The queries of a group then become the rows of
+    one matrix, and no key is copied. For a whole text, keys and values are copied, but the
+    copies are small compared with L × L scores.
+
+    Shapes:  query (..., H, L, Dk)   key (..., Hkv, Lk, Dk)   value (..., Hkv, Lk, Dv)
+             mask, bias broadcastable to (..., H, L, Lk)
+    Returns: output (..., H, L, Dv), weights (..., H, L, Lk)
+    """
+    n_heads, length, n_kv_heads = query.size(-3), query.size(-2), key.size(-3)
+    group = n_heads // n_kv_heads
+    if length != 1 or group == 1:
+        if group > 1:
+            key, value = (x.repeat_interleave(group, dim=-3) for x in (key, value))
+        return attend(query, key, value, mask, bias)
+
+    def fold(x: Tensor | None) -> Tensor | None:  # (..., H or 1, 1, W) -> (..., Hkv, group, W)
+        if x is None:
+            return None
+        x = torch.atleast_2d(x)
+        x = x.expand(*x.shape[:-3], n_heads, 1, x.size(-1))
+        return x.unflatten(-3, (-1, group)).squeeze(-2)
+
+    def unfold(x: Tensor) -> Tensor:
+        return x.flatten(-3, -2).unsqueeze(-2)
+
+    output, weights = attend(fold(query), key, value, fold(mask), fold(bias))
+    return unfold(output), None if weights is None else unfold(weights)

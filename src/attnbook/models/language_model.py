@@ -1,0 +1,120 @@
+"""A decoder-only language model: one stack, one causal mask, one sequence, as in Llama."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from attnbook.attention.kv_cache import KVCache
+from attnbook.checks import check_ids, check_size
+from attnbook.models.grouped_query import GroupedQueryAttention
+from attnbook.positions.rotary import Rotary
+
+EPSILON = 1e-5  # of each RMSNorm, as in Llama
+
+
+class GatedFeedForward(nn.Module):
+    """A feed-forward network that multiplies two projections elementwise: SwiGLU.
+
+    One of the two, the gate, passes through SiLU, x · sigmoid(x). There are no biases.
+
+    Shapes:  x (..., d_model) -> (..., d_ff) -> (..., d_model)
+    Raises:  TypeError, ValueError if a size is not a positive int
+    Source:  Shazeer 2020, eq. 6; Touvron et al. 2023, §2.2
+    """
+
+    def __init__(self, d_model: int, d_ff: int) -> None:
+        super().__init__()
+        check_size("d_ff", d_ff)
+        self.gate, self.up = (nn.Linear(d_model, d_ff, bias=False) for _ in range(2))
+        self.down = nn.Linear(d_ff, d_model, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Widen each row in two ways, multiply the results, and narrow the product."""
+        return self.down(F.silu(self.gate(x)) * self.up(x))
+
+
+class Block(nn.Module):
+    """Grouped-query attention, then a gated feed-forward network, each with a residual connection.
+
+    An RMSNorm normalizes the input of each part. Options: as in GroupedQueryAttention.
+
+    Shapes:  x (B, L, d_model)   mask, cache and positions as in GroupedQueryAttention
+    Returns: x (B, L, d_model), weights (B, H, L, Lk)
+    """
+
+    def __init__(
+        self, d_model: int, n_heads: int, n_kv_heads: int, d_ff: int, **options: Any
+    ) -> None:
+        super().__init__()
+        self.attention = GroupedQueryAttention(d_model, n_heads, n_kv_heads, **options)
+        self.feed_forward = GatedFeedForward(d_model, d_ff)
+        self.norm1, self.norm2 = (nn.RMSNorm(d_model, eps=EPSILON) for _ in range(2))
+
+    def forward(
+        self, x: Tensor, mask: Tensor | None = None, **options: Any
+    ) -> tuple[Tensor, Tensor]:
+        """Let the rows attend to earlier ones, then transform each row separately."""
+        seen, weights = self.attention(self.norm1(x), mask, **options)
+        x = x + seen
+        return x + self.feed_forward(self.norm2(x)), weights
+
+
+class LanguageModel(nn.Module):
+    """A model that gives logits for the next token at each position, from the tokens so far.
+
+    The parts are those of Llama. With `tied`, the embedding table is also the last matrix,
+    as in the smallest models of Llama 3.2. The table is initialized with variance 1 / d_model.
+
+    Shapes:  tokens (B, L): ids from 0 to vocabulary_size - 1
+             options: as in GroupedQueryAttention; rotary is Rotary() by default
+    Raises:  TypeError, ValueError if a size is wrong, or tokens are not a batch of ids
+    Source:  Radford et al. 2018 (decoder-only); Touvron et al. 2023 (its parts)
+    """
+
+    def __init__(
+        self,
+        vocabulary_size: int,
+        d_model: int,
+        n_heads: int,
+        n_kv_heads: int,
+        n_layers: int,
+        d_ff: int,
+        *,
+        tied: bool = True,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        options = {"rotary": Rotary()} | options
+        check_size("vocabulary_size", vocabulary_size)
+        check_size("n_layers", n_layers)
+        self.embedding = nn.Embedding(vocabulary_size, d_model)
+        nn.init.normal_(self.embedding.weight, std=d_model**-0.5)
+        sizes = d_model, n_heads, n_kv_heads, d_ff
+        self.blocks = nn.ModuleList(Block(*sizes, **options) for _ in range(n_layers))
+        self.norm = nn.RMSNorm(d_model, eps=EPSILON)
+        self.to_logits = nn.Linear(d_model, vocabulary_size, bias=False)
+        if tied:
+            self.to_logits.weight = self.embedding.weight
+
+    def forward(
+        self, tokens: Tensor, cache: list[KVCache] | None = None, positions: Tensor | None = None
+    ) -> Tensor:
+        """Score the next token at each position. With a cache, `tokens` holds only the new tokens.
+
+        Shapes:  positions (L,) or (B, L); by default they continue those in the cache
+        Returns: logits (B, L, vocabulary_size)
+        """
+        check_ids("tokens", tokens, self.embedding.num_embeddings)
+        start = cache[0].length if cache else 0
+        order = torch.arange(start + tokens.size(1), device=tokens.device)
+        mask = order[start:, None] >= order  # (L, Lk), the last rows of the causal mask
+        x = self.embedding(tokens)  # (B, L, d_model)
+        for i, block in enumerate(self.blocks):
+            x, _ = block(x, mask, cache=cache[i] if cache else None, positions=positions)
+        return self.to_logits(self.norm(x))  # (B, L, vocabulary_size)
+
+    def new_cache(self) -> list[KVCache]:
+        """An empty cache for each block."""
+        return [KVCache() for _ in self.blocks]

@@ -1,0 +1,148 @@
+"""The layers of a Transformer: attention and a feed-forward network, with residual connections."""
+
+from typing import Self
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from attnbook.attention.from_torch import copy_feed_forward_and_norms, layer_sizes
+from attnbook.attention.kv_cache import KVCache
+from attnbook.attention.multi_head import Attend, MultiHeadAttention
+from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
+from attnbook.checks import check_size, check_source_length
+
+
+class FeedForward(nn.Module):
+    """Two matrices with a ReLU between them, applied to each row separately.
+
+    Shapes:  x (..., d_model) -> (..., d_ff) -> (..., d_model)
+    Source:  Vaswani et al. 2017, eq. 2; S4
+    """
+
+    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        check_size("d_model", d_model)
+        check_size("d_ff", d_ff)
+        self.up = nn.Linear(d_model, d_ff)
+        self.down = nn.Linear(d_ff, d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Widen each row, set negative numbers to 0, and narrow the row again."""
+        return self.down(self.dropout(F.relu(self.up(x))))
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then the feed-forward network, each with a residual connection.
+
+    norm_first=False normalizes each sum, as in the paper; True normalizes the input of each part.
+    Dropout is applied to the output of each part and inside the feed-forward network. (PyTorch's
+    layer also applies it to attention weights, which the paper does not mention.)
+
+    Shapes:  x (B, L, d_model)   mask as in MultiHeadAttention
+    Returns: x (B, L, d_model), weights (B, H, L, L)
+    Source:  Vaswani et al. 2017, §3.1; S4
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        *,
+        dropout: float = 0.0,
+        norm_first: bool = False,
+        attend: Attend = scaled_dot_product_attention,
+    ) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(d_model, n_heads, attend=attend)
+        self.feed_forward = FeedForward(d_model, d_ff, dropout)
+        self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
+        self.norm_first = norm_first
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Let the rows attend to one another, then transform each row separately."""
+        if self.norm_first:
+            seen, weights = self.attention(self.norm1(x), mask=mask)
+            x = x + self.dropout(seen)
+            return x + self.dropout(self.feed_forward(self.norm2(x))), weights
+        seen, weights = self.attention(x, mask=mask)
+        x = self.norm1(x + self.dropout(seen))
+        return self.norm2(x + self.dropout(self.feed_forward(x))), weights
+
+    @classmethod
+    def from_torch(cls, other: nn.TransformerEncoderLayer) -> Self:
+        """Build a layer with a copy of PyTorch's parameters; ours is always batch-first.
+
+        Raises:  TypeError if `other` is of another class; ValueError if its activation is not ReLU
+        """
+        sizes = layer_sizes(other, nn.TransformerEncoderLayer)
+        layer = cls(*sizes, dropout=other.dropout.p, norm_first=other.norm_first)
+        layer.attention = MultiHeadAttention.from_torch(other.self_attn)
+        copy_feed_forward_and_norms(layer, other, ("norm1", "norm2"))
+        return layer
+
+
+class DecoderLayer(nn.Module):
+    """Masked self-attention, cross-attention to the encoder's z, and a feed-forward network.
+
+    Shapes:  x (B, Lt, d_model)   z (B, Ls, d_model)   masks as in MultiHeadAttention
+             cache: two KVCaches, one per attention sublayer; x then holds only the new rows
+    Returns: x (B, Lt, d_model), weights (B, H, Lt, Lt), weights to z (B, H, Lt, Ls)
+    Source:  Vaswani et al. 2017, §3.1; S4
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        *,
+        dropout: float = 0.0,
+        norm_first: bool = False,
+        attend: Attend = scaled_dot_product_attention,
+    ) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(d_model, n_heads, attend=attend)
+        self.cross_attention = MultiHeadAttention(d_model, n_heads, attend=attend)
+        self.feed_forward = FeedForward(d_model, d_ff, dropout)
+        self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+        self.norm3 = nn.LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
+        self.norm_first = norm_first
+
+    def forward(
+        self,
+        x: Tensor,
+        z: Tensor,
+        mask: Tensor | None = None,
+        z_mask: Tensor | None = None,
+        cache: tuple[KVCache, KVCache] | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Attend to the target, then to the source, then transform each row separately."""
+        own_cache, z_cache = cache or (None, None)
+        if z_cache is not None:
+            check_source_length(z, z_cache.length)
+            z = z[..., z_cache.length :, :]  # z is cached in the first step
+        if self.norm_first:
+            seen, weights = self.attention(self.norm1(x), mask=mask, cache=own_cache)
+            x = x + self.dropout(seen)
+            found, z_weights = self.cross_attention(self.norm2(x), z, mask=z_mask, cache=z_cache)
+            x = x + self.dropout(found)
+            return x + self.dropout(self.feed_forward(self.norm3(x))), weights, z_weights
+        seen, weights = self.attention(x, mask=mask, cache=own_cache)
+        x = self.norm1(x + self.dropout(seen))
+        found, z_weights = self.cross_attention(x, z, mask=z_mask, cache=z_cache)
+        x = self.norm2(x + self.dropout(found))
+        return self.norm3(x + self.dropout(self.feed_forward(x))), weights, z_weights
+
+    @classmethod
+    def from_torch(cls, other: nn.TransformerDecoderLayer) -> Self:
+        """Build a layer with a copy of PyTorch's parameters, as in EncoderLayer."""
+        sizes = layer_sizes(other, nn.TransformerDecoderLayer)
+        layer = cls(*sizes, dropout=other.dropout.p, norm_first=other.norm_first)
+        layer.attention = MultiHeadAttention.from_torch(other.self_attn)
+        layer.cross_attention = MultiHeadAttention.from_torch(other.multihead_attn)
+        copy_feed_forward_and_norms(layer, other, ("norm1", "norm2", "norm3"))
+        return layer

@@ -1,0 +1,111 @@
+"""Sampling: draw the next token at random from probabilities that can be sharpened or truncated."""
+
+import torch
+from torch import Tensor
+
+from attnbook.checks import check_float_tensor, check_ids, check_size
+from attnbook.models.language_model import LanguageModel
+
+
+def keep_top_k(logits: Tensor, k: int) -> Tensor:
+    """Keep the k largest logits of each row, and set the others to -inf.
+
+    Logits equal to the k-th largest are kept too.
+
+    Shapes:  logits (..., V) -> the same
+    Raises:  TypeError, ValueError if logits are not floating point or k is not from 1 to V
+    Source:  Fan et al. 2018, §5.4
+    """
+    check_float_tensor("logits", logits)
+    check_size("k", k)
+    if k > logits.size(-1):
+        raise ValueError(f"k={k}: a row has only {logits.size(-1)} logits")
+    smallest = logits.topk(k).values[..., -1:]  # (..., 1)
+    return logits.masked_fill(logits < smallest, -torch.inf)
+
+
+def keep_top_p(logits: Tensor, p: float) -> Tensor:
+    """Keep the fewest tokens whose probabilities sum to at least p; set the other logits to -inf.
+
+    In descending order of probability, each token is kept if those before it sum to less than p.
+    So the token that makes the sum reach p is kept, and at least one token always remains.
+
+    Shapes:  logits (..., V) -> the same
+    Raises:  TypeError, ValueError if logits are not floating point or p is not in (0, 1]
+    Source:  Holtzman et al. 2020, §3.1
+    """
+    check_float_tensor("logits", logits)
+    if not 0 < p <= 1:
+        raise ValueError(f"p={p}: it must be above 0 and at most 1")
+    ordered, order = logits.sort(dim=-1, descending=True, stable=True)
+    probabilities = ordered.softmax(-1)
+    before = _cumsum(probabilities) - probabilities  # their sum over all more probable tokens
+    left_out = torch.zeros_like(logits, dtype=torch.bool).scatter(-1, order, before >= p)
+    return logits.masked_fill(left_out & (p < 1), -torch.inf)
+
+
+def draw_token(logits: Tensor, generator: torch.Generator) -> Tensor:
+    """Draw one token for each row with the probabilities softmax(logits).
+
+    The probabilities divide the interval from 0 to 1 into segments, and a random point selects one.
+    The point is drawn on the CPU, so a seed gives the same result on every device.
+
+    Shapes:  logits (B, V) -> (B,)
+    Raises:  TypeError, ValueError if logits are not floating point
+    """
+    check_float_tensor("logits", logits)
+    ends = _cumsum(logits.softmax(-1))  # (B, V)
+    point = torch.rand(len(logits), 1, generator=generator, dtype=torch.float64).to(ends)
+    return (ends <= point * ends[:, -1:]).sum(-1)
+
+
+def _cumsum(x: Tensor) -> Tensor:
+    """Compute cumulative sums on the CPU, because CUDA adds in no fixed order."""
+    return x.cpu().cumsum(-1).to(x)
+
+
+@torch.no_grad()
+def sample(
+    model: LanguageModel,
+    prompt: Tensor,
+    *,
+    end: int,
+    max_length: int,
+    generator: torch.Generator,
+    temperature: float = 1.0,
+    k: int | None = None,
+    p: float | None = None,
+) -> Tensor:
+    """Continue each row of the prompt until END. Call `model.eval()` first.
+
+    The logits are divided by the temperature, then truncated by k and p, in this order. k = 1 is
+    greedy decoding.
+
+    Shapes:  prompt (B, Lp), such as a column of BEGIN
+    Returns: tokens (B, L) after the prompt, L <= max_length, filled with END after a text ends
+    Raises:  TypeError, ValueError if the prompt is not a batch of ids, or a number is out of range
+    """
+    size = model.embedding.num_embeddings
+    check_ids("prompt", prompt, size)
+    check_size("end", end, at_least=0)
+    check_size("max_length", max_length)
+    if prompt.size(1) == 0:
+        raise ValueError("the prompt has 0 tokens: it needs at least one, such as BEGIN")
+    if end >= size:
+        raise ValueError(f"end={end}: the vocabulary has ids from 0 to {size - 1}")
+    if not temperature > 0:
+        raise ValueError(f"temperature={temperature}: it must be above 0; k=1 is greedy decoding")
+    cache, new = model.new_cache(), prompt
+    written: list[Tensor] = []
+    done = torch.zeros(len(prompt), dtype=torch.bool, device=prompt.device)
+    while len(written) < max_length and not done.all():
+        logits = model(new, cache)[:, -1] / temperature  # (B, V)
+        if k is not None:
+            logits = keep_top_k(logits, k)
+        if p is not None:
+            logits = keep_top_p(logits, p)
+        token = draw_token(logits, generator).masked_fill(done, end)  # (B,)
+        done = done | (token == end)
+        written.append(token)
+        new = token[:, None]
+    return torch.stack(written, dim=1)

@@ -1,0 +1,150 @@
+"""The Transformer: an encoder stack and a decoder stack, from tokens to next-token logits."""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnbook.attention.kv_cache import KVCache
+from attnbook.checks import check_ids, check_size
+from attnbook.models.layers import DecoderLayer, EncoderLayer
+from attnbook.positions.absolute import SinusoidalPositions
+
+Weights = list[Tensor]  # one tensor for each layer
+DecoderCache = list[tuple[KVCache, KVCache]]  # per layer, one for the target so far, one for z
+
+
+class Encoder(nn.Module):
+    """N encoder layers, with the options of EncoderLayer; with norm_first, a norm follows the last
+    layer.
+
+    Shapes:  x (B, L, d_model), mask as in MultiHeadAttention
+    Returns: z (B, L, d_model), each layer's weights (B, H, L, L)
+    """
+
+    def __init__(
+        self, d_model: int, n_heads: int, n_layers: int, d_ff: int, **options: Any
+    ) -> None:
+        super().__init__()
+        check_size("n_layers", n_layers)
+        self.layers = nn.ModuleList(
+            EncoderLayer(d_model, n_heads, d_ff, **options) for _ in range(n_layers)
+        )
+        self.norm = nn.LayerNorm(d_model) if options.get("norm_first") else nn.Identity()
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Weights]:
+        all_weights = []
+        for layer in self.layers:
+            x, weights = layer(x, mask)
+            all_weights.append(weights)
+        return self.norm(x), all_weights
+
+
+class Decoder(nn.Module):
+    """N decoder layers that all attend to the same z; options and final norm as in Encoder.
+
+    Shapes:  x (B, Lt, d_model)   z (B, Ls, d_model)   masks as in MultiHeadAttention
+    Returns: x (B, Lt, d_model), each layer's weights (B, H, Lt, Lt) and weights to z (B, H, Lt, Ls)
+    """
+
+    def __init__(
+        self, d_model: int, n_heads: int, n_layers: int, d_ff: int, **options: Any
+    ) -> None:
+        super().__init__()
+        check_size("n_layers", n_layers)
+        self.layers = nn.ModuleList(
+            DecoderLayer(d_model, n_heads, d_ff, **options) for _ in range(n_layers)
+        )
+        self.norm = nn.LayerNorm(d_model) if options.get("norm_first") else nn.Identity()
+
+    def forward(
+        self,
+        x: Tensor,
+        z: Tensor,
+        mask: Tensor | None = None,
+        z_mask: Tensor | None = None,
+        cache: DecoderCache | None = None,
+    ) -> tuple[Tensor, Weights, Weights]:
+        all_weights, all_z_weights = [], []
+        for i, layer in enumerate(self.layers):
+            x, weights, z_weights = layer(x, z, mask, z_mask, cache[i] if cache else None)
+            all_weights.append(weights)
+            all_z_weights.append(z_weights)
+        return self.norm(x), all_weights, all_z_weights
+
+
+class Transformer(nn.Module):
+    """A model that maps a source and the target so far to logits for the target's next token.
+
+    A word's vector is its embedding times √d_model, plus a sinusoidal positional encoding. The
+    embeddings are initialized with variance 1 / d_model, which makes the scaled ones about as large
+    as the encoding. The last matrix gives each word of the target vocabulary a score (a logit).
+
+    Shapes:  source (B, Ls), target (B, Lt): ids of words   source_mask (B, 1, Ls)
+    Raises:  TypeError, ValueError if source or target is not a batch of ids of its vocabulary
+    Source:  Vaswani et al. 2017; S4
+    """
+
+    def __init__(
+        self,
+        source_vocab_size: int,
+        target_vocab_size: int,
+        d_model: int,
+        n_heads: int,
+        n_layers: int,
+        d_ff: int,
+        *,
+        dropout: float = 0.0,
+        **options: Any,
+    ) -> None:
+        """The options are norm_first and attend, as in EncoderLayer."""
+        super().__init__()
+        check_size("source_vocab_size", source_vocab_size)
+        check_size("target_vocab_size", target_vocab_size)
+        self.d_model = d_model
+        self.source_embedding = nn.Embedding(source_vocab_size, d_model)
+        self.target_embedding = nn.Embedding(target_vocab_size, d_model)
+        for embedding in (self.source_embedding, self.target_embedding):
+            nn.init.normal_(embedding.weight, std=d_model**-0.5)
+        self.positions = SinusoidalPositions(d_model)
+        self.dropout = nn.Dropout(dropout)
+        self.encoder = Encoder(d_model, n_heads, n_layers, d_ff, dropout=dropout, **options)
+        self.decoder = Decoder(d_model, n_heads, n_layers, d_ff, dropout=dropout, **options)
+        self.to_logits = nn.Linear(d_model, target_vocab_size)
+
+    def encode(self, source: Tensor, source_mask: Tensor | None = None) -> tuple[Tensor, Weights]:
+        """Returns: z (B, Ls, d_model), the weights of each layer."""
+        check_ids("source", source, self.source_embedding.num_embeddings)
+        return self.encoder(self._embed(self.source_embedding, source), source_mask)
+
+    def decode(
+        self,
+        target: Tensor,
+        z: Tensor,
+        source_mask: Tensor | None = None,
+        cache: DecoderCache | None = None,
+    ) -> tuple[Tensor, Weights, Weights]:
+        """Score the next word at each position of the target, without looking at later words.
+
+        With a cache, target (B, new) holds only the words since the last call.
+        Returns: logits (B, Lt, target_vocab_size), each layer's weights, each layer's weights to z
+        """
+        check_ids("target", target, self.target_embedding.num_embeddings)
+        start = cache[0][0].length if cache else 0
+        positions = torch.arange(start + target.size(-1), device=z.device)
+        mask = positions[start:, None] >= positions  # (new, Lt), the last rows of the causal mask
+        x = self._embed(self.target_embedding, target, start)
+        x, weights, z_weights = self.decoder(x, z, mask, source_mask, cache)
+        return self.to_logits(x), weights, z_weights
+
+    def forward(self, source: Tensor, target: Tensor, source_mask: Tensor | None = None) -> Tensor:
+        """Returns: logits (B, Lt, target_vocab_size)."""
+        return self.decode(target, self.encode(source, source_mask)[0], source_mask)[0]
+
+    def new_cache(self) -> DecoderCache:
+        """An empty cache for `decode`."""
+        return [(KVCache(), KVCache()) for _ in self.decoder.layers]
+
+    def _embed(self, embedding: nn.Embedding, words: Tensor, start: int = 0) -> Tensor:
+        return self.dropout(self.positions(embedding(words) * math.sqrt(self.d_model), start))

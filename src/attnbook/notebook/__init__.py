@@ -1,0 +1,1 @@
+"""What a notebook needs around its tensors: the device, printing, counting and timing."""

@@ -1,0 +1,88 @@
+"""The names that readers import from `attnbook` itself."""
+
+from attnbook.attention.heads import SelfAttention, merge_heads, split_heads
+from attnbook.attention.interventions import head_outputs
+from attnbook.attention.kv_cache import KVCache
+from attnbook.attention.masks import (
+    bigbird_mask,
+    block_mask,
+    causal_mask,
+    combine_masks,
+    longformer_mask,
+    padding_mask,
+    sink_mask,
+    sliding_window_mask,
+)
+from attnbook.attention.multi_head import MultiHeadAttention
+from attnbook.attention.scaled_dot_product import scaled_dot_product_attention, softmax
+from attnbook.efficient.blocked import blocked_attention
+from attnbook.efficient.chunked import chunked_attention
+from attnbook.efficient.fused import fused_attention, window_attention
+from attnbook.efficient.linear import linear_attention
+from attnbook.models.decoding import beam_search, greedy_decode
+from attnbook.models.grouped_query import GroupedQueryAttention
+from attnbook.models.language_model import GatedFeedForward, LanguageModel
+from attnbook.models.layers import DecoderLayer, EncoderLayer, FeedForward
+from attnbook.models.sampling import keep_top_k, keep_top_p, sample
+from attnbook.models.transformer import Decoder, Encoder, Transformer
+from attnbook.notebook.show import device, show, show_source
+from attnbook.positions.absolute import (
+    LearnedPositions,
+    SinusoidalPositions,
+    rotation_matrix,
+    sinusoidal_encoding,
+)
+from attnbook.positions.alibi import alibi_bias
+from attnbook.positions.relative import ShawAttention, TransformerXLAttention
+from attnbook.positions.rotary import Rotary, RotaryScaling, apply_rotary
+
+__all__ = [
+    "Decoder",
+    "DecoderLayer",
+    "Encoder",
+    "EncoderLayer",
+    "FeedForward",
+    "GatedFeedForward",
+    "GroupedQueryAttention",
+    "KVCache",
+    "LanguageModel",
+    "LearnedPositions",
+    "MultiHeadAttention",
+    "Rotary",
+    "RotaryScaling",
+    "SelfAttention",
+    "ShawAttention",
+    "SinusoidalPositions",
+    "Transformer",
+    "TransformerXLAttention",
+    "alibi_bias",
+    "apply_rotary",
+    "beam_search",
+    "bigbird_mask",
+    "block_mask",
+    "blocked_attention",
+    "causal_mask",
+    "chunked_attention",
+    "combine_masks",
+    "device",
+    "fused_attention",
+    "greedy_decode",
+    "head_outputs",
+    "keep_top_k",
+    "keep_top_p",
+    "linear_attention",
+    "longformer_mask",
+    "merge_heads",
+    "padding_mask",
+    "rotation_matrix",
+    "sample",
+    "scaled_dot_product_attention",
+    "show",
+    "show_source",
+    "sink_mask",
+    "sinusoidal_encoding",
+    "sliding_window_mask",
+    "softmax",
+    "split_heads",
+    "window_attention",
+]
