@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
+from attnbook.language import _
 from manuscript.common import ROOT, UserError
-from manuscript.language import _
 
 if TYPE_CHECKING:
     from attnbook.exercises.exercise import Exercise

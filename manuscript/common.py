@@ -1,6 +1,5 @@
-"""What the tools share: where the book is, and errors that the user can fix."""
+"""What the pages and the tools share: where the book is, and errors that the user can fix."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,11 +19,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def run_tool(main: Callable[[], int]) -> NoReturn:
-    """Run a tool and exit with its status, or with one line if the user can fix the error.
-
-    The library's messages are in the language of the edition, regardless of the locale.
-    """
-    os.environ.setdefault("ATTNBOOK_LANGUAGE", "en")
+    """Run a tool and exit with its status, or with one line if the user can fix the error."""
     try:
         sys.exit(main())
     except (UserError, OSError, subprocess.CalledProcessError) as error:

@@ -1,6 +1,6 @@
 """The words that the tools look for in a page, and their forms in the language of the edition."""
 
-from manuscript.language import _
+from attnbook.language import _
 
 QUESTION, TIME = "Question", "Time"
 OPENING = (QUESTION, TIME, "You need", "Recap", "Goal")  # the lines of a chapter's first box

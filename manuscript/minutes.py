@@ -12,9 +12,10 @@ import re
 
 from nbformat import NotebookNode
 
+from attnbook.language import _
 from manuscript import markers
 from manuscript.common import ROOT
-from manuscript.language import LANGUAGE, _
+from manuscript.edition import LANGUAGE
 
 # A Chinese character in English text counts as a word. Readers of Chinese read 260 words, of
 # about 1.5 characters each, in the time that 238 English words take (Brysbaert 2019).

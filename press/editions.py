@@ -13,7 +13,7 @@ import shutil
 from pathlib import Path
 
 from manuscript.common import ROOT, run_tool
-from manuscript.language import LANGUAGE, TRANSLATIONS
+from manuscript.edition import LANGUAGE, TRANSLATIONS
 from press.extension.links import NOTEBOOKS
 
 BUILD = ROOT / "_build"

@@ -14,8 +14,9 @@ from urllib.parse import unquote, urlsplit
 
 from lxml.html import document_fromstring
 
+from attnbook.language import _
 from manuscript.common import ROOT, UserError, run_tool
-from manuscript.language import ENDING, HTML, _
+from manuscript.edition import ENDING, HTML
 from press.editions import SWITCH
 
 ZIP = ROOT / "_build" / f"attention-book-html{ENDING}.zip"

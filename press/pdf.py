@@ -22,8 +22,9 @@ from bs4.filter import SoupStrainer
 from jinja2 import Template
 from playwright.sync_api import Browser, sync_playwright
 
+from attnbook.language import _
 from manuscript.common import ROOT, UserError, run_tool
-from manuscript.language import ENDING, HTML, LANGUAGE, SOURCE, _
+from manuscript.edition import ENDING, HTML, LANGUAGE, SOURCE
 from press.browser import launch
 from press.extension.search import SUBSCRIPTS
 

@@ -17,7 +17,7 @@ from babel.messages import Message
 from markdown_it import MarkdownIt
 
 from manuscript.common import ROOT, counted, run_tool
-from manuscript.language import TRANSLATIONS
+from manuscript.edition import TRANSLATIONS
 from tools.translate import LIBRARY, compile_catalog, compiled_path, current, read
 
 KEPT = {  # a translation must have these as often as the original

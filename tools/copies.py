@@ -24,9 +24,9 @@ from nbformat import NotebookNode
 from nbformat.sign import NotebookNotary
 from nbformat.v4 import new_markdown_cell
 
+from attnbook.language import _
 from manuscript.cells import STUB
 from manuscript.chapters import chapters, drafts
-from manuscript.language import _
 from manuscript.normal_form import text_of
 from manuscript.readers_copy import for_readers, without_directives
 

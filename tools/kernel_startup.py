@@ -1,11 +1,10 @@
 """Make a NameError in `make lab` name the cell to run first. Kernels run this file on startup.
 
 IPython runs the file named by PYTHONSTARTUP in the reader's own namespace. So `tools/lab.py` sets
-this variable to a one-line file, which runs this file and leaves no names behind. Nothing here is
-imported from the book, because a kernel has to start without PyTorch.
+this variable to a one-line file, which runs this file and leaves no names behind. Of the library,
+this file imports only what needs no PyTorch, because a kernel has to start quickly.
 """
 
-import gettext
 import json
 import os
 import re
@@ -18,14 +17,7 @@ from typing import Any
 
 from IPython import get_ipython
 
-CATALOGS = Path(__file__).resolve().parents[1] / "src" / "attnbook" / "locale"
-
-
-def _(message: str) -> str:
-    """Return a message in the reader's language, as attnbook/language.py does."""
-    language = os.environ.get("ATTNBOOK_LANGUAGE")
-    languages = [language] if language else None
-    return gettext.translation("attnbook", CATALOGS, languages, fallback=True).gettext(message)
+from attnbook.language import _
 
 
 def install() -> None:

@@ -16,10 +16,11 @@ from jupyterlab.labapp import main as jupyterlab
 
 from attnbook.colors import ROLES
 from attnbook.exercises import log
+from attnbook.language import _
 from manuscript.cells import exercises_of
 from manuscript.chapters import number_of, pages
 from manuscript.common import ROOT
-from manuscript.language import LANGUAGE, SOURCE, _
+from manuscript.edition import LANGUAGE, SOURCE
 from tools.copies import copy_book, newer
 
 SETTINGS = {

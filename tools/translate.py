@@ -22,12 +22,12 @@ from babel.messages import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
+from attnbook.language import _ as in_edition
 from manuscript import markers
 from manuscript.cells import exercises_of, write_exercises
 from manuscript.chapters import pages
 from manuscript.common import ROOT, UserError, run_tool
-from manuscript.language import CATALOGS, ENDING, LANGUAGE, SOURCE, TRANSLATIONS
-from manuscript.language import _ as in_edition
+from manuscript.edition import CATALOGS, ENDING, LANGUAGE, SOURCE, TRANSLATIONS
 from manuscript.messages import Line, library_messages, lines_of, page_messages, read_page
 from manuscript.normal_form import describe_pictures, text_of, write_minutes
 

@@ -17,7 +17,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.transforms import SphinxTransform
 
-from manuscript.language import LANGUAGE
+from manuscript.edition import LANGUAGE
 
 HEADING = re.compile(r"^#{1,4} (.+)$", re.M)
 FENCED = re.compile(r"(^ *(`{3,}|:{3,}).*?^ *\2 *$)", re.M | re.S)

@@ -10,9 +10,9 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from attnbook.language import _
 from manuscript.chapters import Chapter, chapters
 from manuscript.common import ROOT, UserError
-from manuscript.language import _
 from manuscript.minutes import in_minutes
 
 HEAD = ("", _("chapter, and the question it answers"), _("short road"), _("all of it"))

@@ -10,7 +10,7 @@ import re
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from manuscript.language import LANGUAGE
+from manuscript.edition import LANGUAGE
 
 from .search import HAN
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
-from manuscript.language import LANGUAGE, _
+from attnbook.language import _
+from manuscript.edition import LANGUAGE
 from manuscript.messages import script_messages
 
 

@@ -11,7 +11,7 @@ import re
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from manuscript.language import _
+from attnbook.language import _
 
 
 def fold_code(app: Sphinx, doctree: nodes.document) -> None:

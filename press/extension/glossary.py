@@ -25,7 +25,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from manuscript.language import _
+from attnbook.language import _
 
 from .chinese import in_chinese
 from .sections import sections

@@ -30,7 +30,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.writers.html5 import HTML5Translator
 
-from manuscript.language import LANGUAGE
+from manuscript.edition import LANGUAGE
 from manuscript.normal_form import text_of
 from manuscript.readers_copy import for_readers
 

@@ -15,8 +15,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.writers.html5 import HTML5Translator
 
+from attnbook.language import _
 from manuscript import markers
-from manuscript.language import _
 
 from . import private
 from .chinese import LEFT_OUT, above

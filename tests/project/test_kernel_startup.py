@@ -1,6 +1,8 @@
 """In a kernel of `make lab`, a NameError names the cell to run first, and nothing else changes."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from manuscript.cells import exercises_of
 from manuscript.normal_form import text_of
 from tests.support.chapters import BOOK
-from tools import lab
+from tools import kernel_startup, lab
 from tools.kernel_startup import where_defined
 
 CELLS = [
@@ -59,6 +61,12 @@ def test_the_cell_named_is_the_last_above_or_the_first_below() -> None:
     assert place("x", "magic") == "it starts with `x = 1`, below “1.1 First”."
     assert place("Later", "stub-answer") == "it starts with `class Later: pass`, below “Deeper”."
     assert place("inner", "stub-answer") == place("chekc", "stub-answer") == ""
+
+
+def test_a_kernel_starts_without_pytorch() -> None:
+    code = "import runpy, sys; runpy.run_path(sys.argv[1]); print('torch' in sys.modules)"
+    command = [sys.executable, "-c", code, kernel_startup.__file__]
+    assert subprocess.check_output(command, text=True).strip() == "False"
 
 
 @pytest.mark.parametrize("path", sorted(BOOK.glob("*.ipynb")), ids=lambda path: path.stem)

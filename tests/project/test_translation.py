@@ -2,6 +2,8 @@
 
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,8 @@ from babel.messages import Catalog
 
 from attnbook import language
 from manuscript.chapters import pages
-from manuscript.language import TRANSLATIONS
+from manuscript.common import ROOT
+from manuscript.edition import TRANSLATIONS
 from manuscript.messages import (
     Line,
     library_messages,
@@ -179,6 +182,20 @@ def test_the_language_is_that_of_the_variable(monkeypatch: pytest.MonkeyPatch) -
     assert {"Solution", "Question", "Attention, from the library up"} <= {
         message.id for message in library_messages()
     }
+
+
+def test_an_edition_is_in_english_whatever_the_locale() -> None:
+    words = "from attnbook.language import _; from manuscript import edition; "
+    show = "print(_('Solution'), edition.LANGUAGE)"
+    unset = {name: value for name, value in os.environ.items() if name != "ATTNBOOK_LANGUAGE"}
+    chinese = {**unset, "LANGUAGE": "zh_CN", "LC_ALL": "C.UTF-8", "PYTHONUTF8": "1"}
+
+    def printed(code: str) -> str:
+        command = [sys.executable, "-c", code]
+        return subprocess.check_output(command, cwd=ROOT, env=chinese, encoding="utf-8").strip()
+
+    assert printed(words + show) == "Solution en"
+    assert printed("from attnbook.language import _; print(_('Solution'))") != "Solution"
 
 
 def test_a_stale_or_missing_translation_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
