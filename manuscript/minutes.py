@@ -12,7 +12,7 @@ import re
 
 from nbformat import NotebookNode
 
-from attnbook.language import _
+from attnbook.language import HAN, _
 from manuscript import markers
 from manuscript.common import ROOT
 from manuscript.edition import LANGUAGE
@@ -26,8 +26,8 @@ TEXT = {  # seconds for each match, which is then removed, so it is counted only
     r"\$[^$\n]+\$": 5.0,  # an inline formula
     r"<[^>]+>|\]\([^)]*\)": 0.0,  # tags and addresses
     re.escape(_(markers.PREDICT)): 42.0,
-    r"[\u4e00-\u9fff]": CHARACTER,
-    r"(?:[^\W\u4e00-\u9fff]|['’])+": WORD,
+    rf"[{HAN}]": CHARACTER,
+    rf"(?:[^\W{HAN}]|['’])+": WORD,
 }
 CODE_LINE, OUTPUT_LINE, PICTURE = 7.0, 2.0, 45.0
 STEP = 5  # minutes are rounded to a multiple of this

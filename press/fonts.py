@@ -20,6 +20,7 @@ from fontTools.subset import Options, Subsetter
 from fontTools.ttLib import TTCollection, TTFont
 
 from attnbook.figures.canvas import FAMILY
+from attnbook.language import HAN
 from manuscript.common import ROOT
 
 NOTO = "/usr/share/fonts/opentype/noto"
@@ -44,7 +45,7 @@ BLOCKS = (  # Unicode blocks that the fonts for print cover
 )
 LATIN = [*range(0x20, 0x7F), *range(0xA0, 0x100)]
 SIGNS = "ΑΒΓΔΘΛΣΦΨΩαβγδεθλμπρστφψω–—‘’“”…·•×÷−√∞≈≠≤≥→←↑↓↔∈ℝ∑⋅⊤ᵀ★☆○●✓✗₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹"
-CHINESE = re.compile(r"[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]")
+CHINESE = re.compile(rf"[\u3000-\u303f{HAN}\uff00-\uffef]")  # and Chinese punctuation
 
 
 def chinese_of_the_book() -> set[str]:

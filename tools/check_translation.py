@@ -16,6 +16,7 @@ from pathlib import Path
 from babel.messages import Message
 from markdown_it import MarkdownIt
 
+from attnbook.language import HAN
 from manuscript.common import ROOT, counted, run_tool
 from manuscript.edition import TRANSLATIONS
 from tools.translate import LIBRARY, compile_catalog, compiled_path, current, read
@@ -27,13 +28,12 @@ KEPT = {  # a translation must have these as often as the original
     "placeholders": re.compile(r"\{\w*(?:[:!][^{}]*)?\}"),
     "tags": re.compile(r"</?[a-z]+[^>]*>"),
 }
-HAN = r"[\u4e00-\u9fff]"
-HALF_WIDTH = re.compile(rf"{HAN}[,.;:?!](?![A-Za-z0-9./])|{HAN}\(|\){HAN}")
+HALF_WIDTH = re.compile(rf"[{HAN}][,.;:?!](?![A-Za-z0-9./])|[{HAN}]\(|\)[{HAN}]")
 CODE = re.compile(r"<code.*?</code>", re.S)
 LARGE = re.compile(r"\d[\d.,]* (?:million|billion)")
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 GLOSSARY_ROW = re.compile(r"^\| ([^|]+) \| ([^|*]+?)(?: \*[^|*]+\*)? \| \[", re.M)
-QUOTED = re.compile(rf"“[^”]*”|《[^》]*》|\*[^*]*\*|^\|.*{HAN}.*$", re.M)  # or a table row
+QUOTED = re.compile(rf"“[^”]*”|《[^》]*》|\*[^*]*\*|^\|.*[{HAN}].*$", re.M)  # or a table row
 ENGLISH = re.compile(r"[A-Za-z]+(?:[ ,'’-]+[A-Za-z]+){5,}")  # six words in a row
 markdown = MarkdownIt("commonmark").enable("table")
 

@@ -10,9 +10,8 @@ import re
 from docutils import nodes
 from sphinx.application import Sphinx
 
+from attnbook.language import HAN
 from manuscript.edition import LANGUAGE
-
-from .search import HAN
 
 CHINESE = re.compile(rf"[{HAN}](?:[{HAN},，、。：:；;？！（）《》“”…·]*[{HAN}])?")
 CLASS = "language-zh-Hans"  # docutils turns this class into the attribute `lang`

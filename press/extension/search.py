@@ -19,7 +19,7 @@ from lxml import html
 from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
 
-HAN = r"\u3400-\u9fff"  # the blocks of Chinese characters in common use
+from attnbook.language import HAN
 
 # Left out of the texts: what is folded, because an excerpt would give it away; the visible half of
 # a formula, which has its MathML beside it; and everything that is not text.

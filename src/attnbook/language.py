@@ -1,4 +1,4 @@
-"""The language of the library's messages: English, or that of a catalog.
+"""The language of the library's messages (English, or that of a catalog), and Chinese characters.
 
 ATTNBOOK_LANGUAGE names the language, such as zh_CN; if it is not set, the locale decides. A message
 that a catalog lacks is shown in English. The catalogs are in translations/ as text, and
@@ -10,8 +10,11 @@ import gettext
 import os
 from pathlib import Path
 
-__all__ = ["_", "ngettext"]
+__all__ = ["HAN", "_", "ngettext"]
 
+# The Chinese characters, for a class in a regular expression of Python or JavaScript. The three
+# blocks are Extension A, the Unified Ideographs and the Compatibility Ideographs.
+HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 DOMAIN = "attnbook"
 FOLDER = Path(__file__).parent / "locale"
 

@@ -12,6 +12,7 @@ import pytest
 from lxml.html import HtmlElement
 from playwright.sync_api import Browser, BrowserContext, expect
 
+from attnbook.language import HAN
 from manuscript.common import ROOT
 from press import editions, pack
 from tests.press.test_pages import ON_A_DESK, ON_A_PHONE, ON_EVERY_SCREEN, assert_complete
@@ -34,7 +35,6 @@ CHINESE = ROOT / "_build" / "zh_CN" / "_build" / "html"
 BASE = CHINESE.as_uri() + "/"
 IN_FULL = ["book/index.html", "book/08_transformer.html"]
 BRIEFLY = ["LaTeX in the text", "pictures that are missing", "what is too wide"]
-HAN = re.compile(r"[\u4e00-\u9fff]")
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_a_chinese_page_has_the_sections_of_the_english_one(address: str) -> Non
     for kind in ("predict", "second-reading", "attn-choice", "hints", "img", "pre", "katex"):
         assert here[kind] == there[kind], kind
     assert chinese.get("lang") == "zh-CN"
-    assert HAN.search(chinese.findtext(".//h1"))
+    assert re.search(f"[{HAN}]", chinese.findtext(".//h1"))
     text = "//article//p//text()[not(ancestor::code or ancestor::*[contains(@class, 'katex')])]"
     assert "**" not in "".join(chinese.xpath(text))
 

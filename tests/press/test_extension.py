@@ -13,6 +13,7 @@ from py_mini_racer import MiniRacer
 
 from attnbook.colors import ROLES
 from attnbook.exercises.catalog import ALL
+from attnbook.language import HAN
 from manuscript import markers
 from press.extension import markup, private, styles
 from press.extension.folds import without_checks
@@ -294,7 +295,7 @@ def test_chinese_is_marked_in_text_and_not_in_blocks_of_code(bilingual: Path) ->
         for span in page.select("article [lang=zh-Hans], [role=main] [lang=zh-Hans]")
     ]
     assert {"苹果", "掩码", "词元"} <= set(marked)
-    assert all(re.fullmatch("[\u4e00-\u9fff]+", text) for text in marked)
+    assert all(re.fullmatch(f"[{HAN}]+", text) for text in marked)
     assert not page.select("pre [lang]")
     for code in page.select("code"):
         assert [span.get_text() for span in code.select("[lang]")] == ["掩码"]

@@ -19,11 +19,12 @@ from pypdfium2 import raw
 
 from attnbook.colors import ROLES
 from attnbook.exercises.catalog import ALL
+from attnbook.language import HAN
 from manuscript.common import ROOT, UserError
 from press import pdf as press_pdf
 from tests.support.pages import CHAPTERS, HTML
 
-HAN = re.compile(r"[\u4e00-\u9fff]")
+CHINESE = re.compile(f"[{HAN}]")
 FOLDS = "details:not(.code)"  # folded code stays in its place
 OUT_OF_PRINT = "a.headerlink, nav, .toctree-wrapper, .katex-mathml, h2 > .part, .listing, .start"
 FORMULA = "formula: "
@@ -139,7 +140,10 @@ def test_no_word_and_no_chinese_character_is_lost(
     words, whole = set(re.findall(r"[^\W_]+", printed)), squeezed(printed)
     drawn = ".katex, .exercise + .cell .cell_output"  # printed letter by letter
     for name, page in sources.items():
-        assert Counter(HAN.findall(page.get_text())) - Counter(HAN.findall(printed)) == Counter()
+        assert (
+            Counter(CHINESE.findall(page.get_text())) - Counter(CHINESE.findall(printed))
+            == Counter()
+        )
         unread = {id(text) for tag in page.select(drawn) for text in tag(string=True)}
         read = [text for text in page(string=True) if id(text) not in unread]
         lost = set(re.findall(r"[^\W_]+", " ".join(read))) - words

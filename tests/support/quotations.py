@@ -18,9 +18,11 @@ import re
 import sys
 from pathlib import Path
 
+from attnbook.language import HAN
+
 HASHES = Path(__file__).with_name("quotations.json")
 LENGTH = 4
-CHINESE = re.compile(rf"[\u4e00-\u9fff]{{{LENGTH},}}")
+CHINESE = re.compile(rf"[{HAN}]{{{LENGTH},}}")
 
 
 def digests(text: str) -> set[str]:

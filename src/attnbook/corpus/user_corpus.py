@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from attnbook.corpus.grammar.corpus import Pair
+from attnbook.language import HAN
 
 LONGEST_LINE = 10_000  # characters; longer lines are rejected
 
@@ -66,7 +67,7 @@ def read_pair(line: str, cut: Callable[[str], Sequence[str]]) -> Pair:
 
 def count_chinese(text: str) -> int:
     """The number of Chinese characters."""
-    return len(re.findall("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]", text))
+    return len(re.findall(f"[{HAN}]", text))
 
 
 def characters(chinese: str) -> list[str]:

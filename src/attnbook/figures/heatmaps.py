@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -26,6 +27,7 @@ from attnbook.figures.canvas import (
     text_color,
     write,
 )
+from attnbook.language import HAN
 
 __all__ = [
     "plot_heads",
@@ -248,7 +250,7 @@ def check_range(name: str, x: Tensor, low: int, high: int) -> None:
 
 def _stacked(label: str) -> str:
     """A Chinese word written from top to bottom, so that it fits above a narrow column."""
-    return "\n".join(label) if all("\u4e00" <= c <= "\u9fff" for c in label) else label
+    return "\n".join(label) if re.fullmatch(f"[{HAN}]+", label) else label
 
 
 def _upright(columns: Sequence[str], side: float) -> bool:

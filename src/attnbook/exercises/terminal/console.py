@@ -21,7 +21,7 @@ from rich.text import Text
 from rich.theme import Theme
 
 from attnbook.exercises.feedback import SIGNS, Feedback
-from attnbook.language import _
+from attnbook.language import HAN, _
 
 MAX_WIDTH = 100  # longer lines are hard to read
 STYLES = {"passed": "green", "failed": "red", "untouched": "yellow", "info": "blue"}
@@ -39,7 +39,6 @@ ASCII = str.maketrans(
 # Chinese is written without spaces: `breakable` marks where lines may end with this character,
 # which has no width.
 BREAK = "\x1f"
-HAN = r"\u4e00-\u9fff"
 # No line may end with a character of OPEN, or begin with one of CLOSE.
 OPEN = r"“‘\uff08\u300a\u300c\u3010"
 CLOSE = r"”’\uff09\u300b\u300d\u3011\uff0c\u3002\u3001\uff1a\uff1b\uff1f\uff01…"
