@@ -137,7 +137,8 @@ def test_a_changed_sentence_stays_english_until_somebody_has_reviewed_it(
 @pytest.mark.parametrize(
     ("english", "chinese", "complaint"),
     [
-        ("Call `softmax`.", "调用它。", "code"),
+        ("Call `softmax`.", "调用它。", "code: lacks .'`softmax`'"),
+        ("Call it.", "调用 `softmax`。", r"code: lacks \[\], adds .'`softmax`'"),
         ("Then $x$ is 1.", "那么 1。", "formulas"),
         ("See [3.4](03.ipynb).", "见 [3.4](04.ipynb) 节。", "addresses"),
         ("{n} more", "还有更多", "placeholders"),
