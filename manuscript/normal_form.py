@@ -2,10 +2,12 @@
 
 Editors change metadata, kernels and line endings. The normal form has fixed ones, so a diff shows
 only what an author has changed. It also contains what nobody should write by hand: the cell that
-installs the package, the cells of the exercises, the minutes, and each picture's plain-text output.
+installs the package, the cells of the exercises, the minutes, each picture's plain-text output, and
+the script of each interactive figure.
 
 `normalize_file` writes it without running anything: `python -m tools.run --form`. To be fast, this
-module imports neither the library, which needs PyTorch, nor anything that runs cells.
+module imports nothing that runs cells, and imports PyTorch only for exercises and for interactive
+figures.
 """
 
 import os
@@ -13,6 +15,7 @@ import re
 import subprocess
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 
@@ -95,6 +98,7 @@ def normalized(notebook: NotebookNode) -> NotebookNode:
             cell.source = RESTART
     write_install_cell(notebook)
     describe_pictures(notebook)
+    write_scripts(notebook)
     return notebook
 
 
@@ -127,6 +131,18 @@ def describe_pictures(notebook: NotebookNode) -> None:
         for output in cell.get("outputs", []):
             if "alt" in image and {"image/svg+xml", "text/plain"} <= set(output.get("data", {})):
                 output.data["text/plain"] = image["alt"]
+
+
+def write_scripts(notebook: NotebookNode) -> None:
+    """Give each interactive figure the library's present script and colors."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            figure, style, _ = output.get("data", {}).get("text/html", "").partition("\n<style>")
+            if style and (name := re.match("<(attn-[a-z]+) ", figure)):
+                from attnbook.widgets.element import colors_and_script  # it imports PyTorch
+
+                with suppress(FileNotFoundError):  # a figure that has been renamed needs a run
+                    output.data["text/html"] = figure + colors_and_script(name[1])
 
 
 def text_of(notebook: NotebookNode) -> str:

@@ -1,6 +1,7 @@
 """`python -m tools.run --form` writes a notebook in its normal form and runs nothing."""
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -10,13 +11,15 @@ import nbformat
 import pytest
 from jupyter_server.services.contents.largefilemanager import LargeFileManager
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_notebook
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from attnbook.exercises.catalog import ALL
+from attnbook.widgets import element
 from manuscript.cells import RESTART
 from manuscript.common import ROOT
-from manuscript.normal_form import METADATA, text_of
+from manuscript.normal_form import METADATA, parse, text_of
 from tools import run
+from tools.rules import file_rules
 
 NAME = "03_single_head.ipynb"
 Edit = Callable[[dict[str, NotebookNode]], Any]
@@ -174,6 +177,35 @@ def test_the_line_on_restarting_and_the_run_time_are_updated_without_a_run(
     cells = {cell.id: cell for cell in nbformat.read(chapter, as_version=4).cells}
     assert cells["restart"].source == RESTART
     assert "takes about ten minutes." in cells["opening"].source
+
+
+def test_a_changed_script_is_written_into_outputs_without_a_run(
+    chapter: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = chapter.read_text("utf-8")
+    n_figures = before.count('"<attn-')
+    scripts = chapter.parent / "scripts"
+    shutil.copytree(element.SCRIPTS, scripts)
+    base = scripts / "base.js"
+    base.write_text(base.read_text("utf-8").replace('"use strict";', '"use strict"; // changed'))
+    monkeypatch.setattr(element, "SCRIPTS", scripts)
+    assert [*file_rules(chapter)] == [
+        f"is not in its normal form: run .venv/bin/python -m tools.run --form {chapter}"
+    ]
+    assert run.main(["--form", str(chapter)]) == 0
+    assert capsys.readouterr().out.startswith(f"{chapter}: written")
+    changed = chapter.read_text("utf-8")
+    assert changed.count("// changed") == n_figures > 1
+    assert changed.replace("; // changed", ";") == before
+    assert [*file_rules(chapter)] == []
+
+
+def test_the_output_of_a_figure_that_has_no_script_any_more_is_kept() -> None:
+    page = "<attn-old data='{}'></attn-old>\n<style></style>\n<script>\n1</script>"
+    output = new_output("display_data", {"text/html": page, "text/plain": "1"})
+    cell = new_code_cell("old()", id="old", outputs=[output])
+    notebook = parse(text_of(new_notebook(cells=[cell])).encode())
+    assert notebook.cells[0].outputs[0].data["text/html"] == page
 
 
 def test_without_git_the_outputs_stay_as_they_are(

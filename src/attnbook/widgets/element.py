@@ -2,8 +2,9 @@
 
 Inside the element is a table, which is shown until the script runs, or where scripts are not
 allowed. The colors and the script are printed too, so that the figure works wherever the notebook
-is opened. The built page removes them: its style sheet has the colors, and it loads each script
-once (press/extension/widgets.py).
+is opened, even before it is run. After a change to them, the normal form of a notebook gets the new
+ones without a run (manuscript/normal_form.py). The built page removes them: its style sheet has the
+colors, and it loads each script once (press/extension/widgets.py).
 """
 
 import html
@@ -21,6 +22,7 @@ from attnbook.colors import variables
 from attnbook.language import _
 
 Numbers = Tensor | np.ndarray | Sequence[float]
+SCRIPTS = files(__package__) / "scripts"
 
 
 def play() -> dict[str, str]:
@@ -63,8 +65,14 @@ def show_element(
         page = f'<{name} data="{packed}"><table>{cells}</table><p>{html.escape(note)}</p></{name}>'
         display({"text/html": page, "text/plain": f"{text}\n{textwrap.fill(note, 76)}"}, raw=True)
         return
-    scripts = (files(__package__) / "scripts" / f"{part}.js" for part in ("base", name))
-    script = "".join(path.read_text("utf-8") for path in scripts)
-    element = f'<{name} data="{packed}"><table>{cells}</table></{name}>'
-    page = f"{element}\n<style>{variables()}</style>\n<script>\n{script}</script>"
+    page = f'<{name} data="{packed}"><table>{cells}</table></{name}>{colors_and_script(name)}'
     display({"text/html": page, "text/plain": text}, raw=True)
+
+
+def colors_and_script(name: str) -> str:
+    """The lines that follow an element wherever it is printed.
+
+    Raises:  FileNotFoundError if no script has this name
+    """
+    script = "".join((SCRIPTS / f"{part}.js").read_text("utf-8") for part in ("base", name))
+    return f"\n<style>{variables()}</style>\n<script>\n{script}</script>"
