@@ -1,1 +1,4 @@
-"""The commands that `make` calls. Notebooks never import them."""
+"""The commands for readers and authors: `make` runs each module here, and the folder lab.
+
+Those in train are run by hand. Notebooks never import them.
+"""

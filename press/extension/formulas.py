@@ -8,7 +8,7 @@ Authors color a part of a formula by naming its role, `\textcolor{query}{Q}`. He
 the classes role-query, role-key, role-value and role-weights, which have one color on light pages
 and another on dark ones. Any other name causes a warning, because a fixed color would be unreadable
 in one of the themes. JupyterLab and VS Code have no color named `query`, so the formula keeps the
-color of the text. Readers' copies contain colors instead of the names (tools/copies.py).
+color of the text. Readers' copies contain colors instead of the names (manuscript/readers_copy.py).
 """
 
 import functools

@@ -23,8 +23,8 @@ from attnbook.colors import ROLES
 from attnbook.exercises.catalog import ALL
 from manuscript.common import ROOT
 from tests.support.pages import DESK, window
-from tools.copies import copy_book
-from tools.lab import FOLDER, STARTUP, arguments
+from tools.lab.copies import copy_book
+from tools.lab.settings import FOLDER, STARTUP, arguments
 from tools.rules import RAW
 
 CHAPTER = "01_library.ipynb"

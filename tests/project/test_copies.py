@@ -19,8 +19,8 @@ from attnbook.exercises.catalog import ALL
 from manuscript.chapters import chapters
 from manuscript.common import ROOT
 from manuscript.normal_form import INSTALL, METADATA
-from tools import lab
-from tools.copies import copy_book
+from tools.lab.copies import copy_book
+from tools.lab.settings import arguments, to_do
 from tools.rules import RAW
 
 OPENING = "# 1. Library\n\n**Question:** Why?\n\n**Time:** 5 minutes"
@@ -233,19 +233,20 @@ def test_the_books_own_copies_have_no_dead_links_no_raw_text_and_the_colors_of_a
 
 
 def test_the_lab_opens_the_first_chapter_with_an_exercise_to_do(tmp_path: Path) -> None:
-    assert lab.to_do(tmp_path) == NAME
+    assert to_do(tmp_path) == NAME
     for exercise in ALL:
         if exercise.startswith("01"):
-            assert lab.to_do(tmp_path) == NAME
+            assert to_do(tmp_path) == NAME
             log.record(exercise, "pass")
-    assert lab.to_do(tmp_path).startswith("02_")
+    assert to_do(tmp_path).startswith("02_")
     for exercise in ALL:
         log.record(exercise, "pass")
-    assert lab.to_do(tmp_path) == chapters()[-1].path.name
+    assert to_do(tmp_path) == chapters()[-1].path.name
 
 
 def test_the_lab_opens_a_chapter_of_a_translation(tmp_path: Path) -> None:
-    code = "import sys, pathlib, tools.lab; print(tools.lab.to_do(pathlib.Path(sys.argv[1])))"
+    code = "import sys, pathlib; from tools.lab import settings; "
+    code += "print(settings.to_do(pathlib.Path(sys.argv[1])))"
     environment = {**os.environ, "ATTNBOOK_LANGUAGE": "zh_CN"}
     command = [sys.executable, "-c", code, str(tmp_path)]
     opened = subprocess.check_output(command, cwd=ROOT, env=environment, text=True)
@@ -255,4 +256,4 @@ def test_the_lab_opens_a_chapter_of_a_translation(tmp_path: Path) -> None:
 def test_the_lab_opens_the_newer_of_two_copies(tmp_path: Path) -> None:
     for name in (NAME, "01_library (new).ipynb"):
         (tmp_path / name).touch()
-    assert "--LabApp.default_url=/lab/tree/01_library%20%28new%29.ipynb" in lab.arguments(tmp_path)
+    assert "--LabApp.default_url=/lab/tree/01_library%20%28new%29.ipynb" in arguments(tmp_path)

@@ -12,8 +12,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from manuscript.cells import exercises_of
 from manuscript.normal_form import text_of
 from tests.support.chapters import BOOK
-from tools import kernel_startup, lab
-from tools.kernel_startup import where_defined
+from tools.lab import kernel_startup, settings
+from tools.lab.kernel_startup import where_defined
 
 CELLS = [
     new_markdown_cell("# 1. Library\n\nText", id="opening"),
@@ -90,9 +90,9 @@ def test_every_other_error_is_shown_as_usual(
     chapter.write_text(text_of(new_notebook(cells=CELLS)), encoding="utf-8")
     monkeypatch.setenv("JPY_SESSION_NAME", str(chapter))
     monkeypatch.setenv("ATTNBOOK_PROGRESS", str(tmp_path))
-    lab.arguments(tmp_path)
+    settings.arguments(tmp_path)
     plain = errors("")
-    told = errors(str(tmp_path / lab.FOLDER / lab.STARTUP))
+    told = errors(str(tmp_path / settings.FOLDER / settings.STARTUP))
     for note, before, after in zip(TOLD.values(), plain, told, strict=True):
         assert "".join(after).replace(note, "").split() == "".join(before).split()
         assert note in "".join(after)

@@ -1,4 +1,4 @@
-"""Copy the book into my/, where readers can change everything. `make lab` calls this.
+"""Copy the book into my/, where readers can change everything.
 
 A copy that you have changed is never overwritten. If the chapter changes after its copy was made,
 the newer version is put beside the copy, as `03_single_head (new).ipynb`, with your answers in it.

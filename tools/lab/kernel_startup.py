@@ -1,8 +1,8 @@
 """Make a NameError in `make lab` name the cell to run first. Kernels run this file on startup.
 
-IPython runs the file named by PYTHONSTARTUP in the reader's own namespace. So `tools/lab.py` sets
-this variable to a one-line file, which runs this file and leaves no names behind. Of the library,
-this file imports only what needs no PyTorch, because a kernel has to start quickly.
+IPython runs the file named by PYTHONSTARTUP in the reader's own namespace. So `make lab` sets this
+variable to a one-line file, which runs this file and leaves no names behind. Of the library, it
+imports only what needs no PyTorch, because a kernel has to start quickly.
 """
 
 import json

@@ -1,27 +1,21 @@
-"""Open the first unfinished chapter in your own copies: `make lab`.
+"""The settings of JupyterLab for `make lab`, and the chapter that it opens.
 
 By default, JupyterLab asks whether it may fetch news, shows the source of a linked page instead of
 its text, and leaves formulas too dark and pictures too bright for a dark theme. The settings that
-change this are in my/ and apply to this server only, as does tools/kernel_startup.py, which the
-server's kernels run when they start. Your own settings take precedence.
+change this are in my/ and apply to this server only, as does kernel_startup.py, which the server's
+kernels run when they start. The reader's own settings take precedence.
 """
 
 import json
-import os
-import sys
 from pathlib import Path
 from urllib.parse import quote
 
-from jupyterlab.labapp import main as jupyterlab
-
 from attnbook.colors import ROLES
 from attnbook.exercises import log
-from attnbook.language import _
 from manuscript.cells import exercises_of
 from manuscript.chapters import number_of, pages
-from manuscript.common import ROOT
-from manuscript.edition import LANGUAGE, SOURCE
-from tools.copies import copy_book, newer
+from manuscript.edition import LANGUAGE
+from tools.lab.copies import newer
 
 SETTINGS = {
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
@@ -32,25 +26,13 @@ FOLDER, STARTUP = ".lab", "startup.py"
 ON_DARK = '[data-jp-theme-light="false"]'
 
 
-def main() -> None:
-    """Bring the copies up to date, and open JupyterLab."""
-    mine = ROOT / "my" / ("" if LANGUAGE == "en" else LANGUAGE)
-    mine.mkdir(parents=True, exist_ok=True)
-    for line in copy_book(SOURCE, mine):
-        print(line)
-    options = arguments(mine)
-    os.environ.setdefault("PYTHONSTARTUP", str(mine / FOLDER / STARTUP))
-    print(_("JupyterLab opens in your browser. To end it, press Ctrl-C twice."), flush=True)
-    jupyterlab([*options, *sys.argv[1:]])
-
-
 def arguments(mine: Path) -> list[str]:
     """Write JupyterLab's settings; return its arguments, which include what to open."""
     folder = mine / FOLDER
     folder.mkdir(exist_ok=True)
     (folder / "overrides.json").write_text(json.dumps(SETTINGS), encoding="utf-8")
     (folder / "custom.css").write_text(style(), encoding="utf-8")
-    code = str(ROOT / "tools" / "kernel_startup.py")
+    code = str(Path(__file__).with_name("kernel_startup.py"))
     startup = f'__import__("runpy").run_path({code!r})["install"]()\n'
     (folder / STARTUP).write_text(startup, encoding="utf-8")
     return [
@@ -84,7 +66,3 @@ def style() -> str:
         formula = f'{ON_DARK} mjx-container [style*="rgb({red}, {green}, {blue})"]'
         rules += f"{formula} {{ color: {role.dark} !important; }}\n"
     return rules
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,1 @@
+"""The parts of `make lab`: the reader's copies, JupyterLab's settings, and help in its kernels."""
