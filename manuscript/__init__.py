@@ -1,6 +1,16 @@
-"""The model of the pages: chapters, cells, markers, messages, minutes and the normal form.
+"""The model of the pages, which the press (press/) and the commands (tools/) share.
 
-The pages (press/) and the commands (tools/) both read it."""
+common          the project's folder, and errors that the user can fix
+edition         the language of an edition, and where its files are
+chapters        the pages and chapters, in the order of the contents
+markers         the words that programs look for in a page
+cells           the cells of exercises, from the library
+minutes         how long a chapter takes to read and to run
+normal_form     the form in which a notebook is stored
+readers_copy    what readers' copies need, and the stored notebooks do without
+rerun_sections  the sections of a notebook, and the names that allow running one again
+messages        what a translator translates
+"""
 
 import os
 import sys

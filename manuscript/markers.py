@@ -1,11 +1,11 @@
-"""The words that the tools look for in a page, and their forms in the language of the edition."""
+"""The words that programs look for in a page, and their forms in the language of the edition."""
 
 from attnbook.language import _
 
 QUESTION, TIME = "Question", "Time"
 OPENING = (QUESTION, TIME, "You need", "Recap", "Goal")  # the lines of a chapter's first box
 SECOND_READING = "second reading"  # at the end of a heading: the section can be skipped at first
-SECOND_READING_TAG = "second-reading"  # of the heading's cell, for the tools
+SECOND_READING_TAG = "second-reading"  # of the heading's cell, for programs
 PREDICT = "Predict before you run."
 CLOSING = ("Summary", "Where the sources say it")  # the last two sections
 FILLERS = ("simply", "obviously", "let's dive", "crucial", "powerful", "delve")

@@ -141,7 +141,7 @@ def page_messages(path: Path) -> Catalog:
 
 
 def library_messages() -> Catalog:
-    """Return the messages of the library, the tools and the pages' templates.
+    """Return the messages of the library, of all other code, and of the pages' templates.
 
     Most are arguments of `_`, `ngettext` or, in a template, `say`. Those of an exercise are in its
     fields, and the words that mark parts of a page are in manuscript/markers.py.

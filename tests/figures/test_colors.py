@@ -34,7 +34,7 @@ SIGHTS = {  # Machado, Oliveira and Fernandes 2009
 # those.)
 PAIRS = [*STATES.values(), *BOXES.values(), *PAGE.values(), *CODE.values()]
 NAMED = {color.lower() for color in itertools.chain(*ROLES.values(), *PAIRS)}
-SEARCHED = "README.md ARCHITECTURE.md CONTRIBUTING.md book press src tests tools".split()
+SEARCHED = "README.md ARCHITECTURE.md CONTRIBUTING.md book manuscript press src tests tools".split()
 TEXTS = {".py", ".md", ".css", ".js", ".html", ".svg", ".ipynb", ".json", ".yml", ".toml"}
 HEX = r"#(?:[0-9A-Fa-f]{3}){1,2}\b"
 
