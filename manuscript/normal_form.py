@@ -61,9 +61,8 @@ def read(path: Path) -> NotebookNode:
     Raises:  UserError if the file is not a notebook, or has no place for exercises
     """
     notebook = parse(path.read_bytes())
-    exercises = exercises_of(path)
-    write_exercises(notebook, exercises)
-    write_minutes(path, notebook, [exercise.minutes for exercise in exercises])
+    write_exercises(notebook, exercises_of(path))
+    write_minutes(path, notebook)
     return notebook
 
 
@@ -114,8 +113,9 @@ def write_install_cell(notebook: NotebookNode) -> None:
     install.source, install.metadata = INSTALL, nbformat.from_dict({"tags": ["remove-cell"]})
 
 
-def write_minutes(path: Path, notebook: NotebookNode, exercise_minutes: list[int]) -> None:
+def write_minutes(path: Path, notebook: NotebookNode) -> None:
     """Write how long the page takes into the **Time:** line of the opening, if there is one."""
+    exercise_minutes = [exercise.minutes for exercise in exercises_of(path)]
     line = time_line(notebook, exercise_minutes, run_times().get(path.stem, 0))
     label = f"{markers.label(markers.TIME)} "
     for cell in notebook.cells[:1]:
@@ -174,12 +174,11 @@ def normalized_file(path: Path) -> NotebookNode:
     """
     notebook = parse(path.read_bytes())
     stored = stored_version(path) or notebook
-    exercises = exercises_of(path)
-    write_exercises(notebook, exercises)
+    write_exercises(notebook, exercises_of(path))
     if stored is not notebook:
         restore_outputs(notebook, {cell.id: cell for cell in stored.cells})
     describe_pictures(notebook)
-    write_minutes(path, notebook, [exercise.minutes for exercise in exercises])
+    write_minutes(path, notebook)
     return notebook
 
 

@@ -26,7 +26,6 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from manuscript.cells import exercises_of
 from manuscript.common import ROOT, UserError, run_tool
 from manuscript.minutes import keep_run_time
 from manuscript.normal_form import (
@@ -157,7 +156,7 @@ def run(path: Path, notebook: NotebookNode, environment: Mapping[str, str]) -> N
     if seconds and path.resolve().parent == ROOT / "book":  # Windows reports none
         keep_run_time(path.stem, seconds)
     notebook = normalized(notebook)
-    write_minutes(path, notebook, [exercise.minutes for exercise in exercises_of(path)])
+    write_minutes(path, notebook)
     return notebook
 
 

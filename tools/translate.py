@@ -134,10 +134,9 @@ def translated(path: Path, catalog: Catalog) -> tuple[str, dict[str, str]]:
         for output in cell.get("outputs", []):
             if "<attn-" in (shown := output.get("data", {}).get("text/html", "")):
                 output.data["text/html"] = translated_figure(shown)
-    exercises = exercises_of(path)
-    write_exercises(page, exercises)
+    write_exercises(page, exercises_of(path))
     describe_pictures(page)
-    write_minutes(path, page, [exercise.minutes for exercise in exercises])
+    write_minutes(path, page)
     return text_of(page), headings
 
 
