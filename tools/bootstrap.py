@@ -8,8 +8,9 @@ On Windows, without make, run:
     py tools\\bootstrap.py
 
 `make PYTHON=...` adds --this-python: an environment made with another Python version is replaced.
-ATTNBOOK_TORCH selects a PyTorch other than the pinned one: a version number, "oldest" (the oldest
-that pyproject.toml allows), "newest" or "nightly".
+Every package is checked against the hash in its lock. ATTNBOOK_TORCH selects a PyTorch other than
+the pinned one, which no lock knows: a version number, "oldest" (the oldest that pyproject.toml
+allows), "newest" or "nightly".
 
 Even Python 3.8 must be able to parse this file, so that it can report that a Python is too old.
 """
@@ -35,7 +36,7 @@ GIGABYTES = {"cpu": 3, "gpu": 9}  # free space for the environment and pip's tem
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 VENV_PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-LOCK = ROOT / "requirements-lock.txt"
+LOCK, TORCH, CPU = (f"requirements-{part}.txt" for part in ("lock", "torch", "cpu"))
 
 # Messages from pip or the system when something fails, and what they mean for the reader.
 ERRORS = {
@@ -52,8 +53,8 @@ ERRORS = {
         "and this Python, or your index lacks it; see 'Dependencies' in CONTRIBUTING.md"
     ),
     r"DO NOT MATCH THE HASHES": (
-        "the package index served a file that is not the one in requirements-lock.txt, and it was "
-        "not installed: try another network, or report it as a mistake in the book"
+        "the package index served a file whose hash is not the locked one, and it was not "
+        "installed: try another network, or report it as a mistake in the book"
     ),
 }
 
@@ -100,7 +101,8 @@ def run_with_other_python(this_python: bool) -> int:
 def cache_key() -> str:
     """A hash of everything that the environment depends on, except the version of Python."""
     package = read("pyproject.toml").partition("[tool.ruff]")[0]
-    parts = [str(ROOT), package, read(LOCK.name), torch_build(), *torch_arguments()]
+    locks = map(read, (LOCK, TORCH, CPU))
+    parts = [str(ROOT), package, *locks, torch_build(), *torch_arguments()]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -115,15 +117,15 @@ def torch_build() -> str:
 
 
 def torch_arguments() -> list[str]:
-    """pip's arguments for PyTorch: the pinned version, unless ATTNBOOK_TORCH names another."""
+    """pip's arguments for the PyTorch that ATTNBOOK_TORCH names; none for the locked one."""
     version = os.environ.get("ATTNBOOK_TORCH")
+    if not version:
+        return []
     if version == "nightly":
         return ["--pre", "--index-url", NIGHTLY_INDEX, "torch"]
     if version == "newest":
         return ["torch"]
-    if not version:
-        version = re.findall(r"^torch==(\S+)", read("requirements.txt"), re.M)[0]
-    elif version == "oldest":
+    if version == "oldest":
         version = re.findall(r'"torch>=([\w.]+)', read("pyproject.toml"))[0]
     elif not re.fullmatch(r"\d[\w.+]*", version):
         fail(f"ATTNBOOK_TORCH={version}: not a version like 2.6.0, oldest, newest or nightly")
@@ -153,25 +155,32 @@ def check_machine(version: str) -> None:
 def install() -> None:
     """Install the locked packages, PyTorch and the book's own package.
 
-    The locked packages come first, so that PyTorch finds its own dependencies at the locked
-    versions. Only a PyTorch that ATTNBOOK_TORCH names may replace some of them.
+    Only a PyTorch that ATTNBOOK_TORCH names may replace some of the locked packages.
     """
     pip = [str(VENV_PYTHON), *"-m pip install --disable-pip-version-check --retries 2".split()]
     if not sys.stdout.isatty():
         pip.append("--quiet")
-    print("1 of 3: the packages in requirements-lock.txt", flush=True)
-    # The lock is complete. If pip 23 looked for dependencies, it would demand some newer versions.
-    run(*pip, "--only-binary", ":all:", "--require-hashes", "--no-deps", "-r", LOCK)
+    print(f"1 of 3: the packages in {LOCK}", flush=True)
+    run(*pip, *locked(LOCK))
     print("2 of 3: PyTorch, the largest package", flush=True)
-    torch = torch_arguments()
-    if sys.platform == "linux" and torch_build() == "cpu" and len(torch) == 1:
+    other, small = torch_arguments(), False
+    if sys.platform == "linux" and torch_build() == "cpu" and len(other) < 2:
         # This build is gigabytes smaller than PyPI's, which remains the fallback.
-        small = ["--index-url", CPU_INDEX, "--no-deps", "--retries", "0", "--timeout", "10"]
-        if subprocess.call([*pip, *small, *torch], stderr=subprocess.DEVNULL):
+        index = ["--index-url", CPU_INDEX, "--no-deps", "--retries", "0", "--timeout", "10"]
+        command = [*pip, *index, *(other or locked(CPU))]
+        small = "==" in read(CPU) and not subprocess.call(command, stderr=subprocess.DEVNULL)
+        if not small:
             print("PyTorch's index of CPU builds does not answer; trying the standard build.")
-    run(*pip, *torch)
+    if other or not small:
+        run(*pip, *(other or locked(TORCH)))
     print("3 of 3: the book's own package", flush=True)
     run(*pip, "--no-deps", "--no-build-isolation", "-e", ROOT)
+
+
+def locked(name: str) -> list[str]:
+    """pip's arguments for all packages of a lock, with nothing that is not in it."""
+    # The locks are complete. If pip 23 looked for dependencies, it would demand newer versions.
+    return ["--only-binary", ":all:", "--require-hashes", "--no-deps", "-r", str(ROOT / name)]
 
 
 def run(*command: str | Path) -> None:

@@ -1,4 +1,4 @@
-"""Write requirements-lock.txt: exact versions of all packages, with the hashes of their files.
+"""Write the locks: exact versions of all packages, with the hashes of their files.
 
     make lock                                 after a change to requirements.txt
     make upgrade                              raise all pins except PyTorch's; run the notebooks
@@ -6,11 +6,12 @@
     .venv/bin/python -m tools.lock --check    part of `make check`
 
 The pins to edit are in requirements.txt, and the upper limits are in limits.txt. Everything else
-stays at the version it has in the lock, so that a second run changes nothing. One lock is valid for
-every system and for Python 3.11 and newer. Binder's pins are copied from requirements.txt.
+stays at the version it has in its lock, so that a second run changes nothing. The locks are valid
+for every system and for Python 3.11 and newer. Binder's pins are copied from requirements.txt.
 
-PyTorch and the packages that its builds require differ by system and are left out: PyTorch's only
-pin is in requirements.txt, and tools/bootstrap.py installs it after the lock.
+PyTorch has locks of its own: requirements-torch.txt is PyPI's build with all that only this build
+requires, and requirements-cpu.txt the smaller build for Linux without a GPU. If PyTorch's index
+does not answer, the latter stays empty, and tools/bootstrap.py installs the former everywhere.
 """
 
 import re
@@ -20,47 +21,54 @@ import tempfile
 from pathlib import Path
 
 from manuscript.common import ROOT, UserError, run_tool
+from tools.bootstrap import CPU, CPU_INDEX, LOCK, TORCH
 
-REQUIREMENTS = ROOT / "requirements.txt"
-LOCK = ROOT / "requirements-lock.txt"
-BINDER = ROOT / "binder" / "requirements.txt"
+REQUIREMENTS, BINDER = "requirements.txt", "binder/requirements.txt"
+AUDIT = "requirements-audit.txt"  # the tool that looks for known vulnerabilities every week
 PIN = re.compile(r"^([\w.-]+)==([^\s;+]+)", re.M)
 OPTIONS = [
     *("--universal", "--python-version", "3.11.0", "--fork-strategy", "fewest"),
     *("--generate-hashes", "--annotation-style", "line", "--no-header"),
 ]
-LEFT_OUT = re.compile(r"(torch|triton|cuda-[\w-]+|nvidia-[\w-]+)==")
-HEADER = """\
-# Every package of the book's environment with the hashes of its files; PyTorch is apart, in
-# requirements.txt. Written by `make lock`: do not edit it, change requirements.txt instead.
-"""
+WITH_TORCH = re.compile(r"(torch|triton|cuda-[\w-]+|nvidia-[\w-]+)==")
+HEADER = "# Written by `make lock`: do not edit this.\n"
 
 
 def main() -> int:
-    """Write the lock. With --upgrade, raise pins first; with --check, only check the lock."""
+    """Write the locks. With --upgrade, raise pins first; with --check, only check them."""
     action, package = [*sys.argv[1:], "", ""][:2]
-    requirements, before = REQUIREMENTS.read_text("utf-8"), LOCK.read_text("utf-8")
+    names = (REQUIREMENTS, LOCK, TORCH, CPU, AUDIT, BINDER)
+    before = {name: (ROOT / name).read_text("utf-8") for name in names}
+    requirements, lock = before[REQUIREMENTS], before[LOCK] + before[TORCH]
     if action == "--check":
-        missing = versions(requirements).items() - versions(before).items()
-        same = {name for name, _ in missing} <= {"torch"}
-        if not same or binder(requirements) != BINDER.read_text("utf-8"):
-            raise UserError(f"{LOCK.name} or binder/ is out of date: run make lock")
+        pins = versions(requirements).items()
+        same = versions(before[CPU]).items() <= pins <= versions(lock).items()
+        if not same or binder(requirements, before[BINDER]) != before[BINDER]:
+            raise UserError(f"{LOCK} or binder/ is out of date: run make lock")
         return 0
-    old = versions(requirements + before)
-    newest = before
+    old, options = versions(requirements + lock), []
     if action == "--upgrade":
         if package and package not in old:
-            raise UserError(f"{package} is not among the packages in {LOCK.name}")
-        requirements, newest = raised(requirements, before, package)
-    blocks = re.split(r"^(?=\S)", resolve(requirements, newest), flags=re.M)
-    lock = HEADER + "".join(b for b in blocks if "==" in b and not LEFT_OUT.match(b))
-    LOCK.write_text(lock, "utf-8", newline="\n")
-    REQUIREMENTS.write_text(requirements, "utf-8", newline="\n")
-    BINDER.write_text(binder(requirements), "utf-8", newline="\n")
+            raise UserError(f"{package} is not among the packages in {LOCK}")
+        options = ["--upgrade-package", package] if package else ["--upgrade"]
+        requirements, lock = raised(requirements, lock, package, options)
+    lock = resolve(requirements, lock)
+    blocks = [block for block in re.split(r"^(?=\S)", lock, flags=re.M) if "==" in block]
+    after = {
+        REQUIREMENTS: requirements,
+        LOCK: HEADER + "".join(block for block in blocks if not WITH_TORCH.match(block)),
+        TORCH: HEADER + "".join(block for block in blocks if WITH_TORCH.match(block)),
+        CPU: cpu_build(versions(requirements)["torch"], before[CPU]),
+        AUDIT: HEADER + resolve("pip-audit", before[AUDIT], *options),
+        BINDER: binder(requirements, before[BINDER]),
+    }
+    for name, text in after.items():
+        (ROOT / name).write_text(text, "utf-8", newline="\n")
     new = versions(requirements + lock)
     for name in sorted(name for name in old | new if old.get(name) != new.get(name)):
         print(f"{name:24} {old.get(name, '-'):14} {new.get(name, '-')}")
-    print(f"{LOCK.name} is {'unchanged' if lock == before else 'written'}.", flush=True)
+    changed = [name for name in after if after[name] != before[name]]
+    print(f"written: {', '.join(changed) or 'nothing new'}", flush=True)
     return 0
 
 
@@ -69,14 +77,13 @@ def versions(text: str) -> dict[str, str]:
     return {name.lower(): version for name, version in PIN.findall(text)}
 
 
-def raised(requirements: str, before: str, package: str) -> tuple[str, str]:
+def raised(requirements: str, lock: str, package: str, options: list[str]) -> tuple[str, str]:
     """Raise all pins, or only one package's, and return the requirements with their lock."""
     fixed = {"torch"} - {package}
     at_least = PIN.sub(
         lambda pin: pin[0] if pin[1] in fixed else f"{pin[1]}>={pin[2]}", requirements
     )
-    options = ["--upgrade-package", package] if package else ["--upgrade"]
-    lock = resolve(at_least, before, *options)
+    lock = resolve(at_least, lock, *options)
     newest = dict(PIN.findall(lock))
 
     def newer(pin: re.Match[str]) -> str:
@@ -104,10 +111,22 @@ def resolve(requirements: str, before: str, *options: str) -> str:
         return lock.read_text("utf-8")
 
 
-def binder(requirements: str) -> str:
+def cpu_build(version: str, before: str) -> str:
+    """The lock of PyTorch's CPU build: as before, unless its version has changed."""
+    pin = f"torch=={version}+cpu"
+    if f"{pin} " in before:
+        return before
+    try:
+        return HEADER + resolve(pin, "", "--no-deps", "--default-index", CPU_INDEX)
+    except UserError as error:
+        print(f"{CPU} is empty until `make lock` reaches PyTorch's index: {error}")
+        return HEADER
+
+
+def binder(requirements: str, before: str) -> str:
     """Binder's requirements, with the versions in `requirements`."""
     pins = dict(PIN.findall(requirements))
-    return PIN.sub(lambda pin: f"{pin[1]}=={pins.get(pin[1], pin[2])}", BINDER.read_text("utf-8"))
+    return PIN.sub(lambda pin: f"{pin[1]}=={pins.get(pin[1], pin[2])}", before)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import ast
 import importlib.metadata
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -49,9 +50,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a checkout that needs torch and one other package, both in a folder of wheels."""
     root, wheels = tmp_path / "project", tmp_path / "wheels"
     root.mkdir()
-    make_wheel(wheels, "torch", "1.0", "needed>=0.5")
-    (root / "requirements.txt").write_text("torch==1.0  # tensors\n")
-    (root / "requirements-lock.txt").write_text(make_wheel(wheels, "needed", "1.0"))
+    for name, module, version in (
+        (bootstrap.LOCK, "needed", "1.0"),
+        (bootstrap.TORCH, "torch", "1.0"),
+        (bootstrap.CPU, "torch", "1.0+cpu"),
+    ):
+        (root / name).write_text(make_wheel(wheels, module, version))
     (root / "pyproject.toml").write_text(PROJECT)
     (root / "backend.py").write_text(BACKEND)
     only_wheels(monkeypatch, wheels)
@@ -59,7 +63,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(bootstrap, "ROOT", root)
     monkeypatch.setattr(bootstrap, "VENV", root / ".venv")
     monkeypatch.setattr(bootstrap, "VENV_PYTHON", root / python)
-    monkeypatch.setattr(bootstrap, "LOCK", root / "requirements-lock.txt")
     monkeypatch.setattr(bootstrap, "GIGABYTES", {"cpu": 0, "gpu": 0})
     monkeypatch.setattr(sys, "argv", ["bootstrap.py"])
     return root
@@ -112,9 +115,9 @@ def test_the_cache_key_is_made_of_the_pins_the_package_and_the_machine(
     keys = [bootstrap.cache_key()]
     for file, old, new, changes in (
         ("requirements-lock.txt", "1.0", "2.0", True),
-        ("requirements.txt", "1.0", "2.0", True),
+        ("requirements-torch.txt", "1.0", "2.0", True),
+        ("requirements-cpu.txt", "1.0", "2.0", True),
         ("pyproject.toml", "0.9", "0.8", True),
-        ("requirements.txt", "tensors", "numbers", False),
         ("pyproject.toml", "[tool.ruff]", "[tool.ruff]\nline-length = 100", False),
     ):
         (project / file).write_text((project / file).read_text().replace(old, new))
@@ -126,7 +129,7 @@ def test_the_cache_key_is_made_of_the_pins_the_package_and_the_machine(
     keys.append(bootstrap.cache_key())
     monkeypatch.setattr(bootstrap, "ROOT", project.rename(project.with_name("moved")))
     keys.append(bootstrap.cache_key())
-    assert len(set(keys)) == 7
+    assert len(set(keys)) == 8
 
 
 @pytest.mark.parametrize(
@@ -165,12 +168,15 @@ def test_the_small_build_of_pytorch_is_tried_only_without_a_gpu(
     monkeypatch.setattr(shutil, "which", lambda name: "/bin/it" if driver else None)
     bootstrap.install()
     locked, *small, torch, package = commands
-    assert " --only-binary :all: --require-hashes --no-deps -r " in locked
-    assert torch.endswith(" torch==1.0")
+    for lock, command in ("lock", locked), ("torch", torch):
+        assert " --only-binary :all: --require-hashes --no-deps -r " in command
+        assert command.endswith(f"requirements-{lock}.txt")
     assert " --no-deps --no-build-isolation -e " in package
     assert len(small) == (not driver)
     for call in small:
-        assert f"--index-url {bootstrap.CPU_INDEX} --no-deps --retries 0 --timeout 10 torch" in call
+        assert f" --index-url {bootstrap.CPU_INDEX} --no-deps --retries 0 --timeout 10 " in call
+        assert " --require-hashes " in call
+        assert call.endswith("requirements-cpu.txt")
     said = capsys.readouterr().out
     assert [line[:7] for line in said.splitlines() if "of 3" in line] == [
         f"{step} of 3:" for step in (1, 2, 3)
@@ -182,7 +188,7 @@ def test_another_pytorch_is_named_by_a_variable(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, arguments in {
-        "": "torch==1.0",
+        "": "",
         "2.6.0": "torch==2.6.0",
         "oldest": "torch==0.9",
         "newest": "torch",
@@ -192,6 +198,41 @@ def test_another_pytorch_is_named_by_a_variable(
         assert " ".join(bootstrap.torch_arguments()) == arguments
     monkeypatch.setenv("ATTNBOOK_TORCH", "2.x; echo")
     assert "ATTNBOOK_TORCH=2.x; echo: not a version like 2.6.0, oldest" in failure()
+
+
+@pytest.mark.parametrize(
+    ("torch", "spoiled", "installed"),
+    [
+        ("", "", "1.0+cpu"),
+        ("", "absent", "1.0"),
+        ("0.9", "cpu torch", "0.9"),
+        ("", "lock", None),
+        ("", "cpu", None),
+        ("", "absent torch", None),
+    ],
+)
+def test_only_a_pytorch_that_a_variable_names_is_installed_without_its_hash(
+    torch: str, spoiled: str, installed: str | None, project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    folder = project.parent / "installed"
+    make_wheel(project.parent / "wheels", "torch", "0.9", "needed>=0.5")
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(bootstrap, "torch_build", lambda: "cpu")
+    monkeypatch.setattr(bootstrap, "VENV_PYTHON", sys.executable)
+    monkeypatch.setenv("PIP_TARGET", str(folder))
+    monkeypatch.setenv("ATTNBOOK_TORCH", torch)
+    if "absent" in spoiled:
+        next(project.parent.glob("wheels/torch-1.0+cpu-*")).unlink()
+    for name in {*spoiled.split()} - {"absent"}:
+        lock = project / f"requirements-{name}.txt"
+        lock.write_text(re.sub("sha256:.*", "sha256:" + "0" * 64, lock.read_text()))
+    if installed:
+        bootstrap.install()
+        assert f"VERSION = {installed!r}" in (folder / "torch.py").read_text()
+    else:
+        with pytest.raises(SystemExit, match="whose hash is not the locked one, and it was not"):
+            bootstrap.install()
 
 
 # --- what goes wrong ---------------------------------------------------------------------------
@@ -238,7 +279,7 @@ def test_errors_are_explained_or_shown(project: Path, monkeypatch: pytest.Monkey
         "WARNING: Retrying after connection broken by 'NewConnectionError(...)'": "network",
         "ERROR: No matching distribution found for x==1 (from versions: none)": "no build",
         "ERROR: ResolutionImpossible: for help visit": "no build",
-        "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS": "not the one in",
+        "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS": "not the locked one",
     }.items():
         assert meaning in (bootstrap.explain(output) or "")
     with pytest.raises(SystemExit, match=r"attention book: -c .* failed \(ValueError: why\)"):

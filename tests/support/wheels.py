@@ -8,7 +8,8 @@ from pathlib import Path
 
 def make_wheel(folder: Path, name: str, version: str, *needs: str) -> str:
     """Write a wheel of one module that defines VERSION; return its entry for a lock file."""
-    info = f"{name}-{version}.dist-info"
+    stem = f"{name.replace('-', '_')}-{version}"
+    info = f"{stem}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     files = {
         f"{name}.py": f"VERSION = {version!r}\n",
@@ -17,7 +18,7 @@ def make_wheel(folder: Path, name: str, version: str, *needs: str) -> str:
     }
     files[f"{info}/RECORD"] = "".join(f"{file},,\n" for file in files) + f"{info}/RECORD,,\n"
     folder.mkdir(exist_ok=True)
-    path = folder / f"{name}-{version}-py3-none-any.whl"
+    path = folder / f"{stem}-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as wheel:
         for file, text in files.items():
             wheel.writestr(file, text)
