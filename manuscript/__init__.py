@@ -15,6 +15,8 @@ messages        what a translator translates
 import os
 import sys
 
+from setup import compile_catalogs
+
 # The locale chooses the language of the library's messages if this variable does not. An edition is
 # in English unless the variable names another language, whatever the locale of its author.
 os.environ.setdefault("ATTNBOOK_LANGUAGE", "en")
@@ -22,3 +24,5 @@ os.environ.setdefault("ATTNBOOK_LANGUAGE", "en")
 # nbformat imports jsonschema, which would import rfc3987_syntax to check internationalized URLs.
 # No notebook needs this optional package, and importing it takes two seconds.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
+compile_catalogs()  # those edited since, before any module looks up a message

@@ -19,7 +19,6 @@ from typing import Any
 
 import yaml
 from babel.messages import Catalog
-from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 from attnbook.language import _ as in_edition
@@ -27,11 +26,10 @@ from manuscript import markers
 from manuscript.cells import exercises_of, write_exercises
 from manuscript.chapters import pages
 from manuscript.common import ROOT, UserError, run_tool
-from manuscript.edition import CATALOGS, ENDING, LANGUAGE, SOURCE, TRANSLATIONS
+from manuscript.edition import ENDING, LANGUAGE, SOURCE, TRANSLATIONS
 from manuscript.messages import Line, library_messages, lines_of, page_messages, read_page
 from manuscript.normal_form import describe_pictures, text_of, write_minutes
-
-LIBRARY = "attnbook"
+from setup import compile_catalogs
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -44,6 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     for folder in sorted(TRANSLATIONS.iterdir()):
         update(folder)
+    compile_catalogs()
     return 0
 
 
@@ -51,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def update(folder: Path) -> None:
-    """Bring the catalogs of a language up to date, and compile the library's."""
+    """Bring the catalogs of a language up to date."""
     for name, template in current().items():
         path = folder / f"{name}.po"
         catalog = read(path)
@@ -61,19 +60,11 @@ def update(folder: Path) -> None:
         path.write_bytes(content.getvalue())
         untranslated = sum(not m.string or m.fuzzy for m in catalog if m.id)
         print(f"{folder.name}/{path.name}: {len(catalog)} messages, {untranslated} to translate")
-    compiled = compiled_path(folder)
-    compiled.parent.mkdir(parents=True, exist_ok=True)
-    compiled.write_bytes(compile_catalog(folder / f"{LIBRARY}.po"))
 
 
 def current() -> dict[str, Catalog]:
     """Return the messages as they are now, by the name of their catalog."""
-    return {path.stem: page_messages(path) for path in pages()} | {LIBRARY: library_messages()}
-
-
-def compiled_path(folder: Path) -> Path:
-    """The path of the compiled catalog, which the library reads when it runs."""
-    return CATALOGS / folder.name / "LC_MESSAGES" / f"{LIBRARY}.mo"
+    return {path.stem: page_messages(path) for path in pages()} | {"attnbook": library_messages()}
 
 
 def read(path: Path) -> Catalog:
@@ -87,13 +78,6 @@ def read(path: Path) -> Catalog:
     return Catalog(
         locale=path.parent.name, project="The attention book", charset="utf-8", fuzzy=False
     )
-
-
-def compile_catalog(path: Path) -> bytes:
-    """Return a catalog in the compiled form that Python reads, without its fuzzy messages."""
-    compiled = BytesIO()
-    write_mo(compiled, read(path))
-    return compiled.getvalue()
 
 
 # --- the translated book ------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """The language of the library's messages (English, or that of a catalog), and Chinese characters.
 
 ATTNBOOK_LANGUAGE names the language, such as zh_CN; if it is not set, the locale decides. A message
-that a catalog lacks is shown in English. The catalogs are in translations/ as text, and
-`make messages` compiles them.
+that a catalog lacks is shown in English. The catalogs are in translations/ as text, and setup.py
+compiles them.
 """
 
 import functools

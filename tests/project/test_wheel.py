@@ -25,6 +25,7 @@ def test_the_wheel_contains_the_whole_library_and_nothing_else(tmp_path: Path) -
         metadata = next(wheel.read(name).decode() for name in names if name.endswith("/METADATA"))
     files = {path for path in PACKAGE.rglob("*") if path.is_file() and path.suffix != ".pyc"}
     wanted = {path.relative_to(PACKAGE.parent).as_posix() for path in files}
+    assert "attnbook/locale/zh_CN/LC_MESSAGES/attnbook.mo" in wanted
     assert {name for name in names if ".dist-info/" not in name} == wanted
     licenses = {name.partition("/licenses/")[2] for name in names if "/licenses/" in name}
     assert licenses == {"LICENSE", "src/attnbook/fonts/OFL.txt"}
@@ -41,12 +42,18 @@ def test_the_wheel_contains_the_whole_library_and_nothing_else(tmp_path: Path) -
 def test_the_first_cell_of_a_chapter_installs_the_library_from_its_clone(tmp_path: Path) -> None:
     """The new environment finds every installed package except the library.
 
-    Our environment finds the library through a file that the new environment does not read.
+    Our environment finds the library through a file that the new environment does not read. The
+    clone has no compiled catalog, and one of its translations has been edited.
     """
     clone, env = tmp_path / "clone", tmp_path / "env"
-    shutil.copytree(PACKAGE, clone / "src/attnbook", ignore=shutil.ignore_patterns("*.pyc"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    shutil.copytree(PACKAGE, clone / "src/attnbook", ignore=shutil.ignore_patterns("*.pyc", "*.mo"))
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, clone)
+    catalog = Path("translations", "zh_CN", "attnbook.po")
+    (clone / catalog).parent.mkdir(parents=True)
+    text = (ROOT / catalog).read_text("utf-8")
+    edited = re.sub(r'(?<=^msgid "Solution"\nmsgstr ")[^"]+', "edited", text, flags=re.M)
+    (clone / catalog).write_text(edited, "utf-8")
     (clone / "book").mkdir()
     cells = json.loads((ROOT / "book" / "01_library.ipynb").read_text("utf-8"))["cells"]
     first = next("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
@@ -57,6 +64,8 @@ def test_the_first_cell_of_a_chapter_installs_the_library_from_its_clone(tmp_pat
     Path(where, "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
     found = run(python, clone / "book", f"{first}\nimport attnbook\nprint(attnbook.__file__)")
     assert Path(found).is_relative_to(env)
+    code = "import os; os.environ['ATTNBOOK_LANGUAGE'] = 'zh_CN'; import attnbook.language as l"
+    assert run(python, clone / "book", f"{code}\nprint(l._('Solution'))") == "edited"
 
 
 def run(python: Path, folder: Path, code: str) -> str:
