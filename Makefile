@@ -77,8 +77,8 @@ test: check  ## check, the unit tests, the notebooks once, the pages in a browse
 validate: env  ## test the library and the notebooks, and write the result into book/validation.md
 	@$(BIN)/python -m tools.validate
 
-bench: env  ## measure time and memory of our attention and PyTorch's, with long texts and a cache
-	@$(BIN)/python -m benchmarks
+bench: env  ## compare the time of our attention with PyTorch's, and write it into book/validation.md
+	@$(BIN)/python -m tools.bench
 
 # The audit of touch targets is skipped, because Lighthouse measures them before the next section is
 # laid out. tests/press/test_pages.py measures them afterward.
@@ -102,9 +102,9 @@ upgrade: env  ## raise the versions, run the notebooks and show what changed  (P
 	@echo "To keep it: make run, read what changed, make test. To go back: git checkout requirements* binder"
 	@$(MAKE) --no-print-directory env nbval
 
-lock: env  ## write requirements-lock.txt after a change to requirements.txt
+lock: env  ## write the locks after a change to requirements.txt
 	@$(BIN)/python -m tools.lock
 
 clean:  ## remove what was built; keeps .venv and my/
 	rm -rf _build .lighthouseci .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests tools manuscript press book benchmarks -name __pycache__ -prune -exec rm -rf {} +
+	find src tests tools manuscript press book -name __pycache__ -prune -exec rm -rf {} +

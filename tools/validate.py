@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 import torch
@@ -21,13 +22,50 @@ from packaging.version import Version
 from manuscript.common import ROOT, UserError, run_tool
 
 PAGE = ROOT / "book" / "validation.md"
-START, END = "<!-- rows: make validate writes them -->\n", "<!-- end of rows -->\n"
-HEAD = ["computed on", "Python", "PyTorch", "tests", "cells", "commit"]
-KEY = 3  # the first three columns identify a row's combination
 
 # The tests whose results may depend on the device. Those of pages and tools do not.
 TESTS = [f"tests/{folder}" for folder in ("library", "exercises", "figures", "notebooks")]
 PYTEST = [sys.executable, "-m", "pytest", "--nbval", "-o", "junit_family=xunit1"]
+
+
+class Table(NamedTuple):
+    """A table in the page, between two comments, which a command writes row by row.
+
+    The first `key` columns identify a row: the computer, then versions or numbers.
+    """
+
+    command: str
+    head: list[str]
+    key: int
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The comments before and after the table."""
+        return f"<!-- rows: make {self.command} writes them -->\n", "<!-- end of rows -->\n"
+
+    def rows(self, page: str) -> list[list[str]]:
+        """Read the rows of the table in the page."""
+        start, end = self.ends
+        lines = page.partition(start)[2].partition(end)[0].strip().splitlines()[2:]
+        return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+    def with_row(self, page: str, row: list[str]) -> str:
+        """Add a row to the page, in place of an earlier row for the same combination."""
+        start, end = self.ends
+        before, _, rest = page.partition(start)
+        after = rest.partition(end)[2]
+        table = {tuple(old[: self.key]): old for old in [*self.rows(page), row]}
+        rows = sorted(table.values(), key=lambda row: (row[0], *map(Version, row[1 : self.key])))
+        lines = [markdown(self.head), "|---" * len(self.head) + "|", *map(markdown, rows)]
+        return before + start + "\n" + "\n".join(lines) + "\n\n" + end + after
+
+
+def markdown(row: list[str]) -> str:
+    """Format a row of a table."""
+    return f"| {' | '.join(row)} |"
+
+
+TABLE = Table("validate", ["computed on", "Python", "PyTorch", "tests", "cells", "commit"], 3)
 
 
 def main() -> int:
@@ -41,7 +79,7 @@ def main() -> int:
         counts = passed_and_all(report)
     shares = [f"{passed:,} of {total:,}" for passed, total in counts]
     row = [device_and_system(), platform.python_version(), torch.__version__, *shares, commit]
-    PAGE.write_text(with_row(PAGE.read_text("utf-8"), row), encoding="utf-8")
+    PAGE.write_text(TABLE.with_row(PAGE.read_text("utf-8"), row), encoding="utf-8")
     print(markdown(row))
     return 0 if all(passed == total > 0 for passed, total in counts) else 1
 
@@ -77,27 +115,6 @@ def device_and_system() -> str:
     if os.environ.get("ATTNBOOK_DEVICE") == "cuda":
         return f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}, {system}"
     return f"CPU, {system}"
-
-
-def markdown(row: list[str]) -> str:
-    """Format a row of the table."""
-    return f"| {' | '.join(row)} |"
-
-
-def rows(page: str) -> list[list[str]]:
-    """Read the rows of the table in the page."""
-    lines = page.partition(START)[2].partition(END)[0].strip().splitlines()[2:]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-
-
-def with_row(page: str, row: list[str]) -> str:
-    """Add a row to the page, in place of an earlier row for the same combination."""
-    before, start, rest = page.partition(START)
-    _, end, after = rest.partition(END)
-    table = {tuple(old[:KEY]): old for old in [*rows(page), row]}
-    by_version = sorted(table.values(), key=lambda row: (row[0], *map(Version, row[1:KEY])))
-    lines = [markdown(HEAD), "|---" * len(HEAD) + "|", *map(markdown, by_version)]
-    return before + start + "\n" + "\n".join(lines) + "\n\n" + end + after
 
 
 if __name__ == "__main__":

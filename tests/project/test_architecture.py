@@ -19,9 +19,8 @@ FOLDERS = {
     "manuscript": {"attnbook", "manuscript"},
     "tools": {"attnbook", "manuscript", "tools"},
     "press": {"attnbook", "manuscript", "press"},
-    "benchmarks": {"attnbook", "benchmarks"},
 }
-OURS = {"attnbook", "manuscript", "tools", "press", "tests", "benchmarks", "conftest"}
+OURS = {"attnbook", "manuscript", "tools", "press", "tests", "conftest"}
 
 # The folders and single modules of the library: each may import itself and those before it.
 BASE = ("language", "colors", "checks")

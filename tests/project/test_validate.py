@@ -12,18 +12,18 @@ from packaging.version import Version
 from manuscript.common import ROOT, UserError
 from tools import validate
 
-PAGE = f"# Title\n\n{validate.START}{validate.END}\nText.\n"
+PAGE = f"# Title\n\n{''.join(validate.TABLE.ends)}\nText.\n"
 ROW = ["CPU, x", "3.11.7", "2.13.0", "9 of 9", "5 of 5", "abc1234"]
 
 
 def test_a_row_replaces_an_older_one_of_the_same_combination() -> None:
-    once = validate.with_row(PAGE, ROW)
-    assert validate.rows(once) == [ROW]
-    again = validate.with_row(once, [*ROW[:3], "8 of 9", "5 of 5", "def5678"])
-    assert validate.rows(again) == [[*ROW[:3], "8 of 9", "5 of 5", "def5678"]]
-    other = validate.with_row(again, ["A GPU", *ROW[1:]])
-    other = validate.with_row(other, [*ROW[:2], "2.6.0+cu124", *ROW[3:]])
-    found = [(row[0], row[2]) for row in validate.rows(other)]
+    once = validate.TABLE.with_row(PAGE, ROW)
+    assert validate.TABLE.rows(once) == [ROW]
+    again = validate.TABLE.with_row(once, [*ROW[:3], "8 of 9", "5 of 5", "def5678"])
+    assert validate.TABLE.rows(again) == [[*ROW[:3], "8 of 9", "5 of 5", "def5678"]]
+    other = validate.TABLE.with_row(again, ["A GPU", *ROW[1:]])
+    other = validate.TABLE.with_row(other, [*ROW[:2], "2.6.0+cu124", *ROW[3:]])
+    found = [(row[0], row[2]) for row in validate.TABLE.rows(other)]
     assert found == [("A GPU", "2.13.0"), ("CPU, x", "2.6.0+cu124"), ("CPU, x", "2.13.0")]
     assert other.startswith("# Title")
     assert other.endswith("\nText.\n")
@@ -59,7 +59,7 @@ def test_a_failure_or_an_empty_run_exits_with_1(
     monkeypatch.setattr(validate, "PYTEST", [sys.executable, "-c", "raise SystemExit(1)"])
     monkeypatch.setattr(validate, "passed_and_all", lambda report: [tests, cells])
     assert validate.main() == status
-    (row,) = validate.rows(page.read_text())
+    (row,) = validate.TABLE.rows(page.read_text())
     assert row[3:5] == [f"{tests[0]} of {tests[1]}", f"{cells[0]} of {cells[1]}"]
 
 
@@ -73,6 +73,7 @@ def test_an_interrupted_run_writes_no_row(page: Path, monkeypatch: pytest.Monkey
 def test_the_page_has_rows_for_the_pinned_and_the_oldest_pytorch() -> None:
     pinned = re.findall(r"^torch==(\S+)", (ROOT / "requirements.txt").read_text("utf-8"), re.M)
     oldest = re.findall(r'"torch>=([\d.]+)"', (ROOT / "pyproject.toml").read_text("utf-8"))
-    versions = {Version(row[2]).base_version for row in validate.rows(validate.PAGE.read_text())}
+    rows = validate.TABLE.rows(validate.PAGE.read_text("utf-8"))
+    versions = {Version(row[2]).base_version for row in rows}
     assert set(pinned) < versions
     assert any(version in SpecifierSet(f"=={oldest[0]}.*") for version in versions)
