@@ -319,6 +319,7 @@ def test_the_message_names_the_command_that_writes_the_normal_form(
 def test_missing_or_broken_pages_are_reported_without_a_traceback(
     page: str | None, message: str, tmp_path: Path
 ) -> None:
+    shutil.copy(ROOT / "setup.py", tmp_path)
     for folder in ("manuscript", "tools"):  # they read the book beside them
         shutil.copytree(ROOT / folder, tmp_path / folder)
     (tmp_path / "book").mkdir()
