@@ -2,7 +2,7 @@
 
 import importlib
 import os
-import pkgutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,14 +12,13 @@ from attnbook.exercises.checker import guard
 from attnbook.exercises.checker.diagnose import diagnose
 from manuscript import markers
 from manuscript.chapters import number_of, pages
-from tests.exercises import right_answers
 from tests.support.chapters import BOOK, Chapter
 from tests.support.mutants import mutants
 
 DRAWS = 2  # the draw that readers get, and another, in case an answer is right by luck
 MODULES = [
-    importlib.import_module(f"tests.exercises.right_answers.{found.name}")
-    for found in pkgutil.iter_modules(right_answers.__path__)
+    importlib.import_module(f"tests.exercises.right_answers.{path.parent.name}.{path.stem}")
+    for path in Path(__file__).with_name("right_answers").glob("*/*.py")
 ]
 RIGHT = {name: answers for module in MODULES for name, answers in module.RIGHT.items()}
 EQUIVALENT = {

@@ -1,4 +1,4 @@
-"""All exercises, in the order of the book. Each module chNN_topic.py covers one chapter."""
+"""All exercises, in the order of the book. Each folder chapters/chNN covers one chapter."""
 
 import difflib
 import re
@@ -9,8 +9,8 @@ from attnbook.exercises.exercise import Exercise
 from attnbook.language import _
 
 MODULES = [
-    import_module(f"attnbook.exercises.chapters.{path.stem}")
-    for path in sorted(Path(__file__).with_name("chapters").glob("ch[0-9]*.py"))
+    import_module(f"attnbook.exercises.chapters.{path.parent.name}.{path.stem}")
+    for path in sorted(Path(__file__).with_name("chapters").glob("ch[0-9]*/*.py"))
 ]
 CHAPTERS: dict[str, tuple[Exercise, ...]] = {m.CHAPTER: m.EXERCISES for m in MODULES}
 ALL: dict[str, Exercise] = {e.id: e for exercises in CHAPTERS.values() for e in exercises}

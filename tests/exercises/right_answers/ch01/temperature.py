@@ -5,7 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from attnbook.exercises.chapters.ch01_library import lookup, lookups
+from attnbook.exercises.chapters.ch01.temperature import lookup, lookups
 from tests.support.mutants import changed
 
 

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from attnbook import alibi_bias, apply_rotary, scaled_dot_product_attention, sink_mask
-from attnbook.exercises.chapters.ch11_modern import grouped, my_alibi, next_output
+from attnbook.exercises.chapters.ch11.repair import grouped, my_alibi, next_output
 from tests.support.mutants import changed
 
 

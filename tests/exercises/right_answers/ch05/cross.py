@@ -3,7 +3,7 @@
 import math
 
 from attnbook import scaled_dot_product_attention
-from attnbook.exercises.chapters.ch05_cross import align
+from attnbook.exercises.chapters.ch05.cross import align
 from tests.support.mutants import changed
 
 

@@ -5,7 +5,7 @@ import math
 import torch
 
 from attnbook import scaled_dot_product_attention
-from attnbook.exercises.chapters.ch07_positions import encode
+from attnbook.exercises.chapters.ch07.encode import encode
 from attnbook.positions.absolute import sinusoidal_encoding
 from tests.support.mutants import changed
 

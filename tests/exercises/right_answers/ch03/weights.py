@@ -6,7 +6,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from attnbook.exercises.chapters.ch03_single_head import attend, my_scores
+from attnbook.exercises.chapters.ch03.weights import attend, my_scores
 from tests.support.mutants import changed
 
 

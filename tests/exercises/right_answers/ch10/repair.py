@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from attnbook.exercises.chapters.ch10_efficient import (
+from attnbook.exercises.chapters.ch10.repair import (
     HOPS,
     TEXTS,
     my_chunked,

@@ -3,7 +3,7 @@
 import torch
 
 from attnbook import head_outputs, merge_heads, split_heads
-from attnbook.exercises.chapters.ch13_reading import backwards, most_needed, my_score, without_head
+from attnbook.exercises.chapters.ch13.patch import backwards, most_needed, my_score, without_head
 from tests.support.mutants import changed
 
 

@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from attnbook.exercises.chapters.ch09_translation import GLOSSES, my_beam_step, my_loss
+from attnbook.exercises.chapters.ch09.beam import GLOSSES, my_beam_step, my_loss
 from tests.support.mutants import changed
 
 

@@ -1,1 +1,0 @@
-"""Right answers for each chapter, written differently from the reference solutions."""
