@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from attnbook.exercises import catalog
 from attnbook.exercises.catalog import ALL, CHAPTERS
 from attnbook.exercises.checker import guard
 from attnbook.exercises.checker.diagnose import diagnose
@@ -16,14 +17,20 @@ from tests.support.chapters import BOOK, Chapter
 from tests.support.mutants import mutants
 
 DRAWS = 2  # the draw that readers get, and another, in case an answer is right by luck
-MODULES = [
-    importlib.import_module(f"tests.exercises.right_answers.{path.parent.name}.{path.stem}")
-    for path in Path(__file__).with_name("right_answers").glob("*/*.py")
-]
-RIGHT = {name: answers for module in MODULES for name, answers in module.RIGHT.items()}
-EQUIVALENT = {
-    name: table for module in MODULES for name, table in getattr(module, "EQUIVALENT", {}).items()
-}
+CHAPTER_FILES = Path(catalog.__file__).with_name("chapters").glob("ch*/*.py")
+ANSWER_FILES = Path(__file__).with_name("right_answers").glob("ch*/*.py")
+
+
+def id_of(path):
+    """Return the id of the exercise to which a file such as ch06/heads.py belongs."""
+    return f"{path.parent.name.removeprefix('ch')}.{path.stem}"
+
+
+def right_answers(path):
+    return importlib.import_module(f"tests.exercises.right_answers.{path.parent.name}.{path.stem}")
+
+
+ANSWERS = {id_of(path): right_answers(path) for path in ANSWER_FILES}
 WIDTHS = {"Dk", "Dv", "D", "Dc"}
 LIMITED = ("03.backward", "10.repair")  # a case of each limits the size of results
 CODE = [name for name, exercise in ALL.items() if exercise.code]
@@ -35,9 +42,9 @@ each_exercise = pytest.mark.parametrize("name", ALL)
 def test_right_answers_pass(name, solved_cases):
     for seed in range(DRAWS):
         assert diagnose(ALL[name], ALL[name].reference, seed).kind == "passed"
-    answers = (*ALL[name].others, *RIGHT.get(name, ()))
+    answers = (*ALL[name].others, *getattr(ANSWERS.get(name), "RIGHT", ()))
     asks_for_code = ALL[name].code or callable(solved_cases(name, 0)[0].case.arguments[0])
-    file = f"tests/exercises/right_answers/ch{name[:2]}.py"
+    file = f"tests/exercises/right_answers/ch{name.replace('.', '/')}.py"
     n_needed = 3 if asks_for_code else 0
     assert len(answers) >= n_needed, f"{name} needs three right answers: add some to {file}"
     for answer in answers:
@@ -81,7 +88,7 @@ def test_mutants_are_rejected(name, monkeypatch, solved_cases):
                 return False
         return True
 
-    argued = EQUIVALENT.get(name, {})
+    argued = getattr(ANSWERS.get(name), "EQUIVALENT", {})
     passed = {text: passes(mutant) for text, mutant in mutants(ALL[name].reference)}
     alive = [text for text, alive in passed.items() if alive and text not in argued]
     assert not alive, "\n\n".join(["these mutants pass:", *alive])
@@ -120,10 +127,21 @@ def test_the_card_is_complete(name):
         assert len(found) < 2 or len(set(found)) > 1, f"{width} is the same in all cases"
 
 
-def test_every_exercise_has_an_id_of_its_own_and_right_answers_belong_to_one():
+def test_every_exercise_is_found_in_the_file_of_its_name():
+    files = {id_of(path) for path in CHAPTER_FILES if path.stem not in ("__init__", "shared")}
+    missing = sorted(files - set(ALL))
+    assert not missing, f"not in EXERCISES in their chapter's __init__.py: {missing}"
+    elsewhere = sorted(set(ALL) - files)
+    assert not elsewhere, f"the reference is not in the file of its exercise: {elsewhere}"
     assert sum(map(len, CHAPTERS.values())) == len(ALL)
-    unknown = sorted(set(RIGHT) - set(ALL) | set(EQUIVALENT) - set(CODE))
-    assert not unknown, f"right_answers/ has entries without an exercise: {unknown}"
+
+
+def test_right_answers_and_equivalent_mutants_belong_to_an_exercise():
+    orphans = sorted(set(ANSWERS) - set(ALL))
+    assert not orphans, f"right_answers/ has files without an exercise: {orphans}"
+    without = sorted(name for name in ANSWERS if hasattr(ANSWERS[name], "EQUIVALENT"))
+    without = [name for name in without if name not in CODE]
+    assert not without, f"no mutants are made of the references of {without}"
 
 
 @pytest.mark.parametrize("number", [f"{n:02}" for n in map(number_of, pages()) if n])

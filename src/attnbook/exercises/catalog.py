@@ -1,4 +1,4 @@
-"""All exercises, in the order of the book. Each folder chapters/chNN covers one chapter."""
+"""All exercises, in the order of the book. That of chapters/ch06/heads.py has the id 06.heads."""
 
 import difflib
 import re
@@ -8,11 +8,11 @@ from pathlib import Path
 from attnbook.exercises.exercise import Exercise
 from attnbook.language import _
 
-MODULES = [
-    import_module(f"attnbook.exercises.chapters.{path.parent.name}.{path.stem}")
-    for path in sorted(Path(__file__).with_name("chapters").glob("ch[0-9]*/*.py"))
-]
-CHAPTERS: dict[str, tuple[Exercise, ...]] = {m.CHAPTER: m.EXERCISES for m in MODULES}
+CHAPTERS: dict[str, tuple[Exercise, ...]] = {}
+for path in sorted(Path(__file__).with_name("chapters").glob("ch*/__init__.py")):
+    chapter = import_module(f"attnbook.exercises.chapters.{path.parent.name}")
+    modules = (import_module(f"{chapter.__name__}.{name}") for name in chapter.EXERCISES)
+    CHAPTERS[chapter.CHAPTER] = tuple(module.EXERCISE for module in modules)
 ALL: dict[str, Exercise] = {e.id: e for exercises in CHAPTERS.values() for e in exercises}
 
 

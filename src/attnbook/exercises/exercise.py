@@ -70,6 +70,7 @@ class Property:
 class Exercise:
     """One exercise.
 
+    `id` is by default that of the reference's file: "06.heads" for chapters/ch06/heads.py.
     `section` is the one that the exercise needs, which may be a second reading. `reference` is the
     solution. `stub` is what the reader starts from; if it is left out, it has the reference's
     signature and an empty body. `cases` draws cases, the smallest first. `axes` names the axes of
@@ -80,11 +81,10 @@ class Exercise:
     different. `gradients` is false if the gradients of an answer are not compared. Lost gradients
     are reported, and an answer without them fails only if the card asks for gradients. A wrong
     dtype, too, fails only if the card asks for one. `on_cpu` keeps the cases on the CPU, because
-    the obvious answer needs an operation that is not deterministic on CUDA. `code` is false if
-    the mistakes are choices: then each case is a question, and the answer is one of several.
+    the obvious answer needs an operation that is not deterministic on CUDA. `code` is false if the
+    mistakes are choices: then each case is a question, and the answer is one of several.
     """
 
-    id: str
     title: str
     level: int
     minutes: int
@@ -95,6 +95,7 @@ class Exercise:
     mistakes: tuple[Mistake, ...]
     hints: tuple[str, str, str]
     insight: str
+    id: str = ""
     second_reading: bool = False
     stub: str = ""
     comes_back: str = ""
@@ -110,6 +111,9 @@ class Exercise:
     code: bool = True
 
     def __post_init__(self) -> None:
+        if not self.id:
+            chapter, name = self.reference.__module__.split(".")[-2:]
+            object.__setattr__(self, "id", f"{chapter.removeprefix('ch')}.{name}")
         if not self.stub:
             stub = f"def {self.call}:\n    raise NotImplementedError"
             object.__setattr__(self, "stub", stub)

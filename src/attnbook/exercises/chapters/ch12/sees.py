@@ -1,0 +1,80 @@
+"""What a prediction depends on."""
+
+from attnbook.exercises.exercise import Case, Exercise, Mistake
+from attnbook.language import _
+
+
+def tokens_seen(thing: str) -> int:
+    return {"a": 4, "b": 5, "c": 7, "d": 7, "e": 2, "f": 3, "g": 4}[thing]
+
+
+def seen_as(message: str, **numbers: int) -> Mistake:
+    """Return a mistake that gives these numbers for the things named, and is right otherwise."""
+    return Mistake(lambda thing: numbers.get(thing, tokens_seen(thing)), message)
+
+
+EXERCISE = Exercise(
+    title="How many tokens does it see?",
+    level=1,
+    minutes=8,
+    section="12.11",
+    prompt="""
+苹果 很 甜 (*píngguǒ hěn tián*) means “the apple is sweet”. Below are vectors in the last block of
+trained models, which have several blocks; “both” means an encoder and a decoder. On how many tokens
+of the input can each vector depend, including its own? BEGIN and GAP, which marks a hidden word,
+also count as tokens. `tokens_seen(thing)` returns the number.
+
+| thing | model | input | the vector at |
+|:--|:--|:--|:--|
+| `"a"` | decoder-only | BEGIN the apple is sweet | is |
+| `"b"` | encoder-only | the GAP is sweet today | GAP |
+| `"c"` | both | 苹果 很 甜; BEGIN the apple is sweet | is (decoder) |
+| `"d"` | decoder-only | 苹果 很 甜 BEGIN the apple is | is |
+| `"e"` | decoder-only | 苹果 很 甜 BEGIN the apple is | 很 |
+| `"f"` | both | 苹果 很 甜; BEGIN the apple is sweet | 很 (encoder) |
+| `"g"` | encoder-only | GAP apple is sweet | GAP |
+""",
+    stub="""
+def tokens_seen(thing):
+    raise NotImplementedError  # fill in the answers, then delete this line
+    first = {"a": None, "b": None, "c": None}
+    then = {"d": None, "e": None, "f": None, "g": None}
+    return (first | then)[thing]
+""",
+    reference=tokens_seen,
+    cases=lambda generator: [Case((t,), note=_("thing {name}").format(name=t)) for t in "abcdefg"],
+    mistakes=(
+        seen_as("“sweet” comes later: the causal mask hides it.", a=5, c=8),
+        seen_as(
+            "one too few. The vector also depends on its own token, and BEGIN counts as a token.",
+            a=3,
+            c=6,
+            d=6,
+            e=1,
+        ),
+        seen_as("GAP is a token of the input, and it counts.", b=4, g=3),
+        seen_as("an encoder has no causal mask, so it also sees later tokens.", b=2, f=2, g=1),
+        seen_as(
+            "it also sees the source: through cross-attention, or because the source is earlier.",
+            c=4,
+            d=4,
+        ),
+        seen_as("it sees not only the source, but also what has been written so far.", c=3, d=3),
+        seen_as("a decoder-only model has the causal mask everywhere, even in the source.", e=7),
+        seen_as("the causal mask hides 甜, although it belongs to the source.", e=3),
+        seen_as("in an encoder each word attends to all words of its sentence.", f=1),
+        seen_as("the encoder does not see what the decoder is given.", f=8),
+        seen_as("the encoder does not see BEGIN, “the”, “apple” and “is”.", f=7),
+    ),
+    hints=(
+        "Which models have a causal mask, and for which of their tokens?",
+        "A decoder-only model hides every later token. An encoder hides none. A decoder with "
+        "cross-attention also sees the whole source.",
+        "d: all of 苹果 很 甜 BEGIN the apple is. e: only what comes before 甜.",
+    ),
+    insight="At “is”, the decoder-only model of d depends on the same 7 tokens as the decoder of "
+    "c. The difference is in the source: with a causal mask, 很 depends on 2 tokens, but in "
+    "an encoder it depends on 3.",
+    comes_back="12.perplexity scores a sequence like the one in d.",
+    code=False,
+)
