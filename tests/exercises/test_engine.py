@@ -81,7 +81,7 @@ CHOICE = replace(
     id="99.choice",
     reference=lambda question: ANSWERS[question],
     cases=lambda generator: [Case((q,), note=f"question {q}") for q in "abc"],
-    mistakes=choices(lambda question: ANSWERS[question], {("a", "A"): "A is not B."}),
+    choices={("a", "A"): "A is not B."},
     properties=(),
 )
 
@@ -247,7 +247,8 @@ def test_choices_are_questions_with_answers_or_functions_of_the_sizes():
     answers = {"a": "Life", "b": "is"}
     (mistake,) = choices(lambda question: answers[question], {("a", "eat"): "Not to eat."})
     assert [mistake.wrong(question) for question in "ab"] == ["eat", "is"]
-    (mistake,) = choices(lambda what, L, H, D: (H, L), {("q", "L, H * D"): "Not so wide."})
+    wrong = {("q", lambda L, H, D: (L, H * D)): "Not so wide."}
+    (mistake,) = choices(lambda what, L, H, D: (H, L), wrong)
     assert mistake.wrong("q", 2, 3, 5) == (2, 15)
     assert mistake.wrong("k", 2, 3, 5) == (3, 2)
     assert mistake.message == "Not so wide."

@@ -4,7 +4,7 @@ import functools
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,10 +51,6 @@ class Mistake:
         )
 
 
-class Choices(tuple[Mistake, ...]):
-    """The mistakes of an exercise whose answer is a choice: wrong answers to its questions."""
-
-
 @dataclass(frozen=True)
 class Property:
     """A property of every right answer, and the message for an answer that does not have it.
@@ -68,47 +64,36 @@ class Property:
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise.
+    """One exercise: what is asked, how answers are judged, and what learners are told.
 
-    `id` is by default that of the reference's file: "06.heads" for chapters/ch06/heads.py.
-    `section` is the one that the exercise needs, which may be a second reading. `reference` is the
-    solution. `stub` is what the reader starts from; if it is left out, it has the reference's
-    signature and an empty body. `cases` draws cases, the smallest first. `axes` names the axes of
-    the answer, such as "B H Lq Dv"; an answer with fewer axes has the last ones. `common_mistakes`
-    are mistakes of a MistakeSet that this function can contain, the single ones first. `without`
-    contains names that the card forbids. A reader who solves the exercise is shown `insight`, the
-    later use of the idea in `comes_back`, and `others`: one or two right answers that look
-    different. `gradients` is false if the gradients of an answer are not compared. Lost gradients
-    are reported, and an answer without them fails only if the card asks for gradients. A wrong
-    dtype, too, fails only if the card asks for one. `on_cpu` keeps the cases on the CPU, because
-    the obvious answer needs an operation that is not deterministic on CUDA. `code` is false if the
-    mistakes are choices: then each case is a question, and the answer is one of several.
+    The answer is code, with `mistakes` and `common_mistakes`, or one of several `choices`: then
+    each case is a question.
     """
 
     title: str
-    level: int
+    level: int  # 1, 2 or 3 stars
     minutes: int
-    section: str
+    section: str  # the one that the exercise needs, which may be a second reading
     prompt: str
-    reference: Callable[..., Any]
-    cases: Callable[[Generator], Sequence[Case]]
-    mistakes: tuple[Mistake, ...]
+    reference: Callable[..., Any]  # the solution
+    cases: Callable[[Generator], Sequence[Case]]  # draws cases, the smallest first
     hints: tuple[str, str, str]
-    insight: str
-    id: str = ""
+    insight: str  # shown after a right answer, with `comes_back` and `others`
+    id: str = ""  # if left out, that of the reference's file: 06.heads for chapters/ch06/heads.py
     second_reading: bool = False
-    stub: str = ""
-    comes_back: str = ""
-    others: tuple[Callable[..., Any], ...] = ()
-    axes: str = ""
+    stub: str = ""  # if left out, the reference's signature and an empty body
+    comes_back: str = ""  # where the idea is used again
+    others: tuple[Callable[..., Any], ...] = ()  # one or two right answers that look different
+    mistakes: tuple[Mistake, ...] = ()
+    common_mistakes: Iterable[Mistake] = ()  # those of a MistakeSet, the single ones first
+    choices: Mapping[tuple[Any, Any], str] = field(default_factory=dict)  # see `choices` below
+    axes: str = ""  # names of the answer's axes, "B H Lq Dv"; with fewer axes, the last of them
     properties: tuple[Property, ...] = ()
-    common_mistakes: Iterable[Mistake] = ()
-    without: tuple[str, ...] = ()
-    gradients: bool = True
-    asks_for_gradients: bool = False
-    asks_for_dtype: bool = False
-    on_cpu: bool = False
-    code: bool = True
+    without: tuple[str, ...] = ()  # names that the card forbids
+    gradients: bool = True  # whether the gradients of an answer are compared
+    asks_for_gradients: bool = False  # otherwise an answer that loses them passes with a note
+    asks_for_dtype: bool = False  # otherwise an answer in another dtype passes with a note
+    on_cpu: bool = False  # if the obvious answer needs an operation that is random on CUDA
 
     def __post_init__(self) -> None:
         if not self.id:
@@ -117,8 +102,13 @@ class Exercise:
         if not self.stub:
             stub = f"def {self.call}:\n    raise NotImplementedError"
             object.__setattr__(self, "stub", stub)
-        if isinstance(self.mistakes, Choices):
-            object.__setattr__(self, "code", False)
+        if self.choices:
+            object.__setattr__(self, "mistakes", choices(self.reference, self.choices))
+
+    @property
+    def code(self) -> bool:
+        """Whether the answer is code, and not one of several choices."""
+        return not self.choices
 
     @property
     def name(self) -> str:
@@ -161,28 +151,40 @@ class Exercise:
         return source.reader_source(self.reference)
 
 
-def choices(reference: Callable[..., Any], messages: Mapping[tuple[Hashable, Any], str]) -> Choices:
+EVERY = object()  # instead of the questions in the keys of `choices`
+
+
+def choices(
+    reference: Callable[..., Any], messages: Mapping[tuple[Any, Any], str]
+) -> tuple[Mistake, ...]:
     """Return a mistake for each message: `{("a", "eat"): "message"}`.
 
-    `("a", "eat")` is the wrong answer "eat" to question "a", and `(("a", "b"), "eat")` to each of
-    "a" and "b". The question is the reference's first argument. On the card, the case's note is
-    shown before the message. If the reference has more arguments, the answer is an expression in
-    their names: `("query", "B, L, H * Dk")`.
+    `("a", "eat")` is the wrong answer "eat" to question "a", the reference's first argument, and
+    `(("a", "b"), "eat")` to each of "a" and "b", and `(EVERY, "eat")` to all. A wrong answer may
+    also be a function whose parameters are the reference's, such as `lambda B, L: (L, B)`, or
+    `right`, the right answer. On the card, the case's note is shown before the message.
     """
-    names = list(inspect.signature(reference).parameters)[1:]
+    names = list(inspect.signature(reference).parameters)
     right = functools.cache(reference)  # since each mistake answers every question
+    entries: dict[str, list[tuple[Any, Any]]] = {}
+    for entry, message in messages.items():
+        entries.setdefault(message, []).append(entry)
 
-    def wrong_function(asked: Hashable, answer: Any) -> Callable[..., Any]:
-        questions = asked if isinstance(asked, tuple) else (asked,)
-
-        def wrong(question: Hashable, *sizes: int) -> Any:
-            if question not in questions:
-                return right(question, *sizes)
-            return eval(answer, {}, dict(zip(names, sizes, strict=True))) if names else answer
+    def wrong_function(entries: Sequence[tuple[Any, Any]]) -> Callable[..., Any]:
+        def wrong(*arguments: Any) -> Any:
+            for questions, answer in entries:
+                asked = questions if isinstance(questions, tuple) else (questions,)
+                if EVERY not in asked and arguments[0] not in asked:
+                    continue
+                if not callable(answer):
+                    return answer
+                known = dict(zip(names, arguments, strict=True), right=right(*arguments))
+                return answer(*(known[name] for name in inspect.signature(answer).parameters))
+            return right(*arguments)
 
         return wrong
 
-    return Choices(Mistake(wrong_function(q, a), message) for (q, a), message in messages.items())
+    return tuple(Mistake(wrong_function(pairs), message) for message, pairs in entries.items())
 
 
 def named_sizes(axes: str, sizes: Sequence[int]) -> dict[str, int]:

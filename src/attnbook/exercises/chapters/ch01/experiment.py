@@ -1,6 +1,6 @@
 """Which experiment can decide?"""
 
-from attnbook.exercises.exercise import Case, Exercise, choices
+from attnbook.exercises.exercise import Case, Exercise
 
 CLAIMS = ("fading", "kind", "distance", "crowd", "queue")
 
@@ -56,30 +56,27 @@ def experiment(claim):
 """,
     reference=experiment,
     cases=lambda generator: [Case((c,), note=f'experiment("{c}")') for c in CLAIMS],
-    mistakes=choices(
-        experiment,
-        {
-            ("fading", "A"): "All inputs differ, so you cannot tell which part of the difference "
-            "is due to the first.",
-            ("fading", "C"): "A state changes with every input. That does not tell you how "
-            "much is left of the first.",
-            ("kind", "A"): "More pairs tell you more about the same network. The claim is also "
-            "about other networks.",
-            ("kind", "B"): "A longer sequence still tests the same network. The claim is also "
-            "about other networks.",
-            ("distance", "B"): "The first input gets farther away and has more competitors. You "
-            "cannot tell which of the two matters.",
-            ("distance", "C"): "This compares two networks at one distance. The claim is about "
-            "distance.",
-            ("crowd", "A"): "The number of inputs stays the same. The claim says that this number "
-            "matters.",
-            ("crowd", "B"): "The match changes its position and gets more competitors. You cannot "
-            "tell which of the two matters.",
-            ("queue", "A"): "Measured times describe one machine. The claim is about the formulas.",
-            ("queue", "C"): "How much is computed and how much has to wait are different "
-            "questions: attention computes L² scores, all at once.",
-        },
-    ),
+    choices={
+        ("fading", "A"): "All inputs differ, so you cannot tell which part of the difference is "
+        "due to the first.",
+        ("fading", "C"): "A state changes with every input. That does not tell you how much is "
+        "left of the first.",
+        ("kind", "A"): "More pairs tell you more about the same network. The claim is also about "
+        "other networks.",
+        ("kind", "B"): "A longer sequence still tests the same network. The claim is also about "
+        "other networks.",
+        ("distance", "B"): "The first input gets farther away and has more competitors. You cannot "
+        "tell which of the two matters.",
+        ("distance", "C"): "This compares two networks at one distance. The claim is about "
+        "distance.",
+        ("crowd", "A"): "The number of inputs stays the same. The claim says that this number "
+        "matters.",
+        ("crowd", "B"): "The match changes its position and gets more competitors. You cannot tell "
+        "which of the two matters.",
+        ("queue", "A"): "Measured times describe one machine. The claim is about the formulas.",
+        ("queue", "C"): "How much is computed and how much has to wait are different questions: "
+        "attention computes L² scores, all at once.",
+    },
     hints=(
         "If the claim were wrong, would this experiment show it? Could anything else cause the "
         "same result?",

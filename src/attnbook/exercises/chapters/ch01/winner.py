@@ -1,6 +1,6 @@
 """Which card gets the largest weight?"""
 
-from attnbook.exercises.exercise import Case, Exercise, choices
+from attnbook.exercises.exercise import Case, Exercise
 
 SCORINGS = ("dot", "cosine", "shout", "flip", "mute")
 
@@ -34,24 +34,19 @@ def winner(what):
 """,
     reference=winner,
     cases=lambda generator: [Case((w,), note=f'winner("{w}")') for w in SCORINGS],
-    mistakes=choices(
-        winner,
-        {
-            ("dot", "A"): "A points in the query's direction, but it is short. A dot product also "
-            "depends on the length.",
-            (("dot", "cosine", "shout"), "C"): "C is perpendicular to the query, so its score is "
-            "0.",
-            (("dot", "cosine", "shout", "flip"), "tie"): "The three scores differ. Write them "
-            "down.",
-            ("cosine", "B"): "B wins only because it is long. A cosine divides by the lengths.",
-            ("shout", "A"): "× 10 applies to every score, so their order stays the same.",
-            ("flip", "A"): "A's score is −3 now. Is that the largest?",
-            ("flip", "B"): "B had the largest score. With the opposite sign it is the smallest.",
-            ("mute", "A"): "× 0 makes A's score 0. What are the other two?",
-            ("mute", "B"): "× 0 makes B's score 0. What are the other two?",
-            ("mute", "C"): "C's score is 0, as before. What are the other two?",
-        },
-    ),
+    choices={
+        ("dot", "A"): "A points in the query's direction, but it is short. A dot product also "
+        "depends on the length.",
+        (("dot", "cosine", "shout"), "C"): "C is perpendicular to the query, so its score is 0.",
+        (("dot", "cosine", "shout", "flip"), "tie"): "The three scores differ. Write them down.",
+        ("cosine", "B"): "B wins only because it is long. A cosine divides by the lengths.",
+        ("shout", "A"): "× 10 applies to every score, so their order stays the same.",
+        ("flip", "A"): "A's score is −3 now. Is that the largest?",
+        ("flip", "B"): "B had the largest score. With the opposite sign it is the smallest.",
+        ("mute", "A"): "× 0 makes A's score 0. What are the other two?",
+        ("mute", "B"): "× 0 makes B's score 0. What are the other two?",
+        ("mute", "C"): "C's score is 0, as before. What are the other two?",
+    },
     hints=(
         "Write down the three scores for each word.",
         "With the query [1, 0], only the first number of a card counts. The lengths are 3, √32 "

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from attnbook.exercises.exercise import Case, Exercise, choices
+from attnbook.exercises.exercise import Case, Exercise
 
 Summary = Callable[[Tensor], Tensor]
 
@@ -94,9 +94,7 @@ never does. Rounding differences do not count.
 """,
     reference=notices_order,
     cases=lambda generator: [Case((f,), note=name) for name, (f, *_) in SUMMARIES.items()],
-    mistakes=choices(
-        notices_order, {(f, not notices): message for f, notices, message in SUMMARIES.values()}
-    ),
+    choices={(f, not notices): message for f, notices, message in SUMMARIES.values()},
     hints=(
         "One reordering that changes nothing proves little. Which summaries ignore a swap, or a "
         "reversal?",

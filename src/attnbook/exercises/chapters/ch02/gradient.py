@@ -1,6 +1,6 @@
 """Who learns?"""
 
-from attnbook.exercises.exercise import Case, Exercise, Property, choices
+from attnbook.exercises.exercise import Case, Exercise, Property
 from attnbook.language import _
 
 
@@ -34,24 +34,21 @@ def my_gradient(question):
 """,
     reference=my_gradient,
     cases=lambda generator: [Case((q,), note=_("question {name}").format(name=q)) for q in "abcde"],
-    mistakes=choices(
-        my_gradient,
-        {
-            (("a", "e"), 1.0): "*tea* occurs twice, and the gradients of both tokens add up in "
-            "its row.",
-            (("a", "e"), 5.0): "All five tokens are in the sum, but only two of them are *tea*.",
-            (("a", "e"), 0.0): "Two of the five tokens are *tea*, so their row is in the loss.",
-            (("a", "e"), 0.4): "`sum` does not divide by anything.",
-            ("b", 1.0): "*sugar* does not occur. If its row changes, X stays the same.",
-            ("c", 2.0): "`mean(0)` divides by the number of tokens.",
-            ("c", 1.0): "In a mean, each token counts for 1/L. How many tokens are *tea*?",
-            ("c", 0.2): "That is what one token contributes. *tea* occurs twice.",
-            ("c", 0.5): "You divided by the 4 different words. `mean(0)` divides by the number of "
-            "tokens.",
-            ("d", 2.0): "The detached part sends no gradient back.",
-            ("d", 1.0): "`X[1]` is the second token. Which word is it?",
-        },
-    ),
+    choices={
+        (("a", "e"), 1.0): "*tea* occurs twice, and the gradients of both tokens add up in its "
+        "row.",
+        (("a", "e"), 5.0): "All five tokens are in the sum, but only two of them are *tea*.",
+        (("a", "e"), 0.0): "Two of the five tokens are *tea*, so their row is in the loss.",
+        (("a", "e"), 0.4): "`sum` does not divide by anything.",
+        ("b", 1.0): "*sugar* does not occur. If its row changes, X stays the same.",
+        ("c", 2.0): "`mean(0)` divides by the number of tokens.",
+        ("c", 1.0): "In a mean, each token counts for 1/L. How many tokens are *tea*?",
+        ("c", 0.2): "That is what one token contributes. *tea* occurs twice.",
+        ("c", 0.5): "You divided by the 4 different words. `mean(0)` divides by the number of "
+        "tokens.",
+        ("d", 2.0): "The detached part sends no gradient back.",
+        ("d", 1.0): "`X[1]` is the second token. Which word is it?",
+    },
     hints=(
         "Change the row a little. How many times does that change enter the loss?",
         "In (c) each token counts for a fifth. In (d) only one token sends a gradient back: which?",

@@ -1,6 +1,6 @@
 """What a summary keeps."""
 
-from attnbook.exercises.exercise import Case, Exercise, choices
+from attnbook.exercises.exercise import Case, Exercise
 from attnbook.language import _
 
 
@@ -36,24 +36,20 @@ def notices(summary):
 """,
     reference=notices,
     cases=lambda generator: [Case((s,), note=_("summary {name}").format(name=s)) for s in "abcde"],
-    mistakes=choices(
-        notices,
-        {
-            ("a", "neither"): "*very* makes up two thirds of one mean and half of the other.",
-            (("a", "b", "e"), "both"): "This summary is the same for any order of the words.",
-            (("a", "b", "e"), "order"): "Swap two words. Does anything change?",
-            (("b", "e"), "count"): "Repeating a word changes neither a maximum nor a row of zeros "
-            "and ones.",
-            ("c", "order"): "Order, yes. But how many numbers does the summary have for three "
-            "tokens, and for two?",
-            ("c", "count"): "Count, yes. But which token comes first in the summary?",
-            ("c", "neither"): "It contains every row, one after the other.",
-            ("d", "neither"): "Which word comes first in each of the four sentences?",
-            ("d", "count"): "Both sentences of the second pair begin with *very*. And the first "
-            "pair?",
-            ("d", "both"): "The first pair begins with different words. Does the second?",
-        },
-    ),
+    choices={
+        ("a", "neither"): "*very* makes up two thirds of one mean and half of the other.",
+        (("a", "b", "e"), "both"): "This summary is the same for any order of the words.",
+        (("a", "b", "e"), "order"): "Swap two words. Does anything change?",
+        (("b", "e"), "count"): "Repeating a word changes neither a maximum nor a row of zeros and "
+        "ones.",
+        ("c", "order"): "Order, yes. But how many numbers does the summary have for three tokens, "
+        "and for two?",
+        ("c", "count"): "Count, yes. But which token comes first in the summary?",
+        ("c", "neither"): "It contains every row, one after the other.",
+        ("d", "neither"): "Which word comes first in each of the four sentences?",
+        ("d", "count"): "Both sentences of the second pair begin with *very*. And the first pair?",
+        ("d", "both"): "The first pair begins with different words. Does the second?",
+    },
     hints=(
         "What happens if two rows of X are swapped? And if a row occurs twice?",
         "A mean and a maximum ignore the order. Only one of them ignores repetitions.",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from attnbook.exercises.exercise import Case, Exercise, choices
+from attnbook.exercises.exercise import Case, Exercise
 from attnbook.language import _
 
 StrangeHead = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -63,28 +63,25 @@ and returns `"nothing"`, `"Dk"`, `"root of Dk"` or `"root of Lk"`.
     cases=lambda generator: [
         Case((head,), note=_("head {name}").format(name=name)) for name, head in HEADS.items()
     ],
-    mistakes=choices(
-        divides_by,
-        {
-            ((LENGTH, ROOT, WIDTH, shifted), "nothing"): "it does divide. A width of 1, or a "
-            "single key, would hide that.",
-            (LENGTH, "Dk"): "its divisor does not change with the width. Make the keys wider: do "
-            "the weights change?",
-            (LENGTH, "root of Dk"): "can your experiment tell √Dk from √Lk? The number of keys "
-            "must differ from the width.",
-            ((ROOT, shifted), "Dk"): "it divides by less than the width.",
-            ((ROOT, WIDTH, shifted), "root of Lk"): "its divisor does not change with the number "
-            "of keys. Add keys, and compare the ratio of two weights.",
-            (RAW, "Dk"): "it divides by nothing: a wider query with the same dot product gives "
-            "the same weights.",
-            (RAW, "root of Dk"): "it divides by nothing: the ratio of two weights is e to the "
-            "difference of their dot products.",
-            (RAW, "root of Lk"): "it divides by nothing: more keys do not change the ratio of two "
-            "weights.",
-            (WIDTH, "root of Dk"): "it divides by more than the root: from width 4 to 16 its "
-            "divisor grows fourfold.",
-        },
-    ),
+    choices={
+        ((LENGTH, ROOT, WIDTH, shifted), "nothing"): "it does divide. A width of 1, or a single "
+        "key, would hide that.",
+        (LENGTH, "Dk"): "its divisor does not change with the width. Make the keys wider: do the "
+        "weights change?",
+        (LENGTH, "root of Dk"): "can your experiment tell √Dk from √Lk? The number of keys must "
+        "differ from the width.",
+        ((ROOT, shifted), "Dk"): "it divides by less than the width.",
+        ((ROOT, WIDTH, shifted), "root of Lk"): "its divisor does not change with the number of "
+        "keys. Add keys, and compare the ratio of two weights.",
+        (RAW, "Dk"): "it divides by nothing: a wider query with the same dot product gives the "
+        "same weights.",
+        (RAW, "root of Dk"): "it divides by nothing: the ratio of two weights is e to the "
+        "difference of their dot products.",
+        (RAW, "root of Lk"): "it divides by nothing: more keys do not change the ratio of two "
+        "weights.",
+        (WIDTH, "root of Dk"): "it divides by more than the root: from width 4 to 16 its divisor "
+        "grows fourfold.",
+    },
     hints=(
         "You choose the values, too. Which values make the output equal to the weights?",
         "The ratio of two weights is e to the difference of their scores. Make that difference 1 "

@@ -1,6 +1,6 @@
 """Read a map."""
 
-from attnbook.exercises.exercise import Case, Exercise, choices
+from attnbook.exercises.exercise import Case, Exercise
 from attnbook.language import _
 
 
@@ -34,40 +34,23 @@ def read(question):
 """,
     reference=read,
     cases=lambda generator: [Case((q,), note=_("question {name}").format(name=q)) for q in "abcd"],
-    mistakes=choices(
-        read,
-        {
-            (
-                "a",
-                "eat",
-            ): "You read down the column of “Life”: “eat” attends most to it. Queries are "
-            "the rows.",
-            ("a", "is"): "0.20 is the second largest weight in the row of “Life”.",
-            (
-                "a",
-                "Life",
-            ): "A word need not attend most to itself: “Life” gives itself only 0.10.",
-            ("b", "is"): "In its row, “short” attends most to “is”. The question is about the "
-            "column of “short”.",
-            ("b", "eat"): "“eat” gives “short” 0.30. Another row gives it more.",
-            ("b", "short"): "“short” gives itself 0.05, the smallest weight in its column.",
-            ("c", "Life"): "One value gets 0.60 of its weight. An average needs four equal "
-            "weights.",
-            ("c", "short"): "One value gets 0.80 of its weight. An average needs four equal "
-            "weights.",
-            ("c", "eat"): "One value gets 0.40 of its weight. An average needs four equal weights.",
-            (
-                "d",
-                "short",
-            ): "The column of “short” adds up to 1.20. Another column adds up to more.",
-            ("d", "Life"): "The column of “Life” adds up to 0.80. (Every row adds up to 1.)",
-            (
-                "d",
-                "eat",
-            ): "The column of “eat” adds up to 0.65, less than any other. Add up columns, "
-            "not rows.",
-        },
-    ),
+    choices={
+        ("a", "eat"): "You read down the column of “Life”: “eat” attends most to it. Queries are "
+        "the rows.",
+        ("a", "is"): "0.20 is the second largest weight in the row of “Life”.",
+        ("a", "Life"): "A word need not attend most to itself: “Life” gives itself only 0.10.",
+        ("b", "is"): "In its row, “short” attends most to “is”. The question is about the column "
+        "of “short”.",
+        ("b", "eat"): "“eat” gives “short” 0.30. Another row gives it more.",
+        ("b", "short"): "“short” gives itself 0.05, the smallest weight in its column.",
+        ("c", "Life"): "One value gets 0.60 of its weight. An average needs four equal weights.",
+        ("c", "short"): "One value gets 0.80 of its weight. An average needs four equal weights.",
+        ("c", "eat"): "One value gets 0.40 of its weight. An average needs four equal weights.",
+        ("d", "short"): "The column of “short” adds up to 1.20. Another column adds up to more.",
+        ("d", "Life"): "The column of “Life” adds up to 0.80. (Every row adds up to 1.)",
+        ("d", "eat"): "The column of “eat” adds up to 0.65, less than any other. Add up columns, "
+        "not rows.",
+    },
     hints=(
         "A row belongs to a query, and a column to a key.",
         "(a) is about one row, and (b) about one column. (c) asks for a row of equal numbers.",

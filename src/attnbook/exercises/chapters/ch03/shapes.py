@@ -3,7 +3,7 @@
 import torch
 from torch import Generator
 
-from attnbook.exercises.exercise import Case, Exercise, choices
+from attnbook.exercises.exercise import Case, Exercise
 from attnbook.language import _
 
 QUESTIONS = ("scores", "weights", "output", "w_v")
@@ -49,25 +49,25 @@ def shapes(what, Lq, Lk, D, Dk, Dv):
 """,
     reference=shapes,
     cases=shape_cases,
-    mistakes=choices(
-        shapes,
-        {
-            (("scores", "weights"), "Lk, Lq"): "One row per query, one column per key.",
-            (("scores", "weights"), "Lq, Dk"): "Each number belongs to one query and one key. The "
-            "dot product sums over the width Dk.",
-            ("weights", "Lq, Lq"): "Each query distributes its weight over the keys.",
-            ("output", "Lq, Dk"): "The output mixes values, so it is as wide as they are.",
-            ("output", "Lk, Dv"): "The output has one row per query.",
-            ("output", "Lq, D"): "One head's output is as wide as its values. W_O, in chapter 4, "
-            "projects it back to D.",
-            ("output", "Lq, Lk"): "These are the weights. The output is a mixture of values.",
-            ("w_v", "Dv, D"): "In X W_V, W_V has one row per column of X. (nn.Linear stores "
-            "the transposed matrix.)",
-            ("w_v", "Lk, Dv"): "This is the shape of the values. W_V itself maps width D to width "
-            "Dv.",
-            ("w_v", "D, Dk"): "Queries and keys are Dk wide. Values have their own width.",
-        },
-    ),
+    choices={
+        (("scores", "weights"), lambda Lk, Lq: (Lk, Lq)): "One row per query, one column per key.",
+        (("scores", "weights"), lambda Lq, Dk: (Lq, Dk)): "Each number belongs to one query and "
+        "one key. The dot product sums over the width Dk.",
+        ("weights", lambda Lq: (Lq, Lq)): "Each query distributes its weight over the keys.",
+        ("output", lambda Lq, Dk: (Lq, Dk)): "The output mixes values, so it is as wide as they "
+        "are.",
+        ("output", lambda Lk, Dv: (Lk, Dv)): "The output has one row per query.",
+        ("output", lambda Lq, D: (Lq, D)): "One head's output is as wide as its values. W_O, in "
+        "chapter 4, projects it back to D.",
+        ("output", lambda Lq, Lk: (Lq, Lk)): "These are the weights. The output is a mixture of "
+        "values.",
+        ("w_v", lambda Dv, D: (Dv, D)): "In X W_V, W_V has one row per column of X. (nn.Linear "
+        "stores the transposed matrix.)",
+        ("w_v", lambda Lk, Dv: (Lk, Dv)): "This is the shape of the values. W_V itself maps width "
+        "D to width Dv.",
+        ("w_v", lambda D, Dk: (D, Dk)): "Queries and keys are Dk wide. Values have their own "
+        "width.",
+    },
     hints=(
         "Write the matrix product first: (Lq, Dk) times which shape gives (Lq, Lk)?",
         "A softmax changes no shape. The output mixes rows of width Dv, once per query.",

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from attnbook.attention.heads import split_heads
-from attnbook.exercises.exercise import Case, Exercise, choices
+from attnbook.exercises.exercise import Case, Exercise
 
 Cut = Callable[[Tensor, int], Tensor]
 
@@ -109,7 +109,7 @@ right, and some are wrong only for certain inputs. You may use the whole library
 """,
     reference=is_right,
     cases=lambda generator: [Case((f,), note=name) for name, (f, *_) in CUTS.items()],
-    mistakes=choices(is_right, {(f, not right): message for f, right, message in CUTS.values()}),
+    choices={(f, not right): message for f, right, message in CUTS.values()},
     hints=(
         "What do you compare the result with? And which inputs would hide a fault: one head, "
         "equal sizes, all ones?",

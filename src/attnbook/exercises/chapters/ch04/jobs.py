@@ -1,6 +1,6 @@
 """Which head does what."""
 
-from attnbook.exercises.exercise import Case, Exercise, choices
+from attnbook.exercises.exercise import Case, Exercise
 from attnbook.language import _
 
 
@@ -46,30 +46,28 @@ def which_head(question):
 """,
     reference=which_head,
     cases=lambda generator: [Case((q,), note=_("question {name}").format(name=q)) for q in "abcd"],
-    mistakes=choices(
-        which_head,
-        {
-            ("a", "0"): "In head 0, 苹果 gives 0.80 to 它, which refers to it. The word that "
-            "describes it is 甜.",
-            ("a", "both"): "Head 0 leads 甜 to 苹果, not 苹果 to 甜. The question is about "
-            "the row of 苹果.",
-            (("a", "b"), "neither"): "Read the row of 苹果 in both maps.",
-            ("b", "1"): "In head 1, 苹果 gives 它 only 0.05.",
-            (
-                "b",
-                "both",
-            ): "Only one map has a weight above one half in the row of 苹果 and the column of 它.",
-            ("c", "0"): "Head 0 does. But look at the row of 甜 in the other map.",
-            ("c", "1"): "Head 1 does. But look at the row of 甜 in the other map.",
-            ("c", "neither"): "The row of 甜 counts, not its column.",
-            ("d", "0"): "Head 0 still has its map, but nothing that it does reaches the output.",
-            ("d", "1"): "In head 1, 它 gives 苹果 only 0.10.",
-            (
-                "d",
-                "both",
-            ): "Nothing from head 0 reaches the output, and in head 1, 它 gives 苹果 only 0.10.",
-        },
-    ),
+    choices={
+        (
+            "a",
+            "0",
+        ): "In head 0, 苹果 gives 0.80 to 它, which refers to it. The word that describes it "
+        "is 甜.",
+        (
+            "a",
+            "both",
+        ): "Head 0 leads 甜 to 苹果, not 苹果 to 甜. The question is about the row of 苹果.",
+        (("a", "b"), "neither"): "Read the row of 苹果 in both maps.",
+        ("b", "1"): "In head 1, 苹果 gives 它 only 0.05.",
+        ("b", "both"): "Only one map has a weight above one half in the row of 苹果 and the column "
+        "of 它.",
+        ("c", "0"): "Head 0 does. But look at the row of 甜 in the other map.",
+        ("c", "1"): "Head 1 does. But look at the row of 甜 in the other map.",
+        ("c", "neither"): "The row of 甜 counts, not its column.",
+        ("d", "0"): "Head 0 still has its map, but nothing that it does reaches the output.",
+        ("d", "1"): "In head 1, 它 gives 苹果 only 0.10.",
+        ("d", "both"): "Nothing from head 0 reaches the output, and in head 1, 它 gives 苹果 only "
+        "0.10.",
+    },
     hints=(
         "A row belongs to the word that attends.",
         "(a) and (b) are about the row of 苹果, (c) is about the row of 甜, and (d) about "

@@ -4,7 +4,7 @@ import torch
 from torch import Generator
 
 from attnbook.attention.heads import merge_heads, split_heads
-from attnbook.exercises.exercise import Case, Exercise, Property, choices
+from attnbook.exercises.exercise import Case, Exercise, Property
 from attnbook.language import _
 
 QUESTIONS = ("query", "weights", "context", "concat", "w_o", "output")
@@ -67,24 +67,28 @@ def shapes(what, B, L, D, H, Dk, Dv):
 """,
     reference=shapes,
     cases=shape_cases,
-    mistakes=choices(
-        shapes,
-        {
-            ("query", "B, L, H, Dk"): "The head axis still comes after the axis of the words.",
-            ("query", "B, L, H * Dk"): "This is the projection before the split.",
-            ("weights", "B, L, L"): "There is one map for each sentence *and head*.",
-            (("weights", "context"), "B, H, L, Dk"): "Only queries and keys are Dk wide.",
-            ("weights", "B, H, H"): "Heads do not attend to each other. Words attend to words.",
-            ("context", "B, L, H * Dv"): "This is the shape after the merge.",
-            ("concat", "B, L, H * Dk"): "The contexts are merged, and they are Dv wide.",
-            ("concat", "B, L, Dv"): "The heads' parts are side by side. Nothing is averaged.",
-            ("w_o", "D, H * Dv"): "In `concat @ w_o`, w_o has one row per column of concat. "
-            "(nn.Linear stores the transposed matrix.)",
-            ("w_o", "D, D"): "w_o is square only if H · Dv equals D.",
-            ("output", "B, L, H * Dv"): "W_O comes last and maps back to the width of the model.",
-            ("output", "B, H, L, D"): "W_O adds up the heads, so no head axis is left.",
-        },
-    ),
+    choices={
+        ("query", lambda B, L, H, Dk: (B, L, H, Dk)): "The head axis still comes after the axis of "
+        "the words.",
+        ("query", lambda B, L, H, Dk: (B, L, H * Dk)): "This is the projection before the split.",
+        ("weights", lambda B, L: (B, L, L)): "There is one map for each sentence *and head*.",
+        (("weights", "context"), lambda B, H, L, Dk: (B, H, L, Dk)): "Only queries and keys are Dk "
+        "wide.",
+        ("weights", lambda B, H: (B, H, H)): "Heads do not attend to each other. Words attend to "
+        "words.",
+        ("context", lambda B, L, H, Dv: (B, L, H * Dv)): "This is the shape after the merge.",
+        ("concat", lambda B, L, H, Dk: (B, L, H * Dk)): "The contexts are merged, and they are Dv "
+        "wide.",
+        ("concat", lambda B, L, Dv: (B, L, Dv)): "The heads' parts are side by side. Nothing is "
+        "averaged.",
+        ("w_o", lambda D, H, Dv: (D, H * Dv)): "In `concat @ w_o`, w_o has one row per column of "
+        "concat. (nn.Linear stores the transposed matrix.)",
+        ("w_o", lambda D: (D, D)): "w_o is square only if H · Dv equals D.",
+        ("output", lambda B, L, H, Dv: (B, L, H * Dv)): "W_O comes last and maps back to the width "
+        "of the model.",
+        ("output", lambda B, H, L, D: (B, H, L, D)): "W_O adds up the heads, so no head axis is "
+        "left.",
+    },
     properties=(
         Property(
             "The batch is the first axis of every tensor except the learned matrix.",

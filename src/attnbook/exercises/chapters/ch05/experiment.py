@@ -1,6 +1,6 @@
 """Choose the control."""
 
-from attnbook.exercises.exercise import Case, Exercise, choices
+from attnbook.exercises.exercise import Case, Exercise
 
 CLAIMS = ("task", "pairs", "word", "luck", "new", "needed")
 
@@ -59,39 +59,31 @@ def which_control(claim):
 """,
     reference=which_control,
     cases=lambda generator: [Case((c,), note=f'which_control("{c}")') for c in CLAIMS],
-    mistakes=choices(
-        which_control,
-        {
-            ("task", "A"): "That tells you how the map changes later, not whether it was there "
-            "before training.",
-            ("task", "C"): "That tells you more about the map as it is now. The claim is about "
-            "its cause.",
-            ("pairs", "A"): "Each sentence still belongs to its translation, so the cause in the "
-            "claim is unchanged.",
-            ("pairs", "B"): "The remaining sentences are still paired correctly. If the map gets "
-            "worse, you cannot tell why.",
-            (
-                "word",
-                "B",
-            ): "The position stays and the word changes. Whatever you see, there was no "
-            "苹果 to find.",
-            ("word", "C"): "With only one word order, you cannot tell the word and its position "
-            "apart.",
-            ("luck", "A"): "More sentences test the same trained model. The initialization may "
-            "have been lucky.",
-            (
-                "luck",
-                "C",
-            ): "The best of many shows that *some* initialization leads to such a map. The "
-            "claim is about all of them.",
-            ("new", "A"): "The words of these sentences did occur together in training.",
-            ("new", "B"): "A new sentence may contain only old pairs. The pairs have to be new.",
-            ("needed", "B"): "Agreement between the map and the picture does not show a "
-            "cause. Take attention away.",
-            ("needed", "C"): "Attention may work for another scene, too. What would the picture "
-            "look like without attention?",
-        },
-    ),
+    choices={
+        ("task", "A"): "That tells you how the map changes later, not whether it was there before "
+        "training.",
+        ("task", "C"): "That tells you more about the map as it is now. The claim is about its "
+        "cause.",
+        ("pairs", "A"): "Each sentence still belongs to its translation, so the cause in the claim "
+        "is unchanged.",
+        ("pairs", "B"): "The remaining sentences are still paired correctly. If the map gets "
+        "worse, you cannot tell why.",
+        (
+            "word",
+            "B",
+        ): "The position stays and the word changes. Whatever you see, there was no 苹果 to find.",
+        ("word", "C"): "With only one word order, you cannot tell the word and its position apart.",
+        ("luck", "A"): "More sentences test the same trained model. The initialization may have "
+        "been lucky.",
+        ("luck", "C"): "The best of many shows that *some* initialization leads to such a map. The "
+        "claim is about all of them.",
+        ("new", "A"): "The words of these sentences did occur together in training.",
+        ("new", "B"): "A new sentence may contain only old pairs. The pairs have to be new.",
+        ("needed", "B"): "Agreement between the map and the picture does not show a cause. Take "
+        "attention away.",
+        ("needed", "C"): "Attention may work for another scene, too. What would the picture look "
+        "like without attention?",
+    },
     hints=(
         "What cause does the claim name? The experiment has to change only this cause.",
         "Imagine that the claim is wrong. Which of the three results would then differ?",

@@ -1,6 +1,6 @@
 """Which sequence asks."""
 
-from attnbook.exercises.exercise import Case, Exercise, choices
+from attnbook.exercises.exercise import Case, Exercise
 
 SITUATIONS = ("translate", "paint", "caption", "library", "encode")
 
@@ -49,36 +49,26 @@ def roles(situation):
 """,
     reference=roles,
     cases=lambda generator: [Case((s,), note=s) for s in SITUATIONS],
-    mistakes=choices(
-        roles,
-        {
-            ("translate", ("source", "target")): "Reversed: the Chinese sentence cannot attend to "
-            "the English one, which is not written yet.",
-            ("translate", ("target", "target")): "A target that attends only to itself never "
-            "sees the source.",
-            ("translate", ("source", "source")): "This is the encoder's self-attention. The "
-            "decoder writes the target.",
-            ("paint", ("prompt", "picture")): "Reversed: this makes a new row for each word of "
-            "the prompt, not for each patch.",
-            (
-                "paint",
-                ("picture", "picture"),
-            ): "Patches that attend to patches never see the prompt.",
-            ("caption", ("picture", "caption")): "Reversed: this makes a new row for each patch, "
-            "not for each word.",
-            (
-                "caption",
-                ("caption", "caption"),
-            ): "Words that attend to words never see the picture.",
-            ("library", ("cards", "question")): "Reversed: your question is compared with each "
-            "card.",
-            ("library", ("cards", "cards")): "The cards query each other at the end of chapter 1. "
-            "Here, the question is yours.",
-            ("encode", ("target", "source")): "This is the decoder's cross-attention.",
-            ("encode", ("source", "target")): "There is no target while the encoder reads.",
-            ("encode", ("target", "target")): "This is the decoder's self-attention.",
-        },
-    ),
+    choices={
+        ("translate", ("source", "target")): "Reversed: the Chinese sentence cannot attend to the "
+        "English one, which is not written yet.",
+        ("translate", ("target", "target")): "A target that attends only to itself never sees the "
+        "source.",
+        ("translate", ("source", "source")): "This is the encoder's self-attention. The decoder "
+        "writes the target.",
+        ("paint", ("prompt", "picture")): "Reversed: this makes a new row for each word of the "
+        "prompt, not for each patch.",
+        ("paint", ("picture", "picture")): "Patches that attend to patches never see the prompt.",
+        ("caption", ("picture", "caption")): "Reversed: this makes a new row for each patch, not "
+        "for each word.",
+        ("caption", ("caption", "caption")): "Words that attend to words never see the picture.",
+        ("library", ("cards", "question")): "Reversed: your question is compared with each card.",
+        ("library", ("cards", "cards")): "The cards query each other at the end of chapter 1. "
+        "Here, the question is yours.",
+        ("encode", ("target", "source")): "This is the decoder's cross-attention.",
+        ("encode", ("source", "target")): "There is no target while the encoder reads.",
+        ("encode", ("target", "target")): "This is the decoder's self-attention.",
+    },
     hints=(
         "The queries belong to the sequence that is being produced.",
         "The output has one row per query. For which sequence do you want new rows?",

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
-from attnbook.exercises.exercise import Case, Exercise, Property, choices
+from attnbook.exercises.exercise import Case, Exercise, Property
 from attnbook.language import _
 
 Layer = Callable[[Tensor], Tensor]
@@ -79,18 +79,15 @@ the six looks back farther than 8 words.
         Case((layer,), note=_("program {name}").format(name=name))
         for name, layer in zip("ABCDEF", LAYERS, strict=True)
     ],
-    mistakes=choices(
-        reach,
-        {
-            (ONE, 1): "each output also depends on the word two positions back.",
-            (DEEP, 2): "one layer reaches that far. The next ones reach farther.",
-            (DEEP, 4): "two layers reach that far. Is your text long enough, and does your test "
-            "notice small changes?",
-            (DEEP, 9): "the windows overlap: each layer adds two words.",
-            (MIXED, 1): "the first layer alone reaches that far. The second adds to it.",
-            (MIXED, 3): "the second layer alone reaches that far. The first adds to it.",
-        },
-    ),
+    choices={
+        (ONE, 1): "each output also depends on the word two positions back.",
+        (DEEP, 2): "one layer reaches that far. The next ones reach farther.",
+        (DEEP, 4): "two layers reach that far. Is your text long enough, and does your test notice "
+        "small changes?",
+        (DEEP, 9): "the windows overlap: each layer adds two words.",
+        (MIXED, 1): "the first layer alone reaches that far. The second adds to it.",
+        (MIXED, 3): "the second layer alone reaches that far. The first adds to it.",
+    },
     properties=(
         Property(
             "none of the six looks that far back. Count from the word that you changed.",

@@ -1,6 +1,6 @@
 """Which program leaks?"""
 
-from attnbook.exercises.exercise import Case, Exercise, choices
+from attnbook.exercises.exercise import Case, Exercise
 from attnbook.language import _
 
 
@@ -45,26 +45,20 @@ def verdict(program):
 """,
     reference=verdict,
     cases=lambda generator: [Case((p,), note=_("program {name}").format(name=p)) for p in "abcdef"],
-    mistakes=choices(
-        verdict,
-        {
-            ("a", "sealed"): "`tril(1)` keeps one diagonal too many. Which column does it add to "
-            "row 0?",
-            (("a", "c", "f"), "blind"): "Every output still depends on all words up to its own.",
-            ("b", "sealed"): "`~ones.tril(-3)` removes the lower left corner: row 4 cannot see "
-            "word 0.",
-            ("b", "leak"): "`&` can only hide more. Nothing above the diagonal is permitted.",
-            ("c", "sealed"): "The weights above the diagonal are 0, but the others were divided "
-            "by a sum. Over which words?",
-            ("d", "leak"): "In float32, exp(−10⁹) is exactly 0, and each row has at least one "
-            "ordinary score: that of its own word.",
-            (("d", "e"), "blind"): "Nothing but the future is hidden.",
-            ("e", "leak"): "Row j of `y` depends on words 0 … j, and row i attends only to rows j "
-            "≤ i.",
-            ("f", "sealed"): "`mean(0)` runs over the words, so part of the last row enters "
-            "every row.",
-        },
-    ),
+    choices={
+        ("a", "sealed"): "`tril(1)` keeps one diagonal too many. Which column does it add to row "
+        "0?",
+        (("a", "c", "f"), "blind"): "Every output still depends on all words up to its own.",
+        ("b", "sealed"): "`~ones.tril(-3)` removes the lower left corner: row 4 cannot see word 0.",
+        ("b", "leak"): "`&` can only hide more. Nothing above the diagonal is permitted.",
+        ("c", "sealed"): "The weights above the diagonal are 0, but the others were divided by a "
+        "sum. Over which words?",
+        ("d", "leak"): "In float32, exp(−10⁹) is exactly 0, and each row has at least one ordinary "
+        "score: that of its own word.",
+        (("d", "e"), "blind"): "Nothing but the future is hidden.",
+        ("e", "leak"): "Row j of `y` depends on words 0 … j, and row i attends only to rows j ≤ i.",
+        ("f", "sealed"): "`mean(0)` runs over the words, so part of the last row enters every row.",
+    },
     hints=(
         "Output i is computed from several numbers. Which words affect each of them? Check more "
         "than the weights.",

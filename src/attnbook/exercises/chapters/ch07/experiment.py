@@ -6,7 +6,7 @@ import torch
 from torch import Generator, Tensor
 
 from attnbook.exercises.chapters.ch07.shared import steps
-from attnbook.exercises.exercise import Case, Exercise, choices, draw
+from attnbook.exercises.exercise import Case, Exercise, draw
 from attnbook.positions.absolute import sinusoids
 
 Scores = Callable[[Tensor], Tensor]
@@ -93,41 +93,31 @@ side), and `"position"` if it matters where they are. Your function is tested on
 """,
     reference=knows,
     cases=lambda generator: [Case((f,), note=note) for f, note in zip(PARTS, NOTES, strict=True)],
-    mistakes=choices(
-        knows,
-        {
-            (
-                (WORDS, PRODUCTS),
-                "position",
-            ): "Only words are compared. Make them all equal, or follow each to its new position.",
-            ((WORDS, PRODUCTS), "distance"): "Only words are compared. Does anything change if "
-            "they are all equal?",
-            ((ROWS, WAVES, PLAIN_WAVES, NUMBERS), "nothing"): "Positions change the scores. With "
-            "the same word at all positions, are all scores equal?",
-            ((ROWS, WAVES), "distance"): "Pairs of positions at the same distance have different "
-            "scores. Do you compare such pairs?",
-            (PLAIN_WAVES, "distance"): "A score between two encodings depends only on the "
-            "distance, but words are also compared with encodings. Words made of zeros hide that.",
-            ((FIRST, LATER), "nothing"): "Only some positions are marked. Is your sentence long "
-            "enough, and do you look at its first row?",
-            (FIRST, "distance"): "Only the first position is marked. Do you look at row 0?",
-            (LATER, "distance"): "Only positions from 4 on are marked. Compare all scores "
-            "along the diagonals.",
-            (
-                NUMBERS,
-                "distance",
-            ): "A position compared with itself gets 0 everywhere. Look next to the diagonal, too.",
-            (SHAW, "nothing"): "Words made of zeros give queries of zeros, which ignore the "
-            "distance. Use other words.",
-            ((BIAS, MINUS, FAR), "nothing"): "The distance changes the scores. With equal words in "
-            "a long sentence, are all scores equal?",
-            (
-                (SHAW, BIAS, MINUS, FAR),
-                "position",
-            ): "If two words move together, their score stays the same. Did you also change the "
-            "words?",
-        },
-    ),
+    choices={
+        ((WORDS, PRODUCTS), "position"): "Only words are compared. Make them all equal, or follow "
+        "each to its new position.",
+        ((WORDS, PRODUCTS), "distance"): "Only words are compared. Does anything change if they "
+        "are all equal?",
+        ((ROWS, WAVES, PLAIN_WAVES, NUMBERS), "nothing"): "Positions change the scores. With the "
+        "same word at all positions, are all scores equal?",
+        ((ROWS, WAVES), "distance"): "Pairs of positions at the same distance have different "
+        "scores. Do you compare such pairs?",
+        (PLAIN_WAVES, "distance"): "A score between two encodings depends only on the distance, "
+        "but words are also compared with encodings. Words made of zeros hide that.",
+        ((FIRST, LATER), "nothing"): "Only some positions are marked. Is your sentence long "
+        "enough, and do you look at its first row?",
+        (FIRST, "distance"): "Only the first position is marked. Do you look at row 0?",
+        (LATER, "distance"): "Only positions from 4 on are marked. Compare all scores along the "
+        "diagonals.",
+        (NUMBERS, "distance"): "A position compared with itself gets 0 everywhere. Look next to "
+        "the diagonal, too.",
+        (SHAW, "nothing"): "Words made of zeros give queries of zeros, which ignore the distance. "
+        "Use other words.",
+        ((BIAS, MINUS, FAR), "nothing"): "The distance changes the scores. With equal words in a "
+        "long sentence, are all scores equal?",
+        ((SHAW, BIAS, MINUS, FAR), "position"): "If two words move together, their score stays the "
+        "same. Did you also change the words?",
+    },
     hints=(
         "Keep the words the same while positions change. In what kind of sentence can no "
         "difference between scores come from the words?",

@@ -1,6 +1,6 @@
 """Choose the experiment."""
 
-from attnbook.exercises.exercise import Case, Exercise, choices
+from attnbook.exercises.exercise import Case, Exercise
 from attnbook.language import _
 
 EXPERIMENTS = ("A", "B", "C", "D", "E")
@@ -39,22 +39,18 @@ def verdict(experiment):
     cases=lambda generator: [
         Case((e,), note=_("experiment {name}").format(name=e)) for e in EXPERIMENTS
     ],
-    mistakes=choices(
-        verdict,
-        {
-            ("A", "fair"): "The highest card is the same in every order.",
-            (("A", "B"), "length"): "48 cards are more than the 12 in training.",
-            (("A", "B"), "seen"): "No training deal has 48 cards.",
-            (("B", "C", "D", "E"), "order"): "In another order, a different card comes two before.",
-            ("C", "fair"): "Training also included deals of 48 cards.",
-            ("C", "length"): "The test deals are longer than some training deals, but as long as "
-            "others.",
-            ("D", "fair"): "The deals are new, but how long are they?",
-            (("D", "E"), "seen"): "These deals are new. How many cards does the model read at "
-            "once?",
-            ("E", "fair"): "The deal has 48 cards. How many does the model read at once?",
-        },
-    ),
+    choices={
+        ("A", "fair"): "The highest card is the same in every order.",
+        (("A", "B"), "length"): "48 cards are more than the 12 in training.",
+        (("A", "B"), "seen"): "No training deal has 48 cards.",
+        (("B", "C", "D", "E"), "order"): "In another order, a different card comes two before.",
+        ("C", "fair"): "Training also included deals of 48 cards.",
+        ("C", "length"): "The test deals are longer than some training deals, but as long as "
+        "others.",
+        ("D", "fair"): "The deals are new, but how long are they?",
+        (("D", "E"), "seen"): "These deals are new. How many cards does the model read at once?",
+        ("E", "fair"): "The deal has 48 cards. How many does the model read at once?",
+    },
     hints=(
         "Does the task need order? Is the test longer than anything in training? Does the model "
         "read it in one piece?",

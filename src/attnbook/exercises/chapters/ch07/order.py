@@ -1,6 +1,6 @@
 """What a shuffle does."""
 
-from attnbook.exercises.exercise import Case, Exercise, choices
+from attnbook.exercises.exercise import Case, Exercise
 from attnbook.language import _
 
 SITUATIONS = ("bare", "positions", "baggage", "context", "torn")
@@ -45,33 +45,27 @@ def after_shuffle(situation):
     cases=lambda generator: [
         Case((s,), note=_('situation "{name}"').format(name=s)) for s in SITUATIONS
     ],
-    mistakes=choices(
-        after_shuffle,
-        {
-            ("bare", "same"): "The rows are the same, but each has moved with its word. "
-            "*Equivariant* is not *invariant*.",
-            ("bare", "other"): "Each row is a sum over all words, and a sum does not depend on "
-            "the order of its terms.",
-            (
-                "positions",
-                "same",
-            ): "Each word gets the encoding of its new position, so its query, "
-            "key and value change.",
-            ("positions", "reordered"): "Each word gets the encoding of its new position. It does "
-            "not keep the old one.",
-            ("baggage", "same"): "The input rows have moved, and the output rows move with them.",
-            ("baggage", "other"): "The encodings move with the words, so the layer sees the same "
-            "six rows.",
-            ("context", "reordered"): "The output has one row per query, and the queries have not "
-            "moved.",
-            ("context", "other"): "Each key has moved with its value, so every query finds the "
-            "same pairs.",
-            ("torn", "same"): "Each weight belongs to a key, but now it multiplies the value "
-            "of another key.",
-            ("torn", "reordered"): "Every query now mixes the values with weights that belong "
-            "to other values.",
-        },
-    ),
+    choices={
+        ("bare", "same"): "The rows are the same, but each has moved with its word. *Equivariant* "
+        "is not *invariant*.",
+        ("bare", "other"): "Each row is a sum over all words, and a sum does not depend on the "
+        "order of its terms.",
+        ("positions", "same"): "Each word gets the encoding of its new position, so its query, key "
+        "and value change.",
+        ("positions", "reordered"): "Each word gets the encoding of its new position. It does not "
+        "keep the old one.",
+        ("baggage", "same"): "The input rows have moved, and the output rows move with them.",
+        ("baggage", "other"): "The encodings move with the words, so the layer sees the same six "
+        "rows.",
+        ("context", "reordered"): "The output has one row per query, and the queries have not "
+        "moved.",
+        ("context", "other"): "Each key has moved with its value, so every query finds the same "
+        "pairs.",
+        ("torn", "same"): "Each weight belongs to a key, but now it multiplies the value of "
+        "another key.",
+        ("torn", "reordered"): "Every query now mixes the values with weights that belong to other "
+        "values.",
+    },
     hints=(
         "An output row is a sum over pairs of a weight and a value. When do the terms change?",
         "Does the *set* of key-value pairs change? Do the *queries* move?",

@@ -1,6 +1,5 @@
 """Where is the norm?"""
 
-import functools
 from collections.abc import Callable
 
 import torch
@@ -8,7 +7,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
-from attnbook.exercises.exercise import Case, Exercise, Mistake, draw
+from attnbook.exercises.exercise import Case, Exercise, draw
 
 Black = Callable[[Tensor], Tensor]
 
@@ -66,51 +65,31 @@ def black_box(
     return layer
 
 
-BOXES: dict[str, Black] = {
-    "a pre-norm layer": black_box("pre"),
-    "a pre-norm layer whose sublayers add little": black_box("pre", 0.05, learned=True),
-    "a pre-norm layer whose sublayers add a lot": black_box("pre", 30.0),
-    "a post-norm layer": black_box("post"),
-    "a post-norm layer with learned gains and shifts": black_box("post", 0.8, learned=True),
-    "a post-norm layer whose sublayers add little": black_box("post", 0.05),
-    "norms before the sublayers, no residual connection": black_box("pre", sums=(0, 0)),
-    "norms after the sublayers, no residual connection": black_box(
-        "post", learned=True, sums=(0, 0)
-    ),
-    "post-norm, no residual connection around the FFN": black_box("post", sums=(1, 0)),
-    "pre-norm, no residual connection around the attention": black_box("pre", sums=(0, 1)),
-    "residual connections and no norm": black_box("none"),
-    "residual connections and no norm, with sublayers that add little": black_box("none", 0.05),
+BOXES: dict[str, dict[str, Black]] = {
+    "pre": {
+        "a pre-norm layer": black_box("pre"),
+        "a pre-norm layer whose sublayers add little": black_box("pre", 0.05, learned=True),
+        "a pre-norm layer whose sublayers add a lot": black_box("pre", 30.0),
+    },
+    "post": {
+        "a post-norm layer": black_box("post"),
+        "a post-norm layer with learned gains and shifts": black_box("post", 0.8, learned=True),
+        "a post-norm layer whose sublayers add little": black_box("post", 0.05),
+    },
+    "no residual": {
+        "norms before the sublayers, no residual connection": black_box("pre", sums=(0, 0)),
+        "norms after the sublayers, no residual connection": black_box(
+            "post", learned=True, sums=(0, 0)
+        ),
+        "post-norm, no residual connection around the FFN": black_box("post", sums=(1, 0)),
+        "pre-norm, no residual connection around the attention": black_box("pre", sums=(0, 1)),
+    },
+    "no norm": {
+        "residual connections and no norm": black_box("none"),
+        "residual connections and no norm, with sublayers that add little": black_box("none", 0.05),
+    },
 }
-kind_of = functools.cache(where_is_the_norm)  # since each mistake is tried on every box
-BOX_MISTAKES = {
-    ("pre", "post"): "Multiply the input by a million, and the output grows with it. It could "
-    "not if a norm came last.",
-    ("pre", "no residual"): "Multiply the input by a million, and the output grows with it. So "
-    "residual connections bypass the norms.",
-    ("pre", "no norm"): "Output minus input does not grow with the input, so the sublayers "
-    "read normalized rows. Compare two inputs, both very large.",
-    (
-        "post",
-        "pre",
-    ): "However large the input is, the output does not grow: the last step is a norm.",
-    ("post", "no residual"): "Part of each input row is left in its output row. Take the mean "
-    "cosine over many rows. A learned shift is the same in all output rows, so subtract their "
-    "mean first.",
-    ("post", "no norm"): "However large the input is, the output does not grow. (Rows of `randn` "
-    "already have a mean near 0 and a variance near 1: try larger ones.)",
-    ("no residual", "pre"): "A large input does not make this output large. It would if both "
-    "sublayers added to their input.",
-    ("no residual", "post"): "Almost nothing of an input row is left in its output row: take the "
-    "mean cosine over many rows.",
-    ("no residual", "no norm"): "A large input does not make this output large, so something "
-    "normalizes it.",
-    ("no norm", "pre"): "Output minus input grows with the input. It would not if the sublayers "
-    "read normalized rows.",
-    ("no norm", "post"): "The output grows with the input. It could not if a norm came last.",
-    ("no norm", "no residual"): "The output grows with the input, so nothing is normalized. The "
-    "layers without a residual connection have norms.",
-}
+PRE, POST, NO_RESIDUAL, NO_NORM = (tuple(boxes.values()) for boxes in BOXES.values())
 
 EXERCISE = Exercise(
     title="Where is the norm?",
@@ -131,14 +110,35 @@ returns
 Some sublayers add a lot, others add little, and some norms have learned gains and shifts.
 """,
     reference=where_is_the_norm,
-    cases=lambda generator: [Case((layer,), note=name) for name, layer in BOXES.items()],
-    mistakes=tuple(
-        Mistake(
-            lambda layer, kind=kind, said=said: said if kind_of(layer) == kind else kind_of(layer),
-            message,
-        )
-        for (kind, said), message in BOX_MISTAKES.items()
-    ),
+    cases=lambda generator: [
+        Case((layer,), note=name) for boxes in BOXES.values() for name, layer in boxes.items()
+    ],
+    choices={
+        (PRE, "post"): "Multiply the input by a million, and the output grows with it. It could "
+        "not if a norm came last.",
+        (PRE, "no residual"): "Multiply the input by a million, and the output grows with it. So "
+        "residual connections bypass the norms.",
+        (PRE, "no norm"): "Output minus input does not grow with the input, so the sublayers read "
+        "normalized rows. Compare two inputs, both very large.",
+        (POST, "pre"): "However large the input is, the output does not grow: the last step is a "
+        "norm.",
+        (POST, "no residual"): "Part of each input row is left in its output row. Take the mean "
+        "cosine over many rows. A learned shift is the same in all output rows, so subtract their "
+        "mean first.",
+        (POST, "no norm"): "However large the input is, the output does not grow. (Rows of `randn` "
+        "already have a mean near 0 and a variance near 1: try larger ones.)",
+        (NO_RESIDUAL, "pre"): "A large input does not make this output large. It would if both "
+        "sublayers added to their input.",
+        (NO_RESIDUAL, "post"): "Almost nothing of an input row is left in its output row: take the "
+        "mean cosine over many rows.",
+        (NO_RESIDUAL, "no norm"): "A large input does not make this output large, so something "
+        "normalizes it.",
+        (NO_NORM, "pre"): "Output minus input grows with the input. It would not if the sublayers "
+        "read normalized rows.",
+        (NO_NORM, "post"): "The output grows with the input. It could not if a norm came last.",
+        (NO_NORM, "no residual"): "The output grows with the input, so nothing is normalized. The "
+        "layers without a residual connection have norms.",
+    },
     hints=(
         "What does a norm do to a row that is a million times as large? And what does a residual "
         "connection do with it?",
@@ -153,5 +153,4 @@ Some sublayers add a lot, others add little, and some norms have learned gains a
     "both the input and the gradient.",
     comes_back="10.experiment and 11.experiment examine other black boxes in this way.",
     others=(by_two_sizes,),
-    code=False,
 )

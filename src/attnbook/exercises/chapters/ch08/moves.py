@@ -1,6 +1,6 @@
 """Which rows change?"""
 
-from attnbook.exercises.exercise import Case, Exercise, Mistake
+from attnbook.exercises.exercise import Case, Exercise
 from attnbook.language import _
 
 
@@ -15,10 +15,6 @@ def moves(change: str) -> str:
         "g": "own",
         "h": "all",
     }[change]
-
-
-def moves_mistake(changes: str, answer: str, message: str) -> Mistake:
-    return Mistake(lambda change: answer if change in changes else moves(change), message)
 
 
 EXERCISE = Exercise(
@@ -55,65 +51,29 @@ def moves(change):
     cases=lambda generator: [
         Case((c,), note=_("change {name}").format(name=c)) for c in "abcdefgh"
     ],
-    mistakes=(
-        moves_mistake(
-            "ad",
-            "none",
-            "The decoder's cross-attention takes keys and values from all rows of the encoder's "
-            "output that are not masked. Has one of those rows changed?",
-        ),
-        moves_mistake(
-            "cgh",
-            "none",
-            "Row 2 starts as target word 2, and the residual connections carry it to the top.",
-        ),
-        moves_mistake(
-            "abdef",
-            "own",
-            "Source word i and target row i do not belong together. Each target row attends to "
-            "all source words that are not masked.",
-        ),
-        moves_mistake("ch", "own", "Row 3 may attend to row 2, and does."),
-        moves_mistake(
-            "abdef",
-            "later",
-            "The causal mask applies between target words. It hides no source word.",
-        ),
-        moves_mistake(
-            "b", "all", "The padding is masked in the encoder and in the decoder. No path is left."
-        ),
-        moves_mistake(
-            "c",
-            "all",
-            "Row 2 lies in the future of rows 0 and 1, so they may not attend to it in any layer.",
-        ),
-        moves_mistake(
-            "e",
-            "all",
-            "Without positions, the encoder's rows are the same in another order, and a weighted "
-            "sum over keys and values does not depend on their order.",
-        ),
-        moves_mistake(
-            "f", "all", "The encoder's rows change, but their only path to the decoder was cut."
-        ),
-        moves_mistake(
-            "g",
-            "all",
-            "Only self-attention connects target rows. Everything else works on each of them "
-            "alone.",
-        ),
-        moves_mistake(
-            "g",
-            "later",
-            "How would row 3 learn about word 2? Cross-attention, norms and the feed-forward "
-            "network work on each target row alone.",
-        ),
-        moves_mistake(
-            "h",
-            "later",
-            "In the second layer, rows 0 and 1 attend to row 2, which changed in the first layer.",
-        ),
-    ),
+    choices={
+        (("a", "d"), "none"): "The decoder's cross-attention takes keys and values from all rows "
+        "of the encoder's output that are not masked. Has one of those rows changed?",
+        (("c", "g", "h"), "none"): "Row 2 starts as target word 2, and the residual connections "
+        "carry it to the top.",
+        (("a", "b", "d", "e", "f"), "own"): "Source word i and target row i do not belong "
+        "together. Each target row attends to all source words that are not masked.",
+        (("c", "h"), "own"): "Row 3 may attend to row 2, and does.",
+        (("a", "b", "d", "e", "f"), "later"): "The causal mask applies between target words. It "
+        "hides no source word.",
+        ("b", "all"): "The padding is masked in the encoder and in the decoder. No path is left.",
+        ("c", "all"): "Row 2 lies in the future of rows 0 and 1, so they may not attend to it in "
+        "any layer.",
+        ("e", "all"): "Without positions, the encoder's rows are the same in another order, and a "
+        "weighted sum over keys and values does not depend on their order.",
+        ("f", "all"): "The encoder's rows change, but their only path to the decoder was cut.",
+        ("g", "all"): "Only self-attention connects target rows. Everything else works on each of "
+        "them alone.",
+        ("g", "later"): "How would row 3 learn about word 2? Cross-attention, norms and the "
+        "feed-forward network work on each target row alone.",
+        ("h", "later"): "In the second layer, rows 0 and 1 attend to row 2, which changed in the "
+        "first layer.",
+    },
     hints=(
         "Follow the change upward. At each sublayer, ask where its queries, keys and values come "
         "from and what is masked.",
@@ -125,5 +85,4 @@ def moves(change):
     insight="Four questions describe a decoder layer: where its queries come from, where its keys "
     "and values come from, what is masked, and what is added. Everything else works row by row.",
     comes_back="Chapter 9 trains this model with these masks.",
-    code=False,
 )

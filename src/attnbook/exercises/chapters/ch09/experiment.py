@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from attnbook.exercises.exercise import Case, Exercise, Mistake
+from attnbook.exercises.exercise import Case, Exercise
 from attnbook.language import _
 
 Translator = Callable[[str], str]
@@ -91,29 +91,8 @@ PROGRAMS: dict[str, Translator] = {
     "F": same_beginning,
     "G": two_clauses,
 }
-PROGRAM_MISTAKES = {
-    ("rules", "memory"): "it translates new sentences. Did you compare its answer with the right "
-    "translation, including “the” and “is”?",
-    ("rules", "dictionary"): "it does not translate word by word: look at how it translates a new "
-    "sentence.",
-    ("rules", "short"): "it translates sentences of any length. Are your long sentence and "
-    "your translation of it right?",
-    ("memory", "rules"): "try a sentence that is not in the table, made of words that are.",
-    ("memory", "dictionary"): "it always answers with a whole sentence from the table.",
-    ("memory", "short"): "it fails even on short sentences if they are new.",
-    ("dictionary", "rules"): "look for “is” in its translation of a sentence that is not in the "
-    "table.",
-    ("dictionary", "memory"): "its answer to a new sentence is not in the table.",
-    ("dictionary", "short"): "it gets even short new sentences wrong. Look at its mistakes.",
-    ("short", "rules"): "try a sentence of three clauses, longer than any in the table.",
-    ("short", "memory"): "it translates new sentences, as long as they are short.",
-    ("short", "dictionary"): "it writes “is” and “the” where English needs them.",
-}
-
-
-def program_mistake(kind: str, said: str, message: str) -> Mistake:
-    return Mistake(lambda program: said if kind_of(program) == kind else kind_of(program), message)
-
+RULES = PROGRAMS["A"]
+MEMORY, DICTIONARY, SHORT = ((PROGRAMS[a], PROGRAMS[b]) for a, b in ("BF", "CE", "DG"))
 
 EXERCISE = Exercise(
     title="Rules or memory?",
@@ -139,9 +118,24 @@ the table, perhaps of another sentence), `"dictionary"` (it translates new sente
         Case((program,), note=_("program {name}").format(name=name))
         for name, program in PROGRAMS.items()
     ],
-    mistakes=tuple(
-        program_mistake(kind, said, message) for (kind, said), message in PROGRAM_MISTAKES.items()
-    ),
+    choices={
+        (RULES, "memory"): "it translates new sentences. Did you compare its answer with the right "
+        "translation, including “the” and “is”?",
+        (RULES, "dictionary"): "it does not translate word by word: look at how it translates a "
+        "new sentence.",
+        (RULES, "short"): "it translates sentences of any length. Are your long sentence and your "
+        "translation of it right?",
+        (MEMORY, "rules"): "try a sentence that is not in the table, made of words that are.",
+        (MEMORY, "dictionary"): "it always answers with a whole sentence from the table.",
+        (MEMORY, "short"): "it fails even on short sentences if they are new.",
+        (DICTIONARY, "rules"): "look for “is” in its translation of a sentence that is not in the "
+        "table.",
+        (DICTIONARY, "memory"): "its answer to a new sentence is not in the table.",
+        (DICTIONARY, "short"): "it gets even short new sentences wrong. Look at its mistakes.",
+        (SHORT, "rules"): "try a sentence of three clauses, longer than any in the table.",
+        (SHORT, "memory"): "it translates new sentences, as long as they are short.",
+        (SHORT, "dictionary"): "it writes “is” and “the” where English needs them.",
+    },
     hints=(
         "A sentence from the table tells you little. Think of what each kind does with a new one.",
         "In 苹果 很 新, all words are known, but not their combination. Only two of the four kinds "
@@ -154,5 +148,4 @@ the table, perhaps of another sentence), `"dictionary"` (it translates new sente
     "seen in training. That is why chapter 9 has two tests.",
     comes_back="10.experiment and 11.experiment test other kinds of black boxes.",
     others=(kind_by_all_short_ones,),
-    code=False,
 )

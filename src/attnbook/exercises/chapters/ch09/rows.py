@@ -1,17 +1,11 @@
 """Which row of the map is it?"""
 
-from collections.abc import Mapping
-
-from attnbook.exercises.exercise import Case, Exercise, Mistake, Property
+from attnbook.exercises.exercise import Case, Exercise, Property
 from attnbook.language import _
 
 
 def column(row: str) -> int:
     return {"BEGIN": 0, "i": 4, "a": 8, "book": 2, "the": 3, "library": 1}[row]
-
-
-def columns_mistake(answers: Mapping[str, int], message: str) -> Mistake:
-    return Mistake(lambda row: answers.get(row, column(row)), message)
 
 
 EXERCISE = Exercise(
@@ -45,29 +39,27 @@ def column(row):
         Case((row,), note=_('row "{name}"').format(name=row))
         for row in ("BEGIN", "i", "a", "book", "the", "library")
     ],
-    mistakes=(
-        columns_mistake(
-            {"i": 0, "a": 6, "book": 8, "library": 3},
+    choices={
+        **dict.fromkeys(
+            [("i", 0), ("a", 6), ("book", 8), ("library", 3)],
             "this row was *given* that word. It writes the next one.",
         ),
-        columns_mistake(
-            {"BEGIN": 4, "i": 6, "a": 2, "the": 1}, "that word is written one row later."
+        **dict.fromkeys(
+            [("BEGIN", 4), ("i", 6), ("a", 2), ("the", 1)], "that word is written one row later."
         ),
-        columns_mistake(
-            {"a": 3, "book": 4, "the": 6, "library": 7},
+        **dict.fromkeys(
+            [("a", 3), ("book", 4), ("the", 6), ("library", 7)],
             "the two languages use different orders: row n need not attend to word n.",
         ),
-        columns_mistake(
-            {"BEGIN": 1, "i": 1},
+        **dict.fromkeys(
+            [("BEGIN", 1), ("i", 1)],
             "the Chinese sentence continues with 昨天. Which word does the English one need here?",
         ),
-        columns_mistake({"the": 2, "library": 2}, "在 was translated before 图书馆."),
-        columns_mistake({"i": 5}, "了 marks a completed action. Which Chinese word means “read”?"),
-        columns_mistake(
-            {"a": 7}, "本 is a measure word, which English does not need. What is written next?"
-        ),
-        columns_mistake({"book": 3}, "two English words come before the library."),
-    ),
+        (("the", "library"), 2): "在 was translated before 图书馆.",
+        ("i", 5): "了 marks a completed action. Which Chinese word means “read”?",
+        ("a", 7): "本 is a measure word, which English does not need. What is written next?",
+        ("book", 3): "two English words come before the library.",
+    },
     properties=(
         Property(
             "that word is written in another row. Read the English sentence up to the name of this "
@@ -86,5 +78,4 @@ def column(row):
     "word it has just translated. Also, real heads need not attend to the word they translate: "
     "see section 5.6.",
     comes_back="09.greedy also reads such a row: the last one, which writes the next word.",
-    code=False,
 )

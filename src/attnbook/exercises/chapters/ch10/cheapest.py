@@ -1,6 +1,6 @@
 """Which form at which size."""
 
-from attnbook.exercises.exercise import Case, Exercise, Mistake
+from attnbook.exercises.exercise import EVERY, Case, Exercise
 from attnbook.language import _
 
 TEXTS = {
@@ -55,31 +55,17 @@ def cheapest(text):
 """,
     reference=cheapest,
     cases=lambda generator: [Case((t,), note=_("text {name}").format(name=t)) for t in TEXTS],
-    mistakes=(
-        Mistake(
-            lambda text: "window" if text in "ad" else cheapest(text),
-            "A window with w words on each side is wider than this text.",
-        ),
-        Mistake(
-            lambda text: "window" if text == "f" else cheapest(text),
-            "Every word attends to the 30 global words, and they attend to every word. That "
-            "doubles the cost of the global words.",
-        ),
-        Mistake(
-            lambda text: "window",
-            "A window has w words on *each* side. Compare its size with the head's width.",
-        ),
-        Mistake(
-            lambda text: "dense",
-            "Dense attention computes L scores for each word. Another form needs fewer "
-            "multiplications here.",
-        ),
-        Mistake(
-            lambda text: "linear",
-            "Linear attention needs as many multiplications as dense attention with D scores for "
-            "each word. Another form needs fewer here.",
-        ),
-    ),
+    choices={
+        (("a", "d"), "window"): "A window with w words on each side is wider than this text.",
+        ("f", "window"): "Every word attends to the 30 global words, and they attend to every "
+        "word. That doubles the cost of the global words.",
+        (EVERY, "window"): "A window has w words on *each* side. Compare its size with the head's "
+        "width.",
+        (EVERY, "dense"): "Dense attention computes L scores for each word. Another form needs "
+        "fewer multiplications here.",
+        (EVERY, "linear"): "Linear attention needs as many multiplications as dense attention with "
+        "D scores for each word. Another form needs fewer here.",
+    },
     hints=(
         "Dense attention needs L · L · D multiplications for the scores and as many for the "
         "output. Write down the other two in the same way.",
@@ -89,5 +75,4 @@ def cheapest(text):
     insight="Each form needs 2 · L · D · f multiplications, where the factor f is L, 2w + 1 + 2g, "
     "or D. The form with the smallest f wins.",
     comes_back="Section 10.14 lists the forms in the order in which to try them.",
-    code=False,
 )

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
 from attnbook.exercises.chapters.ch10.shared import chunked_by_merging
-from attnbook.exercises.exercise import Case, Exercise, Mistake, choices
+from attnbook.exercises.exercise import EVERY, Case, Exercise
 from attnbook.language import _
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -68,15 +68,6 @@ PROGRAMS = {
     "φ = relu + 0.01, causal": by_features(lambda x: F.relu(x) + 0.01, causal=True),
 }
 
-CONFUSED = {
-    ("causal", "window"): "it attends to all earlier words. Look at the last row.",
-    ("20 words", "softmax"): "its window has 20 words on each side. Was your text long enough?",
-    ("20 words", "global"): "its window has 20 words on each side. It has no global word.",
-    ("word 0", "softmax"): "the last word attends to the first, but not to most words in between.",
-    ("word 7", "window"): "every word attends to word 7. Did you try only the first word?",
-    ("chunks", "linear"): "it reads keys in chunks, but large queries give one key all the weight.",
-}
-
 EXERCISE = Exercise(
     title="Which kind of attention is it?",
     level=3,
@@ -97,30 +88,29 @@ Some are causal. `what_is(attend)` may call a program as often as you like, and 
         Case((program,), note=_("program {name}").format(name=name))
         for name, program in zip("ABCDEFGHIJ", PROGRAMS.values(), strict=True)
     ],
-    mistakes=(
-        *choices(
-            what_is, {(PROGRAMS[name], said): text for (name, said), text in CONFUSED.items()}
-        ),
-        Mistake(
-            lambda attend: "softmax",
-            "in a softmax over all keys, ordinary queries give no key a weight of exactly 0, and "
-            "very large ones give one key all the weight. One of the two is not true here.",
-        ),
-        Mistake(
-            lambda attend: "window",
-            "the last word attends to a word far away. Look at its weights on the first eight.",
-        ),
-        Mistake(
-            lambda attend: "global",
-            "the last word attends to all distant words, or to none. With a global word it "
-            "attends to exactly one.",
-        ),
-        Mistake(
-            lambda attend: "linear",
-            "in linear attention, ordinary queries give no key a weight of exactly 0, and very "
-            "large ones do not give one key all the weight. One of the two is not true here.",
-        ),
-    ),
+    choices={
+        (PROGRAMS["causal"], "window"): "it attends to all earlier words. Look at the last row.",
+        (PROGRAMS["20 words"], "softmax"): "its window has 20 words on each side. Was your text "
+        "long enough?",
+        (PROGRAMS["20 words"], "global"): "its window has 20 words on each side. It has no global "
+        "word.",
+        (PROGRAMS["word 0"], "softmax"): "the last word attends to the first, but not to most "
+        "words in between.",
+        (PROGRAMS["word 7"], "window"): "every word attends to word 7. Did you try only the first "
+        "word?",
+        (PROGRAMS["chunks"], "linear"): "it reads keys in chunks, but large queries give one key "
+        "all the weight.",
+        (EVERY, "softmax"): "in a softmax over all keys, ordinary queries give no key a weight of "
+        "exactly 0, and very large ones give one key all the weight. One of the two is not true "
+        "here.",
+        (EVERY, "window"): "the last word attends to a word far away. Look at its weights on the "
+        "first eight.",
+        (EVERY, "global"): "the last word attends to all distant words, or to none. With a global "
+        "word it attends to exactly one.",
+        (EVERY, "linear"): "in linear attention, ordinary queries give no key a weight of exactly "
+        "0, and very large ones do not give one key all the weight. One of the two is not true "
+        "here.",
+    },
     hints=(
         "You choose the values. For which values is the output equal to the weights?",
         "`attend(query, key, torch.eye(64))` returns the weights. Which numbers of the last row "
@@ -132,5 +122,4 @@ Some are causal. `what_is(attend)` may call a program as often as you like, and 
     insight="Large queries make a softmax choose one key. φ(q) · φ(k) cannot choose: beyond some "
     "size, larger queries multiply all weights by the same factor, which the division cancels.",
     comes_back="11.experiment asks how such a program is told about positions.",
-    code=False,
 )

@@ -1,6 +1,6 @@
 """How many layers until the last word can depend on the first?"""
 
-from attnbook.exercises.exercise import Case, Exercise, Mistake, choices
+from attnbook.exercises.exercise import EVERY, Case, Exercise
 from attnbook.language import _
 
 
@@ -51,36 +51,22 @@ def layers_needed(pattern):
 """,
     reference=layers_needed,
     cases=lambda generator: [Case((p,), note=_("mask {name}").format(name=p)) for p in "abcdef"],
-    mistakes=(
-        *choices(
-            layers_needed,
-            {
-                ("a", 4): "each word attends to one word on each side here, not to two.",
-                ("d", 2): "all attend to word 4, but word 4 itself attends only to its window.",
-                ("e", 3): "there are three blocks, but no `x` leads from one to another.",
-                ("e", 8): "words 6, 7 and 8 attend only to one another, in every layer.",
-                ("f", 1): "you read row 0, column 8. Row 8, column 0 is empty.",
-            },
-        ),
-        Mistake(lambda pattern: 1, "row 8 has no `x` in column 0."),
-        Mistake(
-            lambda pattern: 0,
-            "there is a path. The words that word 8 attends to have attended to others in "
-            "earlier layers.",
-        ),
-        Mistake(
-            lambda pattern: layers_needed(pattern) + 1,
-            "one too many. Count the steps of the path, not its words.",
-        ),
-        Mistake(
-            lambda pattern: max(layers_needed(pattern) - 1, 0),
-            "one too few. After that many layers, row 8 depends only on other words.",
-        ),
-        Mistake(
-            lambda pattern: 0 if pattern == "e" else 8,
-            "there is a shorter path than the one from neighbor to neighbor.",
-        ),
-    ),
+    choices={
+        ("a", 4): "each word attends to one word on each side here, not to two.",
+        ("d", 2): "all attend to word 4, but word 4 itself attends only to its window.",
+        ("e", 3): "there are three blocks, but no `x` leads from one to another.",
+        ("e", 8): "words 6, 7 and 8 attend only to one another, in every layer.",
+        ("f", 1): "you read row 0, column 8. Row 8, column 0 is empty.",
+        (EVERY, 1): "row 8 has no `x` in column 0.",
+        (EVERY, 0): "there is a path. The words that word 8 attends to have attended to others in "
+        "earlier layers.",
+        (EVERY, lambda right: right + 1): "one too many. Count the steps of the path, not its "
+        "words.",
+        (EVERY, lambda right: max(right - 1, 0)): "one too few. After that many layers, row 8 "
+        "depends only on other words.",
+        (("a", "b", "c", "d", "f"), 8): "there is a shorter path than the one from neighbor to "
+        "neighbor.",
+    },
     hints=(
         "Write down the words that word 8 attends to. Which words did *those* attend to, one "
         "layer earlier?",
@@ -91,5 +77,4 @@ def layers_needed(pattern):
     insight="With a window of w words on each side, information needs about L / w layers to cross "
     "a text. With a global word it needs two, and with separate blocks it never gets across.",
     comes_back="Section 10.10 sends a fact through such a global word.",
-    code=False,
 )

@@ -7,7 +7,7 @@ from torch import Generator, Tensor
 
 from attnbook.attention.masks import sink_mask
 from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
-from attnbook.exercises.exercise import Case, Exercise, Mistake, choices, draw
+from attnbook.exercises.exercise import EVERY, Case, Exercise, draw
 from attnbook.positions.absolute import sinusoids
 from attnbook.positions.rotary import apply_rotary
 
@@ -75,15 +75,6 @@ HEADS = {
     "a window of 5 and 3 sinks": causal_head(window=5, n_sinks=3),
 }
 
-CONFUSED = {
-    ("rows of length 1", "rotary"): "zeros are not enough. Use one random word at all positions.",
-    ("added from position 4 on", "nothing"): "positions 0 to 3 are not marked. Use a longer text.",
-    ("rotary", "nothing"): "rotated zeros are zeros. Use one random word at all positions.",
-    ("ALiBi, slope 1/4", "window"): "a window has weights of exactly 0. Here they are only small.",
-    ("ALiBi, slope 1/256", "nothing"): "the slope is 1/256. Use a long text and a small tolerance.",
-    ("a window of 120", "nothing"): "it attends to 120 words. Use a longer text.",
-}
-
 EXERCISE = Exercise(
     title="How is it told about positions?",
     level=3,
@@ -103,33 +94,29 @@ like, and returns how it is told about positions:
 """,
     reference=how_told,
     cases=lambda generator: [Case((head,), note=name) for name, head in HEADS.items()],
-    mistakes=(
-        *choices(how_told, {(HEADS[name], said): text for (name, said), text in CONFUSED.items()}),
-        Mistake(
-            lambda attend: "nothing",
-            "with one random word at all positions, the weights in the last row differ.",
-        ),
-        Mistake(
-            lambda attend: "added",
-            "if something is added, rows of zeros get weights that differ. None is exactly 0, and "
-            "their logarithms do not change in equal steps. That is not the case here.",
-        ),
-        Mistake(
-            lambda attend: "rotary",
-            "with rotary positions, rows of zeros get equal weights, and one random word at all "
-            "positions gets weights that differ. One of the two is not true here.",
-        ),
-        Mistake(
-            lambda attend: "alibi",
-            "for one word at all positions, ALiBi changes the logarithm of the weight by the same "
-            "step from key to key, and this step is not 0.",
-        ),
-        Mistake(
-            lambda attend: "window",
-            "with a window of at most 120 words, some weights in a text of 200 words are "
-            "exactly 0. Here, none of them are.",
-        ),
-    ),
+    choices={
+        (HEADS["rows of length 1"], "rotary"): "zeros are not enough. Use one random word at all "
+        "positions.",
+        (HEADS["added from position 4 on"], "nothing"): "positions 0 to 3 are not marked. Use a "
+        "longer text.",
+        (HEADS["rotary"], "nothing"): "rotated zeros are zeros. Use one random word at all "
+        "positions.",
+        (HEADS["ALiBi, slope 1/4"], "window"): "a window has weights of exactly 0. Here they are "
+        "only small.",
+        (HEADS["ALiBi, slope 1/256"], "nothing"): "the slope is 1/256. Use a long text and a small "
+        "tolerance.",
+        (HEADS["a window of 120"], "nothing"): "it attends to 120 words. Use a longer text.",
+        (EVERY, "nothing"): "with one random word at all positions, the weights in the last row "
+        "differ.",
+        (EVERY, "added"): "if something is added, rows of zeros get weights that differ. None is "
+        "exactly 0, and their logarithms do not change in equal steps. That is not the case here.",
+        (EVERY, "rotary"): "with rotary positions, rows of zeros get equal weights, and one random "
+        "word at all positions gets weights that differ. One of the two is not true here.",
+        (EVERY, "alibi"): "for one word at all positions, ALiBi changes the logarithm of the "
+        "weight by the same step from key to key, and this step is not 0.",
+        (EVERY, "window"): "with a window of at most 120 words, some weights in a text of 200 "
+        "words are exactly 0. Here, none of them are.",
+    },
     hints=(
         "Put one word at all positions, so that only the positions differ. Which weights of the "
         "last row are 0, and are the others equal?",
@@ -142,5 +129,4 @@ like, and returns how it is told about positions:
     insight="Each kind needs its own input: a long text, one word at all positions, or zeros. An "
     "input on which two of the five agree cannot decide between them.",
     comes_back="You can test any head this way: change one thing, and see what effect it has.",
-    code=False,
 )

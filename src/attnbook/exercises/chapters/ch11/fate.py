@@ -1,6 +1,6 @@
 """What a cache keeps."""
 
-from attnbook.exercises.exercise import Case, Exercise, Mistake, choices
+from attnbook.exercises.exercise import EVERY, Case, Exercise
 from attnbook.language import _
 
 
@@ -41,31 +41,19 @@ def fate(thing):
 """,
     reference=fate,
     cases=lambda generator: [Case((t,), note=_("thing {name}").format(name=t)) for t in "abcdefgh"],
-    mistakes=(
-        *choices(
-            fate,
-            {
-                ("c", "again"): "In the first layer a key depends on its own word alone.",
-                ("d", "keep"): "The inputs of the second layer mix *all* words, so they change.",
-                ("f", "again"): "Word 3 stays at position 3, so its key is rotated as before.",
-                ("g", "keep"): "The tenth word was at distance 0 from the end, and now it is at "
-                "distance 1.",
-            },
-        ),
-        Mistake(
-            lambda thing: "drop",
-            "The eleventh word attends to the first ten. What are its queries compared with in "
-            "each layer?",
-        ),
-        Mistake(
-            lambda thing: "again",
-            "In a causal model, nothing about the first ten words depends on the eleventh.",
-        ),
-        Mistake(
-            lambda thing: "keep",
-            "What would still use it? Nothing more is computed for the first ten words.",
-        ),
-    ),
+    choices={
+        ("c", "again"): "In the first layer a key depends on its own word alone.",
+        ("d", "keep"): "The inputs of the second layer mix *all* words, so they change.",
+        ("f", "again"): "Word 3 stays at position 3, so its key is rotated as before.",
+        ("g", "keep"): "The tenth word was at distance 0 from the end, and now it is at distance "
+        "1.",
+        (EVERY, "drop"): "The eleventh word attends to the first ten. What are its queries "
+        "compared with in each layer?",
+        (EVERY, "again"): "In a causal model, nothing about the first ten words depends on the "
+        "eleventh.",
+        (EVERY, "keep"): "What would still use it? Nothing more is computed for the first ten "
+        "words.",
+    },
     hints=(
         "Ask two questions about each thing: what uses it when the eleventh word comes? And does "
         "it depend on the eleventh word?",
@@ -77,5 +65,4 @@ def fate(thing):
     insight="A cache relies on the causal mask and on positions counted from the beginning. A "
     "model without a mask, such as an encoder, cannot have a cache.",
     comes_back="11.repair computes such a step, with cached keys and values.",
-    code=False,
 )

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from attnbook.exercises.exercise import Case, Exercise, Mistake, choices
+from attnbook.exercises.exercise import EVERY, Case, Exercise
 from attnbook.language import _
 from attnbook.models.sampling import keep_top_p
 
@@ -75,44 +75,25 @@ million. `how_it_draws(draw)` calls it as often as you like and returns
         Case((sampler,), note=_("sampler {name}").format(name=name))
         for name, sampler in zip("ABCDEFGHIJKL", SAMPLERS.values(), strict=True)
     ],
-    mistakes=(
-        *choices(
-            how_it_draws,
-            {
-                (SAMPLERS["plain"], "temperature"): "a difference of 1 between two logits makes "
-                "one word e times as frequent as the other. That is temperature 1.",
-                (SAMPLERS["k 40"], "plain"): "it keeps 40 words. Did you give it more?",
-                (SAMPLERS["k 40"], "temperature"): "it keeps 40 words. Give it more than that.",
-                (SAMPLERS["p 0.4"], "greedy"): "it draws only one of two words. Give it "
-                "more words, with nearly equal logits.",
-                (BOTH, "temperature"): "it has a temperature, but it also leaves out words.",
-            },
-        ),
-        Mistake(
-            lambda draw: "greedy",
-            "from 100 nearly equal logits, it draws more than one word.",
-        ),
-        Mistake(
-            lambda draw: "plain",
-            "softmax leaves out no word if the logits are nearly equal. And of two words with "
-            "logits 0 and 1, it gives the second a probability of 0.73. One of the two is not true "
-            "here.",
-        ),
-        Mistake(
-            lambda draw: "temperature",
-            "a temperature leaves out no word if the logits are nearly equal. This one does.",
-        ),
-        Mistake(
-            lambda draw: "top-k",
-            "with nearly equal logits, top-k keeps as many of 200 words as of 100, and more than "
-            "one. This one does not.",
-        ),
-        Mistake(
-            lambda draw: "top-p",
-            "with nearly equal logits, top-p keeps about twice as many of 200 words as of 100, "
-            "but not all. This one does not.",
-        ),
-    ),
+    choices={
+        (SAMPLERS["plain"], "temperature"): "a difference of 1 between two logits makes one word e "
+        "times as frequent as the other. That is temperature 1.",
+        (SAMPLERS["k 40"], "plain"): "it keeps 40 words. Did you give it more?",
+        (SAMPLERS["k 40"], "temperature"): "it keeps 40 words. Give it more than that.",
+        (SAMPLERS["p 0.4"], "greedy"): "it draws only one of two words. Give it more words, with "
+        "nearly equal logits.",
+        (BOTH, "temperature"): "it has a temperature, but it also leaves out words.",
+        (EVERY, "greedy"): "from 100 nearly equal logits, it draws more than one word.",
+        (EVERY, "plain"): "softmax leaves out no word if the logits are nearly equal. And of two "
+        "words with logits 0 and 1, it gives the second a probability of 0.73. One of the two is "
+        "not true here.",
+        (EVERY, "temperature"): "a temperature leaves out no word if the logits are nearly equal. "
+        "This one does.",
+        (EVERY, "top-k"): "with nearly equal logits, top-k keeps as many of 200 words as of 100, "
+        "and more than one. This one does not.",
+        (EVERY, "top-p"): "with nearly equal logits, top-p keeps about twice as many of 200 words "
+        "as of 100, but not all. This one does not.",
+    },
     hints=(
         "Give it 100 logits that are nearly but not quite equal, and draw many thousands of words. "
         "How many different words occur?",
@@ -126,5 +107,4 @@ million. `how_it_draws(draw)` calls it as often as you like and returns
     insight="You recognize a cut by the words that never occur, and a temperature by how often "
     "words occur. Nearly equal logits show only the first, and two words show the second.",
     comes_back="Services that run a language model offer such settings, often all of them at once.",
-    code=False,
 )

@@ -1,16 +1,11 @@
 """What a prediction depends on."""
 
-from attnbook.exercises.exercise import Case, Exercise, Mistake
+from attnbook.exercises.exercise import Case, Exercise
 from attnbook.language import _
 
 
 def tokens_seen(thing: str) -> int:
     return {"a": 4, "b": 5, "c": 7, "d": 7, "e": 2, "f": 3, "g": 4}[thing]
-
-
-def seen_as(message: str, **numbers: int) -> Mistake:
-    """Return a mistake that gives these numbers for the things named, and is right otherwise."""
-    return Mistake(lambda thing: numbers.get(thing, tokens_seen(thing)), message)
 
 
 EXERCISE = Exercise(
@@ -43,29 +38,26 @@ def tokens_seen(thing):
 """,
     reference=tokens_seen,
     cases=lambda generator: [Case((t,), note=_("thing {name}").format(name=t)) for t in "abcdefg"],
-    mistakes=(
-        seen_as("“sweet” comes later: the causal mask hides it.", a=5, c=8),
-        seen_as(
+    choices={
+        **dict.fromkeys([("a", 5), ("c", 8)], "“sweet” comes later: the causal mask hides it."),
+        **dict.fromkeys(
+            [("a", 3), ("c", 6), ("d", 6), ("e", 1)],
             "one too few. The vector also depends on its own token, and BEGIN counts as a token.",
-            a=3,
-            c=6,
-            d=6,
-            e=1,
         ),
-        seen_as("GAP is a token of the input, and it counts.", b=4, g=3),
-        seen_as("an encoder has no causal mask, so it also sees later tokens.", b=2, f=2, g=1),
-        seen_as(
-            "it also sees the source: through cross-attention, or because the source is earlier.",
-            c=4,
-            d=4,
+        **dict.fromkeys([("b", 4), ("g", 3)], "GAP is a token of the input, and it counts."),
+        **dict.fromkeys(
+            [("b", 2), ("f", 2), ("g", 1)],
+            "an encoder has no causal mask, so it also sees later tokens.",
         ),
-        seen_as("it sees not only the source, but also what has been written so far.", c=3, d=3),
-        seen_as("a decoder-only model has the causal mask everywhere, even in the source.", e=7),
-        seen_as("the causal mask hides 甜, although it belongs to the source.", e=3),
-        seen_as("in an encoder each word attends to all words of its sentence.", f=1),
-        seen_as("the encoder does not see what the decoder is given.", f=8),
-        seen_as("the encoder does not see BEGIN, “the”, “apple” and “is”.", f=7),
-    ),
+        (("c", "d"), 4): "it also sees the source: through cross-attention, or because the source "
+        "is earlier.",
+        (("c", "d"), 3): "it sees not only the source, but also what has been written so far.",
+        ("e", 7): "a decoder-only model has the causal mask everywhere, even in the source.",
+        ("e", 3): "the causal mask hides 甜, although it belongs to the source.",
+        ("f", 1): "in an encoder each word attends to all words of its sentence.",
+        ("f", 8): "the encoder does not see what the decoder is given.",
+        ("f", 7): "the encoder does not see BEGIN, “the”, “apple” and “is”.",
+    },
     hints=(
         "Which models have a causal mask, and for which of their tokens?",
         "A decoder-only model hides every later token. An encoder hides none. A decoder with "
@@ -76,5 +68,4 @@ def tokens_seen(thing):
     "c. The difference is in the source: with a causal mask, 很 depends on 2 tokens, but in "
     "an encoder it depends on 3.",
     comes_back="12.perplexity scores a sequence like the one in d.",
-    code=False,
 )

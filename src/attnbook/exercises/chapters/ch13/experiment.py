@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attnbook.exercises.exercise import Case, Exercise, Mistake, choices
+from attnbook.exercises.exercise import EVERY, Case, Exercise
 from attnbook.language import _
 
 Ask = Callable[..., Tensor]
@@ -104,21 +104,6 @@ MODELS = {
     "I": two_heads((matches_letters, -3), (matches_letters, 6)),
     "J": two_heads((matches_letters, -2), (matches_letters, 6)),
 }
-CONFUSED = {
-    (("C", "D"), "match"): "try sequences in pieces. The head ignores the letters.",
-    (("A", "B"), "position"): "it is also right on sequences in pieces, where a rule about "
-    "positions fails.",
-    (("E", "F"), "shared"): "remove head 1 alone. What is left?",
-    (("E", "F"), "match"): "remove head 0 alone. Is anything lost?",
-    (("G", "H"), "idle"): "remove head 1 alone: then head 0 does the work of both.",
-    (("G", "H"), "match"): "remove head 0 alone. Is much lost?",
-    (("I", "J"), "idle"): "remove head 0 and look at the probability, not only at the letter.",
-}
-
-
-def model_mistake(asked: Sequence[str], said: str, message: str) -> list[Mistake]:
-    return list(choices(what_it_does, {(tuple(MODELS[name] for name in asked), said): message}))
-
 
 EXERCISE = Exercise(
     title="Five kinds with the same map",
@@ -143,36 +128,29 @@ does:
     cases=lambda generator: [
         Case((ask,), note=_("model {name}").format(name=name)) for name, ask in MODELS.items()
     ],
-    mistakes=(
-        *(
-            mistake
-            for (asked, said), message in CONFUSED.items()
-            for mistake in model_mistake(asked, said, message)
-        ),
-        Mistake(
-            lambda ask: "match",
-            "without head 0 the letter due would be much less probable, and on sequences in pieces "
-            "the model would predict it. One of the two is not true here.",
-        ),
-        Mistake(
-            lambda ask: "position",
-            "on sequences in pieces it predicts the letter due, so its heads do use the letters.",
-        ),
-        Mistake(
-            lambda ask: "idle",
-            "removing head 0 would change next to nothing, and removing head 1 would ruin the "
-            "answer. One of the two is not true here.",
-        ),
-        Mistake(
-            lambda ask: "shared",
-            "removing either head alone would cost next to nothing, and removing both would ruin "
-            "the answer. That is not true here.",
-        ),
-        Mistake(
-            lambda ask: "opposite",
-            "without head 0 the letter due would become *more* probable. That is not true here.",
-        ),
-    ),
+    choices={
+        ((MODELS["C"], MODELS["D"]), "match"): "try sequences in pieces. The head ignores the "
+        "letters.",
+        ((MODELS["A"], MODELS["B"]), "position"): "it is also right on sequences in pieces, where "
+        "a rule about positions fails.",
+        ((MODELS["E"], MODELS["F"]), "shared"): "remove head 1 alone. What is left?",
+        ((MODELS["E"], MODELS["F"]), "match"): "remove head 0 alone. Is anything lost?",
+        ((MODELS["G"], MODELS["H"]), "idle"): "remove head 1 alone: then head 0 does the work of "
+        "both.",
+        ((MODELS["G"], MODELS["H"]), "match"): "remove head 0 alone. Is much lost?",
+        ((MODELS["I"], MODELS["J"]), "idle"): "remove head 0 and look at the probability, not only "
+        "at the letter.",
+        (EVERY, "match"): "without head 0 the letter due would be much less probable, and on "
+        "sequences in pieces the model would predict it. One of the two is not true here.",
+        (EVERY, "position"): "on sequences in pieces it predicts the letter due, so its heads do "
+        "use the letters.",
+        (EVERY, "idle"): "removing head 0 would change next to nothing, and removing head 1 would "
+        "ruin the answer. One of the two is not true here.",
+        (EVERY, "shared"): "removing either head alone would cost next to nothing, and removing "
+        "both would ruin the answer. That is not true here.",
+        (EVERY, "opposite"): "without head 0 the letter due would become *more* probable. That is "
+        "not true here.",
+    },
     hints=(
         "A block repeated in one piece does not help, because there all ten models agree. What "
         "does a rule about positions predict for a second half in pieces?",
@@ -187,5 +165,4 @@ does:
     comes_back="You can ask the same of any head: would another rule give the same map, what is "
     "lost without the head, and which other heads do the same?",
     others=(kind_by_logarithms,),
-    code=False,
 )
