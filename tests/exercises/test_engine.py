@@ -20,12 +20,8 @@ from torch import nn
 
 from attnbook.exercises import check, hint, log, solution
 from attnbook.exercises.catalog import ALL, find
-from attnbook.exercises.chapters.common_mistakes import (
-    OUTPUT_MISTAKES,
-    SCORE_MISTAKES,
-    Head,
-    MistakeSet,
-)
+from attnbook.exercises.chapters.common_mistakes import OUTPUT_MISTAKES, SCORE_MISTAKES
+from attnbook.exercises.chapters.mistake_sets import Head, MistakeSet
 from attnbook.exercises.checker import guard, trial
 from attnbook.exercises.checker.answers import matches, type_error
 from attnbook.exercises.checker.choice import form_error

@@ -6,12 +6,8 @@ import torch
 from torch import Generator, Tensor
 
 from attnbook.exercises.chapters.ch01.shared import MIXTURE
-from attnbook.exercises.chapters.common_mistakes import (
-    OUTPUT_MISTAKES,
-    WEIGHT_MISTAKES,
-    Head,
-    MistakeSet,
-)
+from attnbook.exercises.chapters.common_mistakes import OUTPUT_MISTAKES, WEIGHT_MISTAKES
+from attnbook.exercises.chapters.mistake_sets import Head, MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, draw, some_sizes
 from attnbook.language import _
 

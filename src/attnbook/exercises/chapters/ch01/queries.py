@@ -11,8 +11,8 @@ from attnbook.exercises.chapters.common_mistakes import (
     OUTPUT_MISTAKES,
     SCORE_MISTAKES,
     WEIGHT_MISTAKES,
-    MistakeSet,
 )
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, draw, some_sizes
 from attnbook.language import _
 

@@ -9,8 +9,8 @@ from attnbook.exercises.chapters.common_mistakes import (
     OUTPUT_MISTAKES,
     SCORE_MISTAKES,
     WEIGHT_MISTAKES,
-    MistakeSet,
 )
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, draw, named_sizes, some_sizes
 
 

@@ -5,7 +5,8 @@ import math
 import torch
 from torch import Generator, Tensor
 
-from attnbook.exercises.chapters.common_mistakes import SCORE_MISTAKES, MistakeSet
+from attnbook.exercises.chapters.common_mistakes import SCORE_MISTAKES
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, draw, named_sizes, some_sizes
 from attnbook.language import _
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from torch import Generator
 
 from attnbook.attention.multi_head import MultiHeadAttention
-from attnbook.exercises.chapters.common_mistakes import MistakeSet, WrongLine
+from attnbook.exercises.chapters.mistake_sets import MistakeSet, WrongLine
 from attnbook.exercises.exercise import Case, Exercise, Mistake
 
 

@@ -11,10 +11,8 @@ from attnbook.exercises.chapters.common_mistakes import (
     OUTPUT_MISTAKES,
     SCORE_MISTAKES,
     WEIGHT_MISTAKES,
-    Head,
-    MistakeSet,
-    scaled_scores,
 )
+from attnbook.exercises.chapters.mistake_sets import Head, MistakeSet, scaled_scores
 from attnbook.exercises.exercise import Case, Exercise, Mistake, draw
 
 

@@ -3,7 +3,8 @@
 import torch
 from torch import Generator, Tensor
 
-from attnbook.exercises.chapters.common_mistakes import MASK_MISTAKES, WEIGHT_MISTAKES, MistakeSet
+from attnbook.exercises.chapters.common_mistakes import MASK_MISTAKES, WEIGHT_MISTAKES
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import (
     Case,
     Exercise,

@@ -6,12 +6,8 @@ from collections.abc import Callable
 import torch
 from torch import Generator, Tensor
 
-from attnbook.exercises.chapters.common_mistakes import (
-    SCORE_MISTAKES,
-    Head,
-    MistakeSet,
-    scaled_scores,
-)
+from attnbook.exercises.chapters.common_mistakes import SCORE_MISTAKES
+from attnbook.exercises.chapters.mistake_sets import Head, MistakeSet, scaled_scores
 from attnbook.exercises.exercise import Case, Exercise, Mistake, draw
 
 

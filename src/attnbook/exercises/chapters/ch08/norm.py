@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor
 
-from attnbook.exercises.chapters.common_mistakes import MistakeSet, WrongLine
+from attnbook.exercises.chapters.mistake_sets import MistakeSet, WrongLine
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw, some_sizes
 from attnbook.language import _
 

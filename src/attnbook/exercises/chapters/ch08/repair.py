@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 
 from attnbook.attention.masks import causal_mask
 from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
-from attnbook.exercises.chapters.common_mistakes import MistakeSet, WrongLine
+from attnbook.exercises.chapters.mistake_sets import MistakeSet, WrongLine
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw
 
 Rows = Callable[..., Tensor]

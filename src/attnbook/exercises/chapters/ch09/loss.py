@@ -7,7 +7,7 @@ import torch
 from torch import Generator, Tensor
 
 from attnbook.exercises.chapters.ch09.shared import PAD
-from attnbook.exercises.chapters.common_mistakes import MistakeSet, WrongLine
+from attnbook.exercises.chapters.mistake_sets import MistakeSet, WrongLine
 from attnbook.exercises.exercise import Case, Exercise, Property, draw, some_sizes
 from attnbook.language import _
 

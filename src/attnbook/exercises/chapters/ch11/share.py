@@ -10,9 +10,8 @@ from attnbook.exercises.chapters.common_mistakes import (
     OUTPUT_MISTAKES,
     SCORE_MISTAKES,
     WEIGHT_MISTAKES,
-    Head,
-    MistakeSet,
 )
+from attnbook.exercises.chapters.mistake_sets import Head, MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, draw, some_sizes
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Generator
 
-from attnbook.exercises.chapters.common_mistakes import MistakeSet, WrongLine
+from attnbook.exercises.chapters.mistake_sets import MistakeSet, WrongLine
 from attnbook.exercises.exercise import Case, Exercise, Mistake
 from attnbook.language import _
 from attnbook.models.language_model import LanguageModel
