@@ -248,6 +248,9 @@ OUTPUT_MISTAKES = (
 )
 
 
+ATTENTION_MISTAKES = (*SCORE_MISTAKES, *WEIGHT_MISTAKES, *OUTPUT_MISTAKES)
+
+
 def rows_sum_to_one(answer: Tensor, case: Case) -> bool:
     return bool((answer.sum(-1) - 1).abs().max() < 1e-6)
 

@@ -1,4 +1,4 @@
-"""Repair the directions."""
+"""Repair a matrix of cosines."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 
 from attnbook.exercises.exercise import Case, Exercise
 
-CLAIMS = ("fading", "kind", "distance", "crowd", "queue")
-
 
 def experiment(claim: str) -> str:
     answers = {"fading": "B", "kind": "C", "distance": "A", "crowd": "C", "queue": "B"}
@@ -55,7 +53,10 @@ def experiment(claim):
     return answers[claim]
 """,
     reference=experiment,
-    cases=lambda generator: [Case((c,), note=f'experiment("{c}")') for c in CLAIMS],
+    cases=lambda generator: [
+        Case((c,), note=f'experiment("{c}")')
+        for c in ("fading", "kind", "distance", "crowd", "queue")
+    ],
     choices={
         ("fading", "A"): "All inputs differ, so you cannot tell which part of the difference is "
         "due to the first.",

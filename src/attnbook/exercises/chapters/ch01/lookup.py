@@ -1,4 +1,4 @@
-"""One question to the library."""
+"""Ask the library one question."""
 
 import math
 

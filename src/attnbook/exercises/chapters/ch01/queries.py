@@ -1,4 +1,4 @@
-"""Many questions at once."""
+"""Ask the library many questions at once."""
 
 import math
 
@@ -7,11 +7,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from attnbook.exercises.chapters.ch01.shared import MIXTURE
-from attnbook.exercises.chapters.common_mistakes import (
-    OUTPUT_MISTAKES,
-    SCORE_MISTAKES,
-    WEIGHT_MISTAKES,
-)
+from attnbook.exercises.chapters.common_mistakes import ATTENTION_MISTAKES
 from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, draw, some_sizes
 from attnbook.language import _
@@ -77,9 +73,7 @@ report per query.
     ),
     common_mistakes=MistakeSet(
         lambda head: lambda queries, keys, values: head(queries, keys, values),
-        SCORE_MISTAKES,
-        WEIGHT_MISTAKES,
-        OUTPUT_MISTAKES,
+        ATTENTION_MISTAKES,
         widths={"Dv": lambda queries, keys, values: values.size(-1)},
     ),
     properties=(MIXTURE,),

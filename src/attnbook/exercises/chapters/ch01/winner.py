@@ -2,8 +2,6 @@
 
 from attnbook.exercises.exercise import Case, Exercise
 
-SCORINGS = ("dot", "cosine", "shout", "flip", "mute")
-
 
 def winner(what: str) -> str:
     answers = {"dot": "B", "cosine": "A", "shout": "B", "flip": "C", "mute": "tie"}
@@ -33,7 +31,9 @@ def winner(what):
     return answers[what]
 """,
     reference=winner,
-    cases=lambda generator: [Case((w,), note=f'winner("{w}")') for w in SCORINGS],
+    cases=lambda generator: [
+        Case((w,), note=f'winner("{w}")') for w in ("dot", "cosine", "shout", "flip", "mute")
+    ],
     choices={
         ("dot", "A"): "A points in the query's direction, but it is short. A dot product also "
         "depends on the length.",

@@ -1,4 +1,4 @@
-"""Who learns?"""
+"""Which rows of an embedding table get a gradient?"""
 
 from attnbook.exercises.exercise import Case, Exercise, Property
 from attnbook.language import _

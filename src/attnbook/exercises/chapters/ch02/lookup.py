@@ -1,4 +1,4 @@
-"""A look-up is a product."""
+"""An embedding look-up is a matrix product."""
 
 import torch
 import torch.nn.functional as F

@@ -1,4 +1,4 @@
-"""Read a map."""
+"""Read an attention map."""
 
 from attnbook.exercises.exercise import Case, Exercise
 from attnbook.language import _

@@ -1,15 +1,11 @@
-"""Three faults in three lines."""
+"""Repair three faults in the three lines of attention."""
 
 import math
 
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from attnbook.exercises.chapters.common_mistakes import (
-    OUTPUT_MISTAKES,
-    SCORE_MISTAKES,
-    WEIGHT_MISTAKES,
-)
+from attnbook.exercises.chapters.common_mistakes import ATTENTION_MISTAKES
 from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, draw, named_sizes, some_sizes
 
@@ -88,9 +84,7 @@ def attend(query, key, value):
     ),
     common_mistakes=MistakeSet(
         lambda head: head,
-        SCORE_MISTAKES,
-        WEIGHT_MISTAKES,
-        OUTPUT_MISTAKES,
+        ATTENTION_MISTAKES,
         widths={"Dv": lambda query, key, value: value.size(-1)},
     ),
     hints=(

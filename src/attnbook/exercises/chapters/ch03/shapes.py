@@ -1,12 +1,10 @@
-"""Predict the shapes."""
+"""Predict the shapes in one head."""
 
 import torch
 from torch import Generator
 
 from attnbook.exercises.exercise import Case, Exercise
 from attnbook.language import _
-
-QUESTIONS = ("scores", "weights", "output", "w_v")
 
 
 def shapes(what: str, Lq: int, Lk: int, D: int, Dk: int, Dv: int) -> tuple[int, int]:
@@ -27,7 +25,7 @@ def shape_cases(generator: Generator) -> list[Case]:
             (what, *sizes),
             note=_("{what} for Lq, Lk, D, Dk, Dv = {sizes}").format(what=what, sizes=sizes),
         )
-        for what in QUESTIONS
+        for what in ("scores", "weights", "output", "w_v")
     ]
 
 

@@ -1,4 +1,4 @@
-"""A test that finds the fault."""
+"""Test a split into heads so that the test finds the fault."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Which head does what."""
+"""Which head does what?"""
 
 from attnbook.exercises.exercise import Case, Exercise
 from attnbook.language import _

@@ -1,4 +1,4 @@
-"""Merge, and W_O."""
+"""Merge the heads and apply W_O."""
 
 from torch import Generator, Tensor
 

@@ -1,4 +1,4 @@
-"""Three faults in a layer."""
+"""Repair three faults in a multi-head layer."""
 
 from collections.abc import Callable
 
@@ -7,11 +7,7 @@ from torch import Generator, Tensor
 
 from attnbook.attention.heads import merge_heads, split_heads
 from attnbook.exercises.chapters.ch04.shared import turns
-from attnbook.exercises.chapters.common_mistakes import (
-    OUTPUT_MISTAKES,
-    SCORE_MISTAKES,
-    WEIGHT_MISTAKES,
-)
+from attnbook.exercises.chapters.common_mistakes import ATTENTION_MISTAKES
 from attnbook.exercises.chapters.mistake_sets import Head, MistakeSet, scaled_scores
 from attnbook.exercises.exercise import Case, Exercise, Mistake, draw
 
@@ -159,9 +155,7 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
     ),
     common_mistakes=MistakeSet(
         layer,
-        SCORE_MISTAKES,
-        WEIGHT_MISTAKES,
-        OUTPUT_MISTAKES,
+        ATTENTION_MISTAKES,
         widths={"H": lambda x, w_q, w_k, w_v, w_o, n_heads: n_heads},
     ),
     others=(multi_head_by_hand,),

@@ -1,4 +1,4 @@
-"""Predict the shapes."""
+"""Predict the shapes in multi-head attention."""
 
 import torch
 from torch import Generator
@@ -6,8 +6,6 @@ from torch import Generator
 from attnbook.attention.heads import merge_heads, split_heads
 from attnbook.exercises.exercise import Case, Exercise, Property
 from attnbook.language import _
-
-QUESTIONS = ("query", "weights", "context", "concat", "w_o", "output")
 
 
 def shapes(what: str, B: int, L: int, D: int, H: int, Dk: int, Dv: int) -> tuple[int, ...]:
@@ -42,7 +40,7 @@ def shape_cases(generator: Generator) -> list[Case]:
             (what, *sizes),
             note=_("{what} for B, L, D, H, Dk, Dv = {sizes}").format(what=what, sizes=sizes),
         )
-        for what in QUESTIONS
+        for what in ("query", "weights", "context", "concat", "w_o", "output")
     ]
 
 

@@ -1,4 +1,4 @@
-"""Shared by exercises of chapter 4: a merge that reshapes too early or too late."""
+"""Shared by exercises of chapter 4: a merge in which the heads take turns."""
 
 from torch import Tensor
 

@@ -1,4 +1,4 @@
-"""One projection, split into heads."""
+"""Split one projection into heads."""
 
 import torch
 from torch import Generator, Tensor

@@ -1,4 +1,4 @@
-"""The layer, by hand."""
+"""A cross-attention layer by hand."""
 
 import math
 from collections.abc import Callable
@@ -7,11 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from attnbook.exercises.chapters.common_mistakes import (
-    OUTPUT_MISTAKES,
-    SCORE_MISTAKES,
-    WEIGHT_MISTAKES,
-)
+from attnbook.exercises.chapters.common_mistakes import ATTENTION_MISTAKES
 from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, draw, named_sizes, some_sizes
 
@@ -125,9 +121,7 @@ The answer is (..., Lq, Dv); the dots stand for any number of axes, or none.
     ),
     common_mistakes=MistakeSet(
         lambda head: lambda x, context, w_q, w_k, w_v: head(x @ w_q, context @ w_k, context @ w_v),
-        SCORE_MISTAKES,
-        WEIGHT_MISTAKES,
-        OUTPUT_MISTAKES,
+        ATTENTION_MISTAKES,
         widths={
             "D": lambda x, context, w_q, w_k, w_v: x.size(-1),
             "Dv": lambda x, context, w_q, w_k, w_v: w_v.size(-1),

@@ -1,8 +1,6 @@
-"""Choose the control."""
+"""Choose the control that tests a claim."""
 
 from attnbook.exercises.exercise import Case, Exercise
-
-CLAIMS = ("task", "pairs", "word", "luck", "new", "needed")
 
 
 def which_control(claim: str) -> str:
@@ -58,7 +56,10 @@ def which_control(claim):
     return (first | then)[claim]
 """,
     reference=which_control,
-    cases=lambda generator: [Case((c,), note=f'which_control("{c}")') for c in CLAIMS],
+    cases=lambda generator: [
+        Case((c,), note=f'which_control("{c}")')
+        for c in ("task", "pairs", "word", "luck", "new", "needed")
+    ],
     choices={
         ("task", "A"): "That tells you how the map changes later, not whether it was there before "
         "training.",

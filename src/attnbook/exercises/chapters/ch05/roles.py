@@ -1,8 +1,6 @@
-"""Which sequence asks."""
+"""Which sequence asks, and which is asked?"""
 
 from attnbook.exercises.exercise import Case, Exercise
-
-SITUATIONS = ("translate", "paint", "caption", "library", "encode")
 
 
 def roles(situation: str) -> tuple[str, str]:
@@ -48,7 +46,9 @@ def roles(situation):
     return answers[situation]
 """,
     reference=roles,
-    cases=lambda generator: [Case((s,), note=s) for s in SITUATIONS],
+    cases=lambda generator: [
+        Case((s,), note=s) for s in ("translate", "paint", "caption", "library", "encode")
+    ],
     choices={
         ("translate", ("source", "target")): "Reversed: the Chinese sentence cannot attend to the "
         "English one, which is not written yet.",

@@ -1,4 +1,4 @@
-"""How far back does it look?"""
+"""How far back does a layer look?"""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Two masks and the axis of the heads."""
+"""Combine two masks, with an axis for the heads."""
 
 from collections.abc import Callable
 

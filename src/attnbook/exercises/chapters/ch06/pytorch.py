@@ -1,4 +1,4 @@
-"""Our mask for PyTorch's layer."""
+"""Convert our mask for PyTorch's layer."""
 
 import torch
 from torch import Generator, Tensor

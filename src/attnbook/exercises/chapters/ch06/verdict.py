@@ -1,4 +1,4 @@
-"""Which program leaks?"""
+"""Which program leaks the future?"""
 
 from attnbook.exercises.exercise import Case, Exercise
 from attnbook.language import _

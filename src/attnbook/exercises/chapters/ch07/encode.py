@@ -1,4 +1,4 @@
-"""A row of clocks."""
+"""The sinusoidal encoding by hand."""
 
 import math
 

@@ -1,9 +1,7 @@
-"""Choose the experiment."""
+"""Which experiment shows that a model can read longer texts?"""
 
 from attnbook.exercises.exercise import Case, Exercise
 from attnbook.language import _
-
-EXPERIMENTS = ("A", "B", "C", "D", "E")
 
 
 def verdict(experiment: str) -> str:
@@ -37,7 +35,7 @@ def verdict(experiment):
 """,
     reference=verdict,
     cases=lambda generator: [
-        Case((e,), note=_("experiment {name}").format(name=e)) for e in EXPERIMENTS
+        Case((e,), note=_("experiment {name}").format(name=e)) for e in "ABCDE"
     ],
     choices={
         ("A", "fair"): "The highest card is the same in every order.",

@@ -1,4 +1,4 @@
-"""Turn the hands."""
+"""Move an encoding to another position by rotation."""
 
 import math
 

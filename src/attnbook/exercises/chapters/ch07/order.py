@@ -3,8 +3,6 @@
 from attnbook.exercises.exercise import Case, Exercise
 from attnbook.language import _
 
-SITUATIONS = ("bare", "positions", "baggage", "context", "torn")
-
 
 def after_shuffle(situation: str) -> str:
     return {
@@ -43,7 +41,8 @@ def after_shuffle(situation):
 """,
     reference=after_shuffle,
     cases=lambda generator: [
-        Case((s,), note=_('situation "{name}"').format(name=s)) for s in SITUATIONS
+        Case((s,), note=_('situation "{name}"').format(name=s))
+        for s in ("bare", "positions", "baggage", "context", "torn")
     ],
     choices={
         ("bare", "same"): "The rows are the same, but each has moved with its word. *Equivariant* "

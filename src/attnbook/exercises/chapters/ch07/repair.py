@@ -1,4 +1,4 @@
-"""Three faults in three lines."""
+"""Repair three faults in scores with learned positions."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""One factor for all gradients."""
+"""Clip all gradients by one factor."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

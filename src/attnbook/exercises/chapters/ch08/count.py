@@ -1,4 +1,4 @@
-"""The parameters of a Transformer."""
+"""Count the parameters of a Transformer."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

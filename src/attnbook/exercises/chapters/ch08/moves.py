@@ -1,4 +1,4 @@
-"""Which rows change?"""
+"""Which rows of the output change?"""
 
 from attnbook.exercises.exercise import Case, Exercise
 from attnbook.language import _

@@ -1,4 +1,4 @@
-"""Three faults in a decoder layer."""
+"""Repair three faults in a decoder layer."""
 
 import itertools
 from collections.abc import Callable

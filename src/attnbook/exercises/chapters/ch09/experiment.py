@@ -1,4 +1,4 @@
-"""Rules or memory?"""
+"""Does a translator use rules or memory?"""
 
 from collections.abc import Callable
 

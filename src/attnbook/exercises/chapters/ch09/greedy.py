@@ -1,4 +1,4 @@
-"""Three faults in a loop."""
+"""Repair three faults in greedy decoding."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

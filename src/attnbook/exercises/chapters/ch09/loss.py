@@ -1,4 +1,4 @@
-"""A loss by hand."""
+"""The loss of a translator by hand."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

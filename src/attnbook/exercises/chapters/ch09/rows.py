@@ -1,4 +1,4 @@
-"""Which row of the map is it?"""
+"""Which row of an attention map belongs to which word?"""
 
 from attnbook.exercises.exercise import Case, Exercise, Property
 from attnbook.language import _

@@ -1,4 +1,4 @@
-"""What comes next."""
+"""The labels of a decoder: what comes next."""
 
 import torch
 from torch import Generator, Tensor

@@ -1,4 +1,4 @@
-"""Which form at which size."""
+"""Which form of attention is cheapest at which size?"""
 
 from attnbook.exercises.exercise import EVERY, Case, Exercise
 from attnbook.language import _

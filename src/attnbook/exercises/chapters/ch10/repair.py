@@ -1,4 +1,4 @@
-"""Chunks that do not fit together."""
+"""Repair attention in chunks."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence

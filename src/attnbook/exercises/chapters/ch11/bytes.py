@@ -1,4 +1,4 @@
-"""The size of a KV cache."""
+"""The size of a KV cache in bytes."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""How is it told the positions?"""
+"""How is a head told about positions?"""
 
 from collections.abc import Callable
 

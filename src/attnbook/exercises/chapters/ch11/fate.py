@@ -1,4 +1,4 @@
-"""What a cache keeps."""
+"""What a KV cache keeps."""
 
 from attnbook.exercises.exercise import EVERY, Case, Exercise
 from attnbook.language import _

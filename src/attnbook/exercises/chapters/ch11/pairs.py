@@ -1,4 +1,4 @@
-"""Halves or neighbors."""
+"""Reorder rotary pairs: halves or neighbors."""
 
 from collections.abc import Callable
 

@@ -6,11 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Generator, Tensor
 
-from attnbook.exercises.chapters.common_mistakes import (
-    OUTPUT_MISTAKES,
-    SCORE_MISTAKES,
-    WEIGHT_MISTAKES,
-)
+from attnbook.exercises.chapters.common_mistakes import ATTENTION_MISTAKES
 from attnbook.exercises.chapters.mistake_sets import Head, MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, draw, some_sizes
 
@@ -119,9 +115,7 @@ leading dimensions.
     ),
     common_mistakes=MistakeSet(
         lambda head: repeated(head=head),
-        SCORE_MISTAKES,
-        WEIGHT_MISTAKES,
-        OUTPUT_MISTAKES,
+        ATTENTION_MISTAKES,
         widths={"Dv": lambda query, key, value: value.size(-1)},
     ),
     hints=(

@@ -1,4 +1,4 @@
-"""The parameters of a decoder-only model."""
+"""Count the parameters of a decoder-only model."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How does it draw?"""
+"""How does a sampler draw?"""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""A sampler that leaks PAD."""
+"""Repair three faults in a sampler."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a prediction depends on."""
+"""On how many tokens does a prediction depend?"""
 
 from attnbook.exercises.exercise import Case, Exercise
 from attnbook.language import _

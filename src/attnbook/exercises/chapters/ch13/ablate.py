@@ -1,4 +1,4 @@
-"""A mean from other sequences."""
+"""Replace a head's output by its mean over other sequences."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Two matrices for a head."""
+"""Write the two matrices of a head by hand: QK and OV."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""Five kinds with the same map."""
+"""Five kinds of heads with the same map."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""The head that is needed."""
+"""Find the head that a model needs."""
 
 import functools
 from typing import Any

@@ -1,4 +1,4 @@
-"""An experiment that leaks."""
+"""Repair a path patching experiment that leaks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
