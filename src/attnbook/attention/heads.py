@@ -3,15 +3,9 @@
 from torch import Tensor, nn
 
 from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
-from attnbook.checks import (
-    check_fits,
-    check_float_tensor,
-    check_mask,
-    check_rows,
-    check_size,
-    check_width,
-    leading,
-)
+from attnbook.checks.masks import check_fits, check_mask
+from attnbook.checks.sizes import check_size
+from attnbook.checks.tensors import check_float_tensor, check_rows, check_width, leading
 
 
 class SelfAttention(nn.Module):

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from torch import Tensor, nn
 
 from attnbook.attention.heads import merge_heads, split_heads
-from attnbook.checks import check_tensor, shape
+from attnbook.checks.tensors import check_tensor, shape
 
 
 @contextmanager

@@ -3,7 +3,9 @@
 import torch
 from torch import Tensor
 
-from attnbook.checks import check_dtype_and_device, check_rows, check_size, check_values
+from attnbook.checks.attention import check_values
+from attnbook.checks.sizes import check_size
+from attnbook.checks.tensors import check_dtype_and_device, check_rows
 
 
 class KVCache:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from attnbook.checks import check_mask, check_positions, check_size
+from attnbook.checks.masks import check_mask
+from attnbook.checks.sizes import check_positions, check_size
 
 
 def causal_mask(length: int) -> Tensor:

@@ -9,7 +9,9 @@ from attnbook.attention.from_torch import Projection, copy_parameters, projectio
 from attnbook.attention.heads import insert_head_axis, merge_heads, split_heads
 from attnbook.attention.kv_cache import KVCache
 from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
-from attnbook.checks import check_bias, check_heads, check_sequences, check_size, check_width
+from attnbook.checks.masks import check_bias
+from attnbook.checks.sizes import check_heads, check_size
+from attnbook.checks.tensors import check_sequences, check_width
 
 Attend = Callable[..., tuple[Tensor, Any]]  # output, weights or None
 

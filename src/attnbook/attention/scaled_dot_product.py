@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from attnbook.checks import check_attention, check_softmax
+from attnbook.checks.attention import check_attention, check_softmax
 
 
 def softmax(x: Tensor, dim: int = -1, where: Tensor | None = None) -> Tensor:

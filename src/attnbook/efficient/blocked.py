@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from attnbook.checks import check_attention, check_first_derivative, leading
+from attnbook.checks.attention import check_attention, check_first_derivative
+from attnbook.checks.tensors import leading
 from attnbook.efficient.chunked import chunks, slice_table
 
 BLOCK = 2**20  # scores in a block, 4 MB: with smaller blocks, the cores wait for one another

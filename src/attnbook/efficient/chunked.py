@@ -12,13 +12,9 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from attnbook.checks import (
-    check_attention,
-    check_causal,
-    check_first_derivative,
-    check_size,
-    leading,
-)
+from attnbook.checks.attention import check_attention, check_causal, check_first_derivative
+from attnbook.checks.sizes import check_size
+from attnbook.checks.tensors import leading
 
 
 def chunks(length: int, size: int) -> Iterator[slice]:

@@ -13,13 +13,9 @@ from torch import Tensor
 
 from attnbook.attention.masks import causal_mask
 from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
-from attnbook.checks import (
-    check_attention,
-    check_causal,
-    check_one_sequence,
-    check_size,
-    leading,
-)
+from attnbook.checks.attention import check_attention, check_causal, check_one_sequence
+from attnbook.checks.sizes import check_size
+from attnbook.checks.tensors import leading
 from attnbook.efficient.chunked import chunks, slice_table
 
 

@@ -4,7 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attnbook.checks import check_attention, check_causal, shape
+from attnbook.checks.attention import check_attention, check_causal
+from attnbook.checks.tensors import shape
 
 STEP = 64  # queries per step of the causal form
 

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from attnbook.checks import check_ids, check_size
+from attnbook.checks.sizes import check_size
+from attnbook.checks.tensors import check_ids
 from attnbook.models.transformer import DecoderCache, Transformer
 
 

@@ -9,15 +9,9 @@ from attnbook.attention.heads import insert_head_axis, merge_heads, split_heads
 from attnbook.attention.kv_cache import KVCache
 from attnbook.attention.multi_head import Attend
 from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
-from attnbook.checks import (
-    check_bias,
-    check_even,
-    check_groups,
-    check_heads,
-    check_sequences,
-    check_size,
-    check_width,
-)
+from attnbook.checks.masks import check_bias
+from attnbook.checks.sizes import check_even, check_groups, check_heads, check_size
+from attnbook.checks.tensors import check_sequences, check_width
 from attnbook.positions.rotary import Rotary, apply_rotary
 
 

@@ -7,7 +7,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnbook.attention.kv_cache import KVCache
-from attnbook.checks import check_ids, check_size
+from attnbook.checks.sizes import check_size
+from attnbook.checks.tensors import check_ids
 from attnbook.models.grouped_query import GroupedQueryAttention
 from attnbook.positions.rotary import Rotary
 

@@ -9,7 +9,8 @@ from attnbook.attention.from_torch import copy_feed_forward_and_norms, layer_siz
 from attnbook.attention.kv_cache import KVCache
 from attnbook.attention.multi_head import Attend, MultiHeadAttention
 from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
-from attnbook.checks import check_size, check_source_length
+from attnbook.checks.attention import check_source_length
+from attnbook.checks.sizes import check_size
 
 
 class FeedForward(nn.Module):

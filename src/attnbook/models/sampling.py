@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from attnbook.checks import check_float_tensor, check_ids, check_size
+from attnbook.checks.sizes import check_size
+from attnbook.checks.tensors import check_float_tensor, check_ids
 from attnbook.models.language_model import LanguageModel
 
 

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from attnbook.attention.kv_cache import KVCache
-from attnbook.checks import check_ids, check_size
+from attnbook.checks.sizes import check_size
+from attnbook.checks.tensors import check_ids
 from attnbook.models.layers import DecoderLayer, EncoderLayer
 from attnbook.positions.absolute import SinusoidalPositions
 
@@ -16,8 +17,7 @@ DecoderCache = list[tuple[KVCache, KVCache]]  # per layer, one for the target so
 
 
 class Encoder(nn.Module):
-    """N encoder layers, with the options of EncoderLayer; with norm_first, a norm follows the last
-    layer.
+    """N layers with the options of EncoderLayer; with norm_first, a norm follows the last one.
 
     Shapes:  x (B, L, d_model), mask as in MultiHeadAttention
     Returns: z (B, L, d_model), each layer's weights (B, H, L, L)

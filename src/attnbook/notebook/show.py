@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from attnbook.checks import check_tensor
+from attnbook.checks.tensors import check_tensor
 
 
 def device() -> torch.device:

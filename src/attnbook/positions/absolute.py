@@ -5,7 +5,8 @@ import math
 import torch
 from torch import Tensor, nn
 
-from attnbook.checks import check_even, check_size, check_width
+from attnbook.checks.sizes import check_even, check_size
+from attnbook.checks.tensors import check_width
 
 
 def frequencies(d_model: int, base: float = 10000.0) -> Tensor:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from attnbook.checks import check_size
+from attnbook.checks.sizes import check_size
 
 
 def alibi_slopes(n_heads: int) -> Tensor:

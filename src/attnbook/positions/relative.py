@@ -7,14 +7,8 @@ from torch import Tensor, nn
 
 from attnbook.attention.heads import insert_head_axis, merge_heads, split_heads
 from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
-from attnbook.checks import (
-    check_dtype_and_device,
-    check_even,
-    check_heads,
-    check_sequences,
-    check_size,
-    check_width,
-)
+from attnbook.checks.sizes import check_even, check_heads, check_size
+from attnbook.checks.tensors import check_dtype_and_device, check_sequences, check_width
 from attnbook.positions.absolute import sinusoids
 
 

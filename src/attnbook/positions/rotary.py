@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from attnbook.checks import check_even, check_rows, check_size, check_tensor, fits
+from attnbook.checks.sizes import check_even, check_size
+from attnbook.checks.tensors import check_rows, check_tensor, fits
 from attnbook.positions.absolute import frequencies
 
 

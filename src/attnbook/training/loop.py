@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnbook.checks import check_size
+from attnbook.checks.sizes import check_size
 
 CHECKPOINT_EVERY = 100  # steps
 

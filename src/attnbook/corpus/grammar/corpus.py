@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from attnbook.checks import check_size
+from attnbook.checks.sizes import check_size
 from attnbook.corpus.grammar.clauses import Sentence
 from attnbook.corpus.grammar.lexicon import Words, animal_verbs, dictionary, nouns, verbs
 from attnbook.corpus.grammar.noun_phrases import PEOPLE, Combinations, Draw, adjectives_for
