@@ -17,8 +17,9 @@ from attnbook.attention.multi_head import MultiHeadAttention
 from attnbook.attention.scaled_dot_product import scaled_dot_product_attention, softmax
 from attnbook.efficient.blocked import blocked_attention
 from attnbook.efficient.chunked import chunked_attention
-from attnbook.efficient.fused import fused_attention, window_attention
+from attnbook.efficient.fused import fused_attention
 from attnbook.efficient.linear import linear_attention
+from attnbook.efficient.window import window_attention
 from attnbook.models.decoding import beam_search, greedy_decode
 from attnbook.models.grouped_query import GroupedQueryAttention
 from attnbook.models.language_model import GatedFeedForward, LanguageModel

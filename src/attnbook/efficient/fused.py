@@ -1,9 +1,4 @@
-"""Cheaper attention: a kernel that stores no matrix of scores, and a sliding window.
-
-Both are called like `scaled_dot_product_attention` and can be passed as `attend=`. Both
-return None for the weights, which are never all in memory at once. See also `chunked`,
-`blocked` and `linear`.
-"""
+"""Exact attention in one call of PyTorch's kernel, which stores no matrix of scores."""
 
 import math
 
@@ -12,11 +7,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attnbook.attention.masks import causal_mask
-from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
-from attnbook.checks.attention import check_attention, check_causal, check_one_sequence
-from attnbook.checks.sizes import check_size
+from attnbook.checks.attention import check_attention, check_causal
 from attnbook.checks.tensors import leading
-from attnbook.efficient.chunked import chunks, slice_table
 
 
 def fused_attention(
@@ -87,38 +79,3 @@ def _is_triangle(mask: Tensor | None, lq: int, lk: int) -> bool:
     if mask is None or lq != lk or mask.shape != (lq, lk):
         return False
     return mask.equal(torch.ones_like(mask).tril_())
-
-
-def window_attention(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None = None,
-    bias: Tensor | None = None,
-    *,
-    window: int,
-) -> tuple[Tensor, None]:
-    """Attention with `sliding_window_mask(L, window)` that computes only the band.
-
-    A chunk of queries uses the keys from `window` positions before it to `window` positions after
-    it, so the time, and the memory for a gradient, grow with L · window.
-
-    Shapes:  as in `scaled_dot_product_attention`, Lq = Lk = L; mask and bias are also applied
-    Returns: output (..., L, Dv), None
-    Raises:  as in that function; ValueError if Lq != Lk or window is negative
-    Source:  Beltagy et al. 2020 (Longformer), §3.1; S3 §4.1
-    """
-    check_attention(query, key, value, mask, bias)
-    check_size("window", window, at_least=0)
-    check_one_sequence(query, key, "a window")
-    position = torch.arange(query.size(-2), device=query.device)
-    outputs = []
-    for rows in chunks(len(position), max(window, 64)):
-        keys = slice(max(rows.start - window, 0), rows.stop + window)
-        allowed = (position[rows, None] - position[keys]).abs() <= window
-        if mask is not None:
-            allowed = allowed & slice_table(mask, rows, keys)
-        added = None if bias is None else slice_table(bias, rows, keys)
-        q, k, v = query[..., rows, :], key[..., keys, :], value[..., keys, :]
-        outputs.append(scaled_dot_product_attention(q, k, v, allowed, added)[0])
-    return torch.cat(outputs, dim=-2), None
