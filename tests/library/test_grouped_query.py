@@ -13,13 +13,16 @@ from attnbook import (
     Rotary,
     RotaryScaling,
     alibi_bias,
+    blocked_attention,
     causal_mask,
     chunked_attention,
     fused_attention,
+    linear_attention,
     merge_heads,
     scaled_dot_product_attention,
     sink_mask,
     split_heads,
+    window_attention,
 )
 from attnbook.notebook.cost import cost
 from tests.support.draws import drawn
@@ -43,7 +46,11 @@ def grouped(n_kv_heads: int = 2, **options) -> GroupedQueryAttention:
 
 
 def with_copies(
-    layer: GroupedQueryAttention, x: Tensor, mask: Tensor | None, bias: Tensor | None
+    layer: GroupedQueryAttention,
+    x: Tensor,
+    mask: Tensor | None,
+    bias: Tensor | None = None,
+    attend=scaled_dot_product_attention,
 ) -> tuple[Tensor, Tensor]:
     """The definition of groups: each key and value head is repeated for its query heads."""
     query = split_heads(layer.w_q(x), layer.n_heads)
@@ -53,7 +60,7 @@ def with_copies(
     )
     if mask is not None and mask.dim() == 3:
         mask = mask[:, None]  # one mask per sequence, shared by all heads
-    output, weights = scaled_dot_product_attention(query, key, value, mask, bias)
+    output, weights = attend(query, key, value, mask, bias)
     return layer.w_o(merge_heads(output)), weights
 
 
@@ -104,9 +111,10 @@ def test_one_sequence_needs_no_batch_axis():
 
 
 @torch.no_grad()
-def test_a_step_makes_the_new_cache_and_no_copies_of_its_keys():
+@pytest.mark.parametrize("attend", [scaled_dot_product_attention, fused_attention])
+def test_a_step_makes_the_new_cache_and_no_copies_of_its_keys(attend):
     """With copies, a step would create several times as many keys and values."""
-    layer, cache = GroupedQueryAttention(D, 8, 2, d_k=128), KVCache()
+    layer, cache = GroupedQueryAttention(D, 8, 2, d_k=128, attend=attend), KVCache()
     cache.update(*torch.randn(2, 1, 2, 2000, 128))
     step = cost(lambda: layer(torch.randn(1, 1, D), cache=cache))
     assert cache.key is not None
@@ -163,7 +171,7 @@ def test_a_bias_and_a_mask_for_each_head_reach_the_scores_of_a_step():
 # --- the layer ---------------------------------------------------------------------------------
 
 
-def test_gradients_reach_every_parameter_and_a_step_attends_in_groups():
+def test_gradients_reach_every_parameter_and_own_functions_get_every_head():
     calls = []
 
     def attend(*arguments):
@@ -174,8 +182,7 @@ def test_gradients_reach_every_parameter_and_a_step_attends_in_groups():
     output, weights = layer(drawn(B, L, D))
     output.square().sum().backward()
     step, step_weights = layer(drawn(B, 1, D))
-    whole = [(B, 6, L, 8)] * 3
-    assert calls == [whole, [(B, 2, 3, 8), (B, 2, 1, 8), (B, 2, 1, 8)]]
+    assert calls == [[(B, 6, L, 8)] * 3, [(B, 6, 1, 8)] * 3]
     assert step.shape == (B, 1, D)
     assert weights is step_weights is None
     for name, parameter in layer.named_parameters():
@@ -220,12 +227,57 @@ def test_bad_input_is_named_and_does_not_change_the_cache(x, options, message):
     assert vars(cache) == before  # the very same tensors
 
 
-@pytest.mark.parametrize("attend", [fused_attention, partial(chunked_attention, chunk=4)])
-def test_forms_with_a_causal_option_work_with_groups(attend):
-    layer, x = grouped(2, attend=partial(attend, causal=True)), drawn(B, L, D)
-    output, _ = layer(x)
-    layer.attend = scaled_dot_product_attention
-    assert_close(output, layer(x, causal_mask(L))[0])
+# --- forms of attention with a rule on positions -------------------------------------------------
+
+
+def only_backward(query, key, value, mask, bias):
+    """A reader's own rule: the last query is at the position of the last key."""
+    ago = torch.arange(key.size(-2)) - torch.arange(query.size(-2))[:, None]
+    allowed = ago <= key.size(-2) - query.size(-2)
+    return scaled_dot_product_attention(query, key, value, allowed, bias)
+
+
+RULES = {
+    "fused": partial(fused_attention, causal=True),
+    "chunked": partial(chunked_attention, chunk=4, causal=True),
+    "linear": partial(linear_attention, causal=True),
+    "window": partial(window_attention, window=1),
+    "no window": partial(window_attention, window=0),
+    "own": only_backward,
+}
+
+
+@pytest.mark.parametrize("n_kv_heads", [1, 2])
+@pytest.mark.parametrize("length", [1, 2, L])
+@pytest.mark.parametrize("attend", RULES.values(), ids=RULES)
+def test_a_rule_on_positions_compares_tokens_and_not_heads(attend, length, n_kv_heads):
+    layer, x = grouped(n_kv_heads, attend=attend), drawn(B, length, D)
+    assert_close(layer(x), with_copies(layer, x, None, attend=attend), rtol=0, atol=1e-12)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("n_kv_heads", [1, 2])
+@pytest.mark.parametrize("attend", RULES.values(), ids=RULES)
+def test_a_step_with_as_many_keys_as_heads_in_a_group_is_no_text(attend, n_kv_heads):
+    layer, x, cache = grouped(n_kv_heads, attend=attend), drawn(B, H // n_kv_heads, D), KVCache()
+    layer(x[:, :-1], cache=cache)
+    if attend is only_backward:
+        assert_close(layer(x[:, -1:], cache=cache)[0], layer(x)[0][:, -1:])
+    else:
+        with pytest.raises(ValueError, match=rf"query has 1 row and key has {x.size(1)}: "):
+            layer(x[:, -1:], cache=cache)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    "attend", [blocked_attention, chunked_attention, fused_attention, linear_attention]
+)
+def test_every_form_takes_steps_with_a_padding_mask(attend):
+    layer, x, cache = grouped(attend=attend), drawn(B, L, D), KVCache()
+    shown = some_mask(B, 1, 1, L)
+    expected, _ = with_copies(layer, x, shown, attend=attend)
+    layer(x[:, :-1], shown[..., :-1], cache=cache)
+    assert_close(layer(x[:, -1:], shown, cache=cache)[0], expected[:, -1:], rtol=0, atol=1e-12)
 
 
 @torch.no_grad()

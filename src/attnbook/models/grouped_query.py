@@ -12,7 +12,12 @@ from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
 from attnbook.checks.masks import check_bias
 from attnbook.checks.sizes import check_even, check_groups, check_heads, check_size
 from attnbook.checks.tensors import check_sequences, check_width
+from attnbook.efficient.blocked import blocked_attention
+from attnbook.efficient.fused import fused_attention
 from attnbook.positions.rotary import Rotary, apply_rotary
+
+# Without options, these treat every query alike, wherever it is.
+IGNORE_POSITIONS = (scaled_dot_product_attention, blocked_attention, fused_attention)
 
 
 class GroupedQueryAttention(nn.Module):
@@ -112,8 +117,9 @@ def attend_in_groups(
     """Attend with several query heads per key head.
 
     In a step with a cache, each head has one query. The queries of a group then become the rows of
-    one matrix, and no key is copied. For a whole text, keys and values are copied, but the
-    copies are small compared with L × L scores.
+    one matrix, and no key is copied. But a rule such as `causal=True` would mistake these rows for
+    successive positions, so only the functions in IGNORE_POSITIONS receive them. For all others,
+    and for a whole text, keys and values are copied; beside L × L scores, the copies are small.
 
     Shapes:  query (..., H, L, Dk)   key (..., Hkv, Lk, Dk)   value (..., Hkv, Lk, Dv)
              mask, bias broadcastable to (..., H, L, Lk)
@@ -121,7 +127,7 @@ def attend_in_groups(
     """
     n_heads, length, n_kv_heads = query.size(-3), query.size(-2), key.size(-3)
     group = n_heads // n_kv_heads
-    if length != 1 or group == 1:
+    if group == 1 or length != 1 or attend not in IGNORE_POSITIONS:
         if group > 1:
             key, value = (x.repeat_interleave(group, dim=-3) for x in (key, value))
         return attend(query, key, value, mask, bias)
