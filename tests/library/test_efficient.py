@@ -131,6 +131,45 @@ def test_half_precision_survives_scores_beyond_its_largest_number(attend, dtype)
     assert_close(output.float(), expected, rtol=2e-2, atol=2e-2)
 
 
+FORMS = EXACT | {
+    "definition": scaled_dot_product_attention,
+    "window": partial(window_attention, window=LK),
+}
+OTHERS = [  # the dtypes of query and bias, and a finite number that only the bias can hold
+    (torch.float16, torch.float32, 1e9),
+    (torch.bfloat16, torch.float64, 1e300),
+    (torch.float32, torch.float64, 1e300),
+]
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize(("dtype", "wider", "large"), OTHERS)
+@pytest.mark.parametrize("attend", FORMS.values(), ids=FORMS)
+def test_a_bias_that_overflows_hides_its_key_in_every_form(attend, dtype, wider, large, masked):
+    qkv = [x.to(dtype) for x in query_key_value(B, lq=LK)]
+    hidden = torch.rand(LK, LK, generator=torch.Generator().manual_seed(1)) < 0.5
+    hidden[3] = True
+    mask = causal_mask(LK) if masked else None
+    output, _ = attend(*qkv, mask, torch.zeros(LK, LK, dtype=wider).masked_fill(hidden, -large))
+    assert output[:, 3].eq(0).all()
+    wide = (x.double() for x in qkv)
+    expected, _ = scaled_dot_product_attention(*wide, combine_masks(~hidden, mask))
+    assert_close(output.double(), expected, rtol=0, atol=4 * torch.finfo(dtype).eps)
+
+
+def test_a_score_overflows_float16_in_the_definition_as_documented_but_not_in_exact_forms():
+    query, values = torch.full((2, 64), 100.0), torch.ones(2, 6)
+    for dtype in (torch.float16, torch.bfloat16, torch.float32):
+        output, weights = scaled_dot_product_attention(
+            *(x.to(dtype) for x in (query, query, values))
+        )
+        assert output.dtype == weights.dtype == dtype
+        assert output.isnan().all() == (dtype == torch.float16)  # 100 · 100 · 64 / 8 = 80,000
+    for attend in EXACT.values():
+        output, _ = attend(query.half(), query.half(), values.half())
+        assert output.eq(1).all()
+
+
 @pytest.mark.parametrize("attend", [chunked_attention, blocked_attention])
 def test_a_second_derivative_is_refused(attend):
     """Without the check, the result would be a wrong number, not an error."""

@@ -37,9 +37,13 @@ def scaled_dot_product_attention(
 ) -> tuple[Tensor, Tensor]:
     """Sum the rows of `value`, weighted by how well each query matches each key.
 
+    Everything is computed in the dtype of the query. In float16, a score above 65,504 therefore
+    overflows, and its row becomes nan; `fused_attention` computes such scores in float32.
+
     Shapes:  query (..., Lq, Dk)   key (..., Lk, Dk)   value (..., Lk, Dv)
              mask  broadcastable to (..., Lq, Lk), boolean, True = may look
-             bias  broadcastable to (..., Lq, Lk), floating point, added to the scores
+             bias  broadcastable to (..., Lq, Lk), floating point, added to the scores;
+                   where it is -inf in the dtype of the query, it hides the key like a mask
     Returns: output (..., Lq, Dv), weights (..., Lq, Lk) whose rows sum to 1,
              or to 0 where a query may look at nothing
     Raises:  TypeError if an argument is not a tensor; ValueError if widths, lengths, leading
@@ -49,7 +53,8 @@ def scaled_dot_product_attention(
     check_attention(query, key, value, mask, bias)
     scores = query / math.sqrt(query.size(-1)) @ key.mT  # (..., Lq, Lk)
     if bias is not None:
-        scores = scores + bias.to(scores.dtype)
+        bias = bias.to(scores.dtype)
+        scores = scores + bias
         mask = bias != -math.inf if mask is None else mask & (bias != -math.inf)
     weights = torch.softmax(scores, -1) if mask is None else softmax(scores, where=mask)
     output = weights @ value  # (..., Lq, Dv)

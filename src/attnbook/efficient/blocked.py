@@ -26,10 +26,11 @@ def blocked_attention(
     The weights overwrite the scores in memory, so there is no second matrix, even in the backward
     pass. Keys after the last one that a mask allows for any of the rows are skipped, which saves up
     to half the work under a causal mask. (A per-head or learned bias needs a second matrix.)
-    With half-precision inputs, the computation runs in float32. Only first derivatives are
-    available, and torch.func cannot transform this function.
+    With half-precision inputs, the computation runs in float32, so no score overflows. Only first
+    derivatives are available, and torch.func cannot transform this function.
 
-    Shapes:  as in `scaled_dot_product_attention`; the results and the errors are also the same
+    Shapes:  as in `scaled_dot_product_attention`; otherwise the results and the errors are also the
+             same
     """
     check_attention(query, key, value, mask, bias)
     lead = leading(query=query, key=key, value=value)
@@ -40,8 +41,9 @@ def blocked_attention(
         x = torch.atleast_2d(x)
         return x.expand(*lead, *x.shape[-2:]).reshape(whole[0], *x.shape[-2:])
 
-    tables = (None if x is None else flat(x).expand(whole) for x in (mask, bias))
     wide = torch.promote_types(query.dtype, torch.float32)
+    bias = None if bias is None else bias.to(query.dtype).to(wide)
+    tables = (None if x is None else flat(x).expand(whole) for x in (mask, bias))
     q, k, v = (flat(x.to(wide)) for x in (query, key, value))
     output, weights = _Blocked.apply(blocks, q, k, v, *tables)
     return output.view(*lead, *output.shape[1:]).to(query), weights.view(*lead, *whole[1:]).to(

@@ -44,8 +44,8 @@ def chunked_attention(
     When a larger score arrives, a query's sum of exponentials and its sum of weighted values shrink
     by the same factor. The backward pass recomputes the scores, so its memory, too, grows only with
     Lq + Lk. Chunks that a mask hides completely are skipped. `causal=True` applies the causal mask
-    without storing it. Only first derivatives are available, and torch.func cannot transform this
-    function.
+    without storing it. With half-precision inputs, the computation runs in float32, so no score
+    overflows. Only first derivatives are available, and torch.func cannot transform this function.
 
     Shapes:  as in `scaled_dot_product_attention`
     Returns: output (..., Lq, Dv), None
@@ -59,6 +59,7 @@ def chunked_attention(
     lead = leading(query=query, key=key, value=value)
     wide = torch.promote_types(query.dtype, torch.float32)
     q, k, v = (x.to(wide).expand(*lead, *x.shape[-2:]) for x in (query, key, value))
+    bias = None if bias is None else bias.to(query.dtype).to(wide)
     return OnlineSoftmax.apply(q, k, v, mask, bias, chunk, causal).to(query.dtype), None
 
 
