@@ -3,18 +3,16 @@
 from attnbook.attention.heads import SelfAttention, merge_heads, split_heads
 from attnbook.attention.interventions import head_outputs
 from attnbook.attention.kv_cache import KVCache
-from attnbook.attention.masks import (
+from attnbook.attention.masks import causal_mask, combine_masks, padding_mask
+from attnbook.attention.multi_head import MultiHeadAttention
+from attnbook.attention.scaled_dot_product import scaled_dot_product_attention, softmax
+from attnbook.attention.sparse_masks import (
     bigbird_mask,
     block_mask,
-    causal_mask,
-    combine_masks,
     longformer_mask,
-    padding_mask,
     sink_mask,
     sliding_window_mask,
 )
-from attnbook.attention.multi_head import MultiHeadAttention
-from attnbook.attention.scaled_dot_product import scaled_dot_product_attention, softmax
 from attnbook.efficient.blocked import blocked_attention
 from attnbook.efficient.chunked import chunked_attention
 from attnbook.efficient.fused import fused_attention

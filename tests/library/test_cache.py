@@ -83,6 +83,15 @@ def test_reorder_keeps_drops_and_duplicates_sequences():
     assert values.equal(value[[2, 0, 2]])
 
 
+def test_only_sequences_of_a_batch_can_be_reordered():
+    key, cache = drawn(H, L, DK), KVCache()
+    cache.update(key, key)
+    with pytest.raises(ValueError, match=r"keys of shape \(3, 5, 4\): to reorder .* batch axis"):
+        cache.reorder(torch.tensor([2, 0]))
+    assert cache.key is not None
+    assert cache.key.equal(key)
+
+
 def test_gradients_flow_back_through_every_step():
     x = drawn(B, L, D).requires_grad_()
     layer, cache = GroupedQueryAttention(D, H, 1).double(), KVCache()

@@ -1,5 +1,6 @@
 """Masks: what each allows, which axis is which, and which masks cannot be combined."""
 
+import inspect
 import itertools
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnbook import (
+    KVCache,
     bigbird_mask,
     block_mask,
     causal_mask,
@@ -16,6 +18,7 @@ from attnbook import (
     padding_mask,
     sink_mask,
     sliding_window_mask,
+    window_attention,
 )
 from attnbook import scaled_dot_product_attention as attention
 
@@ -113,6 +116,10 @@ def test_blocks_do_not_overlap_and_cover_all(length, block):
         assert mask[i, j].item() == (i // block == j // block)
 
 
+def test_global_tokens_may_come_from_a_generator():
+    assert longformer_mask(9, 1, (t for t in (2, 5))).equal(longformer_mask(9, 1, [2, 5]))
+
+
 @given(st.integers(0, 4), st.sets(st.integers(0, 9)))
 def test_a_global_token_sees_all_and_is_seen_by_all(window, chosen):
     mask = longformer_mask(10, window, sorted(chosen))
@@ -145,6 +152,44 @@ def test_a_sink_mask_shows_the_first_and_last_positions(length, window, n_sinks)
     assert mask.shape == (length, length)
     for i, j in itertools.product(range(length), repeat=2):
         assert mask[i, j] == (j <= i and (i - j < window or j < n_sinks))
+
+
+def rows_of_a_cache() -> int:
+    cache = KVCache(window=2)
+    return max(cache.update(rows()[t : t + 1], rows()[t : t + 1])[0].size(-2) for t in range(L))
+
+
+def rows_that_a_window_mixes() -> int:
+    x = torch.eye(9)
+    return int(window_attention(x, x, x, window=2)[0][4].count_nonzero())
+
+
+ITSELF, NOT_ITSELF = "counts the position itself", "does not count the position itself"
+
+
+@pytest.mark.parametrize(
+    ("function", "seen", "example", "smallest", "convention"),
+    [
+        (sink_mask, 2, lambda: sink_mask(9, 2, 0)[4].sum(), 1, ITSELF),
+        (KVCache, 2, rows_of_a_cache, 1, ITSELF),
+        (sliding_window_mask, 5, lambda: sliding_window_mask(9, 2)[4].sum(), 0, NOT_ITSELF),
+        (longformer_mask, 5, lambda: longformer_mask(9, 2, ())[4].sum(), 0, NOT_ITSELF),
+        (bigbird_mask, 5, lambda: bigbird_mask(9, 2, 0, 0, seed=0)[4].sum(), 0, NOT_ITSELF),
+        (window_attention, 5, rows_that_a_window_mixes, 0, NOT_ITSELF),
+    ],
+)
+def test_a_window_of_two_counts_what_the_docstring_and_the_error_say(
+    function, seen, example, smallest, convention
+):
+    assert example() == seen
+    assert f"`window` {convention}" in " ".join(function.__doc__.split())
+    sizes = {"length": L, "global_tokens": (), "query": rows(), "key": rows(), "value": rows()}
+    sizes = {name: sizes.get(name, 0) for name in inspect.signature(function).parameters}
+    if function is window_attention:
+        sizes |= {"mask": None, "bias": None}
+    message = f"window={smallest - 1}: it must be at least {smallest}, because it {convention}"
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        function(**sizes | {"window": smallest - 1})
 
 
 # --- bad input -------------------------------------------------------------------------------
@@ -180,6 +225,8 @@ BAD = [
     (ValueError, lambda: block_mask(5, 0), "block=0: it must be at least 1"),
     (ValueError, lambda: longformer_mask(5, 1, [0, 5]), "has 5, but the last position is 4"),
     (ValueError, lambda: longformer_mask(5, 1, [-1]), "one of global_tokens=-1: it must be at"),
+    (TypeError, lambda: bigbird_mask("5", 1, 0, 0, 0), "length must be an int, got str"),
+    (ValueError, lambda: bigbird_mask(-5, 1, 0, 0, 0), "length=-5: it must be at least 0"),
     (ValueError, lambda: bigbird_mask(5, 1, 6, 0, 0), "n_global=6, but there are only 5 positions"),
     (ValueError, lambda: bigbird_mask(5, 1, 0, 6, 0), "n_random=6, but there are only 5 positions"),
     (ValueError, lambda: bigbird_mask(5, 1, 0, -1, 0), "n_random=-1: it must be at least 0"),

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from attnbook.checks.attention import check_values
-from attnbook.checks.sizes import check_size
-from attnbook.checks.tensors import check_dtype_and_device, check_rows
+from attnbook.checks.sizes import check_size, check_window
+from attnbook.checks.tensors import check_dtype_and_device, check_rows, shape
 
 
 class KVCache:
@@ -15,8 +15,9 @@ class KVCache:
     old keys and values stay the same, and only those of the new row have to be computed.
 
     With a window, the cache drops keys and values: it keeps the first n_sinks positions, and
-    those that the next one may still attend to. Only an empty cache accepts several positions at
-    once; attention to them then needs a sink_mask.
+    those that the next one may still attend to. As in sink_mask, `window` counts the position
+    itself, so it keeps window − 1 of them. Only an empty cache accepts several positions at once;
+    attention to them then needs a sink_mask.
 
     Shapes:  key (..., L, Dk), value (..., L, Dv), mostly (B, H, L, Dk); None in an empty cache
     Raises:  TypeError, ValueError if a size is not an int or is too small
@@ -25,7 +26,7 @@ class KVCache:
 
     def __init__(self, window: int | None = None, n_sinks: int = 0) -> None:
         if window is not None:
-            check_size("window", window)
+            check_window(window)
         check_size("n_sinks", n_sinks, at_least=0)
         if n_sinks and window is None:
             raise ValueError(
@@ -68,8 +69,16 @@ class KVCache:
         return torch.cat((x[..., : self.n_sinks, :], x[..., first_kept:, :]), dim=-2)
 
     def reorder(self, rows: Tensor) -> None:
-        """Keep these sequences of the batch, in this order; a beam search may repeat one."""
+        """Keep these sequences of the batch, in this order; a beam search may repeat one.
+
+        Raises:  ValueError if the keys are not (B, H, L, Dk)
+        """
         if self.key is not None and self.value is not None:
+            if self.key.dim() < 4:
+                raise ValueError(
+                    f"the cache has keys of shape {shape(self.key)}: to reorder sequences, it "
+                    "needs a batch axis, (B, H, L, Dk)"
+                )
             self.key, self.value = self.key[rows], self.value[rows]
 
 

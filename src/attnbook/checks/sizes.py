@@ -3,12 +3,23 @@
 from collections.abc import Sequence
 
 
-def check_size(name: str, size: int, *, at_least: int = 1) -> None:
-    """Require a whole number that is not too small."""
+def check_size(name: str, size: int, *, at_least: int = 1, because: str = "") -> None:
+    """Require a whole number that is not too small; `because` says why a smaller one would be."""
     if isinstance(size, bool) or not isinstance(size, int):
         raise TypeError(f"{name} must be an int, got {type(size).__name__}")
     if size < at_least:
-        raise ValueError(f"{name}={size}: it must be at least {at_least}")
+        why = f", because {because}" if because else ""
+        raise ValueError(f"{name}={size}: it must be at least {at_least}{why}")
+
+
+def check_window(window: int) -> None:
+    """Require the size of a window that counts the position itself."""
+    check_size("window", window, because="it counts the position itself")
+
+
+def check_reach(window: int) -> None:
+    """Require the size of a window that does not count the position itself."""
+    check_size("window", window, at_least=0, because="it does not count the position itself")
 
 
 def check_positions(name: str, positions: Sequence[int], length: int) -> None:

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
 from attnbook.checks.attention import check_attention, check_one_sequence
-from attnbook.checks.sizes import check_size
+from attnbook.checks.sizes import check_reach
 from attnbook.efficient.chunked import chunks, slice_table
 
 
@@ -20,8 +20,9 @@ def window_attention(
 ) -> tuple[Tensor, None]:
     """Attention with `sliding_window_mask(L, window)` that computes only the band.
 
-    A chunk of queries uses the keys from `window` positions before it to `window` positions after
-    it, so the time, and the memory for a gradient, grow with L · window.
+    As in that mask, `window` does not count the position itself. A chunk of queries uses the keys
+    from `window` positions before it to `window` positions after it, so the time, and the memory
+    for a gradient, grow with L · window.
 
     Shapes:  as in `scaled_dot_product_attention`, Lq = Lk = L; mask and bias are also applied
     Returns: output (..., L, Dv), None
@@ -29,7 +30,7 @@ def window_attention(
     Source:  Beltagy et al. 2020 (Longformer), §3.1; S3 §4.1
     """
     check_attention(query, key, value, mask, bias)
-    check_size("window", window, at_least=0)
+    check_reach(window)
     check_one_sequence(query, key, "a window")
     position = torch.arange(query.size(-2), device=query.device)
     outputs = []

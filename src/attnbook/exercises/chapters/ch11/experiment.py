@@ -5,8 +5,8 @@ from collections.abc import Callable
 import torch
 from torch import Generator, Tensor
 
-from attnbook.attention.masks import sink_mask
 from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
+from attnbook.attention.sparse_masks import sink_mask
 from attnbook.exercises.exercise import EVERY, Case, Exercise, draw
 from attnbook.positions.absolute import sinusoids
 from attnbook.positions.rotary import apply_rotary
