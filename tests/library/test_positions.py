@@ -94,8 +94,9 @@ def test_sinusoidal_positions_add_the_encoding_to_each_row(leading):
     assert_close(SinusoidalPositions(D)(x), x + by_hand, rtol=0, atol=1e-14)
 
 
-def test_sinusoidal_positions_continue_from_a_given_start():
-    positions, x = SinusoidalPositions(D), drawn(B, L, D)
+@pytest.mark.parametrize("make", [SinusoidalPositions, partial(LearnedPositions, L)])
+def test_positions_continue_from_a_given_start(make):
+    positions, x = make(D).double(), drawn(B, L, D)
     assert_close(positions(x[:, 4:], start=4), positions(x)[:, 4:], rtol=0, atol=0)
 
 
@@ -138,6 +139,8 @@ BAD = [
     (lambda: LearnedPositions(0, D), "max_length=0: it must be at least 1"),
     (lambda: LearnedPositions(9, 0), "d_model=0: it must be at least 1"),
     (lambda: LearnedPositions(6, D)(X), "x has 7 rows but max_length=6: no position was learned"),
+    (lambda: LearnedPositions(9, D)(X, 3), "x has 7 rows after start=3 but max_length=9: no "),
+    (lambda: LearnedPositions(9, D)(X, -1), "start=-1: it must be at least 0"),
     (lambda: LearnedPositions(9, 8)(X), "width 18: d_model=8 is expected"),
 ]
 

@@ -4,10 +4,18 @@ import pytest
 import torch
 from torch import Tensor
 from torch.testing import assert_close
+from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
-from attnbook import RotaryScaling, apply_rotary, rotation_matrix
+from attnbook import (
+    GroupedQueryAttention,
+    KVCache,
+    Rotary,
+    RotaryScaling,
+    apply_rotary,
+    rotation_matrix,
+)
 from attnbook.positions.absolute import frequencies
 from tests.support.draws import drawn, float64
 
@@ -92,6 +100,33 @@ def test_rotated_rows_keep_their_dtype_and_their_digits_at_far_positions(dtype):
     assert turned.dtype == dtype
     exact = apply_rotary(x, torch.tensor([t], dtype=torch.float64))
     assert_close(turned.double(), exact, rtol=0, atol=4 * torch.finfo(dtype).eps)
+
+
+class NoFloat64(TorchDispatchMode):
+    """Forbid float64 on the meta device, which stands in for Apple's GPU."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        if isinstance(out, torch.Tensor) and out.is_meta:
+            assert out.dtype != torch.float64, func
+        return out
+
+
+@pytest.mark.on_cpu
+def test_a_layer_computes_its_angles_where_there_is_float64():
+    layer, cache = GroupedQueryAttention(24, 6, 2, rotary=Rotary()).to("meta"), KVCache()
+    x = torch.ones(B, L, 24, device="meta")
+    with NoFloat64():
+        assert layer(x, cache=cache)[0].is_meta
+        assert layer(x[:, :1], cache=cache)[0].is_meta
+        with pytest.raises(AssertionError):
+            layer(x, positions=torch.arange(L, device="meta"))
+
+
+def test_a_factor_of_one_leaves_the_frequencies_as_they_are():
+    x, at = drawn(L, 6), torch.arange(L)
+    scaled = apply_rotary(x, at, scaling=RotaryScaling(1.0, original_length=8))
+    assert_close(scaled, apply_rotary(x, at), rtol=0, atol=1e-12)
 
 
 ROWS, HERE = torch.ones(L, 6), torch.arange(L)

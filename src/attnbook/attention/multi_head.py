@@ -118,7 +118,8 @@ class MultiHeadAttention(nn.Module):
         """Build a layer with a copy of PyTorch's weights; ours is always batch-first.
 
         With dropout, PyTorch's layer sets weights to 0 at random during training. Ours does not,
-        so the two agree after `other.eval()`.
+        so the two agree after `other.eval()`. All our parameters are trainable, even if PyTorch's
+        are frozen.
 
         Raises:  TypeError if `other` is of another class; ValueError for kdim != vdim, add_bias_kv
                  or add_zero_attn, which MultiHeadAttention does not support

@@ -96,7 +96,7 @@ class GroupedQueryAttention(nn.Module):
         v = split_heads(self.w_v(x), self.n_kv_heads)  # (B, Hkv, L, Dk)
         if self.rotary is not None:
             if positions is None:
-                positions = torch.arange(start, start + x.size(-2), device=x.device)
+                positions = torch.arange(start, start + x.size(-2))  # on the CPU, which has float64
             positions = positions.unsqueeze(-2)  # (1, L) or (B, 1, L): the same in each head
             q = apply_rotary(q, positions, self.rotary.base, self.rotary.scaling)
             k = apply_rotary(k, positions, self.rotary.base, self.rotary.scaling)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from attnbook.checks.sizes import check_even, check_size
-from attnbook.checks.tensors import check_width
+from attnbook.checks.tensors import check_width, rows
 
 
 def frequencies(d_model: int, base: float = 10000.0) -> Tensor:
@@ -77,10 +77,10 @@ class SinusoidalPositions(nn.Module):
 
 
 class LearnedPositions(nn.Module):
-    """Add a learned vector to row t; there is one for each t below max_length.
+    """Add the learned vector of position t, or start + t, to row t; there are max_length of them.
 
-    Shapes:  x (..., L, d_model), L <= max_length -> the same
-    Raises:  ValueError if x is longer than max_length
+    Shapes:  x (..., L, d_model), start + L <= max_length -> the same
+    Raises:  ValueError if x extends beyond max_length, or start is negative
     """
 
     def __init__(self, max_length: int, d_model: int) -> None:
@@ -89,11 +89,13 @@ class LearnedPositions(nn.Module):
         check_size("d_model", d_model)
         self.table = nn.Embedding(max_length, d_model)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, start: int = 0) -> Tensor:
         check_width("x", x, self.table.embedding_dim, "d_model")
-        if x.size(-2) > self.table.num_embeddings:
+        check_size("start", start, at_least=0)
+        if start + x.size(-2) > self.table.num_embeddings:
+            after = f" after start={start}" if start else ""
             raise ValueError(
-                f"x has {x.size(-2)} rows but max_length={self.table.num_embeddings}: "
+                f"x has {rows(x.size(-2))}{after} but max_length={self.table.num_embeddings}: "
                 "no position was learned beyond it"
             )
-        return x + self.table.weight[: x.size(-2)]
+        return x + self.table.weight[start : start + x.size(-2)]

@@ -74,7 +74,8 @@ def apply_rotary(
 
     Shapes:  x (..., L, Dk)   positions (L,), or broadcastable to (..., L); any real numbers
              base  of the frequencies ω_k = base^(−2k / Dk)   scaling  lowers some of them
-    Returns: (..., L, Dk), in the dtype of x; the angles are computed in float64
+    Returns: (..., L, Dk), in the dtype of x; the angles are computed in float64 on the device of
+             positions, so keep positions on the CPU if x is on Apple's GPU, which has no float64
     Raises:  TypeError, ValueError if Dk is odd, positions do not fit or base is not above 1
     Source:  Su et al. 2021, eqs. 14-16 and 34
     """
