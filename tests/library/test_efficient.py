@@ -1,6 +1,7 @@
 """The exact forms, fused, chunked and blocked attention, agree with the definition."""
 
 import math
+import os
 from functools import partial
 
 import pytest
@@ -246,6 +247,21 @@ def test_a_triangle_that_is_not_square_is_treated_like_any_mask(biased):
     bias = drawn(LQ, LK) if biased else None
     expected = scaled_dot_product_attention(*qkv, mask, bias)[0]
     assert_close(fused_attention(*qkv, mask, bias)[0], expected, **NEARLY)
+
+
+# --- torch.compile ---------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(
+    os.environ.get("ATTNBOOK_REHEARSAL") == "1",
+    reason="a transform does not see through the simulated GPU's tensors",
+)
+@pytest.mark.parametrize("bias", [None, drawn(LK, LK)])
+def test_torch_compile_captures_fused_attention_with_a_mask_in_one_graph(bias):
+    qkv, mask = query_key_value(B, lq=LK), causal_mask(LK)
+    compiled = torch.compile(fused_attention, fullgraph=True, backend="eager")
+    output, _ = compiled(*qkv, mask, bias)
+    assert_close(output, fused_attention(*qkv, mask, bias)[0], **NEARLY)
 
 
 # --- bad input -------------------------------------------------------------------------------

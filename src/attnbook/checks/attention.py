@@ -45,6 +45,8 @@ def check_attention(
         )
     check_values(key, value)
     leading(query=query, key=key, value=value)
+    if mask is None and bias is None:
+        return
     scores = (*leading(query=query, key=key), query.size(-2), key.size(-2))
     if mask is not None:
         check_mask(mask)

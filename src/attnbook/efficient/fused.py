@@ -23,10 +23,11 @@ def fused_attention(
     """Compute `scaled_dot_product_attention` with a single call to PyTorch's kernel.
 
     `causal=True` applies the causal mask without storing it: the kernel skips everything above the
-    diagonal. An (L, L) mask that equals the causal mask is recognized, but the comparison needs a
-    boolean matrix. A padding mask needs no matrix. Any other mask needs a matrix of numbers, and an
-    Lq × Lk bias needs several; `chunked_attention` needs none. A query that may look at nothing
-    gets zeros. On a CPU, PyTorch's kernel supports only first derivatives.
+    diagonal. An (L, L) mask that equals the causal mask is recognized, except under torch.compile,
+    which cannot branch on numbers; the comparison needs a boolean matrix. A padding mask needs no
+    matrix. Any other mask needs a matrix of numbers, and an Lq × Lk bias needs several;
+    `chunked_attention` needs none. A query that may look at nothing gets zeros. On a CPU, PyTorch's
+    kernel supports only first derivatives.
 
     Shapes:  as in `scaled_dot_product_attention`
     Returns: output (..., Lq, Dv), None
@@ -76,6 +77,6 @@ def _kernel(
 
 
 def _is_triangle(mask: Tensor | None, lq: int, lk: int) -> bool:
-    if mask is None or lq != lk or mask.shape != (lq, lk):
+    if mask is None or lq != lk or mask.shape != (lq, lk) or torch.compiler.is_compiling():
         return False
     return mask.equal(torch.ones_like(mask).tril_())
