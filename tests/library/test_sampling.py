@@ -12,6 +12,7 @@ from attnbook import LanguageModel, keep_top_k, keep_top_p, sample
 from attnbook.models.sampling import draw_token
 
 V, B, END, LONGEST = 11, 5, 2, 6
+HALF = [torch.bfloat16, torch.float16]
 
 
 def random_logits() -> torch.Tensor:
@@ -67,6 +68,19 @@ def test_the_word_that_crosses_p_is_kept():
         assert keep_top_p(logits, p).isfinite().tolist() == [True] * n + [False] * (4 - n)
 
 
+def test_tokens_before_which_the_sum_is_exactly_p_are_left_out():
+    for p, n in ((0.25, 1), (0.5, 2), (0.75, 3)):
+        assert keep_top_p(torch.zeros(4), p).isfinite().sum() == n
+
+
+@pytest.mark.parametrize("dtype", HALF)
+def test_top_p_keeps_the_same_tokens_in_half_precision(dtype):
+    logits = torch.randn(3, 4_000, generator=seeded()).to(dtype)
+    kept = keep_top_p(logits, 0.9)
+    assert kept.dtype == dtype
+    assert kept.isfinite().equal(keep_top_p(logits.double(), 0.9).isfinite())
+
+
 def test_logits_are_not_written_to():
     logits = random_logits()
     keep_top_k(logits, 2), keep_top_p(logits, 0.5)
@@ -79,6 +93,42 @@ def test_tokens_are_drawn_as_often_as_their_probabilities_say():
     shares = torch.bincount(drawn, minlength=5) / 20_000
     assert shares[[1, 4]].eq(0).all()
     assert_close(shares, logits.exp(), rtol=0, atol=0.015)  # more than four standard errors
+
+
+@pytest.mark.parametrize("dtype", HALF)
+def test_each_token_can_be_drawn_and_no_other(dtype):
+    few = draw_token(torch.zeros(40_000, 16, dtype=dtype), seeded())
+    assert few.unique().tolist() == list(range(16))
+    many = draw_token(torch.zeros(10_000, 1_000, dtype=dtype), seeded())
+    assert len(many.unique()) > 995  # chance leaves out a thousand times e^-10 of them
+
+
+@pytest.mark.parametrize("dtype", HALF)
+def test_draws_in_half_precision_have_the_probabilities_of_the_softmax(dtype):
+    logits = torch.randn(1_000, generator=seeded()).to(dtype)
+    drawn = draw_token(logits.expand(10_000, -1), seeded(1))
+    shares = torch.bincount(drawn, minlength=1_000).double() / 10_000
+    assert (shares - logits.double().softmax(-1)).abs().sum() / 2 < 0.13  # 0.11 by chance
+
+
+def test_the_largest_random_point_is_in_the_last_segment(monkeypatch):
+    """The sums of many probabilities end a little above or below 1."""
+    logits = torch.randn(50, 3_000, generator=seeded(), dtype=torch.float64)
+    largest = torch.full((50, 1), 1 - 2**-53, dtype=torch.float64)
+    with monkeypatch.context() as patched:
+        patched.setattr(torch, "rand", lambda *size, **options: largest)
+        assert draw_token(logits, seeded()).eq(2_999).all()
+        logits[:, 2_500:] = -torch.inf
+        assert draw_token(logits, seeded()).eq(2_499).all()
+
+
+@pytest.mark.parametrize("dtype", HALF)
+def test_a_model_in_half_precision_can_be_sampled_from(dtype):
+    made = LanguageModel(16, 8, 2, 1, 1, 16).to(dtype).eval()
+    begin = torch.zeros(100, 1, dtype=torch.long)
+    for seed in range(5):
+        written = sample(made, begin, end=0, max_length=20, generator=seeded(seed), p=0.95)
+        assert written.max() < 16
 
 
 @torch.no_grad()

@@ -39,9 +39,10 @@ def keep_top_p(logits: Tensor, p: float) -> Tensor:
     if not 0 < p <= 1:
         raise ValueError(f"p={p}: it must be above 0 and at most 1")
     ordered, order = logits.sort(dim=-1, descending=True, stable=True)
-    probabilities = ordered.softmax(-1)
-    before = _cumsum(probabilities) - probabilities  # their sum over all more probable tokens
-    left_out = torch.zeros_like(logits, dtype=torch.bool).scatter(-1, order, before >= p)
+    probabilities = _probabilities(ordered)
+    before = probabilities.cumsum(-1) - probabilities  # their sum over all more probable tokens
+    over = (before >= p).to(logits.device)
+    left_out = torch.zeros_like(over).scatter(-1, order, over)
     return logits.masked_fill(left_out & (p < 1), -torch.inf)
 
 
@@ -49,20 +50,21 @@ def draw_token(logits: Tensor, generator: torch.Generator) -> Tensor:
     """Draw one token for each row with the probabilities softmax(logits).
 
     The probabilities divide the interval from 0 to 1 into segments, and a random point selects one.
-    The point is drawn on the CPU, so a seed gives the same result on every device.
+    Both are in float64: in half precision, the segments of most tokens would have length 0. The
+    point is drawn on the CPU, so a seed gives the same result on every device.
 
     Shapes:  logits (B, V) -> (B,)
     Raises:  TypeError, ValueError if logits are not floating point
     """
     check_float_tensor("logits", logits)
-    ends = _cumsum(logits.softmax(-1))  # (B, V)
-    point = torch.rand(len(logits), 1, generator=generator, dtype=torch.float64).to(ends)
-    return (ends <= point * ends[:, -1:]).sum(-1)
+    ends = _probabilities(logits).cumsum(-1)  # (B, V)
+    point = torch.rand(len(logits), 1, generator=generator, dtype=torch.float64)
+    return (ends <= point * ends[:, -1:]).sum(-1).to(logits.device)
 
 
-def _cumsum(x: Tensor) -> Tensor:
-    """Compute cumulative sums on the CPU, because CUDA adds in no fixed order."""
-    return x.cpu().cumsum(-1).to(x)
+def _probabilities(logits: Tensor) -> Tensor:
+    """Compute softmax(logits) in float64, on the CPU, because CUDA adds in no fixed order."""
+    return logits.cpu().double().softmax(-1)
 
 
 @torch.no_grad()
