@@ -18,7 +18,8 @@ from attnbook.efficient.chunked import chunked_attention
 from attnbook.efficient.fused import fused_attention
 from attnbook.efficient.linear import linear_attention
 from attnbook.efficient.window import window_attention
-from attnbook.models.decoding import beam_search, greedy_decode
+from attnbook.models.beam_search import beam_search
+from attnbook.models.decoding import greedy_decode
 from attnbook.models.grouped_query import GroupedQueryAttention
 from attnbook.models.language_model import GatedFeedForward, LanguageModel
 from attnbook.models.layers import DecoderLayer, EncoderLayer, FeedForward

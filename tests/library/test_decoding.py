@@ -1,6 +1,7 @@
 """Decoding: greedy and beam search compared with full recomputation and exhaustive search."""
 
 import itertools
+from functools import partial
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from tests.support.largest import Largest
 B, LS, SOURCE, TARGET, BEGIN, END, LONGEST = 4, 6, 11, 5, 3, 1, 4
 LENGTHS = (6, 2, 5, 1)
 FEW = 3  # the maximum length of a sentence in exhaustive search
+YES = torch.ones(1, dtype=torch.bool)
 WAYS = {"begin": BEGIN, "end": END, "max_length": LONGEST}
 
 
@@ -106,6 +108,18 @@ def test_a_batch_gives_the_same_results_as_its_sentences_one_by_one():
         own = beam_search(made, words[b : b + 1, :length], width=3, **WAYS)
         assert [sentence(row) for row in own.tokens[0]] == [sentence(r) for r in beams.tokens[b]]
         equal(own.scores[0], beams.scores[b])
+
+
+@pytest.mark.parametrize("leading", [(), (1,), (B,), (1, 1), (B, 1), (1, 3), (B, 3)])
+def test_one_mask_for_all_sentences_and_heads_may_have_fewer_axes(leading):
+    made, (words, _) = model(), source()
+    row = torch.arange(LS) < 4
+    shared, full = row.expand(*leading, 1, LS), row.expand(B, 1, LS)
+    for decode in (greedy_decode, partial(beam_search, width=3)):
+        found, expected = (decode(made, words, mask, **WAYS) for mask in (shared, full))
+        assert found[0].equal(expected[0])
+        equal(found[1], expected[1])
+    assert not greedy_decode(made, words, **WAYS)[1].equal(expected[1][:, 0])
 
 
 def test_it_stops_when_every_sentence_has_ended():
@@ -205,6 +219,15 @@ def test_bad_sizes_are_named():
         ({"source": torch.full((B, LS), SOURCE)}, "source has ids from 11 to 11: the vocabulary"),
         ({"begin": TARGET}, "begin=5: the target's vocabulary has ids from 0 to 4"),
         ({"end": -1}, "end=-1: it must be at least 0"),
+        (
+            {"source_mask": YES.expand(LS)},
+            r"\(6,\): it must be \(B, 1, Ls\) = \(4, 1, 6\), or \(1,",
+        ),
+        ({"source_mask": YES.expand(LS, LS)}, r"source_mask has shape \(6, 6\): it must be"),
+        ({"source_mask": YES.expand(B, LS, LS)}, r"source_mask has shape \(4, 6, 6\): it must be"),
+        ({"source_mask": YES.expand(2, 1, LS)}, r"source_mask has shape \(2, 1, 6\): it must be"),
+        ({"source_mask": YES.expand(B, 1, 7)}, r"source_mask has shape \(4, 1, 7\): it must be"),
+        ({"source_mask": torch.ones(B, 1, LS)}, "source_mask has dtype torch.float32: it must be"),
     ],
 )
 def test_bad_input_is_named(changed, message):

@@ -1,12 +1,11 @@
-"""Decoding: from scores for the next word to a sentence, one word at a time."""
-
-from typing import NamedTuple
+"""Greedy decoding: from scores for the next word to a sentence, one word at a time."""
 
 import torch
 from torch import Tensor
 
+from attnbook.checks.masks import check_mask
 from attnbook.checks.sizes import check_size
-from attnbook.checks.tensors import check_ids
+from attnbook.checks.tensors import check_ids, fits, shape
 from attnbook.models.transformer import DecoderCache, Transformer
 
 
@@ -23,14 +22,15 @@ def greedy_decode(
 ) -> tuple[Tensor, Tensor]:
     """Choose the most probable next word at each step, until END. Call `model.eval()` first.
 
-    Shapes:  source (B, Ls)   source_mask (B, 1, Ls)
+    Shapes:  source (B, Ls)   source_mask (B, 1, Ls), or (1, Ls) for all sentences
              begin, end: the ids of BEGIN and END (BOS and EOS) in the target vocabulary
              cached=False recomputes every earlier word at each step, with the same result
     Returns: tokens (B, L) without BEGIN, L <= max_length, filled with END after a sentence ends;
              log_probs (B,), the natural logarithm of the probability of each sentence
-    Raises:  TypeError, ValueError if source is not a batch of ids, or begin, end or a size is wrong
+    Raises:  TypeError, ValueError if source is not a batch of ids, the mask does not fit, or begin,
+             end or a size is wrong
     """
-    check_decoding(model, source, begin, end, max_length)
+    check_decoding(model, source, source_mask, begin, end, max_length)
     z, _ = model.encode(source, source_mask)
     cache = model.new_cache() if cached else None
     tokens = torch.full((source.size(0), 1), begin, device=source.device)
@@ -46,78 +46,6 @@ def greedy_decode(
     return tokens[:, 1:], total
 
 
-class Beams(NamedTuple):
-    """The result of beam_search: `width` hypotheses for each sentence, the best first.
-
-    tokens (B, width, L) as in greedy_decode; log_probs, scores (B, width). If there are fewer
-    hypotheses than `width`, the empty slots have the score -inf. `steps` holds the beam after each
-    step, as (parents, tokens, scores), each (B, width): parents are the indices of the hypotheses
-    of the previous beam that were extended, and tokens the ids of the words added. A finished
-    sentence is extended with END, which does not change its log-probability.
-    """
-
-    tokens: Tensor
-    log_probs: Tensor
-    scores: Tensor
-    steps: list[tuple[Tensor, Tensor, Tensor]]
-
-
-@torch.no_grad()
-def beam_search(
-    model: Transformer,
-    source: Tensor,
-    source_mask: Tensor | None = None,
-    *,
-    begin: int,
-    end: int,
-    width: int,
-    max_length: int,
-    length_penalty: float = 0.0,
-) -> Beams:
-    """Keep the `width` best hypotheses at each step instead of one. Call `model.eval()` first.
-
-    The score of a hypothesis is its log-probability / ((5 + n) / 6) ** length_penalty for n words,
-    END included. With length_penalty=0, the score is the log-probability, which each word lowers. A
-    finished sentence stays in the beam as long as its score is among the best.
-
-    Shapes:  as in greedy_decode; a beam of width 1 gives the same sentences
-    Source:  Wu et al. 2016, §7 (the length penalty)
-    """
-    check_decoding(model, source, begin, end, max_length)
-    check_size("width", width)
-    n, device = source.size(0), source.device
-    z, _ = model.encode(source, source_mask)
-    z = z.repeat_interleave(width, dim=0)  # (B * width, Ls, d_model)
-    if source_mask is not None:
-        source_mask = source_mask.expand(n, *source_mask.shape[1:]).repeat_interleave(width, dim=0)
-    cache = model.new_cache()
-    tokens = torch.full((n, width, 1), begin, device=device)
-    total = z.new_full((n, width), -torch.inf)
-    total[:, 0] = 0.0  # at first there is one hypothesis, not `width` equal ones
-    length, done = torch.zeros_like(total), torch.zeros_like(total, dtype=torch.bool)
-    first = torch.arange(n, device=device)[:, None] * width  # each sentence's first row
-    score, steps = total, []
-    while tokens.size(2) <= max_length and not done.all():
-        log_probs = log_probabilities(model, tokens.flatten(0, 1), z, source_mask, cache)
-        log_probs = log_probs.unflatten(0, (n, width))  # (B, width, V)
-        over = torch.full_like(log_probs, -torch.inf)
-        over[..., end] = 0.0
-        totals = total[..., None] + torch.where(done[..., None], over, log_probs)
-        lengths = length + ~done
-        scores = totals / ((5 + lengths[..., None]) / 6) ** length_penalty
-        score, place = scores.flatten(1).topk(width)  # (B, width), the best first
-        parent, token = place // scores.size(-1), place % scores.size(-1)
-        total, length = totals.flatten(1).gather(1, place), lengths.gather(1, parent)
-        done = done.gather(1, parent) | (token == end)
-        kept = tokens.gather(1, parent[..., None].expand_as(tokens))
-        tokens = torch.cat((kept, token[..., None]), dim=2)
-        for layer_caches in cache:
-            for layer_cache in layer_caches:
-                layer_cache.reorder((first + parent).flatten())
-        steps.append((parent, token, score))
-    return Beams(tokens[..., 1:], total, score, steps)
-
-
 def log_probabilities(
     model: Transformer,
     tokens: Tensor,
@@ -131,10 +59,17 @@ def log_probabilities(
 
 
 def check_decoding(
-    model: Transformer, source: Tensor, begin: int, end: int, max_length: int
+    model: Transformer,
+    source: Tensor,
+    source_mask: Tensor | None,
+    begin: int,
+    end: int,
+    max_length: int,
 ) -> None:
-    """Require a batch of ids, two ids of the target vocabulary, and at least one step."""
+    """Require a batch of ids, a mask for it, two ids of the target vocabulary, and a step."""
     check_ids("source", source, model.source_embedding.num_embeddings)
+    if source_mask is not None:
+        check_source_mask(source_mask, source)
     for name, token in (("begin", begin), ("end", end)):
         check_size(name, token, at_least=0)
         if token >= (size := model.target_embedding.num_embeddings):
@@ -142,3 +77,14 @@ def check_decoding(
                 f"{name}={token}: the target's vocabulary has ids from 0 to {size - 1}"
             )
     check_size("max_length", max_length)
+
+
+def check_source_mask(mask: Tensor, source: Tensor) -> None:
+    """Require one row for each sentence or for all: encoder and decoder use it for every query."""
+    check_mask(mask, "source_mask")
+    n, length = source.shape
+    if mask.dim() < 2 or not fits((mask.size(0), *mask.shape[-2:]), (n, 1, length)):
+        raise ValueError(
+            f"source_mask has shape {shape(mask)}: it must be (B, 1, Ls) = {(n, 1, length)}, "
+            "or (1, Ls) for all sentences"
+        )

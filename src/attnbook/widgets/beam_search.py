@@ -8,7 +8,8 @@ from torch import Tensor
 
 from attnbook.corpus.translation import BEGIN, END, Vocabulary
 from attnbook.language import _
-from attnbook.models.decoding import Beams, beam_search, log_probabilities
+from attnbook.models.beam_search import Beams, beam_search
+from attnbook.models.decoding import log_probabilities
 from attnbook.models.transformer import Transformer
 from attnbook.widgets.element import play, show_element
 
