@@ -221,7 +221,7 @@ def test_bad_sizes_are_named():
         ({"end": -1}, "end=-1: it must be at least 0"),
         (
             {"source_mask": YES.expand(LS)},
-            r"\(6,\): it must be \(B, 1, Ls\) = \(4, 1, 6\), or \(1,",
+            r"\(6,\): it must be \(B, 1, Ls\) = \(4, 1, 6\), or",
         ),
         ({"source_mask": YES.expand(LS, LS)}, r"source_mask has shape \(6, 6\): it must be"),
         ({"source_mask": YES.expand(B, LS, LS)}, r"source_mask has shape \(4, 6, 6\): it must be"),

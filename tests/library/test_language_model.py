@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from attnbook import GatedFeedForward, LanguageModel
+from attnbook import GatedFeedForward, KVCache, LanguageModel, sink_mask
 
 V, B, L = 11, 3, 7
 SIZES = {"d_model": 12, "n_heads": 6, "n_kv_heads": 2, "n_layers": 2, "d_ff": 20}
@@ -54,6 +54,34 @@ def test_with_a_cache_the_logits_are_the_same(cuts):
     assert_close(torch.cat(parts, dim=1), made(tokens()))
 
 
+def with_windows(made: LanguageModel, windows: list[tuple[int | None, int]]) -> torch.Tensor:
+    """The logits of one pass in which each block has a mask of its own."""
+    x = made.embedding(tokens())
+    for block, (window, n_sinks) in zip(made.blocks, windows, strict=True):
+        x, _ = block(x, sink_mask(L, window or L, n_sinks))
+    return made.to_logits(made.norm(x))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("cuts", [[1] * L, [4, 1, 1, 1], [2, 0, 1, 1, 1, 1, 1], [L]])
+@pytest.mark.parametrize("windows", [[(3, 1)] * 2, [(2, 0)] * 2, [(1, 2), (None, 0)], [(9, 1)] * 2])
+def test_caches_with_a_window_give_the_logits_of_the_corresponding_masks(windows, cuts):
+    made, cache = model(), [KVCache(*each) for each in windows]
+    parts = [made(part, cache) for part in tokens().split(cuts, dim=1)]
+    assert_close(torch.cat(parts, dim=1), with_windows(made, windows))
+    differs = any(window is not None and window + n_sinks < L for window, n_sinks in windows)
+    assert differs != torch.allclose(torch.cat(parts, dim=1), made(tokens()))
+
+
+def test_several_tokens_that_a_window_cannot_take_at_once_change_nothing():
+    made, cache = model(), [KVCache(3, 1), KVCache(3, 1)]
+    made(tokens()[:, :4], cache)
+    before = [dict(vars(each)) for each in cache]
+    with pytest.raises(ValueError, match="key has 2 rows: a cache with a window takes one at a"):
+        made(tokens()[:, 4:6], cache)
+    assert [vars(each) for each in cache] == before  # the very same tensors
+
+
 MOVED = torch.tensor([[0, 1, 2, 6, 7, 8, 9], [0, 1, 2, 3, 4, 5, 6], [0, 4, 5, 6, 7, 8, 9]])
 
 
@@ -94,9 +122,25 @@ def test_with_tied_weights_the_embedding_table_is_the_last_matrix():
         (lambda: LanguageModel(0, **SIZES), "vocabulary_size=0: it must be at least 1"),
         (lambda: LanguageModel(V, **SIZES | {"n_layers": 0}), "n_layers=0: it must be at least 1"),
         (lambda: LanguageModel(V, **SIZES | {"n_kv_heads": 4}), "n_heads=6 is not divisible by"),
+        (lambda: LanguageModel(V, **SIZES | {"d_model": 0}), "d_model=0: it must be at least 1"),
+        (lambda: LanguageModel(V, **SIZES | {"d_model": -8}), "d_model=-8: it must be at least 1"),
         (lambda: GatedFeedForward(5, 0), "d_ff=0: it must be at least 1"),
+        (lambda: GatedFeedForward(0, 4), "d_model=0: it must be"),
+        (lambda: GatedFeedForward(-1, 4), "d_model=-1: it must be at least 1"),
     ],
 )
 def test_bad_input_is_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("name", [*SIZES, "vocabulary_size"])
+@pytest.mark.parametrize("wrong", [2.0, True, "2", None])
+def test_each_size_must_be_an_int(name, wrong):
+    with pytest.raises(TypeError, match=f"{name} must be an int, got {type(wrong).__name__}"):
+        LanguageModel(**{"vocabulary_size": V} | SIZES | {name: wrong})
+
+
+def test_the_embeddings_are_initialized_with_variance_1_over_d_model():
+    made = LanguageModel(4000, **SIZES | {"d_model": 60})
+    assert_close(made.embedding.weight.var(), torch.tensor(1 / 60), rtol=0.05, atol=0)

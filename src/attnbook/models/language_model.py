@@ -2,13 +2,13 @@
 
 from typing import Any
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnbook.attention.kv_cache import KVCache
 from attnbook.checks.sizes import check_size
 from attnbook.checks.tensors import check_ids
+from attnbook.models.causal import causal_rows
 from attnbook.models.grouped_query import GroupedQueryAttention
 from attnbook.positions.rotary import Rotary
 
@@ -27,6 +27,7 @@ class GatedFeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int) -> None:
         super().__init__()
+        check_size("d_model", d_model)
         check_size("d_ff", d_ff)
         self.gate, self.up = (nn.Linear(d_model, d_ff, bias=False) for _ in range(2))
         self.down = nn.Linear(d_ff, d_model, bias=False)
@@ -88,7 +89,8 @@ class LanguageModel(nn.Module):
     ) -> None:
         super().__init__()
         options = {"rotary": Rotary()} | options
-        check_size("vocabulary_size", vocabulary_size)
+        for name, size in (("vocabulary_size", vocabulary_size), ("d_model", d_model)):
+            check_size(name, size)
         check_size("n_layers", n_layers)
         self.embedding = nn.Embedding(vocabulary_size, d_model)
         nn.init.normal_(self.embedding.weight, std=d_model**-0.5)
@@ -104,16 +106,17 @@ class LanguageModel(nn.Module):
     ) -> Tensor:
         """Score the next token at each position. With a cache, `tokens` holds only the new tokens.
 
+        With caches that have a window, each token attends to the sinks and to its window only.
+
         Shapes:  positions (L,) or (B, L); by default they continue those in the cache
         Returns: logits (B, L, vocabulary_size)
         """
         check_ids("tokens", tokens, self.embedding.num_embeddings)
-        start = cache[0].length if cache else 0
-        order = torch.arange(start + tokens.size(1), device=tokens.device)
-        mask = order[start:, None] >= order  # (L, Lk), the last rows of the causal mask
         x = self.embedding(tokens)  # (B, L, d_model)
         for i, block in enumerate(self.blocks):
-            x, _ = block(x, mask, cache=cache[i] if cache else None, positions=positions)
+            own_cache = cache[i] if cache else None
+            mask = causal_rows(tokens, own_cache)  # (L, Lk)
+            x, _ = block(x, mask, cache=own_cache, positions=positions)
         return self.to_logits(self.norm(x))  # (B, L, vocabulary_size)
 
     def new_cache(self) -> list[KVCache]:

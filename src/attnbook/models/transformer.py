@@ -3,12 +3,12 @@
 import math
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from attnbook.attention.kv_cache import KVCache
 from attnbook.checks.sizes import check_size
 from attnbook.checks.tensors import check_ids
+from attnbook.models.causal import causal_rows
 from attnbook.models.layers import DecoderLayer, EncoderLayer
 from attnbook.positions.absolute import SinusoidalPositions
 
@@ -102,12 +102,12 @@ class Transformer(nn.Module):
         super().__init__()
         check_size("source_vocab_size", source_vocab_size)
         check_size("target_vocab_size", target_vocab_size)
+        self.positions = SinusoidalPositions(d_model)  # also checks that d_model is a positive int
         self.d_model = d_model
         self.source_embedding = nn.Embedding(source_vocab_size, d_model)
         self.target_embedding = nn.Embedding(target_vocab_size, d_model)
         for embedding in (self.source_embedding, self.target_embedding):
             nn.init.normal_(embedding.weight, std=d_model**-0.5)
-        self.positions = SinusoidalPositions(d_model)
         self.dropout = nn.Dropout(dropout)
         self.encoder = Encoder(d_model, n_heads, n_layers, d_ff, dropout=dropout, **options)
         self.decoder = Decoder(d_model, n_heads, n_layers, d_ff, dropout=dropout, **options)
@@ -127,15 +127,14 @@ class Transformer(nn.Module):
     ) -> tuple[Tensor, Weights, Weights]:
         """Score the next word at each position of the target, without looking at later words.
 
-        With a cache, target (B, new) holds only the words since the last call.
+        With a cache, target (B, new) holds only the words since the last call. Only the first call
+        reads z: a cache serves one z, and another z of the same length goes unnoticed.
         Returns: logits (B, Lt, target_vocab_size), each layer's weights, each layer's weights to z
         """
         check_ids("target", target, self.target_embedding.num_embeddings)
-        start = cache[0][0].length if cache else 0
-        positions = torch.arange(start + target.size(-1), device=z.device)
-        mask = positions[start:, None] >= positions  # (new, Lt), the last rows of the causal mask
-        x = self._embed(self.target_embedding, target, start)
-        x, weights, z_weights = self.decoder(x, z, mask, source_mask, cache)
+        own_cache = cache[0][0] if cache else None
+        x = self._embed(self.target_embedding, target, own_cache.length if own_cache else 0)
+        x, weights, z_weights = self.decoder(x, z, causal_rows(target, own_cache), source_mask, cache)
         return self.to_logits(x), weights, z_weights
 
     def forward(self, source: Tensor, target: Tensor, source_mask: Tensor | None = None) -> Tensor:
