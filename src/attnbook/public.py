@@ -20,9 +20,10 @@ from attnbook.efficient.linear import linear_attention
 from attnbook.efficient.window import window_attention
 from attnbook.models.beam_search import beam_search
 from attnbook.models.decoding import greedy_decode
+from attnbook.models.feed_forward import FeedForward, GatedFeedForward
 from attnbook.models.grouped_query import GroupedQueryAttention
-from attnbook.models.language_model import GatedFeedForward, LanguageModel
-from attnbook.models.layers import DecoderLayer, EncoderLayer, FeedForward
+from attnbook.models.language_model import LanguageModel
+from attnbook.models.layers import DecoderLayer, EncoderLayer
 from attnbook.models.sampling import keep_top_k, keep_top_p, sample
 from attnbook.models.transformer import Decoder, Encoder, Transformer
 from attnbook.notebook.show import device, show, show_source

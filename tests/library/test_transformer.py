@@ -14,13 +14,13 @@ from attnbook import (
     Encoder,
     EncoderLayer,
     FeedForward,
-    KVCache,
     SinusoidalPositions,
     Transformer,
     causal_mask,
     padding_mask,
     scaled_dot_product_attention,
 )
+from attnbook.models.transformer import DecoderCache
 from tests.support.draws import drawn
 
 B, LS, LT, H, D, D_FF, N = 3, 7, 5, 2, 12, 20, 4
@@ -189,6 +189,8 @@ def test_from_torch_copies():
         (lambda: Decoder(D, H, 1.0, D_FF), TypeError, "n_layers must be an int, got float"),
         (lambda: Transformer(0, 1, D, H, N, D_FF), ValueError, "source_vocab_size=0: it must be"),
         (lambda: Transformer(1, 0, D, H, N, D_FF), ValueError, "target_vocab_size=0: it must be"),
+        (lambda: Transformer(1, 1, 0, H, N, D_FF), ValueError, "d_model=0: it must be at least 1"),
+        (lambda: Transformer(1, 1, 8.0, H, N, D_FF), TypeError, "d_model must be an int, got flo"),
     ],
 )
 def test_bad_input_is_named(make, error, message):
@@ -224,11 +226,41 @@ def test_input_that_is_not_a_batch_of_ids_is_named(name, ids, error, message):
         call(ids(size))
 
 
+def kept(cache: DecoderCache) -> list[dict[str, object]]:
+    return [dict(vars(each)) for pair in cache for each in pair]
+
+
+@NORM_FIRST
+@pytest.mark.parametrize("started", [False, True])
+@pytest.mark.parametrize("whole", [False, True], ids=["layer", "decoder"])
+@pytest.mark.parametrize(
+    ("z", "z_mask", "message"),
+    [
+        (drawn(B, LS, D), padding_mask(LENGTHS, 8), r"mask of shape \(3, 1, 1, 8\) does not broad"),
+        (drawn(B, LS, D), torch.ones(LS).bool(), r"mask has shape \(7,\): it must be \(Lq, Lk\)"),
+        (drawn(B, LS, 5), None, "so its rows have width 5: d_model=12 is expected"),
+        (drawn(2, LS, D), None, r"of x \(3, 1, 12\) and z \(2, 7, 12\) do not broadcast"),
+    ],
+)
+def test_a_source_that_does_not_fit_changes_no_cache(
+    norm_first, started, whole, z, z_mask, message
+):
+    made = model(norm_first=norm_first)
+    cache = made.new_cache()
+    part, own = (made.decoder, cache) if whole else (made.decoder.layers[0], cache[0])
+    if started:
+        part(drawn(B, 2, D), drawn(B, LS, D), cache=own)
+    before = kept(cache)
+    with pytest.raises(ValueError, match=message):
+        part(drawn(B, 1, D), z, None, z_mask, own)
+    assert kept(cache) == before  # the very same tensors
+
+
 def test_a_cache_serves_one_source():
-    layer, x, cache = DecoderLayer(8, 2, 16), torch.ones(2, 1, 8), (KVCache(), KVCache())
-    layer(x, torch.ones(2, 3, 8), cache=cache)
+    layer, x, cache = redraw(DecoderLayer(D, H, D_FF)), drawn(B, 1, D), model().new_cache()
+    layer(x, drawn(B, 3, D), cache=cache[0])
     with pytest.raises(ValueError, match="z has 5 rows but the cache has 3: a cache serves one"):
-        layer(x, torch.ones(2, 5, 8), cache=cache)
+        layer(x, drawn(B, 5, D), cache=cache[0])
 
 
 # --- what each part does and does not do -------------------------------------------------------

@@ -2,39 +2,17 @@
 
 from typing import Any
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnbook.attention.kv_cache import KVCache
 from attnbook.checks.sizes import check_size
 from attnbook.checks.tensors import check_ids
 from attnbook.models.causal import causal_rows
+from attnbook.models.feed_forward import GatedFeedForward
 from attnbook.models.grouped_query import GroupedQueryAttention
 from attnbook.positions.rotary import Rotary
 
 EPSILON = 1e-5  # of each RMSNorm, as in Llama
-
-
-class GatedFeedForward(nn.Module):
-    """A feed-forward network that multiplies two projections elementwise: SwiGLU.
-
-    One of the two, the gate, passes through SiLU, x · sigmoid(x). There are no biases.
-
-    Shapes:  x (..., d_model) -> (..., d_ff) -> (..., d_model)
-    Raises:  TypeError, ValueError if a size is not a positive int
-    Source:  Shazeer 2020, eq. 6; Touvron et al. 2023, §2.2
-    """
-
-    def __init__(self, d_model: int, d_ff: int) -> None:
-        super().__init__()
-        check_size("d_model", d_model)
-        check_size("d_ff", d_ff)
-        self.gate, self.up = (nn.Linear(d_model, d_ff, bias=False) for _ in range(2))
-        self.down = nn.Linear(d_ff, d_model, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Widen each row in two ways, multiply the results, and narrow the product."""
-        return self.down(F.silu(self.gate(x)) * self.up(x))
 
 
 class Block(nn.Module):

@@ -2,35 +2,16 @@
 
 from typing import Self
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnbook.attention.from_torch import copy_feed_forward_and_norms, layer_sizes
+from attnbook.attention.heads import insert_head_axis
 from attnbook.attention.kv_cache import KVCache
 from attnbook.attention.multi_head import Attend, MultiHeadAttention
 from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
 from attnbook.checks.attention import check_source_length
-from attnbook.checks.sizes import check_size
-
-
-class FeedForward(nn.Module):
-    """Two matrices with a ReLU between them, applied to each row separately.
-
-    Shapes:  x (..., d_model) -> (..., d_ff) -> (..., d_model)
-    Source:  Vaswani et al. 2017, eq. 2; S4
-    """
-
-    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0) -> None:
-        super().__init__()
-        check_size("d_model", d_model)
-        check_size("d_ff", d_ff)
-        self.up = nn.Linear(d_model, d_ff)
-        self.down = nn.Linear(d_ff, d_model)
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Widen each row, set negative numbers to 0, and narrow the row again."""
-        return self.down(self.dropout(F.relu(self.up(x))))
+from attnbook.checks.tensors import check_sequences, check_width
+from attnbook.models.feed_forward import FeedForward
 
 
 class EncoderLayer(nn.Module):
@@ -124,7 +105,7 @@ class DecoderLayer(nn.Module):
         """Attend to the target, then to the source, then transform each row separately."""
         own_cache, z_cache = cache or (None, None)
         if z_cache is not None:
-            check_source_length(z, z_cache.length)
+            self._check_source(x, z, z_mask, z_cache)
             z = z[..., z_cache.length :, :]  # z is cached in the first step
         if self.norm_first:
             seen, weights = self.attention(self.norm1(x), mask=mask, cache=own_cache)
@@ -137,6 +118,13 @@ class DecoderLayer(nn.Module):
         found, z_weights = self.cross_attention(x, z, mask=z_mask, cache=z_cache)
         x = self.norm2(x + self.dropout(found))
         return self.norm3(x + self.dropout(self.feed_forward(x))), weights, z_weights
+
+    def _check_source(self, x: Tensor, z: Tensor, z_mask: Tensor | None, z_cache: KVCache) -> None:
+        """Raise here if z or its mask does not fit, before self-attention stores the new rows."""
+        check_width("z", z, self.cross_attention.d_context, "d_model")
+        check_sequences(x=x, z=z)
+        check_source_length(z, z_cache.length)
+        insert_head_axis(z_mask, x, z, self.cross_attention.n_heads)
 
     @classmethod
     def from_torch(cls, other: nn.TransformerDecoderLayer) -> Self:

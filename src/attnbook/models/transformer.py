@@ -134,7 +134,8 @@ class Transformer(nn.Module):
         check_ids("target", target, self.target_embedding.num_embeddings)
         own_cache = cache[0][0] if cache else None
         x = self._embed(self.target_embedding, target, own_cache.length if own_cache else 0)
-        x, weights, z_weights = self.decoder(x, z, causal_rows(target, own_cache), source_mask, cache)
+        mask = causal_rows(target, own_cache)  # (new, Lt)
+        x, weights, z_weights = self.decoder(x, z, mask, source_mask, cache)
         return self.to_logits(x), weights, z_weights
 
     def forward(self, source: Tensor, target: Tensor, source_mask: Tensor | None = None) -> Tensor:
