@@ -63,11 +63,27 @@ def check_ids(name: str, ids: Tensor, vocabulary_size: int) -> None:
             f"{name} has shape {shape(ids)}: it must be (B, L), a batch of sentences. "
             f"Make a batch of one sentence with {name}[None]"
         )
-    if ids.numel() and not 0 <= ids.min() <= ids.max() < vocabulary_size:
+    lowest, highest = extremes(ids)
+    if not 0 <= lowest <= highest < vocabulary_size:
         raise ValueError(
-            f"{name} has ids from {ids.min()} to {ids.max()}: "
+            f"{name} has ids from {lowest} to {highest}: "
             f"the vocabulary has ids from 0 to {vocabulary_size - 1}"
         )
+
+
+def extremes(ids: Tensor) -> tuple[int, int]:
+    """The smallest and the largest id, in one read, for which the CPU waits for a GPU.
+
+    Ids that have no values count as 0: those of an empty batch, on the meta device, and while
+    PyTorch compiles, exports or maps a function.
+    """
+    if torch.compiler.is_compiling() or ids.numel() == 0:
+        return 0, 0
+    try:
+        lowest, highest = torch.stack(ids.aminmax()).tolist()
+    except RuntimeError:  # torch.vmap and the meta device refuse to give out numbers
+        return 0, 0
+    return lowest, highest
 
 
 def leading(**tensors: Tensor) -> torch.Size:
