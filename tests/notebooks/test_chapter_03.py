@@ -1,10 +1,13 @@
 """Chapter 3: what its text claims beyond the draws that its cells show."""
 
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
+from torch import Tensor, nn
 
+from attnbook import SelfAttention, scaled_dot_product_attention, softmax
 from attnbook.corpus.sentence import life_is_short
 from tests.support.chapters import Chapter
 
@@ -36,6 +39,94 @@ def test_divided_by_the_width_a_step_of_adam_moves_scores_equally_far_at_every_w
     assert max(moves) < 1.3 * min(moves)
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_wide_undivided_heads_get_more_gradient_and_most_learn_by_plain_steps(seed):
+    """Section 3.9: what ruins them with Adam is the length of its steps."""
+    game = chapter.run("game", "wide-head")
+
+    def errors(players: nn.Module, n: int) -> Tensor:
+        cards, answer = game["deal"](5, n)
+        return (players(cards) - answer).square().mean(dim=(1, 2, 3))  # (5,)
+
+    gradient, dead = {}, {}
+    for divisor in (1, 32, 1024):
+        torch.manual_seed(seed)
+        players = game["Players"](1024, divisor).to(game["device"]())
+        errors(players, 200).sum().backward()
+        both = torch.cat([players.w_q.grad, players.w_k.grad], dim=1).flatten(1)
+        gradient[divisor] = both.norm(dim=1).mean()
+        weights = softmax(players.scores(game["deal"](5, 200)[0]))
+        dead[divisor] = ((weights * (1 - weights)).amax(-1) < 0.001).double().mean()
+    assert gradient[1] > 2 * gradient[32] > 40 * gradient[1024]
+    assert dead[1] > 0.6
+    assert max(dead[32], dead[1024]) < 0.01
+
+    torch.manual_seed(seed)
+    players = game["Players"](1024, 1).to(game["device"]())
+    steps = torch.optim.SGD(players.parameters(), lr=0.3)
+    for _ in range(400):
+        steps.zero_grad()
+        errors(players, 32).sum().backward()
+        steps.step()
+    assert (errors(players, 320) < 0.2).sum() >= 3
+
+
+def test_the_text_does_not_say_that_an_undivided_head_gets_no_gradient():
+    summary = chapter.source("summary")
+    assert "most rows then pass hardly any gradient" in summary
+    assert "hardly any gradient gets through" not in summary
+    assert "*more* gradient" in chapter.source("from-there-more")
+
+
+def test_heads_of_width_64_learn_the_game_undivided():
+    game = chapter.run("game", "wide-head", "play")
+    assert game["play"](1, d_k=64, seed=1)[1] == 5
+
+
+def test_a_gradient_by_the_width_is_too_small_for_plain_steps():
+    """Section 3.8: wide heads that are divided by d_k learn the game because of Adam."""
+    game = chapter.run("game", "wide-head", "play")
+    plain = {"train": by_plain_steps}
+    assert game["play"](1024)[1] == 5
+    game |= plain
+    exec(chapter.source("play"), game)
+    assert [game["play"](1024, lr)[1] for lr in (1, 5)] == [0, 0]
+
+
+def by_plain_steps(
+    model: nn.Module, loss: Callable[[nn.Module], Tensor], steps: int, lr: float
+) -> None:
+    """Train as `train` does, but with steps along the gradient."""
+    optimizer = torch.optim.SGD(model.parameters(), lr)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss(model).backward()
+        optimizer.step()
+
+
+def test_linear_layers_give_scores_a_third_of_the_spread():
+    """Section 3.8: queries and keys have a third of the variance, so scaled scores a ninth."""
+    _, x = life_is_short()
+    for d_k in (24, 1024):
+        variances, spreads = [], []
+        for seed in range(20):
+            torch.manual_seed(seed)
+            head = SelfAttention(16, d_k, 8)
+            query, key = head.w_q(x), head.w_k(x)
+            variances.append(query.var().item())
+            spreads.append((query @ key.T / math.sqrt(d_k)).std().item())
+        assert sum(variances) / 20 == pytest.approx(1 / 3, abs=0.03)
+        assert sum(spreads) / 20 == pytest.approx(1 / 3, abs=0.03)
+
+
+def test_a_long_row_overflows_before_89():
+    row = torch.full((1000,), 82.0)
+    assert row.exp().isfinite().all()
+    assert row.exp().sum().isinf()
+    assert torch.tensor(88.0).exp().isfinite()
+    assert torch.tensor(89.0).exp().isinf()
+
+
 def test_the_sum_of_its_embedding_makes_a_row_even_or_sharp():
     words, x = life_is_short()
     names = chapter.run("s1-matrices", **{"s1-matrices": with_rows("s1-matrices")})
@@ -43,7 +134,7 @@ def test_the_sum_of_its_embedding_makes_a_row_even_or_sharp():
     def largest(word, total):
         i, nudged = words.index(word), x.clone()
         nudged[i] += (total - x[i].sum()) / 16
-        query, keys = nudged[i] @ names["w_query"].T, nudged @ names["w_key"].T
+        query, keys = nudged[i] @ names["w_query"], nudged @ names["w_key"]
         return (query @ keys.T / 24**0.5).softmax(-1).max()
 
     assert largest("is", 4.0) > 0.98
@@ -134,3 +225,66 @@ def test_one_nan_reaches_the_head_and_no_row_of_a_word_that_had_no_part_in_it(re
     elsewhere = sorted(set(ids[1:].flatten().tolist()) - set(ids[0].tolist()))
     assert model.embed.weight[elsewhere].isfinite().all()
     assert model(ids)[0].isnan().all()
+
+
+class Tied(nn.Module):
+    """A reader with W_Q = W_K, whose words may attend to themselves or not."""
+
+    def __init__(self, reader: nn.Module, own_place: bool) -> None:
+        super().__init__()
+        self.reader, self.own_place = reader, own_place
+
+    def forward(self, ids: Tensor) -> tuple[Tensor, Tensor]:
+        rows, head = self.reader.embed(ids), self.reader.head
+        others = ~torch.eye(ids.size(1), dtype=torch.bool, device=ids.device)
+        mask = None if self.own_place else others
+        asked = head.w_q(rows)
+        output, weights = scaled_dot_product_attention(asked, asked, head.w_v(rows), mask)
+        return self.reader.guess(output), weights
+
+
+def test_one_matrix_for_queries_and_keys_is_enough_if_no_word_finds_itself(reader):
+    """Section 3.11: with one matrix a word can ask for something else, but finds itself first."""
+    right = {}
+    for own_place in (True, False):
+        torch.manual_seed(0)
+        model = Tied(reader["Reader"](), own_place).double().to(reader["device"]())
+        reader["train"](model, reader["reading_loss"], steps=200)
+        right[own_place] = reader["examine"](model)[1]
+    assert right[True] < 0.5
+    assert right[False] > 0.95
+
+
+def test_one_matrix_for_keys_and_values_is_enough_to_say_that_a_taste_is_there():
+    """Section 3.11: the label tells a taste from no taste, but not one taste from another."""
+    names = chapter.run("twins-code", "tie-kv")
+    to_q, to_k, _ = names["by_hand"]
+    (_, sweet), (_, sour) = names["twins"].values()
+    plain = torch.cat([sweet[:2], sweet[1:2]])  # 苹果 很 很
+    outputs = [
+        scaled_dot_product_attention(rows @ to_q, rows @ to_k, rows @ to_k)[0][0]
+        for rows in (sweet, sour, plain)
+    ]
+    torch.testing.assert_close(outputs[0], outputs[1])
+    assert outputs[0][0] - outputs[2][0] > 0.5
+
+
+def test_the_heads_have_favorites_among_the_tastes(reader):
+    """Section 3.12: one taste gets most of the weight, whichever stands next to the apple."""
+    words = "苹果 很 甜 ， 柠檬 很 酸".split()
+    ids = torch.tensor([[reader["ID"][word] for word in words]]).to(reader["device"]())
+    favorites = set()
+    for seed in (0, 2):
+        model, *_ = reader["grow"](seed)
+        sweet, sour = model(ids)[1][0, 0, [2, 6]].tolist()
+        assert max(sweet, sour) > 0.8
+        favorites.add(sweet > sour)
+    assert len(favorites) == 2
+
+
+def test_the_controls_are_sharp_in_the_wrong_place(reader):
+    for seed in (0, 1):
+        model, *_ = reader["grow"](seed, shuffled=True)
+        weights = model(reader["exam"])[1][:, reader["ASKS"]]  # (400, 4, 7)
+        assert weights.amax(dim=-1).mean() > 3 / 7
+        assert reader["examine"](model)[0] < 1 / 7
