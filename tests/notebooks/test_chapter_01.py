@@ -4,7 +4,10 @@ import re
 
 import numpy as np
 import pytest
+import torch
+from torch import Tensor, nn
 
+from attnbook import SelfAttention, causal_mask
 from tests.support.chapters import Chapter
 
 chapter = Chapter("01_library.ipynb")
@@ -56,3 +59,122 @@ def test_the_best_width_of_the_kernel_is_the_middle_one_for_most_days():
         }
         best.append(min(missed, key=missed.__getitem__))
     assert best.count(1) >= 15
+
+
+def test_a_point_is_a_factor_between_two_books_and_not_of_a_books_own_weight(names):
+    """Section 1.2."""
+    scores, raised = names["scores"], names["scores"].copy()
+    winner, soups = 1, 6
+    raised[winner] += 1
+    before, after = names["softmax"](scores), names["softmax"](raised)
+    assert after[winner] / after[soups] == pytest.approx(np.e * before[winner] / before[soups])
+    assert before[winner] / before[0] == pytest.approx(np.e)
+    assert after[winner] / before[winner] < 1.5
+    assert "One more point always" not in chapter.source("softmax-seen")
+
+
+def test_books_that_tie_share_the_weight_however_large_the_scores(names):
+    """Section 1.4: at 100 % cooking, three books score 2."""
+    weights = names["softmax"](100 * (names["keys"] @ names["cooking"]))
+    assert sorted(weights.round(6))[-3:] == pytest.approx([1 / 3] * 3, abs=1e-6)
+
+
+def test_the_table_compares_the_numbers_of_all_states_with_those_of_all_scores():
+    """Section 1.6: an RNN computes L vectors of D numbers, attention L² numbers."""
+    for length, width in ((5, 8), (9, 8)):
+        x = torch.randn(1, length, width)
+        states, _ = nn.RNN(width, width, batch_first=True)(x)
+        _, weights = SelfAttention(width, width, width)(x)
+        assert states.numel() == length * width
+        assert weights.numel() == length**2
+        assert (weights.numel() < states.numel()) == (length < width)
+    assert "| L · D, a state of D numbers per word | L², a score per pair" in chapter.source(
+        "against-rnn-more"
+    )
+
+
+@pytest.fixture(scope="module")
+def networks() -> dict:
+    """The names of sections 1.7 and 1.8 that build networks and measure their gradients."""
+    return chapter.run("rnn-loop", "networks", "read", "gradients")
+
+
+def test_a_plain_rnn_makes_a_gradient_vanish_or_explode(networks):
+    """Section 1.8: the part of the gradient in the farther half, by the size of W_h."""
+
+    def grown(times: float):
+        def reader(name: str, length: int):
+            net = networks["recurrent"]("RNN")
+            with torch.no_grad():
+                net.weight_hh_l0.mul_(times)
+            return lambda x: net(x)[0]
+
+        return reader
+
+    far = {}
+    for times in (1, 5):
+        space = networks | {"reader": grown(times)}
+        exec(chapter.source("gradients"), space)
+        far[times] = space["gradient_shares"]("RNN").median(0).values[32:].sum()
+    assert far[1] < 1e-6
+    assert far[5] > 0.9
+
+
+def test_one_layer_of_attention_is_level_and_a_causal_stack_favors_the_first_inputs(networks):
+    """Section 1.8: the gradient of the first input, divided by that of the last but one."""
+
+    def stacked(n: int):
+        def reader(name: str, length: int):
+            width = networks["width"]
+            heads = [SelfAttention(width, width, width).double() for _ in range(n)]
+            heads = nn.Sequential(*heads).to(networks["device"]())
+            mask = causal_mask(length).to(networks["device"]())
+
+            def read(x: Tensor) -> Tensor:
+                for head in heads:
+                    x = x + head(x, mask)[0] if n > 2 else head(x, mask)[0]
+                return x
+
+            return read
+
+        return reader
+
+    favored = {}
+    for n in (1, 2, 8):  # with eight layers, each adds its result to its input
+        space = networks | {"reader": stacked(n)}
+        exec(chapter.source("gradients"), space)
+        shares = space["gradient_shares"]("attention").median(0).values
+        favored[n] = (shares[63] / shares[1]).item()
+    assert favored[1] == pytest.approx(1, abs=0.3)
+    assert favored[2] > 10
+    assert favored[8] > 5
+
+
+def test_an_rnn_takes_few_rounds_unless_small_differences_grow():
+    """Section 1.9: rounds of Newton's method until all 64 states are right."""
+
+    def rounds(gain: float, length: int = 64, width: int = 16) -> int:
+        torch.manual_seed(0)
+        w = gain * torch.randn(width, width).double() / width**0.5
+        inputs = torch.randn(length, width).double()
+        right, state = [], torch.zeros(width).double()
+        for x in inputs:
+            state = torch.tanh(x + state @ w)
+            right.append(state)
+        right, guess = torch.stack(right), torch.zeros(length, width).double()
+        for n in range(1, length + 1):
+            before = torch.cat([torch.zeros(1, width).double(), guess[:-1]])
+            new = torch.tanh(inputs + before @ w)
+            slopes = (1 - new**2)[:, None, :] * w  # (L, D, D): from the state before
+            moved, better = torch.zeros(width).double(), []
+            for t in range(length):
+                moved = new[t] + (moved - before[t]) @ slopes[t]
+                better.append(moved)
+            guess = torch.stack(better).nan_to_num().clamp(-1, 1)
+            if (guess - right).abs().max() < 1e-6:
+                return n
+        return length
+
+    assert rounds(0.5) <= 6
+    assert rounds(3.0) > 20
+    assert "unless small differences" in chapter.source("steps")
