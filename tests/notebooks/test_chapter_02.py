@@ -1,9 +1,13 @@
 """Chapter 2: what its text claims beyond the widths and initializations that its cells show."""
 
+import itertools
+import re
+
 import pytest
 import torch
 from torch import nn
 
+from attnbook import LanguageModel
 from tests.support.chapters import Chapter
 
 chapter = Chapter("02_embeddings.ipynb")
@@ -78,3 +82,66 @@ def test_how_often_a_word_occurs_finds_hardly_more_kinds_than_luck(names):
         for seed in range(20, 60)
     ]
     assert sum(found) / len(found) < 15 / 7 + 1.2  # of 15; without shuffling, all 15 are found
+
+
+def started(names, seed: int, width: int, std: float) -> nn.Sequential:
+    """A model whose table starts with this standard deviation, trained as in the chapter."""
+    model = names["fresh"](seed, width)
+    nn.init.normal_(model[0].weight, std=std)
+    return names["learn"](model, names["seen"])
+
+
+def test_words_with_the_same_neighbors_get_similar_rows_only_near_zero_or_with_little_room(names):
+    """Sections 2.9 and 2.11: a wide table that starts as `nn.Embedding` does guesses as well."""
+    pear, peach = names["number"]["梨"], names["number"]["桃"]
+    assert nn.Embedding(50, 50).weight.std().item() == pytest.approx(1, abs=0.1)
+    for std, width in ((0.1, 256), (1, 4)):
+        model = started(names, 10, width, std)
+        assert rows(names, model)[pear, peach] > 0.5
+        assert names["finds_its_kind"](model) > 12
+    for seed in (10, 11):
+        wide = started(names, seed, 256, 1)
+        assert rows(names, wide)[pear, peach] < 0.3
+        assert names["finds_its_kind"](wide) < 10
+        assert names["probabilities"](wide)[0] > 0.09
+    assert re.search(r"similar rows, if the rows start small", chapter.source("summary"))
+
+
+def test_a_seen_taste_can_get_a_tenth_and_a_fifteenth_if_tastes_are_treated_alike(names):
+    """Section 2.9."""
+    sentences, tastes = names["seen"], names["tastes"]
+    for fruit in names["fruits"]:
+        met = [b for s in sentences for a, b in itertools.permutations(s, 2) if a == fruit]
+        assert len(met) == 10
+        assert sorted(met.count(taste) for taste in tastes) == [0, 1, 1]
+
+
+def test_six_rows_can_be_cut_in_twelve_ways_by_one_number_and_in_all_by_sixteen():
+    """Section 2.3."""
+    ids, answers = torch.arange(6.0), list(itertools.product([False, True], repeat=6))
+    cuts = {
+        tuple((sign * (ids - place) > 0).tolist())
+        for sign in (1, -1)
+        for place in torch.arange(-0.5, 6.5)
+    }
+    assert (len(cuts), len(answers)) == (12, 64)
+    torch.manual_seed(0)
+    wide = torch.randn(6, 16)
+    for answer in answers:
+        wanted = torch.tensor(answer).float() * 2 - 1
+        factors = torch.linalg.lstsq(wide, wanted[:, None]).solution
+        assert ((wide @ factors)[:, 0] > 0).tolist() == list(answer)
+
+
+def test_a_table_that_is_also_the_output_layer_gets_a_gradient_in_every_row():
+    """Section 2.4: a word that is not read gets none, unless the table guesses as well."""
+    ids = torch.tensor([[3, 14, 15]])
+    with_gradient = {}
+    for tied in (True, False):
+        torch.manual_seed(0)
+        model = LanguageModel(100, 16, 2, 1, 1, 32, tied=tied)
+        logits = model(ids)
+        logits.logsumexp(-1).sum().backward()
+        table = next(m for m in model.modules() if isinstance(m, nn.Embedding)).weight
+        with_gradient[tied] = int((table.grad != 0).any(dim=1).sum())
+    assert with_gradient == {True: 100, False: 3}
