@@ -16,8 +16,8 @@ EXERCISE = Exercise(
     second_reading=True,
     prompt="""
 Here are five claims, with three experiments for each. `experiment(claim)` takes the word in front
-of a claim and returns `"A"`, `"B"` or `"C"`. Choose the only experiment that would reveal an error
-in any part of the claim.
+of a claim and returns `"A"`, `"B"` or `"C"`. Choose the one experiment that could show the
+claim to be wrong, whichever part of it is wrong.
 
 `"fading"`: *with each additional input, less of the first one is left in an RNN's state.*
 - A: two sequences that differ in every input; how far apart are the last states?

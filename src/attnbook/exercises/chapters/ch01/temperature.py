@@ -138,6 +138,7 @@ the answer's rows sum to 1. Temperatures such as 0.001 and `math.inf` have to wo
         "every score becomes 0.",
         "Compute `scores / temperature`, then call `softmax` with `dim=-1`: it does not overflow.",
     ),
-    insight="A chatbot's *temperature* is this number, and dividing scores by √Dk sets it to √Dk.",
+    insight="Dividing scores by √Dk sets this number to √Dk. A chatbot's *temperature* is such a "
+    "number in another softmax, the one that chooses the next word.",
     comes_back="Chapter 3 lowers the temperature and measures how much of a gradient is left.",
 )

@@ -63,6 +63,7 @@ def my_gradient(question):
         ),
     ),
     comes_back="In section 2.10 a word has two meanings, and both of them change its single row.",
-    insight="A row gets a gradient only when its word is read. And (e) is the same as (a), because "
-    "a look-up is this product.",
+    insight="As an input, a row gets a gradient only when its word is read. (In chapter 12 the "
+    "same table also guesses, and then all rows get one.) And (e) is the same as (a), because a "
+    "look-up is this product.",
 )
