@@ -3,46 +3,22 @@
 import contextlib
 import ctypes
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 INTERVAL = 0.05  # seconds between two attempts to stop the code
 MEMORY_USE = Path("/proc/self/statm")  # only Linux has it; its sixth number counts pages of data
 OWN_FILES = (__file__, contextlib.__file__)
-
-_limited_frames: dict[int, FrameType] = {}  # for each thread, the frame of its `with time_limit`
 
 
 class TimeLimitExceeded(BaseException):
     """The code ran longer than its limit.
 
     This class is not an Exception, so that the reader's own `except Exception` does not catch it.
-    If a bare `except:` catches and drops the exception, it is raised again at the next line.
     """
-
-    def __init__(self) -> None:
-        self.limited = _limited_frames.get(threading.get_ident())
-
-    def __del__(self) -> None:
-        if not self.limited or self.limited is not _limited_frames.get(threading.get_ident()):
-            return  # the block with this limit has ended
-        frame: FrameType | None = sys._getframe(1)
-        while frame and frame is not self.limited:
-            frame.f_trace = raise_at_next_line
-            sys.settrace(raise_at_next_line)
-            frame = frame.f_back
-
-
-def raise_at_next_line(frame: FrameType, event: str, argument: object) -> Any:
-    """Raise TimeLimitExceeded again. This is the trace function of frames that have caught it."""
-    if event == "line":
-        raise TimeLimitExceeded
-    return None
 
 
 @contextlib.contextmanager
@@ -51,8 +27,9 @@ def time_limit(seconds: float) -> Iterator[None]:
 
     On the main thread an alarm signal interrupts any code, even code that waits. On Windows and on
     other threads, Python is asked to raise the exception before the next line. Neither method can
-    interrupt a loop inside one call to a C function, such as `sum(range(10**12))`: only restarting
-    the kernel ends such a loop. Neither can stop a loop that catches and keeps every exception.
+    interrupt a loop inside one call to a C function, such as `sum(range(10**12))`, or a loop that
+    catches every exception with a bare `except:`, even that of an interrupt. In a notebook, only
+    restarting the kernel ends such a loop; in a terminal, the process that runs the file is ended.
 
     Raises:  TimeLimitExceeded
     """
@@ -67,27 +44,8 @@ def time_limit(seconds: float) -> Iterator[None]:
 
     on_main = threading.current_thread() is threading.main_thread()
     has_alarm = on_main and hasattr(signal, "setitimer")
-    with (
-        persistent_exception(),
-        stop_by_alarm(seconds, is_over) if has_alarm else stop_from_thread(is_over),
-    ):
+    with stop_by_alarm(seconds, is_over) if has_alarm else stop_from_thread(is_over):
         yield
-
-
-@contextlib.contextmanager
-def persistent_exception() -> Iterator[None]:
-    """Raise TimeLimitExceeded again whenever the block catches it, until the block ends."""
-    frame = sys._getframe()
-    while frame.f_code.co_filename in OWN_FILES and frame.f_back:
-        frame = frame.f_back
-    old_trace, thread = sys.gettrace(), threading.get_ident()
-    _limited_frames[thread] = frame
-    try:
-        yield
-    finally:
-        del _limited_frames[thread]
-        if sys.gettrace() is not old_trace:
-            sys.settrace(old_trace)
 
 
 @contextlib.contextmanager
@@ -100,7 +58,7 @@ def stop_by_alarm(seconds: float, is_over: Callable[[], bool]) -> Iterator[None]
             raise TimeLimitExceeded
 
     old_handler = signal.signal(signal.SIGALRM, handle)
-    # The alarm repeats, in case a bare `except:` in the reader's code catches the first one.
+    # The alarm repeats: on a busy machine the time may not be over when the first one comes.
     old_timer = signal.setitimer(signal.ITIMER_REAL, seconds, INTERVAL)
     try:
         yield
