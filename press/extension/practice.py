@@ -19,7 +19,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from torch import Generator
 
-from attnbook.exercises import feedback
+from attnbook.exercises.cards import feedback
 from attnbook.exercises.checker import choice
 from attnbook.exercises.checker.diagnose import diagnose
 from attnbook.exercises.checker.trial import Trial, run_trials, solve_cases

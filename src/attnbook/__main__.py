@@ -2,7 +2,7 @@
 
 import sys
 
-from attnbook.exercises.terminal import console
+from attnbook.exercises.cards import console
 from attnbook.exercises.terminal.commands import main
 
 if __name__ == "__main__":

@@ -19,6 +19,9 @@ import torch
 from torch import nn
 
 from attnbook.exercises import check, hint, log, solution
+from attnbook.exercises.cards.as_html import card_as_html
+from attnbook.exercises.cards.as_text import card_as_text
+from attnbook.exercises.cards.feedback import Feedback
 from attnbook.exercises.catalog import ALL, find
 from attnbook.exercises.chapters.common_mistakes import OUTPUT_MISTAKES, SCORE_MISTAKES
 from attnbook.exercises.chapters.mistake_sets import Head, MistakeSet
@@ -26,6 +29,7 @@ from attnbook.exercises.checker import guard, trial
 from attnbook.exercises.checker.answers import matches, type_error
 from attnbook.exercises.checker.choice import form_error
 from attnbook.exercises.checker.diagnose import diagnose
+from attnbook.exercises.checker.excerpts import shorten
 from attnbook.exercises.checker.relation import Relation, relation, relation_in_all
 from attnbook.exercises.checker.side_by_side import side_by_side
 from attnbook.exercises.exercise import (
@@ -37,7 +41,6 @@ from attnbook.exercises.exercise import (
     draw,
     named_sizes,
 )
-from attnbook.exercises.feedback import Feedback
 from attnbook.exercises.source import without_annotations
 
 
@@ -91,7 +94,7 @@ def workplace(tmp_path, monkeypatch):
 
 def card_of(function, exercise=TRY) -> str:
     """Return the card as text, each paragraph on one line."""
-    text = repr(diagnose(exercise, function)).replace("\n  ", " ")
+    text = card_as_text(diagnose(exercise, function)).replace("\n  ", " ")
     assert not re.search(r"\w\.\.(?!\.)", text), "two periods in a row"
     return text
 
@@ -332,7 +335,7 @@ def test_output_and_warnings_of_an_answer_are_in_the_card(capsys):
     [("a " * 50, "a " * 50), ("a " * 51, "a " * 49 + "a …"), ("a" * 101, "a" * 100 + " …")],
 )
 def test_a_long_line_is_cut_between_words(line, shortened):
-    assert trial.shorten(line) == shortened
+    assert shorten(line) == shortened
 
 
 def test_the_first_part_that_differs_is_shown_in_columns_with_marks_and_enough_digits():
@@ -644,8 +647,8 @@ def test_after_a_pass_the_card_shows_other_answers_and_where_the_idea_returns():
     card = diagnose(more, compare)
     assert card.message == "Well compared.\nIn chapter 9."
     assert card.others == ("def calls_a_helper(query, key):\n    return helper(query @ key.mT)",)
-    assert "<summary>Another right answer</summary>" in card._repr_html_()
-    assert "def calls_a_helper" in repr(card)
+    assert "<summary>Another right answer</summary>" in card_as_html(card)
+    assert "def calls_a_helper" in card_as_text(card)
 
 
 # --- the reader's program: what a check leaves unchanged -------------------------------------
@@ -913,12 +916,12 @@ def test_an_untouched_stub_does_not_count_as_a_try(function, why, capsys):
 
 
 def test_a_notebooks_card_shows_code_as_text():
-    card = diagnose(TRY, lambda q, k: q < k)._repr_html_()
+    card = card_as_html(diagnose(TRY, lambda q, k: q < k))
     assert 'role="status"' in card
     assert "q &lt; k" in card
-    assert "<br>" in Feedback("failed", "x", "one\ntwo")._repr_html_()
-    assert "<code>a &lt; b</code>" in Feedback("info", "x", "see `a < b`")._repr_html_()
-    stars = Feedback("info", "x", "`a * b * c` is *not* 2 * 3 * 4，是*之前*的")._repr_html_()
+    assert "<br>" in card_as_html(Feedback("failed", "x", "one\ntwo"))
+    assert "<code>a &lt; b</code>" in card_as_html(Feedback("info", "x", "see `a < b`"))
+    stars = card_as_html(Feedback("info", "x", "`a * b * c` is *not* 2 * 3 * 4，是*之前*的"))
     assert "<code>a * b * c</code> is <em>not</em> 2 * 3 * 4，是<em>之前</em>的" in stars
 
 

@@ -11,10 +11,11 @@ from torch import Generator
 
 from attnbook import language
 from attnbook.exercises import check, hint
+from attnbook.exercises.cards import as_text
+from attnbook.exercises.cards.feedback import Feedback
 from attnbook.exercises.catalog import ALL
 from attnbook.exercises.checker.diagnose import diagnose
-from attnbook.exercises.feedback import Feedback
-from attnbook.exercises.terminal import answer_files, console
+from attnbook.exercises.terminal import answer_files
 from attnbook.exercises.terminal import commands as terminal
 from manuscript.messages import library_messages
 
@@ -112,10 +113,10 @@ def test_a_chinese_task_is_wrapped_only_where_chinese_allows_it(monkeypatch):
     for exercise in ALL.values():
         task, *_code = answer_files.file_content(exercise).partition("\n\n")
         begins = [line.removeprefix("# ")[:1] for line in task.splitlines()]
-        assert not re.search(f"[{console.CLOSE}]", "".join(begins)), task
+        assert not re.search(f"[{as_text.CLOSE}]", "".join(begins)), task
         paragraphs = [line for line in task.splitlines() if not line.startswith(("# |", "#   "))]
-        assert max(map(cell_len, paragraphs)) <= len("# ") + console.MAX_WIDTH, task
-        assert console.BREAK not in task
+        assert max(map(cell_len, paragraphs)) <= len("# ") + as_text.MAX_WIDTH, task
+        assert as_text.BREAK not in task
 
 
 def test_every_message_is_collected(pseudo):

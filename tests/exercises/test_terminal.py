@@ -14,10 +14,11 @@ from rich.cells import cell_len
 
 from attnbook import exercises
 from attnbook.exercises import check, log
+from attnbook.exercises.cards import as_text, console
+from attnbook.exercises.cards.feedback import Feedback
 from attnbook.exercises.catalog import ALL
 from attnbook.exercises.checker.diagnose import diagnose
-from attnbook.exercises.feedback import Feedback
-from attnbook.exercises.terminal import answer_files, console, runner, watch
+from attnbook.exercises.terminal import answer_files, runner, watch
 from attnbook.exercises.terminal import commands as terminal
 from attnbook.exercises.terminal.commands import main
 from attnbook.exercises.terminal.runner import Result, Runner
@@ -87,21 +88,21 @@ def test_every_card_fits_and_shows_no_markup(name, capsys, monkeypatch):
     code = {line for card in cards for other in card.others for line in other.splitlines()}
     for columns in (40, 80):
         monkeypatch.setenv("COLUMNS", str(columns))
-        console.print_text(answer_files.card_text(exercise), *map(console.card, cards))
+        console.print_text(answer_files.card_text(exercise), *map(as_text.card, cards))
         lines = [line for line in capsys.readouterr().out.splitlines() if line not in code]
         assert [line for line in lines if cell_len(line) > columns] == []
         assert [line for line in lines if re.search(MARKUP, line)] == []
 
 
 def test_details_are_shown_once_whatever_else_is_empty():
-    card = repr(Feedback("info", "head", "", ("a  1\nb  2", "def f():\n    pass")))
+    card = as_text.card_as_text(Feedback("info", "head", "", ("a  1\nb  2", "def f():\n    pass")))
     assert card == "· head\n  a  1\n  b  2\ndef f():\n    pass"
 
 
 def test_columns_too_wide_for_the_screen_continue_below_their_start(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "24")
     numbers = "yours    0.1 0.2 0.3 0.4\n         0.5 0.6 0.7 0.8"
-    console.print_text(console.card(Feedback("failed", "head", details=(numbers,))))
+    console.print_text(as_text.card(Feedback("failed", "head", details=(numbers,))))
     assert capsys.readouterr().out.splitlines()[1:] == [
         "  yours    0.1 0.2 0.3",
         "           0.4",
@@ -112,7 +113,7 @@ def test_columns_too_wide_for_the_screen_continue_below_their_start(capsys, monk
 
 def test_other_right_answers_are_shown_under_a_pass_and_can_be_copied():
     answer = f"def a():\n    return {'long ' * 30}1"
-    card = repr(Feedback("passed", "head", others=(answer, answer)))
+    card = as_text.card_as_text(Feedback("passed", "head", others=(answer, answer)))
     assert card.count(f"Another right answer:\n{answer}") == 2
 
 
@@ -142,7 +143,7 @@ def test_colors_are_used_only_in_terminals_that_want_them(settings, colored, cap
         monkeypatch.setenv(name, value)
     check(lambda query, key: query @ key.mT, NAME)
     assert bool(re.search(r"\x1b\[[\d;]*3\d", capsys.readouterr().out)) == colored
-    assert "\x1b" not in repr(Feedback("passed", "head"))
+    assert "\x1b" not in as_text.card_as_text(Feedback("passed", "head"))
 
 
 class ZMQInteractiveShell: ...
@@ -152,18 +153,21 @@ class TerminalInteractiveShell: ...
 
 
 @pytest.mark.parametrize(
-    ("shell", "as_text"),
+    ("shell", "in_terminal"),
     [(None, True), (TerminalInteractiveShell(), True), (ZMQInteractiveShell(), False)],
 )
 def test_a_card_is_shown_once_as_text_in_a_terminal_and_as_html_in_a_notebook(
-    shell, as_text, capsys, monkeypatch
+    shell, in_terminal, capsys, monkeypatch
 ):
     shown = []
     monkeypatch.setattr("IPython.get_ipython", lambda: shell)
-    monkeypatch.setattr("IPython.display.display", shown.append)
+    monkeypatch.setattr("IPython.display.display", lambda data, raw: shown.append(data))
     check(EXERCISE.reference, NAME)
-    assert capsys.readouterr().out.count("✓ 03.scores") == as_text
-    assert len(shown) == (not as_text)
+    assert capsys.readouterr().out.count("✓ 03.scores") == in_terminal
+    assert len(shown) == (not in_terminal)
+    for data in shown:
+        assert data["text/plain"].startswith("✓ 03.scores ")
+        assert data["text/html"].startswith('<div role="status"')
     exec(answer_files.file_content(EXERCISE), {})  # a stub prints the same line in any shell
     assert capsys.readouterr().out == "○ 03.scores not attempted\n"
 
@@ -336,7 +340,7 @@ def test_check_runs_the_file_in_a_process_of_its_own_even_if_it_closes_its_outpu
 def test_an_answer_that_crashes_python_or_never_ends_gets_a_message(
     line, message, capfd, monkeypatch
 ):
-    monkeypatch.setattr(runner, "CHECK_SECONDS", 3.0)
+    monkeypatch.setattr(runner, "CHECK_SECONDS", 10.0)
     answer(line)
     assert not runner.all_passed(Runner().run(Path(FILE)))
     output = capfd.readouterr()
@@ -399,7 +403,9 @@ def test_each_check_has_its_own_time_limit(as_main, monkeypatch, tmp_path):
 )
 def test_the_line_at_which_a_file_stops_before_its_check_is_shown(source, parts, as_main):
     Path("helper.py").write_text("1 +")
-    card = repr(runner.run_file(Path(FILE).resolve(), source.encode())).replace("\n  ", " ")
+    card = as_text.card_as_text(runner.run_file(Path(FILE).resolve(), source.encode())).replace(
+        "\n  ", " "
+    )
     assert [part for part in parts if part not in card] == []
 
 
@@ -415,7 +421,7 @@ def test_the_line_at_which_a_file_stops_before_its_check_is_shown(source, parts,
 def test_a_file_without_a_check_gets_a_message_with_the_right_line(
     name, source, message, as_main, capsys, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(console, "command_template", "python -m attnbook {name} {exercise}")
+    monkeypatch.setattr(as_text, "command_template", "python -m attnbook {name} {exercise}")
     (tmp_path / runner.SOURCE_FILE).write_text(source)
     runner.check_file(Path(name), tmp_path, 10, 10)
     assert message in capsys.readouterr().out.replace("\n  ", " ")
@@ -442,7 +448,7 @@ def watcher(monkeypatch):
     watcher = watch.Watcher(EXERCISE)
     watcher.open_exercise(EXERCISE)
     yield watcher
-    console.command_template = ""
+    as_text.command_template = ""
 
 
 def poll(watcher: watch.Watcher, times: int = 2) -> None:

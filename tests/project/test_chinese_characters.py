@@ -6,7 +6,7 @@ import pytest
 from py_mini_racer import MiniRacer
 
 from attnbook.corpus.user_corpus import count_chinese
-from attnbook.exercises.terminal.console import BREAK, breakable
+from attnbook.exercises.cards.as_text import BREAK, breakable
 from attnbook.figures import heatmaps
 from manuscript.minutes import text_seconds
 from press import fonts

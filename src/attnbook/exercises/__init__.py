@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 from attnbook.exercises import log
+from attnbook.exercises.cards.console import print_text, show_card
+from attnbook.exercises.cards.feedback import SIGNS, Feedback
 from attnbook.exercises.catalog import ALL, CHAPTERS, UsageError, find
 from attnbook.exercises.checker import guard
 from attnbook.exercises.checker.diagnose import diagnose
-from attnbook.exercises.feedback import SIGNS, Feedback
-from attnbook.exercises.terminal.console import print_text, show_card
 from attnbook.language import _, ngettext
 
 __all__ = ["check", "hint", "progress", "solution"]

@@ -8,8 +8,9 @@ from typing import Any
 
 from torch import Tensor
 
+from attnbook.exercises.checker import guard
 from attnbook.exercises.checker.answers import matches
-from attnbook.exercises.checker.trial import Trial, has_same_outcome
+from attnbook.exercises.checker.trial import Trial, is_right
 from attnbook.exercises.exercise import Exercise, Mistake
 from attnbook.language import _
 
@@ -73,7 +74,15 @@ class Attempt:
         return in_this_case(fitting[0])
 
     def agrees(self, mistake: Mistake, trial: Trial) -> bool:
-        return has_same_outcome(self.exercise, mistake, trial)
+        """Return whether the mistake's function has the same outcome as the reader's function."""
+        expected = guard.call_trusted(mistake.wrong, trial.case.arguments)
+        outcome = trial.outcome
+        if expected.error is not None or outcome.error is not None:
+            same_type = type(expected.error) is type(outcome.error)
+            return same_type and str(expected.error) == str(outcome.error)
+        if expected.modified != outcome.modified or not matches(outcome.answer, expected.answer):
+            return False
+        return is_right(self.exercise, trial.case, expected, trial.wanted) == trial.right
 
     def always_agrees(self, mistake: Mistake) -> bool:
         return all(self.agrees(mistake, trial) for trial in (self.failed, *self.trials))

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any
 
+from attnbook.exercises.cards.feedback import Feedback
 from attnbook.exercises.checker import guard
 from attnbook.exercises.checker.answers import matches, normalize_word, to_python
-from attnbook.exercises.checker.side_by_side import short_repr
-from attnbook.exercises.checker.trial import Trial, printed_details, property_error
+from attnbook.exercises.checker.excerpts import printed_details, short_repr
+from attnbook.exercises.checker.trial import Trial, property_error
 from attnbook.exercises.exercise import Exercise
-from attnbook.exercises.feedback import Feedback
 from attnbook.language import _
 
 
@@ -24,7 +24,7 @@ def explain(exercise: Exercise, trials: Sequence[Trial]) -> Feedback:
         if text
     ]
     message = "\n".join([score(len(messages) - len(lines), len(messages)), *lines])
-    printed = printed_details(trials[0])
+    printed = printed_details(trials[0].outcome.printed)
     return Feedback("failed", exercise.head, message, printed, exercise.footer)
 
 

@@ -6,30 +6,25 @@ from typing import Any
 
 from torch import nn
 
+from attnbook.exercises.cards.feedback import Feedback, labeled
 from attnbook.exercises.checker import choice, guard
 from attnbook.exercises.checker.answers import dtype_error, shape_error, type_error
 from attnbook.exercises.checker.attempt import Attempt
+from attnbook.exercises.checker.excerpts import format_error, printed_details
 from attnbook.exercises.checker.gradients import argument_gradients, gradient_problem
 from attnbook.exercises.checker.limits import TimeLimitExceeded
-from attnbook.exercises.checker.relation import relation_message
-from attnbook.exercises.checker.restore_state import preserved_state, set_default_device
-from attnbook.exercises.checker.side_by_side import side_by_side
-from attnbook.exercises.checker.trial import (
-    is_untouched,
-    printed_details,
-    property_error,
-    run_trials,
-    solve_cases,
-)
-from attnbook.exercises.exercise import Exercise
-from attnbook.exercises.feedback import Feedback, labeled
-from attnbook.exercises.source import (
+from attnbook.exercises.checker.reader_code import (
     failing_line,
     is_filled_in,
     names_used,
-    reader_source,
     similar_name,
 )
+from attnbook.exercises.checker.relation import relation_message
+from attnbook.exercises.checker.restore_state import preserved_state, set_default_device
+from attnbook.exercises.checker.side_by_side import side_by_side
+from attnbook.exercises.checker.trial import is_untouched, property_error, run_trials, solve_cases
+from attnbook.exercises.exercise import Exercise
+from attnbook.exercises.source import reader_source
 from attnbook.language import _, ngettext
 
 
@@ -55,10 +50,11 @@ def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) ->
     if failed:
         return explain(Attempt(exercise, function, trials, failed))
     head, footer = exercise.head, exercise.footer
-    printed = printed_details(trials[0])
-    for name in set(exercise.without) & names_used(function):
+    printed = printed_details(trials[0].outcome.printed)
+    used = names_used(function)
+    if forbidden := next((name for name in exercise.without if name in used), ""):
         message = _("The answer is right, but the card asks for it without `{name}`.")
-        return Feedback("failed", head, message.format(name=name), printed, footer)
+        return Feedback("failed", head, message.format(name=forbidden), printed, footer)
     lost = ""
     for case, _wanted, gradients in solved_cases:
         outcome = argument_gradients(function, case) if gradients else guard.Outcome()
@@ -116,7 +112,7 @@ def exception(attempt: Attempt) -> str:
     message = _("Your function raised {error}")
     if meant:
         message = _("Your function raised {error}. Did you mean `{name}`?")
-    message = message.format(error=guard.format_error(error), name=meant)
+    message = message.format(error=format_error(error), name=meant)
     if isinstance(error, TypeError) and not failing_line(attempt.function, error):
         message += "\n" + _("The card asks for `{call}`.").format(call=attempt.exercise.call)
     return message
@@ -191,12 +187,13 @@ def explain(attempt: Attempt) -> Feedback:
     finder, message = next((f, text) for f in FINDERS if (text := f(attempt)))
     if finder in FORM and attempt.mistake:
         message = f"{message}\n{attempt.mistake}"
-    note = failed.case.note if failed.outcome.error and exercise.code else ""
+    error = failed.outcome.error
+    note = failed.case.note if error and exercise.code else ""
     details = (
-        failing_line(attempt.function, failed.outcome.error),
+        failing_line(attempt.function, error),
         labeled(_("case"), _(note), column=15) if note else "",
         comparison(attempt) if finder in CONTENT else "",
-        *printed_details(failed),
+        *printed_details(failed.outcome.printed, column=15 if error else 9),
     )
     footer = exercise.footer
     if (n_right := sum(t.right for t in attempt.trials)) and exercise.code:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from attnbook.exercises.checker import guard
+from attnbook.exercises.checker.excerpts import format_error
 from attnbook.exercises.exercise import Case, draw
 from attnbook.language import _
 
@@ -104,4 +105,4 @@ def exception_problem(error: BaseException) -> Problem:
         "The numbers are right, but with arguments that require gradients your function raised "
         "{error}"
     )
-    return Problem(message.format(error=guard.format_error(error)), lost=False)
+    return Problem(message.format(error=format_error(error)), lost=False)

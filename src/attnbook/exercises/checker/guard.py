@@ -14,12 +14,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attnbook.exercises.checker.excerpts import format_error
 from attnbook.exercises.checker.limits import memory_limit, time_limit
 from attnbook.exercises.checker.restore_state import preserved_state
 
 SECONDS = 3.0
 GIGABYTES = 2.0  # of memory that a call may use, in addition to what was in use before it
-LONGEST_ERROR = 400  # characters of an exception's own text
 
 is_running = ContextVar("is_running", default=False)  # whether a reader's function is running
 
@@ -130,16 +130,6 @@ def call_trusted(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Ou
     except Exception as error:
         return Outcome(error=error)
     return Outcome(answer, modified=modified_arguments(arguments, copies))
-
-
-def format_error(error: BaseException) -> str:
-    """Format an exception as "Type: text", shortened and without a final period."""
-    try:
-        text = str(error).strip().rstrip(".")
-    except Exception:  # raised by the reader's own exception class
-        text = ""
-    short = text if len(text) < LONGEST_ERROR else f"{text[:LONGEST_ERROR]} …"
-    return f"{type(error).__name__}: {short}".rstrip(": ")
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:

@@ -6,20 +6,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnbook.exercises.cards.feedback import labeled
 from attnbook.exercises.checker.answers import matches
-from attnbook.exercises.feedback import labeled
+from attnbook.exercises.checker.excerpts import short_repr
 from attnbook.language import _
 
-MAX_ROWS, MAX_COLUMNS, MAX_CHARACTERS = 4, 6, 300
-
-
-def short_repr(x: Any) -> str:
-    """Return the repr of any value, cut to MAX_CHARACTERS."""
-    try:
-        text = repr(x)
-    except Exception:  # raised by the reader's own class
-        text = _("a {name}").format(name=type(x).__name__)
-    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]} …"
+MAX_ROWS, MAX_COLUMNS = 4, 6
 
 
 def difference_mask(got: Tensor, wanted: Tensor) -> Tensor:

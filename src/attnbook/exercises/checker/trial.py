@@ -11,13 +11,11 @@ from attnbook.exercises.checker import guard
 from attnbook.exercises.checker.answers import dtype_error, matches, type_error
 from attnbook.exercises.checker.gradients import argument_gradients
 from attnbook.exercises.checker.limits import TimeLimitExceeded
-from attnbook.exercises.exercise import Case, Exercise, Mistake
-from attnbook.exercises.feedback import labeled
-from attnbook.language import _, ngettext
+from attnbook.exercises.exercise import Case, Exercise
+from attnbook.language import _
 from attnbook.notebook.show import device
 
 TOTAL_LIMIT = 4  # the time limit for all cases together, as a multiple of that for one call
-PRINTED_LINES, PRINTED_WIDTH = 6, 100
 
 
 class SolvedCase(NamedTuple):
@@ -101,18 +99,6 @@ def is_right(exercise: Exercise, case: Case, outcome: guard.Outcome, wanted: Any
     return not property_error(exercise, case, outcome.answer)
 
 
-def has_same_outcome(exercise: Exercise, mistake: Mistake, trial: Trial) -> bool:
-    """Return whether the mistake's function has the same outcome as the reader's function."""
-    expected = guard.call_trusted(mistake.wrong, trial.case.arguments)
-    outcome = trial.outcome
-    if expected.error is not None or outcome.error is not None:
-        same_type = type(expected.error) is type(outcome.error)
-        return same_type and str(expected.error) == str(outcome.error)
-    if expected.modified != outcome.modified or not matches(outcome.answer, expected.answer):
-        return False
-    return is_right(exercise, trial.case, expected, trial.wanted) == trial.right
-
-
 def property_error(exercise: Exercise, case: Case, answer: Any) -> str:
     """Return the message of the first property that this answer lacks, or ""."""
     for wanted in exercise.properties:
@@ -123,23 +109,3 @@ def property_error(exercise: Exercise, case: Case, answer: Any) -> str:
             continue
         return _(wanted.message)
     return ""
-
-
-def printed_details(trial: Trial) -> tuple[str, ...]:
-    """Return a detail for the card with the first lines that the function printed, if any."""
-    lines = trial.outcome.printed.splitlines()
-    n_more = len(lines) - PRINTED_LINES
-    shown = [shorten(line) for line in lines[:PRINTED_LINES]]
-    if n_more > 0:
-        more = ngettext("… and {n} more lines", "… and {n} more lines", n_more)
-        shown.append(more.format(n=n_more))
-    column = 15 if trial.outcome.error else 9  # like the lines above it on the card
-    text = f"\n{labeled('', '', column)}".join(shown)
-    return (labeled(_("printed"), text, column),) if text else ()
-
-
-def shorten(line: str) -> str:
-    """Cut a line to PRINTED_WIDTH characters, between two words if possible."""
-    if len(line) <= PRINTED_WIDTH:
-        return line
-    return (line[:PRINTED_WIDTH].rpartition(" ")[0] or line[:PRINTED_WIDTH]) + " …"

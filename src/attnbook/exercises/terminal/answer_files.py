@@ -14,9 +14,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from attnbook.exercises import log
+from attnbook.exercises.cards import as_text
 from attnbook.exercises.catalog import ALL
 from attnbook.exercises.exercise import Exercise
-from attnbook.exercises.terminal import console
 from attnbook.language import _
 
 BASE_IMPORTS = "import math\n\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn"
@@ -112,7 +112,7 @@ def set_aside(path: Path) -> Path:
 
 def file_content(exercise: Exercise) -> str:
     """Return a new file's content: the task as a comment, the imports, the stub and the check."""
-    card = console.wrapped("\n\n".join(title_and_task(exercise)))
+    card = as_text.wrapped("\n\n".join(title_and_task(exercise)))
     task = re.sub(" +$", "", textwrap.indent(card, "# ", lambda line: True), flags=re.MULTILINE)
     check = f'check({exercise.name}, "{exercise.id}")'
     return f"{task}\n\n{import_lines(exercise)}\n\n\n{exercise.reader_stub()}\n\n\n{check}\n"
@@ -121,7 +121,7 @@ def file_content(exercise: Exercise) -> str:
 def card_text(exercise: Exercise) -> RenderableType:
     """Return the exercise's card as text for a terminal."""
     title, task = title_and_task(exercise)
-    return Group(Text(title, "bold"), console.format_task(task))
+    return Group(Text(title, "bold"), as_text.format_task(task))
 
 
 def title_and_task(exercise: Exercise) -> tuple[str, str]:

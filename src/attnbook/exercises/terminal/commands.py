@@ -13,9 +13,10 @@ from rich.text import Text
 
 from attnbook import exercises
 from attnbook.exercises import log
+from attnbook.exercises.cards import as_text, console
 from attnbook.exercises.catalog import ALL, CHAPTERS, UsageError, find
 from attnbook.exercises.exercise import Exercise
-from attnbook.exercises.terminal import answer_files, console, report
+from attnbook.exercises.terminal import answer_files, report
 from attnbook.exercises.terminal.runner import Runner, all_passed
 from attnbook.exercises.terminal.watch import Watcher
 from attnbook.language import _
@@ -34,7 +35,7 @@ class Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return 0, 1 (wrong answer or warnings), 2 (error) or 130 (interrupted)."""
-    console.command_template = PROGRAM + " {name} {exercise}"
+    as_text.command_template = PROGRAM + " {name} {exercise}"
     try:
         options = vars(parser().parse_args(arguments))
         return options.pop("run")(**options) or 0
@@ -49,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     finally:
-        console.command_template = ""
+        as_text.command_template = ""
 
 
 def parser() -> Parser:
@@ -174,7 +175,7 @@ def card(which: str) -> None:
     """Show an exercise's task and its stub."""
     exercise = requested_exercise(which)
     console.print_text(
-        answer_files.card_text(exercise), "", console.format_code(exercise.reader_stub())
+        answer_files.card_text(exercise), "", as_text.format_code(exercise.reader_stub())
     )
 
 

@@ -4,9 +4,9 @@ import linecache
 from pathlib import Path
 from types import ModuleType
 
+from attnbook.exercises.cards.feedback import Feedback
 from attnbook.exercises.catalog import ALL
-from attnbook.exercises.feedback import Feedback
-from attnbook.exercises.source import similar_name
+from attnbook.exercises.checker.reader_code import similar_name
 from attnbook.exercises.terminal import answer_files
 from attnbook.language import _
 

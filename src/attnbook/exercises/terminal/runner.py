@@ -21,10 +21,10 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from attnbook import exercises
+from attnbook.exercises.cards import as_text, console
+from attnbook.exercises.cards.feedback import Feedback, Kind
 from attnbook.exercises.checker.diagnose import diagnose
 from attnbook.exercises.exercise import Exercise
-from attnbook.exercises.feedback import Feedback, Kind
-from attnbook.exercises.terminal import console
 from attnbook.exercises.terminal.file_cards import (
     keep_lines,
     line_details,
@@ -57,7 +57,7 @@ class Runner:
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         limits = str(LOAD_SECONDS), str(CHECK_SECONDS)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__, self._folder.name, *limits, console.command_template],
+            [sys.executable, "-m", __name__, self._folder.name, *limits, as_text.command_template],
             stdin=subprocess.PIPE,
             start_new_session=True,  # Ctrl-C in the process would print a traceback
             creationflags=NEW_GROUP,
@@ -92,7 +92,7 @@ class Runner:
         lines = self._read(RESULTS_FILE).splitlines()
         results = [Result(*json.loads(line)) for line in lines if line != END]
         if END not in lines:
-            console.print_text(console.card(self._crash_card(path)))
+            console.print_text(as_text.card(self._crash_card(path)))
             results.append(Result("", "failed"))
         return results
 
@@ -131,7 +131,7 @@ def main(folder: str, loading: str, checking: str, command: str) -> int:
     if not path.name:
         return 0  # the process was not needed
     end_with_parent()
-    console.command_template = command
+    as_text.command_template = command
     if sys.stdout:
         sys.stdout = Output(sys.stdout.buffer, sys.stdout.encoding, line_buffering=True)
     check_file(path, Path(folder), float(loading), float(checking))
@@ -162,7 +162,7 @@ def check_file(path: Path, folder: Path, loading: float, checking: float) -> Non
         if not error_card and not results.tell():
             error_card = unchecked_card(path)
         if error_card:
-            console.print_text(console.card(error_card))
+            console.print_text(as_text.card(error_card))
             print(json.dumps(["", "failed"]), file=results)
         print(END, file=results)
 

@@ -12,9 +12,10 @@ from queue import Empty, Queue
 from rich.text import Text
 
 from attnbook import exercises
+from attnbook.exercises.cards import as_text, console
 from attnbook.exercises.catalog import ALL
 from attnbook.exercises.exercise import Exercise
-from attnbook.exercises.terminal import answer_files, console
+from attnbook.exercises.terminal import answer_files
 from attnbook.exercises.terminal.runner import Runner, all_passed
 from attnbook.language import _
 
@@ -29,7 +30,7 @@ class Watcher:
     """
 
     def __init__(self, exercise: Exercise) -> None:
-        console.command_template = "{name}"  # the reader types only the command's name here
+        as_text.command_template = "{name}"  # the reader types only the command's name here
         self.exercise: Exercise | None = exercise
         self.following: Exercise | None = None
         self.has_input = True

@@ -1,14 +1,9 @@
-"""Show cards as text: wrapped to the screen's width, colored if possible, in any encoding.
-
-In a notebook the same card is shown as HTML; `show_card` chooses.
-"""
+"""A card as text, for a terminal: wrapped to a width, and colored if the terminal is."""
 
 import io
-import os
 import re
-import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from rich.cells import cell_len
@@ -20,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 
-from attnbook.exercises.feedback import SIGNS, Feedback
+from attnbook.exercises.cards.feedback import SIGNS, Feedback
 from attnbook.language import HAN, _
 
 MAX_WIDTH = 100  # longer lines are hard to read
@@ -28,13 +23,13 @@ STYLES = {"passed": "green", "failed": "red", "untouched": "yellow", "info": "bl
 THEME = Theme(
     {"markdown.code": "cyan", "markdown.table.header": "bold", "markdown.table.border": "none"}
 )
-# Replacements for characters that an encoding lacks; those not listed are escaped, as in \u82f9.
-ASCII = str.maketrans(
-    {"✓": "+", "✗": "x", "○": "o", "◐": "~", "●": "#", "★": "*", "☆": ".", "·": "-", "•": "-"}
-    | {"−": "-", "×": "x", "√": "sqrt ", "≤": "<=", "≥": ">=", "→": "->", "±": "+-", "…": "..."}
-    | {"─": "-", "━": "-", "²": "^2", "ᵀ": "^T", "∞": "inf", "≠": "!=", "\N{NO-BREAK SPACE}": " "}
-    | {"“": '"', "”": '"', "’": "'", "–": "-", "—": "-"}
-)
+SETTINGS: dict[str, Any] = {
+    "theme": THEME,
+    "highlight": False,
+    "markup": False,
+    "emoji": False,
+    "force_jupyter": False,
+}
 
 # Chinese is written without spaces: `breakable` marks where lines may end with this character,
 # which has no width.
@@ -47,86 +42,10 @@ CLOSE = r"”’\uff09\u300b\u300d\u3011\uff0c\u3002\u3001\uff1a\uff1b\uff1f\uff
 command_template = ""
 
 
-def show_card(feedback: Feedback, warning: str = "") -> None:
-    """Show a card, as HTML in a notebook and as text elsewhere; then a warning, if any."""
-    if is_text_only():
-        print_text(card(feedback))
-    else:
-        from IPython.display import display  # only when needed, since the import is slow
-
-        display(feedback)
-    if warning:
-        print_text(warning)
-
-
-def is_text_only() -> bool:
-    """Return whether only text can be shown: in a script, a terminal, or IPython in a terminal."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython and ipython.get_ipython()
-    return not shell or "Terminal" in type(shell).__name__
-
-
-def print_text(*renderables: RenderableType) -> None:
-    """Print cards wrapped to the width of the screen, and strings without wrapping."""
-    if getattr(sys.stdout, "closed", False):  # closed by the reader's own code
-        return
-    write(render(Console(**SETTINGS, file=sys.stdout), *renderables))
-
-
-def width() -> int:
-    """Return the number of columns in a line."""
-    return min(Console(**SETTINGS).width, MAX_WIDTH)
-
-
-def write(text: str) -> None:
-    """Write text to stdout, with replacements for characters that its encoding lacks."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    try:
-        text.encode(encoding)
-    except UnicodeEncodeError:
-        text = text.translate(ASCII).encode(encoding, "backslashreplace").decode(encoding)
-    print(text, end="", flush=True)
-
-
-def ignore_broken_pipe(main: Callable[[], int]) -> int:
-    """Run a program, and return 1 without a traceback if its output is closed, as by `| head`."""
-    try:
-        return main()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-
-
 def card_as_text(feedback: Feedback) -> str:
     """Return a card as a string without colors, wrapped at 80 columns."""
     console = Console(**SETTINGS, file=io.StringIO(), width=80, force_terminal=False)
     return render(console, card(feedback)).rstrip("\n")
-
-
-SETTINGS: dict[str, Any] = {
-    "theme": THEME,
-    "highlight": False,
-    "markup": False,
-    "emoji": False,
-    "force_jupyter": False,
-}
-
-
-def render(console: Console, *renderables: RenderableType) -> str:
-    """Render to a string without trailing blanks or consecutive empty lines."""
-    console.width = min(console.width, MAX_WIDTH)
-    with console.capture() as captured:
-        parts = (unwrapped(Text(x)) if isinstance(x, str) else x for x in renderables)
-        console.print(Group(*parts), crop=False)
-    text = captured.get().replace(BREAK, "")
-    text = re.sub(r" +((?:\x1b\[[\d;]*m)*)$", r"\1", text, flags=re.MULTILINE)
-    return re.sub(r"\n{3,}", "\n\n", text)
-
-
-def unwrapped(text: Text) -> Text:
-    """Keep rich from breaking the lines of a text, so that they can be copied whole."""
-    text.no_wrap, text.overflow = True, "ignore"
-    return text
 
 
 def card(feedback: Feedback) -> RenderableType:
@@ -213,3 +132,20 @@ class AlignedLines:
             prefix = " " * (min(len(label[0]), max_width // 3) + 2 if label else indent)
             lines = textwrap.wrap(line, max_width, subsequent_indent=prefix, break_on_hyphens=False)
             yield from map(Text, lines)
+
+
+def render(console: Console, *renderables: RenderableType) -> str:
+    """Render to a string without trailing blanks or consecutive empty lines."""
+    console.width = min(console.width, MAX_WIDTH)
+    with console.capture() as captured:
+        parts = (unwrapped(Text(x)) if isinstance(x, str) else x for x in renderables)
+        console.print(Group(*parts), crop=False)
+    text = captured.get().replace(BREAK, "")
+    text = re.sub(r" +((?:\x1b\[[\d;]*m)*)$", r"\1", text, flags=re.MULTILINE)
+    return re.sub(r"\n{3,}", "\n\n", text)
+
+
+def unwrapped(text: Text) -> Text:
+    """Keep rich from breaking the lines of a text, so that they can be copied whole."""
+    text.no_wrap, text.overflow = True, "ignore"
+    return text
