@@ -1,4 +1,4 @@
-"""Fixtures for the tests of exercises, which solve each draw of an exercise only once."""
+"""Fixtures for the tests of exercises: a folder, and each draw of an exercise solved only once."""
 
 import functools
 import importlib
@@ -8,6 +8,15 @@ import pytest
 from attnbook.exercises.catalog import ALL
 from attnbook.exercises.checker import guard
 from attnbook.exercises.checker.trial import solve_cases
+
+
+@pytest.fixture(autouse=True)
+def workplace(tmp_path, monkeypatch):
+    """Keep progress and answers in the folder of the test, and print 80 columns without color."""
+    monkeypatch.setenv("ATTNBOOK_PROGRESS", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.chdir(tmp_path)
 
 
 @functools.cache

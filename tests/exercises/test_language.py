@@ -24,13 +24,6 @@ CODE = re.compile(r"`[^`\n]*`|\w+Error: .*")  # PyTorch's own messages are Engli
 PLACEHOLDER = re.compile(r"\{\w+[^}]*\}")
 
 
-@pytest.fixture(autouse=True)
-def own_folder(tmp_path, monkeypatch):
-    """Keep the progress in the test's folder, which has no answers."""
-    monkeypatch.setenv("ATTNBOOK_PROGRESS", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-
-
 def said(command, *arguments) -> str:
     """Return what a command prints."""
     with redirect_stdout(io.StringIO()) as printed:

@@ -18,12 +18,6 @@ def wrong(query, key):
     return query @ key.mT
 
 
-@pytest.fixture(autouse=True)
-def workplace(tmp_path, monkeypatch):
-    monkeypatch.setenv("ATTNBOOK_PROGRESS", str(tmp_path))
-    monkeypatch.setenv("COLUMNS", "80")
-
-
 @pytest.fixture
 def printed(capsys):
     def printed(command, *arguments) -> str:

@@ -1,0 +1,85 @@
+"""No answer runs, grows, prints or fails without limit."""
+
+import contextlib
+import signal
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import torch
+
+from attnbook.exercises.checker import guard, trial
+from attnbook.exercises.checker.excerpts import shorten
+from tests.exercises.checker.example import card_of, compare
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no alarms on this platform")
+def test_an_answer_that_waits_forever_is_stopped_but_not_one_that_is_slow(monkeypatch):
+    monkeypatch.setattr(guard, "SECONDS", 0.1)
+    assert "still running after" in card_of(lambda q, k: time.sleep(100))
+    monkeypatch.setattr(guard, "SECONDS", 0.3)
+    assert "returned None" in card_of(lambda q, k: time.sleep(0.4))  # slow, as on a busy machine
+
+
+def retries(query, key):
+    while True:
+        with contextlib.suppress(Exception):
+            while True:
+                pass
+
+
+def goes_on_after_a_bare_except(query, key):
+    try:
+        retries(query, key)
+    except:  # noqa: E722
+        retries(query, key)
+
+
+@pytest.mark.parametrize("endless", [retries, goes_on_after_a_bare_except])
+def test_an_endless_answer_is_stopped_in_any_thread_even_if_it_catches_exceptions(
+    endless, monkeypatch
+):
+    monkeypatch.setattr(guard, "SECONDS", 0.2)
+    assert "still running after" in card_of(endless)
+    with ThreadPoolExecutor(1) as pool:
+        assert "still running after" in pool.submit(card_of, endless).result()
+        assert pool.submit(card_of, compare).result().startswith("✓ 99.try")
+
+
+def test_all_cases_together_have_a_limit_too(monkeypatch):
+    def slow(query, key):
+        begun = time.process_time()
+        while time.process_time() - begun < 0.3:
+            pass
+        return compare(query, key)
+
+    monkeypatch.setattr(guard, "SECONDS", 1.0)
+    monkeypatch.setattr(trial, "TOTAL_LIMIT", 0.5)
+    assert "for a few small cases: that is too slow." in card_of(slow)
+
+
+@pytest.mark.on_cpu
+@pytest.mark.skipif(sys.platform != "linux", reason="only there memory has a limit")
+@pytest.mark.parametrize(
+    "fills",
+    [lambda q, k: torch.ones(10**9), lambda q, k: np.ones(10**9), lambda q, k: [0] * 10**9],
+    ids=["torch", "numpy", "list"],
+)
+def test_an_answer_that_fills_the_memory_is_stopped_at_once(fills):
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    text = card_of(fills)
+    assert "needs more memory than the limit (2 GB)" in text
+    assert "10**9" in text, "the card does not show the line"
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
+@pytest.mark.parametrize(
+    ("line", "shortened"),
+    [("a " * 50, "a " * 50), ("a " * 51, "a " * 49 + "a …"), ("a" * 101, "a" * 100 + " …")],
+)
+def test_a_long_line_is_cut_between_words(line, shortened):
+    assert shorten(line) == shortened
