@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from attnbook.exercises import log
 from attnbook.exercises.catalog import ALL
 from attnbook.exercises.terminal import report
 from attnbook.exercises.terminal.commands import main
@@ -82,9 +83,13 @@ def test_bad_files_are_named_and_left_out(handed_in, printed, monkeypatch):
     assert len(warnings) == 7
 
 
-def test_a_name_that_a_spreadsheet_would_evaluate_is_text(handed_in, printed):
-    (handed_in / "=1+1.jsonl").write_text(lines("pass"))
-    assert printed()[0][0]["reader"] == "'=1+1"
+@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r"])
+def test_a_name_that_a_spreadsheet_would_evaluate_is_text(first):
+    counts, _ = log.parse(lines("pass").encode())
+    table = report.csv_table({f"{first}1+1": counts, f"a{first}1+1": counts})
+    rows = list(csv.DictReader(io.StringIO(table, newline="")))
+    assert len(rows) == 2 * len(ALL), "a name has added a row"
+    assert {row["reader"] for row in rows} == {f"'{first}1+1", f"a{first}1+1"}
 
 
 def test_a_table_in_a_file_and_sums_on_the_screen(handed_in, tmp_path, capsys):

@@ -17,6 +17,8 @@ from attnbook.language import _, ngettext
 
 MAX_BYTES = 100_000_000  # larger files are not progress files
 COLUMNS = ("reader", "exercise", "passed", "wrong tries", "hints", "solution seen")  # in the CSV
+# A spreadsheet would evaluate a cell that begins with one of these, so a quote is put before it.
+BEFORE_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 Readers = dict[str, log.Counts]
 
 
@@ -94,12 +96,11 @@ def rows(readers: Readers) -> Iterator[tuple[str, str, int, int, int, int]]:
 def csv_table(readers: Readers) -> str:
     """Return all rows as CSV."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text, lineterminator="\r\n")  # so names with "\r" or "\n" are in quotes
     writer.writerow(COLUMNS)
     for name, *numbers in rows(readers):
-        # A spreadsheet would evaluate a name that begins like a formula.
-        writer.writerow([f"'{name}" if name.startswith(("=", "+", "-", "@")) else name, *numbers])
-    return text.getvalue()
+        writer.writerow([f"'{name}" if name.startswith(BEFORE_FORMULAS) else name, *numbers])
+    return text.getvalue().replace("\r\n", "\n")
 
 
 def summary_table(readers: Readers) -> Table:
