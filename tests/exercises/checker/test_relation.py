@@ -63,6 +63,8 @@ def test_a_relation_has_a_kind_and_numbers_or_is_none():
     assert relation(ROWS + 2, ROWS, {}) == Relation("offset", {"offset": 2.0})
     assert relation(3 * ROWS, ROWS, {"offset": 0}) == Relation("factor", values | {"meaning": ""})
     assert relation(ROWS, ROWS[:2], {}) is None
+    assert relation(ROWS, ROWS.clone(), {}) is None  # right numbers that lack a property
+    assert relation(ROWS * (1 + 1e-6), ROWS, {}).kind == "nearly right"  # not 1 times
     assert relation([3, 1, 2], [1, 2, 3], {}) == Relation("reordered")
     assert relation([3, 1, 1], [1, 2, 3], {}) is None
     assert relation("B", "A", {}) is None

@@ -86,7 +86,7 @@ def relation(got: Any, wanted: Any, sizes: Mapping[str, int]) -> Relation | None
         return Relation("reordered") if same else None
     if not isinstance(got, Tensor) or not isinstance(wanted, Tensor) or got.shape != wanted.shape:
         return None
-    if not got.numel():
+    if (got == wanted).all():  # also if both are empty
         return None
     if got.dtype == torch.bool:
         if matches(~got, wanted):
@@ -159,8 +159,11 @@ def numeric_relation(got: Tensor, wanted: Tensor, sizes: Mapping[str, int]) -> R
     usable = (wanted.abs() > 1e-6) & got.isfinite() & wanted.isfinite()
     if wanted.numel() < 2 or not usable.any():
         return None
+    nearly_right = Relation("nearly right", {"largest": (got - wanted).abs().max().item()})
+    if matches(got, wanted):  # a factor or an offset would only be rounding
+        return nearly_right
     factor = (got[usable] / wanted[usable]).median().item()
-    if factor and factor != 1 and matches(got, factor * wanted):
+    if factor and matches(got, factor * wanted):
         if math.isclose(factor, -1, rel_tol=1e-6):
             return Relation("opposite sign")
         return Relation("factor", {"factor": factor, "meaning": factor_in_sizes(factor, sizes)})
@@ -170,9 +173,7 @@ def numeric_relation(got: Tensor, wanted: Tensor, sizes: Mapping[str, int]) -> R
     for kind, function in FUNCTIONS.items():
         if matches(function(got), wanted):
             return Relation(kind)
-    if torch.allclose(got, wanted, rtol=1e-2, atol=1e-3):
-        return Relation("nearly right", {"largest": (got - wanted).abs().max().item()})
-    return None
+    return nearly_right if torch.allclose(got, wanted, rtol=1e-2, atol=1e-3) else None
 
 
 def factor_in_sizes(factor: float, sizes: Mapping[str, int]) -> str:
