@@ -24,11 +24,13 @@ class Problem(NamedTuple):
     lost: bool
 
 
-def argument_gradients(function: Callable[..., Any], case: Case) -> guard.Outcome:
+def argument_gradients(
+    function: Callable[..., Any], case: Case, seconds: float | None = None
+) -> guard.Outcome:
     """Call the function on a case and backpropagate a randomly weighted sum of its answer.
 
     The outcome's answer is a list with the gradient of each floating-point argument, or None where
-    no gradient arrives.
+    no gradient arrives. `seconds` is the limit for `guard.call`.
     """
 
     def backward(*arguments: Any) -> list[Tensor | None]:
@@ -39,7 +41,7 @@ def argument_gradients(function: Callable[..., Any], case: Case) -> guard.Outcom
         weights = draw(torch.Generator().manual_seed(0), *answer.shape).to(answer)
         return list(torch.autograd.grad(answer, leaves, weights, allow_unused=True))
 
-    return guard.call(backward, case.arguments, grad=True)
+    return guard.call(backward, case.arguments, grad=True, seconds=seconds)
 
 
 def gradient_problem(
