@@ -40,6 +40,12 @@ def test_details_are_shown_once_whatever_else_is_empty():
     assert card == "· head\n  a  1\n  b  2\ndef f():\n    pass"
 
 
+def test_on_a_wide_screen_lines_are_no_longer_than_can_be_read(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    console.print_text(as_text.card(Feedback("failed", "head", "word " * 99)))
+    assert max(map(len, capsys.readouterr().out.splitlines())) in range(95, 101)
+
+
 def test_columns_too_wide_for_the_screen_continue_below_their_start(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "24")
     numbers = "yours    0.1 0.2 0.3 0.4\n         0.5 0.6 0.7 0.8"

@@ -42,6 +42,14 @@ def test_two_mistakes_with_the_same_outcome_are_both_named():
     assert "A try Five. Or this, which has the same result: One too few." in text
 
 
+def test_for_a_tensor_only_the_first_of_two_mistakes_is_named():
+    plain = lambda query, key: query @ key.mT  # noqa: E731
+    common = (Mistake(plain, "No exp."), Mistake(plain, "Something else."))
+    text = card_of(plain, replace(TRY, mistakes=(), common_mistakes=common))
+    assert "A try No exp. case" in text
+    assert "Something else." not in text
+
+
 def test_one_number_that_agrees_by_chance_names_no_mistake():
     five = (lambda n, more: 5 * n + 2 * more, "Five.")
     assert "Five." not in card_of(lambda n, more: 4 + n**9, two_at_once(five))

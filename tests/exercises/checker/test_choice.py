@@ -1,11 +1,13 @@
 """Each question of a choice gets a message of its own."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from attnbook.exercises.checker.choice import form_error
-from tests.exercises.checker.example import CHOICE, card_of
+from tests.exercises.checker.example import ANSWERS, CHOICE, card_of
 
 
 def test_all_questions_of_a_choice_are_checked_at_once_and_form_before_content():
@@ -18,6 +20,17 @@ def test_all_questions_of_a_choice_are_checked_at_once_and_form_before_content()
     text = card_of(lambda q: {"a": "neither", "b": "2", "c": "neither"}[q], CHOICE)
     assert "2 of 3 are right. question a: 'neither' is not right." in text
     assert "raised KeyError" in card_of(lambda q: {"a": "A"}[q], CHOICE)
+
+
+def test_a_question_that_is_drawn_twice_has_to_be_answered_twice():
+    drawn_twice = replace(CHOICE, cases=lambda g: [*CHOICE.cases(g), *CHOICE.cases(g)])
+    asked = []
+
+    def undecided(question):
+        asked.append(question)
+        return "A" if question == "a" and asked.count("a") == 2 else ANSWERS[question]
+
+    assert "2 of 3 are right. question a: A is not B." in card_of(undecided, drawn_twice)
 
 
 @pytest.mark.parametrize(

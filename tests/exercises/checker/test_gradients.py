@@ -38,6 +38,7 @@ def undone(query, key):
         (lambda q, k: compare(q.detach(), k), "but no gradient reaches `query`"),
         (lambda q, k: compare(q, k.detach()), "but no gradient reaches `key`"),
         (lambda q, k: compare(0.5 * (q + q.detach()), k), "but the gradient of `query` is wrong"),
+        (lambda q, k: compare(0.95 * q + 0.05 * q.detach(), k), "gradient of `query` is wrong"),
         (with_numpy, "NumPy computes no gradients, and raises an error if they are needed"),
     ],
 )
@@ -66,6 +67,13 @@ def test_gradients_that_are_nan_or_raise_fail(wrong, message):
     assert "✗ 99.try A try The numbers are right" in card_of(wrong)
     assert message in card_of(wrong)
     assert card_of(wrong, replace(TRY, gradients=False)).startswith("✓")
+
+
+def test_gradients_are_compared_even_if_the_reader_has_turned_them_off():
+    with torch.no_grad():
+        assert "but no gradient flows back" in card_of(lambda q, k: compare(q, k).detach())
+        assert "gradient" not in card_of(compare)
+        assert not torch.is_grad_enabled()
 
 
 def test_empty_tensors_need_no_gradient():

@@ -1,6 +1,7 @@
 """No answer runs, grows, prints or fails without limit."""
 
 import contextlib
+import re
 import signal
 import sys
 import time
@@ -11,14 +12,16 @@ import pytest
 import torch
 
 from attnbook.exercises.checker import guard, trial
-from attnbook.exercises.checker.excerpts import shorten
-from tests.exercises.checker.example import card_of, compare
+from attnbook.exercises.checker.excerpts import format_error, short_repr, shorten
+from tests.exercises.checker.example import TRY, card_of, compare
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no alarms on this platform")
 def test_an_answer_that_waits_forever_is_stopped_but_not_one_that_is_slow(monkeypatch):
     monkeypatch.setattr(guard, "SECONDS", 0.1)
+    begun = time.monotonic()
     assert "still running after" in card_of(lambda q, k: time.sleep(100))
+    assert time.monotonic() - begun < 20
     monkeypatch.setattr(guard, "SECONDS", 0.3)
     assert "returned None" in card_of(lambda q, k: time.sleep(0.4))  # slow, as on a busy machine
 
@@ -83,3 +86,29 @@ def test_an_answer_that_fills_the_memory_is_stopped_at_once(fills):
 )
 def test_a_long_line_is_cut_between_words(line, shortened):
     assert shorten(line) == shortened
+
+
+@pytest.mark.on_cpu
+@pytest.mark.skipif(sys.platform != "linux", reason="only there memory has a limit")
+def test_the_limit_on_memory_is_the_one_in_the_message(monkeypatch):
+    monkeypatch.setattr(guard, "GIGABYTES", 0.5)
+    too_much, allowed = lambda q, k: bytearray(2**30), lambda q, k: bytearray(2**28)
+    assert "more memory than the limit (0.5 GB)" in card_of(too_much)  # a card quotes a line above
+    assert "returned a bytearray" in card_of(allowed)
+
+
+def test_only_the_first_lines_that_an_answer_prints_are_shown():
+    text = card_of(lambda q, k: [print(n) for n in range(1000)])
+    assert re.sub(r"\s+", " ", text).endswith(
+        "printed 0 1 2 3 4 5 … and 994 more lines " + TRY.footer
+    )
+
+
+@pytest.mark.parametrize(("length", "shown"), [(400, "x" * 400), (401, "x" * 400 + " …")])
+def test_the_text_of_an_exception_is_cut(length, shown):
+    assert format_error(ValueError("x" * length)) == f"ValueError: {shown}"
+
+
+@pytest.mark.parametrize(("length", "shown"), [(298, "x" * 298 + "'"), (299, "x" * 299 + " …")])
+def test_the_repr_of_an_answer_is_cut(length, shown):
+    assert short_repr("x" * length) == f"'{shown}"

@@ -54,6 +54,14 @@ def test_an_answer_that_crashes_python_or_never_ends_gets_a_message(
 
 
 @starts_a_process
+def test_a_file_that_never_reaches_its_check_is_stopped(capfd, monkeypatch):
+    monkeypatch.setattr(runner, "LOAD_SECONDS", 1.0)
+    Path(FILE).write_text("\nwhile True:\n    pass\n")
+    assert not runner.all_passed(Runner().run(Path(FILE)))
+    assert "03_scores.py took too long" in capfd.readouterr().out
+
+
+@starts_a_process
 def test_a_file_that_runs_ends_with_the_program_that_runs_it():
     endless = "sum(range(10**13))" if sys.platform == "linux" else "while True: pass"
     Path(FILE).write_text(f"print('begun', flush=True)\n{endless}")
