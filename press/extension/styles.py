@@ -3,9 +3,9 @@
 The theme and the extensions bring half a megabyte of CSS, mostly for components that the book does
 not use. After the pages are written, _static/site.css takes its place. It begins with a cascade
 layer of those rules whose classes and ids occur in some page or script. The book's own sheets
-(`html_css_files` in _config.yml) follow in full, and then the colors. The book's rules override the
-layer, however specific its selectors are. Class names that a script constructs keep their style,
-because the book's own sheets are complete.
+(press/static/css, in the order of `html_css_files` in _config.yml) follow in full, and then the
+colors. The book's rules override the layer, however specific its selectors are. Class names that a
+script constructs keep their style, because the book's own sheets are complete.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from tinycss2.ast import Node
 
 from attnbook.colors import ROLES, variables
 
-# The theme links these in a block that our template leaves out. The colors of code are in book.css.
+# The theme links these in a block that our template leaves out. The colors of code are in css/code.css.
 FIRST = [
     "_static/basic.css",
     "_static/styles/pydata-sphinx-theme.css",
@@ -55,7 +55,7 @@ def prune(rules: Iterable[Node], names: set[str]) -> list[Node]:
         elif rule.type == "at-rule" and rule.at_keyword in ("media", "supports"):
             rule.content = prune(parse_rule_list(rule.content), names)
             dead = not rule.content
-        else:  # drops white space, @charset, and icons (book.css has its own)
+        else:  # drops white space, @charset, and icons (css/icons.css has its own)
             dead = rule.type != "at-rule" or not rule.content or "Font Awesome" in rule.serialize()
         if not dead:
             kept.append(rule)
@@ -92,7 +92,7 @@ def join(app: Sphinx, exception: Exception | None) -> None:
         sheets[file] = re.sub(r"""url\((["']?)(?!["']|data:)""", rf"url(\1{folder}/", css)
         Path(app.outdir, file).unlink()
     theirs = "".join(css for file, css in sheets.items() if file not in own)
-    # An !important rule in a layer would override book.css and hide text from the browser's search.
+    # An !important rule in a layer would override the book's and hide text from the browser's search.
     theirs = theirs.replace("[hidden]{", '[hidden]:not([hidden="until-found"]){')
     ours = "".join(sheets[file] for file in own)
     notices = "".join(re.findall(r"/\*!.*?\*/", theirs, re.DOTALL))  # their licenses

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urldefrag
 
 import pytest
+import yaml
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from attnbook.colors import ROLES
@@ -430,7 +431,10 @@ def test_the_style_sheet_has_the_themes_rules_in_a_layer_and_then_the_books() ->
     assert authors.startswith("/*!")
     assert ":root{--role-" in rest
     assert "/*" not in rest
-    book = Path(ROOT, "press", "static", "book.css").read_text("utf8")
+    sheets = {f"css/{path.name}": path for path in (ROOT / "press/static/css").iterdir()}
+    config = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
+    assert set(sheets) == set(config["sphinx"]["config"]["html_css_files"])
+    book = "".join(path.read_text("utf8") for path in sheets.values())
     assert [name for name in re.findall(r"--book-[\w-]+", book) if f"{name}:" not in rest] == []
 
 

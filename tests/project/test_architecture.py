@@ -29,7 +29,9 @@ PLAIN = ("notebook", "figures")  # these take plain tensors, and import only BAS
 AROUND = ("corpus", "training", "widgets", "exercises", "__main__")
 ORDER = (*BASE, *CORE, "public", "__init__", *PLAIN, *AROUND)
 
-LONGEST = {"core": 150, "": 400}  # lines of a module
+LONGEST = {"core": 150, "": 400}  # lines of a file
+WRITTEN = {".py", ".css", ".js", ".html"}  # the endings of files that people write and read
+COPIED = ("press/static/katex", "tests/support/vendor")  # files of others
 
 
 def modules(root: Path) -> Iterator[tuple[str, str, Path]]:
@@ -118,12 +120,13 @@ def test_library_and_chapters_need_exactly_the_declared_packages() -> None:
 
 def test_files_are_short_enough_to_read() -> None:
     long = {}
-    for path in [path for _, _, path in modules(ROOT)] + sorted((ROOT / "tests").rglob("*.py")):
-        parts = path.relative_to(ROOT).parts
-        core = parts[:2] == ("src", "attnbook") and parts[2] in ("checks", *CORE)
-        n_lines = len(path.read_text("utf-8").splitlines())
-        if n_lines > LONGEST["core" if core else ""]:
-            long["/".join(parts)] = n_lines
+    for path in sorted(path for folder in (*FOLDERS, "tests") for path in (ROOT / folder).rglob("*")):
+        name = path.relative_to(ROOT).as_posix()
+        if path.suffix in WRITTEN and not name.startswith(COPIED):
+            core = name.startswith(tuple(f"src/attnbook/{part}/" for part in ("checks", *CORE)))
+            n_lines = len(path.read_text("utf-8").splitlines())
+            if n_lines > LONGEST["core" if core else ""]:
+                long[name] = n_lines
     assert not long, f"longer than {LONGEST['']} lines, or {LONGEST['core']} in the core: {long}"
 
 
