@@ -53,7 +53,7 @@ SOURCES = (  # where the library's messages are
     ("tools", "**.py", "python"),
     ("press", "**.py", "python"),
     ("press/templates", "**.html", "jinja2"),
-    ("press/print", "**.html", "jinja2"),
+    ("press/pdf", "**.html", "jinja2"),
     ("press/static", "*.js", "javascript"),
 )
 ARGPARSE = (  # what Python's argparse says in the terminal

@@ -1,9 +1,9 @@
 """Subset the fonts of the PDF and of the figures to the characters that the book may need.
 
-    .venv/bin/python -m press.fonts print FOLDER
+    .venv/bin/python -m press.fonts pdf FOLDER
     .venv/bin/python -m press.fonts figures [FOLDER]
 
-`print` writes press/print/fonts, and needs the package brotli. Run it when tests/press/test_pdf.py
+`pdf` writes press/pdf/fonts, and needs the package brotli. Run it when tests/press/test_pdf.py
 finds another font in the PDF. FOLDER holds Adobe's releases of Source Serif 4, Source Sans 3
 and Source Code Pro with their TrueType files (npm: source-serif, source-sans, source-code-pro).
 
@@ -24,7 +24,7 @@ from attnbook.language import HAN
 from manuscript.common import ROOT
 
 NOTO = "/usr/share/fonts/opentype/noto"
-PRINT = {  # the license reserves the name Source for Adobe's own files
+PDF = {  # the license reserves the name Source for Adobe's own files
     "Book Serif Regular": "SourceSerif4-Regular",
     "Book Serif Italic": "SourceSerif4-It",
     "Book Serif Semibold": "SourceSerif4-Semibold",
@@ -35,7 +35,7 @@ PRINT = {  # the license reserves the name Source for Adobe's own files
     "Book Mono Regular": "SourceCodePro-Regular",
     "Book Mono Italic": "SourceCodePro-It",
 }
-BLOCKS = (  # Unicode blocks that the fonts for print cover
+BLOCKS = (  # Unicode blocks that the fonts of the PDF cover
     range(0x0020, 0x0180),  # Latin
     range(0x02B0, 0x0400),  # modifiers, accents, Greek
     range(0x1D2C, 0x1D6B),  # superscript and subscript letters
@@ -65,16 +65,16 @@ def cut(font: TTFont, characters: Iterable[int], path: Path, **options: object) 
     print(f"{path.relative_to(ROOT)}: {len(font.getBestCmap())} characters, {kib} KiB")
 
 
-def cut_print(folder: Path) -> None:
+def cut_pdf(folder: Path) -> None:
     """Write the fonts of the PDF under the book's own names."""
     features = ["kern", "liga", "calt", "ccmp", "mark", "lnum", "tnum"]
-    for name, source in PRINT.items():
+    for name, source in PDF.items():
         font = TTFont(next(folder.rglob(f"{source}.ttf")), recalcTimestamp=False)
         family, _, style = name.rpartition(" ")
         for number, text in ((1, family), (2, style), (4, name), (6, name.replace(" ", ""))):
             font["name"].setName(text, number, 3, 1, 0x409)
         font.flavor = "woff2"
-        path = ROOT / "press" / "print" / "fonts" / f"{name.lower().replace(' ', '-')}.woff2"
+        path = ROOT / "press" / "pdf" / "fonts" / f"{name.lower().replace(' ', '-')}.woff2"
         wanted = [character for block in BLOCKS for character in block]
         cut(font, wanted, path, layout_features=features, name_IDs=[0, 1, 2, 4, 6, 13, 14])
 
@@ -94,4 +94,4 @@ def cut_figures(folder: Path) -> None:
 
 if __name__ == "__main__":
     which, folder = sys.argv[1], Path(sys.argv[2] if len(sys.argv) > 2 else NOTO)
-    {"print": cut_print, "figures": cut_figures}[which](folder)
+    {"pdf": cut_pdf, "figures": cut_figures}[which](folder)

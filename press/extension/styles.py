@@ -22,7 +22,7 @@ from tinycss2.ast import Node
 
 from attnbook.colors import ROLES, variables
 
-# The theme links these in a block that our template leaves out. The colors of code are in css/code.css.
+# The theme links these in a block that our template leaves out. (css/code.css colors the code.)
 FIRST = [
     "_static/basic.css",
     "_static/styles/pydata-sphinx-theme.css",
@@ -92,7 +92,7 @@ def join(app: Sphinx, exception: Exception | None) -> None:
         sheets[file] = re.sub(r"""url\((["']?)(?!["']|data:)""", rf"url(\1{folder}/", css)
         Path(app.outdir, file).unlink()
     theirs = "".join(css for file, css in sheets.items() if file not in own)
-    # An !important rule in a layer would override the book's and hide text from the browser's search.
+    # An !important rule in a layer would override ours and hide text from the browser's search.
     theirs = theirs.replace("[hidden]{", '[hidden]:not([hidden="until-found"]){')
     ours = "".join(sheets[file] for file in own)
     notices = "".join(re.findall(r"/\*!.*?\*/", theirs, re.DOTALL))  # their licenses

@@ -21,7 +21,8 @@ from attnbook.colors import ROLES
 from attnbook.exercises.catalog import ALL
 from attnbook.language import HAN
 from manuscript.common import ROOT, UserError
-from press import pdf as press_pdf
+from press.pdf.make import JOINED, PDF, make
+from press.pdf.pages import joined
 from tests.support.pages import CHAPTERS, HTML
 
 CHINESE = re.compile(f"[{HAN}]")
@@ -35,8 +36,8 @@ FOOT = 24 * 72 / 25.4  # the bottom margin of a page, in points
 @pytest.fixture(scope="module")
 def made(book: None, browser: Browser) -> Path:
     """The PDF, made from the current pages."""
-    press_pdf.make(browser)
-    return press_pdf.PDF
+    make(browser)
+    return PDF
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +175,7 @@ def test_fonts_are_embedded_and_the_books_own(pdf: Pdf) -> None:
     files = [o for o in fonts if o.Subtype == "/Type0"]
     assert all("/FontFile2" in font.DescendantFonts[0].FontDescriptor for font in files)
     names = {str(font.BaseFont).partition("+")[2] for font in files}
-    # Another name means that press/print/fonts lacks a character: see press/fonts.py.
+    # Another name means that press/pdf/fonts lacks a character: see press/fonts.py.
     assert {name for name in names if not name.startswith(("Book", "KaTeX_"))} == set()
     assert {"BookSerifRegular", "BookSansRegular", "BookMonoRegular", "KaTeX_Main-Regular"} <= names
 
@@ -182,7 +183,7 @@ def test_fonts_are_embedded_and_the_books_own(pdf: Pdf) -> None:
 def test_chinese_is_set_in_the_books_own_font(made: Path, browser: Browser) -> None:
     # In the PDF, Chinese characters are drawings that belong to no named font, so ask the browser.
     page = browser.new_page()
-    page.goto(press_pdf.JOINED.as_uri())
+    page.goto(JOINED.as_uri())
     page.evaluate("document.fonts.ready.then(() => null)")
     developer = page.context.new_cdp_session(page)
     developer.send("DOM.enable")
@@ -267,9 +268,9 @@ def test_one_line_says_that_there_is_no_browser(monkeypatch: pytest.MonkeyPatch)
 def test_one_line_says_what_is_missing(
     built: str | None, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(press_pdf, "HTML", tmp_path)
+    monkeypatch.setattr("press.pdf.pages.HTML", tmp_path)
     (tmp_path / "book").mkdir()
     if built:
         (tmp_path / "book" / "index.html").write_text(built, "utf8")
     with pytest.raises(UserError, match=rf"^{complaint}.*'make"):
-        press_pdf.joined()
+        joined()

@@ -120,7 +120,9 @@ def test_library_and_chapters_need_exactly_the_declared_packages() -> None:
 
 def test_files_are_short_enough_to_read() -> None:
     long = {}
-    for path in sorted(path for folder in (*FOLDERS, "tests") for path in (ROOT / folder).rglob("*")):
+    for path in sorted(
+        path for folder in (*FOLDERS, "tests") for path in (ROOT / folder).rglob("*")
+    ):
         name = path.relative_to(ROOT).as_posix()
         if path.suffix in WRITTEN and not name.startswith(COPIED):
             core = name.startswith(tuple(f"src/attnbook/{part}/" for part in ("checks", *CORE)))

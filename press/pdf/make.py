@@ -1,0 +1,20 @@
+"""Make the PDF: join the pages, print them, and write the result."""
+
+from playwright.sync_api import Browser
+
+from manuscript.common import ROOT
+from manuscript.edition import ENDING
+from press.pdf.outline import finish
+from press.pdf.page_numbers import printed
+from press.pdf.pages import joined
+
+JOINED = ROOT / "_build" / "pdf" / "book.html"
+PDF = ROOT / "_build" / f"attention-book{ENDING}.pdf"
+
+
+def make(browser: Browser) -> None:
+    """Join, print and write the book."""
+    book = joined()
+    JOINED.parent.mkdir(parents=True, exist_ok=True)
+    JOINED.write_text(str(book), encoding="utf8")
+    finish(printed(browser, JOINED), book, PDF)
