@@ -11,6 +11,8 @@ from attnbook.exercises.catalog import UsageError, find
 from attnbook.exercises.exercise import Exercise
 from attnbook.language import _
 
+from .folds import folded
+
 
 class ExerciseDirective(SphinxDirective):
     """A directive whose argument is the id of an exercise."""
@@ -44,19 +46,12 @@ class Solution(ExerciseDirective):
         for number, hint in enumerate(exercise.hints, 1):
             hints += folded(
                 _("Hint {number}").format(number=number),
-                f"hint-{number}",
+                f"answer hint-{number}",
                 self.parse_text_to_nodes(_(hint)),
             )
         insight = self.parse_text_to_nodes(_(exercise.insight))
-        content = hints + folded(_("Solution"), "solution", [block, *insight])
+        content = hints + folded(_("Solution"), "answer solution", [block, *insight])
         return [nodes.container("", *content, classes=["hints"])]
-
-
-def folded(summary: str, kind: str, content: list[nodes.Node]) -> list[nodes.Node]:
-    """Return nodes folded under a summary, which the reader opens."""
-    opening = f'<details class="answer {kind}"><summary>{summary}</summary>'
-    closing = nodes.raw("", "</details>", format="html")
-    return [nodes.raw("", opening, format="html"), *content, closing]
 
 
 def setup(app: Sphinx) -> None:

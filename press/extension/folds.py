@@ -19,7 +19,7 @@ def fold_code(app: Sphinx, doctree: nodes.document) -> None:
     for kind, words, first in ("imports", _("imports"), True), ("code", _("code"), False):
         for cell in doctree.findall(nodes.container):
             if f"tag_fold-{kind}" in cell["classes"]:
-                code = folded(words, cell[0])
+                code = folded(words, "code", [cell[0]])
                 cell.children = [*code, *cell[1:]] if first else [*cell[1:], *code]
 
 
@@ -30,15 +30,15 @@ def fold_listings(app: Sphinx, doctree: nodes.document) -> None:
             for block in list(cell[-1].findall(nodes.literal_block)):
                 if (short := without_checks(block.astext())) != block.astext():
                     brief = nodes.literal_block(short, short, language="python")
-                    whole = folded(_("docstring and checks"), block.deepcopy(), "code listing")
+                    whole = folded(_("docstring and checks"), "code listing", [block.deepcopy()])
                     block.replace_self([brief, *whole])
 
 
-def folded(summary: str, content: nodes.Node, kind: str = "code") -> list[nodes.Node]:
-    """Return code folded under a summary."""
+def folded(summary: str, kind: str, content: list[nodes.Node]) -> list[nodes.Node]:
+    """Return nodes folded under a summary, which the reader opens; `kind` is their HTML class."""
     opening = f'<details class="{kind}"><summary>{summary}</summary>'
     closing = nodes.raw("", "</details>", format="html")
-    return [nodes.raw("", opening, format="html"), content, closing]
+    return [nodes.raw("", opening, format="html"), *content, closing]
 
 
 def without_checks(source: str) -> str:

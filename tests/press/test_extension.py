@@ -18,6 +18,7 @@ from manuscript import markers
 from press.extension import markup, private, styles
 from press.extension.folds import without_checks
 from press.extension.formulas import KATEX, FormulaError, render
+from press.extension.glossary import Row, sound
 from press.extension.search import BookSearch, texts
 from tests.support.pages import build, parsed
 
@@ -180,6 +181,10 @@ LISTING = '''def add(x: int, y: int) -> int:
         raise ValueError("x")
     if y:  # it counts
         x += y
+    if x > 99:
+        raise ValueError("x")
+    else:
+        y = x
 
     return x'''
 
@@ -189,6 +194,10 @@ def test_a_listing_shows_what_is_computed() -> None:
         "def add(x: int, y: int) -> int:",
         "    if y:  # it counts",
         "        x += y",
+        "    if x > 99:",
+        '        raise ValueError("x")',
+        "    else:",  # without the first branch, this one would mean something else
+        "        y = x",
         "",
         "    return x",
     ]
@@ -286,6 +295,12 @@ def test_the_second_table_is_sorted_by_pinyin(bilingual: Path) -> None:
         "cíyuán 词元",
         "yǎnmǎ 掩码",
     ]
+
+
+def test_pinyin_is_sorted_by_letters_with_ü_after_u_and_then_by_tones() -> None:
+    words = ["lū", "lú", "lǔ", "lù", "lúzi", "lǜ", "xiánǚ", "xiànxìng"]
+    rows = [Row("", "", pinyin, "", "", "", "") for pinyin in reversed(words)]
+    assert [row.pinyin for row in sorted(rows, key=sound)] == words
 
 
 def test_chinese_is_marked_in_text_and_not_in_blocks_of_code(bilingual: Path) -> None:
