@@ -10,18 +10,42 @@ import sphinx
 from docutils import nodes
 from sphinx.writers.html5 import HTML5Translator
 
-SPHINX = Path(sphinx.__file__).parent / "themes" / "basic"
+SPHINX = Path(sphinx.__file__).parent
+BASIC = SPHINX / "themes" / "basic"
 THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme"
 
-# Names that our own files depend on: file → names in it
+# What our own files depend on: file → pieces of its text
 NAMES = {
-    # press/static/search.js, not Sphinx's script, shows the results; book.js removes the highlights
-    SPHINX / "static" / "searchtools.js": (
-        "_index", "_parseQuery", "_performSearch", "_finishSearch", "splitQuery",
+    # press/static/search.js, not Sphinx's script, shows the results
+    BASIC / "static" / "searchtools.js": (
+        "Search._index = index", "Search._index.terms", "Search._index.titleterms",
+        "splitQuery(", "Search.query(", "Search.output = ", "_parseQuery: (query) =>",
+        "return [query, searchTerms, excludedTerms, highlightTerms, objectTerms]",
+        "_performSearch: (query, searchTerms, excludedTerms, highlightTerms, objectTerms) =>",
+        "[docname, title, anchor, descr, score, filename]", "results.pop()",  # the best is last
+        "const _finishSearch = (resultCount) =>",
     ),
-    SPHINX / "static" / "sphinx_highlight.js": ("hideSearchWords", "highlight-link"),
+    SPHINX / "search" / "en.py": ("var Stemmer = function()", "this.stemWord = function"),
+    # search.py splits the words of a text, and of a query, which this file hands to the browser
+    BASIC / "static" / "language_data.js.jinja": (
+        "{{ search_language_stemming_code", "{{ search_word_splitter_code",
+    ),
+    BASIC / "static" / "documentation_options.js.jinja": (
+        "const DOCUMENTATION_OPTIONS = {", "LINK_SUFFIX: ",
+    ),
+    # book.js removes the highlights
+    BASIC / "static" / "sphinx_highlight.js": (
+        "const SphinxHighlight = {", "hideSearchWords: ", "highlight-link",
+    ),
+    # edition.py rewrites translations.js, whose words book.js looks up with `_`
+    BASIC / "static" / "doctools.js": (
+        "TRANSLATIONS: ", "PLURAL_EXPR: ", "LOCALE: ", "const _ = Documentation.gettext",
+    ),
+    SPHINX / "locale" / "zh_CN" / "LC_MESSAGES" / "sphinx.js": (
+        "Documentation.addTranslations(", '"messages": ', '"plural_expr": ',
+    ),
     # press/templates/layout.html and search.html replace these blocks, and write the scripts
-    SPHINX / "layout.html": (
+    BASIC / "layout.html": (
         "block css", "block linktags", "block scripts", "script_files", "js_tag(", "metatags",
     ),
     THEME / "layout.html": ("block extrahead", "block scripts_end"),

@@ -15,6 +15,7 @@ from attnbook.colors import ROLES
 from attnbook.exercises.catalog import ALL
 from attnbook.language import HAN
 from manuscript import markers
+from manuscript.common import ROOT
 from press.extension import markup, private, styles
 from press.extension.folds import without_checks
 from press.extension.formulas import KATEX, FormulaError, render
@@ -334,6 +335,15 @@ def test_mistakes_give_a_warning_with_their_location(tmp_path: Path) -> None:
 def test_the_non_public_parts_still_exist(file: Path) -> None:
     text = file.read_text("utf8")
     assert [name for name in private.NAMES[file] if name not in text] == []
+
+
+def test_every_name_that_our_scripts_take_from_sphinx_is_watched() -> None:
+    scripts = ROOT / "press" / "static"
+    ours = {"BOOK_HEADINGS", "CHINESE", "PIECES", "texts", "words"}
+    names = set(json.loads((ROOT / "press" / "oxlint.json").read_text("utf8"))["globals"])
+    names |= set(re.findall(r"\bSearch\.(\w+)", (scripts / "search.js").read_text("utf8")))
+    watched = re.findall(r"\w+", " ".join(sum(private.NAMES.values(), ())))
+    assert names - ours - set(watched) == set()
 
 
 def test_the_script_and_the_style_sheet_of_katex_are_of_one_version() -> None:
