@@ -14,7 +14,7 @@ from pathlib import Path
 
 from manuscript.common import ROOT, run_tool
 from manuscript.edition import LANGUAGE, TRANSLATIONS
-from press.extension.links import NOTEBOOKS
+from press.extension.repository import NOTEBOOKS
 
 BUILD = ROOT / "_build"
 SWITCH = re.compile(r'<span class="editions">.*?</span>', re.S)

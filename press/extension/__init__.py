@@ -1,23 +1,25 @@
 """Additions to Jupyter Book for the HTML pages, in small parts.
 
-edition         the words around the text of a page, in the language of the edition
-anchors         the ids of a translated page, equal to those of the English one
-links           to the repository, Colab and Binder, from the environment at build time
-formulas        KaTeX at build time, so that no page needs a script to show a formula
 to_directives   the plain Markdown of a notebook, turned into the directives of a page
-cards           an exercise's hints and solution, folded, from the library
-practice        an exercise's questions, answered on the page with the checker's messages
-chapters_table  the table of all chapters, and the minutes in links to a chapter
-output          an interactive figure of a chapter, shown on another page
-widgets         the scripts of interactive figures, on the pages that use them
+anchors         the ids of a translated page's headings, equal to those of the English one
+headings        the name of a part, the mark of a second reading
+section_links   links to numbered sections
+predictions     the class by which a page's script finds predictions and hides their answers
+exercises       an exercise's questions, answered on the page with the checker's messages
+solutions       an exercise's hints and solution, folded, from the library
 folds           code that readers can skip at first
-live            the models that run in a page, loaded on first use
-sections        links to numbered sections
+formulas        KaTeX at build time, so that no page needs a script to show a formula
+tables          the name of the column at each cell, for phones
+pictures        sizes, and the colors of the roles in drawings
+widgets         the scripts of interactive figures, on the pages that use them
+live            the models that run in a page (press/live), loaded on first use
+output          an interactive figure of a chapter, shown on another page
+chapters_table  the table of all chapters, and the minutes in links to a chapter
 glossary        the Chinese words below headings and in the search, and a table sorted by pinyin
 chinese         marks on Chinese text, for screen readers
-markup          changes to the HTML: sizes of pictures, questions, second readings
-pictures        the colors of the roles in drawings
 search          a search that also finds Chinese, and shows excerpts
+translations    the words around the text of a page, in the language of the edition
+repository      links to the repository, Colab and Binder, from the environment at build time
 safety          each page's Content Security Policy: it loads only the book's own files
 styles          one style sheet: the theme's rules that are used, our own, and the colors
 licenses        the license texts of the theme and the extensions
@@ -31,35 +33,37 @@ from sphinx.application import Sphinx
 
 from . import (
     anchors,
-    cards,
     chapters_table,
     chinese,
-    edition,
+    exercises,
     folds,
     formulas,
     glossary,
+    headings,
     licenses,
-    links,
     live,
-    markup,
     output,
     pictures,
-    practice,
+    predictions,
+    repository,
     safety,
     search,
-    sections,
+    section_links,
+    solutions,
     styles,
+    tables,
     to_directives,
+    translations,
     unused,
     widgets,
 )
 
 PARTS = (
-    edition, anchors, links, to_directives, formulas, cards, practice, markup, folds,
-    chapters_table, output, sections, glossary, chinese, pictures, widgets, live, search,
-    safety, unused, styles, licenses,
+    translations, anchors, repository, to_directives, formulas, solutions, exercises, predictions,
+    headings, tables, folds, chapters_table, output, section_links, glossary, chinese, pictures,
+    widgets, live, search, safety, unused, styles, licenses,
 )  # fmt: skip
-ENVIRONMENT = 11  # raise this if a change in this folder requires reading every page again
+ENVIRONMENT = 12  # raise this if a change in this folder requires reading every page again
 
 
 def setup(app: Sphinx) -> dict[str, bool | int]:

@@ -28,7 +28,7 @@ from sphinx.util.docutils import SphinxDirective
 from attnbook.language import _
 
 from .chinese import in_chinese
-from .sections import sections
+from .section_links import sections
 
 TABLE = re.compile(r"^\| English \| 中文 \|.*\n(?:\|.*\n)+", re.M)
 TONES = "\u0304\u0301\u030c\u0300"  # the marks of tones 1 to 4; ü keeps its dots

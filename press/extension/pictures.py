@@ -1,18 +1,26 @@
-"""Put the colors of the roles into the drawings in book/images.
+"""Pictures: their sizes, and the colors of the roles in the drawings in book/images.
 
 A page shows a drawing as a picture, which cannot use the variables of the page's style sheet. So
 a drawing names a color as `var(--role-query-dark, skyblue)`, and the build replaces this with the
 color. (The second name is a fallback for programs that open the drawing itself.)
 """
 
+import posixpath
 import re
 from pathlib import Path
+from urllib.parse import quote
+from xml.etree import ElementTree
 
+from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
+from sphinx.writers.html5 import HTML5Translator
 
 from attnbook.colors import ROLES
 
+from . import private
+
+SIDE = r"([\d.]+)(?:(pt)|px)?"  # a width or height
 COLORS = {
     f"{name}-{kind}": color
     for name, role in ROLES.items()
@@ -21,6 +29,42 @@ COLORS = {
 VARIABLE = re.compile(r"var\(--role-([\w-]+)[^()]*\)")
 
 logger = logging.getLogger(__name__)
+
+
+def svg_size(path: Path) -> tuple[int, int] | None:
+    """The width and height that an SVG file states, in pixels, or None if it states none."""
+    attributes = next(iter(ElementTree.iterparse(path, ["start"])))[1].attrib
+    sides = [re.fullmatch(SIDE, attributes.get(name, "")) for name in ("width", "height")]
+    width, height = (round(float(s[1]) * (96 / 72 if s[2] else 1)) if s else 0 for s in sides)
+    return (width, height) if width and height else None
+
+
+def size_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Give each SVG its size, so that the text below does not jump when the picture loads.
+
+    Sphinx turns a picture whose size is set into a link to its file.
+    """
+    for image in doctree.findall(nodes.image):
+        file = Path(app.srcdir, image["uri"])
+        drawing = file.suffix == ".svg" and file.exists() and "width" not in image
+        if drawing and (size := svg_size(file)):
+            image["pixels"] = image["width"], image["height"] = [str(side) for side in size]
+
+
+def visit_image(self: HTML5Translator, node: nodes.image) -> None:
+    """Write the size as attributes, since the style sheet could not override an inline style.
+
+    On a phone, a wide picture scrolls, because it would be too small to read if it were shrunk.
+    """
+    if "pixels" not in node:
+        private.theirs(self, node)
+        return
+    width, height = node["pixels"]
+    source = posixpath.join(self.builder.imgpath, quote(self.builder.images[node["uri"]]))
+    attributes = {"src": source, "alt": node.get("alt", source), "width": width, "height": height}
+    self.body.append(f'<span class="picture" style="--width: {width}px">')
+    self.body.append(self.emptytag(node, "img", "", loading="lazy", decoding="async", **attributes))
+    self.body.append("</span>")
 
 
 def color(app: Sphinx, exception: Exception | None) -> None:
@@ -35,5 +79,10 @@ def color(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Color the drawings after they have been copied."""
+    """Size the pictures, and color the drawings after they have been copied.
+
+    The visitor replaces the translator's visit but not its depart method.
+    """
+    app.connect("doctree-resolved", size_pictures)
+    app.add_node(nodes.image, override=True, html=(visit_image, None))
     app.connect("build-finished", color)

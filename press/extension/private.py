@@ -37,7 +37,7 @@ NAMES = {
     BASIC / "static" / "sphinx_highlight.js": (
         "const SphinxHighlight = {", "hideSearchWords: ", "highlight-link",
     ),
-    # edition.py rewrites translations.js, whose words book.js looks up with `_`
+    # translations.py rewrites translations.js, whose words book.js looks up with `_`
     BASIC / "static" / "doctools.js": (
         "TRANSLATIONS: ", "PLURAL_EXPR: ", "LOCALE: ", "const _ = Documentation.gettext",
     ),

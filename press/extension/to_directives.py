@@ -14,8 +14,8 @@ caption                     the caption of the picture above it
 solution                    offers hints and a solution as code to run; a page shows both, folded
 
 A heading whose metadata has a "part", such as "Training a head", begins a part of the chapter: a
-page shows its name and minutes (markup.py). A page also folds the code of the imports, and of cells
-that only draw (folds.py).
+page shows its name and minutes (headings.py). A page also folds the code of the imports, and of
+cells that only draw (folds.py).
 """
 
 import ast

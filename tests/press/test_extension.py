@@ -16,7 +16,7 @@ from attnbook.exercises.catalog import ALL
 from attnbook.language import HAN
 from manuscript import markers
 from manuscript.common import ROOT
-from press.extension import markup, private, styles
+from press.extension import pictures, private, styles
 from press.extension.folds import without_checks
 from press.extension.formulas import KATEX, FormulaError, render
 from press.extension.glossary import Row, sound
@@ -103,7 +103,7 @@ An $\\textcolor{ky}{K}$.
 """,
     "square.svg": RIGHT["square.svg"].replace("role-key", "role-ky"),
 }
-PARTS = "to_directives formulas cards markup folds pictures safety"
+PARTS = "to_directives formulas solutions predictions headings tables folds pictures safety"
 SETTINGS = {"html_math_renderer": "katex"}
 
 
@@ -263,7 +263,7 @@ def bilingual(tmp_path_factory: pytest.TempPathFactory) -> Path:
     masks = nbformat.writes(new_notebook(cells=[new_markdown_cell(MASKS)]))
     index = "# Title\n\n```{toctree}\nnotation\nmasks\n```\n"
     pages = {"index.md": index, "notation.md": GLOSSARY, "masks.ipynb": masks}
-    parts = "sections glossary chinese"
+    parts = "section_links glossary chinese"
     assert build(folder, pages, parts, glossary_page="notation") == ""
     return folder / "out"
 
@@ -319,7 +319,9 @@ def test_chinese_is_marked_in_text_and_not_in_blocks_of_code(bilingual: Path) ->
 
 def test_a_line_of_the_glossary_that_is_not_a_row_is_a_warning(tmp_path: Path) -> None:
     broken = GLOSSARY.replace("| [6.2](masks.ipynb) |", "| 6.2 |")
-    said = build(tmp_path, {"index.md": broken}, "sections glossary chinese", glossary_page="index")
+    said = build(
+        tmp_path, {"index.md": broken}, "section_links glossary chinese", glossary_page="index"
+    )
     assert "not a row of the glossary: | BLEU |" in said
 
 
@@ -472,4 +474,4 @@ def test_the_sheets_become_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_the_size_of_a_picture_is_read(tmp_path: Path, size: str, pixels: object) -> None:
     path = tmp_path / "picture.svg"
     path.write_text(f'<svg xmlns="http://www.w3.org/2000/svg" {size}><g/></svg>', encoding="utf8")
-    assert markup.svg_size(path) == pixels
+    assert pictures.svg_size(path) == pixels

@@ -1,7 +1,7 @@
 """Find errors that no run of the GitHub workflows would reveal. `make check` lints their files."""
 
 from manuscript.common import ROOT
-from press.extension.links import LAUNCH_BRANCH, NOTEBOOKS
+from press.extension.repository import LAUNCH_BRANCH, NOTEBOOKS
 
 FOLDER = ROOT / ".github" / "workflows"
 

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser
 
 from manuscript.common import ROOT
 from manuscript.normal_form import INSTALL
-from press.extension import links
+from press.extension import repository
 from tests.support.pages import (
     DESK,
     HTML,
@@ -51,7 +51,7 @@ def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(
         [*jupyter_book, "build", ".", "-n", *where],
         cwd=ROOT,
-        env={name: os.environ[name] for name in os.environ if name not in links.FORMS} | typed,
+        env={name: os.environ[name] for name in os.environ if name not in repository.FORMS} | typed,
         capture_output=True,
         text=True,
         check=False,
@@ -76,7 +76,7 @@ def test_each_page_has_its_links(html: Path, name: str) -> None:
         {
             f"../notebooks/{name}",
             "https://colab.research.google.com/github/reader/attention.book"
-            f"/blob/{links.LAUNCH_BRANCH}/{name}",
+            f"/blob/{repository.LAUNCH_BRANCH}/{name}",
             "https://mybinder.org/v2/gh/reader/attention.book/main"
             f"?urlpath=lab%2Ftree%2Fbook%2F{name}",
         }
@@ -98,7 +98,7 @@ def test_downloads_and_the_search_page_are_linked(html: Path) -> None:
 def test_a_downloaded_notebook_installs_the_repository_and_its_links_lead_somewhere(
     html: Path,
 ) -> None:
-    (path,) = (html / links.NOTEBOOKS).iterdir()
+    (path,) = (html / repository.NOTEBOOKS).iterdir()
     cells = json.loads(path.read_text("utf-8"))["cells"]
     install = next(cell for cell in cells if cell["cell_type"] == "code")
     (line,) = (line for line in install["source"] if line.startswith("SOURCE"))
@@ -115,7 +115,7 @@ def test_a_downloaded_notebook_installs_the_repository_and_its_links_lead_somewh
 
 def test_without_a_site_a_downloaded_notebook_leads_to_the_repository() -> None:
     text = notebook("1: [it](notation.md#q) and [2](02.ipynb)", INSTALL)
-    assert "[it](https://x/notation.md#q) and [2](02.ipynb)" in links.published(
+    assert "[it](https://x/notation.md#q) and [2](02.ipynb)" in repository.published(
         text, "attnbook", "https://x/{}.md"
     )
 
@@ -123,10 +123,10 @@ def test_without_a_site_a_downloaded_notebook_leads_to_the_repository() -> None:
 def test_a_translation_has_its_own_addresses_and_notebooks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(links, "LANGUAGE", "zh_CN")
+    monkeypatch.setattr(repository, "LANGUAGE", "zh_CN")
     monkeypatch.setenv("ATTNBOOK_SITE", SITE)
     config = Mock(html_context={}, html_theme_options={}, myst_url_schemes=[])
-    links.read_environment(Mock(), config)
+    repository.read_environment(Mock(), config)
     assert config.html_baseurl == f"{SITE}/zh_CN/"
     assert config.html_context["launch"]["edition"] == "zh_CN/"
     template = Template((ROOT / "press/templates/launch.html").read_text("utf-8"))
@@ -134,7 +134,7 @@ def test_a_translation_has_its_own_addresses_and_notebooks(
     row = template.render(config.html_context, repository=REPOSITORY, source="book/1.ipynb")
     assert "blob/launch/zh_CN/1.ipynb" in row
     assert "mybinder" not in row  # Binder's notebooks are in English
-    published = json.loads(links.published(notebook("1", INSTALL), "attnbook", ""))
+    published = json.loads(repository.published(notebook("1", INSTALL), "attnbook", ""))
     line = 'os.environ.setdefault("ATTNBOOK_LANGUAGE", "zh_CN")'
     assert published["cells"][1]["source"][-1] == line
 
@@ -168,7 +168,7 @@ def test_without_the_variables_there_are_no_links() -> None:
     for address in PAGES:
         text = (HTML / address).read_text("utf8")
         assert [mark for mark in MARKS if mark in text] == []
-    assert not (HTML / links.NOTEBOOKS).exists()
+    assert not (HTML / repository.NOTEBOOKS).exists()
 
 
 def test_a_second_build_removes_the_addresses_of_the_first(
@@ -180,22 +180,22 @@ def test_a_second_build_removes_the_addresses_of_the_first(
     pages = {"index.md": index, "1.ipynb": notebook("1", INSTALL)}
     templates = {"templates_path": [str(ROOT / "press" / "templates")]}
     out = tmp_path / "out"
-    for name in links.FORMS:
+    for name in repository.FORMS:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ATTNBOOK_REPOSITORY", REPOSITORY)
     monkeypatch.setenv("ATTNBOOK_BRANCH", "a/b")
-    build(tmp_path, pages, "edition links safety", **templates)
+    build(tmp_path, pages, "translations repository safety", **templates)
     assert f"{REPOSITORY}/x" in addresses(out / "index.html")
     assert "Nothing here" not in (out / "index.html").read_text("utf8")
     binder = "https://mybinder.org/v2/gh/reader/attention.book/a%2Fb?urlpath=lab%2Ftree%2F1.ipynb"
     assert binder in addresses(out / "1.html")
-    assert (out / links.NOTEBOOKS / "1.ipynb").exists()
+    assert (out / repository.NOTEBOOKS / "1.ipynb").exists()
     monkeypatch.setenv("ATTNBOOK_REPOSITORY", "  ")  # a blank value counts as not set
-    build(tmp_path, {}, "edition links safety", **templates)
+    build(tmp_path, {}, "translations repository safety", **templates)
     texts = [(out / name).read_text("utf8") for name in ("index.html", "1.html")]
     assert not any(REPOSITORY in text for text in texts)
     assert "Nothing here" in texts[0]
-    assert not (out / links.NOTEBOOKS).exists()
+    assert not (out / repository.NOTEBOOKS).exists()
 
 
 @pytest.mark.parametrize(
@@ -217,9 +217,9 @@ def test_an_invalid_address_ends_the_build_with_one_line(
     name, value = typed.split("=", 1)
     monkeypatch.setenv(name, value)
     with pytest.raises(SystemExit, match=rf"\Aattention book: {name} is .*; it has to .*\Z"):
-        links.read_environment(Mock(), Mock())
+        repository.read_environment(Mock(), Mock())
 
 
 def test_a_notebook_without_the_cell_that_installs_is_not_published() -> None:
     with pytest.raises(ValueError, match="lacks the cell"):
-        links.published(notebook("1", "import torch\n"), "attnbook", "")
+        repository.published(notebook("1", "import torch\n"), "attnbook", "")

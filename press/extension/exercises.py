@@ -17,15 +17,16 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
 from torch import Generator
 
 from attnbook.exercises.cards import feedback
+from attnbook.exercises.catalog import UsageError, find
 from attnbook.exercises.checker import choice
 from attnbook.exercises.checker.diagnose import diagnose
 from attnbook.exercises.checker.trial import Trial, run_trials, solve_cases
 from attnbook.exercises.exercise import Exercise
 from attnbook.language import _
-from press.extension.cards import ExerciseDirective
 
 RUN = _("This exercise is answered in code: [how to run the chapter](how_to_use.md#run).")
 LABELS = {
@@ -35,6 +36,27 @@ LABELS = {
     **{kind: feedback.SIGNS[kind] for kind in ("passed", "failed", "untouched")},
 }
 Answer = Callable[..., Any]  # takes the sizes, if the exercise has any
+
+
+class ExerciseDirective(SphinxDirective):
+    """A directive whose argument is the id of an exercise."""
+
+    required_arguments = 1
+
+    def exercise(self, *dependencies: Any) -> Exercise:
+        """Return the exercise that the argument names.
+
+        Sphinx reads the page again when the source of the exercise or of a dependency has changed.
+
+        Raises:  a Sphinx error if there is no such exercise
+        """
+        try:
+            exercise = find(self.arguments[0])
+        except UsageError as error:
+            raise self.error(str(error)) from None
+        for source in (exercise.reference, *dependencies):
+            self.env.note_dependency(inspect.getsourcefile(source) or "")
+        return exercise
 
 
 class Practice(ExerciseDirective):
