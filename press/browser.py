@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from itertools import product
 
 from playwright.sync_api import Browser, Error, Playwright
 
@@ -16,24 +17,29 @@ NAMES = (
     "/usr/bin/chromium",
 )
 CHANNELS = ("chrome", "msedge")  # found even if they are not on the PATH
-# With these flags, Chromium needs no sandbox, makes no network requests of its own, and does not
-# round the widths of letters. (If it did, lines of code would be too wide for the printed page.)
+# With these flags, Chromium makes no network requests of its own, and does not round the widths of
+# letters. (If it did, lines of code would be too wide for the printed page.)
 FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --font-render-hinting=none"
 ).split()
 
 
 def launch(playwright: Playwright, channels: tuple[str, ...] = CHANNELS) -> Browser:
-    """Start the Chromium that ATTNBOOK_CHROMIUM names, or else the first one that works."""
+    """Start the Chromium that ATTNBOOK_CHROMIUM names, or else the first one that works.
+
+    Each starts in its sandbox if it can. It cannot where the user is root, as in a container, or
+    where the system does not let a user make one.
+    """
     if named := os.environ.get("ATTNBOOK_CHROMIUM"):
         ways: list[dict[str, str]] = [{"executable_path": named}]
     else:
         ways = [{"executable_path": path} for path in map(shutil.which, NAMES) if path]
         ways += [{}, *({"channel": channel} for channel in channels)]  # {}: Playwright's Chromium
-    for way in ways:
+    root = hasattr(os, "geteuid") and os.geteuid() == 0
+    for way, sandbox in product(ways, (False,) if root else (True, False)):
         try:
-            return playwright.chromium.launch(args=FLAGS, **way)  # type: ignore[arg-type]
+            return playwright.chromium.launch(args=FLAGS, chromium_sandbox=sandbox, **way)  # type: ignore[arg-type]
         except Error:
             continue
     raise UserError(

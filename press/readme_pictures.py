@@ -13,12 +13,13 @@ from playwright.sync_api import ViewportSize, sync_playwright
 
 from manuscript.common import ROOT, run_tool
 from press.browser import launch
+from press.extension.storage import KEYS
 
 PAGE, FIGURE = "book/05_cross_attention.html", "cross-attention-align-figure"
 PICTURES = {"": "book.png", "zh_CN": "book.zh_CN.png"}  # in book/images
 SIZE: ViewportSize = {"width": 1280, "height": 860}
 BELOW = 212  # pixels from the top of the window to the figure, so that its code is also visible
-SHOW = "localStorage.setItem('answers', 'shown')"  # shows the answers to all predictions
+SHOW = f"localStorage.setItem('{KEYS['answers']}', 'shown')"  # shows the answers to all predictions
 SCROLL = f"""() => {{
     document.documentElement.style.scrollBehavior = "auto";
     const figure = document.getElementById("{FIGURE}");

@@ -20,6 +20,7 @@ chinese         marks on Chinese text, for screen readers
 search          a search that also finds Chinese, and shows excerpts
 translations    the words around the text of a page, in the language of the edition
 repository      links to the repository, Colab and Binder, from the environment at build time
+storage         what a page stores in the reader's browser: the keys, all in one place
 safety          each page's Content Security Policy: it loads only the book's own files
 styles          one style sheet: the theme's rules that are used, our own, and the colors
 licenses        the license texts of the theme and the extensions
@@ -50,6 +51,7 @@ from . import (
     search,
     section_links,
     solutions,
+    storage,
     styles,
     tables,
     to_directives,
@@ -61,7 +63,7 @@ from . import (
 PARTS = (
     translations, anchors, repository, to_directives, formulas, solutions, exercises, predictions,
     headings, tables, folds, chapters_table, output, section_links, glossary, chinese, pictures,
-    widgets, live, search, safety, unused, styles, licenses,
+    widgets, live, search, storage, safety, unused, styles, licenses,
 )  # fmt: skip
 ENVIRONMENT = 12  # raise this if a change in this folder requires reading every page again
 

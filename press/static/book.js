@@ -9,7 +9,6 @@ const root = document.documentElement;
 const one = (selector) => document.querySelector(selector);
 const page = location.pathname.split("/").pop();
 const isChapter = (name) => /^\d\d_/.test(name);
-const LAST = "attnbook last";
 
 // Store something in the browser, if the browser allows it.
 function keep(store) {
@@ -27,7 +26,7 @@ function setMode(mode) {
   const dark = mode === "auto" ? system.matches : mode === "dark";
   root.dataset.mode = mode;
   root.dataset.theme = dark ? "dark" : "light";
-  keep(() => localStorage.setItem("mode", mode));
+  keep(() => localStorage.setItem(STORED.mode, mode));
 }
 
 one(".theme-switch-button")?.addEventListener("click", () => {
@@ -199,7 +198,7 @@ addEventListener("pagehide", () => {
   if (section) keep(() => (sessionStorage[location.href] = place));
   const link = contents.get(section?.closest("article section > section"));
   if (link && isChapter(page)) {
-    keep(() => (localStorage[LAST] = JSON.stringify([page + link.hash, link.innerText.split("\n").pop()])));
+    keep(() => (localStorage[STORED.last] = JSON.stringify([page + link.hash, link.innerText.split("\n").pop()])));
   }
 });
 addEventListener("load", async () => {
@@ -287,7 +286,7 @@ if (answers.size) {
   all.className = "guess all";
   all.addEventListener("click", () => {
     set(root.dataset.answers !== "shown");
-    keep(() => localStorage.setItem("answers", root.dataset.answers));
+    keep(() => localStorage.setItem(STORED.answers, root.dataset.answers));
   });
   (one(".opening") ?? one("h1")).after(all);
 }
@@ -303,20 +302,22 @@ function kept(ask) {
 }
 
 function read() {
-  if (isChapter(page)) keep(() => (localStorage[`attnbook read ${page}`] = "yes"));
+  if (isChapter(page)) keep(() => (localStorage[STORED.read + page] = "yes"));
 }
 
-const ours = () => kept((store) => Object.keys(store).filter((key) => key.startsWith("attnbook "))) ?? [];
+const progress = () => kept((store) => Object.keys(store).filter((key) =>
+  [STORED.last, STORED.read, STORED.solved].some((begin) => key.startsWith(begin)))) ?? [];
 const span = (className, textContent) =>
   Object.assign(document.createElement("span"), { className, textContent });
 
 for (const link of document.querySelectorAll("nav.bd-links a, .chapters a")) {
   const name = link.pathname.split("/").pop();
-  if (kept((store) => store[`attnbook read ${name}`])) {
+  if (kept((store) => store[STORED.read + name])) {
     link.classList.add("read");
     link.append(span("", _(" (read)")));
   }
-  const solved = ours().filter((key) => key.startsWith(`attnbook solved ${name.slice(0, 2)}.`)).length;
+  const chapter = `${STORED.solved}${name.slice(0, 2)}.`;
+  const solved = progress().filter((key) => key.startsWith(chapter)).length;
   if (isChapter(name) && solved) link.append(span("solved", _(" {solved} solved").replace("{solved}", solved)));
 }
 
@@ -335,17 +336,17 @@ if (exercises) {
 }
 
 const start = one(".start");
-const last = kept((store) => JSON.parse(store[LAST] ?? "null"));
+const last = kept((store) => JSON.parse(store[STORED.last] ?? "null"));
 if (start && last) {
   const [href, textContent] = last;
   start.prepend(Object.assign(document.createElement("a"),
     { href, textContent: _("Continue: {section}").replace("{section}", textContent) }));
 }
-if (start && ours().length) {
+if (start && progress().length) {
   const forget = Object.assign(document.createElement("button"),
     { className: "guess all", textContent: _("Forget what I have read and solved on these pages") });
   forget.addEventListener("click", () => {
-    for (const key of ours()) localStorage.removeItem(key);
+    for (const key of progress()) localStorage.removeItem(key);
     location.reload();
   });
   one(".chapters").after(forget);

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from press.extension.storage import KEYS
 from tests.support.pages import DESK, window
 
 pytestmark = pytest.mark.usefixtures("book")
@@ -34,7 +35,7 @@ def test_progress_is_marked_and_can_be_erased(reader: BrowserContext, server: st
 
     page = opened(reader, server + "book/02_embeddings.html#where-the-sources-say-it")
     page.keyboard.press("End")
-    page.wait_for_function("localStorage['attnbook read 02_embeddings.html']")
+    page.wait_for_function(f"localStorage['{KEYS['read']}02_embeddings.html']")
     page.close(run_before_unload=True)
 
     first.reload()
@@ -44,7 +45,7 @@ def test_progress_is_marked_and_can_be_erased(reader: BrowserContext, server: st
     }
     first.get_by_role("button", name=FORGET).click()
     expect(first.locator(MARKED)).to_have_count(0)
-    assert first.evaluate("Object.keys(localStorage).filter(k => k.startsWith('attnbook'))") == []
+    assert first.evaluate("Object.keys(localStorage)") == [KEYS["answers"]]  # settings stay
 
 
 def test_what_is_solved_is_counted_where_its_links_are(reader: BrowserContext, server: str) -> None:

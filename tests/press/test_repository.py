@@ -184,14 +184,14 @@ def test_a_second_build_removes_the_addresses_of_the_first(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ATTNBOOK_REPOSITORY", REPOSITORY)
     monkeypatch.setenv("ATTNBOOK_BRANCH", "a/b")
-    build(tmp_path, pages, "translations repository safety", **templates)
+    build(tmp_path, pages, "translations repository storage safety", **templates)
     assert f"{REPOSITORY}/x" in addresses(out / "index.html")
     assert "Nothing here" not in (out / "index.html").read_text("utf8")
     binder = "https://mybinder.org/v2/gh/reader/attention.book/a%2Fb?urlpath=lab%2Ftree%2F1.ipynb"
     assert binder in addresses(out / "1.html")
     assert (out / repository.NOTEBOOKS / "1.ipynb").exists()
     monkeypatch.setenv("ATTNBOOK_REPOSITORY", "  ")  # a blank value counts as not set
-    build(tmp_path, {}, "translations repository safety", **templates)
+    build(tmp_path, {}, "translations repository storage safety", **templates)
     texts = [(out / name).read_text("utf8") for name in ("index.html", "1.html")]
     assert not any(REPOSITORY in text for text in texts)
     assert "Nothing here" in texts[0]

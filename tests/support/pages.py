@@ -16,6 +16,7 @@ from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 from manuscript.chapters import pages
 from manuscript.common import ROOT
+from press.extension.storage import KEYS
 
 HTML = ROOT / "_build" / "html"
 FOLDER = HTML.as_uri() + "/"
@@ -59,7 +60,7 @@ STRIP = """() => {
 }"""
 
 
-SHOW_ANSWERS = "try { localStorage.setItem('answers', 'shown'); } catch {}"
+SHOW_ANSWERS = f"try {{ localStorage.setItem('{KEYS['answers']}', 'shown'); }} catch {{}}"
 
 
 def window(browser: Browser, answers: bool = True, **options: Any) -> BrowserContext:

@@ -80,7 +80,7 @@
         .says { grid-column: 1 / -1; } }`;
 
     build() {
-      this.key = `attnbook solved ${this.data.id}`;
+      this.key = STORED.solved + this.data.id;
       this.rows = this.data.questions.map((question, i) => this.row(question, i));
       this.forget = make("button", { type: "button", class: "quiet",
         onclick: () => this.startAgain() }, this.words.forget);
