@@ -1,4 +1,4 @@
-"""A web server for the tests that do not open the book from its folder."""
+"""Windows for the built pages, and a web server for tests that do not open them from a folder."""
 
 import threading
 from collections.abc import Iterator
@@ -6,8 +6,9 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from playwright.sync_api import Browser, BrowserContext
 
-from tests.support.pages import HTML
+from tests.support.pages import DESK, HTML, PHONE, THEMES, window
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -25,3 +26,13 @@ def server() -> Iterator[str]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def screens(browser: Browser) -> Iterator[dict[str, BrowserContext]]:
+    """A desktop window for each theme, and a phone's window."""
+    found = {theme: window(browser, color_scheme=theme, viewport=DESK) for theme in THEMES}
+    found["phone"] = window(browser, viewport=PHONE, is_mobile=True)
+    yield found
+    for context in found.values():
+        context.close()

@@ -5,28 +5,24 @@ Most untranslated sentences do not make these tests fail; `make check-zh` lists 
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from urllib.parse import quote, unquote, urldefrag, urljoin
 
 import pytest
 from lxml.html import HtmlElement
-from playwright.sync_api import Browser, BrowserContext, expect
+from playwright.sync_api import BrowserContext, expect
 
 from attnbook.language import HAN
 from manuscript.common import ROOT
 from press import editions, pack
-from tests.press.test_pages import ON_A_DESK, ON_A_PHONE, ON_EVERY_SCREEN, assert_complete
+from tests.support.complete import ON_A_DESK, ON_A_PHONE, ON_EVERY_SCREEN, assert_complete
 from tests.support.pages import (
     CHAPTERS,
-    DESK,
     HTML,
     PAGES,
-    PHONE,
     Opened,
     ids,
     parsed,
     tree,
-    window,
 )
 
 pytestmark = pytest.mark.usefixtures("book", "chinese_book")
@@ -37,19 +33,9 @@ IN_FULL = ["book/index.html", "book/08_transformer.html"]
 BRIEFLY = ["LaTeX in the text", "pictures that are missing", "what is too wide"]
 
 
-@pytest.fixture(scope="module")
-def screens(browser: Browser) -> Iterator[dict[str, BrowserContext]]:
-    """A desktop window and a phone's window."""
-    found = {"desk": window(browser, viewport=DESK)}
-    found["phone"] = window(browser, viewport=PHONE, is_mobile=True)
-    yield found
-    for context in found.values():
-        context.close()
-
-
 @pytest.mark.parametrize("address", IN_FULL)
 def test_a_chinese_page_is_complete(screens: dict[str, BrowserContext], address: str) -> None:
-    for screen, checks in ("desk", ON_A_DESK), ("phone", ON_A_PHONE):
+    for screen, checks in ("light", ON_A_DESK), ("phone", ON_A_PHONE):
         opened = Opened(screens[screen], address, BASE)
         assert_complete(opened, ON_EVERY_SCREEN | checks, CHINESE)
         assert opened.violations() == []
@@ -104,7 +90,7 @@ def test_every_link_of_a_chinese_page_leads_somewhere() -> None:
 
 
 def test_its_search_finds_chinese(screens: dict[str, BrowserContext]) -> None:
-    opened = Opened(screens["desk"], f"search.html?q={quote('残差连接')}", BASE)
+    opened = Opened(screens["light"], f"search.html?q={quote('残差连接')}", BASE)
     opened.page.locator("#search-results li").first.wait_for()
     opened.settle()
     link = opened.page.locator("#search-results li a").first
@@ -116,7 +102,7 @@ def test_its_search_finds_chinese(screens: dict[str, BrowserContext]) -> None:
 def test_the_link_to_the_other_edition_leads_to_the_section_being_read(
     screens: dict[str, BrowserContext], server: str
 ) -> None:
-    page, address = screens["desk"].new_page(), f"{server}book/03_single_head.html"
+    page, address = screens["light"].new_page(), f"{server}book/03_single_head.html"
     english = (HTML / "book" / "03_single_head.html").read_text("utf-8")
     link = '<span class="editions"><a href="other.html">中文</a></span>'
     page.route(address, lambda route: route.fulfill(body=editions.SWITCH.sub(link, english)))

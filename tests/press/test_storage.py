@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from press.extension.storage import KEYS
 from tests.support.pages import DESK, window
@@ -19,13 +19,9 @@ HIDDEN = "Show the answers to all predictions"
 def page(browser: Browser, server: str) -> Iterator[Page]:
     """A chapter in a browser that has stored nothing."""
     with window(browser, answers=False, viewport=DESK, color_scheme="light") as context:
-        yield opened(context, server)
-
-
-def opened(context: BrowserContext, server: str) -> Page:
-    page = context.new_page()
-    page.goto(server + CHAPTER)
-    return page
+        page = context.new_page()
+        page.goto(server + CHAPTER)
+        yield page
 
 
 def store(page: Page, **values: str) -> None:

@@ -22,6 +22,7 @@ HTML = ROOT / "_build" / "html"
 FOLDER = HTML.as_uri() + "/"
 AXE = ROOT / "tests" / "support" / "vendor" / "axe.min.js"
 THEMES = ("light", "dark")
+THEME = "document.documentElement.dataset.theme"  # of an open page
 PATIENCE = 120_000  # milliseconds, for a browser on a busy machine
 DESK = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}

@@ -1,11 +1,11 @@
-"""A fixture for the tests of interactive figures: the page on which a figure is used."""
+"""Fixtures for the tests of interactive figures: the page on which a figure is used."""
 
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.support.pages import DESK, window
+from tests.support.pages import DESK, PHONE, Opened, window
 
 
 @pytest.fixture(scope="module")
@@ -20,3 +20,12 @@ def page(browser: Browser) -> Iterator[Page]:
     )
     yield page
     opened.close()
+
+
+@pytest.fixture
+def opened(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Opened]:
+    """The module's CHAPTER in a window of its own, so that no model has been loaded."""
+    with window(browser, viewport=PHONE, has_touch=True, reduced_motion="reduce") as context:
+        opened = Opened(context, request.module.CHAPTER)
+        opened.settle()
+        yield opened

@@ -16,7 +16,7 @@ from attnbook.corpus import BEGIN, END, Corpus, Pair, Vocabulary, make_batch
 from press import pack
 from press.extension.live import LIVE, MODELS, joined
 from tests.support.corpus import corpus_made_once
-from tests.support.pages import FOLDER, HTML, PHONE, Opened, wait_until, window
+from tests.support.pages import FOLDER, HTML, Opened, wait_until, window
 from tools.train.live_models import TRANSLATOR, load_packed
 
 pytestmark = pytest.mark.usefixtures("book")
@@ -36,15 +36,6 @@ def stored() -> Stored:
 def corpus() -> Corpus:
     """The sentences that the translator was trained on, and others."""
     return corpus_made_once()
-
-
-@pytest.fixture
-def opened(browser: Browser) -> Iterator[Opened]:
-    """The chapter in a window of its own."""
-    with window(browser, viewport=PHONE, has_touch=True, reduced_motion="reduce") as context:
-        opened = Opened(context, CHAPTER)
-        opened.settle()
-        yield opened
 
 
 @pytest.fixture(scope="module")

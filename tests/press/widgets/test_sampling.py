@@ -14,7 +14,7 @@ from attnbook.corpus.grammar.sentences import KINDS, finish
 from attnbook.corpus.translation import BEGIN, Vocabulary
 from attnbook.training.trained import load_language_model
 from tests.support.chapters import Chapter
-from tests.support.pages import FOLDER, PHONE, Opened, window
+from tests.support.pages import FOLDER, Opened, window
 from tools.train.live_writer import WRITER, packed
 
 pytestmark = pytest.mark.usefixtures("book")
@@ -28,16 +28,6 @@ def stored() -> Stored:
     return load_language_model(0)
 
 
-@pytest.fixture
-def opened(browser: Browser) -> Iterator[Opened]:
-    """The chapter in a window of its own, so that no model has been loaded."""
-    with window(browser, viewport=PHONE, has_touch=True, reduced_motion="reduce") as context:
-        opened = Opened(context, CHAPTER)
-        opened.settle()
-        yield opened
-        assert opened.errors == []
-
-
 @pytest.fixture(scope="module")
 def loaded(browser: Browser) -> Iterator[Locator]:
     """The figure with its model, for tests that only compute."""
@@ -48,8 +38,10 @@ def loaded(browser: Browser) -> Iterator[Locator]:
 
 
 @pytest.fixture
-def figure(opened: Opened) -> Locator:
-    return opened.page.locator("attn-sampling")
+def figure(opened: Opened) -> Iterator[Locator]:
+    """The figure on its page, which must cause no error."""
+    yield opened.page.locator("attn-sampling")
+    assert opened.errors == []
 
 
 def left(logits: torch.Tensor, temperature: float, k: int, p: float) -> torch.Tensor:

@@ -1,0 +1,162 @@
+"""The search on the built pages: its box, its results, and the words that it marks."""
+
+import gzip
+import re
+from urllib.parse import quote, unquote, urldefrag
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, expect
+
+from tests.support.contrast import contrast
+from tests.support.pages import (
+    CHAPTERS,
+    FOLDER,
+    HTML,
+    THEMES,
+    Opened,
+    wait_until,
+    window,
+)
+
+pytestmark = pytest.mark.usefixtures("book")
+
+SEARCH_BUDGET = 20  # kB for each page of the book
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_words_marked_by_a_search_are_readable_in_text_and_in_code(
+    screens: dict[str, BrowserContext], theme: str
+) -> None:
+    opened = Opened(screens[theme], "book/03_single_head.html?highlight=softmax")
+    opened.page.locator(".highlighted").first.wait_for(state="attached")
+    pairs = opened.page.evaluate(
+        """() => {
+            const paint = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
+            const seen = (color) => {  // in any form the browser uses
+                paint.fillStyle = color;
+                paint.fillRect(0, 0, 1, 1);
+                return [...paint.getImageData(0, 0, 1, 1).data].slice(0, 3).map(c => c / 255);
+            };
+            return [...document.querySelectorAll(".highlighted")].map(e => {
+                const {color, backgroundColor} = getComputedStyle(e);
+                return [seen(color), seen(backgroundColor), !!e.closest("pre")]; }); }"""
+    )
+    assert {in_code for *_, in_code in pairs} == {True, False}
+    assert min(contrast(text, ground) for text, ground, _ in pairs) >= 4.5
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "page", "shown"),
+    [
+        ("queries", "book/05_cross_attention.html", ["query"]),  # matched by its stem
+        ("overfl", "book/appendix_sources.html", ["overflow"]),  # a part of a word
+        ("注意力", "book/notation.html", ["注意力"]),  # two overlapping pairs
+        ("multi 多头", "book/notation.html", ["multi", "多头"]),
+    ],
+)
+def test_search_shows_the_words_in_their_context(
+    screens: dict[str, BrowserContext], words: str, page: str, shown: list[str]
+) -> None:
+    opened = Opened(screens["light"], f"search.html?q={quote(words)}")
+    results = opened.page.locator("#search-results li")
+    results.first.wait_for()
+    result = results.filter(has=opened.page.locator(f'a[href^="{page}"]')).first
+    excerpt = result.locator("p.context").inner_text()
+    marked = [mark.lower() for mark in result.locator("mark").all_inner_texts()]
+    assert {mark[:4] for mark in marked} == {word[:4] for word in shown}
+    assert set(shown) & set(marked)
+    assert len("".join(marked)) < len(excerpt) / 2
+    assert 100 < len(excerpt) < 330
+
+    # the link leads to the very section that the excerpt is from
+    opened.settle()
+    result.locator("a").click()
+    opened.page.wait_for_url(re.compile(re.escape(FOLDER + page)))
+    anchor = unquote(urldefrag(opened.page.url)[1])
+    section = opened.page.locator(f'[id="{anchor}"]' if anchor else "article")
+    for mark in marked:
+        assert mark in (section.text_content() or "").lower()
+    assert opened.close() == []
+
+
+@pytest.mark.parametrize(
+    ("words", "page", "number"),
+    [
+        ("掩码", "book/06_masked_attention.html", "6.3"),
+        ("残差连接", "book/08_transformer.html", "8.3"),
+        ("residual connection", "book/08_transformer.html", "8.3"),
+    ],
+)
+def test_a_search_for_a_word_of_the_glossary_finds_its_section_first(
+    screens: dict[str, BrowserContext], words: str, page: str, number: str
+) -> None:
+    opened = Opened(screens["light"], f"search.html?q={quote(words)}")
+    results = opened.page.locator("#search-results li")
+    results.first.wait_for()
+    opened.settle()
+    assert results.locator('a[href^="book/notation.html"]').count()
+    link = results.first.locator("a").first.get_attribute("href") or ""
+    assert link.startswith(page)
+    results.first.locator("a").first.click()
+    opened.page.wait_for_url(re.compile(re.escape(FOLDER + page)))
+    section = opened.page.locator(f'[id="{unquote(urldefrag(opened.page.url)[1])}"]')
+    assert section.locator("h2").first.inner_text().splitlines()[-1].startswith(f"{number} ")
+    assert opened.close() == []
+
+
+def test_search_reports_words_that_it_does_not_find(screens: dict[str, BrowserContext]) -> None:
+    opened = Opened(screens["light"], f"search.html?q={quote('力注')}")  # not in this order
+    expect(opened.page.locator("main")).to_contain_text("did not match any documents")
+    assert opened.close() == []
+
+
+def test_a_second_search_does_not_mark_words_of_the_first(browser: Browser, server: str) -> None:
+    context = window(browser)
+    # Sphinx marks the words after a short delay; lengthen it until the results have arrived
+    context.add_init_script(
+        """window.waiting = 0;
+        const wait = setTimeout;
+        setTimeout = (f, ms) => {
+            waiting += ms < 100;  // the dots of a search take longer, and never end
+            return wait(() => { f(); waiting -= ms < 100; }, ms + 400);
+        };"""
+    )
+    opened = Opened(context, "search.html?q=query", server)  # over HTTP, pages keep stored data
+    page = opened.page
+    page.locator("mark").first.wait_for()
+    opened.settle()
+    page.keyboard.type("keys")  # the field has the focus, and its text is selected
+    page.keyboard.press("Enter")
+    page.locator("mark", has_text="key").first.wait_for()
+    opened.settle()
+    wait_until(page, "() => window.waiting === 0")
+    assert "query" in page.locator("#search-results").inner_text()
+    assert page.locator(".highlighted").count() == 0
+    assert {mark.lower()[:3] for mark in page.locator("mark").all_inner_texts()} == {"key"}
+
+    opened.settle()
+    page.locator("#search-results a").first.click()
+    page.locator(".highlighted:visible").first.wait_for()
+    page.locator(".highlight-link a").first.click()
+    expect(page.locator(".highlighted")).to_have_count(0)
+    assert opened.close() == []
+    context.close()
+
+
+def test_the_search_box_offers_sections(screens: dict[str, BrowserContext]) -> None:
+    page = Opened(screens["light"], "book/index.html").page
+    page.keyboard.press("Control+k")
+    page.keyboard.type("cross attention")
+    offers = page.locator("#pst-search-dialog li a")
+    expect(offers.first).to_have_text(re.compile("cross-attention", re.I))
+    assert offers.count() <= 6
+    offers.first.click()
+    expect(page.locator("article")).to_contain_text(re.compile("cross-attention", re.I))
+    page.close()
+
+
+def test_the_search_is_not_larger_than_its_budget() -> None:
+    files = [HTML / "searchindex.js", HTML / "searchtexts.js"]
+    weight = sum(len(gzip.compress(file.read_bytes())) for file in files)
+    assert 10_000 < weight < 1000 * SEARCH_BUDGET * len(CHAPTERS)

@@ -1,0 +1,128 @@
+"""A page is complete: everything on it is loaded, fits the window and is within its budget."""
+
+import gzip
+from pathlib import Path
+from urllib.parse import unquote, urldefrag
+
+from tests.support.pages import (
+    HTML,
+    Opened,
+)
+
+# The maximum size of a page in kB, with text compressed as a web host sends it. The index and texts
+# for the search grow with the book, and only the search page loads them.
+BUDGET = {"html": 80, "css": 30, "js": 33, "woff2": 150, "pictures": 150}
+
+# Each script returns a list of what is wrong.
+ON_EVERY_SCREEN = {
+    "formulas that are not set": """[...document.querySelectorAll(
+        ':is(span, div).math:not(:has(.katex)), .katex-error')].map(e => e.outerHTML)""",
+    # each Stand-in is one of the reader's own fonts
+    "fonts that failed": """[...document.fonts].filter(f => f.status === 'error')
+        .map(f => f.family).filter(name => !name.includes('Stand-in'))""",
+    "LaTeX in the text": """(() => {
+        const copy = document.querySelector('main').cloneNode(true);
+        copy.querySelectorAll('pre, code, script, .katex').forEach(e => e.remove());
+        return copy.textContent.match(/\\$|\\\\[a-zA-Z]+/g) ?? []; })()""",
+    "Chinese that is not marked": """(() => {
+        const texts = document.createNodeIterator(
+            document.querySelector('main'), NodeFilter.SHOW_TEXT);
+        const found = [];
+        for (let text; (text = texts.nextNode()); )
+            if (/\\p{Script=Han}/u.test(text.data) && !text.parentElement.closest(
+                '[lang|=zh], pre, .katex, #search-results, style, script') &&
+                ![...path(text)].some(e => e.localName.startsWith('attn-'))) found.push(text.data);
+        return found;
+        function* path(n) { while ((n = n.parentElement)) yield n; } })()""",
+    "text in figures that is small or cut": """(() => {
+        const found = [];
+        for (const element of document.querySelectorAll("*")) {
+            const root = element.shadowRoot;
+            const figure = root?.querySelector(".figure")?.getBoundingClientRect();
+            const texts = root && document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+            while (texts?.nextNode()) {
+                const around = texts.currentNode.parentElement, drawing = around.closest("svg");
+                const range = document.createRange();
+                range.selectNodeContents(texts.currentNode);
+                const box = range.getBoundingClientRect();
+                if (!box.width || around.closest(".heard, .table, style")) continue;
+                const scale = drawing?.viewBox.baseVal.width
+                    ? drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width : 1;
+                const size = scale * parseFloat(getComputedStyle(around).fontSize);
+                const hidden = getComputedStyle(around).overflowX !== "visible";
+                const cut = (hidden && around.scrollWidth > around.clientWidth + 1)
+                    || box.right > figure.right + 1 || box.left < figure.left - 1;
+                if (size && (size < 10.99 || cut)) {
+                    found.push([element.localName, texts.currentNode.textContent, size, cut]);
+                }
+            }
+        }
+        return found; })()""",
+    "pictures that are missing": """[...document.querySelectorAll('article img')]
+        .filter(i => !i.naturalWidth).map(i => i.src)""",
+    "pictures that say nothing": """[...document.querySelectorAll('article img')]
+        .filter(i => /^$|^[\\w./-]+\\.(svg|png|jpe?g)$|^_build/.test(i.alt)).map(i => i.src)""",
+    "buttons of the header without a ring": """[...document.querySelectorAll(
+            '.bd-header-article :is(a, button)')].filter(e => e.checkVisibility()).filter(e => {
+        e.focus();
+        const {outlineStyle, outlineWidth} = getComputedStyle(e);
+        return outlineStyle !== 'solid' || outlineWidth !== '3px'; }).map(e => e.outerHTML)""",
+}
+ON_A_DESK = {
+    # the Rosetta table of eight columns may be wider
+    "code, outputs and tables that are cut": """(() => {
+        const folds = [...document.querySelectorAll('details:not([open])')];
+        for (const fold of folds) fold.open = true;
+        const cut = [...document.querySelectorAll(
+                'article pre, .pst-scrollable-table-container:not(:has(th:nth-child(7)))')]
+            .filter(e => e.scrollWidth > e.clientWidth + 8).map(e => e.innerText.slice(0, 100));
+        for (const fold of folds) fold.open = false;
+        return cut; })()""",
+}
+ON_A_PHONE = {
+    "tables that are cut": """[...document.querySelectorAll('.pst-scrollable-table-container')]
+        .filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.innerText.slice(0, 100))""",
+    "pictures that are cut": """[...document.querySelectorAll('.picture')]
+        .filter(e => e.scrollWidth > e.clientWidth).map(e => e.innerHTML)""",
+    "pictures that a section cuts": """[...document.querySelectorAll('section section .picture')]
+        .filter(e => {
+            const [a, b] = [e, e.closest('section')].map(e => e.getBoundingClientRect());
+            return a.left < b.left - 1 || a.right > b.right + 1; })
+        .map(e => e.innerHTML.slice(0, 150))""",
+    "what is too wide": """(() => {
+        const scrolls = e => e && (/auto|scroll/.test(getComputedStyle(e).overflowX)
+                                   || scrolls(e.parentElement));
+        const hidden = e => e.closest('svg *, .katex-mathml, dialog, [id$="-sidebar"]');
+        return [...document.body.querySelectorAll('*')]
+            .filter(e => e.getBoundingClientRect().right > innerWidth + 1)
+            .filter(e => !hidden(e) && !scrolls(e.parentElement))
+            .map(e => e.outerHTML.slice(0, 150)); })()""",
+    "what scrolls, but not from the keyboard": """[...document.querySelectorAll('article *')]
+        .filter(e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0)
+        .filter(e => /auto|scroll/.test(getComputedStyle(e).overflowX) && e.tabIndex < 0)
+        .filter(e => !e.querySelector('[tabindex="0"]')).map(e => e.outerHTML.slice(0, 150))""",
+}
+
+
+def assert_complete(opened: Opened, checks: dict[str, str], root: Path = HTML) -> None:
+    """Check that everything on the page is loaded, fits the window and is within the size limit."""
+    opened.settle()
+    opened.page.keyboard.press("Tab")  # the focus ring appears only for keyboard users
+    found = {wrong: opened.page.evaluate(check) for wrong, check in checks.items()}
+    assert {wrong: where for wrong, where in found.items() if where} == {}
+    assert not opened.wide()
+    assert_weight(opened, root)
+
+
+def assert_weight(opened: Opened, root: Path) -> None:
+    """Check that the files that the page requested stay within the budget."""
+    weights = dict.fromkeys(BUDGET, 0)
+    for url in {u.split("?")[0] for u in opened.requested if u.startswith(opened.base)}:
+        path = root / unquote(urldefrag(url)[0].removeprefix(opened.base))
+        if path.name not in ("searchindex.js", "searchtexts.js", "searchwords.js"):
+            kind = path.suffix[1:] if path.suffix[1:] in BUDGET else "pictures"
+            packed = path.suffix in (".woff2", ".png", ".jpg")
+            content = path.read_bytes()
+            weights[kind] += len(content if packed else gzip.compress(content))
+    assert {kind: w for kind, w in weights.items() if w > 1000 * BUDGET[kind]} == {}
+    assert min(weights[kind] for kind in ("html", "css", "js")) > 1000  # something was measured
