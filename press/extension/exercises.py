@@ -188,12 +188,13 @@ def message_for(question: str, answer: Answer, exercise: Exercise) -> str:
     solved = solve_cases(exercise, seed=0)
     asked = [one for one in solved if one.case.arguments[0] == question]
     trials = run_trials(exercise, lambda _, *sizes: answer(*sizes), asked)
-    return choice.question_messages(exercise, [*trials, *right_trials(exercise)])[question]
+    return choice.question_messages(exercise, [*trials, *right_trials(exercise.id)])[question]
 
 
 @functools.cache
-def right_trials(exercise: Exercise) -> list[Trial]:
-    """Return the trials of the reference, which answers the other questions."""
+def right_trials(id: str) -> list[Trial]:
+    """Return the trials of an exercise's reference, which answers the other questions."""
+    exercise = find(id)
     return run_trials(exercise, exercise.reference, solve_cases(exercise, seed=0))
 
 

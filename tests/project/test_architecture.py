@@ -1,4 +1,4 @@
-"""Folders import in one direction only, no imports form a circle, and modules stay short."""
+"""Folders import in one direction only, no imports form a circle, and files stay short."""
 
 import ast
 import json
