@@ -25,7 +25,7 @@ from attnbook import (
     fused_attention,
     scaled_dot_product_attention,
 )
-from manuscript.common import run_tool
+from manuscript.common import counted, run_tool
 from tools.validate import PAGE, Table, committed, device_and_system, markdown
 
 D_MODEL, HEADS = 512, 8
@@ -45,7 +45,7 @@ def main() -> int:
     commit, where = committed(), device()
     computed_on = device_and_system()
     if where.type == "cpu":
-        computed_on += f", {torch.get_num_threads()} threads"
+        computed_on += f", {counted(torch.get_num_threads(), 'thread')}"
     page, versions = PAGE.read_text("utf-8"), [platform.python_version(), torch.__version__]
     print(markdown(TABLE.head), "|---" * len(TABLE.head) + "|", sep="\n", flush=True)
     for words, texts in TEXTS.items():

@@ -216,7 +216,8 @@ def test_only_a_pytorch_that_a_variable_names_is_installed_without_its_hash(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     folder = project.parent / "installed"
-    make_wheel(project.parent / "wheels", "torch", "0.9", "needed>=0.5")
+    make_wheel(project.parent / "wheels", "torch", "0.9", "another")
+    make_wheel(project.parent / "wheels", "another", "1.0")
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(bootstrap, "torch_build", lambda: "cpu")
     monkeypatch.setattr(bootstrap, "VENV_PYTHON", sys.executable)
@@ -230,6 +231,7 @@ def test_only_a_pytorch_that_a_variable_names_is_installed_without_its_hash(
     if installed:
         bootstrap.install()
         assert f"VERSION = {installed!r}" in (folder / "torch.py").read_text()
+        assert (folder / "another.py").exists() == (installed == "0.9")
     else:
         with pytest.raises(SystemExit, match="whose hash is not the locked one, and it was not"):
             bootstrap.install()

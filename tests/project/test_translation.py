@@ -126,11 +126,13 @@ def test_a_changed_sentence_stays_english_until_somebody_has_reviewed_it(
     update(folder)
     assert translate.read(path).get(sentence).string == "和是一。"
     assert compiled(sentence, tmp_path) == "和是一。"
+    path.write_text(path.read_text("utf-8").replace("和是一。", "总和为一。"), "utf-8")
+    assert compiled(sentence, tmp_path) == "总和为一。"
     changed = "A row of weights sums to 1."
     monkeypatch.setattr(translate, "current", lambda: {"attnbook": catalog_with({changed: ""})})
     update(folder)
     message = translate.read(path).get(changed)
-    assert (message.string, message.fuzzy) == ("和是一。", True)
+    assert (message.string, message.fuzzy) == ("总和为一。", True)
     assert f'#| msgid "{sentence}"' in path.read_text("utf-8")
     assert translate.translated_line(Line("- ", changed), translate.read(path)) == f"- {changed}"
     assert compiled(changed, tmp_path) == changed

@@ -25,6 +25,7 @@ def test_a_row_replaces_an_older_one_of_the_same_combination() -> None:
     other = validate.TABLE.with_row(other, [*ROW[:2], "2.6.0+cu124", *ROW[3:]])
     found = [(row[0], row[2]) for row in validate.TABLE.rows(other)]
     assert found == [("A GPU", "2.13.0"), ("CPU, x", "2.6.0+cu124"), ("CPU, x", "2.13.0")]
+    assert other.count(validate.TABLE.ends[1]) == 1
     assert other.startswith("# Title")
     assert other.endswith("\nText.\n")
 
