@@ -159,10 +159,11 @@ def choices(
 ) -> tuple[Mistake, ...]:
     """Return a mistake for each message: `{("a", "eat"): "message"}`.
 
-    `("a", "eat")` is the wrong answer "eat" to question "a", the reference's first argument, and
-    `(("a", "b"), "eat")` to each of "a" and "b", and `(EVERY, "eat")` to all. A wrong answer may
-    also be a function whose parameters are the reference's, such as `lambda B, L: (L, B)`, or
-    `right`, the right answer. On the card, the case's note is shown before the message.
+    `("a", "eat")` is the wrong answer "eat" to question "a", the reference's first argument;
+    `(("a", "b"), "eat")` is this answer to "a" or "b", and `(EVERY, "eat")` to any question. A
+    wrong answer may be a function. Its parameters are some of the reference's, such as
+    `lambda B, L: (L, B)`, or `right`, the right answer. On the card, the case's note is shown
+    before the message.
     """
     names = list(inspect.signature(reference).parameters)
     right = functools.cache(reference)  # since each mistake answers every question
@@ -170,9 +171,9 @@ def choices(
     for entry, message in messages.items():
         entries.setdefault(message, []).append(entry)
 
-    def wrong_function(entries: Sequence[tuple[Any, Any]]) -> Callable[..., Any]:
+    def wrong_function(answers: Sequence[tuple[Any, Any]]) -> Callable[..., Any]:
         def wrong(*arguments: Any) -> Any:
-            for questions, answer in entries:
+            for questions, answer in answers:
                 asked = questions if isinstance(questions, tuple) else (questions,)
                 if EVERY not in asked and arguments[0] not in asked:
                     continue
@@ -184,7 +185,7 @@ def choices(
 
         return wrong
 
-    return tuple(Mistake(wrong_function(pairs), message) for message, pairs in entries.items())
+    return tuple(Mistake(wrong_function(found), message) for message, found in entries.items())
 
 
 def named_sizes(axes: str, sizes: Sequence[int]) -> dict[str, int]:
