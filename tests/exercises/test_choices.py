@@ -1,5 +1,6 @@
 """Wrong answers to the questions of a choice: to one question, to several, or to every one."""
 
+from attnbook.exercises.catalog import ALL
 from attnbook.exercises.exercise import EVERY, choices
 
 
@@ -31,3 +32,7 @@ def test_a_wrong_answer_may_need_arguments_in_any_order():
 def test_entries_with_the_same_message_are_one_mistake():
     wrong = {("a", 0): "Off.", ("b", 1): "Small.", (("b", "c"), 3): "Off."}
     assert answers_of(wrong) == [("Off.", [0, 3, 3]), ("Small.", [1, 1, 6])]
+
+
+def test_an_exercise_with_choices_can_be_the_key_of_a_cache():
+    assert ALL["06.verdict"] in {ALL["06.verdict"]: "its page"}

@@ -86,7 +86,7 @@ class Exercise:
     others: tuple[Callable[..., Any], ...] = ()  # one or two right answers that look different
     mistakes: tuple[Mistake, ...] = ()
     common_mistakes: Iterable[Mistake] = ()  # those of a MistakeSet, the single ones first
-    choices: Mapping[tuple[Any, Any], str] = field(default_factory=dict)  # see `choices` below
+    choices: Mapping[tuple[Any, Any], str] = field(default_factory=dict, hash=False)  # see below
     axes: str = ""  # names of the answer's axes, "B H Lq Dv"; with fewer axes, the last of them
     properties: tuple[Property, ...] = ()
     without: tuple[str, ...] = ()  # names that the card forbids
