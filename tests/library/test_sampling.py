@@ -116,7 +116,7 @@ def test_the_largest_random_point_is_in_the_last_segment(monkeypatch):
     logits = torch.randn(50, 3_000, generator=seeded(), dtype=torch.float64)
     largest = torch.full((50, 1), 1 - 2**-53, dtype=torch.float64)
     with monkeypatch.context() as patched:
-        patched.setattr(torch, "rand", lambda *size, **options: largest)
+        patched.setattr(torch, "rand", lambda *size, **options: largest.cpu())
         assert draw_token(logits, seeded()).eq(2_999).all()
         logits[:, 2_500:] = -torch.inf
         assert draw_token(logits, seeded()).eq(2_499).all()

@@ -58,7 +58,7 @@ def draw_token(logits: Tensor, generator: torch.Generator) -> Tensor:
     """
     check_float_tensor("logits", logits)
     ends = _probabilities(logits).cumsum(-1)  # (B, V)
-    point = torch.rand(len(logits), 1, generator=generator, dtype=torch.float64)
+    point = torch.rand(len(ends), 1, generator=generator, dtype=torch.float64, device="cpu")
     return (ends <= point * ends[:, -1:]).sum(-1).to(logits.device)
 
 
