@@ -1,5 +1,5 @@
 """The decoder-only model: its parts computed by hand, causality, and the cache. For Llama, see
-test_parity_models.py."""
+test_parity_llama.py."""
 
 import pytest
 import torch
