@@ -167,6 +167,6 @@ def multi_head(x, w_q, w_k, w_v, w_o, n_heads):
         "it.",
         "`q.size(-1)`, `merge_heads(weights @ v)`, `concat @ w_o`.",
     ),
-    insight="All three faults keep the shape. You find them only by comparing numbers with another "
-    "implementation.",
+    insight="All three faults keep the shape, so no error reports them. Compare the numbers with "
+    "another implementation.",
 )
