@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from tests.support.chapters import Chapter
 
@@ -40,6 +41,29 @@ def test_seed_3_attends_to_the_apple_without_needing_it(desk):
     _, blind, _ = desk["read_map"](model, hidden="苹果")
     assert said[2] == blind[2] == "apple"
     assert weights[2, source.index("苹果")] > 0.95
+
+
+def test_a_word_without_attention_is_mostly_wrong(desk):
+    """What 5.6 says: seed 3 is lucky with 红, seeds 0 and 4 are not with 咖啡."""
+    coffee, red = desk["CHINESE"].index("咖啡"), desk["CHINESE"].index("红")
+    for seed, word, least, most in (0, coffee, 0, 0.5), (3, red, 0.95, 1), (4, coffee, 0, 0.5):
+        weight, right = desk["examine"](desk["learn"](seed))  # (16,) each
+        assert (weight < 0.1).nonzero().flatten().tolist() == [word]
+        assert least <= right[word] <= most
+    assert "lucky" in chapter.source("red-seen")
+    assert "happens to be the model's default" in chapter.source("summary")
+
+
+def test_both_scores_multiply_equally_often():
+    """What 5.8 says: the additive score stores more, but it does not multiply more."""
+    query, key, v = torch.randn(6, 24), torch.randn(8, 24), torch.randn(24)
+    counts = []
+    for score in lambda: query @ key.mT, lambda: (query[:, None] + key).tanh() @ v[:, None]:
+        with FlopCounterMode(display=False) as counter:
+            score()
+        counts.append(counter.get_total_flops() // 2)
+    assert counts == [6 * 8 * 24] * 2
+    assert "not in multiplications" in chapter.source("additive-seen")
 
 
 def test_the_painters_weights_change_a_little_with_the_colors_and_find_their_phrases():

@@ -70,7 +70,7 @@ def roles(situation):
         ("encode", ("target", "target")): "This is the decoder's self-attention.",
     },
     hints=(
-        "The queries belong to the sequence that is being produced.",
+        "The queries belong to the sequence that asks, which often is the one being produced.",
         "The output has one row per query. For which sequence do you want new rows?",
         "In self-attention both words are the same.",
     ),
