@@ -26,7 +26,8 @@ OURS = {"attnbook", "manuscript", "tools", "press", "tests", "conftest"}
 BASE = ("language", "colors", "checks")
 CORE = ("attention", "positions", "efficient", "models")  # these need nothing but PyTorch
 PLAIN = ("notebook", "figures")  # these take plain tensors, and import only BASE
-AROUND = ("corpus", "training", "widgets", "exercises", "__main__")
+ROOMS = ("exercises.cards", "exercises.checker", "exercises.terminal", "exercises.chapters")
+AROUND = ("corpus", "training", "widgets", *ROOMS, "exercises", "__main__")
 ORDER = (*BASE, *CORE, "public", "__init__", *PLAIN, *AROUND)
 
 LONGEST = {"core": 150, "": 400}  # lines of a file
@@ -55,6 +56,12 @@ def imports(path: Path, name: str) -> Iterator[str]:
             yield from (".".join((*base, alias.name)) for alias in node.names)
 
 
+def part_of(full: str) -> str:
+    """Return the part of the library that a full name belongs to."""
+    names = full.split(".")[1:3]
+    return ".".join(names) if ".".join(names) in ROOMS else names[0] if names else ""
+
+
 def allowed(part: str) -> tuple[str, ...]:
     """Name the parts of the library that this part may import."""
     if part in (*BASE, *PLAIN):
@@ -63,26 +70,30 @@ def allowed(part: str) -> tuple[str, ...]:
         return (*BASE, *CORE[: CORE.index(part) + 1])
     if part == "public":
         return (*BASE, *CORE, "notebook", part)
-    return ORDER
+    shared = ("exercises",) if part in ROOMS else ()  # what an exercise is, and the catalog
+    return (*ORDER[: ORDER.index(part) + 1], *shared)
 
 
 def violations(root: Path) -> Iterator[str]:
     """Describe each import in the wrong direction."""
     for folder, name, path in modules(root):
-        part = name.split(".")[1]
+        part = part_of(name)
         if folder == "src/attnbook" and part not in ORDER:
             yield f"{part} has no place yet: give it one in tests/project/test_architecture.py"
             continue
         for full in sorted(set(imports(path, name))):
-            package, _, rest = full.partition(".")
-            target = rest.partition(".")[0]
+            package = full.partition(".")[0]
+            target = part_of(full)
             if package in OURS - FOLDERS[folder]:
                 yield f"{folder}/ imports {package}"
             elif folder != "src/attnbook":
                 continue
             elif package == "attnbook" and target in ORDER and target not in allowed(part):
                 yield f"{name} imports {target}"
-            elif package not in {"attnbook", "torch", *sys.stdlib_module_names} and part in CORE:
+            elif (
+                package not in {"attnbook", "torch", *sys.stdlib_module_names}
+                and part in BASE + CORE
+            ):
                 yield f"{name} imports {package}, and the core needs nothing but torch"
 
 
@@ -159,6 +170,16 @@ def test_files_are_short_enough_to_read() -> None:
             "figures/bars.py",
             "from attnbook.attention import masks",
             "attnbook.figures.bars imports",
+        ),
+        (
+            "exercises/cards/console.py",
+            "from attnbook.exercises.checker import guard",
+            "attnbook.exercises.cards.console imports exercises.checker",
+        ),
+        (
+            "corpus/sentence.py",
+            "import attnbook.widgets",
+            "attnbook.corpus.sentence imports widgets",
         ),
         ("other.py", "", "other has no place yet"),
         ("models/decoding.py", "import math\nfrom attnbook.attention.heads import f", ""),
