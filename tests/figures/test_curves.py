@@ -1,4 +1,4 @@
-"""Curves, bars and points stand where their numbers say."""
+"""Curves, bars and points are where their numbers say."""
 
 import numpy as np
 import pytest
