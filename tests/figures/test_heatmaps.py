@@ -4,11 +4,12 @@ import numpy as np
 import torch
 from matplotlib.colors import to_hex
 
-from attnbook import figures, sinusoidal_encoding
+from attnbook import causal_mask, figures, sinusoidal_encoding
 from attnbook.colors import INK, MARKED, PAPER, ROLES, SHADE
 from attnbook.figures.heatmaps import SIGNED
 from tests.support.figures import (
     KEYS,
+    LONG,
     MAP,
     MASK,
     PATCHES,
@@ -98,14 +99,27 @@ def test_a_mask_is_filled_where_a_query_may_attend_and_hatched_elsewhere(drawn):
     assert [patch.get_hatch() for patch in legend.get_patches()] == [None, "///"]
 
 
-def test_a_leak_is_dark_and_carries_a_sign(drawn):
+def test_a_leak_and_a_blind_cell_have_a_color_and_a_sign(drawn):
     moved = torch.tensor([[True, True, False], [False, True, False], [True, True, True]])
     figures.plot_leaks({"some": moved}, MASK, WORDS)
     (axes,) = drawn[0].axes
-    m, leak, still = MARKED, INK, PAPER
-    assert [fill for fill, _ in looks(axes)] == [m, leak, still, still, m, still, m, m, m]
-    assert written(axes) == {(0, 1): "×"}
-    assert drawn[0].legends[0].get_texts()[0].get_text() == "changed, but must not ×"
+    m, leak, still, blind = MARKED, INK, PAPER, SHADE
+    assert [fill for fill, _ in looks(axes)] == [m, leak, still, blind, m, still, m, m, m]
+    assert written(axes) == {(0, 1): "×", (1, 0): "○"}
+    assert {text.get_color() for text in axes.texts if text.get_text() == "○"} == {INK}
+    (legend,) = drawn[0].legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "unchanged, but should change ○",
+        "changed, but must not ×",
+        "changed",
+        "unchanged",
+    ]
+
+
+def test_six_grids_are_drawn_three_in_a_row(drawn):
+    six = causal_mask(6)
+    figures.plot_leaks(dict.fromkeys("abcdef", six), six, LONG)
+    assert drawn[0].axes[0].get_subplotspec().get_geometry()[:2] == (2, 3)
 
 
 def test_patches_show_their_colors_and_weights_one_digit(drawn):

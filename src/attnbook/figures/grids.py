@@ -17,6 +17,7 @@ from attnbook.figures.canvas import (
     bare,
     canvas,
     numbers,
+    readable_on,
     side_by_side,
     text_color,
     write,
@@ -43,6 +44,7 @@ LEAK: Sequence[Kind] = (
     ("unchanged", {"facecolor": PAPER}, ""),
     ("changed", {"facecolor": MARKED}, ""),
     ("changed, but must not", {"facecolor": INK}, "×"),
+    ("unchanged, but should change", {"facecolor": SHADE}, "○"),
 )
 
 
@@ -58,15 +60,20 @@ def plot_masks(masks: Mapping[str, Tensor], words: Sequence[str]) -> None:
 
 
 def plot_leaks(moved: Mapping[str, Tensor], allowed: Tensor, words: Sequence[str]) -> None:
-    """Draw which outputs changed when a word was replaced, and mark those that must not change.
+    """Draw which outputs changed when a word was replaced.
+
+    Those that must not change are marked, and so are those that should and did not.
 
     Shapes:  each map (L, L), boolean, True where output i changed with word j; allowed (L, L),
-             boolean, True where it may change; words L labels
+             boolean, True where it should change; words L labels
     Raises:  ValueError if a map is not boolean or has another size
     """
     size = len(words), len(words)
-    may = yes_no("allowed", allowed, *size)
-    kinds = {name: yes_no(name, x, *size) * (2 - may) for name, x in moved.items()}
+    should = yes_no("allowed", allowed, *size).bool()
+    kinds = {}
+    for name, x in moved.items():
+        changed = yes_no(name, x, *size)
+        kinds[name] = torch.where(should, 3 - 2 * changed, 2 * changed)
     names = (("output", None), ("replaced word", None))
     _draw(kinds, words, LEAK, names)
 
@@ -108,7 +115,7 @@ def draw_kinds(axes: Axes, grid: Tensor, kinds: Sequence[Kind]) -> None:
         for j, kind in enumerate(row):
             _, style, sign = kinds[kind]
             axes.add_patch(Rectangle((j, i), 1, 1, edgecolor=SOFT, linewidth=0.6, **style))
-            write(axes, j + 0.5, i + 0.5, sign, color=PAPER)
+            write(axes, j + 0.5, i + 0.5, sign, color=readable_on(style["facecolor"]))
 
 
 def draw_legend(where: Axes | Figure, kinds: Sequence[Kind], **style: Any) -> None:
@@ -129,7 +136,7 @@ def _draw(
     """Draw one panel for each grid, and the legend of the kinds below the panels."""
     cell, across, width, height = fit(words, words, len(grids), most=0.36, least=LINE)
     (ylabel, rows_are), (xlabel, columns_are) = names
-    with canvas(max(width, 4.4), height + 0.6) as figure:
+    with canvas(max(width, 4.4), height + 0.4 + 0.1 * len(kinds)) as figure:
         panels = side_by_side(figure, len(grids), across)
         for axes, (title, grid) in zip(panels, grids.items(), strict=True):
             draw_kinds(axes, grid, kinds)
@@ -139,4 +146,4 @@ def _draw(
             axes.set_xlabel(xlabel, color=text_color(columns_are))
         for axes in panels[::across]:
             axes.set_ylabel(ylabel, color=text_color(rows_are))
-        draw_legend(figure, kinds, loc="outside lower center", ncols=len(kinds))
+        draw_legend(figure, kinds, loc="outside lower center", ncols=2)

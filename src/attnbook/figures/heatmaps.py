@@ -182,13 +182,13 @@ def fit(
     most: float = 0.46,
     least: float = NARROW,
 ) -> tuple[float, int, float, float]:
-    """How `count` maps with their labels fit into WIDE: side by side, or else two in a row.
+    """How `count` maps with their labels fit into WIDE: side by side, or else in two rows.
 
     Returns the side of a cell, how many maps are side by side, and the width and height in inches.
     """
     left = 0.6 + 0.075 * max(map(len, rows))
     slanted = (0.06 * len(columns[-1]), 0.25 + 0.05 * max(map(len, columns)))
-    for across in (count, 2):
+    for across in (count, math.ceil(count / 2)):
         for room in ((0.1, 0.4), slanted):  # beside a map and above it
             cell = min(most, (WIDE - left - across * room[0]) / (across * len(columns)))
             if _upright(columns, cell):
