@@ -1,12 +1,17 @@
 """Chapter 6: what its text claims beyond what its cells print."""
 
+import itertools
 import math
+import re
 
 import pytest
 import torch
+from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnbook import causal_mask, scaled_dot_product_attention
+from attnbook import SelfAttention, causal_mask, scaled_dot_product_attention
+from attnbook.exercises.catalog import ALL
+from attnbook.exercises.chapters.ch06.experiment import attending, reach, same_block, windows
 from attnbook.training.loop import train
 from tests.support.chapters import Chapter
 
@@ -22,9 +27,8 @@ PLAIN = {
 def search():
     """Sections 6.2 to 6.5, and the leak detector of 6.11 without its picture."""
     drawn = chapter.source("detector-one").replace("plot_leaks(", "(")
-    return chapter.run(
-        *SENTENCE, "batch", "detector-code", "detector-one", **PLAIN | {"detector-one": drawn}
-    )
+    detector = "detector-code", "versions", "view-heads", "detector-one"
+    return chapter.run(*SENTENCE, "batch", *detector, **PLAIN | {"detector-one": drawn})
 
 
 @pytest.fixture(scope="module")
@@ -64,17 +68,18 @@ def test_ones_and_zeros_hide_nothing_in_pytorch_and_are_refused_here(search):
         scaled_dot_product_attention(query, key, value, ones)
 
 
-def test_the_layer_gives_nan_or_zeros_by_what_it_is_asked_for():
+def test_the_layer_gives_nan_or_its_last_bias_by_what_it_is_asked_for():
     torch.manual_seed(0)
-    layer = torch.nn.MultiheadAttention(16, 2, batch_first=True).eval()
+    layer = nn.MultiheadAttention(16, 2, batch_first=True).eval()
+    nn.init.normal_(layer.out_proj.bias)  # 0 before any training
     x, hidden = torch.randn(1, 6, 16), torch.ones(6, 6, dtype=torch.bool)
-    zeros = {}
-    for asked in (True, False):
-        for recording in (True, False):
-            with torch.set_grad_enabled(recording):
-                rows, _ = layer(x, x, x, attn_mask=hidden, need_weights=asked)
-            zeros[asked, recording] = not rows.isnan().any()
-    assert {case for case, answer in zeros.items() if answer} == {(False, True)}
+    for asked, recording in itertools.product((True, False), repeat=2):
+        with torch.set_grad_enabled(recording):
+            rows, _ = layer(x, x, x, attn_mask=hidden, need_weights=asked)
+        if recording and not asked:
+            torch.testing.assert_close(rows, layer.out_proj.bias.expand_as(rows))
+        else:
+            assert rows.isnan().all()
 
 
 def slopes(attend, x, mask):
@@ -85,6 +90,30 @@ def slopes(attend, x, mask):
 
 def draws(seed: int) -> torch.Tensor:
     return torch.randn(8, 6, 16, generator=torch.Generator().manual_seed(seed)).double()
+
+
+@pytest.mark.parametrize(
+    ("version", "leaks", "blind"),
+    [
+        ("causal", 0, 0),
+        ("off by one", 5, 0),
+        ("transposed", 15, 15),
+        ("after the softmax", 15, 0),
+        ("view once", 6, 3),
+        ("view twice", 0, 9),
+    ],
+)
+def test_what_the_detector_finds_in_each_version(search, version, leaks, blind):
+    found, causal = search["found"][version], search["causal"]
+    assert ((found & ~causal).sum(), (causal & ~found).sum()) == (leaks, blind)
+    if version == "view twice":
+        assert not found[3:, :3].any()
+
+
+def test_a_head_split_by_view_has_halves_of_three_words(search):
+    rows = search["project"](search["x64"])[0]  # (6, 24)
+    for head, words in zip(rows.view(2, 6, -1), rows.split(3), strict=True):
+        assert head.equal(words.reshape(6, 12))
 
 
 def test_a_single_draw_can_miss_a_leak_and_eight_find_it(search):
@@ -146,6 +175,58 @@ def test_what_a_leak_costs_and_where_the_weight_goes(clock, leaks, seed):
     assert (weights.mean(0)[:5].diagonal(offset=int(leaks)) > 0.5).all()
 
 
+class LateHead(SelfAttention):
+    """A head whose mask comes after the softmax, as in section 6.5."""
+
+    def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        scores = self.w_q(x) @ self.w_k(x).mT / math.sqrt(self.w_k.out_features)
+        weights = scores.softmax(-1) * mask
+        return weights @ self.w_v(x), weights
+
+
+@pytest.mark.parametrize(("late", "seed"), [(True, 0), (True, 1), (True, 2), (False, 0)])
+def test_a_mask_after_the_softmax_passes_the_exam_at_first_and_leaks_later(clock, late, seed):
+    torch.manual_seed(seed)
+    model = clock["Guesser"]()
+    if late:
+        model.head = LateHead(32, 32, 32)
+    model.to(clock["device"]())
+    count, written = itertools.count(), []
+
+    def loss(model: nn.Module) -> Tensor:
+        if next(count) == 150:
+            written.append(clock["write"](model, causal_mask))
+        return clock["exam"](model, causal_mask)
+
+    losses = torch.tensor(train(model, loss, steps=1000))
+    (steps,) = written
+    assert math.log(2) < losses[140:150].mean() < 0.85
+    assert ((steps == 1) | (steps == 2)).float().mean() > 0.95
+    last = losses[-10:].mean()
+    assert last < 0.3 if late else last > math.log(2) - 0.01
+
+
+def test_padding_that_is_counted_hides_the_coin_in_the_mean(clock):
+    n_hours = 12
+    torch.manual_seed(0)
+    model = clock["Guesser"]()
+    model.hours, model.guess = nn.Embedding(n_hours + 1, 32), nn.Linear(32, n_hours + 1)
+    model.to(clock["device"]())
+
+    def losses(model: nn.Module) -> tuple[Tensor, Tensor]:
+        """The losses (64, 7), and which of the answers are hours."""
+        walk = clock["walks"](64)
+        lengths = torch.randint(2, 5, (64, 1)).to(walk.device)
+        walk = walk.where(torch.arange(8, device=walk.device) < lengths, n_hours)
+        guesses, answers = model(walk, causal_mask(8))[:, :-1], walk[:, 1:]
+        return F.cross_entropy(guesses.mT, answers, reduction="none"), answers < n_hours
+
+    train(model, lambda m: losses(m)[0].mean(), steps=150)
+    each, real = losses(model)
+    assert each.mean() < 0.5
+    assert each[real].mean() > math.log(2)
+
+
 def test_a_model_without_a_leak_learns_16_walks_by_heart(clock):
     def loss_on(walk, model):
         guesses = model(walk, causal_mask(8))[:, :-1]
@@ -169,3 +250,35 @@ def test_the_causal_mask_hides_padding_on_the_right_from_real_words(search):
     one, _ = scaled_dot_product_attention(*rows, search["causal"])
     torch.testing.assert_close(both[0], one[0])
     torch.testing.assert_close(both[1, :3], one[1, :3])
+
+
+def test_the_shapes_under_one_another_show_what_broadcasting_aligns():
+    sizes = {"B": 2, "H": 3, "Lq": 5, "Lk": 7, "1": 1}
+    lines = re.findall(r"^\|[^|]+((?:\| *\w* *){4})\|$", chapter.source("axes"), re.M)[1:]
+    table = [[name.strip() for name in line.split("|")[1:]] for line in lines]
+    scores, three, four = (tuple(sizes[name] for name in row if name) for row in table)
+    assert [len(shape) for shape in (scores, three, four)] == [4, 3, 4]
+    assert torch.broadcast_shapes(scores, four) == scores
+    with pytest.raises(RuntimeError, match="broadcast"):
+        torch.broadcast_shapes(scores, three)
+    assert (table[0][1], table[1][1]) == ("H", "B")
+
+
+def test_the_reaches_of_windows_add_up_and_those_of_blocks_do_not():
+    assert [reach(windows(*[3] * layers)) for layers in (1, 2, 3)] == [2, 4, 6]
+    assert [reach(attending(*[same_block] * layers)) for layers in (1, 2, 3)] == [6, 6, 6]
+    assert "each layer adds" not in ALL["06.experiment"].insight
+
+
+def test_the_exercises_need_no_second_reading_and_point_forward():
+    assert not any(e.second_reading for name, e in ALL.items() if name.startswith("06."))
+    assert "Chapter 8" in ALL["06.pytorch"].comes_back
+    code = Chapter("08_transformer.ipynb")
+    assert any("tgt_mask=~causal" in code.source(name) for name in code.code)
+
+
+def test_the_text_says_how_far_the_exam_is_a_leak_test():
+    text = chapter.source("cost-seen-more")
+    assert "There are two exceptions" in text
+    assert "a loss that stays at ln 2 proves nothing" in text
+    assert "proves nothing" in chapter.source("summary")

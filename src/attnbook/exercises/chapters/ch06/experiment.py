@@ -109,8 +109,8 @@ the six looks back farther than 8 words.
         "`(layer(other) != layer(x)).any(dim=-1)` shows which rows changed; `.nonzero().max()` is "
         "the last of them.",
     ),
-    insight="A single layer sees no farther than its mask permits, but in a stack each layer adds "
-    "its own reach.",
+    insight="A single layer sees no farther than its mask permits. In a stack of windows, the "
+    "reaches add up. In a stack of the same blocks they do not, because no layer crosses a border.",
     comes_back="Chapter 7 tests in the same way what a layer knows about the order of its words.",
     others=(by_gradients,),
 )

@@ -52,14 +52,13 @@ EXERCISE = Exercise(
     title="Two masks and the axis of the heads",
     level=2,
     minutes=10,
-    section="6.10",
-    second_reading=True,
+    section="6.9",
     prompt="""
 We want to continue a batch of sentences at the right end, so short ones are padded on the *left*,
 to `length` words. `lengths` (B,) holds the number of real words in each sentence. Write
 `may_look(lengths, length)`: a mask that is causal, hides the padding, and is the same for all
-heads. It is boolean (True = may look) and has shape (B, 1, L, L). The rows of the padding are then
-empty, as they should be.
+heads. It is boolean (True = may look) and has shape (B, 1, L, L). The padding's queries may then
+look at nothing, and that is right: section 6.7 has the rule for them.
 """,
     reference=may_look,
     cases=head_cases,

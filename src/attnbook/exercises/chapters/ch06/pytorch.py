@@ -95,6 +95,6 @@ def for_pytorch(mask, n_heads):
     ),
     insight="B·H and H·B are the same number, so neither a shape check nor a batch of one sentence "
     "reveals this mistake.",
-    comes_back="Chapter 4 has the same trap: a `view` in place of a transpose.",
+    comes_back="Chapter 8 gives our masks to PyTorch's Transformer, with the same `~`.",
     others=(by_stacking,),
 )

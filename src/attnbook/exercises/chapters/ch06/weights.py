@@ -76,8 +76,7 @@ EXERCISE = Exercise(
     title="A softmax with a rule for empty rows",
     level=2,
     minutes=12,
-    section="6.10",
-    second_reading=True,
+    section="6.7",
     prompt="""
 Write `my_weights(scores, mask)`: the softmax of each row of `scores` (..., Lq, Lk) over the keys
 that `mask` permits (boolean, True = may look, broadcastable to the scores). Hidden keys get a
