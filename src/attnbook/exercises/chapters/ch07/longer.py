@@ -16,9 +16,9 @@ EXERCISE = Exercise(
     prompt="""
 Here is a claim: *with my encoding, a model can read longer texts than it was trained on.* Five
 experiments are proposed. For each, `verdict(experiment)` returns `"fair"` (it can support or refute
-the claim), `"order"` (the task can be done without order), `"seen"` (the length of the test occurs
-in training), or `"length"` (the model never reads more at once than in training). One of these
-answers is right for two experiments.
+the claim), `"order"` (the task can be done without order), `"seen"` (deals of 48 cards occur in
+training), or `"length"` (in the test, the model never reads more than 12 cards at once). One of
+these answers is right for two experiments.
 
 | | training | test |
 |:--|:--|:--|
@@ -43,10 +43,10 @@ def verdict(experiment):
         (("A", "B"), "seen"): "No training deal has 48 cards.",
         (("B", "C", "D", "E"), "order"): "In another order, a different card comes two before.",
         ("C", "fair"): "Training also included deals of 48 cards.",
-        ("C", "length"): "The test deals are longer than some training deals, but as long as "
-        "others.",
+        ("C", "length"): "In this test, the model reads 48 cards at once.",
         ("D", "fair"): "The deals are new, but how long are they?",
-        (("D", "E"), "seen"): "These deals are new. How many cards does the model read at once?",
+        (("D", "E"), "seen"): "No training deal has 48 cards. How many does the model read at once "
+        "in the test?",
         ("E", "fair"): "The deal has 48 cards. How many does the model read at once?",
     },
     hints=(

@@ -20,7 +20,8 @@ EXERCISE = Exercise(
     minutes=8,
     section="7.3",
     prompt="""
-Six rows go through attention. Then they are shuffled as the table says and go through it again.
+Six rows go through attention without a mask. Then they are shuffled as the table says and go
+through it again.
 `after_shuffle(situation)` says how the output changes: `"same"` (equal, row by row), `"reordered"`
 (the same rows, shuffled in the same way as the input), or `"other"` (new numbers).
 
