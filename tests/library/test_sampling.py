@@ -144,6 +144,18 @@ def test_with_k_1_sampling_takes_the_most_probable_token_each_time():
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("temperature", [1e-40, 5e-324])
+def test_the_smallest_temperatures_take_the_most_probable_token(temperature):
+    """No division makes a logit infinite, in single precision either."""
+    made, options = model().float(), {"end": END, "max_length": LONGEST}
+    greedy, cold = (
+        sample(made, prompt(), generator=seeded(), **options, **way)
+        for way in ({"k": 1}, {"temperature": temperature})
+    )
+    assert cold.tolist() == greedy.tolist()
+
+
+@torch.no_grad()
 @pytest.mark.parametrize("ways", [{}, {"temperature": 0.5}, {"k": 3}, {"p": 0.6}])
 def test_the_first_tokens_have_the_probabilities_of_the_cut_logits(ways):
     made, n = model(), 8_000

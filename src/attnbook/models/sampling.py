@@ -102,12 +102,14 @@ def sample(
     written: list[Tensor] = []
     done = torch.zeros(len(prompt), dtype=torch.bool, device=prompt.device)
     while len(written) < max_length and not done.all():
-        logits = model(new, cache)[:, -1] / temperature  # (B, V)
+        logits = model(new, cache)[:, -1].cpu().double()  # (B, V)
+        # The largest is 0 after the subtraction, so no small temperature makes it infinite.
+        logits = (logits - logits.amax(-1, keepdim=True)) / temperature
         if k is not None:
             logits = keep_top_k(logits, k)
         if p is not None:
             logits = keep_top_p(logits, p)
-        token = draw_token(logits, generator).masked_fill(done, end)  # (B,)
+        token = draw_token(logits, generator).to(prompt.device).masked_fill(done, end)  # (B,)
         done = done | (token == end)
         written.append(token)
         new = token[:, None]
