@@ -175,7 +175,7 @@ def _words() -> dict[str, Any]:
         "due": [
             _("Right."),
             _("Wrong: it is {next}."),
-            _("A jump to {next}, which is not predictable."),
+            _("{next} is not marked: a jump, or the block begins again."),
         ],
         "most": _("{layer} attends most to {letters}."),
     }
