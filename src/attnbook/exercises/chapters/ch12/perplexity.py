@@ -186,7 +186,7 @@ the separator, the words of the target, END, and PAD up to the length of the lon
 (B, L, V) come from the model, and those at position i are for the token at i + 1. Write
 `my_perplexity(logits, tokens)`: the perplexity per token over all targets of the batch, as one
 number. The tokens of a target are its words and END. PAD is {PAD}, BEGIN is {BEGIN}, and END is
-{END}. BEGIN and END occur once in each row.
+{END}. BEGIN and END occur once in each row. (In section 12.10, only the labels contain END.)
 """,
     reference=my_perplexity,
     cases=perplexity_cases,

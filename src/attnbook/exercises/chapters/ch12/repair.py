@@ -271,9 +271,9 @@ def next_probabilities(logits, done, temperature, p):
         "`masked_fill(is_pad, -torch.inf)`, `keep_top_p(logits / temperature, p)`, and "
         "`torch.where(done[:, None], is_pad.to(probabilities), probabilities)`.",
     ),
-    insight="None of the three faults raises an error, because `torch.multinomial` divides by the "
-    "sum itself. Test a sampler by its probabilities: a token that must never be drawn needs "
-    "exactly 0.",
+    insight="None of the three faults raises an error. With two of them, each row still sums to 1, "
+    "and with the third, `torch.multinomial` would divide by the sum itself. Test a sampler by its "
+    "probabilities: a token that must never be drawn needs exactly 0.",
     comes_back="In 12.experiment, you see only what a sampler draws.",
     others=(next_of_the_unfinished,),
 )

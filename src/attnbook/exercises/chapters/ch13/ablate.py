@@ -173,7 +173,7 @@ the output and the weights. Return the output, (B, L, D).
         "a function that you pass to `head_outputs`.",
     ),
     insight="The mean over a batch of one is the head's own output, so such an ablation removes "
-    "nothing. Take the mean over many sequences, but not over the ones that you test.",
+    "nothing. Take the mean over many sequences.",
     comes_back="13.find removes each head of a trained model in this way.",
     others=(without_head_by_a_choice,),
 )

@@ -155,7 +155,7 @@ each was replaced. `model(ids[:, :-1])` returns logits (B, 13, 10) and maps (2, 
 `known` (B, 13) marks the predictable letters, from the second letter on. Which head does the model
 need most? It is the head whose mean ablation leaves the fewest of these letters right.
 `most_needed(model, ids, known)` returns its layer and its number, such as `(1, 0)`, both counted
-from 0.
+from 0: what the chapter calls layer 1 is layer 0 here.
 """,
     reference=most_needed,
     cases=lambda generator: [
