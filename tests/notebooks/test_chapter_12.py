@@ -2,18 +2,24 @@
 
 import inspect
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
+from transformers import Llama4TextConfig
 
-from attnbook import FeedForward, GatedFeedForward, device, keep_top_k
+from attnbook import FeedForward, GatedFeedForward, device, keep_top_k, keep_top_p
+from attnbook.corpus import BEGIN
+from attnbook.corpus.grammar.corpus import is_for_training
+from attnbook.corpus.grammar.recognize import ways
 from attnbook.training.trained import LANGUAGE_MODELS, load_language_model
 from tests.support.chapters import Chapter
 from tools.train.language_models import CELLS, CHAPTER, SEEDS
 from tools.train.translators import FIRST, run_cells
 
 chapter = Chapter("12_language_model.ipynb")
+LIKES = "your grandmother likes"
 
 
 @pytest.fixture(scope="module")
@@ -66,13 +72,29 @@ def test_an_unknown_seed_is_named():
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_temperature_lowers_and_cutting_raises_what_is_grammatical_in_each_model(judging, seed):
-    """With other random numbers, too, a low temperature leaves fewer different sentences."""
     ways = ({"temperature": 0.5}, {"p": 0.8}, {}, {"temperature": 1.5})
     counts = [judging["judge"](judging["models"][seed], seed=seed + 5, **way) for way in ways]
-    right, _, different = zip(*counts, strict=True)
-    sharper, cut, as_learned, flatter = right
+    sharper, cut, as_learned, flatter = (right for right, *_ in counts)
     assert min(sharper, cut) > as_learned > flatter + 20
-    assert different[0] < different[2] <= different[3]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_moderate_settings_leave_more_different_grammatical_sentences(judging, seed):
+    """Ungrammatical sentences are no variety: nearly all of them differ."""
+    ways = ({"temperature": 0.8}, {"k": 30}, {"p": 0.9}, {}, {"temperature": 1.5})
+    counts = [judging["judge"](judging["models"][seed], seed=seed + 5, **way) for way in ways]
+    *moderate, as_learned, flatter = (different for _, different, _ in counts)
+    assert min(moderate) > as_learned > flatter + 20
+    assert "and less variety" not in chapter.source("summary")
+
+
+def test_strong_cuts_leave_fewer_different_grammatical_sentences_than_moderate_ones():
+    moderate, strong = ({"k = 30", "k = 10", "p = 0.9"}, {"k = 5", "p = 0.5"})
+    different = {
+        name: int(rest.split()[1])
+        for name, rest in re.findall(r"^([kp] = [\d.]+) +(.*)$", chapter.printed(), re.M)
+    }
+    assert max(different[name] for name in strong) < min(different[name] for name in moderate)
 
 
 def test_top_k_loses_variety_mostly_at_the_first_word(judging, monkeypatch):
@@ -106,3 +128,78 @@ def test_a_gated_network_two_thirds_as_wide_has_as_many_weights():
     ]
     assert counts == [30_720, 30_720]
     assert "30,720" in chapter.source("gate-size")
+
+
+def test_multiplied_embeddings_replace_the_norms_in_the_short_training():
+    """What the table shows is the size of the embeddings."""
+    (output,) = chapter.cells["parts-table"]["outputs"]
+    rows = re.findall(r"^(\w+) +([\d.]+) +([\d.]+)$", "".join(output["text"]), re.M)
+    as_it_is, without, scaled = ([float(loss) for loss in losses] for _, *losses in rows)
+    assert without[0] - as_it_is[0] > 0.5
+    assert all(abs(a - b) < 0.1 for a, b in zip(as_it_is, scaled, strict=True))
+    assert "these embeddings are too small" in chapter.source("parts-seen")
+
+
+def test_the_training_data_give_a_held_out_pair_no_probability(space):
+    exec(chapter.source("memorized-run").partition("by_grammar =")[0], space)
+    assert len(space["new_pairs"]) == 60
+    for words in space["new_pairs"]:
+        assert words not in space["trained"]
+        assert not any(is_for_training(made) for made, _ in ways(words))
+    assert "not a shortcoming of the models" in chapter.source("memorized-seen")
+
+
+@torch.no_grad()
+def test_other_fresh_sentences_have_a_similar_floor_and_gap(space):
+    """The ranges are those that the text names, widened by half of their last digit."""
+    exec(chapter.source("floor-code").partition("judged =")[0], space)
+    fresh, _ = space["draw_sentences"](400, seed=104)
+    n_tokens = space["count_tokens"](fresh)
+    floor = sum(map(space["grammar_nats"], fresh)) / n_tokens
+    assert 1.535 < floor < 1.615
+    for seed in SEEDS:
+        model = load_language_model(seed)[0].to(device())
+        assert 0.045 < space["nats"](model, fresh).sum().item() / n_tokens - floor < 0.085
+
+
+@torch.no_grad()
+def test_each_cut_keeps_the_words_that_the_text_counts():
+    text = chapter.source("explore-sampling-seen")
+    model, english = load_language_model(0)
+
+    def kept(beginning: str, cut: Callable[..., torch.Tensor], limit: float) -> torch.Tensor:
+        logits = model(torch.tensor([[BEGIN, *english.encode(beginning.split())]]))[0, -1]
+        return logits.softmax(-1)[cut(logits, limit).isfinite()]
+
+    by_k = kept("every morning", keep_top_k, 10)
+    assert f"a probability of {by_k.max():.2f}" in text
+    assert f"down to {by_k.min():.4f}" in text
+    mother, grandmother = (kept(f"{x}", keep_top_p, 0.9) for x in ("my mother", LIKES))
+    assert f"{(mother < 0.01).sum()} of the {len(mother)} words" in text
+    assert f"after “{LIKES}” {(grandmother < 0.01).sum()} of {len(grandmother)}" in text
+
+
+def test_the_reasons_in_12_11_have_the_numbers_of_the_experiment():
+    (output,) = chapter.cells["gap-run"]["outputs"]
+    both, left = (
+        re.findall(rf"{name} +(\d+).* (\d+)$", "".join(output["text"]), re.M)[0]
+        for name in ("both sides", "left only")
+    )
+    text = chapter.source("three-table")
+    assert f"the first word of {both[0]} of 500" in text
+    assert f"only the left, {left[0]}." in text
+    assert f"the numbers are {both[1]} and {left[1]}" in text
+
+
+def test_not_every_llama_consists_of_the_blocks_of_this_chapter():
+    assert Llama4TextConfig().num_local_experts > 1
+    assert "In Llama 2 and Llama 3, its layers are the same." in chapter.source("chat")
+    assert "mixture of experts" in chapter.source("chat")
+    assert "LLaMA, Llama 2 and Llama 3 consist of blocks like ours" in chapter.source("summary")
+    assert "the published Llama models" not in chapter.source("summary")
+
+
+def test_the_first_decoder_only_model_and_the_first_joint_sequence_are_cited():
+    link = "[Liu et al., 2018](bibliography.md#liu-et-al-2018)"
+    assert f"**decoder-only** ({link}" in chapter.source("one-stack")
+    assert link in chapter.source("joint")

@@ -50,7 +50,7 @@ class LanguageModel(nn.Module):
     Shapes:  tokens (B, L): ids from 0 to vocabulary_size - 1
              options: as in GroupedQueryAttention; rotary is Rotary() by default
     Raises:  TypeError, ValueError if a size is wrong, or tokens are not a batch of ids
-    Source:  Radford et al. 2018 (decoder-only); Touvron et al. 2023 (its parts)
+    Source:  Liu et al. 2018, Radford et al. 2018 (decoder-only); Touvron et al. 2023 (its parts)
     """
 
     def __init__(
