@@ -1,5 +1,6 @@
 """Chapter 13: what its text claims beyond what its cells print."""
 
+import copy
 import math
 import re
 
@@ -7,7 +8,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from attnbook import scaled_dot_product_attention
+from attnbook import causal_mask, head_outputs, scaled_dot_product_attention, split_heads
+from attnbook.corpus import Pair
+from attnbook.widgets import induction
 from tests.support.chapters import Chapter
 
 chapter = Chapter("13_reading_attention.ipynb")
@@ -16,7 +19,7 @@ chapter = Chapter("13_reading_attention.ipynb")
 @pytest.fixture(scope="module")
 def translators():
     names = ("translator-load", "translator-pair", "translator-drop", "translator-ways")
-    return chapter.run("task-draw", *names, "lm-data", "lm-code")
+    return chapter.run("task-draw", "remove-kinds", *names, "lm-data", "lm-code")
 
 
 def numbers(cell):
@@ -43,11 +46,80 @@ def test_in_one_piece_the_letter_due_is_always_eleven_positions_back():
     assert (asking - (place[:, :-1] + 1) == 11)[known[:, 1:]].all()
 
 
+def test_after_the_last_letter_of_the_block_the_first_usually_follows_without_a_mark():
+    """So a letter without a mark is not always a jump."""
+    space = chapter.run("task-draw")
+    _, place, known = space["draw"](2_000, torch.Generator().manual_seed(1))
+    half = space["BLOCK"]
+    at_last = place[:, half:-1] == half - 1
+    assert (place[:, half + 1 :] == 0)[at_last].double().mean() > 0.8
+    assert not known[:, half + 1 :][at_last & (place[:, half + 1 :] == 0)].any()
+    assert "After the last letter of the block, it goes on with the first." in chapter.source(
+        "task"
+    )
+    assert "goes on from the last letter of the block" in chapter.source("task-rule")
+    assert "a jump, or the block begins again" in induction._words()["due"][2]
+
+
 def test_both_remedies_by_hand_make_every_answer_right():
     names = ("hand-stream", "hand-heads", "hand-exam", "hand-run", "hand-where")
     space = chapter.run("task-draw", *names)
     with_remedies = space["qk_2"] + space["prefer"]
     assert space["right_by_hand"](space["qk_1"], space["ov_1"], with_remedies, space["ov_2"]) == 1
+
+
+def test_a_second_pair_of_heads_needs_no_previous_letter():
+    names = ("hand-stream", "hand-heads", "hand-exam", "hand-run", "hand-pair")
+    space = chapter.run("task-draw", *names)
+    pair = space["find"], space["note_place"], space["one_on"], space["ov_2"]
+    assert space["right_by_hand"](*pair) == 1
+    stream = space["written"](space["cpu_ids"][:, :-1])
+    scores = (stream @ space["find"] @ stream.mT).masked_fill(~causal_mask(23), -torch.inf)
+    on_previous = scores.softmax(-1).diagonal(-1, -2, -1)
+    assert on_previous[:, : space["BLOCK"] - 1].max() < 1e-6  # the first half, as in the score
+    without_the_first = space["right_by_hand"](space["find"], 0 * space["note_place"], *pair[2:])
+    assert without_the_first < 0.2
+
+
+def test_the_text_calls_a_head_for_the_previous_letter_one_way():
+    assert "One way: the first head writes the *previous* letter" in chapter.source("hand")
+    everything = " ".join(cell["source"] for cell in chapter.cells.values())
+    for refuted in (
+        "has to write the previous letter",
+        "after a head has written it there",
+        "needs a head in an earlier layer that writes",
+    ):
+        assert refuted not in everything
+
+
+def test_with_rotary_positions_the_product_does_not_determine_the_weights(translators):
+    model, tokens = translators["language_models"][0], translators["sevens"]
+    other = copy.deepcopy(model)
+    layers = [one.blocks[0].attention for one in (model, other)]
+    turn = torch.linalg.qr(torch.randn(16, 16, generator=torch.Generator().manual_seed(0)))[0]
+    for matrix in (layers[1].w_q.weight, layers[1].w_k.weight):
+        matrix.data = (turn.to(matrix) @ matrix.data.unflatten(0, (-1, 16))).flatten(0, 1)
+    products = [
+        split_heads(layer.w_q.weight.mT, 4)
+        @ split_heads(layer.w_k.weight.mT, 2).repeat_interleave(2, dim=0).mT
+        for layer in layers
+    ]
+    torch.testing.assert_close(*products)
+    maps = [translators["look_into"](one, tokens)[1][0] for one in (model, other)]
+    assert (maps[0] - maps[1]).abs().max() > 0.3
+    for cell in "hand-heads-text", "summary":
+        assert re.search("[Ww]ithout biases, rotary positions", chapter.source(cell))
+
+
+@pytest.mark.parametrize("n_layers", [1, 2])
+def test_a_plateau_does_not_show_that_two_heads_have_to_fit_together(n_layers):
+    """With sequences in one piece, a single layer has one, too."""
+    space = chapter.run("task-draw", "task-first-layer", "grown-train", "grown-grow")
+    _, losses = space["grow"](2, steps=45, jumps=False, n_layers=n_layers)
+    assert min(losses[5:15]) > 2.5
+    assert losses[-1] < 0.2
+    assert "a plateau doesn't show that two heads" in chapter.source("fixed-seen")
+    assert "Two heads have to fit together" not in chapter.source("grown-predict")
 
 
 def test_the_expected_wrong_letter_is_rarely_the_right_one():
@@ -68,7 +140,8 @@ def test_the_flattest_heads_are_more_than_half_of_what_the_first_half_gained():
 
 
 def test_a_dropped_message_is_a_value_of_zeros(translators):
-    model, pair = translators["translators"][0], translators["corpus"].new_combinations[0]
+    model = translators["translators"]["seed 1, 0 to 8"]
+    pair = translators["corpus"].new_combinations[0]
     batch, which = translators["once_for_each"](pair)
     dropped = translators["with_message_dropped"](model, batch, which)
     crossings = [layer.cross_attention for layer in model.decoder.layers]
@@ -88,7 +161,7 @@ def test_a_dropped_message_is_a_value_of_zeros(translators):
 def test_covering_usually_agrees_with_dropping_and_the_weight_less_often(translators):
     sixty = translators["corpus"].new_combinations[::8][:60]
     assert len(sixty) == 60
-    for model in translators["translators"]:
+    for model in translators["translators"].values():
         of_sentences = [translators["lost"](model, pair) for pair in sixty]
         weight = torch.cat([weights.flatten() for weights, _ in of_sentences])
         covered, dropped = (
@@ -120,3 +193,49 @@ def test_looking_into_the_language_model_changes_nothing(translators):
     loss = F.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten(), reduction="none")
     torch.testing.assert_close(each.flatten(), loss)
     assert maps.shape == (2, len(tokens), 4, 8, 8)
+
+
+def test_the_contribution_of_a_word_that_is_not_needed_is_the_longest(translators):
+    """In both layers of all four models, where "is" is due."""
+    pair = Pair(("苹果", "很", "甜"), ("the", "apple", "is", "sweet"))
+    for model in translators["translators"].values():
+        batch, _ = translators["once_for_each"](pair)
+        crossings = [layer.cross_attention for layer in model.decoder.layers]
+        values: list[torch.Tensor] = []
+        hooks = [
+            crossing.w_v.register_forward_hook(lambda _, args, out, to=values: to.append(out))
+            for crossing in crossings
+        ]
+        z, _ = model.encode(batch.source, batch.source_mask)
+        _, _, across = model.decode(batch.target, z, batch.source_mask)
+        for hook in hooks:
+            hook.remove()
+        for crossing, value, weights in zip(crossings, values, across, strict=True):
+            n_heads = crossing.n_heads
+            w_o = split_heads(crossing.w_o.weight, n_heads).mT  # (H, Dv, D)
+            carried = split_heads(value, n_heads)[0] @ w_o  # (H, 3, D)
+            lengths = (weights[0, :, 2, :, None] * carried).norm(dim=-1).mean(0)
+            assert lengths.argmax() == 1
+
+
+def test_all_ablations_need_the_first_layer_more_but_the_second_too(translators):
+    tokens = translators["sevens"]
+    for kind, change in translators["ABLATIONS"].items():
+        for model in translators["language_models"]:
+            each, _ = translators["look_into"](model, tokens)
+            added = []
+            for layer in model.blocks:
+                with head_outputs(layer.attention, change):
+                    added.append((translators["look_into"](model, tokens)[0] - each).mean().item())
+            assert added[0] > 3 * added[1]
+            low, high = (0.065, 0.095) if kind == "mean" else (0.155, 0.355)
+            assert low < added[1] < high
+
+
+def test_without_the_second_layers_heads_far_fewer_samples_are_grammatical():
+    rows = numbers("lm-samples")
+    assert len(rows) == 3
+    for _, whole, without_first, without_second in rows:
+        assert without_first < 0.25 * whole
+        assert 0.4 * whole < without_second < 0.7 * whole
+    assert "hardly needed" not in " ".join(cell["source"] for cell in chapter.cells.values())

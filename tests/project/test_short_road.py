@@ -1,5 +1,6 @@
 """The short road is short, and it needs nothing that only a second reading explains."""
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -82,6 +83,17 @@ def test_a_second_reading_is_called_so_wherever_the_short_road_names_it() -> Non
         if number(name) in second and markers.SECOND_READING not in text
     ]
     assert unmarked == []
+
+
+@pytest.mark.parametrize("chapter", [12, 13])
+def test_before_a_second_reading_the_short_road_says_where_it_goes_on(chapter: int) -> None:
+    skipped = {section: second for section, second in sections().items() if section[0] == chapter}
+    ends = [pair for pair in itertools.pairwise(skipped) if [skipped[x] for x in pair] == [0, 1]]
+    assert ends
+    for here, _ in ends:
+        goal = next(s for s in skipped if s > here and not skipped[s])
+        texts = [text for section, text in short_road() if section == here]
+        assert f"On the short road, go on to section {chapter}.{goal[1]}." in texts[-1]
 
 
 def test_a_term_is_introduced_before_the_short_road_uses_it() -> None:
