@@ -64,6 +64,15 @@ def test_a_window_takes_one_position_at_a_time_and_sinks_need_a_window():
         KVCache(n_sinks=2)
 
 
+def test_keys_rotated_on_read_enter_together_only_if_all_of_them_stay():
+    rows, cache = drawn(B, H, 9, DK), KVCache(window=3, n_sinks=1, rotate_on_read=True)
+    with pytest.raises(ValueError, match="key has 5 rows, but window=3 and n_sinks=1 leave 4 pos"):
+        cache.update(rows[:, :, :5], rows[:, :, :5])
+    assert cache.length == 0
+    assert cache.update(rows[:, :, :4], rows[:, :, :4])[0].equal(rows[:, :, :4])
+    assert cache.update(rows[:, :, 4:5], rows[:, :, 4:5])[0].equal(rows[:, :, [0, 2, 3, 4]])
+
+
 def test_appended_tensors_may_be_overwritten():
     key, cache = drawn(B, 1, DK), KVCache()
     cache.update(key, key)

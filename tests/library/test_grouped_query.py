@@ -111,16 +111,39 @@ def test_one_sequence_needs_no_batch_axis():
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("new", [1, 2, 4])
 @pytest.mark.parametrize("attend", [scaled_dot_product_attention, fused_attention])
-def test_a_step_makes_the_new_cache_and_no_copies_of_its_keys(attend):
-    """With copies, a step would create several times as many keys and values."""
+def test_new_rows_make_the_new_cache_and_no_copies_of_its_keys(attend, new):
+    """With copies, they would create several times as many keys and values."""
     layer, cache = GroupedQueryAttention(D, 8, 2, d_k=128, attend=attend), KVCache()
     cache.update(*torch.randn(2, 1, 2, 2000, 128))
-    step = cost(lambda: layer(torch.randn(1, 1, D), cache=cache))
+    mask = causal_mask(2000 + new)[2000:]
+    step = cost(lambda: layer(torch.randn(1, new, D), mask, cache=cache))
     assert cache.key is not None
     keys = cache.key.nbytes / 1e6
-    assert cache.key.shape == (1, 2, 2001, 128)
-    assert 2 * keys < step.megabytes < 2.2 * keys
+    assert cache.key.shape == (1, 2, 2000 + new, 128)
+    assert 2 * keys < step.megabytes < 2.5 * keys
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("n_kv_heads", [1, 2])
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
+@pytest.mark.parametrize("bias", BIASES.values(), ids=BIASES)
+@pytest.mark.parametrize(
+    "attend", [scaled_dot_product_attention, blocked_attention, fused_attention]
+)
+def test_several_new_rows_equal_attention_with_copied_key_heads(attend, n_kv_heads, mask, bias):
+    layer, x, cache = grouped(n_kv_heads, attend=attend), drawn(B, L, D), KVCache()
+    output, weights = with_copies(layer, x, mask, bias)
+
+    def newest(table: Tensor | None) -> Tensor | None:  # the rows of the last three positions
+        return None if table is None else table[..., -3:, :]
+
+    layer(x[:, :2], cache=cache)
+    found, looks = layer(x[:, 2:], newest(mask), newest(bias), cache)
+    assert_close(found, output[:, 2:], rtol=0, atol=1e-12)
+    if attend is not fused_attention:
+        assert_close(looks, weights[:, :, 2:], rtol=0, atol=1e-12)
 
 
 # --- step by step ------------------------------------------------------------------------------
@@ -153,6 +176,33 @@ def test_a_window_with_sinks_equals_its_mask(rotary):
         row, weights = layer(x[:, t : t + 1], cache=cache)
         assert_close(row, whole[:, t : t + 1], rtol=0, atol=1e-12)
         assert weights.size(-1) == 6
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("pieces", [[1] * 9, [4, 1, 1, 3]])
+def test_keys_rotated_on_read_give_the_outputs_of_one_pass_while_all_are_kept(pieces):
+    layer, x = grouped(3, rotary=LLAMA_3_1, qk_norm=True), drawn(B, 9, D)
+    whole, weights = layer(x, mask=causal_mask(9))
+    cache, end = KVCache(rotate_on_read=True), 0
+    for n in pieces:
+        start, end = end, end + n
+        part, looks = layer(x[:, start:end], mask=causal_mask(end)[start:], cache=cache)
+        assert_close(part, whole[:, start:end], rtol=0, atol=1e-12)
+        assert_close(looks, weights[:, :, start:end, :end], rtol=0, atol=1e-12)
+
+
+@torch.no_grad()
+def test_keys_rotated_on_read_are_at_their_positions_in_the_cache():
+    """The last of 12 rows gets the output that it has after the rows that are still kept."""
+    layer, x = grouped(2, rotary=LLAMA_3_1), drawn(B, 12, D)
+    cache = KVCache(window=4, n_sinks=2, rotate_on_read=True)
+    rows = [layer(row, cache=cache)[0] for row in x.split(1, dim=1)]
+    for t in (3, 5, 6, 11):
+        kept = sink_mask(12, 4, 2)[t]
+        expected, _ = layer(x[:, kept], causal_mask(int(kept.sum())))
+        assert_close(rows[t][:, 0], expected[:, -1], rtol=0, atol=1e-12)
+    with pytest.raises(ValueError, match="a cache with rotate_on_read counts them"):
+        layer(x[:, :1], cache=cache, positions=torch.tensor([12]))
 
 
 @torch.no_grad()

@@ -19,12 +19,22 @@ class KVCache:
     itself, so it keeps window − 1 of them. Only an empty cache accepts several positions at once;
     attention to them then needs a sink_mask.
 
+    By default, a layer with rotary positions caches rotated keys, and a key keeps its position in
+    the text, so the distance to the sinks grows with each step. With rotate_on_read, the cache
+    holds keys that are not rotated. The layer rotates them in each step, by their positions in the
+    cache: then no distance exceeds what the cache holds, however long the text is.
+
+    Each update copies what is kept into new tensors. (Programs that serve many users write into
+    memory that they have reserved.)
+
     Shapes:  key (..., L, Dk), value (..., L, Dv), mostly (B, H, L, Dk); None in an empty cache
     Raises:  TypeError, ValueError if a size is not an int or is too small
-    Source:  Xiao et al. 2024, §3.2 (window and sinks)
+    Source:  Xiao et al. 2024, §3.2 (window and sinks; rotate_on_read, as they do)
     """
 
-    def __init__(self, window: int | None = None, n_sinks: int = 0) -> None:
+    def __init__(
+        self, window: int | None = None, n_sinks: int = 0, *, rotate_on_read: bool = False
+    ) -> None:
         if window is not None:
             check_window(window)
         check_size("n_sinks", n_sinks, at_least=0)
@@ -32,7 +42,7 @@ class KVCache:
             raise ValueError(
                 f"n_sinks={n_sinks} needs a window: without one the cache keeps everything"
             )
-        self.window, self.n_sinks = window, n_sinks
+        self.window, self.n_sinks, self.rotate_on_read = window, n_sinks, rotate_on_read
         self.key: Tensor | None = None
         self.value: Tensor | None = None
         self.length = 0  # positions so far, including dropped ones; the index of the next
@@ -51,15 +61,26 @@ class KVCache:
         check_rows("key", key)
         check_rows("value", value)
         check_values(key, value)
-        if self.window is not None and self.n_kept and key.size(-2) > 1:
-            raise ValueError(
-                f"key has {key.size(-2)} rows: a cache with a window takes one at a time, "
-                "unless it is empty"
-            )
+        self._check_window(key.size(-2))
         all_keys, all_values = _append("key", self.key, key), _append("value", self.value, value)
         self.key, self.value = self._forget(all_keys), self._forget(all_values)
         self.length += key.size(-2)
         return all_keys, all_values
+
+    def _check_window(self, new: int) -> None:
+        """With a window, several positions at once would each need keys of their own."""
+        if self.window is None or new <= 1:
+            return
+        if self.n_kept:
+            raise ValueError(
+                f"key has {new} rows: a cache with a window takes one at a time, unless it is empty"
+            )
+        if self.rotate_on_read and new > self.n_sinks + self.window:
+            raise ValueError(
+                f"key has {new} rows, but window={self.window} and n_sinks={self.n_sinks} leave "
+                f"{self.n_sinks + self.window} positions in the cache: with rotate_on_read, read "
+                "the other rows one at a time"
+            )
 
     def _forget(self, x: Tensor) -> Tensor:
         """Keep the sinks and all but one position of the window, so that the next position fits."""

@@ -1,7 +1,5 @@
 """Grouped-query attention: several query heads share keys and values, as in today's models."""
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
@@ -12,12 +10,8 @@ from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
 from attnbook.checks.masks import check_bias
 from attnbook.checks.sizes import check_even, check_groups, check_heads, check_size
 from attnbook.checks.tensors import check_sequences, check_width
-from attnbook.efficient.blocked import blocked_attention
-from attnbook.efficient.fused import fused_attention
+from attnbook.models.groups import attend_in_groups
 from attnbook.positions.rotary import Rotary, apply_rotary
-
-# Without options, these treat every query alike, wherever it is.
-IGNORE_POSITIONS = (scaled_dot_product_attention, blocked_attention, fused_attention)
 
 
 class GroupedQueryAttention(nn.Module):
@@ -81,66 +75,42 @@ class GroupedQueryAttention(nn.Module):
         Shapes:  x (B, L, d_model)   B may be missing; Lk = rows in the cache + L
                  mask (L, Lk), or (B, 1 or L, Lk), or (B, 1 or H, L, Lk); True = may look
                  bias broadcastable to (B, H, L, Lk)
-                 positions (L,) or (B, L), for rotary; by default they continue those in the cache
+                 positions (L,) or (B, L), for rotary; by default they continue those in the cache,
+                 or are counted in it if the cache has rotate_on_read
         Returns: output (B, L, d_model), weights (B, H, L, Lk); the cache gains x's keys and values
         """
         check_width("x", x, self.d_model, "d_model")
         check_sequences(x=x)
         start, n_cached = (cache.length, cache.n_kept) if cache else (0, 0)
+        on_read = cache is not None and cache.rotate_on_read
         mask = insert_head_axis(mask, x, x, self.n_heads, n_cached)
         check_bias(bias, x, x, self.n_heads, n_cached)
         if positions is not None and self.rotary is None:
             raise ValueError("positions were given, but this layer uses none: it needs a Rotary")
+        if positions is not None and on_read:
+            raise ValueError("positions were given, but a cache with rotate_on_read counts them")
         q = self.q_norm(split_heads(self.w_q(x), self.n_heads))  # (B, H, L, Dk)
         k = self.k_norm(split_heads(self.w_k(x), self.n_kv_heads))  # (B, Hkv, L, Dk)
         v = split_heads(self.w_v(x), self.n_kv_heads)  # (B, Hkv, L, Dk)
-        if self.rotary is not None:
-            if positions is None:
-                positions = torch.arange(start, start + x.size(-2))  # on the CPU, which has float64
-            positions = positions.unsqueeze(-2)  # (1, L) or (B, 1, L): the same in each head
-            q = apply_rotary(q, positions, self.rotary.base, self.rotary.scaling)
-            k = apply_rotary(k, positions, self.rotary.base, self.rotary.scaling)
-        if cache is not None:
+        if cache is not None and on_read:
+            k, v = cache.update(k, v)  # (B, Hkv, Lk, Dk)
+            positions = torch.arange(k.size(-2))
+        elif positions is None:
+            positions = torch.arange(start, start + x.size(-2))  # on the CPU, which has float64
+        q, k = self._rotate(q, k, positions)
+        if cache is not None and not on_read:
             k, v = cache.update(k, v)  # (B, Hkv, Lk, Dk)
         output, weights = attend_in_groups(self.attend, q, k, v, mask, bias)
         return self.w_o(merge_heads(output)), weights  # (B, L, d_model), (B, H, L, Lk)
 
+    def _rotate(self, query: Tensor, key: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """Rotate queries and keys, if the layer does; the queries are at the last positions.
 
-def attend_in_groups(
-    attend: Attend,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None,
-    bias: Tensor | None,
-) -> tuple[Tensor, Any]:
-    """Attend with several query heads per key head.
-
-    In a step with a cache, each head has one query. The queries of a group then become the rows of
-    one matrix, and no key is copied. But a rule such as `causal=True` would mistake these rows for
-    successive positions, so only the functions in IGNORE_POSITIONS receive them. For all others,
-    and for a whole text, keys and values are copied; beside L × L scores, the copies are small.
-
-    Shapes:  query (..., H, L, Dk)   key (..., Hkv, Lk, Dk)   value (..., Hkv, Lk, Dv)
-             mask, bias broadcastable to (..., H, L, Lk)
-    Returns: output (..., H, L, Dv), weights (..., H, L, Lk)
-    """
-    n_heads, length, n_kv_heads = query.size(-3), query.size(-2), key.size(-3)
-    group = n_heads // n_kv_heads
-    if group == 1 or length != 1 or attend not in IGNORE_POSITIONS:
-        if group > 1:
-            key, value = (x.repeat_interleave(group, dim=-3) for x in (key, value))
-        return attend(query, key, value, mask, bias)
-
-    def fold(x: Tensor | None) -> Tensor | None:  # (..., H or 1, 1, W) -> (..., Hkv, group, W)
-        if x is None:
-            return None
-        x = torch.atleast_2d(x)
-        x = x.expand(*x.shape[:-3], n_heads, 1, x.size(-1))
-        return x.unflatten(-3, (-1, group)).squeeze(-2)
-
-    def unfold(x: Tensor) -> Tensor:
-        return x.flatten(-3, -2).unsqueeze(-2)
-
-    output, weights = attend(fold(query), key, value, fold(mask), fold(bias))
-    return unfold(output), None if weights is None else unfold(weights)
+        Shapes:  query (B, H, L, Dk)   key (B, Hkv, Lk, Dk)   positions (Lk,) or (B, Lk)
+        """
+        if self.rotary is None:
+            return query, key
+        at = positions.unsqueeze(-2)  # (1, Lk) or (B, 1, Lk): the same in each head
+        base, scaling = self.rotary.base, self.rotary.scaling
+        last = at[..., key.size(-2) - query.size(-2) :]
+        return apply_rotary(query, last, base, scaling), apply_rotary(key, at, base, scaling)
