@@ -83,6 +83,17 @@ def test_fused_needs_matrices_for_a_bias_as_documented():
     assert spent(fused_attention, *qkv, None, bias) >= bias.numel() * 4 / 1e6
 
 
+def test_blocked_stores_one_matrix_and_in_half_precision_two_as_documented():
+    qkv, matrix = torch.randn(3, 1, 2, 512, 32), 2 * 512**2 * 4 / 1e6
+    plain, blocked = (spent(f, *qkv) for f in (scaled_dot_product_attention, blocked_attention))
+    assert blocked < 1.3 * matrix < 2 * matrix < plain
+    for_each = torch.ones(2, 1, 512, 512, dtype=torch.bool)
+    wide = torch.randn(3, 2, 4, 512, 32)
+    assert spent(blocked_attention, *wide, for_each) > spent(blocked_attention, *wide) + matrix / 2
+    half = [x.half() for x in qkv]
+    assert spent(blocked_attention, *half) > spent(scaled_dot_product_attention, *half)
+
+
 def test_chunks_that_a_mask_hides_are_skipped():
     qkv = torch.randn(3, 2, 512, 32)
     mask = sliding_window_mask(512, 20)

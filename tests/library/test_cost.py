@@ -32,6 +32,14 @@ def test_a_backward_pass_is_counted_too():
     assert cost(lambda: (x @ y).sum().backward()).multiplications == 3 * 2 * 3 * 5 * 7
 
 
+def test_a_fused_kernel_counts_in_full_even_if_it_skips_hidden_pairs():
+    qkv = torch.ones(3, 1, 2, 64, 4)
+    whole, causal = (
+        cost(lambda c=c: F.scaled_dot_product_attention(*qkv, is_causal=c)) for c in (False, True)
+    )
+    assert causal.multiplications == whole.multiplications == 2 * 2 * 64 * 64 * 4
+
+
 @pytest.mark.parametrize("d_v", [4, 6])
 def test_pytorchs_kernel_counts_as_its_two_products(d_v):
     query, key, value = torch.ones(2, 3, 8, 4), torch.ones(2, 3, 9, 4), torch.ones(2, 3, 9, d_v)

@@ -53,6 +53,15 @@ def test_linear_attention_hides_padding_and_gives_zeros_for_nothing():
         assert all(x.grad.isfinite().all() for x in qkv)
 
 
+def test_in_float32_very_negative_numbers_have_features_of_0():
+    key, value = torch.ones(LK, 4), torch.randn(LK, 6)
+    for number, counts in ((-16.0, True), (-20.0, False)):
+        query = torch.full((LQ, 4), number)
+        assert linear_attention(query, key, value)[0].ne(0).all() == counts
+        exact, _ = linear_attention(query.double(), key.double(), value.double())
+        assert_close(exact, value.double().mean(-2).expand(LQ, 6))
+
+
 def test_linear_attention_in_half_precision():
     query, key, value = query_key_value(B, lq=300, lk=300, dtype=torch.float16)
     for causal in (False, True):

@@ -195,6 +195,19 @@ def test_without_one_of_its_features_a_modern_model_differs_clearly(name, missin
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("name", MODELS)
+def test_biases_and_norms_are_reordered_like_the_weights(name):
+    """In Llama, reordering the rows of w_q and w_k is enough; Qwen2 and Qwen3 need more."""
+    attention, x, (output, _) = modern(name, False)
+    ours = from_hugging_face(attention, **MODELS[name].ours)
+    theirs = from_hugging_face(attention, **MODELS[name].ours, reorder=False).state_dict()
+    kept = {"w_q.bias", "w_k.bias", "q_norm.weight", "k_norm.weight"} & {*theirs}
+    ours.load_state_dict(ours.state_dict() | {each: theirs[each] for each in kept})
+    found = off(ours(x, mask=modern_mask(MODELS[name].window))[0], output)
+    assert (found > 0.05) == ("Qwen" in name)
+
+
+@torch.no_grad()
 def test_without_its_window_mistral_differs_clearly():
     attention, x, (output, _) = modern("Mistral", False)
     ours = from_hugging_face(attention, **MODELS["Mistral"].ours)

@@ -1,4 +1,4 @@
-"""Exact attention that returns its weights but computes them block by block, for speed."""
+"""Exact attention that returns its weights but computes them block by block, for long texts."""
 
 import math
 from collections.abc import Iterator
@@ -25,9 +25,12 @@ def blocked_attention(
 
     The weights overwrite the scores in memory, so there is no second matrix, even in the backward
     pass. Keys after the last one that a mask allows for any of the rows are skipped, which saves up
-    to half the work under a causal mask. (A per-head or learned bias needs a second matrix.)
-    With half-precision inputs, the computation runs in float32, so no score overflows. Only first
-    derivatives are available, and torch.func cannot transform this function.
+    to half the work under a causal mask. For short texts, the plain function is faster.
+
+    A per-head or learned bias needs a second matrix. A mask for each sequence is copied for each
+    head, which takes a quarter of a matrix. With half-precision inputs, the computation runs in
+    float32, so no score overflows, but the float32 matrix and its copy in half precision exist
+    together. Only first derivatives are available, and torch.func cannot transform this function.
 
     Shapes:  as in `scaled_dot_product_attention`; otherwise the results and the errors are also the
              same

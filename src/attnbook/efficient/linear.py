@@ -19,12 +19,13 @@ def linear_attention(
     *,
     causal: bool = False,
 ) -> tuple[Tensor, None]:
-    """Attend with weights proportional to φ(q)·φ(k), φ(x) = elu(x) + 1 > 0, in the cheaper order.
+    """Attend with weights proportional to φ(q)·φ(k), φ(x) = elu(x) + 1, in the cheaper order.
 
     There is no softmax between the two products, so φ(K)ᵀV can be computed first: Dk × Dv numbers,
     however long the sequence is. With `causal=True` this product is a running sum, and each query
     uses the sum over the keys so far. (A column of ones after the values gives the sums to divide
-    by.)
+    by.) φ is positive, but in float32 it rounds to 0 below about −17, so a query or key of such
+    numbers counts for nothing.
 
     Shapes:  query (..., Lq, Dk)   key (..., Lk, Dk)   value (..., Lk, Dv)
              mask  (..., 1, Lk), one for all queries, boolean, True = may look; no bias

@@ -25,7 +25,8 @@ def cost(compute: Callable[[], object]) -> Cost:
     """Call `compute()`, count the multiplications of its matrix products, and find its peak memory.
 
     Memory includes every tensor that the call creates, among them its results and what is saved for
-    a backward pass, but neither earlier tensors nor what a kernel allocates internally.
+    a backward pass, but neither earlier tensors nor what a kernel allocates internally. A fused
+    kernel counts in full, even if it skips what a causal mask hides.
 
     Returns: multiplications, and the peak memory in millions of bytes
     """

@@ -53,8 +53,8 @@ class RotaryScaling:
 class Rotary:
     """The rotary settings of a layer: the base of the frequencies, and an optional rescaling.
 
-    The base is 10,000 in Llama 1 and 2, and 500,000 in Llama 3. A larger base makes the
-    hands slower.
+    The base is 10,000 in Llama 1 and 2, and 500,000 in Llama 3. A larger base slows all hands
+    but the first.
     """
 
     base: float = 10000.0
