@@ -1,13 +1,17 @@
 """Chapter 11: what its text claims beyond what its cells print."""
 
+import inspect
 import itertools
+import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import (
     DeepseekV2Config,
+    DeepseekV32Config,
     FalconConfig,
     Gemma3TextConfig,
     GPT2Config,
@@ -17,14 +21,71 @@ from transformers import (
     MistralConfig,
     Qwen3NextConfig,
 )
+from transformers.models.gemma3 import modeling_gemma3
+from transformers.models.kimi_linear import modeling_kimi_linear
+from transformers.models.llama import modeling_llama
+from transformers.models.qwen3 import modeling_qwen3
 
 from attnbook import (
+    GroupedQueryAttention,
+    KVCache,
     apply_rotary,
+    causal_mask,
     scaled_dot_product_attention,
 )
+from attnbook.exercises.catalog import ALL
+from attnbook.notebook.cost import seconds
 from tests.support.chapters import Chapter
 
 chapter = Chapter("11_modern_attention.ipynb")
+
+
+def percentages(name: str) -> list[list[int]]:
+    """Return the percentages in each line that a cell prints."""
+    lines = "".join(chapter.cells[name]["outputs"][0]["text"]).splitlines()
+    return [[int(number) for number in re.findall(r"(\d+)%", line)] for line in lines]
+
+
+# --- the cache and its size --------------------------------------------------------------------
+
+
+def test_in_time_a_cache_saves_less_because_single_rows_are_slow():
+    layer, n, width = GroupedQueryAttention(64, 8, 8), 200, 64
+    text, matrix = torch.randn(n, width), torch.randn(width, width)
+
+    def steps() -> None:
+        cache = KVCache()
+        for row in text.split(1):
+            layer(row, cache=cache)
+
+    with torch.no_grad():
+        quick = seconds(steps)
+        slow = sum(seconds(lambda t=t: layer(text[:t], causal_mask(t))) for t in range(5, n, 10))
+    counted = sum(4 * t * width**2 + 2 * t * t * width for t in range(1, n + 1))
+    counted /= sum(4 * width**2 + 2 * t * width for t in range(1, n + 1))
+    assert 10 * slow / quick < counted / 1.5
+    one, all_rows = (seconds(lambda x=x: x @ matrix) for x in (text[:1], text))
+    assert all_rows / n < one / 3
+    assert "In time the cache saves less" in chapter.source("cache-seen")
+
+
+def test_seven_caches_are_more_than_half_of_what_a_step_reads():
+    n_layers, _, key_heads, width = chapter.run("weight-models")["sizes"]["Llama 2 7B"]
+    cache = 4096 * 2 * n_layers * key_heads * width * 2
+    assert 6 * cache < 2 * 6.74e9 < 7 * cache
+    text = chapter.source("weight-read")
+    assert "seven texts" in text
+    assert "with long texts a step is slow" in text
+
+
+def test_a_quarter_of_the_key_heads_have_a_quarter_of_the_parameters():
+    with torch.device("meta"):
+        layer = GroupedQueryAttention(4096, 32, 8)
+    sizes = {name: part.weight.numel() for name, part in layer.named_children() if "w_" in name}
+    assert sizes["w_q"] == sizes["w_o"] == 4 * sizes["w_k"] == 4 * sizes["w_v"]
+
+
+# --- published models --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -69,6 +130,55 @@ def test_local_or_linear_layers_come_between_full_ones_as_the_chapters_say(
     assert set(config.layer_types) == {kind, others}
 
 
+def test_qwen3_next_rotates_some_columns_in_some_layers_and_kimi_linear_none():
+    config = Qwen3NextConfig()
+    full = config.layer_types.count("full_attention")
+    assert (full, config.num_hidden_layers) == (12, 48)
+    assert config.rope_parameters["partial_rotary_factor"] == 0.25
+    sources = [inspect.getsource(model) for model in (modeling_llama, modeling_kimi_linear)]
+    assert ["apply_rotary_pos_emb(" in source for source in sources] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("config", "experts", "name"),
+    [
+        (GptOssConfig(), "num_local_experts", "gpt-oss"),
+        (Qwen3NextConfig(), "num_experts", "Qwen3-Next"),
+        (DeepseekV2Config(), "n_routed_experts", "DeepSeek-V2"),
+    ],
+)
+def test_models_whose_layers_have_many_experts(config, experts, name):
+    (row,) = re.findall(r"\| one feed-forward network \|.*", chapter.source("today-seen"))
+    assert name in row
+    assert getattr(config, experts) >= 64
+    assert not hasattr(LlamaConfig(), experts)
+
+
+def test_llama_has_neither_biases_nor_dropout_nor_norms_of_queries_and_keys():
+    config = LlamaConfig()
+    assert not any((config.attention_bias, config.mlp_bias, config.attention_dropout))
+    normed = modeling_gemma3, modeling_qwen3, modeling_llama
+    assert ["self.q_norm(" in inspect.getsource(m) for m in normed] == [True, True, False]
+    for row in "biases, dropout", "query-key normalization", "one feed-forward network":
+        assert row in chapter.source("today-seen")
+
+
+def test_deepseek_v32_picks_single_keys_with_an_indexer():
+    config = DeepseekV32Config()
+    assert {*config.layer_types} == {"indexed_attention"}
+    assert config.index_topk == 2048
+
+
+def test_the_recipe_for_qwen_reorders_biases_and_norms():
+    """The tests of the library show that Qwen2 and Qwen3 differ otherwise."""
+    text = chapter.source("halves-seen")
+    assert "In Qwen2 the biases of queries and keys have to be reordered too" in text
+    assert "in Qwen3 the weights of the two norms" in text
+
+
+# --- longer texts ------------------------------------------------------------------------------
+
+
 def slowed(*divisors: float) -> Callable[..., tuple[Tensor, Tensor]]:
     """Attention that divides the positions of each pair of columns by the pair's own divisor."""
 
@@ -85,7 +195,7 @@ def slowed(*divisors: float) -> Callable[..., tuple[Tensor, Tensor]]:
     return attend
 
 
-def test_it_is_the_fastest_rotation_that_tells_neighbors_apart():
+def test_two_back_needs_the_fastest_rotation_as_in_training():
     space = chapter.run("longer-reader", "longer-tasks-code", "longer-train")
     model = space["trained"](space["two_back"], "rotary", 0)
     found = []
@@ -95,3 +205,103 @@ def test_it_is_the_fastest_rotation_that_tells_neighbors_apart():
         found.append(space["right"](model, space["two_back"], "rotary", 64))
     assert found[0] < 0.1
     assert found[1] > 0.9
+
+
+def test_with_positions_divided_by_4_the_models_name_the_word_eight_or_nine_back():
+    for two, seven, eight, nine, ten in percentages("longer-instead"):
+        assert max(two, seven, ten) < 12
+        assert min(eight, nine) > 20
+        assert eight + nine >= 98
+    assert "tells neighboring positions apart" not in chapter.source("longer-instead-seen")
+
+
+def test_a_larger_base_has_to_fit():
+    """The lowest and the highest of three models, for two back and for first."""
+    _, small, fitting, huge, divided = percentages("longer-stretch")
+    assert max(small) < 75
+    assert min(fitting) > 80
+    assert huge[1] < 95 < huge[2]
+    assert divided[1] < 10 < 100 == divided[2]
+
+
+# --- sinks -------------------------------------------------------------------------------------
+
+
+def test_only_with_positions_in_the_cache_do_sinks_work_far_into_a_text():
+    in_text, in_cache = percentages("sum-positions-print")
+    assert max(in_text) < 95
+    assert min(in_cache) == 100
+    assert "positions were counted inside the cache" in chapter.source("sinks")
+    assert "forever" not in ALL["11.kept"].insight
+    assert "inside the cache" in ALL["11.kept"].insight
+
+
+def test_without_a_mask_the_first_layers_keys_could_be_kept():
+    """This is thing c of 11.fate, so its insight says no more than that."""
+    assert ALL["11.fate"].reference("c") == "keep"
+    assert "first layer" in ALL["11.fate"].insight
+    assert "cannot have a cache" not in ALL["11.fate"].insight
+
+
+class LearnedNobody(nn.Module):
+    """Attention in which nobody's score is learned, as in gpt-oss."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.score = nn.Parameter(torch.zeros(1, dtype=torch.float64))
+
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor, bias: None
+    ) -> tuple[Tensor, Tensor]:
+        nobody = self.score.expand(*query.shape[:-2], query.size(-2), 1)
+        scores = (query @ key.mT / query.size(-1) ** 0.5).masked_fill(~mask, -torch.inf)
+        weights = torch.cat((scores, nobody), -1).softmax(-1)[..., :-1]
+        return weights @ value, weights
+
+
+class Gated(nn.Module):
+    """Attention whose output is multiplied by a gate that is computed from the layer's input."""
+
+    def __init__(self, layer: GroupedQueryAttention) -> None:
+        super().__init__()
+        self.gate = nn.Linear(32, 32, dtype=torch.float64)
+        layer.register_forward_pre_hook(lambda module, inputs: vars(self).update(x=inputs[0]))
+
+    def forward(self, *arguments: Any) -> tuple[Tensor, Tensor]:
+        output, weights = scaled_dot_product_attention(*arguments)
+        return output * self.gate(self.x).sigmoid().unsqueeze(-3), weights
+
+
+def test_a_learned_score_leaves_a_smaller_sink_and_a_gate_leaves_the_weight_without_the_harm():
+    where = chapter.source("sinks-where").partition("\n")[2].replace("in spellers", "in []")
+    cells = "longer-reader", "sinks-texts", "sinks-train", "sinks-where", "sinks-window"
+    window = chapter.source("sinks-window").partition("for name")[0]
+    space = chapter.run(*cells, **{"sinks-where": where, "sinks-window": window})
+    span, late, texts = space["SPAN"], space["late"], space["new_texts"]
+    printed = chapter.cells["sinks-where"]["outputs"][0]["text"]
+    plain = [float(number) for number in re.findall(r"0\.\d+", "".join(printed))]
+    for seed in (1, 2):
+        found = {}
+        for name in ("score", "gate"):
+            torch.manual_seed(seed)
+            model = space["Reader"](28, 1, 1, "rotary").double()
+            layer = model.layers[0]
+            layer.attend = LearnedNobody() if name == "score" else Gated(layer)
+
+            def loss(model: nn.Module) -> Tensor:
+                return space["losses"](model, space["spelled"](16), causal_mask(span))[0].mean()
+
+            space["train"](model, loss, steps=300, lr=0.02)
+            with torch.no_grad():
+                _, weights = space["losses"](model, texts, causal_mask(span))
+                harm = [
+                    space["late_loss"](model, space["masks"][mask])
+                    for mask in ("window of 4", "all")
+                ]
+            found[name] = weights[late][:, 0].mean().item(), harm[0] - harm[1]
+        assert 0.1 < found["score"][0] < plain[seed] - 0.1
+        assert found["gate"][0] > 0.4
+        assert found["gate"][1] < 0.03
+    assert "With a learned score that starts at 0, a smaller sink is left" in chapter.source(
+        "sum-seen"
+    )

@@ -62,7 +62,8 @@ def fate(thing):
         "Two are dropped, and two are computed again. A causal mask keeps the keys of the second "
         "layer valid, and positions counted from the beginning do the same for rotated keys.",
     ),
-    insight="A cache relies on the causal mask and on positions counted from the beginning. A "
-    "model without a mask, such as an encoder, cannot have a cache.",
+    insight="A cache of rotated keys relies on the causal mask and on positions counted from the "
+    "beginning. Without a mask, as in an encoder, it could keep only the keys and values of the "
+    "first layer.",
     comes_back="11.repair computes such a step, with cached keys and values.",
 )

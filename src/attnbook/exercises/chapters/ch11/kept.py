@@ -104,8 +104,9 @@ of the text, with each number once.
         "window?",
         "`[j for j in range(length) if ... or ...]` contains each word once.",
     ),
-    insight="However long the text is, the list has at most window + n_sinks words. So the model "
-    "can keep reading forever without using more memory.",
+    insight="However long the text is, the list has at most window + n_sinks words, so the cache "
+    "stops growing. With rotary positions, a model that reads on and on also has to count them "
+    "inside the cache (11.10).",
     comes_back="In 11.experiment you recognize such a layer from the outside.",
     others=(kept_in_two_parts,),
 )
