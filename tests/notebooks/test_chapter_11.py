@@ -212,7 +212,9 @@ def test_with_positions_divided_by_4_the_models_name_the_word_eight_or_nine_back
         assert max(two, seven, ten) < 12
         assert min(eight, nine) > 20
         assert eight + nine >= 98
-    assert "tells neighboring positions apart" not in chapter.source("longer-instead-seen")
+    text = chapter.source("longer-stretch-seen")
+    assert "they name the word eight or nine back" in text
+    assert "tells neighboring positions apart" not in text
 
 
 def test_a_larger_base_has_to_fit():
