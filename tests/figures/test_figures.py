@@ -65,7 +65,7 @@ EXAMPLES = {
     "points": (lambda x: figures.plot_points({"a": x}, {"b": [0, 2]}, {1: "c"}), KEY, NONE),
     "shares": (lambda x: figures.plot_shares({"a": x, "b": SPLIT}, WORDS, "x"), SPLIT, {"weights"}),
     "shapes": (lambda x: figures.plot_shapes(Q, "@", ("K", int(x), 6, "key")), N, MATCH),
-    "head": (lambda x: figures.plot_head(WORDS, KEYS, 9, int(x), 1, 2), N, ALL),
+    "head": (lambda x: figures.plot_head(WORDS, KEYS, 5, 9, int(x), 1, 2), N, ALL),
     "many heads": (lambda x: figures.plot_many_heads(4, 7, 2, int(x), 9), N, ALL),
     "split": (lambda x: figures.plot_split(WORDS, 3, int(x), row=1), N, {"query"}),
     "steps": (lambda x: figures.plot_steps([("mix", "D", "value")] * int(x)), N, {"value"}),

@@ -42,27 +42,31 @@ def plot_shapes(*items: Block | str) -> None:
 
 
 def plot_head(
-    queries: Sequence[str], keys: Sequence[str], d_k: int, d_v: int, row: int, column: int
-) -> None:
+    queries: Sequence[str], keys: Sequence[str], d_model: int, d_k: int, d_v: int, row: int,
+    column: int,
+) -> None:  # fmt: skip
     """Draw one head to scale, with query `row` and key `column` highlighted.
 
-    The transposed keys are above the scores and the values above the output, so that every number
-    is where its row and its column meet.
+    The second factor of each product is above the product, so that every number is where its row
+    and its column meet.
     """
     n_queries, n_keys = len(queries), len(keys)
-    gap, softmax = 2.0, 13.0  # the widths of a gap between boxes and of the softmax
-    at_scores = d_k + gap
+    gap, softmax = 2.0, 16.0  # the widths of a gap between boxes and of the softmax
+    at_query = d_model + gap
+    at_scores = at_query + d_k + gap
     at_weights = at_scores + n_keys + softmax
     at_output = at_weights + n_keys + gap
     width = at_output + d_v
     unit = min(0.14, (WIDE - 0.9) / width)
     room = (HEADER + 0.1) / unit  # above a box
-    tall = max(d_k, n_keys) + room
+    tall = max(d_model, d_k, n_keys) + room
     across = (-0.6 / unit, width + 0.1 / unit)
     down = (n_queries + 0.1 / unit, -tall - HEADER / unit)
     with drawing(unit * width + 0.9, unit * (n_queries + tall) + 0.6, across, down) as axes:
         k_top, v_top, size = -room - d_k, -room - n_keys, (n_queries, n_keys)
-        draw_block(axes, "Q", (0, 0), (n_queries, d_k), "query", row)
+        draw_block(axes, "X", (0, 0), (n_queries, d_model), None, row)
+        draw_block(axes, r"$\mathbf{W_Q}$", (at_query, -room - d_model), (d_model, d_k), "query")
+        draw_block(axes, "Q", (at_query, 0), (n_queries, d_k), "query", row)
         draw_block(axes, "Kᵀ", (at_scores, k_top), (d_k, n_keys), "key", column=column)
         draw_block(axes, "scores", (at_scores, 0), size, None, row, column)
         draw_block(axes, "weights", (at_weights, 0), size, "weights", row, column)
