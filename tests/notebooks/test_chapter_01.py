@@ -77,6 +77,7 @@ def test_books_that_tie_share_the_weight_however_large_the_scores(names):
     """Section 1.4: at 100 % cooking, three books score 2."""
     weights = names["softmax"](100 * (names["keys"] @ names["cooking"]))
     assert sorted(weights.round(6))[-3:] == pytest.approx([1 / 3] * 3, abs=1e-6)
+    assert "if one book leads" in chapter.source("temperature-seen")
 
 
 def test_the_table_compares_the_numbers_of_all_states_with_those_of_all_scores():

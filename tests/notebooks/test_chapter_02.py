@@ -114,6 +114,8 @@ def test_a_seen_taste_can_get_a_tenth_and_a_fifteenth_if_tastes_are_treated_alik
         met = [b for s in sentences for a, b in itertools.permutations(s, 2) if a == fruit]
         assert len(met) == 10
         assert sorted(met.count(taste) for taste in tastes) == [0, 1, 1]
+    assert "can get 0.1 at most" in chapter.source("held-out-seen")
+    assert "0.2 / 3 = 0.067" in chapter.source("held-out-seen")
 
 
 def test_six_rows_can_be_cut_in_twelve_ways_by_one_number_and_in_all_by_sixteen():
@@ -131,6 +133,10 @@ def test_six_rows_can_be_cut_in_twelve_ways_by_one_number_and_in_all_by_sixteen(
         wanted = torch.tensor(answer).float() * 2 - 1
         factors = torch.linalg.lstsq(wide, wanted[:, None]).solution
         assert ((wide @ factors)[:, 0] > 0).tolist() == list(answer)
+    text = chapter.source("not-vectors")
+    assert "only 12 of them are possible" in text
+    assert "16 random numbers, the same kind of model" in text
+    assert "can give all 64 answers" in text
 
 
 def test_a_table_that_is_also_the_output_layer_gets_a_gradient_in_every_row():

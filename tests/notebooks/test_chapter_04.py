@@ -100,6 +100,7 @@ def test_heads_that_exchange_contents_exchange_the_reports_of_the_nouns(width, s
         assert own[:, game["QUALITY"], 0].double().mean() > 0.6
         assert own[:, game["PRONOUN"], 1].double().mean() > 0.6
     assert sum(fraction > 0.5 for fraction in nouns) == n_most
+    assert "in the wrong order in four of our five models" in chapter.source("shared-seen")
 
 
 def test_a_gelu_helps_as_a_relu_does(game):
@@ -183,6 +184,7 @@ def test_queries_alone_and_keys_alone_make_the_heads_differ():
     assert len(set(attended(made["w_query"], made["w_key"][:1].expand(3, -1, -1)))) > 1
     for h in range(3):
         assert len(set(attended(made["w_query"][h].expand(3, -1, -1), made["w_key"]))) > 1
+    assert "its own query and key matrices" in chapter.source("list-seen")
 
 
 def test_pytorchs_function_reads_masks_as_we_do():
@@ -194,6 +196,7 @@ def test_pytorchs_function_reads_masks_as_we_do():
     ours = scaled_dot_product_attention(query, key, value, mask)[0]
     theirs = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
     torch.testing.assert_close(theirs, ours)
+    assert "PyTorch's *layer* mean the opposite of ours" in chapter.source("parity")
 
 
 def test_the_mean_of_the_maps_shows_both_jobs():
@@ -206,6 +209,7 @@ def test_the_mean_of_the_maps_shows_both_jobs():
         assert mean[0].topk(2).indices.sort().values.tolist() == [2, 5]
         assert mean[8].topk(2).indices.sort().values.tolist() == [3, 6]
         assert mean[[0, 8]].topk(2).values.min() > 0.3
+    assert "their mean shows both at half strength" in chapter.source("parity-note")
 
 
 def test_time_grows_with_the_heads_only_if_they_are_narrow():

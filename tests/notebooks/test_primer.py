@@ -44,3 +44,4 @@ def test_the_logarithm_of_cross_entropy_is_the_natural_one():
     cost = nn.functional.cross_entropy(torch.tensor([0.9, 0.09, 0.01]).log(), torch.tensor(1))
     assert cost.item() == pytest.approx(-math.log(0.09))
     assert "-log 2.41" in primer.printed()
+    assert "log is the natural logarithm" in primer.source("cross-entropy-ask")
