@@ -7,7 +7,8 @@ OPENING = (QUESTION, TIME, "You need", "Recap", "Goal")  # the lines of a chapte
 SECOND_READING = "second reading"  # at the end of a heading: the section can be skipped at first
 SECOND_READING_TAG = "second-reading"  # of the heading's cell, for programs
 PREDICT = "Predict before you run."
-CLOSING = ("Summary", "Where the sources say it")  # the last two sections
+SUMMARY = "Summary"  # the last section of a chapter
+SOURCES = "(appendix_sources.ipynb#chapter-{number})"  # what its last line links to
 FILLERS = ("simply", "obviously", "let's dive", "crucial", "powerful", "delve")
 
 

@@ -228,17 +228,19 @@ def chapter_rules(path: Path, cells: list[dict[str, Any]]) -> Iterator[str]:
 
 def form_rules(path: Path, cells: list[dict[str, Any]]) -> Iterator[str]:
     """A finished chapter has the same parts as every other."""
-    if not number_of(path):
+    if not (number := number_of(path)):
         return
     opening, *sections = re.split(r"^## ", text_cells(cells), flags=re.M)
     for word in markers.OPENING:
         if not line_after(opening, markers.label(word)):
             yield f"needs a line '**{word}:** ...' above its first section"
     titles = [section.partition("\n")[0].partition(" ")[2] for section in sections]
-    if titles[-2:] != list(markers.CLOSING):
-        yield f"has to close with the sections {' and '.join(map(repr, markers.CLOSING))}"
-    elif len(re.findall(r"^\d\. ", sections[-2], re.M)) != 5:
+    if titles[-1:] != [markers.SUMMARY]:
+        yield f"has to close with the section {markers.SUMMARY!r}"
+    elif len(re.findall(r"^\d\. ", sections[-1], re.M)) != 5:
         yield "its summary has to be five numbered lines"
+    elif (link := markers.SOURCES.format(number=number)) not in sections[-1]:
+        yield f"has to close with a line that links to its part of the appendix, {link[1:-1]}"
     code = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "code")
     for call in ("show_source(", "assert_close("):
         if call not in code:

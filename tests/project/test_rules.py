@@ -64,7 +64,7 @@ def good_chapter() -> Cells:
         "seen": markdown("Two."),
         "check": code("torch.testing.assert_close(torch.ones(2), torch.ones(2))"),
         "summary": markdown("## 3.3 Summary\n\n1. One\n2. Two\n3. Three\n4. Four\n5. Five"),
-        "sources": markdown("## 3.4 Where the sources say it\n\nIn none."),
+        "sources": markdown("In none: [none](appendix_sources.ipynb#chapter-3)."),
     }
     cells["title"]["metadata"] = {"minutes": [5, 0]}
     cells["install"]["metadata"] = {"tags": ["remove-cell"]}
@@ -171,6 +171,10 @@ BROKEN: dict[str, tuple[Edit, str]] = {
     "wrong section number": (replaced("3.2", "3.3", of="predict"), "has to be number 3.2"),
     "no summary": (replaced("Summary", "Wrap-up", of="summary"), "has to close with"),
     "four lines of summary": (replaced("\n5. Five", "", of="summary"), "five numbered lines"),
+    "another chapter's sources": (
+        replaced("chapter-3", "chapter-4", of="sources"),
+        "links to its part of the appendix, appendix_sources.ipynb#chapter-3",
+    ),
     "library not shown": (source("2", of="library"), "never calls show_source()"),
     "nothing checked": (source("2", of="check"), "never calls assert_close()"),
     # what answers a prediction
@@ -204,8 +208,8 @@ BROKEN: dict[str, tuple[Edit, str]] = {
     "role": (source("See {numref}`fig-1`.", of="predict"), "has a role, '{numref}`'"),
     "label": (source("(here)=\n\nText", of="predict"), "has a label, '(here)='"),
     # the voice
-    "filler": (replaced("In none.", "This is simply so.", of="sources"), "says 'simply'"),
-    "exclamation": (replaced("In none.", "In none!", of="sources"), "exclaims: 'In none!'"),
+    "filler": (replaced("In none", "It is simply so", of="sources"), "says 'simply'"),
+    "exclamation": (replaced("In none", "In none!", of="sources"), "exclaims: 'In none!'"),
 }
 
 

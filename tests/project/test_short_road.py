@@ -57,7 +57,7 @@ def sections() -> dict[tuple[int, int], bool]:
 
 def short_road() -> Iterator[Text]:
     """Yield the short road's passages, without openings, captions, exercises and closing parts."""
-    last = ("Exercises", *markers.CLOSING)
+    last = ("Exercises", markers.SUMMARY)
     for chapter in chapters():
         here, skipped = (chapter.number, 0), False
         for cell in json.loads(chapter.path.read_text("utf-8"))["cells"]:
