@@ -26,7 +26,8 @@ from tests.support.on_device import OnDevice, move_test
 # How the tests of each folder use a GPU. Tests of the library are moved to the GPU, with everything
 # they create. Tests of exercises and notebooks call device(), as a reader does. The rest, which
 # test figures, pages, tools and processes, stay on the CPU.
-MOVED, AS_READERS, ON_CPU = {"library"}, {"exercises", "notebooks"}, {"figures", "press", "project"}
+MOVED, AS_READERS = {"library"}, {"exercises", "notebooks"}
+ON_CPU = {"examination", "figures", "press", "project"}
 
 settings.register_profile("book", deadline=None, derandomize=True)
 settings.load_profile("book")

@@ -18,6 +18,7 @@ from attnbook.efficient.chunked import chunked_attention
 from attnbook.efficient.fused import fused_attention
 from attnbook.efficient.linear import linear_attention
 from attnbook.efficient.window import window_attention
+from attnbook.examination.examine import examine
 from attnbook.models.beam_search import beam_search
 from attnbook.models.decoding import greedy_decode
 from attnbook.models.feed_forward import FeedForward, GatedFeedForward
@@ -66,6 +67,7 @@ __all__ = [
     "chunked_attention",
     "combine_masks",
     "device",
+    "examine",
     "fused_attention",
     "greedy_decode",
     "head_outputs",

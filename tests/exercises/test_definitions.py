@@ -6,11 +6,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attnbook.exercises.chapters.common_mistakes import OUTPUT_MISTAKES, SCORE_MISTAKES
-from attnbook.exercises.chapters.mistake_sets import Head, MistakeSet
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.checker.answers import matches
 from attnbook.exercises.exercise import choices, named_sizes
 from attnbook.exercises.source import without_annotations
+from attnbook.mistakes.head import Head
+from attnbook.mistakes.lines import OUTPUT_MISTAKES, SCORE_MISTAKES
 from tests.exercises.checker.example import CHOICE, TRY
 
 

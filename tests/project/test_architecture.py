@@ -23,12 +23,13 @@ FOLDERS = {
 OURS = {"attnbook", "manuscript", "tools", "press", "tests", "conftest"}
 
 # The folders and single modules of the library: each may import itself and those before it.
-BASE = ("language", "colors", "checks")
+BASE = ("language", "colors", "checks", "mistakes")
 CORE = ("attention", "positions", "efficient", "models")  # these need nothing but PyTorch
 PLAIN = ("notebook", "figures")  # these take plain tensors, and import only BASE
 ROOMS = ("exercises.cards", "exercises.checker", "exercises.terminal", "exercises.chapters")
 AROUND = ("corpus", "training", "widgets", *ROOMS, "exercises", "__main__")
-ORDER = (*BASE, *CORE, "public", "__init__", *PLAIN, *AROUND)
+EXAMINE = "examination"  # beside the core, which it does not import: any code is examined
+ORDER = (*BASE, *CORE, EXAMINE, "public", "__init__", *PLAIN, *AROUND)
 
 LONGEST = {"core": 150, "": 400}  # lines of a file
 WRITTEN = {".py", ".css", ".js", ".html"}  # the endings of files that people write and read
@@ -66,10 +67,12 @@ def allowed(part: str) -> tuple[str, ...]:
     """Name the parts of the library that this part may import."""
     if part in (*BASE, *PLAIN):
         return (*(BASE if part in PLAIN else ()), part)
+    if part == EXAMINE:
+        return (*BASE, EXAMINE)
     if part in CORE:
         return (*BASE, *CORE[: CORE.index(part) + 1])
     if part == "public":
-        return (*BASE, *CORE, "notebook", part)
+        return (*BASE, *CORE, EXAMINE, "notebook", part)
     shared = ("exercises",) if part in ROOMS else ()  # what an exercise is, and the catalog
     return (*ORDER[: ORDER.index(part) + 1], *shared)
 

@@ -7,50 +7,13 @@ mistake for each wrong line and for each pair of wrong lines:
 """
 
 import itertools
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple
-
-import torch
-from torch import Tensor
+from typing import Any
 
 from attnbook.exercises.exercise import Mistake
-
-
-def scaled_scores(size: float, query: Tensor, key: Tensor) -> Tensor:
-    return query @ key.mT / math.sqrt(size)
-
-
-def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-    if mask is None:
-        return scores.softmax(-1)
-    return scores.masked_fill(~mask, -torch.inf).softmax(-1).masked_fill(~mask, 0.0)
-
-
-@dataclass(frozen=True)
-class Head:
-    """The three lines of attention. Each is right unless it is replaced."""
-
-    scores: Callable[[Tensor, Tensor], Tensor] = lambda q, k: scaled_scores(q.size(-1), q, k)
-    weights: Callable[..., Tensor] = masked_softmax  # (scores, mask)
-    output: Callable[..., Tensor] = lambda weights, q, k, v: weights @ v
-
-    def __call__(self, query: Tensor, key: Tensor, value: Tensor, *mask: Tensor) -> Tensor:
-        weights = self.weights(self.scores(query, key), *mask)
-        return self.output(weights, query, key, value)
-
-
-class WrongLine(NamedTuple):
-    """A wrong version of a line, and the message for readers who wrote it.
-
-    `line` names the line: a field of Head, or of the dataclass used instead.
-    """
-
-    line: str
-    wrong: Callable[..., Any]
-    message: str
+from attnbook.mistakes.head import RIGHT, WrongLine, scaled_scores
 
 
 class MistakeSet:
@@ -67,14 +30,14 @@ class MistakeSet:
         build: Callable[[Any], Callable[..., Any]],
         *groups: Sequence[WrongLine],
         widths: Mapping[str, Callable[..., int]] | None = None,
-        right: Any = Head(),
+        right: Any = RIGHT,
     ) -> None:
         self.build, self.right = build, right
         # The function in each WrongLine gets the exercise's arguments and returns the wrong line.
         self.wrong_lines = [
             WrongLine(line, lambda *arguments, wrong=wrong: wrong, message)
             for group in groups
-            for line, wrong, message in group
+            for line, wrong, message, _fault in group
         ]
         for name, size in (widths or {}).items():
             message = (
@@ -108,7 +71,7 @@ class MistakeSet:
         """Return the exercise's function with these lines in place of the right ones."""
 
         def wrong(*arguments: Any) -> Any:
-            lines = {line: make(*arguments) for line, make, _ in wrong_lines}
+            lines = {wrong.line: wrong.wrong(*arguments) for wrong in wrong_lines}
             return self.build(replace(self.right, **lines))(*arguments)
 
         return wrong

@@ -7,8 +7,9 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from attnbook.exercises.chapters.mistake_sets import MistakeSet, WrongLine
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw
+from attnbook.mistakes.head import WrongLine
 
 
 def cosines(queries: Tensor, keys: Tensor) -> Tensor:

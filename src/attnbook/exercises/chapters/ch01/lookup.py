@@ -6,10 +6,11 @@ import torch
 from torch import Generator, Tensor
 
 from attnbook.exercises.chapters.ch01.shared import MIXTURE
-from attnbook.exercises.chapters.common_mistakes import OUTPUT_MISTAKES, WEIGHT_MISTAKES
-from attnbook.exercises.chapters.mistake_sets import Head, MistakeSet
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, draw, some_sizes
 from attnbook.language import _
+from attnbook.mistakes.head import Head
+from attnbook.mistakes.lines import OUTPUT_MISTAKES, WEIGHT_MISTAKES
 
 
 def lookup(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:

@@ -7,10 +7,10 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from attnbook.exercises.chapters.ch01.shared import MIXTURE
-from attnbook.exercises.chapters.common_mistakes import ATTENTION_MISTAKES
 from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, draw, some_sizes
 from attnbook.language import _
+from attnbook.mistakes.lines import ATTENTION_MISTAKES
 
 
 def lookups(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Generator, Tensor
 
-from attnbook.exercises.chapters.common_mistakes import ROWS_SUM_TO_ONE
+from attnbook.exercises.chapters.properties import ROWS_SUM_TO_ONE
 from attnbook.exercises.exercise import Case, Exercise, Mistake, draw
 
 

@@ -5,10 +5,10 @@ import math
 import torch
 from torch import Generator, Tensor
 
-from attnbook.exercises.chapters.common_mistakes import SCORE_MISTAKES
 from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, draw, named_sizes, some_sizes
 from attnbook.language import _
+from attnbook.mistakes.lines import SCORE_MISTAKES
 
 
 def my_scores(query: Tensor, key: Tensor) -> Tensor:

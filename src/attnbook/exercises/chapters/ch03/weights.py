@@ -3,10 +3,11 @@
 import torch
 from torch import Generator, Tensor
 
-from attnbook.exercises.chapters.common_mistakes import ROWS_SUM_TO_ONE, WEIGHT_MISTAKES
 from attnbook.exercises.chapters.mistake_sets import MistakeSet
+from attnbook.exercises.chapters.properties import ROWS_SUM_TO_ONE
 from attnbook.exercises.exercise import Case, Exercise, Mistake, draw, named_sizes, some_sizes
 from attnbook.language import _
+from attnbook.mistakes.lines import WEIGHT_MISTAKES
 
 
 def my_weights(scores: Tensor) -> Tensor:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from torch import Generator
 
 from attnbook.attention.multi_head import MultiHeadAttention
-from attnbook.exercises.chapters.mistake_sets import MistakeSet, WrongLine
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake
+from attnbook.mistakes.head import WrongLine
 
 
 def my_parameters(d_model: int, n_heads: int, bias: bool) -> int:

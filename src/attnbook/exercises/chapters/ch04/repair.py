@@ -7,9 +7,10 @@ from torch import Generator, Tensor
 
 from attnbook.attention.heads import merge_heads, split_heads
 from attnbook.exercises.chapters.ch04.shared import turns
-from attnbook.exercises.chapters.common_mistakes import ATTENTION_MISTAKES
-from attnbook.exercises.chapters.mistake_sets import Head, MistakeSet, scaled_scores
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, draw
+from attnbook.mistakes.head import Head, scaled_scores
+from attnbook.mistakes.lines import ATTENTION_MISTAKES
 
 
 def multi_head(

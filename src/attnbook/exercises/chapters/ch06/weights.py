@@ -3,7 +3,6 @@
 import torch
 from torch import Generator, Tensor
 
-from attnbook.exercises.chapters.common_mistakes import MASK_MISTAKES, WEIGHT_MISTAKES
 from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import (
     Case,
@@ -15,6 +14,7 @@ from attnbook.exercises.exercise import (
     some_sizes,
 )
 from attnbook.language import _
+from attnbook.mistakes.lines import MASK_MISTAKES, WEIGHT_MISTAKES
 
 
 def my_weights(scores: Tensor, mask: Tensor) -> Tensor:

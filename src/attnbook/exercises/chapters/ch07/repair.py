@@ -6,9 +6,10 @@ from collections.abc import Callable
 import torch
 from torch import Generator, Tensor
 
-from attnbook.exercises.chapters.common_mistakes import SCORE_MISTAKES
-from attnbook.exercises.chapters.mistake_sets import Head, MistakeSet, scaled_scores
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, draw
+from attnbook.mistakes.head import Head, scaled_scores
+from attnbook.mistakes.lines import SCORE_MISTAKES
 
 
 def placed_scores(x: Tensor, table: Tensor, w_q: Tensor, w_k: Tensor) -> Tensor:

@@ -7,9 +7,10 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from attnbook.exercises.chapters.mistake_sets import MistakeSet, WrongLine
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw
 from attnbook.language import _
+from attnbook.mistakes.head import WrongLine
 
 
 def my_clip(gradients: list[Tensor], limit: float) -> list[Tensor]:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import torch
 from torch import Generator
 
-from attnbook.exercises.chapters.mistake_sets import MistakeSet, WrongLine
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Property
+from attnbook.mistakes.head import WrongLine
 from attnbook.models.transformer import Transformer
 
 

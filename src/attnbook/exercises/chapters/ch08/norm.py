@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor
 
-from attnbook.exercises.chapters.mistake_sets import MistakeSet, WrongLine
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw, some_sizes
 from attnbook.language import _
+from attnbook.mistakes.head import WrongLine
 
 
 def my_layer_norm(x: Tensor, gain: Tensor, shift: Tensor, eps: float) -> Tensor:

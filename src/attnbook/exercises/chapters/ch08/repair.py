@@ -10,8 +10,9 @@ from torch import Generator, Tensor
 
 from attnbook.attention.masks import causal_mask
 from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
-from attnbook.exercises.chapters.mistake_sets import MistakeSet, WrongLine
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw
+from attnbook.mistakes.head import WrongLine
 
 Rows = Callable[..., Tensor]
 

@@ -9,8 +9,9 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from attnbook.exercises.chapters.ch09.shared import PAD
-from attnbook.exercises.chapters.mistake_sets import MistakeSet, WrongLine
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw
+from attnbook.mistakes.head import WrongLine
 
 Beam = tuple[Tensor, Tensor, Tensor]
 

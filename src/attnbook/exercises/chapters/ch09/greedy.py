@@ -7,9 +7,10 @@ import torch
 from torch import Generator, Tensor
 
 from attnbook.exercises.chapters.ch09.shared import BEGIN, END, PAD
-from attnbook.exercises.chapters.mistake_sets import MistakeSet, WrongLine
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw
 from attnbook.language import _
+from attnbook.mistakes.head import WrongLine
 
 Model = Callable[[Tensor], Tensor]
 

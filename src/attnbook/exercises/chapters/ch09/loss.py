@@ -7,9 +7,10 @@ import torch
 from torch import Generator, Tensor
 
 from attnbook.exercises.chapters.ch09.shared import PAD
-from attnbook.exercises.chapters.mistake_sets import MistakeSet, WrongLine
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Property, draw, some_sizes
 from attnbook.language import _
+from attnbook.mistakes.head import WrongLine
 
 
 def my_loss(logits: Tensor, labels: Tensor, smoothing: float) -> Tensor:

@@ -8,8 +8,9 @@ import torch
 from torch import Generator, Tensor
 
 from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
-from attnbook.exercises.chapters.mistake_sets import MistakeSet, WrongLine
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, draw
+from attnbook.mistakes.head import WrongLine
 from attnbook.positions.rotary import apply_rotary
 
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 import torch
 from torch import Generator, Tensor
 
-from attnbook.exercises.chapters.common_mistakes import ATTENTION_MISTAKES
-from attnbook.exercises.chapters.mistake_sets import Head, MistakeSet
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, draw, some_sizes
+from attnbook.mistakes.head import Head
+from attnbook.mistakes.lines import ATTENTION_MISTAKES
 
 
 def grouped(query: Tensor, key: Tensor, value: Tensor) -> Tensor:

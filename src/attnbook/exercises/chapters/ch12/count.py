@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import torch
 from torch import Generator
 
-from attnbook.exercises.chapters.mistake_sets import MistakeSet, WrongLine
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake
 from attnbook.language import _
+from attnbook.mistakes.head import WrongLine
 from attnbook.models.language_model import LanguageModel
 
 

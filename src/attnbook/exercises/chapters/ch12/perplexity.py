@@ -9,8 +9,9 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from attnbook.corpus.translation import BEGIN, END, PAD
-from attnbook.exercises.chapters.mistake_sets import MistakeSet, WrongLine
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw
+from attnbook.mistakes.head import WrongLine
 
 
 def my_perplexity(logits: Tensor, tokens: Tensor) -> float:

@@ -8,9 +8,10 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from attnbook.corpus.translation import END, PAD
-from attnbook.exercises.chapters.mistake_sets import MistakeSet, WrongLine
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw
 from attnbook.language import _
+from attnbook.mistakes.head import WrongLine
 from attnbook.models.sampling import keep_top_p
 
 

@@ -10,8 +10,9 @@ from torch import Generator, Tensor
 from attnbook.attention.masks import causal_mask
 from attnbook.attention.multi_head import MultiHeadAttention
 from attnbook.exercises.chapters.ch13.shared import some_layer
-from attnbook.exercises.chapters.mistake_sets import MistakeSet, WrongLine
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, draw
+from attnbook.mistakes.head import WrongLine
 
 
 def patched_keys(

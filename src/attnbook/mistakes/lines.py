@@ -1,4 +1,4 @@
-"""Common mistakes in the three lines of attention, for all exercises that contain these lines."""
+"""Common mistakes in the three lines of attention, shared by the exercises and by `examine`."""
 
 import math
 from collections.abc import Callable
@@ -6,8 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from attnbook.exercises.chapters.mistake_sets import WrongLine, masked_softmax
-from attnbook.exercises.exercise import Case, Property
+from attnbook.mistakes.head import WrongLine, masked_softmax
 
 
 def unit_length(x: Tensor) -> Tensor:
@@ -23,28 +22,33 @@ SCORE_MISTAKES = (
         "scores",
         lambda q, k: q @ k.mT,
         "Your scores are plain dot products. Their spread grows with the width: divide by √Dk.",
+        "scale",
     ),
     WrongLine(
         "scores",
         lambda q, k: q @ k.mT / q.size(-1),
         "You divided the scores by Dk. A dot product has variance Dk, so its spread is √Dk.",
+        "scale",
     ),
     WrongLine(
         "scores",
         lambda q, k: q @ k.mT * math.sqrt(q.size(-1)),
         "You multiplied the scores by √Dk. Scaling reduces their spread: divide.",
+        "scale",
     ),
     WrongLine(
         "scores",
         lambda q, k: q @ k.mT / math.sqrt(k.size(-2)),
         "You divided the scores by √Lk, the number of keys. A dot product sums over the width, so "
         "divide by √Dk. (`size(-2)` counts rows, `size(-1)` columns.)",
+        "scale",
     ),
     WrongLine(
         "scores",
         lambda q, k: q @ k.mT / math.sqrt(q.size(-2)),
         "You divided the scores by √Lq, the number of queries. A dot product sums over the width, "
         "so divide by √Dk. (`size(-2)` counts rows, `size(-1)` columns.)",
+        "scale",
     ),
     WrongLine(
         "scores",
@@ -62,21 +66,25 @@ SCORE_MISTAKES = (
         "scores",
         lambda q, k: q @ k.mT / (q.size(-1) / 2),
         "You divided the scores by Dk/2. `x ** 1/2` means (x ** 1)/2.",
+        "scale",
     ),
     WrongLine(
         "scores",
         lambda q, k: q @ k.mT / q.size(-1) / 2,
         "You divided the scores by 2 Dk. Is the root written as `** 1/2`? That means (… ** 1)/2.",
+        "scale",
     ),
     WrongLine(
         "scores",
         lambda q, k: q @ k.mT - math.sqrt(q.size(-1)),
         "You subtracted √Dk from the scores, which keeps their differences. Divide instead.",
+        "scale",
     ),
     WrongLine(
         "scores",
         lambda q, k: k @ q.mT / math.sqrt(q.size(-1)),
         "You swapped keys and queries. Row i of the scores belongs to query i.",
+        "transposed",
     ),
     WrongLine(
         "scores",
@@ -94,16 +102,19 @@ SCORE_MISTAKES = (
         "scores",
         lambda q, k: unit_length(q) @ unit_length(k).mT,
         "Your scores are cosines. Attention uses plain dot products, divided by √Dk.",
+        "numbers",
     ),
     WrongLine(
         "scores",
         lambda q, k: q @ q.mT / math.sqrt(q.size(-1)),
         "You compared the queries with themselves. Compare each query with the keys.",
+        "numbers",
     ),
     WrongLine(
         "scores",
         lambda q, k: k @ k.mT / math.sqrt(q.size(-1)),
         "You compared the keys with themselves. Compare each query with the keys.",
+        "numbers",
     ),
 )
 
@@ -130,23 +141,27 @@ WEIGHT_MISTAKES = (
         softmax_over(-2),
         "The softmax ran over the queries: your columns sum to 1, not your rows. It has to run "
         "over the keys, the last axis.",
+        "softmax_axis",
     ),
     WrongLine(
         "weights",
         softmax_over(0),
         "The softmax ran over axis 0, which may be the batch. Count axes from the end: the keys "
         "are the last.",
+        "softmax_axis",
     ),
     WrongLine(
         "weights",
         softmax_over(1),
         "The softmax ran over axis 1. With a batch in front, that is not the axis of the keys. "
         "Count axes from the end.",
+        "softmax_axis",
     ),
     WrongLine(
         "weights",
         lambda scores, *mask: scores.flatten(-2).softmax(-1).view_as(scores),
         "All weights of a matrix together sum to 1. Instead, each row has to sum to 1.",
+        "softmax_axis",
     ),
     WrongLine(
         "weights",
@@ -157,11 +172,13 @@ WEIGHT_MISTAKES = (
         "weights",
         lambda scores, *mask: scores,
         "The softmax is missing: these are scores.",
+        "numbers",
     ),
     WrongLine(
         "weights",
         lambda scores, *mask: scores.exp(),
         "`exp` made the scores positive, but you did not divide each row by its sum.",
+        "numbers",
     ),
     WrongLine(
         "weights",
@@ -172,6 +189,7 @@ WEIGHT_MISTAKES = (
         "weights",
         lambda scores, *mask: scores.exp() / scores.exp().sum(-2, keepdim=True),
         "You divided by the sums of the columns. Each row has to sum to 1.",
+        "softmax_axis",
     ),
     WrongLine(
         "weights",
@@ -182,6 +200,7 @@ WEIGHT_MISTAKES = (
         "weights",
         lambda scores, *mask: masked_softmax(masked_softmax(scores, *mask), *mask),
         "You took two softmaxes, one after the other. The second makes the weights nearly equal.",
+        "numbers",
     ),
     WrongLine(
         "weights",
@@ -192,17 +211,20 @@ WEIGHT_MISTAKES = (
         "weights",
         lambda scores, *mask: scores.sigmoid(),
         "A sigmoid treats each score separately. The weights of a row must sum to 1: use softmax.",
+        "numbers",
     ),
     WrongLine(
         "weights",
         lambda scores, *mask: one_hot_weights(scores),
         "All weight goes to the largest score. That is a hard look-up, without a slope to learn "
         "from.",
+        "numbers",
     ),
     WrongLine(
         "weights",
         lambda scores, *mask: (-scores).softmax(-1),
         "The sign is wrong: the worst match gets the most weight.",
+        "numbers",
     ),
 )
 
@@ -212,11 +234,13 @@ OUTPUT_MISTAKES = (
         lambda weights, q, k, v: weights @ k,
         "You averaged the keys. The keys determine the weights, but the output is an average of "
         "the values.",
+        "values",
     ),
     WrongLine(
         "output",
         lambda weights, q, k, v: weights.mT @ v,
         "You transposed the weights. (Lq, Lk) times (Lk, Dv) fits as it is.",
+        "transposed",
     ),
     WrongLine(
         "output",
@@ -227,17 +251,20 @@ OUTPUT_MISTAKES = (
         "output",
         lambda weights, q, k, v: weights @ v / math.sqrt(q.size(-1)),
         "You divided the output by √Dk. Divide the scores, before the softmax.",
+        "numbers",
     ),
     WrongLine(
         "output",
         lambda weights, q, k, v: v.mean(-2, keepdim=True).expand(*weights.shape[:-1], -1),
         "Every output is the plain average of the values: the weights have no effect.",
+        "numbers",
     ),
     WrongLine(
         "output",
         lambda weights, q, k, v: weights @ v / v.size(-2),
         "You divided by the number of keys. The weights already sum to 1. (Did you write "
         "`mean` instead of a sum?)",
+        "numbers",
     ),
     WrongLine(
         "output",
@@ -249,15 +276,6 @@ OUTPUT_MISTAKES = (
 
 
 ATTENTION_MISTAKES = (*SCORE_MISTAKES, *WEIGHT_MISTAKES, *OUTPUT_MISTAKES)
-
-
-def rows_sum_to_one(answer: Tensor, case: Case) -> bool:
-    return bool((answer.sum(-1) - 1).abs().max() < 1e-6)
-
-
-ROWS_SUM_TO_ONE = Property(
-    "Each row of weights has to sum to 1, and yours do not.", rows_sum_to_one
-)
 
 
 def renormalized_after_mask(scores: Tensor, mask: Tensor) -> Tensor:
@@ -283,12 +301,14 @@ MASK_MISTAKES = (
         "weights",
         lambda scores, mask: scores.softmax(-1),
         "The mask has no effect: every key got a weight.",
+        "mask_ignored",
     ),
     WrongLine(
         "weights",
         lambda scores, mask: scores.softmax(-1) * mask,
         "You masked after the softmax, so the rows do not sum to 1 and hidden scores are in the "
         "denominator. Mask before it.",
+        "mask_after_softmax",
     ),
     WrongLine(
         "weights",
@@ -301,25 +321,30 @@ MASK_MISTAKES = (
         lambda scores, mask: scores.masked_fill(mask, -torch.inf).softmax(-1),
         "You hid what is permitted. `masked_fill` fills where its mask is True, and True means "
         "may look, so invert the mask with `~`.",
+        "mask_inverted",
     ),
     WrongLine(
         "weights",
         lambda scores, mask: masked_softmax(scores, ~mask),
         "You swapped hidden and permitted keys. In this book True means may look.",
+        "mask_inverted",
     ),
     WrongLine(
         "weights",
         lambda scores, mask: (scores + mask).softmax(-1),
         "You added the mask as numbers: each permitted score grew by 1, but no key is hidden.",
+        "mask_soft",
     ),
     WrongLine(
         "weights",
         lambda scores, mask: (scores * mask).softmax(-1),
         "Hidden keys have score 0 here, and e⁰ is 1, so they get an ordinary weight.",
+        "mask_soft",
     ),
     WrongLine(
         "weights",
         lambda scores, mask: (scores * mask).softmax(-1) * mask,
         "Hidden keys have score 0 here, so each adds e⁰ = 1 to the denominator.",
+        "mask_soft",
     ),
 )

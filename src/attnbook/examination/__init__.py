@@ -1,0 +1,1 @@
+"""Experiments on a reader's own attention code: `attnbook.examine`."""

@@ -1,0 +1,187 @@
+"""A layer: rows in, rows out; a cross-attention layer takes a second sequence."""
+
+import torch
+from torch import Tensor
+
+from attnbook.examination.blocks import check_residual
+from attnbook.examination.exam import Exam
+from attnbook.examination.inner import check_inner_scales, check_inner_softmax
+from attnbook.examination.layer_input import LayerInput, draw_layer
+from attnbook.examination.layer_limits import check_limits
+from attnbook.examination.norms import mixing_norm
+from attnbook.examination.order import check_order, check_single_row
+from attnbook.examination.parameters import check_parameters
+from attnbook.examination.rebuild import name_layer
+from attnbook.examination.rows import diagonal, judge, moves
+from attnbook.examination.subject import enlarge_small_weights
+from attnbook.language import _
+
+
+def examine_layer(exam: Exam) -> None:
+    """Examine a layer of self-attention, or a block that contains one."""
+    run(exam, crossed=False)
+
+
+def examine_cross(exam: Exam) -> None:
+    """Examine a layer of cross-attention."""
+    run(exam, crossed=True)
+
+
+def run(exam: Exam, *, crossed: bool) -> None:
+    """Run the experiments, up to the first that finds what makes the others meaningless."""
+    enlarge_small_weights(exam.subject)
+    given = draw_layer(exam, crossed=crossed)
+    exam.subject.use_float64(*given.arguments())
+    exam.report.note(
+        _("I see a layer: rows (B, L, {width}) to rows (B, L, {width}).").format(
+            width=given.x.size(-1)
+        )
+    )
+    output = exam.subject(*given.arguments())
+    if is_random(given, output) or is_not_finite(given, output):
+        return
+    if sentences_meet(given, output) or depends_on_batch(given, output):
+        return
+    check_parameters(exam, lambda: exam.subject(*given.arguments()))
+    if crossed and queries_meet(given, output):
+        return
+    given = look(given, crossed)
+    if exam.facts.block and not exam.report.findings:
+        check_residual(given)
+    check_limits(given)
+
+
+def look(given: LayerInput, crossed: bool) -> LayerInput:
+    """Find out who moves whom, and name what is not as it should be."""
+    exam = given.exam
+    exam.report.attempt(_("who moves whom"))
+    seen = moves(exam.subject, given.arguments(), which=int(crossed))
+    given = understand_causal(given, seen, crossed)
+    leaks = (
+        (seen & ~given.keep[0]).any()
+        if crossed
+        else (seen & ~given.keep[0] & ~diagonal(seen)).any()
+    )
+    n_before = len(exam.report.findings)
+    if leaks and not crossed and mixing_norm(exam, given.arguments()):
+        return given
+    name_layer(given, exam.subject(*given.arguments()))
+    if len(exam.report.findings) == n_before:
+        check_inner_softmax(exam, lambda: exam.subject(*given.arguments()))
+    if len(exam.report.findings) > n_before:
+        return given
+    if not crossed and check_order(given, leaks=bool(leaks)):
+        return given
+    judge(exam, seen, given.keep[0], own=not crossed)
+    if len(exam.report.findings) == n_before:
+        check_inner_scales(exam, lambda: exam.subject(*given.arguments()))
+        check_single_row(given)
+    return given
+
+
+def understand_causal(given: LayerInput, seen: Tensor, crossed: bool) -> LayerInput:
+    """If it was not said whether the layer is causal, take what is seen for what is meant."""
+    exam = given.exam
+    if exam.facts.causal is not None:
+        return given
+    keep = given.keep
+    earlier = keep[0].tril() | diagonal(seen)
+    if not crossed and ((seen | diagonal(seen)) == earlier).all() and len(seen) > 1:
+        exam.learn(causal=True)
+        exam.report.note(
+            _(
+                "Row i moves with rows 0 … i only. I take it that the layer is meant to be causal: "
+                "`causal=False` says otherwise."
+            )
+        )
+        return LayerInput(exam, given.x, given.context, keep.tril())
+    exam.learn(causal=False)
+    if not crossed and exam.facts.mask is None:
+        exam.report.note(
+            _("I take it that every row may see every row: `causal=True` says otherwise.")
+        )
+    return LayerInput(exam, given.x, given.context, keep)
+
+
+def is_random(given: LayerInput, output: Tensor) -> bool:
+    """After `eval()`, two calls with the same input have to agree."""
+    exam = given.exam
+    exam.report.attempt(_("two calls after eval()"))
+    if exam.subject.same(output, exam.subject(*given.arguments())):
+        return False
+    sentence = _(
+        "Two calls after `eval()` differ: dropout, or another random number, is still on. "
+        "`F.dropout` and `F.scaled_dot_product_attention` do not know about `eval()`: pass "
+        "`self.training`, or `dropout_p=self.p if self.training else 0.0`."
+    )
+    exam.report.add("random_eval", sentence)
+    return True
+
+
+def is_not_finite(given: LayerInput, output: Tensor) -> bool:
+    """A row that may look at something, at least at itself, must not be nan."""
+    if output.isfinite().all():
+        return False
+    rows = (~output.isfinite().all(-1)).any(0).nonzero().flatten().tolist()
+    sentence = _("Rows {rows} are nan, although every row may look at something: at least itself.")
+    given.exam.report.add("empty_row", sentence.format(rows=", ".join(map(str, rows))))
+    return True
+
+
+def sentences_meet(given: LayerInput, output: Tensor) -> bool:
+    """Another sentence must not change a sentence's output."""
+    exam = given.exam
+    exam.report.attempt(_("another sentence in the batch"))
+    other = given.x.clone()
+    other[1] = torch.randn_like(other[1])
+    mixed = exam.subject.differ(output, exam.subject(*given.arguments(other)))
+    if not mixed[[0, 2]].any():
+        return False
+    inside = moves(exam.subject, given.arguments(rows=slice(1)))
+    sentence = _("Sentence 0's output moves when sentence 1 changes: sentences see each other.")
+    if given.context is None and not (inside & ~diagonal(inside)).any():
+        sentence += " " + _(
+            "Its own rows do not: the axes of batch and rows are exchanged. If the layer has "
+            "`batch_first`, set it to True."
+        )
+    exam.report.add("cross_batch", sentence)
+    return True
+
+
+def depends_on_batch(given: LayerInput, output: Tensor) -> bool:
+    """Alone, a sentence has to get the same output as in a batch."""
+    exam = given.exam
+    exam.report.attempt(_("a sentence alone"))
+    alone = exam.subject(*given.arguments(rows=slice(1)))
+    if exam.subject.same(output[:1], alone):
+        return False
+    if given.masked:
+        sentence = _(
+            "In a batch, sentence 0 gets another output than alone: at least in some heads, it is "
+            "masked with another sentence's mask. The order of batch and heads has to be the same "
+            "in the mask as in the scores."
+        )
+        exam.report.add("mask_batch", sentence)
+    else:
+        sentence = _(
+            "In a batch, sentence 0 gets another output than alone: something, such as the "
+            "positions, follows the axis of the batch."
+        )
+        exam.report.add("position_batch", sentence)
+    return True
+
+
+def queries_meet(given: LayerInput, output: Tensor) -> bool:
+    """In cross-attention, queries do not see each other: without one, the others stay."""
+    exam = given.exam
+    exam.report.attempt(_("without the first query"))
+    fewer = exam.subject(*given.arguments(given.x[:, 1:], given.keep[:, 1:]))
+    if exam.subject.same(fewer, output[:, 1:]):
+        return False
+    sentence = _(
+        "Without the first query, the outputs of the others change. Queries are independent of one "
+        "another, unless the softmax runs over them: it has to run over the keys, the last axis of "
+        "(Lq, Lk)."
+    )
+    exam.report.add("softmax_axis", sentence)
+    return True

@@ -1,0 +1,110 @@
+"""A loss of logits (B, L, V) and ids (B, L): which id is scored where, and what padding does."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from attnbook.examination.calling import CannotCall, described, tensors_in
+from attnbook.examination.exam import Exam
+from attnbook.language import _
+
+SIZES = (23, 32, 50, 100)  # of a vocabulary, if none was said
+N_IDS, N_REAL = 8, 5  # the second sentence has padding after its fifth word
+
+
+def examine_loss(exam: Exam) -> None:
+    """Examine a loss for next-word prediction."""
+    pad = 0 if exam.facts.pad is None else exam.facts.pad
+    exam.report.note(_("I see a loss of logits (B, L, V) and ids (B, L)."))
+    logits, ids = draw(exam, pad)
+    size = logits.size(-1)
+    value = loss_of(exam, logits, ids)
+    (gradient,) = torch.autograd.grad(value, logits)
+    if check_shift(exam, gradient, ids):
+        return
+    exam.report.attempt(_("padding in the loss"))
+    if exam.facts.pad is not None and gradient[1, N_REAL - 1 :].any():
+        sentence = _(
+            "Logits whose next word is padding change the loss: the model learns to predict "
+            "padding. Pass `ignore_index={pad}`."
+        )
+        exam.report.add("loss_padding", sentence.format(pad=pad))
+        return
+    exam.report.attempt(_("a model that is sure and right"))
+    sure = 60.0 * F.one_hot(ids.roll(-1, 1), size)
+    lowest = float(loss_of(exam, sure, ids))
+    if lowest > 0.05:
+        sentence = _(
+            "A model that is sure and right has loss {loss:.2f} instead of 0: a softmax is taken "
+            "before the loss, which takes its own. Pass the logits."
+        )
+        exam.report.add("double_softmax", sentence.format(loss=lowest))
+        return
+    check_mean(exam, value, logits, ids, pad)
+
+
+def draw(exam: Exam, pad: int) -> tuple[Tensor, Tensor]:
+    """Draw logits and ids for a size of the vocabulary that works.
+
+    Raises:  CannotCall
+    """
+    problem = ""
+    for size in (exam.facts.vocabulary,) if exam.facts.vocabulary else SIZES:
+        ids = torch.stack([torch.randperm(size - 1)[:N_IDS] + 1 for _sentence in range(2)])
+        ids = torch.where(ids == pad, 0, ids)
+        ids[1, N_REAL:] = pad
+        logits = torch.randn(2, N_IDS, size, requires_grad=True)
+        try:
+            if loss_of(exam, logits, ids).requires_grad:
+                return logits, ids
+        except Exception as error:
+            problem = problem or described(error)
+    raise CannotCall(problem or _("it returns no number with a gradient"))
+
+
+def loss_of(exam: Exam, logits: Tensor, ids: Tensor) -> Tensor:
+    """Return the loss as one number."""
+    result = next(tensors_in(exam.subject.thing(logits, ids)), None)
+    if result is None:
+        raise CannotCall(_("it returns no tensor"))
+    return result.mean()
+
+
+def check_shift(exam: Exam, gradient: Tensor, ids: Tensor) -> bool:
+    """The gradient is lowest at the id on which a position is scored: it should be the next."""
+    exam.report.attempt(_("which word each position is scored on"))
+    scored = gradient[0, :N_REAL].argmin(-1)
+    for shift in (0, 2):
+        if (scored == ids[0, shift : shift + N_REAL]).all():
+            sentences = {
+                0: _(
+                    "Position i is scored on word i, which it has read: shift the labels by one, "
+                    "`logits[:, :-1]` against `ids[:, 1:]`."
+                ),
+                2: _(
+                    "Position i is scored on word i + 2: the labels are shifted twice, as by a "
+                    "data loader and by the loss."
+                ),
+            }
+            exam.report.add("shift_twice" if shift else "shift_none", sentences[shift])
+            return True
+    return False
+
+
+def check_mean(exam: Exam, value: Tensor, logits: Tensor, ids: Tensor, pad: int) -> None:
+    """The mean has to be over the real words, or the loss has to be their sum."""
+    exam.report.attempt(_("the divisor of the mean"))
+    if exam.facts.pad is None:
+        return
+    labels = ids[:, 1:]
+    each = logits[:, :-1].transpose(1, 2)
+    total = F.cross_entropy(each, labels, reduction="sum", ignore_index=pad)
+    n_real = int((labels != pad).sum())
+    usual = (total / n_real, total)
+    if all((value - right).abs() > 1e-4 * right.abs() for right in usual):
+        sentence = _(
+            "The loss is {ratio:.2f} times the mean over the {n} real words, as if the padding "
+            "were in the divisor. Divide by the number of real words."
+        )
+        ratio = float(value / usual[0])
+        exam.report.add("loss_padding", sentence.format(ratio=ratio, n=n_real))

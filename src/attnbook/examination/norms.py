@@ -1,0 +1,86 @@
+"""A norm that averages along the sequence lets rows see one another."""
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+
+from attnbook.examination.calling import tensors_in
+from attnbook.examination.exam import Exam
+from attnbook.examination.rows import noisy
+from attnbook.language import _
+
+Calls = dict[str, list[tuple[Tensor, Tensor]]]  # by the name of a part: its inputs and outputs
+
+
+def recorded(module: nn.Module, run: object, parts: Sequence[tuple[str, nn.Module]]) -> Calls:
+    """Run a function, and return what went into some parts of a module and came out of them."""
+    calls: Calls = {}
+
+    def hook(name: str) -> object:
+        def listen(part: nn.Module, given: tuple[object, ...], result: object) -> None:
+            out = next(tensors_in(result), None)
+            if given and isinstance(given[0], Tensor) and out is not None:
+                calls.setdefault(name, []).append((given[0].detach(), out.detach()))
+
+        return listen
+
+    handles = [part.register_forward_hook(hook(name)) for name, part in parts]  # type: ignore[arg-type]
+    try:
+        run()  # type: ignore[operator]
+    finally:
+        for handle in handles:
+            handle.remove()
+    return calls
+
+
+def mixing_norm(exam: Exam, values: Sequence[Tensor], size: int = 0) -> bool:
+    """Find a norm whose early rows move although the early rows of its input do not.
+
+    `size` is the number of ids if the values are ids.
+    """
+    subject, module = exam.subject, exam.subject.module
+    if module is None:
+        return False
+    other = values[0].clone()
+    other[:, -1] = (other[:, -1] % (size - 1) + 1) if size else noisy(other[:, -1])
+    leaves = [(name, part) for name, part in module.named_modules() if not list(part.children())]
+
+    def run() -> None:
+        subject(*values)
+        subject(other, *values[1:])
+
+    n_rows = values[0].size(1)
+    for name, calls in recorded(module, run, leaves).items():
+        half = len(calls) // 2
+        for before, after in zip(calls[:half], calls[half:], strict=False):
+            if mixes_rows(exam, before, after, n_rows):
+                part = type(module.get_submodule(name)).__name__
+                if not is_norm(f"{name} {part}"):
+                    return False  # an attention of its own kind, for example
+                sentence = _(
+                    "Row 0 moves when the last row changes, and it comes in through `{name}` "
+                    "({part}): its early rows move although those of its input do not. A norm has "
+                    "to work on each row by itself; this one averages along the sequence."
+                )
+                exam.report.add("norm_axis", sentence.format(name=name, part=part))
+                return True
+    return False
+
+
+def is_norm(name: str) -> bool:
+    """Whether a name sounds like a norm."""
+    return "norm" in name.lower() or "ln" in name.lower()
+
+
+def mixes_rows(
+    exam: Exam, before: tuple[Tensor, Tensor], after: tuple[Tensor, Tensor], n_rows: int
+) -> bool:
+    """Whether the early rows of an output differ where those of the input are the same."""
+    x, y = before
+    if not x.is_floating_point() or x.shape != y.shape or x.dim() < 3:
+        return False
+    axis = next((a for a in (1, 2, 0) if x.size(a) == n_rows), None)
+    if axis is None:
+        return False
+    early = [t.narrow(axis, 0, n_rows - 1) for t in (x, after[0], y, after[1])]
+    return exam.subject.same(*early[:2]) and not exam.subject.same(*early[2:])

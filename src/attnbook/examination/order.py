@@ -1,0 +1,85 @@
+"""The order of the rows: it counts only through positions and a causal mask."""
+
+import torch
+from torch import Tensor
+
+from attnbook.examination.layer_input import LayerInput
+from attnbook.language import _
+
+ORDER = [3, 0, 4, 1, 2, 5]  # the last row stays where it is
+
+
+def check_order(given: LayerInput, *, leaks: bool) -> bool:
+    """Look at what another order of the rows does; return whether something was found.
+
+    A causal layer's last row sees all others, so it alone tells whether their order counts.
+    """
+    exam, facts = given.exam, given.exam.facts
+    if given.masked or facts.window:
+        return False
+    exam.report.attempt(_("another order of the rows"))
+    output = exam.subject(*given.arguments())
+    shuffled = exam.subject(*given.arguments(given.x[:, ORDER]))
+    if facts.causal:
+        same = exam.subject.same(shuffled[:, -1], output[:, -1])
+    else:
+        same = exam.subject.same(shuffled, output[:, ORDER])
+    if same and facts.positions:
+        sentence = _(
+            "Another order of the rows changes nothing, although you said that positions count: "
+            "they do not reach the scores."
+        )
+        exam.report.add("order_blind", sentence)
+        return True
+    if same or facts.positions or leaks:
+        return False
+    if facts.positions is None and not mixes_columns(given):
+        exam.report.note(
+            _("The order of the rows counts. I take it that this is meant: `positions=True`.")
+        )
+        return False
+    sentence = _(
+        "Another order of the rows changes what each of them gets, and no positions explain it: "
+        "rows are mixed, as by `view` or `reshape` without `transpose`. With heads as "
+        "(B, H, L, d), join them by `y.transpose(1, 2).reshape(B, L, H * d)`."
+    )
+    exam.report.add("heads", sentence)
+    return True
+
+
+def mixes_columns(given: LayerInput) -> bool:
+    """Whether equal rows get outputs that differ by more than added positions explain.
+
+    Equal rows have equal values, so every average of them is the same, whatever the weights are.
+    Positions that are added to the rows are small beside rows 1000 times as large.
+    """
+    exam = given.exam
+
+    def spread(factor: float) -> float:
+        equal = (factor * given.x[:, :1]).expand_as(given.x).contiguous()
+        output = exam.subject(*given.arguments(equal))
+        return float((output - output[:, -1:]).abs().max() / output.abs().max())
+
+    return spread(1.0) > 1e-4 and spread(1000.0) > 0.02
+
+
+def check_single_row(given: LayerInput) -> None:
+    """A single row has weight 1 whatever it says, so its output is an affine function of it."""
+    exam, facts = given.exam, given.exam.facts
+    if facts.block or given.masked or facts.layout == "LD" or given.context is not None:
+        return
+    exam.report.attempt(_("a single row"))
+    a, b = given.x[:1, :1], given.x[1:2, :1]
+    zero = torch.zeros_like(a)
+
+    def output(row: Tensor) -> Tensor:
+        return exam.subject(row)
+
+    if exam.subject.same(output(a + b), output(a) + output(b) - output(zero)):
+        return
+    sentence = _(
+        "With a single row there is nothing to choose from, and still the output is no affine "
+        "function of it. Is that a sink or a gate? Otherwise the softmax does not run over the "
+        "keys, or weights do not sum to 1."
+    )
+    exam.report.add("one_row", sentence)

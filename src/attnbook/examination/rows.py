@@ -1,0 +1,101 @@
+"""Who moves whom: change one row, and look at which rows of the output move."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from attnbook.examination.exam import Exam
+from attnbook.examination.subject import Subject
+from attnbook.language import _
+
+Change = Callable[[Tensor], Tensor]
+
+
+def noisy(row: Tensor) -> Tensor:
+    """Change a row of numbers."""
+    return row + 2 * torch.randn_like(row)
+
+
+def next_id(size: int) -> Change:
+    """Return a change of ids that never gives id 0, which may be padding."""
+    return lambda ids: ids % (size - 1) + 1
+
+
+def moves(
+    subject: Subject, values: Sequence[Tensor], which: int = 0, change: Change = noisy
+) -> Tensor:
+    """Return whether row i of the first sentence's output moves when row j of an input changes.
+
+    Shapes:  values[which] (B, Lin, ...) -> (Lout, Lin), boolean
+    """
+    before = subject(*values)
+    columns = []
+    for j in range(values[which].size(1)):
+        other = values[which].clone()
+        other[0, j] = change(other[0, j])
+        after = subject(*values[:which], other, *values[which + 1 :])
+        columns.append(subject.differ(before, after)[0].flatten(1).any(-1))
+    return torch.stack(columns, 1)
+
+
+def diagonal(seen: Tensor) -> Tensor:
+    """True where a row meets itself."""
+    return torch.eye(*seen.shape, dtype=torch.bool)
+
+
+def judge(exam: Exam, seen: Tensor, keep: Tensor, *, own: bool = True) -> None:
+    """Name the difference between what is seen and what may be seen.
+
+    With `own`, a row always moves with itself, because it is its own query.
+
+    Shapes:  seen, keep (Lq, Lk)
+    """
+    leak, blind = seen & ~(keep | diagonal(seen) & own), keep & ~seen
+    if not leak.any() and not blind.any():
+        return
+    if keep.size(0) == keep.size(1) and (keep == keep.new_ones(keep.shape).tril()).all():
+        if judge_causal(exam, seen, leak):
+            return
+    elif leak.any() and (~keep).any() and ((seen != keep) | diagonal(seen)).all():
+        exam.report.add(
+            "mask_inverted",
+            _(
+                "What you said is hidden is seen, and what you said may be seen is hidden: the "
+                "mask is inverted. Invert it with `~` where it is applied."
+            ),
+        )
+        return
+    if leak.any():
+        i, j = leak.nonzero()[0].tolist()
+        sentence = _("Row {i} moves when row {j} changes, which it must not see.")
+        exam.report.add("leak", sentence.format(i=i, j=j))
+    else:
+        i, j = blind.nonzero()[0].tolist()
+        sentence = _("Row {i} does not move when row {j} changes, although it should see it.")
+        exam.report.add("blind", sentence.format(i=i, j=j))
+
+
+def judge_causal(exam: Exam, seen: Tensor, leak: Tensor) -> bool:
+    """Name what is wrong with a causal pattern; return whether something was named."""
+    pairs = torch.ones_like(seen)
+    itself = diagonal(seen)
+    if ((seen | itself) == pairs.triu()).all() and len(seen) > 1:
+        sentence = _(
+            "Rows see only later rows: the mask hides the wrong triangle. Hide what is above the "
+            "diagonal: `torch.ones(L, L, dtype=torch.bool).triu(1)` is True where it is hidden."
+        )
+        exam.report.add("wrong_triangle", sentence)
+    elif not leak.any():
+        return False
+    elif not (leak & pairs.triu(2)).any():
+        sentence = _(
+            "Row 0 moves when row 1 changes: each row sees the next one, so the diagonal of the "
+            "causal mask is off by one. `triu(1)` is what has to be hidden."
+        )
+        exam.report.add("sees_next", sentence)
+    else:
+        i = int(leak.any(1).nonzero()[0])
+        sentence = _("Row {i} moves when row {j} changes: rows see the future.")
+        exam.report.add("sees_future", sentence.format(i=i, j=int(leak[i].nonzero()[-1])))
+    return True

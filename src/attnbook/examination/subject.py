@@ -1,0 +1,165 @@
+"""What is examined: called with tensors of our layout, and answered with one tensor."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnbook.examination.calling import CannotCall, Way, find_way, pick, ways_to_call
+from attnbook.examination.facts import Facts
+from attnbook.language import _
+
+SECONDS = 10.0  # for all experiments together
+LARGEST_COPY = 64 * 2**20  # numbers in parameters that are still computed in float64
+TOLERANCE = {torch.float64: 1e-5, torch.float32: 1e-4}  # of the largest number
+
+
+class OutOfTime(Exception):
+    """The experiments have used their time."""
+
+
+class Subject:
+    """A function or a module, with the modules whose parameters it uses.
+
+    Values are passed as (B, L, ...) and come back as (B, L, width), whatever the layout is. The
+    first `n_rows` values are rows or ids; one more is a mask.
+    """
+
+    def __init__(self, thing: Any, facts: Facts, n_rows: int, layout: str = "") -> None:
+        self.thing, self.facts, self.n_rows = thing, facts, n_rows
+        self.layout = layout or facts.layout
+        self.modules = modules_of(thing)
+        self.dtype = torch.float32
+        self.width: int | None = None  # of the result, where it is known
+        self.ways: dict[int, Way] = {}  # by the number of values
+        self.end = time.monotonic() + SECONDS
+        self.device = next((p.device for p in self.parameters()), torch.device("cpu"))
+        for module in self.modules:
+            module.eval()
+
+    @property
+    def module(self) -> nn.Module | None:
+        """The examined module, or the only one that a function uses."""
+        if isinstance(self.thing, nn.Module):
+            return self.thing
+        return self.modules[0] if len(self.modules) == 1 else None
+
+    def parameters(self) -> list[Tensor]:
+        """All parameters, each once."""
+        found = (p for module in self.modules for p in module.parameters())
+        return list({id(p): p for p in found}.values())
+
+    def __call__(self, *values: Tensor) -> Tensor:
+        """Call it and return its result.
+
+        Raises:  CannotCall, OutOfTime
+        """
+        if time.monotonic() > self.end:
+            raise OutOfTime
+        values = tuple(self.cast(value) for value in values)
+        if self.layout == "LD":
+            each = [self.answer([value[b] for value in values]) for b in range(len(values[0]))]
+            return torch.stack(each)
+        if self.layout == "LBD":
+            turned = [value.transpose(0, 1) for value in values[: self.n_rows]]
+            return self.answer([*turned, *values[self.n_rows :]]).transpose(0, 1)
+        return self.answer(values)
+
+    def answer(self, values: Sequence[Tensor]) -> Tensor:
+        """Call it in the way that fits, and pick the result."""
+        leading = self.leading(values)
+        if len(values) not in self.ways:
+            ways = ways_to_call(self.thing, self.n_rows, self.facts.form)
+            self.ways[len(values)] = find_way(
+                self.thing,
+                values,
+                ways,
+                lambda result: pick(result, leading, self.width) is not None,
+            )
+        positional, named = self.ways[len(values)](values)
+        result = pick(self.thing(*positional, **named), leading, self.width)
+        if result is None:
+            raise CannotCall(_("it returns no rows of shape {shape}").format(shape=(*leading, "D")))
+        return result.cpu() if result.is_cuda else result
+
+    def leading(self, values: Sequence[Tensor]) -> tuple[int, ...]:
+        """The axes of the result before its width: those of the rows, or of the target's ids."""
+        rows = values[0]
+        if rows.is_floating_point():
+            return (*rows.shape[:-1],)
+        return (*values[self.n_rows - 1].shape,)
+
+    def cast(self, value: Tensor) -> Tensor:
+        return value.to(self.device, self.dtype if value.is_floating_point() else value.dtype)
+
+    def use_float64(self, *values: Tensor) -> None:
+        """Compute in float64 from now on if the code can."""
+        tensors = [t for m in self.modules for t in (*m.parameters(), *m.buffers())]
+        before = [t.data for t in tensors]
+        if sum(t.numel() for t in tensors) > LARGEST_COPY:
+            return
+        try:
+            self.convert(torch.float64)
+            self(*values)
+        except OutOfTime:
+            raise
+        except Exception:  # other dtypes are mixed in
+            for tensor, data in zip(tensors, before, strict=True):
+                tensor.data = data
+            self.dtype = torch.float32
+
+    def convert(self, dtype: torch.dtype) -> None:
+        """Compute in this dtype from now on."""
+        self.dtype = dtype
+        for module in self.modules:
+            for tensor in (*module.parameters(), *module.buffers()):
+                if tensor.is_floating_point():
+                    tensor.data = tensor.data.to(dtype)
+
+    def differ(self, a: Tensor, b: Tensor) -> Tensor:
+        """Which entries differ by more than rounding."""
+        finite = a[a.isfinite()]
+        size = finite.abs().max() if finite.numel() else torch.ones(())
+        tolerance = TOLERANCE.get(self.dtype, 1e-2)
+        return ((a - b).abs() > tolerance * (size + 1e-12)) | (a.isfinite() != b.isfinite())
+
+    def same(self, a: Tensor, b: Tensor) -> bool:
+        """Whether two results are equal but for rounding."""
+        return not self.differ(a, b).any()
+
+
+def modules_of(thing: Any) -> list[nn.Module]:
+    """List the modules that a thing consists of or that its code names."""
+    if isinstance(thing, nn.Module):
+        return [thing]
+    near = [getattr(thing, "__self__", None), getattr(thing, "func", None)]
+    code = getattr(thing, "__code__", None)
+    if code is not None:
+        cells = zip(code.co_freevars, thing.__closure__ or (), strict=False)
+        near += [cell.cell_contents for _, cell in cells if cell_is_full(cell)]
+        near += [thing.__globals__[name] for name in code.co_names if name in thing.__globals__]
+    elif hasattr(thing, "__dict__"):
+        near += vars(thing).values()
+    return list({id(m): m for m in near if isinstance(m, nn.Module)}.values())
+
+
+def cell_is_full(cell: Any) -> bool:
+    """Whether a variable of a closure has a value."""
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
+
+
+def enlarge_small_weights(subject: Subject) -> None:
+    """Scale up matrices that are initialized at or near 0, behind which nothing could be seen."""
+    for p in subject.parameters():
+        if not p.is_floating_point() or p.numel() < 2:
+            continue
+        size = 0.3 if p.dim() < 2 else p[0].numel() ** -0.5
+        if not p.any():
+            p.data = torch.randn_like(p) * size
+        elif p.dim() > 1 and p.std() < size:
+            p.data = p.data * (size / p.std())

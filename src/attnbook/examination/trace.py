@@ -1,0 +1,139 @@
+"""Watch the products and softmaxes of attention while a model runs.
+
+Nothing is replaced: each function of PyTorch runs as usual, and copies of what went in and came out
+are kept. So scores are seen whatever the names of the matrices are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+PRODUCTS = {"matmul", "__matmul__", "bmm", "baddbmm", "einsum"}
+SOFTMAXES = {"softmax"}
+FACTORS = {"mul", "__mul__", "__rmul__", "mul_", "__imul__", "multiply"}
+DIVISIONS = {"div", "__truediv__", "div_", "__itruediv__", "true_divide", "divide"}
+
+
+class Product(NamedTuple):
+    """A product of two tensors, and how many numbers each dot product adds."""
+
+    out: Tensor
+    a: Tensor
+    b: Tensor
+    width: int
+    last: bool  # whether it sums over the last axis of a
+
+
+class Softmax(NamedTuple):
+    """A softmax: its scores, its axis counted from the end, its weights."""
+
+    scores: Tensor
+    axis: int
+    weights: Tensor
+
+
+class Fused(NamedTuple):
+    """A call of F.scaled_dot_product_attention, with the scale that it was given."""
+
+    q: Tensor
+    scale: float | None
+
+
+class Factor(NamedTuple):
+    """A tensor that was multiplied by one number."""
+
+    out: Tensor
+    factor: float
+
+
+Event = Product | Softmax | Fused | Factor
+
+
+class Trace(TorchFunctionMode):
+    """Record events in the order in which they happen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.events: list[Event] = []
+
+    def __torch_function__(
+        self, function: Callable[..., Any], types: Any, arguments: Any = (), named: Any = None
+    ) -> Any:
+        named = named or {}
+        result = function(*arguments, **named)
+        name = getattr(function, "__name__", "")
+        if isinstance(result, Tensor) and result.is_floating_point():
+            event = event_of(name, arguments, named, result)
+            if event is not None:
+                self.events.append(event)
+        return result
+
+
+def event_of(name: str, arguments: Any, named: dict[str, Any], result: Tensor) -> Event | None:
+    """Return what a call means for attention, or None."""
+    if name in PRODUCTS:
+        return product(name, arguments, named, result)
+    if name in SOFTMAXES:
+        axis = named.get("dim", arguments[1] if len(arguments) > 1 else -1)
+        scores = arguments[0] if arguments else named.get("input")
+        if isinstance(axis, int) and isinstance(scores, Tensor):
+            axis = axis if axis < 0 else axis - scores.dim()
+            return Softmax(scores.detach().clone(), axis, result.detach().clone())
+    if name == "scaled_dot_product_attention" and arguments:
+        return Fused(arguments[0].detach().clone(), named.get("scale"))
+    if name in FACTORS | DIVISIONS and len(arguments) == 2:
+        number = next((single(x) for x in arguments if single(x) is not None), None)
+        if number:
+            number = 1 / number if name in DIVISIONS else number
+            return Factor(result.detach().clone(), number)
+    return None
+
+
+def single(x: Any) -> float | None:
+    """Return a number, or the only number of a tensor."""
+    if isinstance(x, (int, float)) and not isinstance(x, bool):
+        return float(x)
+    return float(x.detach()) if isinstance(x, Tensor) and x.numel() == 1 else None
+
+
+def product(name: str, arguments: Any, named: dict[str, Any], out: Tensor) -> Product | None:
+    """Return a product of two tensors with axes for a batch, neither of which is a matrix."""
+    given = [*arguments, *named.values()]
+    if name == "einsum":
+        return einsum_product(given, out)
+    tensors = [x for x in given if isinstance(x, Tensor)]
+    if name == "baddbmm":
+        tensors = tensors[1:]
+    if len(tensors) != 2 or min(t.dim() for t in tensors) < 3:
+        return None
+    a, b = (t.detach().clone() for t in tensors)
+    return Product(out.detach().clone(), a, b, a.size(-1), True)
+
+
+def einsum_product(given: list[Any], out: Tensor) -> Product | None:
+    """Return the product that an einsum over two tensors computes."""
+    tensors = [x for x in given if isinstance(x, Tensor)]
+    tensors = tensors or [x for g in given if isinstance(g, (list, tuple)) for x in g]
+    text = given[0] if given and isinstance(given[0], str) else ""
+    left, arrow, right = text.replace(" ", "").replace("...", "").partition("->")
+    letters = left.split(",")
+    if not arrow or len(letters) != 2 or len(tensors) != 2:
+        return None
+    summed = [x for x in letters[0] if x in letters[1] and x not in right]
+    if len(summed) != 1 or min(t.dim() for t in tensors) < 3:
+        return None
+    a, b = (t.detach().clone() for t in tensors)
+    position = letters[0].index(summed[0]) - len(letters[0])
+    return Product(out.detach().clone(), a, b, a.size(position), position == -1)
+
+
+def traced(run: Callable[[], Any]) -> list[Event]:
+    """Run a function, and return what was seen."""
+    with torch.no_grad(), Trace() as trace:
+        run()
+    return trace.events

@@ -1,0 +1,648 @@
+"""Layers of self-attention and of cross-attention: rows in, rows out."""
+
+import math
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from tests.examination.pieces.piece import faulty, right
+
+D, H = 16, 4  # width and heads
+CAUSAL = {"kind": "layer", "causal": True}
+BOTH = {"kind": "layer", "causal": False}
+
+
+class Fused(nn.Module):
+    """Self-attention with one matrix for q, k and v; the parts that can be wrong are methods."""
+
+    def __init__(self, causal=True):
+        super().__init__()
+        self.n_head, self.causal = H, causal
+        self.c_attn, self.c_proj = nn.Linear(D, 3 * D), nn.Linear(D, D)
+
+    def split(self, x):
+        return x.unflatten(-1, (H, -1)).transpose(1, 2)
+
+    def merge(self, y):
+        return y.transpose(1, 2).flatten(2)
+
+    def mix(self, q, k, v):
+        return F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+
+    def forward(self, x):
+        q, k, v = map(self.split, self.c_attn(x).split(D, dim=2))
+        return self.c_proj(self.merge(self.mix(q, k, v)))
+
+
+class Four(nn.Module):
+    """Self-attention with four matrices and a mask (B, L) of real words."""
+
+    def __init__(self):
+        super().__init__()
+        self.queries, self.keys, self.values, self.unify = (nn.Linear(D, D) for _ in range(4))
+        self.num_heads = H
+
+    def weights(self, q, k, keep):
+        scores = torch.einsum("blhd,bmhd->bhlm", q, k) / math.sqrt(D // H)
+        if keep is not None:
+            scores = scores.masked_fill(~keep[:, None, None], -1e9)
+        return scores.softmax(-1)
+
+    def forward(self, x, keep=None):
+        b, n, _ = x.shape
+        q, k, v = (f(x).view(b, n, H, D // H) for f in (self.queries, self.keys, self.values))
+        y = torch.einsum("bhlm,bmhd->blhd", self.weights(q, k, keep), v)
+        return self.unify(y.reshape(b, n, D))
+
+
+class Head(nn.Module):
+    """One causal head."""
+
+    def __init__(self, width=D // H, scale=None):
+        super().__init__()
+        self.key, self.query, self.value = (nn.Linear(D, width, bias=False) for _ in range(3))
+        self.register_buffer("tril", torch.tril(torch.ones(32, 32)))
+        self.scale = scale or width**-0.5
+
+    def forward(self, x):
+        n = x.size(1)
+        scores = self.query(x) @ self.key(x).transpose(-2, -1) * self.scale
+        scores = scores.masked_fill(self.tril[:n, :n] == 0, float("-inf"))
+        return F.softmax(scores, dim=-1) @ self.value(x)
+
+
+class Heads(nn.Module):
+    """Several heads, and a matrix that mixes them."""
+
+    def __init__(self, heads):
+        super().__init__()
+        self.heads, self.proj = heads, nn.Linear(D, D)
+
+    def forward(self, x):
+        return self.proj(torch.cat([head(x) for head in self.heads], dim=-1))
+
+
+@faulty("joined without transpose", "heads", "jsbaan/transformer-from-scratch#4", **BOTH)
+def _():
+    class Layer(Fused):
+        def merge(self, y):
+            return y.reshape(y.size(0), y.size(2), D)
+
+    return Layer(causal=False)
+
+
+@faulty("split by view", "heads", "reczoo/FuxiCTR#30", **BOTH)
+def _():
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.num_head = H
+            self.fc_Q, self.fc_K, self.fc_V, self.fc = (nn.Linear(D, D) for _ in range(4))
+
+        def forward(self, x):
+            b = x.size(0)
+            q, k, v = (f(x).view(b * H, -1, D // H) for f in (self.fc_Q, self.fc_K, self.fc_V))
+            y = (torch.bmm(q, k.mT) * (D // H) ** -0.5).softmax(-1) @ v
+            return self.fc(y.view(b, -1, D))
+
+    return Layer()
+
+
+@faulty("joined without transpose, matrices unreadable", "heads", **BOTH)
+def _():
+    class Layer(Four):
+        def forward(self, x):
+            x = x + 0.1 * torch.tanh(x)
+            q, k, v = (
+                f(x).view(*x.shape[:2], H, -1) for f in (self.queries, self.keys, self.values)
+            )
+            y = torch.einsum("bhlm,bmhd->bhld", self.weights(q, k, None), v)
+            return self.unify(y.reshape(x.shape))
+
+    return Layer()
+
+
+@faulty("one small matrix for all heads", "shared_heads", "pbloem/former#13", **BOTH)
+def _():
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.heads = H
+            self.tokeys, self.toqueries, self.tovalues = (
+                nn.Linear(D // H, D // H, bias=False) for _ in range(3)
+            )
+            self.unifyheads = nn.Linear(D, D)
+
+        def forward(self, x):
+            b, n, _ = x.shape
+            x = x.view(b, n, H, D // H)
+            q, k, v = (f(x).transpose(1, 2) for f in (self.toqueries, self.tokeys, self.tovalues))
+            y = F.scaled_dot_product_attention(q, k, v)
+            return self.unifyheads(y.transpose(1, 2).reshape(b, n, D))
+
+    return Layer()
+
+
+@faulty(
+    "the mask in another order than the heads",
+    "mask_batch",
+    "lsdefine/attention-is-all-you-need-keras#36",
+    **BOTH,
+    mask="keep",
+    mask_shape="BL",
+)
+def _():
+    class Layer(Four):
+        def forward(self, x, keep):
+            b, n, _ = x.shape
+            q, k, v = (
+                f(x).view(b, n, H, -1).permute(2, 0, 1, 3).reshape(H * b, n, -1)
+                for f in (self.queries, self.keys, self.values)
+            )
+            scores = q @ k.mT / math.sqrt(D // H)
+            scores = scores.masked_fill(~keep.repeat_interleave(H, 0)[:, None], -1e9)
+            y = (scores.softmax(-1) @ v).view(H, b, n, -1).permute(1, 2, 0, 3)
+            return self.unify(y.reshape(b, n, D))
+
+    return Layer()
+
+
+@faulty("nn.MultiheadAttention without batch_first", "cross_batch", "IBM/TabFormer#14", **BOTH)
+def _():
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = nn.MultiheadAttention(D, H)
+
+        def forward(self, x):
+            return self.attention(x, x, x)[0]
+
+    return Layer()
+
+
+@faulty(
+    "folded by batch, unfolded by heads",
+    "cross_batch",
+    "gazelle93/Transformer-Various-Positional-Encoding#1",
+    **BOTH,
+)
+def _():
+    class Layer(Four):
+        def forward(self, x):
+            b, n, _ = x.shape
+            q, k, v = (
+                f(x).view(b, n, H, -1).transpose(1, 2).reshape(b * H, n, -1)
+                for f in (self.queries, self.keys, self.values)
+            )
+            y = (q @ k.mT / math.sqrt(D // H)).softmax(-1) @ v
+            return self.unify(y.view(H, b, n, -1).permute(1, 2, 0, 3).reshape(b, n, D))
+
+    return Layer()
+
+
+@faulty("the wrong triangle", "wrong_triangle", "hkproj/pytorch-transformer#19", **CAUSAL)
+def _():
+    class Layer(Fused):
+        def mix(self, q, k, v):
+            keep = torch.ones(q.size(-2), q.size(-2)).triu().bool()
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=keep)
+
+    return Layer()
+
+
+@faulty("a triangle one too wide", "sees_next", "RVC-Boss/GPT-SoVITS#965", **CAUSAL)
+def _():
+    class Layer(Fused):
+        def mix(self, q, k, v):
+            n = q.size(-2)
+            hidden = torch.ones(n, n, dtype=torch.bool).triu(2)
+            scores = (q @ k.mT / math.sqrt(D // H)).masked_fill(hidden, -torch.inf)
+            return scores.softmax(-1) @ v
+
+    return Layer()
+
+
+@faulty("no causal mask", "sees_future", "facebookresearch/xformers#103", **CAUSAL)
+def _():
+    return Fused(causal=False)
+
+
+@faulty("no causal mask, matrices unreadable", "sees_future", **CAUSAL)
+def _():
+    class Layer(Fused):
+        def mix(self, q, k, v):
+            return F.scaled_dot_product_attention(torch.tanh(q), torch.tanh(k), v)
+
+    return Layer()
+
+
+@faulty("dropout after eval()", "random_eval", "pytorch/pytorch#124464", **CAUSAL)
+def _():
+    class Layer(Fused):
+        def mix(self, q, k, v):
+            return F.scaled_dot_product_attention(q, k, v, dropout_p=0.2, is_causal=True)
+
+    return Layer()
+
+
+@faulty("divided by the root of d_model", "scale", "lucidrains/vit-pytorch#65", **BOTH)
+def _():
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.heads, self.scale = H, D**-0.5
+            self.to_qkv, self.to_out = nn.Linear(D, D * 3, bias=False), nn.Linear(D, D)
+
+        def forward(self, x):
+            q, k, v = self.to_qkv(x).view(*x.shape[:2], 3, H, -1).permute(2, 0, 3, 1, 4)
+            weights = torch.einsum("bhid,bhjd->bhij", q, k).mul(self.scale).softmax(-1)
+            return self.to_out(
+                torch.einsum("bhij,bhjd->bhid", weights, v).transpose(1, 2).flatten(2)
+            )
+
+    return Layer()
+
+
+@faulty("heads of their own, scaled by the whole width", "scale", **CAUSAL)
+def _():
+    return Heads(nn.ModuleList(Head(scale=D**-0.5) for _ in range(H)))
+
+
+@faulty("matrices as tensors with head axes, no scale", "scale", **BOTH)
+def _():
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            for name in ("W_Q", "W_K", "W_V"):
+                setattr(self, name, nn.Parameter(torch.randn(H, D, D // H) * D**-0.5))
+            self.W_O = nn.Parameter(torch.randn(H, D // H, D) * D**-0.5)
+
+        def forward(self, x):
+            q, k, v = (torch.einsum("bld,hdk->bhlk", x, w) for w in (self.W_Q, self.W_K, self.W_V))
+            y = (q @ k.mT).softmax(-1) @ v
+            return torch.einsum("bhlk,hkd->bld", y, self.W_O)
+
+    return Layer()
+
+
+@faulty("a rotary layer without a scale", "scale", **CAUSAL, positions=True)
+def _():
+    class Layer(Fused):
+        def mix(self, q, k, v):
+            q, k = rotated(q), rotated(k)
+            hidden = torch.ones(q.size(-2), q.size(-2), dtype=torch.bool).triu(1)
+            return (q @ k.mT).masked_fill(hidden, -1e9).softmax(-1) @ v
+
+    return Layer()
+
+
+@faulty(
+    "softmax over the queries", "softmax_axis", "datawhalechina/llms-from-scratch-cn#54", **CAUSAL
+)
+def _():
+    class Layer(Fused):
+        def mix(self, q, k, v):
+            hidden = torch.ones(q.size(-2), q.size(-2), dtype=torch.bool).triu(1)
+            scores = (q @ k.mT / math.sqrt(D // H)).masked_fill(hidden, -1e9)
+            return torch.softmax(scores, dim=2) @ v
+
+    return Layer()
+
+
+@faulty(
+    "the mask after the softmax",
+    "mask_after_softmax",
+    "stevezheng23/sequence_labeling_tf#70",
+    **CAUSAL,
+)
+def _():
+    class Layer(Fused):
+        def mix(self, q, k, v):
+            weights = torch.softmax(q @ k.mT / math.sqrt(D // H), -1)
+            return torch.tril(weights) @ v
+
+    return Layer()
+
+
+@faulty(
+    "heads in a Python list", "unregistered", "maruya24/pytorch_robotics_transformer#3", **CAUSAL
+)
+def _():
+    return Heads([Head() for _ in range(H)])
+
+
+@faulty("a scale that is never used", "unreached", "lucidrains/x-transformers#352", **CAUSAL)
+def _():
+    class Layer(Fused):
+        def __init__(self):
+            super().__init__()
+            self.gain = nn.Parameter(torch.ones(H, 1, D // H))
+
+    return Layer()
+
+
+@faulty("positions that never arrive", "order_blind", **BOTH, positions=True)
+def _():
+    return Fused(causal=False)
+
+
+@faulty("the key heads in another order", "groups", "apple/axlearn#842", **BOTH)
+def _():
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.n_heads, self.n_kv_heads = H, 2
+            self.q_proj, self.o_proj = nn.Linear(D, D), nn.Linear(D, D)
+            self.k_proj, self.v_proj = nn.Linear(D, D // 2), nn.Linear(D, D // 2)
+
+        def forward(self, x):
+            q, k, v = (
+                f(x).unflatten(-1, (-1, D // H)).transpose(1, 2)
+                for f in (self.q_proj, self.k_proj, self.v_proj)
+            )
+            y = F.scaled_dot_product_attention(q, k.repeat(1, 2, 1, 1), v.repeat(1, 2, 1, 1))
+            return self.o_proj(y.transpose(1, 2).flatten(2))
+
+    return Layer()
+
+
+@faulty("cross-attention, softmax over the queries", "softmax_axis", kind="cross")
+def _():
+    class Layer(Four):
+        def forward(self, x, context):
+            q, k, v = (
+                f(t).unflatten(-1, (H, -1)).transpose(1, 2)
+                for f, t in ((self.queries, x), (self.keys, context), (self.values, context))
+            )
+            y = (q @ k.mT / math.sqrt(D // H)).softmax(-2) @ v
+            return self.unify(y.transpose(1, 2).flatten(2))
+
+    return Layer()
+
+
+# --- right ones -----------------------------------------------------------------------------------
+
+
+def rotated(x, positions=None, base=10000.0):
+    """Rotary positions in the layout of two halves; x (..., L, d)."""
+    half = x.size(-1) // 2
+    positions = torch.arange(x.size(-2)) if positions is None else positions
+    frequencies = base ** (-torch.arange(half, dtype=torch.float64) / half)
+    angles = torch.cat([positions[..., None] * frequencies] * 2, -1)
+    turned = torch.cat([-x[..., half:], x[..., :half]], -1)
+    return x * angles.cos().to(x) + turned * angles.sin().to(x)
+
+
+@right("fused, as in GPT-2", **CAUSAL)
+def _():
+    return Fused()
+
+
+@right("fused, causal not said", kind="layer")
+def _():
+    return Fused()
+
+
+@right("four matrices, einsum", **BOTH)
+def _():
+    return Four()
+
+
+@right("four matrices, mask of real words", **BOTH, mask="keep", mask_shape="BL")
+def _():
+    return Four()
+
+
+@right("keys, queries, values per head", **BOTH)
+def _():
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.num_heads = H
+            self.kqv, self.out = nn.Linear(D, 3 * D, bias=False), nn.Linear(D, D)
+
+        def forward(self, x):
+            k, q, v = self.kqv(x).view(*x.shape[:2], H, 3, D // H).permute(3, 0, 2, 1, 4)
+            y = (q * (D // H) ** -0.5 @ k.mT).softmax(-1) @ v
+            return self.out(y.transpose(1, 2).flatten(2))
+
+    return Layer()
+
+
+@right("one sequence (L, D), heads of their own", **CAUSAL, layout="LD")
+def _():
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.heads = Heads(nn.ModuleList(Head() for _ in range(H)))
+
+        def forward(self, x):
+            return self.heads(x[None])[0]
+
+    return Layer()
+
+
+@right("PyTorch's layer, batch second", **BOTH, layout="LBD")
+def _():
+    return nn.MultiheadAttention(D, H)
+
+
+@right("PyTorch's layer, with a mask of padding", **BOTH, mask="hide", mask_shape="BL")
+def _():
+    return nn.MultiheadAttention(D, H, batch_first=True)
+
+
+@right("PyTorch's layer, causal by a mask", **CAUSAL, mask="hide", mask_shape="LL")
+def _():
+    return nn.MultiheadAttention(D, H, batch_first=True)
+
+
+@right("additive mask of all pairs", **BOTH, mask="add", mask_shape="B1LL")
+def _():
+    class Layer(Fused):
+        def forward(self, hidden_states, attention_mask=None):
+            q, k, v = map(self.split, self.c_attn(hidden_states).chunk(3, -1))
+            y = F.scaled_dot_product_attention(q, k, v, attn_mask=attention_mask)
+            return (self.c_proj(self.merge(y)), None)
+
+    return Layer()
+
+
+@right("rotary halves", **CAUSAL, positions=True)
+def _():
+    class Layer(Fused):
+        def mix(self, q, k, v):
+            return F.scaled_dot_product_attention(rotated(q), rotated(k), v, is_causal=True)
+
+    return Layer()
+
+
+@right("rotary halves, not said", **BOTH)
+def _():
+    class Layer(Fused):
+        def mix(self, q, k, v):
+            return F.scaled_dot_product_attention(rotated(q), rotated(k), v)
+
+    return Layer(causal=False)
+
+
+@right("rotary neighbors as complex numbers", **BOTH, positions=True)
+def _():
+    class Layer(Fused):
+        def turned(self, x):
+            z = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))
+            angles = torch.outer(torch.arange(x.size(-2)), 10000.0 ** (-torch.arange(2) / 2))
+            z = z * torch.polar(torch.ones_like(angles), angles)
+            return torch.view_as_real(z).flatten(-2).type_as(x)
+
+        def mix(self, q, k, v):
+            return F.scaled_dot_product_attention(self.turned(q), self.turned(k), v)
+
+    return Layer(causal=False)
+
+
+@right("distances subtracted from the scores", **CAUSAL, positions=True)
+def _():
+    class Layer(Fused):
+        def mix(self, q, k, v):
+            i = torch.arange(q.size(-2))
+            slopes = 2.0 ** (-8 * (torch.arange(H) + 1) / H)
+            bias = -slopes[:, None, None] * (i[:, None] - i).abs()
+            bias = bias.masked_fill(i[:, None] < i, -torch.inf)
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=bias.to(q))
+
+    return Layer()
+
+
+@right("learned positions inside, not said", **BOTH)
+def _():
+    class Layer(Fused):
+        def __init__(self):
+            super().__init__(causal=False)
+            self.places = nn.Parameter(torch.randn(32, D))
+
+        def forward(self, x):
+            return super().forward(x + self.places[: x.size(1)])
+
+    return Layer()
+
+
+@right("learned sinks", **CAUSAL)
+def _():
+    class Layer(Fused):
+        def __init__(self):
+            super().__init__()
+            self.sinks = nn.Parameter(torch.randn(H))
+
+        def mix(self, q, k, v):
+            hidden = torch.ones(q.size(-2), q.size(-2), dtype=torch.bool).triu(1)
+            scores = (q @ k.mT / math.sqrt(D // H)).masked_fill(hidden, -torch.inf)
+            sink = self.sinks[:, None, None].expand(*scores.shape[:-1], 1)
+            return torch.cat([scores, sink], -1).softmax(-1)[..., :-1] @ v
+
+    return Layer()
+
+
+@right("no scale, as in T5, and said", **BOTH, scale=1.0)
+def _():
+    class Layer(Fused):
+        def mix(self, q, k, v):
+            return (q @ k.mT).softmax(-1) @ v
+
+    return Layer(causal=False)
+
+
+@right("queries and keys of norm 1, with a learned scale", **BOTH, scale="own")
+def _():
+    class Layer(Fused):
+        def __init__(self):
+            super().__init__(causal=False)
+            self.temperature = nn.Parameter(torch.full((H, 1, 1), 10.0))
+
+        def mix(self, q, k, v):
+            q, k = F.normalize(q, dim=-1), F.normalize(k, dim=-1)
+            return (q @ k.mT * self.temperature).softmax(-1) @ v
+
+    return Layer()
+
+
+@right("queries and keys normalized, not said", **CAUSAL)
+def _():
+    class Layer(Fused):
+        def __init__(self):
+            super().__init__()
+            self.q_norm, self.k_norm = nn.RMSNorm(D // H), nn.RMSNorm(D // H)
+
+        def mix(self, q, k, v):
+            return F.scaled_dot_product_attention(self.q_norm(q), self.k_norm(k), v, is_causal=True)
+
+    return Layer()
+
+
+@right("grouped keys", **CAUSAL)
+def _():
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.n_heads, self.n_kv_heads = H, 2
+            self.wq, self.wo = nn.Linear(D, D, bias=False), nn.Linear(D, D, bias=False)
+            self.wkv = nn.Linear(D, D, bias=False)
+
+        def forward(self, x, start_pos=0, mask=None):
+            q = self.wq(x).unflatten(-1, (H, -1)).transpose(1, 2)
+            k, v = (t.unflatten(-1, (2, -1)).transpose(1, 2) for t in self.wkv(x).chunk(2, -1))
+            k, v = (t[:, :, None].expand(-1, -1, 2, -1, -1).flatten(1, 2) for t in (k, v))
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            return self.wo(y.transpose(1, 2).flatten(2))
+
+    return Layer()
+
+
+@right("a function with matrices of its own", **BOTH, d_model=D)
+def _():
+    wq, wk, wv = torch.randn(3, D, D) / math.sqrt(D)
+
+    def attend(x):
+        q, k, v = x @ wq, x @ wk, x @ wv
+        return F.softmax(q @ k.transpose(1, 2) / D**0.5, -1) @ v
+
+    return attend
+
+
+@right("one head of another width, with its weights", kind="layer")
+def _():
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.to_q, self.to_k, self.to_v = nn.Linear(D, 5), nn.Linear(D, 5), nn.Linear(D, 7)
+
+        def forward(self, x):
+            weights = (self.to_q(x) @ self.to_k(x).mT / 5**0.5).softmax(-1)
+            return {"attention": weights, "output": weights @ self.to_v(x)}
+
+    return Layer()
+
+
+@right("cross-attention to another width", kind="cross", d_context=10, mask="keep", mask_shape="BL")
+def _():
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.to_q, self.to_k, self.to_v = nn.Linear(D, D), nn.Linear(10, D), nn.Linear(10, D)
+            self.to_out = nn.Linear(D, D)
+
+        def forward(self, x, context, keep):
+            q, k, v = (
+                t.unflatten(-1, (H, -1)).transpose(1, 2)
+                for t in (self.to_q(x), self.to_k(context), self.to_v(context))
+            )
+            y = F.scaled_dot_product_attention(q, k, v, attn_mask=keep[:, None, None, :])
+            return self.to_out(y.transpose(1, 2).flatten(2))
+
+    return Layer()
+
+
+@right("cross-attention by PyTorch, widths not said", kind="cross")
+def _():
+    return nn.MultiheadAttention(D, H, kdim=10, vdim=10, batch_first=True)
