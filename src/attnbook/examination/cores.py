@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from attnbook.examination.calling import CannotCall
-from attnbook.examination.core_input import Core, draw_core
+from attnbook.examination.core_input import WIDTH, Core, draw_core
 from attnbook.examination.core_limits import (
     check_empty_row,
     check_half,
@@ -26,6 +26,7 @@ def examine_core(exam: Exam) -> None:
     for n_heads in options:
         trial = replace(exam, report=Report())
         trial.subject.ways.clear()
+        trial.subject.width = WIDTH
         try:
             examine_with(trial, n_heads)
         except CannotCall as error:

@@ -18,7 +18,7 @@ from attnbook.examination.reference import (
 from attnbook.language import _
 from attnbook.mistakes.head import RIGHT, Head
 
-MEASURED = 4  # readings for which the scale is measured
+MEASURED = 2  # readings for which the scale is measured
 
 
 class Rebuilt(NamedTuple):
@@ -145,10 +145,10 @@ def mistakes(given: LayerInput, reading: Projections) -> Iterator[tuple[str, str
             "`repeat_interleave`."
         )
         yield "groups", sentence.format(order=order), Rebuilt(tiled=True)
+    if not reading.usual:
+        return  # the roles are guessed, so a mistake may be another reading
     has_mask = given.scores_keep is not None
     for fault, sentence, head in variants(has_mask=has_mask):
-        if not reading.usual and fault in ("values", "transposed"):
-            continue  # the roles are guessed, so this may be another reading
         if fault == "mask_ignored" and not given.masked:
             fault = "sees_future"
             sentence = _("Rows see later rows: your matrices without any mask give your numbers.")

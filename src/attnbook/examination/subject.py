@@ -161,5 +161,5 @@ def enlarge_small_weights(subject: Subject) -> None:
         size = 0.3 if p.dim() < 2 else p[0].numel() ** -0.5
         if not p.any():
             p.data = torch.randn_like(p) * size
-        elif p.dim() > 1 and p.std() < size:
+        elif p.dim() > 1 and 0 < p.std() < size:
             p.data = p.data * (size / p.std())

@@ -1,6 +1,10 @@
 """Code to examine, some of it faulty."""
 
-from tests.examination.pieces import blocks, cores, layers, models, small
+from importlib import import_module
+
 from tests.examination.pieces.piece import FAULTY, RIGHT
 
-__all__ = ["FAULTY", "RIGHT", "blocks", "cores", "layers", "models", "small"]
+for name in ("cores", "layers", "right_layers", "blocks", "models", "right_models", "small"):
+    import_module(f"tests.examination.pieces.{name}")  # each registers its pieces
+
+__all__ = ["FAULTY", "RIGHT"]

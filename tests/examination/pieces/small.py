@@ -162,7 +162,7 @@ def _():
     return lambda n, d: sinusoids(n, d + d % 2)[:, :d]
 
 
-@right("rotary halves", kind="rotary")
+@right("a function that rotates halves", kind="rotary")
 def _():
     return rotated
 
