@@ -19,8 +19,6 @@ from tests.examination.pieces import FAULTY, RIGHT
 ALLOWED = {
     "PyTorch's layer, with a mask of padding": {"empty_row"},
     "PyTorch's encoder layer, pre-norm, with padding": {"empty_row"},
-    "PyTorch's encoder layer, nothing said": {"one_row"},
-    "learned sinks": {"one_row"},
     "True is hidden, one head": {"half"},
 }
 

@@ -4,6 +4,8 @@ import torch
 from torch import Tensor
 
 from attnbook.examination.layer_input import LayerInput
+from attnbook.examination.norms import is_norm
+from attnbook.examination.trace import Fused, Softmax, traced
 from attnbook.language import _
 
 ORDER = [3, 0, 4, 1, 2, 5]  # the last row stays where it is
@@ -64,9 +66,14 @@ def mixes_columns(given: LayerInput) -> bool:
 
 
 def check_single_row(given: LayerInput) -> None:
-    """A single row has weight 1 whatever it says, so its output is an affine function of it."""
+    """A single row has weight 1 whatever it says, so its output is an affine function of it.
+
+    A norm makes it another function, and a softmax that was seen needs no such test.
+    """
     exam, facts = given.exam, given.exam.facts
     if facts.block or given.masked or facts.layout == "LD" or given.context is not None:
+        return
+    if weights_are_seen(given) or has_norm(given):
         return
     exam.report.attempt(_("a single row"))
     a, b = given.x[:1, :1], given.x[1:2, :1]
@@ -83,3 +90,15 @@ def check_single_row(given: LayerInput) -> None:
         "keys, or weights do not sum to 1."
     )
     exam.report.add("one_row", sentence)
+
+
+def weights_are_seen(given: LayerInput) -> bool:
+    """Whether a softmax of PyTorch was seen at work."""
+    events = traced(lambda: given.exam.subject(*given.arguments()))
+    return any(isinstance(event, (Softmax, Fused)) for event in events)
+
+
+def has_norm(given: LayerInput) -> bool:
+    """Whether the layer contains a norm."""
+    parts = (m for root in given.exam.subject.modules for m in root.modules())
+    return any(is_norm(type(part).__name__) for part in parts)

@@ -4,7 +4,16 @@ from importlib import import_module
 
 from tests.examination.pieces.piece import FAULTY, RIGHT
 
-for name in ("cores", "layers", "right_layers", "blocks", "models", "right_models", "small"):
+for name in (
+    "cores",
+    "layers",
+    "right_layers",
+    "cross_layers",
+    "blocks",
+    "models",
+    "right_models",
+    "small",
+):
     import_module(f"tests.examination.pieces.{name}")  # each registers its pieces
 
 __all__ = ["FAULTY", "RIGHT"]

@@ -1,4 +1,4 @@
-"""Layers of self-attention and of cross-attention: rows in, rows out."""
+"""Faulty layers of self-attention: rows in, rows out."""
 
 import math
 
@@ -380,15 +380,10 @@ def _():
     return Layer()
 
 
-@faulty("cross-attention, softmax over the queries", "softmax_axis", kind="cross")
+@faulty("weights that do not sum to 1", "one_row", **BOTH)
 def _():
-    class Layer(Four):
-        def forward(self, x, context):
-            q, k, v = (
-                f(t).unflatten(-1, (H, -1)).transpose(1, 2)
-                for f, t in ((self.queries, x), (self.keys, context), (self.values, context))
-            )
-            y = (q @ k.mT / math.sqrt(D // H)).softmax(-2) @ v
-            return self.unify(y.transpose(1, 2).flatten(2))
+    class Layer(Fused):
+        def mix(self, q, k, v):
+            return torch.sigmoid(torch.tanh(q) @ k.mT / math.sqrt(D // H)) @ v
 
-    return Layer()
+    return Layer(causal=False)

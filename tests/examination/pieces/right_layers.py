@@ -1,4 +1,4 @@
-"""Right layers of self-attention and of cross-attention."""
+"""Right layers of self-attention."""
 
 import math
 
@@ -238,27 +238,3 @@ def _():
             return {"attention": weights, "output": weights @ self.to_v(x)}
 
     return Layer()
-
-
-@right("cross-attention to another width", kind="cross", d_context=10, mask="keep", mask_shape="BL")
-def _():
-    class Layer(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.to_q, self.to_k, self.to_v = nn.Linear(D, D), nn.Linear(10, D), nn.Linear(10, D)
-            self.to_out = nn.Linear(D, D)
-
-        def forward(self, x, context, keep):
-            q, k, v = (
-                t.unflatten(-1, (H, -1)).transpose(1, 2)
-                for t in (self.to_q(x), self.to_k(context), self.to_v(context))
-            )
-            y = F.scaled_dot_product_attention(q, k, v, attn_mask=keep[:, None, None, :])
-            return self.to_out(y.transpose(1, 2).flatten(2))
-
-    return Layer()
-
-
-@right("cross-attention by PyTorch, widths not said", kind="cross")
-def _():
-    return nn.MultiheadAttention(D, H, kdim=10, vdim=10, batch_first=True)
