@@ -43,6 +43,19 @@ def test_it_takes_the_steps_of_adam():
 
 
 @pytest.mark.parametrize("loop", [train, train_long])
+def test_it_trains_in_training_mode_and_leaves_the_model_in_it(loop):
+    model, modes = nn.Sequential(fresh(), nn.Dropout(0.5)).eval(), []
+
+    def observed(model):
+        modes.append([part.training for part in model.modules()])
+        return loss(model)
+
+    loop(model, observed, 2, 0.1)
+    assert modes == [[True] * 3] * 2
+    assert model.training
+
+
+@pytest.mark.parametrize("loop", [train, train_long])
 def test_it_is_silent(capsys, loop):
     loop(fresh(), loss, 2, 0.1)
     assert capsys.readouterr() == ("", "")

@@ -63,6 +63,7 @@ def test_without_the_shift_a_model_learns_to_copy(chapter):
     losses = chapter["train_long"](model, copying, 120, 0.02, warm_up=20, clip=1.0)
     assert losses[-1] < 0.1
     b = next(batches)
+    model.eval()
     said, _ = greedy_decode(model, b.source, b.source_mask, begin=BEGIN, end=END, max_length=8)
     assert (said == BEGIN).all()
 

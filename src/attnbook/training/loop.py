@@ -21,6 +21,7 @@ def train(
 
     `loss(model)` draws its own examples and returns one number. Each parameter moves by about `lr`
     per step while its gradient stays about the same, and by less if it shrinks or changes sign.
+    The model is put into training mode and stays in it: call `model.eval()` before using it.
 
     Returns: the loss at each step, before that step's update
     Raises:  TypeError, ValueError if steps is not a positive int or the loss not a single number
@@ -29,6 +30,7 @@ def train(
     check_size("steps", steps)
     optimizer = torch.optim.Adam(model.parameters(), lr)
     losses: list[float] = []
+    model.train()
     for _ in range(steps):
         value = loss(model)
         if value.numel() != 1:
@@ -76,6 +78,7 @@ def train_long(
     checkpoint = Checkpoint(file, settings, model, optimizer, generator)
     losses = checkpoint.load()
     round_parameters(model, round_to)
+    model.train()
     try:
         for step in with_progress(range(len(losses), steps)):
             optimizer.param_groups[0]["lr"] = lr * lr_scale(step, steps, warm_up)
