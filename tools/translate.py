@@ -19,7 +19,7 @@ from typing import Any
 
 import yaml
 from babel.messages import Catalog
-from babel.messages.pofile import read_po, write_po
+from babel.messages.pofile import read_po, unescape, write_po
 
 from attnbook.language import _ as in_edition
 from manuscript import markers
@@ -54,7 +54,11 @@ def update(folder: Path) -> None:
     for name, template in current().items():
         path = folder / f"{name}.po"
         catalog = read(path)
+        translated_from = {m.id: m.previous_id for m in catalog if m.previous_id}
         catalog.update(template, keep_user_comments=True, update_creation_date=False)
+        for message in catalog:  # Babel forgets what a fuzzy message was translated from
+            before = message.previous_id[0] if message.previous_id else message.id
+            message.previous_id = translated_from.get(before, message.previous_id)
         content = BytesIO()
         write_po(content, catalog, width=0, ignore_obsolete=True, include_previous=True)
         path.write_bytes(content.getvalue())
@@ -73,11 +77,18 @@ def read(path: Path) -> Catalog:
         with path.open("rb") as file:
             catalog = read_po(file, locale=path.parent.name)
         for message in catalog:  # Babel takes the earlier English, after #|, for a comment
+            earlier = [c[1:] for c in message.user_comments if c.startswith("|")]
             message.user_comments = [c for c in message.user_comments if not c.startswith("|")]
+            strings = STRING.findall(" ".join(line.strip() for line in earlier))
+            if strings and message.fuzzy:
+                message.previous_id = ["".join(map(unescape, strings))]
         return catalog
     return Catalog(
         locale=path.parent.name, project="The attention book", charset="utf-8", fuzzy=False
     )
+
+
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"')  # with its quotation marks
 
 
 # --- the translated book ------------------------------------------------------------------------

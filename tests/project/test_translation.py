@@ -138,6 +138,40 @@ def test_a_changed_sentence_stays_english_until_somebody_has_reviewed_it(
     assert compiled(changed, tmp_path) == changed
 
 
+def test_the_english_that_was_translated_stays_beside_a_fuzzy_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until somebody has reviewed it, however often the catalogs are updated."""
+    folder = tmp_path / "zh_CN"
+    folder.mkdir()
+    path = folder / "attnbook.po"
+    first = (
+        r'The book says "softmax" and `\n`, in a sentence so long that the catalog has to break'
+        "\nthe line, even twice: it goes on here, and it ends only after this, which is its end."
+    )
+    words = first.split()
+
+    def write(english: str) -> str:
+        template = catalog_with({english: ""})
+        monkeypatch.setattr(translate, "current", lambda: {"attnbook": template})
+        update(folder)
+        return path.read_text("utf-8")
+
+    write(first)
+    path.write_text(path.read_text("utf-8").replace('msgstr ""\n\n', 'msgstr "书"\n\n'), "utf-8")
+    assert "#|" not in write(first)
+    second, third = (" ".join(words[:-1] + [end]) for end in ("close.", "very end."))
+    text = write(second)
+    assert "#|" in text
+    assert write(second) == write(second) == text
+    assert translate.read(path).get(second).previous_id == [first]
+    write(third)
+    assert translate.read(path).get(third).previous_id == [first]  # not the second
+    path.write_text(path.read_text("utf-8").replace("#, fuzzy\n#|", "#|"), "utf-8")
+    assert "#|" not in write(third)
+    assert translate.read(path).get(third).string == "书"
+
+
 def compiled(message: str, root: Path) -> str:
     """Return a message's translation in the compiled catalog, which is brought up to date first."""
     compile_catalogs(root)
