@@ -234,6 +234,16 @@ def test_empty_inputs_and_single_rows(leading, lq, lk):
     assert output.eq(0 if lk == 0 else 1).all()
 
 
+@pytest.mark.parametrize("broken", [torch.nan, torch.inf])
+def test_a_hidden_value_that_is_not_finite_spreads_as_documented(broken):
+    query, key, value = torch.ones(3, 4), torch.ones(3, 4), torch.ones(3, 4)
+    mask = torch.tensor([True, True, False])
+    value[2] = 1e9
+    assert attention(query, key, value, mask)[0].eq(1).all()
+    value[2] = broken
+    assert attention(query, key, value, mask)[0].isnan().all()
+
+
 # --- bad input -------------------------------------------------------------------------------
 
 Q, K, V = torch.ones(LQ, DK), torch.ones(LK, DK), torch.ones(LK, DV)

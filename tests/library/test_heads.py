@@ -364,6 +364,15 @@ BAD = [
     ((Q, K, None, YES.expand(3, -1, -1)), r"\(3, 1, 5, 7\) does not .* = \(2, 3, 5, 7\)"),
     ((Q, K, None, YES.mT), r"mask of shape \(7, 5\) does not broadcast to the scores"),
     ((Q[0], K[0], None, YES[None]), r"mask of shape \(1, 1, 5, 7\) does not broadcast"),
+    (
+        (Q, K, None, YES[:B]),
+        r"\(2, 7\): two axes are \(Lq, Lk\) = \(5, 7\). A padding mask .*: mask\[:, None\]",
+    ),
+    ((Q[:, :1], K, None, YES[:B]), r"mask has shape \(2, 7\): two axes are .* = \(1, 7\)"),
+    (
+        (Q, K, None, None, YES[None].expand(B, -1, -1).float()),
+        r"bias has shape \(2, 5, 7\): three axes are \(H, Lq, Lk\), and H = 3. .*: bias\[:, None\]",
+    ),
 ]
 
 

@@ -7,9 +7,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.testing import assert_close
 
 from attnbook import (
     KVCache,
+    MultiHeadAttention,
     bigbird_mask,
     block_mask,
     causal_mask,
@@ -21,6 +23,7 @@ from attnbook import (
     window_attention,
 )
 from attnbook import scaled_dot_product_attention as attention
+from tests.support.draws import drawn, redraw
 
 B, L, D = 3, 5, 8
 
@@ -240,3 +243,18 @@ BAD = [
 def test_bad_input_is_named(error, call, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_if_sizes_are_equal_two_axes_of_a_mask_are_rows_and_three_of_a_bias_are_heads():
+    """What the shapes do not tell, the docstring says."""
+    layer = redraw(MultiHeadAttention(4 * B, B))
+    x = drawn(B, B, 4 * B)  # B sentences of B rows, and B heads
+    mask = padding_mask([1, 2, 3], B)
+    hidden = torch.zeros(B, 1, B).double().masked_fill(~mask, -torch.inf)
+    rows, heads = layer(x, mask=mask[:, 0])[1], layer(x, bias=hidden)[1]
+    for n in range(B):
+        assert (rows[:, :, n] > 0).equal(mask[n].expand(B, B, B))
+        assert (heads[:, n] > 0).equal(mask[n].expand(B, B, B))
+    sentences = layer(x, mask=mask)[1]
+    assert_close(layer(x, bias=hidden[:, None])[1], sentences)
+    assert (sentences > 0).equal(mask[:, None].expand(B, B, B, B))

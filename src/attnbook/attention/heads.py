@@ -5,7 +5,14 @@ from torch import Tensor, nn
 from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
 from attnbook.checks.masks import check_fits, check_mask
 from attnbook.checks.sizes import check_size
-from attnbook.checks.tensors import check_float_tensor, check_rows, check_width, leading
+from attnbook.checks.tensors import (
+    check_float_tensor,
+    check_rows,
+    check_width,
+    fits,
+    leading,
+    shape,
+)
 
 
 class SelfAttention(nn.Module):
@@ -63,6 +70,7 @@ def insert_head_axis(
 
     Shapes:  query (B, Lq, D)   key (B, L, D)   B may be missing; Lk = n_cached + L
              mask (B, 1 or Lq, Lk) -> (B, 1, 1 or Lq, Lk); (Lq, Lk), (B, 1 or H, Lq, Lk) unchanged
+             A mask (B, Lk) with B = Lq cannot be told from (Lq, Lk): add its axis, mask[:, None]
     Raises:  TypeError, ValueError if mask is not a boolean tensor of one of these shapes
     """
     if mask is None:
@@ -75,6 +83,12 @@ def insert_head_axis(
             f"mask has shape {tuple(mask.shape)}: it must be (Lq, Lk), (B, 1 or Lq, Lk) "
             "or (B, 1 or H, Lq, Lk)"
         )
-    batch = leading(query=query, key=key)
-    check_fits("mask", mask, (*batch, n_heads, query.size(-2), n_cached + key.size(-2)), query)
+    batch, lq, lk = leading(query=query, key=key), query.size(-2), n_cached + key.size(-2)
+    scores = (*batch, n_heads, lq, lk)
+    if not fits(shape(mask), scores) and shape(mask) == (*batch, lk):
+        raise ValueError(
+            f"mask has shape {shape(mask)}: two axes are (Lq, Lk) = {(lq, lk)}. "
+            "A padding mask needs an axis for the queries: mask[:, None]"
+        )
+    check_fits("mask", mask, scores, query)
     return mask

@@ -58,8 +58,10 @@ class MultiHeadAttention(nn.Module):
 
         Shapes:  query (B, Lq, d_model)   key, value (B, L, d_context)   B may be missing
                  Lk = L, plus the rows in the cache, to which the new keys and values are appended
-                 mask (Lq, Lk), or (B, 1 or Lq, Lk), or (B, 1 or H, Lq, Lk); True = may look
-                 bias broadcastable to (B, H, Lq, Lk), added to the scores
+                 mask (Lq, Lk), or (B, 1 or Lq, Lk), or (B, 1 or H, Lq, Lk); True = may look;
+                 two axes are always (Lq, Lk), so a padding mask needs all three, (B, 1, Lk)
+                 bias broadcastable to (B, H, Lq, Lk), added to the scores; unlike in a mask,
+                 three axes are (H, Lq, Lk)
         Returns: output (B, Lq, d_model), weights (B, H, Lq, Lk); a query that may look at nothing
                  gets zero weights, and w_o's bias as output
         """

@@ -38,7 +38,8 @@ def scaled_dot_product_attention(
     """Sum the rows of `value`, weighted by how well each query matches each key.
 
     Everything is computed in the dtype of the query. In float16, a score above 65,504 therefore
-    overflows, and its row becomes nan; `fused_attention` computes such scores in float32.
+    overflows, and its row becomes nan; `fused_attention` computes such scores in float32. A value
+    that a mask hides has to be finite all the same: its weight is 0, but 0 · nan is nan.
 
     Shapes:  query (..., Lq, Dk)   key (..., Lk, Dk)   value (..., Lk, Dv)
              mask  broadcastable to (..., Lq, Lk), boolean, True = may look
