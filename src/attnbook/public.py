@@ -26,7 +26,8 @@ from attnbook.models.grouped_query import GroupedQueryAttention
 from attnbook.models.language_model import LanguageModel
 from attnbook.models.layers import DecoderLayer, EncoderLayer
 from attnbook.models.sampling import keep_top_k, keep_top_p, sample
-from attnbook.models.transformer import Decoder, Encoder, Transformer
+from attnbook.models.stacks import Decoder, Encoder
+from attnbook.models.transformer import Transformer
 from attnbook.notebook.show import device, show, show_source
 from attnbook.positions.absolute import (
     LearnedPositions,

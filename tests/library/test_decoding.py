@@ -238,6 +238,13 @@ def test_bad_input_is_named(changed, message):
         beam_search(model(), width=2, **arguments)
 
 
+def test_a_model_in_training_mode_is_refused():
+    made, words = model().train(), source()[0]
+    for decode in (greedy_decode, partial(beam_search, width=2)):
+        with pytest.raises(ValueError, match=r"in training mode, .*: call model.eval\(\) first"):
+            decode(made, words, **WAYS)
+
+
 def test_a_step_with_a_cache_makes_no_square_mask():
     made, (words, mask) = model(), source()
     z, _ = made.encode(words, mask)

@@ -1,6 +1,7 @@
 """The Transformer and its parts: parity with PyTorch on copied weights, and properties."""
 
 import copy
+from functools import partial
 
 import pytest
 import torch
@@ -20,7 +21,6 @@ from attnbook import (
     padding_mask,
     scaled_dot_product_attention,
 )
-from attnbook.models.transformer import DecoderCache
 from tests.support.draws import drawn
 
 B, LS, LT, H, D, D_FF, N = 3, 7, 5, 2, 12, 20, 4
@@ -226,41 +226,15 @@ def test_input_that_is_not_a_batch_of_ids_is_named(name, ids, error, message):
         call(ids(size))
 
 
-def kept(cache: DecoderCache) -> list[dict[str, object]]:
-    return [dict(vars(each)) for pair in cache for each in pair]
-
-
-@NORM_FIRST
-@pytest.mark.parametrize("started", [False, True])
-@pytest.mark.parametrize("whole", [False, True], ids=["layer", "decoder"])
-@pytest.mark.parametrize(
-    ("z", "z_mask", "message"),
-    [
-        (drawn(B, LS, D), padding_mask(LENGTHS, 8), r"mask of shape \(3, 1, 1, 8\) does not broad"),
-        (drawn(B, LS, D), torch.ones(LS).bool(), r"mask has shape \(7,\): it must be \(Lq, Lk\)"),
-        (drawn(B, LS, 5), None, "so its rows have width 5: d_model=12 is expected"),
-        (drawn(2, LS, D), None, r"of x \(3, 1, 12\) and z \(2, 7, 12\) do not broadcast"),
-    ],
-)
-def test_a_source_that_does_not_fit_changes_no_cache(
-    norm_first, started, whole, z, z_mask, message
-):
-    made = model(norm_first=norm_first)
-    cache = made.new_cache()
-    part, own = (made.decoder, cache) if whole else (made.decoder.layers[0], cache[0])
-    if started:
-        part(drawn(B, 2, D), drawn(B, LS, D), cache=own)
-    before = kept(cache)
-    with pytest.raises(ValueError, match=message):
-        part(drawn(B, 1, D), z, None, z_mask, own)
-    assert kept(cache) == before  # the very same tensors
-
-
-def test_a_cache_serves_one_source():
-    layer, x, cache = redraw(DecoderLayer(D, H, D_FF)), drawn(B, 1, D), model().new_cache()
-    layer(x, drawn(B, 3, D), cache=cache[0])
-    with pytest.raises(ValueError, match="z has 5 rows but the cache has 3: a cache serves one"):
-        layer(x, drawn(B, 5, D), cache=cache[0])
+@pytest.mark.parametrize("shape", [(LS, LS), (B, LS, LS), (B, 1, LS - 1), (LS,)])
+def test_a_source_mask_that_is_not_a_padding_mask_is_named(shape):
+    """In a batch of LS sentences, a padding mask without an axis for queries has shape (LS, LS)."""
+    made, mask, z = model(), torch.ones(shape).bool(), drawn(B, LS, D)
+    for call in (made.encode, partial(made.decode, z=z)):
+        with pytest.raises(ValueError, match=r"source_mask has shape .* must be \(B, 1, Ls\) ="):
+            call(words(TARGET, LS), source_mask=mask)
+    with pytest.raises(ValueError, match=r"source_mask has dtype torch\.float32"):
+        made(words(SOURCE, LS), words(TARGET, LT), torch.ones(B, 1, LS))
 
 
 # --- what each part does and does not do -------------------------------------------------------

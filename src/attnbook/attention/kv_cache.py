@@ -46,6 +46,7 @@ class KVCache:
         self.key: Tensor | None = None
         self.value: Tensor | None = None
         self.length = 0  # positions so far, including dropped ones; the index of the next
+        self.source: Tensor | None = None  # in cross-attention, the rows that it was filled from
 
     @property
     def n_kept(self) -> int:
@@ -101,6 +102,7 @@ class KVCache:
                     "needs a batch axis, (B, H, L, Dk)"
                 )
             self.key, self.value = self.key[rows], self.value[rows]
+            self.source = None if self.source is None else self.source[rows]
 
 
 def _append(name: str, old: Tensor | None, new: Tensor) -> Tensor:

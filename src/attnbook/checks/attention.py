@@ -64,11 +64,22 @@ def check_values(key: Tensor, value: Tensor) -> None:
         )
 
 
-def check_source_length(z: Tensor, n_cached: int) -> None:
-    """Require z to be as long as the cached source, unless the cross-attention's cache is empty."""
+def check_source(z: Tensor, source: Tensor | None, n_cached: int) -> None:
+    """Require the z from which the cross-attention's cache was filled, unless that is empty.
+
+    Usually it is the same tensor. Otherwise the numbers are compared, where there are any.
+    """
     if n_cached not in (0, z.size(-2)):
         raise ValueError(
             f"z has {rows(z.size(-2))} but the cache has {n_cached}: a cache serves one source"
+        )
+    if n_cached == 0 or source is None or z is source or torch.compiler.is_compiling():
+        return
+    check_dtype_and_device(z=z, **{"the z of the cache": source})
+    if z.shape != source.shape or not (z.is_meta or z.equal(source)):
+        raise ValueError(
+            f"z of shape {shape(z)} is not the z of shape {shape(source)} that filled the cache: "
+            "a cache serves one source. Make another with new_cache()"
         )
 
 

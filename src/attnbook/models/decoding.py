@@ -3,10 +3,12 @@
 import torch
 from torch import Tensor
 
-from attnbook.checks.masks import check_mask
+from attnbook.checks.masks import check_source_mask
+from attnbook.checks.models import check_evaluating
 from attnbook.checks.sizes import check_size
-from attnbook.checks.tensors import check_ids, fits, shape
-from attnbook.models.transformer import DecoderCache, Transformer
+from attnbook.checks.tensors import check_ids
+from attnbook.models.stacks import DecoderCache
+from attnbook.models.transformer import Transformer
 
 
 @torch.no_grad()
@@ -27,8 +29,8 @@ def greedy_decode(
              cached=False recomputes every earlier word at each step, with the same result
     Returns: tokens (B, L) without BEGIN, L <= max_length, filled with END after a sentence ends;
              log_probs (B,), the natural logarithm of the probability of each sentence
-    Raises:  TypeError, ValueError if source is not a batch of ids, the mask does not fit, or begin,
-             end or a size is wrong
+    Raises:  TypeError, ValueError if the model is in training mode, source is not a batch of ids,
+             the mask does not fit, or begin, end or a size is wrong
     """
     check_decoding(model, source, source_mask, begin, end, max_length)
     z, _ = model.encode(source, source_mask)
@@ -66,10 +68,10 @@ def check_decoding(
     end: int,
     max_length: int,
 ) -> None:
-    """Require a batch of ids, a mask for it, two ids of the target vocabulary, and a step."""
+    """Require evaluation mode, ids, a mask for them, two ids of the target vocabulary, a step."""
+    check_evaluating(model)
     check_ids("source", source, model.source_embedding.num_embeddings)
-    if source_mask is not None:
-        check_source_mask(source_mask, source)
+    check_source_mask(source_mask, *source.shape)
     for name, token in (("begin", begin), ("end", end)):
         check_size(name, token, at_least=0)
         if token >= (size := model.target_embedding.num_embeddings):
@@ -77,14 +79,3 @@ def check_decoding(
                 f"{name}={token}: the target's vocabulary has ids from 0 to {size - 1}"
             )
     check_size("max_length", max_length)
-
-
-def check_source_mask(mask: Tensor, source: Tensor) -> None:
-    """Require one row for each sentence or for all: encoder and decoder use it for every query."""
-    check_mask(mask, "source_mask")
-    n, length = source.shape
-    if mask.dim() < 2 or not fits((mask.size(0), *mask.shape[-2:]), (n, 1, length)):
-        raise ValueError(
-            f"source_mask has shape {shape(mask)}: it must be (B, 1, Ls) = {(n, 1, length)}, "
-            "or (1, Ls) for all sentences"
-        )

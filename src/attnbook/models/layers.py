@@ -9,7 +9,7 @@ from attnbook.attention.heads import insert_head_axis
 from attnbook.attention.kv_cache import KVCache
 from attnbook.attention.multi_head import Attend, MultiHeadAttention
 from attnbook.attention.scaled_dot_product import scaled_dot_product_attention
-from attnbook.checks.attention import check_source_length
+from attnbook.checks.attention import check_source
 from attnbook.checks.tensors import check_sequences, check_width
 from attnbook.models.feed_forward import FeedForward
 
@@ -106,6 +106,7 @@ class DecoderLayer(nn.Module):
         own_cache, z_cache = cache or (None, None)
         if z_cache is not None:
             self._check_source(x, z, z_mask, z_cache)
+            z_cache.source = z
             z = z[..., z_cache.length :, :]  # z is cached in the first step
         if self.norm_first:
             seen, weights = self.attention(self.norm1(x), mask=mask, cache=own_cache)
@@ -123,7 +124,7 @@ class DecoderLayer(nn.Module):
         """Raise here if z or its mask does not fit, before self-attention stores the new rows."""
         check_width("z", z, self.cross_attention.d_context, "d_model")
         check_sequences(x=x, z=z)
-        check_source_length(z, z_cache.length)
+        check_source(z, z_cache.source, z_cache.length)
         insert_head_axis(z_mask, x, z, self.cross_attention.n_heads)
 
     @classmethod

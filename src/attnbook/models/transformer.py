@@ -1,4 +1,4 @@
-"""The Transformer: an encoder stack and a decoder stack, from tokens to next-token logits."""
+"""The Transformer: from tokens through an encoder and a decoder to next-token logits."""
 
 import math
 from typing import Any
@@ -6,72 +6,12 @@ from typing import Any
 from torch import Tensor, nn
 
 from attnbook.attention.kv_cache import KVCache
+from attnbook.checks.masks import check_source_mask
 from attnbook.checks.sizes import check_size
 from attnbook.checks.tensors import check_ids
 from attnbook.models.causal import causal_rows
-from attnbook.models.layers import DecoderLayer, EncoderLayer
+from attnbook.models.stacks import Decoder, DecoderCache, Encoder, Weights
 from attnbook.positions.absolute import SinusoidalPositions
-
-Weights = list[Tensor]  # one tensor for each layer
-DecoderCache = list[tuple[KVCache, KVCache]]  # per layer, one for the target so far, one for z
-
-
-class Encoder(nn.Module):
-    """N layers with the options of EncoderLayer; with norm_first, a norm follows the last one.
-
-    Shapes:  x (B, L, d_model), mask as in MultiHeadAttention
-    Returns: z (B, L, d_model), each layer's weights (B, H, L, L)
-    """
-
-    def __init__(
-        self, d_model: int, n_heads: int, n_layers: int, d_ff: int, **options: Any
-    ) -> None:
-        super().__init__()
-        check_size("n_layers", n_layers)
-        self.layers = nn.ModuleList(
-            EncoderLayer(d_model, n_heads, d_ff, **options) for _ in range(n_layers)
-        )
-        self.norm = nn.LayerNorm(d_model) if options.get("norm_first") else nn.Identity()
-
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Weights]:
-        all_weights = []
-        for layer in self.layers:
-            x, weights = layer(x, mask)
-            all_weights.append(weights)
-        return self.norm(x), all_weights
-
-
-class Decoder(nn.Module):
-    """N decoder layers that all attend to the same z; options and final norm as in Encoder.
-
-    Shapes:  x (B, Lt, d_model)   z (B, Ls, d_model)   masks as in MultiHeadAttention
-    Returns: x (B, Lt, d_model), each layer's weights (B, H, Lt, Lt) and weights to z (B, H, Lt, Ls)
-    """
-
-    def __init__(
-        self, d_model: int, n_heads: int, n_layers: int, d_ff: int, **options: Any
-    ) -> None:
-        super().__init__()
-        check_size("n_layers", n_layers)
-        self.layers = nn.ModuleList(
-            DecoderLayer(d_model, n_heads, d_ff, **options) for _ in range(n_layers)
-        )
-        self.norm = nn.LayerNorm(d_model) if options.get("norm_first") else nn.Identity()
-
-    def forward(
-        self,
-        x: Tensor,
-        z: Tensor,
-        mask: Tensor | None = None,
-        z_mask: Tensor | None = None,
-        cache: DecoderCache | None = None,
-    ) -> tuple[Tensor, Weights, Weights]:
-        all_weights, all_z_weights = [], []
-        for i, layer in enumerate(self.layers):
-            x, weights, z_weights = layer(x, z, mask, z_mask, cache[i] if cache else None)
-            all_weights.append(weights)
-            all_z_weights.append(z_weights)
-        return self.norm(x), all_weights, all_z_weights
 
 
 class Transformer(nn.Module):
@@ -81,8 +21,10 @@ class Transformer(nn.Module):
     embeddings are initialized with variance 1 / d_model, which makes the scaled ones about as large
     as the encoding. The last matrix gives each word of the target vocabulary a score (a logit).
 
-    Shapes:  source (B, Ls), target (B, Lt): ids of words   source_mask (B, 1, Ls)
-    Raises:  TypeError, ValueError if source or target is not a batch of ids of its vocabulary
+    Shapes:  source (B, Ls), target (B, Lt): ids of words
+             source_mask (B, 1, Ls), or (1, Ls) for all sentences; True = may look
+    Raises:  TypeError, ValueError if source or target is not a batch of ids of its vocabulary, or
+             the mask does not fit
     Source:  Vaswani et al. 2017; S4
     """
 
@@ -114,8 +56,13 @@ class Transformer(nn.Module):
         self.to_logits = nn.Linear(d_model, target_vocab_size)
 
     def encode(self, source: Tensor, source_mask: Tensor | None = None) -> tuple[Tensor, Weights]:
-        """Returns: z (B, Ls, d_model), the weights of each layer."""
+        """Turn each source word into a row that depends on the others.
+
+        Padding belongs on the right: on the left, it would move the words to other positions.
+        Returns: z (B, Ls, d_model), the weights of each layer
+        """
         check_ids("source", source, self.source_embedding.num_embeddings)
+        check_source_mask(source_mask, *source.shape)
         return self.encoder(self._embed(self.source_embedding, source), source_mask)
 
     def decode(
@@ -128,10 +75,11 @@ class Transformer(nn.Module):
         """Score the next word at each position of the target, without looking at later words.
 
         With a cache, target (B, new) holds only the words since the last call. Only the first call
-        reads z: a cache serves one z, and another z of the same length goes unnoticed.
+        reads z, and the later ones require the same z.
         Returns: logits (B, Lt, target_vocab_size), each layer's weights, each layer's weights to z
         """
         check_ids("target", target, self.target_embedding.num_embeddings)
+        check_source_mask(source_mask, target.size(0), z.size(-2))
         own_cache = cache[0][0] if cache else None
         x = self._embed(self.target_embedding, target, own_cache.length if own_cache else 0)
         mask = causal_rows(target, own_cache)  # (new, Lt)
