@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from attnbook import GatedFeedForward, KVCache, LanguageModel, sink_mask
+from attnbook import GatedFeedForward, KVCache, LanguageModel, Rotary, sink_mask
 
 V, B, L = 11, 3, 7
 SIZES = {"d_model": 12, "n_heads": 6, "n_kv_heads": 2, "n_layers": 2, "d_ff": 20}
@@ -104,6 +104,72 @@ def test_moved_positions_are_the_same_with_a_cache():
     for part, at in zip(tokens().split(2, dim=1), MOVED.split(2, dim=1), strict=True):
         parts.append(made(part, cache, at))
     assert_close(torch.cat(parts, dim=1), made(tokens(), positions=MOVED))
+
+
+REAL = {  # three texts of 7, 3 and 5 tokens in a batch, and where their padding is
+    "left": [[1, 1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 1, 1]],
+    "right": [[1, 1, 1, 1, 1, 1, 1], [1, 1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 1, 0, 0]],
+    "inside": [[1, 1, 1, 1, 1, 1, 1], [1, 0, 0, 1, 0, 0, 1], [0, 1, 1, 1, 0, 1, 1]],
+}
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("rotary", [Rotary(), None], ids=["rotary", "no positions"])
+@pytest.mark.parametrize("cuts", [None, [L], [1] * L, [4, 1, 2]], ids=str)
+@pytest.mark.parametrize("side", REAL)
+def test_with_padding_a_text_gets_the_logits_that_it_gets_alone(side, cuts, rotary):
+    made, real = model(rotary=rotary), torch.tensor(REAL[side]).bool()
+    for padding in (0, 7):
+        padded, mask = tokens().masked_fill(~real, padding), real[:, None]
+        cache, parts, end = made.new_cache() if cuts else None, [], 0
+        for part in padded.split(cuts or L, dim=1):
+            end += part.size(1)
+            parts.append(made(part, cache, mask=mask[..., :end]))
+        together = torch.cat(parts, dim=1)
+        assert together.isfinite().all()
+        for row, logits, kept in zip(padded, together, real, strict=True):
+            assert_close(logits[kept], made(row[kept][None])[0])
+        harmless = torch.allclose(made(padded)[real], together[real], atol=0.1)
+        assert harmless == (side == "right")  # a causal mask hides what comes later
+
+
+@torch.no_grad()
+def test_positions_may_be_given_beside_a_mask():
+    made, mask = model(), torch.tensor(REAL["inside"]).bool()[:, None]
+    counted = torch.tensor([range(7), [0, 0, 0, 1, 1, 1, 2], [0, 0, 1, 2, 2, 3, 4]])
+    assert_close(made(tokens(), positions=counted, mask=mask), made(tokens(), mask=mask))
+    every = made(tokens(), positions=torch.arange(L), mask=mask)
+    assert not torch.allclose(every[2, -1], made(tokens(), mask=mask)[2, -1], atol=1e-3)
+
+
+def after_two(cache: list[KVCache], mask: torch.Tensor) -> torch.Tensor:
+    """The logits of the third token, whose mask is this one."""
+    made = model()
+    made(tokens()[:, :2], cache)
+    return made(tokens()[:, 2:3], cache, mask=mask)
+
+
+YES = torch.ones(B, 1, L, dtype=torch.bool)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: model()(tokens(), mask=YES[:, 0]), r"\(3, 7\) on .*: it must be .* = \(3, 1, 7\)"),
+        (lambda: model()(tokens(), mask=YES[:1]), r"mask has shape \(1, 1, 7\)"),
+        (lambda: model()(tokens(), mask=YES.expand(B, L, L)), r"mask has shape \(3, 7, 7\)"),
+        (lambda: model()(tokens(), mask=YES.long()), "mask has dtype torch.int64: it must be bool"),
+        (lambda: model()(tokens(), mask=YES.to("meta")), r"\(3, 1, 7\) on meta: it must"),
+        (lambda: after_two(model().new_cache(), YES[..., :1]), r"\(3, 1, 1\) .* = \(3, 1, 3\)"),
+        (
+            lambda: after_two([KVCache(), KVCache(5)], YES[..., :3]),
+            "a mask was given, and a cache has window=5: what it drops could be padding",
+        ),
+    ],
+)
+def test_a_mask_that_does_not_say_where_padding_is_is_named(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
 
 
 def test_with_tied_weights_the_embedding_table_is_the_last_matrix():

@@ -261,13 +261,16 @@ def test_a_whole_llama(tied):
 
 
 @torch.no_grad()
-def test_a_whole_llama_writes_the_same_with_its_cache():
+@pytest.mark.parametrize("lengths", [(LENGTH,) * len(LENGTHS), LENGTHS], ids=["full", "padded"])
+def test_a_whole_llama_writes_the_same_with_its_cache(lengths):
     theirs = llama(True)
+    real = padding_mask(lengths, LENGTH)[:, 0].flip(-1)  # id 0 is padding, on the left
+    prompt = ids().clamp(min=1).masked_fill(~real, 0)
     options = {"do_sample": False, "max_new_tokens": 12, "use_cache": True, "eos_token_id": 49}
-    expected = theirs.generate(ids(), attention_mask=torch.ones_like(ids()), **options)
+    expected = theirs.generate(prompt, attention_mask=real.long(), pad_token_id=0, **options)
     ours = from_llama(theirs, True)
-    generator = torch.Generator().manual_seed(0)
-    written = sample(ours, ids(), end=49, max_length=12, generator=generator, k=1)
+    options = {"max_length": 12, "generator": torch.Generator().manual_seed(0), "k": 1}
+    written = sample(ours, prompt, end=49, pad=0, **options)
     assert len({tuple(row) for row in written.tolist()}) == len(LENGTHS)
     for row, right in zip(written.tolist(), expected[:, LENGTH:].tolist(), strict=True):
         n = row.index(49) + 1 if 49 in row else len(row)

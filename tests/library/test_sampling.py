@@ -20,9 +20,9 @@ def random_logits() -> torch.Tensor:
     return 2 * torch.randn(B, V, generator=generator, dtype=torch.float64)
 
 
-def model() -> LanguageModel:
+def model(**options) -> LanguageModel:
     generator = torch.Generator().manual_seed(0)
-    made = LanguageModel(V, 12, 6, 2, 2, 20).double().eval()
+    made = LanguageModel(V, 12, 6, 2, 2, 20, **options).double().eval()
     with torch.no_grad():
         for parameter in made.parameters():
             noise = torch.randn(parameter.shape, generator=generator)
@@ -123,12 +123,16 @@ def test_the_largest_random_point_is_in_the_last_segment(monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", HALF)
-def test_a_model_in_half_precision_can_be_sampled_from(dtype):
-    made = LanguageModel(16, 8, 2, 1, 1, 16).to(dtype).eval()
-    begin = torch.zeros(100, 1, dtype=torch.long)
-    for seed in range(5):
-        written = sample(made, begin, end=0, max_length=20, generator=seeded(seed), p=0.95)
-        assert written.max() < 16
+def test_a_model_in_half_precision_can_be_sampled_from(dtype, monkeypatch):
+    """Rounded to half precision, the largest random point would be 1, beyond every token."""
+    made, begin = LanguageModel(16, 8, 2, 1, 1, 16).to(dtype).eval(), torch.zeros(100, 1).long()
+    written = sample(made, begin, end=0, max_length=20, generator=seeded(), p=0.95)
+    assert written.max() < 16
+    largest = torch.full((100, 1), 1 - 2**-53, dtype=torch.float64)
+    with monkeypatch.context() as patched:
+        patched.setattr(torch, "rand", lambda *size, **options: largest.cpu())
+        written = sample(made, begin, end=0, max_length=3, generator=seeded())
+    assert written.eq(15).all()
 
 
 @torch.no_grad()
@@ -179,6 +183,29 @@ def test_an_ended_text_is_filled_with_end_and_a_seed_gives_the_same():
     assert any(END in row for row in first.tolist())
 
 
+def alone(made: LanguageModel, row: list[int]) -> list[int]:
+    """What a single text continues with, up to END."""
+    options = {"end": END, "max_length": LONGEST, "generator": seeded(), "k": 1}
+    tokens = sample(made, torch.tensor([row]), **options)[0].tolist()
+    return tokens[: tokens.index(END) + 1] if END in tokens else tokens
+
+
+@pytest.mark.parametrize("pad", [0, 7])
+@pytest.mark.parametrize("untied", [{}, {"tied": False, "rotary": None}])
+def test_prompts_padded_on_the_left_are_continued_as_if_each_were_alone(pad, untied):
+    made, texts = model(**untied), [[3, 5, 9, 1, 4], [8, 0, 6], [7], [1, 7, 7, 8], [5, 5, 10, 0, 3]]
+    texts[2:3] = [[10 - pad]]
+    padded = torch.tensor([[pad] * (5 - len(text)) + text for text in texts])
+    options = {"end": END, "max_length": LONGEST, "k": 1}
+    written = sample(made, padded, pad=pad, generator=seeded(), **options)
+    expected = [alone(made, text) for text in texts]
+    for row, right in zip(written.tolist(), expected, strict=True):
+        assert row == right + [END] * (written.size(1) - len(right))
+    as_words = sample(made, padded, generator=seeded(), **options)
+    assert as_words.tolist() != written.tolist()
+    assert len({tuple(each) for each in expected}) > 2
+
+
 def ways(**options) -> dict:
     return {"end": END, "max_length": 2, "generator": seeded()} | options
 
@@ -197,6 +224,16 @@ def ways(**options) -> dict:
         (
             lambda: sample(model(), prompt(), **ways(end=11)),
             "end=11: the vocabulary has ids from 0",
+        ),
+        (lambda: sample(model(), prompt(), **ways(pad=11)), "pad=11: the vocabulary has ids from"),
+        (lambda: sample(model(), prompt(), **ways(pad=-1)), "pad=-1: it must be at least 0"),
+        (
+            lambda: sample(model(), torch.tensor([[3, 1], [0, 3], [3, 0]]), **ways(pad=0)),
+            "row 2 of the prompt ends with pad=0: put padding on the left",
+        ),
+        (
+            lambda: sample(model().train(), prompt(), **ways()),
+            r"the model is in training mode, .*: call model.eval\(\) first",
         ),
         (lambda: sample(model(), prompt()[:, :0], **ways()), "the prompt has 0 tokens"),
         (lambda: sample(model(), prompt()[0], **ways()), r"prompt has shape \(3,\)"),

@@ -20,3 +20,12 @@ def causal_rows(tokens: Tensor, cache: KVCache | None) -> Tensor:
     if cache is not None and cache.window is not None:
         mask &= (keys > queries - cache.window) | (keys < cache.n_sinks)
     return mask
+
+
+def unpadded_positions(mask: Tensor, length: int) -> Tensor:
+    """The positions of the last `length` tokens if padding is not counted.
+
+    Shapes:  mask (B, 1, Lk), False at padding -> (B, length), on the CPU, as rotary positions are
+    """
+    counted = mask[:, 0].cpu().cumsum(-1)  # (B, Lk)
+    return (counted[:, mask.size(-1) - length :] - 1).clamp(min=0)

@@ -5,9 +5,10 @@ from typing import Any
 from torch import Tensor, nn
 
 from attnbook.attention.kv_cache import KVCache
+from attnbook.checks.masks import check_prompt_mask
 from attnbook.checks.sizes import check_size
 from attnbook.checks.tensors import check_ids
-from attnbook.models.causal import causal_rows
+from attnbook.models.causal import causal_rows, unpadded_positions
 from attnbook.models.feed_forward import GatedFeedForward
 from attnbook.models.grouped_query import GroupedQueryAttention
 from attnbook.positions.rotary import Rotary
@@ -72,6 +73,7 @@ class LanguageModel(nn.Module):
         check_size("n_layers", n_layers)
         self.embedding = nn.Embedding(vocabulary_size, d_model)
         nn.init.normal_(self.embedding.weight, std=d_model**-0.5)
+        self.rotary = options["rotary"]
         sizes = d_model, n_heads, n_kv_heads, d_ff
         self.blocks = nn.ModuleList(Block(*sizes, **options) for _ in range(n_layers))
         self.norm = nn.RMSNorm(d_model, eps=EPSILON)
@@ -80,21 +82,36 @@ class LanguageModel(nn.Module):
             self.to_logits.weight = self.embedding.weight
 
     def forward(
-        self, tokens: Tensor, cache: list[KVCache] | None = None, positions: Tensor | None = None
+        self,
+        tokens: Tensor,
+        cache: list[KVCache] | None = None,
+        positions: Tensor | None = None,
+        mask: Tensor | None = None,
     ) -> Tensor:
         """Score the next token at each position. With a cache, `tokens` holds only the new tokens.
 
         With caches that have a window, each token attends to the sinks and to its window only.
+        A mask hides the padding of texts of different lengths, on either side. Each text then gets
+        the same logits as alone, and those at padding mean nothing.
 
-        Shapes:  positions (L,) or (B, L); by default they continue those in the cache
+        Shapes:  positions (L,) or (B, L); by default they continue those in the cache, and with a
+                 mask they do not count padding
+                 mask (B, 1, Lk), False at padding; Lk = tokens in the cache + L
         Returns: logits (B, L, vocabulary_size)
+        Raises:  ValueError if the mask does not fit, or a cache has a window
         """
         check_ids("tokens", tokens, self.embedding.num_embeddings)
+        if mask is not None:
+            windows = [each.window for each in cache or () if each.window is not None]
+            check_prompt_mask(mask, tokens, cache[0].n_kept if cache else 0, windows)
+            if positions is None and self.rotary is not None:
+                positions = unpadded_positions(mask, tokens.size(1))
         x = self.embedding(tokens)  # (B, L, d_model)
         for i, block in enumerate(self.blocks):
             own_cache = cache[i] if cache else None
-            mask = causal_rows(tokens, own_cache)  # (L, Lk)
-            x, _ = block(x, mask, cache=own_cache, positions=positions)
+            rows = causal_rows(tokens, own_cache)  # (L, Lk)
+            rows = rows if mask is None else rows & mask  # (B, L, Lk)
+            x, _ = block(x, rows, cache=own_cache, positions=positions)
         return self.to_logits(self.norm(x))  # (B, L, vocabulary_size)
 
     def new_cache(self) -> list[KVCache]:

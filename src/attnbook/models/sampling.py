@@ -1,8 +1,10 @@
 """Sampling: draw the next token at random from probabilities that can be sharpened or truncated."""
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
+from attnbook.checks.models import check_evaluating
 from attnbook.checks.sizes import check_size
 from attnbook.checks.tensors import check_float_tensor, check_ids
 from attnbook.models.language_model import LanguageModel
@@ -78,31 +80,39 @@ def sample(
     temperature: float = 1.0,
     k: int | None = None,
     p: float | None = None,
+    pad: int | None = None,
 ) -> Tensor:
     """Continue each row of the prompt until END. Call `model.eval()` first.
 
     The logits are divided by the temperature, then truncated by k and p, in this order. k = 1 is
     greedy decoding.
 
+    All prompts have the same length, unless `pad` is given: shorter ones are then filled up with
+    this id on the left. No token attends to this padding, and no position counts it.
+
     Shapes:  prompt (B, Lp), such as a column of BEGIN
     Returns: tokens (B, L) after the prompt, L <= max_length, filled with END after a text ends
-    Raises:  TypeError, ValueError if the prompt is not a batch of ids, or a number is out of range
+    Raises:  TypeError, ValueError if the model is in training mode, the prompt is not a batch of
+             ids, a number is out of range, or padding is not on the left
     """
+    check_evaluating(model)
     size = model.embedding.num_embeddings
     check_ids("prompt", prompt, size)
-    check_size("end", end, at_least=0)
     check_size("max_length", max_length)
     if prompt.size(1) == 0:
         raise ValueError("the prompt has 0 tokens: it needs at least one, such as BEGIN")
-    if end >= size:
-        raise ValueError(f"end={end}: the vocabulary has ids from 0 to {size - 1}")
+    for name, number in {"end": end, "pad": 0 if pad is None else pad}.items():
+        check_size(name, number, at_least=0)
+        if number >= size:
+            raise ValueError(f"{name}={number}: the vocabulary has ids from 0 to {size - 1}")
     if not temperature > 0:
         raise ValueError(f"temperature={temperature}: it must be above 0; k=1 is greedy decoding")
+    mask = None if pad is None else _after_padding(prompt, pad)  # (B, 1, Lp)
     cache, new = model.new_cache(), prompt
     written: list[Tensor] = []
     done = torch.zeros(len(prompt), dtype=torch.bool, device=prompt.device)
     while len(written) < max_length and not done.all():
-        logits = model(new, cache)[:, -1].cpu().double()  # (B, V)
+        logits = model(new, cache, mask=mask)[:, -1].cpu().double()  # (B, V)
         # The largest is 0 after the subtraction, so no small temperature makes it infinite.
         logits = (logits - logits.amax(-1, keepdim=True)) / temperature
         if k is not None:
@@ -113,4 +123,22 @@ def sample(
         done = done | (token == end)
         written.append(token)
         new = token[:, None]
+        if mask is not None:
+            mask = F.pad(mask, (0, 1), value=True)  # the new token is none
     return torch.stack(written, dim=1)
+
+
+def _after_padding(prompt: Tensor, pad: int) -> Tensor:
+    """A mask for the first token of each row that is not `pad`, and for all that follow.
+
+    Shapes:  prompt (B, Lp) -> (B, 1, Lp)
+    Raises:  ValueError if a row ends with pad
+    """
+    is_padding = prompt == pad
+    if (at_end := is_padding[:, -1]).any():
+        raise ValueError(
+            f"row {at_end.int().argmax()} of the prompt ends with pad={pad}: put padding on the "
+            "left, because a text continues after its last token"
+        )
+    first = (~is_padding).int().argmax(-1, keepdim=True)  # (B, 1)
+    return (torch.arange(prompt.size(1), device=prompt.device) >= first)[:, None]
