@@ -62,7 +62,7 @@ def some_parts(generator: Generator, d: int) -> tuple[Rows, Rows, Rows, list[Row
 def layer_cases(generator: Generator) -> list[Case]:
     def case(note: str, b: int, target: int, source: int, d: int) -> Case:
         y, z = draw(generator, b, target, d), draw(generator, b, source, d)
-        sizes = {"B": b, "Lq": target, "Lk": source, "D": d}
+        sizes = {"B": b, "Lt": target, "Ls": source, "D": d}
         return Case((y, z, *some_parts(generator, d)), sizes, note)
 
     return [
@@ -193,8 +193,8 @@ EXERCISE = Exercise(
 Someone wrote this post-norm decoder layer from memory. The sublayers are functions:
 `look_back(rows)` is the masked self-attention of the target, `look_across(rows, context)` is the
 cross-attention of `rows` to `context`, and `feed_forward(rows)` is the feed-forward network.
-`norms` is a list of three norms, in the order in which they are used. `y` (B, Lq, D) is the target,
-`z` (B, Lk, D) is the encoder's output, and the answer has the same shape as `y`. The code runs, but
+`norms` is a list of three norms, in the order in which they are used. `y` (B, Lt, D) is the target,
+`z` (B, Ls, D) is the encoder's output, and the answer has the same shape as `y`. The code runs, but
 each of its three lines has a fault. Repair them.
 """,
     stub="""
@@ -207,7 +207,7 @@ def my_decoder_layer(y, z, look_back, look_across, feed_forward, norms):
 """,
     reference=my_decoder_layer,
     cases=layer_cases,
-    axes="B Lq D",
+    axes="B Lt D",
     mistakes=(
         Mistake(
             Layer(FORMS["no residual"], FORMS["adds before"], FORMS["pre-norm"]),

@@ -227,8 +227,9 @@ each continues (0 to k − 1), and the id of the word added (0 to V − 1).
         "`.flatten().topk(k)` gives the best sums and their indices. An index is the sentence "
         "times V plus the word.",
     ),
-    insight="A sentence that has ended stays in the beam with its sum, and drops out if enough "
-    "others overtake it. With k = 1 this is greedy decoding.",
+    insight="A sentence that has ended keeps its sum, and sums only fall, so nothing behind it can "
+    "overtake it. It drops out if the sentences ahead of it have enough good continuations. With "
+    "k = 1 this is greedy decoding.",
     comes_back="The library's `beam_search` takes such steps until all sentences have ended.",
     others=(beam_by_lists,),
     gradients=False,

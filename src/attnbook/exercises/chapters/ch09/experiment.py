@@ -143,9 +143,9 @@ the table, perhaps of another sentence), `"dictionary"` (it translates new sente
         "A sentence of three clauses, longer than any in the table, separates the two kinds that "
         "get it right.",
     ),
-    insight="Five of the seven would pass a test on known sentences. New combinations distinguish "
-    "rules from memory, and longer sentences show whether the rules also work beyond the lengths "
-    "seen in training. That is why chapter 9 has two tests.",
+    insight="Five of the seven would pass a test on known sentences. New combinations tell rules "
+    "from mere repetition, though not from a memory that also swaps words. Longer sentences show "
+    "whether the rules also work beyond the lengths seen in training.",
     comes_back="10.experiment and 11.experiment test other kinds of black boxes.",
     others=(kind_by_all_short_ones,),
 )

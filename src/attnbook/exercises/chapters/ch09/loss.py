@@ -131,8 +131,7 @@ EXERCISE = Exercise(
     title="A loss by hand",
     level=2,
     minutes=12,
-    section="9.5",
-    second_reading=True,
+    section="9.6",
     prompt="""
 Write `my_loss(logits, labels, smoothing)`, the training loss of chapter 9, without using
 `cross_entropy`. `logits` (B, L, V) are the scores of V ids, before the softmax; `labels` (B, L) are
