@@ -61,26 +61,40 @@ def test_wide_undivided_heads_get_more_gradient_and_most_learn_by_plain_steps(se
     assert dead[1] > 0.6
     assert max(dead[32], dead[1024]) < 0.01
 
-    torch.manual_seed(seed)
-    players = game["Players"](1024, 1).to(game["device"]())
-    steps = torch.optim.SGD(players.parameters(), lr=0.3)
-    for _ in range(400):
-        steps.zero_grad()
-        errors(players, 32).sum().backward()
-        steps.step()
-    assert (errors(players, 320) < 0.2).sum() >= 3
+    learned = {}
+    for lr in (0.3, 3):
+        torch.manual_seed(seed)
+        players = game["Players"](1024, 1).to(game["device"]())
+        by_plain_steps(players, lambda model: errors(model, 32).sum(), 400, lr)
+        learned[lr] = (errors(players, 320) < 0.2).sum().item()
+    assert learned[0.3] >= 3
+    assert learned[3] == 0
+    assert "steps at a learning rate of 0.3" in chapter.source("gradient-norms-seen")
 
 
 def test_the_text_does_not_say_that_an_undivided_head_gets_no_gradient():
     summary = chapter.source("summary")
-    assert "most rows then pass hardly any gradient" in summary
+    assert "many rows then pass hardly any gradient" in summary
     assert "hardly any gradient gets through" not in summary
     assert "*more* gradient" in chapter.source("from-there-more")
 
 
-def test_heads_of_width_64_learn_the_game_undivided():
+def test_how_many_rows_of_a_wide_undivided_head_saturate_depends_on_the_number_of_keys():
+    """Sections 3.8 and 3.15: most of eight keys' rows at width 1,024, fewer of a thousand keys'."""
+    torch.manual_seed(0)
+    dead = {}
+    for n_keys in (8, 1024):
+        queries = torch.randn(20, 10, 1024)
+        weights = softmax(queries @ torch.randn(20, n_keys, 1024).mT)  # (20, 10, n_keys)
+        dead[n_keys] = ((weights * (1 - weights)).amax(-1) < 0.001).double().mean()
+    assert dead[8] > 0.55
+    assert 0.3 < dead[1024] < 0.55
+
+
+def test_nearly_all_heads_of_width_64_learn_the_game_undivided():
     game = chapter.run("game", "wide-head", "play")
     assert game["play"](1, d_k=64, seed=1)[1] == 5
+    assert game["play"](1, d_k=64, seed=4)[1] >= 3
 
 
 def test_a_gradient_by_the_width_is_too_small_for_plain_steps():
@@ -105,8 +119,15 @@ def by_plain_steps(
 
 
 def test_linear_layers_give_scores_a_third_of_the_spread():
-    """Section 3.8: queries and keys have a third of the variance, so scaled scores a ninth."""
+    """Section 3.8: queries and keys have a third of the inputs' variance, so scores a ninth.
+
+    Inputs that are ten times shorter, as in section 3.12, leave a hundredth of that.
+    """
     _, x = life_is_short()
+    torch.manual_seed(0)
+    short = SelfAttention(16, 1024, 8).w_q(0.1 * x).var().item()
+    assert short == pytest.approx(1 / 300, rel=0.15)
+    assert "but inputs with variance 1" in chapter.source("from-there-more")
     for d_k in (24, 1024):
         variances, spreads = [], []
         for seed in range(20):
@@ -288,3 +309,43 @@ def test_the_controls_are_sharp_in_the_wrong_place(reader):
         weights = model(reader["exam"])[1][:, reader["ASKS"]]  # (400, 4, 7)
         assert weights.amax(dim=-1).mean() > 3 / 7
         assert reader["examine"](model)[0] < 1 / 7
+
+
+def test_a_head_that_was_never_trained_can_have_a_sharp_map():
+    """Section 3.12: so the sharpness of a map doesn't even show that the head was trained."""
+    _, x = life_is_short()
+    names = chapter.run("s1-matrices", **{"s1-matrices": with_rows("s1-matrices")})
+    scores = x @ names["w_query"] @ (x @ names["w_key"]).T / math.sqrt(24)
+    assert (softmax(scores).amax(dim=-1) > 0.99).sum() == 4
+    assert "shows that a head was trained" not in chapter.source("watch-question")
+
+
+def test_without_projections_a_word_may_find_another_word_first():
+    """Section 3.3: a longer row can win, though the word asks for nothing but itself."""
+    rows = torch.tensor([[1.0, 0], [3, 1], [0, 1]])
+    assert (rows @ rows.T).argmax(dim=-1).tolist() == [1, 1, 1]
+    assert "To find something else first" not in chapter.source("three-matrices")
+
+
+def test_with_one_matrix_only_the_scores_are_the_same_in_both_directions():
+    """Section 3.11: a word can attend to another that hardly attends to it."""
+    projected = torch.tensor([[1.0, 0], [10, 0], [0, 1]])  # queries and keys at once
+    weights = scaled_dot_product_attention(projected, projected, projected)[1]
+    assert weights[0, 1] > 0.99
+    assert weights[1, 0] < 0.01
+    assert "one-sidedly" not in chapter.source("tie-qk-seen")
+
+
+def test_the_weight_responds_36_times_as_strongly_with_the_root():
+    """Section 3.8: the slopes per unit of q · k, which the cell prints with four digits."""
+    names = chapter.run(
+        "spread",
+        "explore-scaling",
+        **{"explore-scaling": chapter.source("explore-scaling").partition("explore_scaling(")[0]},
+    )
+    slopes = {}
+    for divisor in (32, 1024):
+        share = softmax(names["races_run"][1024] / divisor)[2]
+        slopes[divisor] = share * (1 - share) / divisor
+    assert round((slopes[32] / slopes[1024]).item()) == 36
+    assert "about 36 times" in chapter.source("from-there")
