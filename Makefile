@@ -99,6 +99,7 @@ links: env  ## check the links to all other sites
 
 upgrade: env  ## raise the versions, run the notebooks and show what changed  (PKG=...)
 	@$(BIN)/python -m tools.lock --upgrade $(PKG)
+	@$(BIN)/python -m tools.vendor --upgrade
 	@echo "To keep it: make run, read what changed, make test. To go back: git checkout requirements* binder"
 	@$(MAKE) --no-print-directory env nbval
 

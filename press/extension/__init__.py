@@ -15,9 +15,9 @@ widgets         the scripts of interactive figures, on the pages that use them
 live            the models that run in a page (press/live), loaded on first use
 output          an interactive figure of a chapter, shown on another page
 chapters_table  the table of all chapters, and the minutes in links to a chapter
-glossary        the Chinese words below headings and in the search, and a table sorted by pinyin
+glossary        the Chinese words below headings, and a table sorted by pinyin
 chinese         marks on Chinese text, for screen readers
-search          a search that also finds Chinese, and shows excerpts
+search          what the search reads: the texts of all sections, the questions, the names of terms
 translations    the words around the text of a page, in the language of the edition
 repository      links to the repository, Colab and Binder, from the environment at build time
 storage         what a page stores in the reader's browser: the keys, all in one place
@@ -65,7 +65,7 @@ PARTS = (
     headings, tables, folds, chapters_table, output, section_links, glossary, chinese, pictures,
     widgets, live, search, storage, safety, unused, styles, licenses,
 )  # fmt: skip
-ENVIRONMENT = 12  # raise this if a change in this folder requires reading every page again
+ENVIRONMENT = 13  # raise this if a change in this folder requires reading every page again
 
 
 def setup(app: Sphinx) -> dict[str, bool | int]:

@@ -1,18 +1,18 @@
 """Use the rows of the glossary (book/notation.md) on other pages, too.
 
-A row is written once: English, the Chinese word with its pinyin, a link to the section that
-introduces it, and an explanation. When the pages are written, this module puts
+A row is written once: English, the Chinese word with its pinyin, its other names in both languages,
+a link to the section that introduces it, and an explanation. When the pages are written, this
+module puts
 
 - the Chinese words of a section below its heading, in small type
-- the English and Chinese words into searchwords.js, so that a search for a word finds the section
-  first (Sphinx also has such an index, but loses it when a build writes only some of the pages)
 - the rows, sorted by pinyin, into a second table, `:::{by-pinyin}`
+
+The search (search.py) knows the words of each row, so that each of them finds the section.
 
 The pinyin is written by hand, because libraries only guess which of several readings is right:
 pypinyin 0.55 read the 差 of 残差 and 标准差 as *chà*, and the 子 of 子空间 as *zi*.
 """
 
-import json
 import re
 import unicodedata
 from pathlib import Path
@@ -31,6 +31,7 @@ from .chinese import in_chinese
 from .section_links import sections
 
 TABLE = re.compile(r"^\| English \| 中文 \|.*\n(?:\|.*\n)+", re.M)
+CODE = str.maketrans("", "", "`")
 TONES = "\u0304\u0301\u030c\u0300"  # the marks of tones 1 to 4; ü keeps its dots
 
 logger = logging.getLogger(__name__)
@@ -42,19 +43,22 @@ class Row(NamedTuple):
     english: str
     chinese: str
     pinyin: str  # empty where the Chinese word is written in Latin letters
+    called: str  # other names, in both languages, and names in code
     link: str  # in Markdown: [6.3](06_masked_attention.ipynb)
     number: str  # of the section, such as 6.3; empty if the link has an anchor
     page: str  # without suffix
     anchor: str
 
     def words(self) -> list[str]:
-        """The words that readers may search for."""
-        typed = re.split("[,、()]", f"{self.english},{self.chinese}".lower())
+        """The words that readers may search for, in lower case."""
+        every = f"{self.english},{self.chinese},{self.called}"
+        typed = re.split("[,、()]", every.lower().translate(CODE))
         return [word.strip() for word in typed if word.strip()]
 
 
 ROW = re.compile(
     r"\| (?P<english>[^|]+) \| (?P<chinese>[^|*]+?)(?: \*(?P<pinyin>[^|*]+)\*)? \| "
+    r"(?:(?P<called>[^|]+) )?\| "
     r"(?P<link>\[(?P<number>[\d.]*)[\w ]*\]\((?P<page>\w+)\.ipynb(?:#(?P<anchor>[\w-]+))?\)) \| "
     r".+ \|"
 )
@@ -128,15 +132,6 @@ def small_line(rows: list[Row]) -> nodes.paragraph:
     return line
 
 
-def write_words(app: Sphinx, exception: Exception | None) -> None:
-    """Write searchwords.js, which only search.html uses: the page and the id for each word."""
-    if exception or app.builder.format != "html":
-        return
-    words = {word: place for row, *place in places(app) for word in row.words()}
-    data = json.dumps(words, ensure_ascii=False, separators=(",", ":"))
-    Path(app.outdir, "searchwords.js").write_text(f"Search.words = {data};\n", "utf8")
-
-
 def rewrite(app: Sphinx, env: BuildEnvironment) -> set[str]:
     """Write all pages again if the glossary has changed. Warn about lines that are not rows."""
     for line in lines(app):
@@ -153,4 +148,3 @@ def setup(app: Sphinx) -> None:
     app.add_directive("by-pinyin", ByPinyin)
     app.connect("env-updated", rewrite)
     app.connect("doctree-resolved", put_words)
-    app.connect("build-finished", write_words)

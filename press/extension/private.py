@@ -16,27 +16,14 @@ THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_the
 
 # What our own files depend on: file → pieces of its text
 NAMES = {
-    # press/static/search.js, not Sphinx's script, shows the results
-    BASIC / "static" / "searchtools.js": (
-        "Search._index = index", "Search._index.terms", "Search._index.titleterms",
-        "splitQuery(", "Search.query(", "Search.output = ", "_parseQuery: (query) =>",
-        "return [query, searchTerms, excludedTerms, highlightTerms, objectTerms]",
-        "_performSearch: (query, searchTerms, excludedTerms, highlightTerms, objectTerms) =>",
-        "[docname, title, anchor, descr, score, filename]", "results.pop()",  # the best is last
-        "const _finishSearch = (resultCount) =>",
-    ),
     SPHINX / "search" / "en.py": ("var Stemmer = function()", "this.stemWord = function"),
-    # search.py splits the words of a text, and of a query, which this file hands to the browser
-    BASIC / "static" / "language_data.js.jinja": (
-        "{{ search_language_stemming_code", "{{ search_word_splitter_code",
-    ),
-    BASIC / "static" / "documentation_options.js.jinja": (
-        "const DOCUMENTATION_OPTIONS = {", "LINK_SUFFIX: ",
-    ),
-    # book.js removes the highlights
+    # searchpage.js says which words to highlight, and book.js removes the highlights
     BASIC / "static" / "sphinx_highlight.js": (
         "const SphinxHighlight = {", "hideSearchWords: ", "highlight-link",
+        'localStorage.getItem("sphinx_highlight_terms")',
     ),
+    # search.py asks for no index
+    SPHINX / "builders" / "html" / "__init__.py": ("    search = True", "if self.search:"),
     # translations.py rewrites translations.js, whose words book.js looks up with `_`
     BASIC / "static" / "doctools.js": (
         "TRANSLATIONS: ", "PLURAL_EXPR: ", "LOCALE: ", "const _ = Documentation.gettext",

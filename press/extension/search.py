@@ -1,61 +1,49 @@
-"""The search index: English words by their stem, and Chinese by pairs of characters.
+"""What the search needs: the text of every section, the questions, and the names of each term.
 
-Chinese is written without spaces. A dictionary could split a text, but words that the dictionary
-lacks would never be found. So the index contains every character and every pair of neighbors, and a
-query of several characters looks for all its pairs. Indexing such bigrams is a standard method. It
-finds any term, and needs only a few lines, both here and in the browser.
+No page may read another page: the browser forbids this for pages opened from a folder, and the
+pages' policy forbids it everywhere. So the build writes all texts into searchtexts.js, which a page
+loads when its search is first used. press/static/search.js makes the index in the browser, because
+an index made beforehand would be another 130 kB to load.
 
-A result shows the text around the matches. Sphinx's script would fetch each page for this,
-which the policy of the pages forbids. So searchtexts.js has the text of every section, and
-press/static/search.js shows it.
+Where a term has other names (the glossary's column "also called"), the section that introduces the
+term has them, too. An entry of book/questions.md is a question in bold and a paragraph with its
+answer, whose last link leads to the section.
 """
 
 import json
 import re
-from itertools import pairwise
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
 
 from lxml import html
 from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
 
 from attnbook.language import HAN
+from manuscript.edition import LANGUAGE
 
+from .glossary import places
+
+QUESTIONS = "book/questions"
 # Left out of the texts: what is folded, because an excerpt would give it away; the visible half of
-# a formula, which has its MathML beside it; and everything that is not text.
+# a formula, which has its MathML beside it; the Chinese words below a heading, which the search has
+# from the glossary; and everything that is not text.
 LEFT_OUT = frozenset(
-    "answer choice katex-html headerlink launch to-run part second-reading".split()
+    "answer choice in-chinese katex-html headerlink launch to-run part second-reading".split()
 )
 # In plain text, the k of √d_k is written as a Unicode subscript, ₖ.
 SUBSCRIPTS = str.maketrans("aehijklmnoprstuvx", "ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")
 IN_LINE = frozenset("a b code em i mi mn mo mtext span strong sub sup".split())
-
-
-class BookSearch(SearchEnglish):
-    """Sphinx's English search, with a splitter that handles Chinese characters."""
-
-    _pieces = re.compile(rf"[{HAN}]+|[^\W{HAN}]+")
-
-    # The same splitter for the words that a reader types; Sphinx copies it into language_data.js.
-    js_splitter_code = rf"""
-var CHINESE = /[{HAN}]/;
-var PIECES = /[{HAN}]+|(?:(?![{HAN}])[\p{{Letter}}\p{{Number}}_])+/gu;
-var splitQuery = (query) =>
-  (query.match(PIECES) || []).flatMap((piece) =>
-    CHINESE.test(piece) && piece.length > 1
-      ? [...piece].slice(1).map((character, i) => piece[i] + character)
-      : [piece]);
-"""
-
-    def split(self, text: str) -> list[str]:
-        """The words, single characters and pairs of characters of a text."""
-        words = []
-        for piece in self._pieces.findall(text):
-            if re.match(f"[{HAN}]", piece):
-                words += [*piece, *(a + b for a, b in pairwise(piece))]
-            else:
-                words.append(piece)
-        return words
+# Words that say nothing about what is looked for. Sphinx's list has "no" and "not", too.
+COMMON = """
+a an the is are was be do does did i my you your we our it its they their he she in of to on at by
+with from for as into and or if so than then there here this that these those which who whose what
+why how when where can could may might must shall should will would has have had give gives me not
+""".split()
+# How much a section counts: these parts of a chapter repeat words of its sections.
+WEIGHTS = {"summary": 0.4, "exercises": 0.4, "exercise": 0.5, "where-the-sources-say-it": 0.2}
+OTHER_PAGES = {"bibliography": 0.4, "validation": 0.4, "how_to_use": 0.4, "index": 0.5}
 
 
 def texts(page: str) -> list[tuple[str, str, str]]:
@@ -83,30 +71,92 @@ def taken_out(element: html.HtmlElement) -> str:
     return " ".join(element.text_content().split())
 
 
-def write_texts(app: Sphinx, exception: Exception | None) -> None:
-    """Write searchtexts.js for search.html, and the headings for the search box of every page.
+def weight(page: str, anchor: str, heading: str) -> float:
+    """How much a section of a page counts, beside 1 for a section of a chapter."""
+    kind = "exercise" if anchor.startswith("exercise-") else anchor
+    if other := WEIGHTS.get(kind) or OTHER_PAGES.get(page.rpartition("/")[2]):
+        return other
+    return 1.0 if re.match(r"[\dA]+\.\d+ ", heading) else 0.6
 
-    Builders that write no HTML need neither.
-    """
-    if exception or app.builder.format != "html":
-        return
-    pages = {
-        page: texts(Path(app.outdir, f"{page}.html").read_text("utf8"))
+
+def questions(page: str) -> list[tuple[str, str, str]]:
+    """The questions of a page: each with its answer and the address of the answer's last link."""
+    (article,) = html.fromstring(page).iter("article")
+    found = []
+    for bold in article.iterfind(".//p/strong"):
+        paragraph = bold.getparent()
+        answer = paragraph.getnext()
+        question = bold.text_content()
+        if question == paragraph.text_content() and answer is not None:
+            address = [link.get("href") for link in answer.iter("a")][-1]
+            text = " ".join(answer.text_content().split())
+            found.append((question, re.sub(r" \([^()]*\)$", "", text), unquote(address)))
+    return found
+
+
+def search_data(app: Sphinx) -> dict[str, Any]:
+    """Return what searchtexts.js has: see press/static/search.js."""
+    written = {
+        page: Path(app.outdir, f"{page}.html").read_text("utf8")
         for page in sorted(app.env.found_docs)
     }
-    data = json.dumps(pages, ensure_ascii=False, separators=(",", ":"))
-    Path(app.outdir, "searchtexts.js").write_text(f"Search.texts = {data};\n", "utf8")
-    headings = [
-        [page, anchor, heading]
-        for page, found in pages.items()
-        for anchor, heading, _ in found
-        if heading
-    ]
-    data = json.dumps(headings, ensure_ascii=False, separators=(",", ":"))
-    Path(app.outdir, "searchheadings.js").write_text(f"BOOK_HEADINGS = {data};\n", "utf8")
+    rows: dict[tuple[str, str], list[str]] = {}
+    for row, page, anchor in places(app):
+        rows.setdefault((page, anchor), []).extend(row.words())
+    sections: list[dict[str, str | float]] = []
+    at: dict[tuple[str, str], int] = {}
+    for page, text in written.items():
+        found = [] if page == QUESTIONS else texts(text)
+        for anchor, heading, inside in found:
+            if not heading:
+                continue
+            at[page, anchor] = len(sections)
+            sections.append(
+                {
+                    "page": page,
+                    "id": anchor if (anchor, heading) != found[0][:2] else "",
+                    "chapter": found[0][1],
+                    "heading": heading,
+                    "called": ", ".join(rows.get((page, anchor), [])),
+                    "text": inside,
+                    "weight": weight(page, anchor, heading),
+                }
+            )
+    names = {
+        word: {"term": row.english if LANGUAGE == "en" else row.chinese, "at": at[place]}
+        for row, *where in places(app)
+        if (place := tuple(where)) in at
+        for word in row.words()
+    }
+    asked = []
+    for question, answer, address in questions(written[QUESTIONS]) if QUESTIONS in written else ():
+        page, _, anchor = address.partition("#")
+        place = (f"book/{page.removesuffix('.html')}", anchor)
+        asked.append({"question": question, "answer": answer, "at": at[place]})
+    return {
+        "chinese": HAN,
+        "common": COMMON,
+        "names": names,
+        "sections": sections,
+        "questions": asked,
+    }
+
+
+def write_texts(app: Sphinx, exception: Exception | None) -> None:
+    """Write searchtexts.js: the data, and Sphinx's English stemmer. Only for HTML."""
+    if exception or app.builder.format != "html":
+        return
+    data = json.dumps(search_data(app), ensure_ascii=False, separators=(",", ":"))
+    text = f"const BOOK_TEXTS = {data};\n{SearchEnglish.js_stemmer_code}"
+    Path(app.outdir, "searchtexts.js").write_text(text, "utf8")
+
+
+def leave_out_sphinx(app: Sphinx) -> None:
+    """Let Sphinx write no index of its own; html_additional_pages has the search page."""
+    app.builder.search = False  # type: ignore[attr-defined]
 
 
 def setup(app: Sphinx) -> None:
-    """Replace Sphinx's English search with ours, and write the texts after all pages."""
-    app.add_search_language(BookSearch)
+    """Replace Sphinx's search with ours, and write the texts after all pages."""
+    app.connect("builder-inited", leave_out_sphinx)
     app.connect("build-finished", write_texts)

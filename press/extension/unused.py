@@ -9,7 +9,7 @@ from sphinx.application import Sphinx
 UNUSED = """
 **/*.map **/*.LICENSE.txt **/README.md katex/katex.min.js scripts styles/theme.css vendor locales
 images pygments.css design-tabs.js check-solid.svg copy-button.svg copybutton_funcs.js
-minus.png plus.png webpack-macros.html sbt-webpack-macros.html
+minus.png plus.png searchtools.js language_data.js webpack-macros.html sbt-webpack-macros.html
 """.split()
 
 

@@ -83,7 +83,10 @@ closable(dialog);
 function search() {
   if (field) field.focus();
   else if (dialog.open) dialog.close();
-  else dialog.showModal();
+  else {
+    dialog.showModal();
+    searchable();
+  }
 }
 
 for (const button of document.querySelectorAll(".search-button__button")) {
@@ -94,23 +97,29 @@ addEventListener("keydown", (event) => {
   event.preventDefault();
   search();
 });
-// While the reader types, the dialog offers the first sections whose headings contain all the words.
-// The list of headings is loaded when the first letter is typed.
+// While the reader types, the dialog offers the best sections. What it needs is loaded when the
+// dialog is opened for the first time.
 const offers = document.createElement("ul");
-const { headings } = one("[data-headings]").dataset;
-let loaded;
+const book = new URL("..", new URL(one("[data-static]").dataset.static, location)); // the folder
 dialog.querySelector("form").after(offers);
+
+const load = (file) => new Promise((onload) => document.head.append(Object.assign(
+  document.createElement("script"), { src: book + file, async: false, onload })));
+let loaded;
+const searchable = () => loaded ??= Promise.all(
+  ["_static/minisearch/minisearch.js", "searchtexts.js", "_static/search.js"].map(load));
+
 dialog.addEventListener("input", async ({ target }) => {
-  loaded ??= new Promise((onload) => document.head.append(Object.assign(
-    document.createElement("script"), { src: headings, onload })));
-  await loaded;
-  const words = target.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const fits = (heading) => words.every((word) => heading.toLowerCase().includes(word));
-  const found = words.length ? BOOK_HEADINGS.filter(([, , heading]) => fits(heading)) : [];
-  offers.replaceChildren(...found.slice(0, 6).map(([name, id, textContent]) => {
-    const href = new URL(`${name}.html#${id}`, new URL(headings, location));
+  await searchable();
+  const { results } = BookSearch.find(target.value);
+  offers.replaceChildren(...results.slice(0, 6).map(({ section, question }) => {
+    const href = new URL(`${section.page}.html#${section.id}`, book);
     const item = document.createElement("li");
-    item.append(Object.assign(document.createElement("a"), { href, textContent }));
+    const link = Object.assign(document.createElement("a"), { href, textContent: section.heading });
+    if (question) {
+      link.append(Object.assign(document.createElement("small"), { textContent: question }));
+    }
+    item.append(link);
     return item;
   }));
 });

@@ -1,118 +1,115 @@
-// The search page: Sphinx's script finds the pages, and this script shows them with the text around
-// the matches. The texts are in searchtexts.js, because a page may not read another page: the
-// browser forbids this for pages opened from a folder, and the page's policy forbids it everywhere.
+// The search: MiniSearch (in minisearch/) ranks the sections of the book and the questions of
+// book/questions.md. The box on every page (book.js) and search.html (searchpage.js) show what
+// `BookSearch.find` returns. Nothing of this is loaded before the search is used.
+//
+// Words are compared by their stem. Chinese has no spaces, so neighboring characters are the words:
+// 注意力 is 注意 and 意力.
 "use strict";
 
-const WIDTH = 240; // characters in an excerpt
-const BEFORE = 60; // at most this many before the first match
-const stemmer = new Stemmer();
+globalThis.BookSearch = (() => {
+  const { sections, questions, names, common } = BOOK_TEXTS;
+  const CHINESE = new RegExp(`[${BOOK_TEXTS.chinese}]`);
+  const NOT_CHINESE = `(?:(?![${BOOK_TEXTS.chinese}])[\\p{Letter}\\p{Number}_])`;
+  const PIECES = new RegExp(`[${BOOK_TEXTS.chinese}]+|\\d+(?:\\.\\d+)+|${NOT_CHINESE}+`, "gu");
+  const LEFT_OUT = new Set(common);
+  const stemmer = new Stemmer();
+  const stems = new Map(); // word, as written → its stem, or null for a word like "the"
 
-// The positions of the search terms in a text, matched as in the index: words by their stem, or by
-// a part of the stem if the index has no such word; Chinese by neighboring characters.
-function places(text, terms) {
-  const { terms: words, titleterms } = Search._index;
-  const whole = (term) => Object.hasOwn(words, term) || Object.hasOwn(titleterms, term);
-  const found = [];
-  for (const { 0: piece, index } of text.matchAll(PIECES)) {
-    const lower = piece.toLowerCase();
-    for (const term of terms) {
-      if (CHINESE.test(piece)) {
-        for (let i = piece.indexOf(term); i >= 0; i = piece.indexOf(term, i + 1)) {
-          found.push({ term, start: index + i, end: index + i + term.length });
-        }
-      } else if (lower.includes(term.slice(0, -1))) { // a stem may differ in its last letter
-        const stem = stemmer.stemWord(lower);
-        if (whole(term) ? stem === term : stem.includes(term)) {
-          found.push({ term, start: index, end: index + piece.length });
-        }
+  // The words of a text; of a name in code, such as attn_mask, the whole and its parts
+  function split(text) {
+    return (text.match(PIECES) ?? []).flatMap((piece) => {
+      if (piece.length > 1 && CHINESE.test(piece)) {
+        return [...piece].slice(1).map((character, i) => [...piece][i] + character);
       }
-    }
+      const parts = piece.split("_").filter(Boolean);
+      return parts.length > 1 ? [piece, ...parts] : [piece];
+    });
   }
-  return found.sort((one, other) => one.start - other.start);
-}
 
-const different = (found) => new Set(found.map(({ term }) => term)).size;
+  function stem(word) {
+    if (!stems.has(word)) {
+      const lower = word.toLowerCase();
+      stems.set(word, LEFT_OUT.has(lower) ? null : stemmer.stemWord(lower));
+    }
+    return stems.get(word);
+  }
 
-// The positions in the part of the text that contains the largest number of different terms, or in
-// the first such part
-function nearest(found) {
-  let most = [];
-  found.forEach(({ start }, i) => {
-    const near = found.slice(i).filter(({ end }) => end <= start + WIDTH - BEFORE);
-    if (different(near) > different(most)) most = near;
+  const index = new MiniSearch({
+    fields: ["heading", "called", "text", "chapter"],
+    tokenize: split,
+    processTerm: stem,
   });
-  return most;
-}
+  const entries = [
+    ...sections.map((section) => ({ ...section, section })),
+    // an entry for each question leads to the section that answers it
+    ...questions.map(({ question, answer, at }) => ({
+      heading: question, text: answer, weight: 1.5, section: sections[at], question, answer,
+    })),
+  ];
+  index.addAll(entries.map((entry, id) => ({ called: "", chapter: "", ...entry, id })));
 
-// The text around the positions, cut between words, as nodes with the positions marked
-const CUT = new RegExp(`(?<=\\s)|(?=${CHINESE.source})|$`);
+  const READ = 0.3; // how much a word counts that was read instead of the one typed
+  const OPTIONS = {
+    boost: { heading: 4, called: 4, text: 1, chapter: 0.3 },
+    prefix: (term) => term.length > 3 && !CHINESE.test(term),
+    weights: { prefix: 0.3, fuzzy: 0 },
+    boostDocument: (id) => entries[id].weight,
+  };
 
-function excerpt(text, found) {
-  const first = found[0]?.start ?? 0;
-  const before = Math.max(0, first - BEFORE);
-  const start = before && before + text.slice(before, first).search(CUT);
-  const end = start + WIDTH + Math.min(BEFORE, text.slice(start + WIDTH).search(CUT));
-  const nodes = [start ? "… " : ""];
-  let at = start;
-  for (const place of found) {
-    if (place.start > at || at === start) {
-      const mark = document.createElement("mark");
-      mark.textContent = text.slice(place.start, place.end);
-      nodes.push(text.slice(at, place.start), mark);
-    } else { // a pair of Chinese characters that overlaps or follows the last pair
-      nodes.at(-1).textContent += text.slice(at, place.end);
+  // All words of the book, in which the right spelling of a word is looked for
+  const words = [...new Set([...stems.keys()].map((word) => word.toLowerCase()))];
+  let lexicon;
+  function spelling(word) {
+    if (!lexicon) {
+      lexicon = new MiniSearch({ fields: ["id"] });
+      lexicon.addAll(words.map((id) => ({ id })));
     }
-    at = Math.max(at, place.end);
+    return lexicon.search(word, { fuzzy: 0.25 })[0]?.id;
   }
-  return [...nodes, text.slice(at, end), end < text.length ? "…" : ""];
-}
 
-// The section of a page that a result refers to: the one it names, or else the one that
-// contains the most different terms; ties go to the one with the most of them close together, then
-// to the one with the most in its heading
-function section(page, anchor, terms) {
-  const sections = Search.texts[page];
-  const named = sections.filter(([id]) => `#${id}` === anchor);
-  let most = { fits: -1 };
-  for (const [id, heading, text] of named.length ? named : sections) {
-    const above = places(heading, terms);
-    const inside = places(text, terms);
-    const found = nearest(inside);
-    const counts = [[...above, ...inside], found, above].map(different);
-    const fits = counts.reduce((sum, count) => 100 * sum + count);
-    if (fits > most.fits) most = { fits, id, heading, text, found };
+  // What the words of a query were read as, where that differs from what was typed: an abbreviation
+  // or another name of a term in the glossary, or a word of the book instead of a misspelled one
+  function readings(query) {
+    const typed = query.trim().toLowerCase();
+    const found = [];
+    for (const name of new Set([typed, ...split(typed)])) {
+      const term = Object.hasOwn(names, name) ? names[name].term : name;
+      if (!term.toLowerCase().includes(name)) found.push({ typed: name, read: term });
+    }
+    for (const word of split(typed)) {
+      if (word.length < 4 || CHINESE.test(word) || !stem(word)) continue;
+      if (index.search(word, { prefix: true }).length) continue;
+      const read = spelling(word);
+      if (read) found.push({ typed: word, read });
+    }
+    return found;
   }
-  return most;
-}
 
-// Show the results. If the query is a word in the glossary, the section that introduces it comes
-// first.
-Search.query = (query) => {
-  const [typed, terms, ...others] = Search._parseQuery(query);
-  const seen = new Set();
-  const results = Search._performSearch(typed, terms, ...others).reverse();
-  const word = query.trim().toLowerCase();
-  const [taught, place] = Object.hasOwn(Search.words, word) ? Search.words[word] : [];
-  if (taught) results.unshift([taught, "", `#${place}`]);
-  for (const [page, , anchor] of results) {
-    const { id, heading, text, found } = section(page, anchor, terms);
-    const [[top, title]] = Search.texts[page];
-    const address = page + DOCUMENTATION_OPTIONS.LINK_SUFFIX + (id === top ? "" : `#${id}`);
-    if (seen.has(address)) continue;
-    seen.add(address);
-    const link = document.createElement("a");
-    link.href = address;
-    link.textContent = id === top ? title : `${title} › ${heading}`;
-    const context = document.createElement("p");
-    context.className = "context";
-    context.append(...excerpt(text, found));
-    const item = document.createElement("li");
-    item.append(link, context);
-    Search.output.append(item);
+  // Returns: the sections, best first, each with the stems that it contains and the question that it
+  // answers, if one was found; and how the query was read
+  function find(query) {
+    const read = readings(query);
+    const asked = [query, ...read.map((reading) => reading.read)].join(" ");
+    const typed = split(query).map(stem).filter(Boolean);
+    const terms = new Set(typed);
+    const boostTerm = (_term, i) => (i < typed.length ? 1 : READ);
+    const best = new Map();
+    for (const { id, score, queryTerms, terms: stemsFound } of index.search(asked, { ...OPTIONS, boostTerm })) {
+      const { section, question, answer } = entries[id];
+      const matched = queryTerms.filter((term) => terms.has(term)).length || 1;
+      const result = best.get(section) ?? { section, score: 0, stems: new Set() };
+      const points = score * Math.min(1, matched / terms.size);
+      if (question && points > result.score) Object.assign(result, { question, answer });
+      result.score = Math.max(result.score, points);
+      for (const found of stemsFound) result.stems.add(found);
+      best.set(section, result);
+    }
+    const name = query.trim().toLowerCase();
+    const taught = Object.hasOwn(names, name) && best.get(sections[names[name].at]);
+    if (taught) taught.score = Infinity;
+    const results = [...best.values()].sort((one, other) => other.score - one.score);
+    return { results, readings: read };
   }
-  _finishSearch(seen.size);
-};
 
-const box = document.querySelector("main form.bd-search input");
-box.focus();
-box.select();
+  return { CHINESE, PIECES, find, questions, sections, split, stem };
+})();

@@ -1,28 +1,117 @@
-"""The search index has the words, the pairs of Chinese characters and the texts of a page."""
+"""What the search reads (searchtexts.js), and how it splits words (search.js)."""
 
 import json
 
 import pytest
 from py_mini_racer import MiniRacer
+from sphinx.search.en import SearchEnglish
 
+from attnbook.language import HAN
+from manuscript.common import ROOT
 from press.extension.formulas import render
-from press.extension.search import BookSearch, texts
+from press.extension.search import COMMON, questions, texts, weight
 
-SEARCH = BookSearch({})
-
-
-def test_search_splits_chinese_into_characters_and_pairs() -> None:
-    assert SEARCH.split("softmax函数, d_k=64") == ["softmax", "函", "数", "函数", "d_k", "64"]
-    assert SEARCH.split("注意力") == ["注", "意", "力", "注意", "意力"]
+STATIC = ROOT / "press" / "static"
 
 
-@pytest.mark.parametrize("query", ["softmax", "注意力", "多头注意力 MultiHead", "头", "q·k ω₂"])
-def test_the_browser_asks_for_words_that_the_index_has(query: str) -> None:
+def section(heading: str, text: str, called: str = "") -> dict[str, object]:
+    """A section of a book, as searchtexts.js has it."""
+    return {
+        "page": "book/page",
+        "id": heading.lower(),
+        "chapter": "1. Page",
+        "heading": heading,
+        "called": called,
+        "text": text,
+        "weight": 1,
+    }
+
+
+@pytest.fixture(scope="module")
+def engine() -> MiniRacer:
+    """The search of a book of four sections and one question."""
+    data = {
+        "chinese": HAN,
+        "common": COMMON,
+        "names": {
+            "gqa": {"term": "grouped-query attention", "at": 1},
+            "掩码": {"term": "mask", "at": 0},
+            "mask": {"term": "mask", "at": 0},
+        },
+        "sections": [
+            section("Masks", "A mask hides keys from queries.", "掩码, mask, attn_mask"),
+            section("Sharing", "Heads in groups share keys.", "grouped-query attention, gqa"),
+            section("Norms", "Layer normalization of each row; a mask, a mask, a mask of keys."),
+            section("多头", "多头注意力有几个头。"),
+        ],
+        "questions": [
+            {"question": "Why is my output NaN?", "answer": "A row has no key left.", "at": 0}
+        ],
+    }
     engine = MiniRacer()
-    engine.eval(BookSearch.js_splitter_code)
-    asked = json.loads(str(engine.eval(f"JSON.stringify(splitQuery({json.dumps(query)}))")))
-    assert asked
-    assert set(asked) <= set(SEARCH.split(query))
+    engine.eval("var self = this;" + (STATIC / "minisearch" / "minisearch.js").read_text("utf8"))
+    engine.eval(f"const BOOK_TEXTS = {json.dumps(data)};{SearchEnglish.js_stemmer_code}")
+    engine.eval((STATIC / "search.js").read_text("utf8"))
+    return engine
+
+
+def found(engine: MiniRacer, query: str) -> list[str]:
+    """The headings of the sections that a query finds."""
+    asked = f"BookSearch.find({json.dumps(query)}).results.map(({{section}}) => section.heading)"
+    return list(json.loads(str(engine.eval(f"JSON.stringify({asked})"))))
+
+
+def read_as(engine: MiniRacer, query: str) -> dict[str, str]:
+    """How the search reads the words of a query."""
+    asked = f"BookSearch.find({json.dumps(query)}).readings"
+    return {
+        reading["typed"]: reading["read"]
+        for reading in json.loads(str(engine.eval(f"JSON.stringify({asked})")))
+    }
+
+
+def split(engine: MiniRacer, text: str) -> list[str]:
+    """The words of a text."""
+    return list(
+        json.loads(str(engine.eval(f"JSON.stringify(BookSearch.split({json.dumps(text)}))")))
+    )
+
+
+def test_chinese_is_split_into_pairs_and_names_in_code_into_parts(engine: MiniRacer) -> None:
+    assert split(engine, "注意力") == ["注意", "意力"]
+    assert split(engine, "softmax函数, 1.1111 头") == ["softmax", "函数", "1.1111", "头"]
+    assert split(engine, "attn_mask=None") == ["attn_mask", "attn", "mask", "None"]
+
+
+def test_a_section_whose_heading_or_name_fits_comes_before_one_that_repeats_a_word(
+    engine: MiniRacer,
+) -> None:
+    assert found(engine, "mask")[:2] == ["Masks", "Norms"]
+    assert found(engine, "masks")[0] == "Masks"
+    assert found(engine, "norms")[0] == "Norms"
+    assert found(engine, "attn_mask")[0] == "Masks"
+    assert found(engine, "多头注意力") == ["多头"]
+
+
+def test_a_query_is_read_as_what_the_book_calls_it(engine: MiniRacer) -> None:
+    assert found(engine, "GQA")[0] == "Sharing"
+    assert read_as(engine, "GQA") == {"gqa": "grouped-query attention"}
+    assert read_as(engine, "掩码") == {"掩码": "mask"}
+    assert found(engine, "normalisation")[0] == "Norms"  # misspelled, or British
+    assert read_as(engine, "layr normalizatoin") == {
+        "layr": "layer",
+        "normalizatoin": "normalization",
+    }
+    assert read_as(engine, "mask keys") == {}
+
+
+def test_a_question_leads_to_the_section_that_answers_it(engine: MiniRacer) -> None:
+    assert found(engine, "output is nan")[0] == "Masks"
+
+
+def test_words_that_nothing_has_find_nothing(engine: MiniRacer) -> None:
+    assert found(engine, "zzz") == found(engine, "why is it") == found(engine, "") == []
+    assert found(engine, "constructor") == found(engine, "__proto__") == []
 
 
 def test_the_texts_of_a_page_are_the_visible_texts_of_its_sections() -> None:
@@ -39,3 +128,22 @@ def test_the_texts_of_a_page_are_the_visible_texts_of_its_sections() -> None:
         ("one", "1. One", "The soft max of x2 a b"),
         ("two", "1.1 Two", "Show x = 苹果"),
     ]
+
+
+def test_the_questions_of_a_page_have_their_answer_and_its_last_link() -> None:
+    page = """<article><p>Some <strong>bold</strong> text.</p>
+    <p><strong>Why?</strong></p>
+    <p>Because of <a href="a.html#x">this</a>. (<a href="b.html#y%20z">1.2</a>)</p></article>"""
+    assert questions(page) == [("Why?", "Because of this.", "b.html#y z")]
+
+
+def test_summaries_exercises_and_other_pages_count_less_than_sections() -> None:
+    sizes = [
+        weight("book/06_masked_attention", "masks", "6.3 Masks"),
+        weight("book/appendix_sources", "s0", "A.2 S0"),
+        weight("book/notation", "sizes", "Sizes"),
+        weight("book/06_masked_attention", "exercise-06-leak", "Exercise 06.leak"),
+        weight("book/06_masked_attention", "summary", "6.17 Summary"),
+        weight("book/bibliography", "vaswani", "Vaswani et al. (2017)"),
+    ]
+    assert sizes == [1, 1, 0.6, 0.5, 0.4, 0.4]

@@ -33,7 +33,11 @@ ORDER = (*BASE, *CORE, EXAMINE, "public", "__init__", *PLAIN, *AROUND)
 
 LONGEST = {"core": 150, "": 400}  # lines of a file
 WRITTEN = {".py", ".css", ".js", ".html"}  # the endings of files that people write and read
-COPIED = ("press/static/katex", "tests/support/vendor")  # files of others
+COPIED = (
+    "press/static/katex",
+    "press/static/minisearch",
+    "tests/support/vendor",
+)  # files of others
 
 
 def modules(root: Path) -> Iterator[tuple[str, str, Path]]:
