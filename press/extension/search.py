@@ -90,7 +90,7 @@ def questions(page: str) -> list[tuple[str, str, str]]:
         if question == paragraph.text_content() and answer is not None:
             address = [link.get("href") for link in answer.iter("a")][-1]
             text = " ".join(answer.text_content().split())
-            found.append((question, re.sub(r" \([^()]*\)$", "", text), unquote(address)))
+            found.append((question, re.sub(r" ?[(（][^()（）]*[)）]$", "", text), unquote(address)))
     return found
 
 
