@@ -1,14 +1,23 @@
 """Chapter 8: what its text claims beyond what its cells print."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from attnbook import FeedForward, MultiHeadAttention, device
+from attnbook import (
+    EncoderLayer,
+    FeedForward,
+    MultiHeadAttention,
+    SinusoidalPositions,
+    causal_mask,
+    device,
+)
 from attnbook.notebook.cost import cost
+from attnbook.training.loop import train
 from tests.support.chapters import Chapter
 
 chapter = Chapter("08_transformer.ipynb")
@@ -56,7 +65,64 @@ def test_it_is_the_attention_to_other_rows_that_makes_rows_alike(stacks, seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_with_larger_matrices_the_gradient_explodes_with_and_without_residuals(stacks, seed):
+def test_only_the_residual_connection_around_attention_keeps_rows_different(stacks, seed):
+    bare, residual = (stacks["six"][f"{kind}, norm after"] for kind in ("bare", "residual"))
+
+    def around_attention(x, f):
+        return (bare if isinstance(f, FeedForward) else residual)(x, f)
+
+    def around_feed_forward(x, f):
+        return (residual if isinstance(f, FeedForward) else bare)(x, f)
+
+    assert difference(stacks["climb"](around_attention, seed)[0][10]) > 0.1
+    assert difference(stacks["climb"](around_feed_forward, seed)[0][4]) < 1e-3
+
+
+class Reversing(nn.Module):
+    """A stack of 8.3 between the ends of the model of 8.12."""
+
+    def __init__(self, join: Callable[..., Tensor], n_layers: int, seed: int) -> None:
+        super().__init__()
+        torch.manual_seed(seed)
+        self.embedding, self.positions = nn.Embedding(12, 64), SinusoidalPositions(64)
+        self.attentions = nn.ModuleList(MultiHeadAttention(64, 4) for _ in range(n_layers))
+        self.networks = nn.ModuleList(FeedForward(64, 256) for _ in range(n_layers))
+        self.output, self.join = nn.Linear(64, 12), join
+        self.double().to(device())
+
+    def forward(self, numbers: Tensor) -> Tensor:
+        rows = self.positions(self.embedding(numbers))
+        for attention, network in zip(self.attentions, self.networks, strict=True):
+            rows = self.join(rows, lambda x, attention=attention: attention(x)[0])
+            rows = self.join(rows, network)
+        return self.output(rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "n_layers", "seed", "steps", "learns"),
+    [
+        *(("bare, norm before", 2, seed, 600, True) for seed in range(2)),
+        *(("bare, norm before", 3, seed, 600, False) for seed in range(2)),
+        *((f"residual, norm {place}", 3, 0, 300, True) for place in ("before", "after")),
+    ],
+)
+def test_training_makes_rows_differ_in_two_bare_layers_but_not_in_three(
+    stacks, name, n_layers, seed, steps, learns
+):
+    practice, model = (
+        chapter.run("clip-practice")["practice"],
+        Reversing(stacks["six"][name], n_layers, seed),
+    )
+    loss = practice(model, torch.optim.Adam, 0.003, steps, low=(100, 1))
+    assert loss < 0.2 if learns else loss > 1
+    text = chapter.source("around-control-seen")
+    assert "an untrained model can hardly tell the words apart" in text
+
+
+@pytest.fixture(scope="module")
+def larger(stacks) -> dict[str, Any]:
+    """The six stacks, with all matrices three times as large."""
+
     def larger_layer() -> list:
         attention, feed_forward = stacks["fresh_layer"]()
         for module in (attention.__closure__[0].cell_contents, feed_forward):
@@ -66,8 +132,68 @@ def test_with_larger_matrices_the_gradient_explodes_with_and_without_residuals(s
 
     space = dict(stacks)
     exec(chapter.source("around-measure"), space | {"fresh_layer": larger_layer}, space)
-    for name in ("bare", "residual"):
-        assert space["climb"](stacks["six"][name], seed)[1][12] > 1e8
+    return space
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_with_larger_matrices_residual_connections_help_only_with_a_norm_before(larger, seed):
+    climbed = {name: larger["climb"](join, seed) for name, join in larger["six"].items()}
+    slopes = {name: gradients[12] for name, (_, gradients) in climbed.items()}
+    differ = {name: difference(rows[12]) for name, (rows, _) in climbed.items()}
+    assert min(slopes["bare"], slopes["residual"]) > 1e8
+    assert 15 < slopes["residual, norm before"] < 35
+    assert differ["residual, norm before"] > 0.2
+    assert differ["bare, norm before"] < 0.01
+
+
+class Hours(nn.Module):
+    """Two causal layers for the exam of 6.13, with norms over this shape."""
+
+    def __init__(self, normalized: tuple[int, ...]) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.embedding, self.positions = nn.Embedding(12, 32), SinusoidalPositions(32)
+        self.layers = nn.ModuleList(EncoderLayer(32, 4, 128) for _ in range(2))
+        for layer in self.layers:
+            layer.norm1, layer.norm2 = nn.LayerNorm(normalized), nn.LayerNorm(normalized)
+        self.output = nn.Linear(32, 12)
+        self.to(device())
+
+    def forward(self, walk: Tensor, mask: Tensor) -> Tensor:
+        rows = self.positions(self.embedding(walk))
+        for layer in self.layers:
+            rows, _ = layer(rows, mask.to(rows.device))
+        return self.output(rows)
+
+
+def test_a_norm_over_the_whole_sentence_leaks_in_the_exam_of_6_13():
+    exam = Chapter("06_masked_attention.ipynb").run("walks", "teacher")["exam"]
+
+    def loss(normalized: tuple[int, ...]) -> float:
+        losses = train(Hours(normalized), lambda m: exam(m, causal_mask), 200, lr=0.005)
+        return sum(losses[-10:]) / 10
+
+    assert loss((8, 32)) < 0.4
+    assert loss((32,)) > 0.65
+
+
+def test_a_projection_is_written_as_x_times_w():
+    assert not any("\\top" in cell["source"] for cell in chapter.cells.values())
+
+
+def test_the_chapter_promises_only_what_it_breaks():
+    assert "without residual connections and norms" in chapter.source("opening")
+    measured = Chapter("04_multi_head.ipynb").printed()
+    assert "ReLU                  >0.8 >0.8 >0.8" in measured
+    assert "the same, no ReLU     0.22 0.20 0.22" in measured
+
+
+def test_pytorch_drops_attention_weights_too():
+    theirs = nn.TransformerEncoderLayer(16, 4, 64, dropout=0.5, batch_first=True)
+    assert theirs.self_attn.dropout == 0.5
+    ours = EncoderLayer(16, 4, 64, dropout=0.5)
+    rows = torch.ones(1, 5, 16)
+    torch.testing.assert_close(*(ours.attention(rows)[1] for _ in range(2)))
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +214,19 @@ def test_rows_ten_times_as_large_shrink_the_gradients_of_pre_norm_only(orders):
         usual = sum(orders["first_gradients"](norm_first, seed)[0] for seed in range(5))
         ratio = sum(larger(norm_first, seed)[0] for seed in range(5)) / usual
         assert (ratio < 0.6).all() if norm_first else ((ratio - 1).abs() < 0.1).all()
+    *slopes, sizes = sum(larger(True, seed) for seed in range(5)) / 5
+    assert all(kind.max() / kind.min() < 1.2 for kind in slopes)
+    assert sizes.max() / sizes.min() < 1.1
+
+
+def test_at_the_top_of_post_norm_queries_and_keys_have_smaller_gradients(orders):
+    queries, keys = (
+        changed_orders(orders, "layer.attention.w_v.", f"layer.attention.{name}.")
+        for name in ("w_q", "w_k")
+    )
+    for first_gradients in (queries, keys):
+        post, pre = (sum(first_gradients(order, s) for s in range(5))[1, 11] for order in (0, 1))
+        assert post < pre
 
 
 def test_where_rows_do_not_grow_the_gradient_does_not_fall(orders):
@@ -147,10 +286,39 @@ def test_undivided_a_wide_head_learns_in_smaller_and_more_steps():
     assert loss < 0.4
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_at_the_same_factor_a_wide_head_learns_more_slowly_than_four_narrow_ones(seed):
+    space = chapter.run("clip-mirror", "clip-practice", "scale-run")
+
+    def loss(n_heads: int) -> float:
+        sizes = {"d_model": 64, "norm_first": True, "attend": space["times"](8)}
+        model = space["Mirror"](seed, 2, n_heads, **sizes)
+        return space["practice"](model, torch.optim.Adam, 0.003, 80)
+
+    assert loss(1) > 1.2 * loss(4)
+
+
 @pytest.fixture(scope="module")
 def critics() -> dict[str, Any]:
     names = ("classify-texts", "classify-batch", "classify-model", "classify-train")
     return chapter.run(*names)
+
+
+def test_a_relu_layer_is_enough_for_one_clause_and_not_for_but(critics):
+    def with_relu(d_model: int, n_heads: int) -> nn.Module:
+        critic = critics["Critic"](d_model, n_heads)
+        critic.judge = nn.Sequential(
+            nn.Linear(d_model, 2 * d_model), nn.ReLU(), nn.Linear(2 * d_model, 2)
+        )
+        return critic
+
+    space = critics | {"Critic": with_relu}
+    exec(chapter.source("classify-train"), space)
+    for write, learns in ((space["clause"], True), (space["review"], False)):
+        texts = space["all_of"](write)
+        for seed in range(3):
+            _, accuracy = space["trained"](texts, 32, 0, seed)
+            assert accuracy > 0.99 if learns else accuracy < 0.7
 
 
 def test_one_head_is_enough_if_the_first_clause_is_neutral(critics):
