@@ -145,7 +145,9 @@ the table, perhaps of another sentence), `"dictionary"` (it translates new sente
     ),
     insight="Five of the seven would pass a test on known sentences. New combinations tell rules "
     "from mere repetition, though not from a memory that also swaps words. Longer sentences show "
-    "whether the rules also work beyond the lengths seen in training.",
+    "whether the rules also work beyond the lengths seen in training. The chapter's own three "
+    "translators are “short” in this test (9.9), but length is not what stops them: they already "
+    "fail on 书 很 贵 ， 茶 很 甜, whose form no training sentence of theirs has.",
     comes_back="10.experiment and 11.experiment test other kinds of black boxes.",
     others=(kind_by_all_short_ones,),
 )
