@@ -3,20 +3,13 @@
 from attnbook.exercises.exercise import EVERY, Case, Exercise
 from attnbook.language import _
 
-ANSWERS = {
-    "a": "cache",
-    "b": "sentences",
-    "c": "rows",
-    "d": "padding",
-    "e": "order",
-    "f": "compare",
-    "g": "compare",
-    "h": "rows",
-}
-
 
 def which(report: str) -> str:
-    return ANSWERS[report]
+    if report in "fg":
+        return "compare"
+    if report in "ch":
+        return "rows"
+    return {"a": "cache", "b": "sentences", "d": "padding", "e": "order"}[report]
 
 
 EXERCISE = Exercise(
