@@ -27,7 +27,7 @@ BASE = ("language", "colors", "checks", "mistakes")
 CORE = ("attention", "positions", "efficient", "models")  # these need nothing but PyTorch
 PLAIN = ("notebook", "figures")  # these take plain tensors, and import only BASE
 ROOMS = ("exercises.cards", "exercises.checker", "exercises.terminal", "exercises.chapters")
-AROUND = ("corpus", "training", "widgets", *ROOMS, "exercises", "__main__")
+AROUND = ("corpus", "training", "pretrained", "widgets", *ROOMS, "exercises", "__main__")
 EXAMINE = "examination"  # beside the core, which it does not import: any code is examined
 ORDER = (*BASE, *CORE, EXAMINE, "public", "__init__", *PLAIN, *AROUND)
 
