@@ -22,7 +22,7 @@ else
 export ATTNBOOK_LANGUAGE := en
 endif
 
-.PHONY: help env validate book serve pdf lab run nbval check check-zh messages test bench lighthouse wheel links upgrade lock zip clean
+.PHONY: help env model validate book serve pdf lab run nbval check check-zh messages test bench lighthouse wheel links upgrade lock zip clean
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,10 +56,15 @@ ifneq ($(ATTNBOOK_LANGUAGE),en)
 endif
 	@$(BIN)/python -m tools.lab
 
+model: env  ## install the trained model that a section of chapter 13 reads (83 MB)
+	@$(BIN)/python -m tools.model
+
 run: env  ## run the notebooks again and write their outputs  (NB=...)
+	@$(BIN)/python -m tools.model --if-possible
 	@$(BIN)/python -m tools.run $(NB)
 
 nbval: env  ## run the notebooks, then each section again; compare all outputs  (DEVICE=cuda)
+	@$(BIN)/python -m tools.model --if-possible
 	@$(BIN)/pytest -n auto --nbval $(if $(DEVICE),,--rerun-sections) $(or $(NB),book)
 
 check: env  ## lint, format, types, the rules for notebooks, the lock, the workflows
@@ -72,9 +77,11 @@ check-zh: env  ## check that the Chinese translation is complete, and agrees wit
 	@$(BIN)/python -m tools.check_translation
 
 test: check  ## check, the unit tests, the notebooks once, the pages in a browser
+	@$(BIN)/python -m tools.model --if-possible
 	@$(BIN)/pytest -n auto --nbval book tests
 
 validate: env  ## test the library and the notebooks, and write the result into book/validation.md
+	@$(BIN)/python -m tools.model --if-possible
 	@$(BIN)/python -m tools.validate
 
 bench: env  ## compare the time of our attention with PyTorch's, and write it into book/validation.md

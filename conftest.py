@@ -2,7 +2,8 @@
 
 ATTNBOOK_DEVICE is cpu (the default) or cuda. On CUDA, each notebook gets one more test after its
 last cell, which checks that the notebook used the GPU. With ATTNBOOK_REHEARSAL=1 as well, the CPU
-simulates the GPU. With --rerun-sections, each section of a notebook runs a second time, in the
+simulates the GPU. Where the model MiniLM is not installed, the sections that read it are skipped.
+With --rerun-sections, each section of a notebook runs a second time, in the
 kernel that has already run the whole notebook.
 
 `make test` starts one pytest-xdist worker per core and one more, each with one thread. The tests of
@@ -23,7 +24,7 @@ from jupyter_client.manager import KernelManager
 from nbval.plugin import IPyNbCell, IPyNbFile
 
 from manuscript.common import ROOT
-from manuscript.rerun_sections import sections
+from manuscript.rerun_sections import minilm_cells, sections
 
 REHEARSAL = (
     f"import sys; sys.path.append({str(ROOT)!r}); "
@@ -104,9 +105,15 @@ def pytest_make_collect_report(collector: pytest.Collector):
     in manuscript/normal_form.py.
     """
     from attnbook.figures.canvas import PICTURE
+    from attnbook.pretrained.minilm import minilm_archive
+    from tests.support.minilm import NO_MINILM
 
     report = yield
     if isinstance(collector, IPyNbFile) and report.result:
+        skipped = [] if minilm_archive() else minilm_cells(collector.nb.cells)
+        for cell in report.result:
+            if any(cell.cell is each for each in skipped):
+                cell.add_marker(pytest.mark.skip(reason=NO_MINILM))
         if collector.config.option.rerun_sections:
             report.result += list(second_runs(collector, report.result))
         for cell in report.result:

@@ -33,6 +33,14 @@ def sections(cells: list[Any]) -> list[Section]:
     return result
 
 
+def minilm_cells(cells: list[Any]) -> list[Any]:
+    """The code cells of the sections that load MiniLM, which print nothing where it is missing."""
+    codes = [
+        (part.cells, "".join(cell["source"] for cell in part.cells)) for part in sections(cells)
+    ]
+    return [cell for part, code in codes if "load_minilm(" in code for cell in part]
+
+
 def name_clashes(cells: list[Any]) -> Iterator[str]:
     """Describe each name that a section uses from elsewhere and that more than one section sets."""
     parts = [(section.number, *names(section)) for section in sections(cells)]

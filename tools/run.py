@@ -26,6 +26,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
+from attnbook.pretrained.minilm import minilm_archive
 from manuscript.common import ROOT, UserError, run_tool
 from manuscript.minutes import keep_run_time
 from manuscript.normal_form import (
@@ -36,6 +37,7 @@ from manuscript.normal_form import (
     write_minutes,
     write_whole,
 )
+from manuscript.rerun_sections import minilm_cells
 
 # On Windows, zmq warns about the event loop and then works around it.
 warnings.filterwarnings("ignore", "Proactor event loop does not implement", RuntimeWarning)
@@ -94,9 +96,11 @@ def update(path: Path, environments: dict[str, dict[str, str]]) -> bool:
 
     Return whether the file has changed.
     """
-    before = path.read_bytes()
+    before, notebook = path.read_bytes(), read(path)
+    if minilm_cells(notebook.cells) and not minilm_archive():
+        raise UserError("a section reads the model MiniLM, which is not installed: run make model")
     first, *others = environments
-    after = text_of(run(path, read(path), environments[first])).encode()
+    after = text_of(run(path, notebook, environments[first])).encode()
     if after != before:
         write_whole(path, after)
     try:

@@ -9,9 +9,15 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from manuscript.common import ROOT
-from manuscript.rerun_sections import name_clashes
+from manuscript.rerun_sections import minilm_cells, name_clashes
 
 TOP = "import math"
+NO_MODEL = """\
+import sys, pytest
+from attnbook.pretrained import minilm
+minilm.minilm_archive = lambda: None
+sys.exit(pytest.main(sys.argv[1:]))
+"""
 
 
 def chapter(*sections: str) -> nbformat.NotebookNode:
@@ -46,6 +52,24 @@ def test_a_name_that_another_section_sets_too_is_a_clash(name: str) -> None:
 @pytest.mark.parametrize("name", NO_CLASHES)
 def test_names_set_by_one_section_or_used_inside_it_do_not_clash(name: str) -> None:
     assert list(name_clashes(chapter(*NO_CLASHES[name]).cells)) == []
+
+
+def test_the_cells_of_a_section_that_loads_minilm_are_found() -> None:
+    cells = chapter("x = 1", "model = load_minilm()[0]", "load_minilm").cells
+    cells.insert(5, new_code_cell("print(model)"))
+    assert [cell.source for cell in minilm_cells(cells)] == [
+        "model = load_minilm()[0]",
+        "print(model)",
+    ]
+
+
+def test_without_minilm_the_sections_that_load_it_are_skipped_with_a_reason(folder: Path) -> None:
+    code = "def load_minilm(): print('none')\nload_minilm()"
+    nbformat.write(chapter("print(1)", code, "print(1)"), folder / "model.ipynb")
+    nbval = [sys.executable, "-c", NO_MODEL, "-p", "no:cacheprovider", "--nbval", folder]
+    done = subprocess.run(nbval, cwd=ROOT, capture_output=True, text=True)
+    assert "3 passed, 1 skipped" in done.stdout, done.stdout
+    assert "the model MiniLM is not installed: run `make model`" in done.stdout
 
 
 def test_a_section_that_prints_something_else_the_second_time_fails(folder: Path) -> None:

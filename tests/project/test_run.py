@@ -75,6 +75,17 @@ def test_a_cell_that_fails_is_shown_and_leaves_the_file_unchanged(
     assert re.search(r"x\.shape(?s:.*)'int' object has no attribute", capsys.readouterr().err)
 
 
+def test_a_notebook_that_reads_minilm_is_not_run_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(run, "minilm_archive", lambda: None)
+    path = write(tmp_path / "n.ipynb", "def load_minilm(): pass\nload_minilm()")
+    before = path.read_bytes()
+    assert run.main(["--quick", str(path)]) == 1
+    assert path.read_bytes() == before
+    assert "the model MiniLM, which is not installed: run make model" in capsys.readouterr().err
+
+
 def test_outputs_that_depend_on_the_setting_are_refused(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
