@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from attnbook.attention.masks import causal_mask, combine_masks
+from attnbook.attention.masks import causal_mask
 from attnbook.checks.tensors import check_ids
 from attnbook.models.stacks import Weights
 from attnbook.positions.absolute import LearnedPositions
@@ -42,9 +42,10 @@ class GPT2(nn.Module):
     """A language model: layers that normalize their input, with a causal mask.
 
     The input of the first layer is the sum of two learned vectors, of the token and of its
-    position. The embedding table is also the last matrix.
+    position. The embedding table is also the last matrix. Padding at the end of a text needs no
+    mask, because no earlier token may look at it.
 
-    Shapes:  tokens (B, L): ids of the vocabulary   mask (B, 1, L), False at padding at the end
+    Shapes:  tokens (B, L): ids of the vocabulary
     Returns: logits (B, L, vocabulary size), each layer's weights (B, H, L, L)
     Raises:  TypeError, ValueError if tokens are not a batch of ids
     Source:  Radford et al. 2019, §2.3
@@ -66,11 +67,10 @@ class GPT2(nn.Module):
             norm_first=True,
         )
 
-    def forward(self, tokens: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Weights]:
+    def forward(self, tokens: Tensor) -> tuple[Tensor, Weights]:
         check_ids("tokens", tokens, self.embedding.num_embeddings)
         x = self.positions(self.embedding(tokens))
-        causal = causal_mask(tokens.size(1)).to(tokens.device)
-        x, weights = self.decoder(x, combine_masks(causal, mask))
+        x, weights = self.decoder(x, causal_mask(tokens.size(1)).to(tokens.device))
         return x @ self.embedding.weight.T, weights
 
 
