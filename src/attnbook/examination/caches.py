@@ -9,6 +9,7 @@ from torch import Tensor
 from attnbook.examination.calling import pick
 from attnbook.examination.exam import Exam
 from attnbook.examination.rows import next_id
+from attnbook.examination.trace import Event, Fused, Softmax, traced
 from attnbook.language import _
 
 CHUNKS = (2, 3, 1)  # new words in each step
@@ -48,6 +49,14 @@ def check_cache(exam: Exam, ids: Tensor, size: int) -> None:
 def name_steps(exam: Exam, ids: Tensor, words: Tensor) -> None:
     """Say whether the last word sees the words in the cache."""
     n = ids.size(1)
+    n_keys = room_seen(traced(lambda: run_steps(exam, ids, [1] * n)), n)
+    if n_keys:
+        sentence = _(
+            "After {n} words the last one looks at {n_keys} keys: the part of the cache that is "
+            "still empty gets weight. Hide it with a mask, or cut it off."
+        )
+        exam.report.add("cache_mask", sentence.format(n=n, n_keys=n_keys))
+        return
     seen = []
     for j in range(n):
         other = ids.clone()
@@ -69,6 +78,16 @@ def name_steps(exam: Exam, ids: Tensor, words: Tensor) -> None:
         "word leave the mask out; with several, use the last rows of the triangle."
     )
     exam.report.add("alignment", sentence.format(seen=", ".join(map(str, seen))))
+
+
+def room_seen(events: list[Event], n: int) -> int:
+    """Return how many keys get weight in the last step if they are more than n words, or 0."""
+    counts = [
+        int((event.weights > 0 if isinstance(event, Softmax) else event.seen).sum(-1).max())
+        for event in events
+        if isinstance(event, (Softmax, Fused))
+    ]
+    return counts[-1] if counts and counts[-1] > n + 1 else 0  # one more may be a sink
 
 
 def run_steps(exam: Exam, ids: Tensor, lengths: list[int] | tuple[int, ...]) -> Tensor:

@@ -3,12 +3,13 @@
 import inspect
 import math
 import re
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
+
+from attnbook.examination.crashes import described, own_frame
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 Way = Callable[[Sequence[Any]], Arguments]
@@ -83,27 +84,19 @@ def find_way(
 ) -> Way:
     """Return the first way to call the thing that raises no error and gives what fits.
 
-    Raises:  CannotCall with the reader's line and the shapes, if there is none
+    Raises:  CannotCall with the reader's line and the shapes, if there is none. An error inside the
+             reader's code tells more than one about arguments that do not fit.
     """
-    first: Exception | None = None
+    problem: Exception | None = None
     for way in ways:
         positional, named = way(values)
         try:
             if fits(thing(*positional, **named)):
                 return way
         except Exception as error:
-            first = first or error
-    raise CannotCall(described(first)) from first
-
-
-def described(error: BaseException | None) -> str:
-    """Describe an error with the line of the reader's code that raised it."""
-    if error is None:
-        return ""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if "/torch/" not in f.filename and "/examination/" not in f.filename]
-    line = f" ({own[-1].line})" if own and own[-1].line else ""
-    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}{line}"
+            if problem is None or (own_frame(error) and not own_frame(problem)):
+                problem = error
+    raise CannotCall(described(problem)) from problem
 
 
 def tensors_in(result: Any) -> Iterator[Tensor]:

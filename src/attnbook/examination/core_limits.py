@@ -3,8 +3,9 @@
 import torch
 from torch import Tensor
 
-from attnbook.examination.calling import CannotCall, described
+from attnbook.examination.calling import CannotCall
 from attnbook.examination.core_input import Core, declared_head, draw_core
+from attnbook.examination.crashes import described
 from attnbook.examination.exam import Exam
 from attnbook.examination.masks import in_form
 from attnbook.examination.subject import Subject

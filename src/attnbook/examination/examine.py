@@ -4,20 +4,23 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from attnbook.examination.calling import CannotCall, described
+from attnbook.examination.calling import CannotCall
 from attnbook.examination.cores import examine_core
+from attnbook.examination.crashes import described
 from attnbook.examination.exam import Exam
 from attnbook.examination.facts import Facts, check_kind, read_facts
-from attnbook.examination.kinds import guess_kind, reason_to_refuse, unwrapped
+from attnbook.examination.kinds import guess_kind
 from attnbook.examination.language_models import examine_lm
 from attnbook.examination.layers import examine_cross, examine_layer
 from attnbook.examination.losses import examine_loss
+from attnbook.examination.pace import OutOfTime
 from attnbook.examination.positions import examine_rotary, examine_table
+from attnbook.examination.refusals import reason_to_refuse, unwrapped
 from attnbook.examination.report import Report
 from attnbook.examination.samplers import examine_sampler, examine_top_k, examine_top_p
 from attnbook.examination.sequence_to_sequence import examine_seq2seq
 from attnbook.examination.state import preserved
-from attnbook.examination.subject import SECONDS, OutOfTime, Subject, modules_of
+from attnbook.examination.subject import Subject
 from attnbook.language import _
 
 EXAMINERS: dict[str, tuple[int, Callable[[Exam], None]]] = {  # how many rows or ids it takes
@@ -67,7 +70,7 @@ def examine(thing: Any, kind: str | None = None, **facts: Any) -> Report:
         report.refusal = _('I cannot guess what it is: pass kind=, such as `kind="layer"`.')
     if report.refusal or kind is None:
         return report
-    with preserved(modules_of(thing)):
+    with preserved(thing):
         run(thing, kind, complete(said, kind, guessed=guessed), report)
     report.blind_spots = blind_spots(kind)
     return report
@@ -86,16 +89,20 @@ def run(thing: Any, kind: str, facts: Facts, report: Report) -> None:
     """Run the experiments of a kind. A crash or too little time ends them with a sentence."""
     n_rows, examiner = EXAMINERS[kind]
     exam = Exam(Subject(thing, facts, n_rows), facts, report)
+    if half := exam.subject.use_float32():
+        message = _("Its numbers are {dtype}; I examine a copy of them in float32.")
+        report.note(message.format(dtype=str(half).removeprefix("torch.")))
     try:
         examiner(exam)
     except OutOfTime:
         message = _("The experiments were stopped after {n} seconds: pass a smaller module.")
-        report.note(message.format(n=round(SECONDS)))
+        report.note(message.format(n=round(exam.subject.pace.limit)))
     except CannotCall as error:
         report.refusal = _("I cannot call it: {error}").format(error=error)
     except Exception as error:
         report.refusal = _("It raised an error: {error}").format(error=described(error))
-    if report.findings:
+    if report.findings and report.refusal:
+        report.note(report.refusal)
         report.refusal = ""
 
 

@@ -1,5 +1,6 @@
 """What only the author of the code knows: what is meant."""
 
+import re
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -21,25 +22,26 @@ CHOICES = {
 class Facts:
     """What is meant. None means that nothing was said.
 
-    mask          "keep": True may look; "hide": True is hidden; "keep01": 1 may look, 0 is hidden;
-                  "add": 0 and -inf, added to the scores. None: it takes no mask
-    mask_shape    "LL" (Lq, Lk), "BL" (B, Lk), "BLL" (B, Lq, Lk), "B1LL", "BHLL" (B, H, Lq, Lk)
-    causal        whether a row may see earlier rows and itself only
-    positions     whether the order of the rows counts
-    layout        "BLD" (B, L, D), "LBD" (L, B, D) or "LD" (L, D)
-    window        how many keys a row may see, itself included
-    groups        the number of key heads of grouped queries
-    heads         the heads of a core, whose axis comes after the batch; 0 without such an axis
-    n_heads       the heads of a layer, if no attribute has their number
-    scale         the factor of the scores, if it is not 1/√d_k; "own" if it is learned
-    block         "pre" or "post": a layer with residual connections and norms before or after
-    pad           the id of padding
-    keep          whether the model takes a mask (B, L) of real words after the ids
-    step          the name of a method (ids, cache) -> (logits, cache), or the method
-    vocabulary    the number of ids, if the embedding table does not tell it
-    d_model, d_context   widths, if they cannot be found
-    square        whether a core takes only as many keys as queries
-    equal_lengths whether source and target must be equally long
+    mask           "keep": True may look; "hide": True is hidden; "keep01": 1 may look, 0 is hidden;
+                   "add": 0 and -inf, added to the scores; without it, it takes no mask
+    mask_shape     "LL" (Lq, Lk), "BL" (B, Lk), "BLL" (B, Lq, Lk), "B1LL", "BHLL" (B, H, Lq, Lk)
+    causal         whether a row may see earlier rows and itself only
+    positions      whether the order of the rows counts
+    layout         "BLD" (B, L, D), "LBD" (L, B, D) or "LD" (L, D)
+    window         how many keys a row may see, itself included
+    groups         the number of key heads of grouped queries
+    heads          the heads of a core, whose axis comes after the batch; 0 without such an axis
+    n_heads        the heads of a layer, if no attribute has their number
+    scale          the factor of the scores, if it is not 1/√d_k; "own" if it is learned
+    block          "pre" or "post": a layer with residual connections and norms before or after
+    pad            the id of padding
+    keep           whether the model takes a mask (B, L) of real words after the ids
+    step           the name of a method (ids, cache) -> (logits, cache), or the method
+    vocabulary     the number of ids, if the embedding table does not tell it
+    d_model        the width of the rows, if it cannot be found
+    d_context      the width of the second sequence's rows, if it cannot be found
+    square         whether a core takes only as many keys as queries
+    equal_lengths  whether source and target must be equally long
     """
 
     mask: str | None = None
@@ -66,6 +68,12 @@ class Facts:
     def form(self) -> str:
         """The mask's shape, (Lq, Lk) if none was named."""
         return self.mask_shape or "LL"
+
+
+def meanings() -> dict[str, str]:
+    """Return what each fact means: the lines of the docstring of `Facts`."""
+    text = re.sub(r"\n {19}", " ", str(Facts.__doc__))
+    return dict(re.findall(r"(?m)^ {4}(\w+) {2,}(.+)$", text))
 
 
 def read_facts(said: dict[str, Any]) -> Facts:

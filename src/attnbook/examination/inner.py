@@ -7,10 +7,9 @@ import torch
 from torch import Tensor
 
 from attnbook.examination.exam import Exam
-from attnbook.examination.trace import Event, Factor, Fused, Product, Softmax, traced
+from attnbook.examination.trace import HIDDEN, Event, Factor, Fused, Product, Softmax, traced
 from attnbook.language import _
 
-HIDDEN = -1000.0  # scores below are those that a mask has filled
 EXACT = 1e-4
 
 

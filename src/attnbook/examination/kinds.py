@@ -1,16 +1,12 @@
-"""Which kind of thing it is, and whether it can be examined at all."""
+"""Which kind of thing it is."""
 
 import re
 from typing import Any
 
-import torch
 from torch import nn
 
 from attnbook.examination.calling import parameters_of
-from attnbook.examination.subject import modules_of
-from attnbook.language import _
-
-LARGEST = 2**30  # numbers in parameters
+from attnbook.examination.reach import modules_of
 
 SIZE = r"(length|width|n|l|d|dim|d_model|n_positions|max_len\w*|seq_len\w*)"
 # Names of the parameters that must be given, for each kind.
@@ -47,40 +43,3 @@ def guess_kind(thing: Any) -> str | None:
     if found is None and modules:
         return "lm" if has_table else "layer"
     return found
-
-
-def reason_to_refuse(thing: Any) -> str:
-    """Say why a thing cannot be examined, or return ""."""
-    if isinstance(thing, type):
-        return _("{name} is a class: pass an object, {name}(...).").format(name=thing.__name__)
-    if not callable(thing):
-        message = _("{type} cannot be called: pass a function or a module.")
-        return message.format(type=type(thing).__name__)
-    for root in modules_of(thing):
-        if isinstance(root, torch.jit.ScriptModule):
-            return _("A scripted module has no hooks: pass the module that was scripted.")
-        tensors = [*root.parameters(), *root.buffers()]
-        if any(t.is_meta for t in tensors):
-            return _("Its parameters are on the meta device, so they have no numbers.")
-        if any(t.is_quantized for t in tensors) or is_quantized(root):
-            return _("It is quantized: examine the module from which it was made.")
-        if any(type(t).__name__ == "DTensor" for t in tensors):
-            return _("Its parameters are sharded: examine a small copy in one process.")
-        if sum(t.numel() for t in tensors) > LARGEST:
-            return _("It has more than a billion parameters: examine a small copy.")
-    return ""
-
-
-def is_quantized(root: nn.Module) -> bool:
-    return any("quantized" in type(m).__module__ for m in root.modules())
-
-
-def unwrapped(thing: Any) -> Any:
-    """Return the module behind `torch.compile` or `DataParallel`."""
-    for name in ("_orig_mod", "module"):
-        inner = getattr(thing, "_modules", {}).get(name)
-        if inner is not None and type(thing).__name__ in {
-            *("OptimizedModule", "DataParallel", "DistributedDataParallel")
-        }:
-            return inner
-    return thing

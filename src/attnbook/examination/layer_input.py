@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from attnbook.examination.calling import CannotCall
+from attnbook.examination.crashes import described
 from attnbook.examination.exam import Exam
 from attnbook.examination.masks import causal_rows, in_form, random_keep
+from attnbook.examination.pace import OutOfTime
 from attnbook.language import _
 
 BATCH, N_ROWS = 3, 6
@@ -81,25 +85,45 @@ def allowed(exam: Exam, n_keys: int) -> Tensor:
 
 
 def find_widths(exam: Exam, crossed: bool) -> tuple[int, int]:
-    """Return the width of the rows and of the context's rows, which is 0 if there is none."""
-    problem = ""
+    """Return the width of the rows and of the context's rows, which is 0 if there is none.
+
+    Raises:  CannotCall with the error that came latest in the code, if no width fits
+    """
+    problem, furthest, tried = "", -1, 0
     for d_model, d_context in widths_to_try(exam, crossed):
         x, context = torch.randn(2, 3, d_model), torch.randn(2, 3, max(d_context, 1))
         trial = LayerInput(exam, x, context if crossed else None, torch.ones(2, 3, 3).bool())
         exam.subject.width = d_model
         exam.subject.ways.clear()
-        try:
-            output = exam.subject(*trial.arguments())
-        except CannotCall as error:
-            problem = problem or str(error)
-            continue
-        except (RuntimeError, ValueError, IndexError, TypeError, AssertionError) as error:
-            problem = problem or str(error)
-            continue
+        with Steps() as steps:
+            try:
+                output = exam.subject(*trial.arguments())
+            except OutOfTime:
+                raise
+            except Exception as error:
+                if steps.n > furthest:
+                    problem = str(error) if isinstance(error, CannotCall) else described(error)
+                    furthest, tried = steps.n, d_model
+                continue
         if output.size(-1) == d_model or is_narrow(exam, d_model):
             return d_model, d_context
-    message = _("I cannot find the width of its rows: pass d_model=. ({problem})")
-    raise CannotCall(message.format(problem=problem))
+    message = _("Rows of {width} numbers do not fit: {problem}. For another width, pass d_model=.")
+    raise CannotCall(message.format(width=tried, problem=problem))
+
+
+class Steps(TorchFunctionMode):
+    """Count the functions of PyTorch that return."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.n = 0
+
+    def __torch_function__(
+        self, function: Callable[..., Any], types: Any, arguments: Any = (), named: Any = None
+    ) -> Any:
+        result = function(*arguments, **(named or {}))
+        self.n += 1
+        return result
 
 
 def is_narrow(exam: Exam, d_model: int) -> bool:

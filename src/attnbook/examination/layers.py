@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from attnbook.examination.blocks import check_residual
+from attnbook.examination.contexts import context_ignored, queries_meet
 from attnbook.examination.exam import Exam
 from attnbook.examination.inner import check_inner_scales, check_inner_softmax
 from attnbook.examination.layer_input import LayerInput, draw_layer
@@ -43,7 +44,7 @@ def run(exam: Exam, *, crossed: bool) -> None:
     if sentences_meet(given, output) or depends_on_batch(given, output):
         return
     check_parameters(exam, lambda: exam.subject(*given.arguments()))
-    if crossed and queries_meet(given, output):
+    if crossed and (context_ignored(given, output) or queries_meet(given, output)):
         return
     given = look(given, crossed)
     if exam.facts.block and not exam.report.findings:
@@ -168,20 +169,4 @@ def depends_on_batch(given: LayerInput, output: Tensor) -> bool:
             "positions, follows the axis of the batch."
         )
         exam.report.add("position_batch", sentence)
-    return True
-
-
-def queries_meet(given: LayerInput, output: Tensor) -> bool:
-    """In cross-attention, queries do not see each other: without one, the others stay."""
-    exam = given.exam
-    exam.report.attempt(_("without the first query"))
-    fewer = exam.subject(*given.arguments(given.x[:, 1:], given.keep[:, 1:]))
-    if exam.subject.same(fewer, output[:, 1:]):
-        return False
-    sentence = _(
-        "Without the first query, the outputs of the others change. Queries are independent of one "
-        "another, unless the softmax runs over them: it has to run over the keys, the last axis of "
-        "(Lq, Lk)."
-    )
-    exam.report.add("softmax_axis", sentence)
     return True

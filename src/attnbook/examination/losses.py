@@ -4,11 +4,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from attnbook.examination.calling import CannotCall, described, tensors_in
+from attnbook.examination.calling import CannotCall, tensors_in
+from attnbook.examination.crashes import described
 from attnbook.examination.exam import Exam
 from attnbook.language import _
 
 SIZES = (23, 32, 50, 100)  # of a vocabulary, if none was said
+SURE = 60.0  # a logit
+N_MORE = 4  # words of padding
 N_IDS, N_REAL = 8, 5  # the second sentence has padding after its fifth word
 
 
@@ -31,16 +34,17 @@ def examine_loss(exam: Exam) -> None:
         exam.report.add("loss_padding", sentence.format(pad=pad))
         return
     exam.report.attempt(_("a model that is sure and right"))
-    sure = 60.0 * F.one_hot(ids.roll(-1, 1), size)
-    lowest = float(loss_of(exam, sure, ids))
-    if lowest > 0.05:
+    sure = SURE * F.one_hot(ids.roll(-1, 1), size)
+    lowest, surer = (float(loss_of(exam, factor * sure, ids)) for factor in (1, 2))
+    if lowest > 0.05 and surer > 0.99 * lowest and surer < 1.01 * lowest:
         sentence = _(
             "A model that is sure and right has loss {loss:.2f} instead of 0: a softmax is taken "
             "before the loss, which takes its own. Pass the logits."
         )
         exam.report.add("double_softmax", sentence.format(loss=lowest))
         return
-    check_mean(exam, value, logits, ids, pad)
+    if is_number(exam, logits, ids):
+        check_mean(exam, value, logits, ids, pad)
 
 
 def draw(exam: Exam, pad: int) -> tuple[Tensor, Tensor]:
@@ -62,6 +66,12 @@ def draw(exam: Exam, pad: int) -> tuple[Tensor, Tensor]:
     raise CannotCall(problem or _("it returns no number with a gradient"))
 
 
+def is_number(exam: Exam, logits: Tensor, ids: Tensor) -> bool:
+    """Whether the loss is one number, and not one for each word."""
+    result = next(tensors_in(exam.subject.thing(logits, ids)), None)
+    return result is not None and result.numel() == 1
+
+
 def loss_of(exam: Exam, logits: Tensor, ids: Tensor) -> Tensor:
     """Return the loss as one number."""
     result = next(tensors_in(exam.subject.thing(logits, ids)), None)
@@ -73,9 +83,10 @@ def loss_of(exam: Exam, logits: Tensor, ids: Tensor) -> Tensor:
 def check_shift(exam: Exam, gradient: Tensor, ids: Tensor) -> bool:
     """The gradient is lowest at the id on which a position is scored: it should be the next."""
     exam.report.attempt(_("which word each position is scored on"))
-    scored = gradient[0, :N_REAL].argmin(-1)
-    for shift in (0, 2):
-        if (scored == ids[0, shift : shift + N_REAL]).all():
+    scored = gradient[0].argmin(-1)
+    for shift in (0, 2, -1):
+        positions = range(max(0, -shift), N_REAL)
+        if all(scored[i] == ids[0, i + shift] for i in positions):
             sentences = {
                 0: _(
                     "Position i is scored on word i, which it has read: shift the labels by one, "
@@ -85,26 +96,30 @@ def check_shift(exam: Exam, gradient: Tensor, ids: Tensor) -> bool:
                     "Position i is scored on word i + 2: the labels are shifted twice, as by a "
                     "data loader and by the loss."
                 ),
+                -1: _(
+                    "Position i is scored on word i − 1: the labels are shifted to the wrong side. "
+                    "Write `logits[:, :-1]` against `ids[:, 1:]`."
+                ),
             }
-            exam.report.add("shift_twice" if shift else "shift_none", sentences[shift])
+            exam.report.add("shift_twice" if shift == 2 else "shift_none", sentences[shift])
             return True
     return False
 
 
 def check_mean(exam: Exam, value: Tensor, logits: Tensor, ids: Tensor, pad: int) -> None:
-    """The mean has to be over the real words, or the loss has to be their sum."""
-    exam.report.attempt(_("the divisor of the mean"))
+    """More padding behind the sentences must not change the loss."""
     if exam.facts.pad is None:
         return
-    labels = ids[:, 1:]
-    each = logits[:, :-1].transpose(1, 2)
-    total = F.cross_entropy(each, labels, reduction="sum", ignore_index=pad)
-    n_real = int((labels != pad).sum())
-    usual = (total / n_real, total)
-    if all((value - right).abs() > 1e-4 * right.abs() for right in usual):
-        sentence = _(
-            "The loss is {ratio:.2f} times the mean over the {n} real words, as if the padding "
-            "were in the divisor. Divide by the number of real words."
-        )
-        ratio = float(value / usual[0])
-        exam.report.add("loss_padding", sentence.format(ratio=ratio, n=n_real))
+    exam.report.attempt(_("more padding in the batch"))
+    blank = torch.full((len(ids), N_MORE), pad)
+    noise = torch.randn(len(ids), N_MORE, logits.size(-1))
+    longer = loss_of(exam, torch.cat([logits, noise], 1), torch.cat([ids, blank], 1))
+    if (longer - value).abs() <= 1e-4 * value.abs():
+        return
+    sentence = _(
+        "With {n} more words of padding behind each sentence, the loss goes from {before:.3f} to "
+        "{after:.3f}: the padding is in the divisor of the mean. Divide by the number of real "
+        "words, `(labels != {pad}).sum()`."
+    )
+    sentence = sentence.format(n=N_MORE, before=float(value), after=float(longer), pad=pad)
+    exam.report.add("loss_padding", sentence)

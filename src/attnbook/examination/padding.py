@@ -10,10 +10,13 @@ N_PADS = 3
 
 
 def check_padding(exam: Exam, ids: Tensor, size: int) -> None:
-    """Add padding on the right, and where the model takes a mask also on the left."""
+    """Add padding on the right, and for a causal model that takes a mask also on the left.
+
+    An encoder is given padding on the right, so its positions may count from the first row.
+    """
     facts = exam.facts
     sides = {"right": _("on the right"), "left": _("on the left")}
-    for side in ("right", "left") if facts.keep else ("right",):
+    for side in ("right", "left") if facts.keep and facts.causal else ("right",):
         exam.report.attempt(_("padding {side}").format(side=sides[side]))
         blank = torch.full((1, N_PADS), facts.pad or 0)
         long = torch.cat([ids, blank] if side == "right" else [blank, ids], 1)

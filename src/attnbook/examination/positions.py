@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from attnbook.examination.calling import CannotCall, described, tensors_in
+from attnbook.examination.calling import CannotCall, tensors_in
+from attnbook.examination.crashes import described
 from attnbook.examination.exam import Exam
 from attnbook.language import _
 

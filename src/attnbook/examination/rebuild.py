@@ -21,6 +21,26 @@ from attnbook.mistakes.head import RIGHT, Head
 MEASURED = 2  # readings for which the scale is measured
 
 
+class Projected(NamedTuple):
+    """Queries, keys and values (B, L, H · d), as one reading of the matrices gives them."""
+
+    reading: Projections
+    q: Tensor
+    k: Tensor
+    v: Tensor
+
+
+def project(given: LayerInput, reading: Projections) -> Projected | None:
+    """Apply the matrices to the rows; return None if the shapes do not fit."""
+    x = given.x.to(given.exam.subject.device, given.exam.subject.dtype)
+    context = x if given.context is None else given.context.to(x)
+    try:
+        rows = reading.q(x), reading.k(context), reading.v(context)
+    except (RuntimeError, IndexError):
+        return None
+    return Projected(reading, *(each.cpu() for each in rows))
+
+
 class Rebuilt(NamedTuple):
     """A layer of our own with the same matrices: how heads are split and joined, and the head."""
 
@@ -29,25 +49,24 @@ class Rebuilt(NamedTuple):
     join: str = "transpose"
     tiled: bool = False  # the key heads 0 1 as 0 1 0 1
 
-    def output(self, given: LayerInput, found: Projections) -> Tensor | None:
+    def output(self, given: LayerInput, found: Projected) -> Tensor | None:
         """Return what this layer gives, or None if the shapes do not fit."""
-        x = given.x.to(given.exam.subject.dtype)
-        context = x if given.context is None else given.context.to(x)
-        h = found.n_heads
+        h = found.reading.n_heads
         try:
-            q, k, v = found.q(x), found.k(context), found.v(context)
-            width = q.size(-1) // h
-            q = split_heads(q, h, self.split)
-            k = split_heads(k, k.size(-1) // width, self.split)
-            v = split_heads(v, k.size(1), self.split)
+            width = found.q.size(-1) // h
+            q = split_heads(found.q, h, self.split)
+            k = split_heads(found.k, found.k.size(-1) // width, self.split)
+            v = split_heads(found.v, k.size(1), self.split)
             if k.size(1) != h:
                 k, v = (repeated(t, h, self.tiled) for t in (k, v))
             y = run_head(self.head, q, k, v, given.scores_keep)
-            return None if y is None else found.out(join_heads(y, self.join))
+            if y is None:
+                return None
+            return found.reading.out(join_heads(y, self.join).to(given.exam.subject.device)).cpu()
         except (RuntimeError, IndexError, ZeroDivisionError):
             return None
 
-    def fits(self, given: LayerInput, found: Projections, output: Tensor) -> bool:
+    def fits(self, given: LayerInput, found: Projected, output: Tensor) -> bool:
         """Whether this layer gives the same numbers."""
         own = self.output(given, found)
         return (
@@ -86,25 +105,26 @@ def name_layer(given: LayerInput, output: Tensor) -> None:
         return
     scale = exam.facts.scale
     right = Rebuilt(scaled_head(float(scale)) if isinstance(scale, (int, float)) else RIGHT)
-    found = list(readings(module, exam.facts))
-    if not found:
+    read = list(readings(module, exam.facts))
+    if not read:
         return
     exam.report.attempt(_("the same matrices in an attention of our own"))
-    for reading in found:
-        if right.fits(given, reading, output):
+    found = [p for p in (project(given, reading) for reading in read) if p is not None]
+    for each in found:
+        if right.fits(given, each, output):
             heads = _("I found its matrices, and {n} heads; its numbers are those of attention.")
-            exam.report.note(heads.format(n=reading.n_heads))
+            exam.report.note(heads.format(n=each.reading.n_heads))
             return
-    if found[0].n_heads > 1 and found[0].n_in * found[0].n_heads == given.x.size(-1):
+    if read[0].n_heads > 1 and read[0].n_in * read[0].n_heads == given.x.size(-1):
         sentence = _(
             "All {n} heads use the same small matrix. Each needs its own: project to the whole "
             "width first, and split then."
         )
-        exam.report.add("shared_heads", sentence.format(n=found[0].n_heads))
+        exam.report.add("shared_heads", sentence.format(n=read[0].n_heads))
         return
-    for reading in found:
-        for fault, sentence, rebuilt in mistakes(given, reading):
-            if rebuilt.fits(given, reading, output):
+    for each in found:
+        for fault, sentence, rebuilt in mistakes(given, each.reading):
+            if rebuilt.fits(given, each, output):
                 exam.report.add(fault, sentence)
                 return
     if not isinstance(scale, (int, float)):
@@ -155,18 +175,18 @@ def mistakes(given: LayerInput, reading: Projections) -> Iterator[tuple[str, str
         yield fault, sentence, Rebuilt(head)
 
 
-def name_scale(given: LayerInput, found: list[Projections], output: Tensor) -> None:
+def name_scale(given: LayerInput, found: list[Projected], output: Tensor) -> None:
     """The scores may be multiplied by any other number."""
-    for reading in [r for r in found if r.usual][:MEASURED]:
+    for each in [p for p in found if p.reading.usual][:MEASURED]:
 
-        def distance(scale: float, reading: Projections = reading) -> float:
-            own = Rebuilt(scaled_head(scale)).output(given, reading)
+        def distance(scale: float, each: Projected = each) -> float:
+            own = Rebuilt(scaled_head(scale)).output(given, each)
             fits = own is not None and own.shape == output.shape
             return largest(output - own if fits and own is not None else None)
 
         scale = measured_scale(distance)
-        if Rebuilt(scaled_head(scale)).fits(given, reading, output):
+        if Rebuilt(scaled_head(scale)).fits(given, each, output):
             sentence = _("The scores are multiplied by {scale:.3g}, and 1/√d_k is {right:.3g}.")
-            right = (reading.width // reading.n_heads) ** -0.5
+            right = (each.reading.width // each.reading.n_heads) ** -0.5
             given.exam.report.add("scale", sentence.format(scale=scale, right=right))
             return

@@ -70,11 +70,11 @@ def run_head(head: Head, q: Tensor, k: Tensor, v: Tensor, keep: Tensor | None) -
 def measured_scale(distance: Callable[[float], float]) -> float:
     """Return the scale at which a distance is smallest: the best of a grid, refined."""
     grid = [sign * 10 ** (e / 8) for sign in (1, -1) for e in range(-32, 17)]
-    best, step = min(grid, key=distance), 10 ** (1 / 8)
-    for _round in range(40):
-        best = min((best / step, best, best * step), key=distance)
-        step **= 0.7
-    return best
+    best, step = min((distance(scale), scale) for scale in grid), 10 ** (1 / 8)
+    for _round in range(24):
+        step = step**0.5
+        best = min(best, *((distance(x), x) for x in (best[1] / step, best[1] * step)))
+    return best[1]
 
 
 def largest(difference: Any) -> float:

@@ -65,9 +65,10 @@ class Report:
     refusal: str = ""
 
     def add(self, fault: str, sentence: str) -> None:
-        """Record a finding, unless the same fault has been recorded."""
+        """Record a finding, unless the same fault has been recorded. What is wrong comes first."""
         if all(found.fault != fault for found in self.findings):
             self.findings.append(Finding(fault, sentence))
+            self.findings.sort(key=lambda found: found.level != WRONG)
 
     def note(self, sentence: str) -> None:
         """Record something that was seen, or that is taken for granted."""

@@ -6,13 +6,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnbook.examination.calling import CannotCall, described, parameters_of, tensors_in
+from attnbook.examination.calling import CannotCall, parameters_of, tensors_in
+from attnbook.examination.crashes import described
 from attnbook.examination.exam import Exam
 from attnbook.language import _
 
 PROBABILITIES = (0.2, 0.4, 0.1, 0.3)  # not in order, so that a wrong order shows
 P, N_KEPT = 0.6, 2
-K, N_LOGITS = 3, 9
+K, N_LOGITS, N_ROWS = 3, 9, 3
 TEMPERATURE, TOP_P = 0.5, 0.8
 
 
@@ -56,12 +57,23 @@ def examine_top_k(exam: Exam) -> None:
     """Examine a filter (logits, k)."""
     exam.report.note(_("I see a top-k filter."))
     exam.report.attempt(_("{n} tokens with k = {k}").format(n=N_LOGITS, k=K))
-    logits = torch.randn(1, N_LOGITS)
-    kept = kept_by(exam, logits, K)[0]
-    right = logits[0] >= logits[0].topk(K).values[-1]
-    if not torch.equal(kept, right):
-        sentence = _("With k = {k} it keeps {n} of {all} tokens, or not the largest ones.")
-        exam.report.add("top_k", sentence.format(k=K, n=int(kept.sum()), all=N_LOGITS))
+    logits = torch.randn(N_ROWS, N_LOGITS) + 5 * torch.arange(N_ROWS)[:, None]
+    kept = kept_by(exam, logits, K)
+    logits = logits[: len(kept)]
+    right = logits >= logits.topk(K).values[:, -1:]
+    if torch.equal(kept, right):
+        return
+    counts = kept.sum(-1).tolist()
+    if kept[0].equal(right[0]) or set(counts) != {counts[0]}:
+        sentence = _(
+            "With k = {k} it keeps {n} tokens of the rows of a batch: each row needs a limit of "
+            "its own, `logits.topk(k).values[..., -1:]`."
+        )
+        n = ", ".join(map(str, counts))
+        exam.report.add("top_k", sentence.format(k=K, n=n))
+        return
+    sentence = _("With k = {k} it keeps {n} of {all} tokens, or not the largest ones.")
+    exam.report.add("top_k", sentence.format(k=K, n=counts[0], all=N_LOGITS))
 
 
 def nucleus(logits: Tensor, p: float) -> Tensor:

@@ -1,84 +1,120 @@
-"""Leave everything as it was: parameters, buffers, gradients, modes, hooks, random numbers."""
+"""Leave everything as it was: numbers, gradients, modes, hooks, caches, random states, settings."""
 
 import contextlib
-import copy
 import random
+import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-CONTAINERS = (dict, list, set)  # what a module may fill while it runs
-RANDOM_STATES: tuple[tuple[Callable[[], Any], Callable[[Any], None]], ...] = (
+from attnbook.examination.reach import CONTAINERS, reachable
+
+# The settings to restore: for each, a function that reads it and one that writes it.
+SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (random.getstate, random.setstate),
     (np.random.get_state, np.random.set_state),
+    (torch.get_default_dtype, torch.set_default_dtype),
+    (torch.is_grad_enabled, torch.set_grad_enabled),
 )
 
 
 @contextlib.contextmanager
-def preserved(modules: Sequence[nn.Module]) -> Iterator[None]:
-    """Run the block on working copies of the modules' numbers, then restore all that it changed.
+def preserved(thing: Any) -> Iterator[None]:
+    """Run the block on working copies of the thing's numbers, then restore all that it changed.
 
-    The modules themselves are used, and no copies of them, because a copy may call parts of the
-    original: a closure, for example, still refers to it.
+    The thing itself is used, and no copy of it, because a copy may call parts of the original: a
+    closure, for example, still refers to it.
     """
-    inner = list({id(m): m for module in modules for m in module.modules()}.values())
-    attributes = [(module, snapshot(module)) for module in inner]
-    numbers = [(t, t.data, t.grad if t.is_leaf else None) for t in distinct_tensors(inner)]
-    random_states = [read() for read, _write in RANDOM_STATES]
-    dtype, is_grad_enabled = torch.get_default_dtype(), torch.is_grad_enabled()
-    devices = {t.device for t, _, _ in numbers if t.is_cuda}
-    try:
-        for tensor, data, _ in numbers:
-            tensor.data = data.clone()
-            tensor.grad = None
-        with warnings.catch_warnings(), torch.random.fork_rng(list(devices)):
-            warnings.simplefilter("ignore")
-            torch.manual_seed(0)
-            torch.set_grad_enabled(True)
-            yield
-    finally:
-        for tensor, data, gradient in numbers:
-            tensor.data = data
-            tensor.grad = gradient
-        for module, before in attributes:
-            restore(module, before)
-        for (_read, write), state in zip(RANDOM_STATES, random_states, strict=True):
-            write(state)
-        torch.set_default_dtype(dtype)
-        torch.set_grad_enabled(is_grad_enabled)
+    with torch.inference_mode(False):
+        found = list(reachable(thing))
+        numbers = [Numbers(x) for x in found if isinstance(x, Tensor) and not x.is_inference()]
+        owners = [Owner(x) for x in found if not isinstance(x, Tensor)]
+        settings = [(write, read()) for read, write in SETTINGS]
+        devices = {n.tensor.device for n in numbers if n.tensor.is_cuda}
+        try:
+            for each in numbers:
+                each.use_copy()
+            with (
+                warnings.catch_warnings(),
+                torch.random.fork_rng(list(devices)),
+                torch.autocast("cuda" if devices else "cpu", enabled=False),
+                eager(),
+            ):
+                warnings.simplefilter("ignore")
+                torch.manual_seed(0)
+                torch.set_grad_enabled(True)
+                yield
+        finally:
+            for each in numbers:
+                each.restore()
+            for owner in owners:
+                owner.restore()
+            for write, value in settings:
+                write(value)
 
 
-def distinct_tensors(modules: Sequence[nn.Module]) -> list[Tensor]:
-    """List the parameters and buffers of some modules, each once."""
-    own = (
-        t
-        for module in modules
-        for t in (*module.parameters(recurse=False), *module.buffers(recurse=False))
-    )
-    return list({id(t): t for t in own}.values())
+def eager() -> contextlib.AbstractContextManager[Any]:
+    """Run parts that `torch.compile` has wrapped as they were written."""
+    if "torch._dynamo" not in sys.modules:  # nothing is compiled, and importing it takes seconds
+        return contextlib.nullcontext()
+    return torch.compiler.set_stance("force_eager")
 
 
-def snapshot(module: nn.Module) -> dict[str, tuple[Any, Any]]:
-    """Keep each attribute of a module, and what its containers hold: hooks, buffers, lists."""
-    return {
-        name: (value, copy.copy(value) if isinstance(value, CONTAINERS) else None)
-        for name, value in vars(module).items()
-    }
+class Numbers:
+    """A tensor's numbers, its gradient, and whether it gets one."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor, self.data = tensor, tensor.data
+        self.requires_grad = tensor.requires_grad
+        self.gradient = tensor.grad if tensor.is_leaf else None
+
+    def use_copy(self) -> None:
+        """Let the tensor have a copy of its numbers."""
+        self.tensor.data = self.data.clone()
+        if self.tensor.is_leaf:
+            self.tensor.grad = None
+
+    def restore(self) -> None:
+        """Give the tensor its numbers back."""
+        self.tensor.data = self.data
+        if self.tensor.is_leaf:
+            self.tensor.requires_grad_(self.requires_grad)
+            self.tensor.grad = self.gradient
 
 
-def restore(module: nn.Module, before: dict[str, tuple[Any, Any]]) -> None:
-    """Give a module the attributes of a snapshot, and their containers what they held."""
-    now = vars(module)
-    for name in now.keys() - before.keys():
-        del now[name]
-    for name, (value, content) in before.items():
-        now[name] = value
-        if isinstance(value, list):
-            value[:] = content
-        elif content is not None:
-            value.clear()
-            value.update(content)
+class Owner:
+    """What a module, an object or a container holds: attributes, items, hooks."""
+
+    def __init__(self, thing: Any) -> None:
+        self.thing = thing
+        self.content: Any = self.holder()
+        kind = next(kind for kind in CONTAINERS if isinstance(self.content, kind))
+        self.content = kind(self.content)
+
+    def holder(self) -> Any:
+        return self.thing if isinstance(self.thing, CONTAINERS) else vars(self.thing)
+
+    def restore(self) -> None:
+        """Let it hold what it held. What is as it was is not touched."""
+        holder = self.holder()
+        if is_same(holder, self.content):
+            return
+        holder.clear()
+        if isinstance(holder, (dict, set)):
+            holder.update(self.content)
+        else:
+            holder.extend(self.content)
+
+
+def is_same(a: Any, b: Any) -> bool:
+    """Whether two containers hold the same objects in the same order."""
+    if len(a) != len(b):
+        return False
+    if isinstance(a, dict):
+        pairs = zip(a.items(), b.items(), strict=True)
+        return all(k == m and x is y for (k, x), (m, y) in pairs)
+    return a == b if isinstance(a, set) else all(map(lambda x, y: x is y, a, b))

@@ -1,6 +1,5 @@
 """What is examined: called with tensors of our layout, and answered with one tensor."""
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,15 +8,12 @@ from torch import Tensor, nn
 
 from attnbook.examination.calling import CannotCall, Way, find_way, pick, ways_to_call
 from attnbook.examination.facts import Facts
+from attnbook.examination.pace import OutOfTime, Pace
+from attnbook.examination.reach import modules_of
 from attnbook.language import _
 
-SECONDS = 10.0  # for all experiments together
 LARGEST_COPY = 64 * 2**20  # numbers in parameters that are still computed in float64
 TOLERANCE = {torch.float64: 1e-5, torch.float32: 1e-4}  # of the largest number
-
-
-class OutOfTime(Exception):
-    """The experiments have used their time."""
 
 
 class Subject:
@@ -34,7 +30,7 @@ class Subject:
         self.dtype = torch.float32
         self.width: int | None = None  # of the result, where it is known
         self.ways: dict[int, Way] = {}  # by the number of values
-        self.end = time.monotonic() + SECONDS
+        self.pace = Pace()
         self.device = next((p.device for p in self.parameters()), torch.device("cpu"))
         for module in self.modules:
             module.eval()
@@ -56,8 +52,6 @@ class Subject:
 
         Raises:  CannotCall, OutOfTime
         """
-        if time.monotonic() > self.end:
-            raise OutOfTime
         values = tuple(self.cast(value) for value in values)
         if self.layout == "LD":
             each = [self.answer([value[b] for value in values]) for b in range(len(values[0]))]
@@ -79,10 +73,11 @@ class Subject:
                 lambda result: pick(result, leading, self.width) is not None,
             )
         positional, named = self.ways[len(values)](values)
-        result = pick(self.thing(*positional, **named), leading, self.width)
+        with self.pace.call():
+            result = pick(self.thing(*positional, **named), leading, self.width)
         if result is None:
             raise CannotCall(_("it returns no rows of shape {shape}").format(shape=(*leading, "D")))
-        return result.cpu() if result.is_cuda else result
+        return result.cpu()
 
     def leading(self, values: Sequence[Tensor]) -> tuple[int, ...]:
         """The axes of the result before its width: those of the rows, or of the target's ids."""
@@ -93,6 +88,13 @@ class Subject:
 
     def cast(self, value: Tensor) -> Tensor:
         return value.to(self.device, self.dtype if value.is_floating_point() else value.dtype)
+
+    def use_float32(self) -> torch.dtype | None:
+        """Leave another dtype of the parameters; return it if it is one of half precision."""
+        dtypes = {p.dtype for p in self.parameters() if p.is_floating_point()}
+        if dtypes - {torch.float32}:
+            self.convert(torch.float32)
+        return next((dtype for dtype in dtypes if dtype.itemsize < 4), None)
 
     def use_float64(self, *values: Tensor) -> None:
         """Compute in float64 from now on if the code can."""
@@ -128,29 +130,6 @@ class Subject:
     def same(self, a: Tensor, b: Tensor) -> bool:
         """Whether two results are equal but for rounding."""
         return not self.differ(a, b).any()
-
-
-def modules_of(thing: Any) -> list[nn.Module]:
-    """List the modules that a thing consists of or that its code names."""
-    if isinstance(thing, nn.Module):
-        return [thing]
-    near = [getattr(thing, "__self__", None), getattr(thing, "func", None)]
-    code = getattr(thing, "__code__", None)
-    if code is not None:
-        cells = zip(code.co_freevars, thing.__closure__ or (), strict=False)
-        near += [cell.cell_contents for _, cell in cells if cell_is_full(cell)]
-        near += [thing.__globals__[name] for name in code.co_names if name in thing.__globals__]
-    elif hasattr(thing, "__dict__"):
-        near += vars(thing).values()
-    return list({id(m): m for m in near if isinstance(m, nn.Module)}.values())
-
-
-def cell_is_full(cell: Any) -> bool:
-    """Whether a variable of a closure has a value."""
-    try:
-        return cell.cell_contents is not None
-    except ValueError:
-        return False
 
 
 def enlarge_small_weights(subject: Subject) -> None:

@@ -16,6 +16,7 @@ from torch.overrides import TorchFunctionMode
 PRODUCTS = {"matmul", "__matmul__", "bmm", "baddbmm", "einsum"}
 SOFTMAXES = {"softmax"}
 FACTORS = {"mul", "__mul__", "__rmul__", "mul_", "__imul__", "multiply"}
+HIDDEN = -1000.0  # scores below are those that a mask has filled
 DIVISIONS = {"div", "__truediv__", "div_", "__itruediv__", "true_divide", "divide"}
 
 
@@ -38,10 +39,14 @@ class Softmax(NamedTuple):
 
 
 class Fused(NamedTuple):
-    """A call of F.scaled_dot_product_attention, with the scale that it was given."""
+    """A call of F.scaled_dot_product_attention: its queries and scale, and which keys are seen.
+
+    Shapes:  seen (..., Lq, Lk), boolean
+    """
 
     q: Tensor
     scale: float | None
+    seen: Tensor
 
 
 class Factor(NamedTuple):
@@ -85,13 +90,27 @@ def event_of(name: str, arguments: Any, named: dict[str, Any], result: Tensor) -
             axis = axis if axis < 0 else axis - scores.dim()
             return Softmax(scores.detach().clone(), axis, result.detach().clone())
     if name == "scaled_dot_product_attention" and arguments:
-        return Fused(arguments[0].detach().clone(), named.get("scale"))
+        return fused(arguments, named)
     if name in FACTORS | DIVISIONS and len(arguments) == 2:
         number = next((single(x) for x in arguments if single(x) is not None), None)
         if number:
             number = 1 / number if name in DIVISIONS else number
             return Factor(result.detach().clone(), number)
     return None
+
+
+def fused(arguments: Any, named: dict[str, Any]) -> Fused:
+    """Return what a call of F.scaled_dot_product_attention says."""
+    q, k = arguments[0].detach().clone(), arguments[1] if len(arguments) > 1 else named["key"]
+    mask = named.get("attn_mask", arguments[3] if len(arguments) > 3 else None)
+    seen = torch.ones(q.size(-2), k.size(-2), dtype=torch.bool, device=q.device)
+    if mask is not None:
+        seen = (mask if mask.dtype == torch.bool else mask > HIDDEN).expand_as(
+            torch.broadcast_to(seen, torch.broadcast_shapes(mask.shape, seen.shape))
+        )
+    elif named.get("is_causal"):
+        seen = seen.tril()
+    return Fused(q, named.get("scale"), seen)
 
 
 def single(x: Any) -> float | None:
@@ -112,7 +131,8 @@ def product(name: str, arguments: Any, named: dict[str, Any], out: Tensor) -> Pr
     if len(tensors) != 2 or min(t.dim() for t in tensors) < 3:
         return None
     a, b = (t.detach().clone() for t in tensors)
-    return Product(out.detach().clone(), a, b, a.size(-1), True)
+    dots = a @ b if name == "baddbmm" else out.detach().clone()  # without its factor and its bias
+    return Product(dots, a, b, a.size(-1), True)
 
 
 def einsum_product(given: list[Any], out: Tensor) -> Product | None:

@@ -6,15 +6,13 @@ import difflib
 import functools
 import inspect
 import linecache
-import re
 import textwrap
 import traceback
 from collections.abc import Callable
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any
 
-from torch import Tensor
-
+from attnbook.examination.crashes import shapes_in_line
 from attnbook.exercises.cards.feedback import labeled
 from attnbook.language import _
 
@@ -45,12 +43,9 @@ def failing_line(function: Callable[..., Any], error: BaseException | None) -> s
         return ""
     frame, number = own_frames[-1]
     line = linecache.getline(frame.f_code.co_filename, number).strip()
-    names = dict.fromkeys(re.findall(r"(?<![\w.])[^\W\d]\w*", line))
-    values = {name: value_of(name, frame) for name in names}
-    shapes = [f"{n} {tuple(x.shape)}" for n, x in values.items() if isinstance(x, Tensor)]
     lines = [labeled(_("in your line"), line, column=15)]
-    if shapes:
-        lines.append(labeled(_("where"), ", ".join(shapes), column=15))
+    if shapes := shapes_in_line(line, frame):
+        lines.append(labeled(_("where"), shapes, column=15))
     return line and "\n".join(lines)
 
 
@@ -61,14 +56,6 @@ def similar_name(error: BaseException) -> str:
         return ""
     names = {*frames[-1].f_locals, *frames[-1].f_globals, *dir(builtins)}
     return next(iter(difflib.get_close_matches(error.name, names, n=1)), "")
-
-
-def value_of(name: str, frame: FrameType) -> Any:
-    """Return a name's value in a frame, or a global's value if the function has no such local."""
-    code = frame.f_code
-    if name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
-        return frame.f_locals.get(name)
-    return frame.f_globals.get(name)
 
 
 def code_of(function: Callable[..., Any]) -> CodeType | None:

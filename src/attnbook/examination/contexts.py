@@ -1,0 +1,60 @@
+"""Cross-attention: the context counts, and queries do not see one another."""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from attnbook.examination.layer_input import LayerInput
+from attnbook.examination.rebuild import name_layer
+from attnbook.language import _
+
+
+def context_ignored(given: LayerInput, output: Tensor) -> bool:
+    """In cross-attention, another context gives another output."""
+    exam = given.exam
+    exam.report.attempt(_("another context"))
+    assert given.context is not None
+    other = replace(given, context=torch.randn_like(given.context))
+    if not exam.subject.same(output, exam.subject(*other.arguments())):
+        return False
+    sentence = _(
+        "Another context changes nothing: the keys and the values do not come from it. Write "
+        "`self.k(context)` and `self.v(context)`."
+    )
+    exam.report.add("source_ignored", sentence)
+    return True
+
+
+def queries_meet(given: LayerInput, output: Tensor) -> bool:
+    """In cross-attention, queries do not see each other: without one, the others stay.
+
+    If all rows of the context are equal, each output is the same average of equal values, whatever
+    the query is, unless weights do not sum to 1.
+    """
+    exam = given.exam
+    exam.report.attempt(_("without the first query"))
+    fewer = exam.subject(*given.arguments(given.x[:, 1:], given.keep[:, 1:]))
+    if exam.subject.same(fewer, output[:, 1:]):
+        return False
+    name_layer(given, output)
+    if exam.report.findings:
+        return True
+    assert given.context is not None
+    equal = replace(given, context=given.context[:, :1].expand_as(given.context).contiguous())
+    before = exam.subject(*equal.arguments())
+    if exam.subject.same(before, exam.subject(*equal.arguments(torch.randn_like(given.x)))):
+        sentence = _(
+            "Without the first query, the outputs of the others change, although weights sum to 1: "
+            "rows are mixed, as by `view` or `reshape` without `transpose`. With heads as "
+            "(B, H, L, d), join them by `y.transpose(1, 2).reshape(B, L, H * d)`."
+        )
+        exam.report.add("heads", sentence)
+        return True
+    sentence = _(
+        "Without the first query, the outputs of the others change. Queries are independent of one "
+        "another, unless the softmax runs over them: it has to run over the keys, the last axis of "
+        "(Lq, Lk)."
+    )
+    exam.report.add("softmax_axis", sentence)
+    return True
