@@ -172,12 +172,15 @@ def script_messages() -> list[str]:
 
 def exercise_messages() -> Iterator[tuple[str, str]]:
     """Yield each message of the exercises and their commands, with the place it comes from."""
+    from attnbook.examination.facts import meanings
     from attnbook.exercises.catalog import ALL, CHAPTERS
     from attnbook.exercises.exercise import STUB_COMMENT
     from attnbook.exercises.terminal import commands as terminal
 
     for described in (terminal, *(run for run, argument in terminal.COMMANDS.values())):
         yield "commands", str(described.__doc__)
+    for meaning in meanings().values():
+        yield "commands", meaning
     for words in ARGPARSE:
         yield "argparse", words
     for chapter in CHAPTERS:

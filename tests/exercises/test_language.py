@@ -92,7 +92,9 @@ def test_no_sentence_of_an_exercise_stays_english(name, pseudo):
     assert not english_in(" ".join(re.findall("#.*", exercise.reader_stub())))
 
 
-@pytest.mark.parametrize("name", ["list", "progress", "help", "-h", "next -h", "report -h"])
+@pytest.mark.parametrize(
+    "name", ["list", "progress", "help", "-h", "next -h", "report -h", "examine -h"]
+)
 def test_no_sentence_of_a_command_stays_english(name, pseudo, capsys):
     with suppress(SystemExit):  # raised by -h
         terminal.main(name.split())

@@ -16,7 +16,7 @@ from attnbook.exercises import log
 from attnbook.exercises.cards import as_text, console
 from attnbook.exercises.catalog import ALL, CHAPTERS, UsageError, find
 from attnbook.exercises.exercise import Exercise
-from attnbook.exercises.terminal import answer_files, report
+from attnbook.exercises.terminal import answer_files, examine_command, report
 from attnbook.exercises.terminal.runner import Runner, all_passed
 from attnbook.exercises.terminal.watch import Watcher
 from attnbook.language import _
@@ -79,6 +79,7 @@ def parser() -> Parser:
     parsers["report"].add_argument("folder", type=Path, metavar="FOLDER")
     output = _("write the table there")
     parsers["report"].add_argument("-o", "--output", type=Path, metavar="FILE", help=output)
+    examine_command.add_options(parsers["examine"])
     return parser
 
 
@@ -236,4 +237,5 @@ COMMANDS: dict[str, tuple[Callable[..., int | None], str]] = {  # name: (functio
     "progress": (progress, ""),
     "list": (list_all, ""),
     "report": (report_class, ""),
+    "examine": (examine_command.examine_target, ""),
 }

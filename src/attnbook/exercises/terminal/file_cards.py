@@ -1,6 +1,8 @@
 """What the reader is told about a file that was run: its lines, its names, or a missing check."""
 
 import linecache
+import re
+import traceback
 from pathlib import Path
 from types import ModuleType
 
@@ -9,6 +11,35 @@ from attnbook.exercises.catalog import ALL
 from attnbook.exercises.checker.reader_code import similar_name
 from attnbook.exercises.terminal import answer_files
 from attnbook.language import _
+
+
+def crash_card(path: Path, stack: str, code: int) -> Feedback:
+    """Return the card for a file that was stopped, with the stack, or that ended the process."""
+    if not stack:
+        head = _("{file} ended Python (exit code {code})").format(file=path.name, code=code)
+        message = _(
+            "Something in the file ends or crashes Python, so the result of its check was lost."
+        )
+        return Feedback("failed", head, message)
+    line = re.search(rf'File "[^"]*{re.escape(path.name)}", line (\d+)', stack)
+    details = line_details(path, int(line[1]) if line else None)
+    message = _("It was stopped because it was still running. Is there an endless loop?")
+    head = _("{file} took too long").format(file=path.name)
+    return Feedback("failed", head, message, details)
+
+
+def stopped_card(path: Path, error: BaseException, module: ModuleType) -> Feedback:
+    """Return the card for a file that raised an error before its end."""
+    if isinstance(error, SyntaxError):
+        file = Path(error.filename or path)
+        message = f"{type(error).__name__}: {error.msg}"
+        head = _("{file} is not valid Python yet").format(file=file.name)
+        return Feedback("failed", head, message, line_details(file, error.lineno))
+    frames = traceback.extract_tb(error.__traceback__)
+    number = next((f.lineno for f in reversed(frames) if f.filename == str(path)), None)
+    message = "".join(traceback.format_exception_only(error)).strip() + own_name(error, module)
+    head = _("{file} stopped before its end").format(file=path.name)
+    return Feedback("failed", head, message, line_details(path, number))
 
 
 def own_name(error: BaseException, module: ModuleType) -> str:

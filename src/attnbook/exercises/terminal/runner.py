@@ -8,13 +8,11 @@ import faulthandler
 import io
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
-import traceback
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
@@ -26,12 +24,11 @@ from attnbook.exercises.cards.feedback import Feedback, Kind
 from attnbook.exercises.checker.diagnose import diagnose
 from attnbook.exercises.exercise import Exercise
 from attnbook.exercises.terminal.file_cards import (
+    crash_card,
     keep_lines,
-    line_details,
-    own_name,
+    stopped_card,
     unchecked_card,
 )
-from attnbook.language import _
 
 LOAD_SECONDS, CHECK_SECONDS = 10.0, 60.0  # limits: for code outside checks, and for a check
 PR_SET_PDEATHSIG = 1  # from Linux's sys/prctl.h: request a signal when the parent ends
@@ -92,25 +89,10 @@ class Runner:
         lines = self._read(RESULTS_FILE).splitlines()
         results = [Result(*json.loads(line)) for line in lines if line != END]
         if END not in lines:
-            console.print_text(as_text.card(self._crash_card(path)))
+            code = self._process.returncode
+            console.print_text(as_text.card(crash_card(path, self._read(STACK_FILE), code)))
             results.append(Result("", "failed"))
         return results
-
-    def _crash_card(self, path: Path) -> Feedback:
-        """Return the card for a file that was stopped, or that ended the process."""
-        stack = self._read(STACK_FILE)
-        if not stack:
-            code = self._process.returncode
-            head = _("{file} ended Python (exit code {code})").format(file=path.name, code=code)
-            message = _(
-                "Something in the file ends or crashes Python, so the result of its check was lost."
-            )
-            return Feedback("failed", head, message)
-        line = re.search(rf'File "[^"]*{re.escape(path.name)}", line (\d+)', stack)
-        details = line_details(path, int(line[1]) if line else None)
-        message = _("It was stopped because it was still running. Is there an endless loop?")
-        head = _("{file} took too long").format(file=path.name)
-        return Feedback("failed", head, message, details)
 
     def _read(self, name: str) -> str:
         path = Path(self._folder.name, name)
@@ -211,17 +193,8 @@ def run_file(path: Path, source: bytes) -> Feedback | None:
     sys.argv, sys.path[0] = [str(path)], str(path.parent)
     try:
         exec(compile(source, path, "exec"), module.__dict__)
-    except SyntaxError as error:
-        file = Path(error.filename or path)
-        message = f"{type(error).__name__}: {error.msg}"
-        head = _("{file} is not valid Python yet").format(file=file.name)
-        return Feedback("failed", head, message, line_details(file, error.lineno))
     except BaseException as error:  # the file may raise anything, even SystemExit
-        frames = traceback.extract_tb(error.__traceback__)
-        number = next((f.lineno for f in reversed(frames) if f.filename == str(path)), None)
-        message = "".join(traceback.format_exception_only(error)).strip() + own_name(error, module)
-        head = _("{file} stopped before its end").format(file=path.name)
-        return Feedback("failed", head, message, line_details(path, number))
+        return stopped_card(path, error, module)
     return None
 
 

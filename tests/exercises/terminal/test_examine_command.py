@@ -1,0 +1,192 @@
+"""`python -m attnbook examine`: what it builds, what it prints, and its exit status."""
+
+import re
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from attnbook.examination.facts import CHOICES, Facts, meanings
+from attnbook.exercises.cards import as_text
+from attnbook.exercises.terminal import examine_command
+from attnbook.exercises.terminal.commands import main, parser
+from attnbook.exercises.terminal.examine_process import examined
+from tests.exercises.terminal.example import starts_a_process
+
+LAYERS = """
+import math
+from torch import nn
+
+class Layer(nn.Module):
+    def __init__(self, d_model=16, n_heads=4, size=None):
+        super().__init__()
+        self.n_heads, self.size = n_heads, size or d_model // n_heads
+        self.q, self.k, self.v, self.o = (nn.Linear(d_model, d_model) for _ in range(4))
+
+    def forward(self, x):
+        q, k, v = (f(x).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+                   for f in (self.q, self.k, self.v))
+        scores = q @ k.mT / math.sqrt(self.size)
+        return self.o((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+
+class Needy(Layer):
+    def __init__(self, d_model, n_heads):
+        super().__init__(d_model, n_heads)
+
+class Broken(Layer):
+    def forward(self, x):
+        return self.q(x) @ x
+
+def make():
+    return Layer(16, 4, 16)
+
+ready = Layer(32, 2)
+if __name__ == "__main__":
+    raise SystemExit("this is a program, too")
+"""
+
+
+@pytest.fixture
+def layers(tmp_path, monkeypatch):
+    """A file with layers, and what an examination in this process changes undone."""
+    for name in ("argv", "path", "dont_write_bytecode"):
+        value = getattr(sys, name)
+        monkeypatch.setattr(sys, name, list(value) if isinstance(value, list) else value)
+    monkeypatch.setattr(sys, "modules", {**sys.modules})
+    path = tmp_path / "layers.py"
+    path.write_text(LAYERS)
+    return path
+
+
+def text_of(renderable):
+    text = as_text.render(as_text.Console(**as_text.SETTINGS, width=100), renderable)
+    return " ".join(text.split())
+
+
+def test_each_fact_is_an_option_and_is_explained():
+    assert list(meanings()) == [field.name for field in fields(Facts)]
+    line = "examine f.py:x --causal --no-positions --mask keep --mask-shape BL --pad 0 --scale own"
+    options = vars(parser().parse_args([*line.split(), "--step", "step"]))
+    said = {name: options[name] for name in meanings() if name in options}
+    assert said == {
+        **{"causal": True, "positions": False, "mask": "keep", "mask_shape": "BL", "pad": 0},
+        **{"scale": "own", "step": "step"},
+    }
+    assert vars(parser().parse_args(["examine", "f.py:x", "--scale", "0.5"]))["scale"] == 0.5
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_a_value_that_a_fact_cannot_have_is_refused(name, typed):
+    _out, err, code = typed(f"examine f.py:x --{name.replace('_', '-')} no")
+    assert code == 2
+    assert "invalid choice" in err
+
+
+@pytest.mark.parametrize(
+    ("expression", "code", "message"),
+    [
+        ("Layer(16, 4)", 0, "Silence proves nothing."),
+        ("Layer", 0, "Silence proves nothing."),
+        ("ready", 0, "2 heads"),
+        ("make", 1, "✗ The scores are divided by √16."),
+        ("Layer(16, 4, size=16)", 1, "→ section 3.8, exercise 03.experiment"),
+        ("Needy", 2, "Needy(d_model, n_heads)"),
+        ("Layr(16, 4)", 2, "layers.py defines no `Layr`. Did you mean `Layer`?"),
+        ("Q", 2, "It defines `Layer`, `Needy`, `Broken`, `make`, `ready`."),
+        ("Layer(16,", 2, "`Layer(16,` is neither a name nor a call"),
+        ("Layer(16, 0)", 2, "self.n_heads, self.size = n_heads, size or d_model // n_heads"),
+        ("Broken(16, 4)", 2, "return self.q(x) @ x"),
+        ("math.pi", 2, "float cannot be called"),
+    ],
+)
+def test_what_an_expression_names_is_built_and_examined(expression, code, message, layers):
+    found, output = examined(layers, expression, "layer", {"causal": False})
+    assert message in text_of(output)
+    assert found == code
+
+
+def test_a_file_in_a_package_imports_its_neighbors(layers):
+    (layers.parent / "__init__.py").write_text("")
+    other = layers.parent / "other.py"
+    other.write_text("from .layers import make\n")
+    assert examined(other, "make", "layer", {"causal": False})[0] == 1
+    assert not list(layers.parent.glob("__pycache__"))
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("x = (", "layers.py is not valid Python yet"),
+        ("import nothing_of_this_name", "line 1 import nothing_of_this_name"),
+        ("raise SystemExit(0)", "layers.py stopped before its end"),
+        ("raise MemoryError", "layers.py needs more memory than it may use"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_is_not_examined(source, message, layers):
+    layers.write_text(source)
+    code, output = examined(layers, "Layer", "layer", {})
+    assert message in text_of(output)
+    assert code == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("examine nowhere.py:Layer", "nowhere.py: No such file"),
+        ("examine layers.py", "name a file and what to examine in it"),
+        ("examine layers.py:Layer --kind head", "invalid choice: 'head'"),
+    ],
+)
+def test_an_error_in_the_command_is_one_line(line, message, typed):
+    out, err, code = typed(line)
+    assert (out, code) == ("", 2)
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@starts_a_process
+def test_the_file_runs_in_a_process_of_its_own(layers, capfd):
+    line = [f"{layers}:make", "--kind", "layer", "--no-causal"]
+    assert main(["examine", *line]) == 1
+    output = capfd.readouterr()
+    assert "✗ The scores are divided by √16." in re.sub(r"\n +", " ", output.out)
+    assert output.err == ""
+
+
+@starts_a_process
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("import os; os._exit(0)", "layers.py ended Python (exit code 0)"),
+        ("while True: pass", "line 1   while True: pass"),
+    ],
+)
+def test_a_file_that_crashes_or_never_ends_is_not_examined(
+    source, message, layers, capfd, monkeypatch
+):
+    monkeypatch.setattr(examine_command, "SECONDS", 5.0)
+    layers.write_text(source)
+    assert main(["examine", f"{layers}:Layer"]) == 2
+    output = capfd.readouterr()
+    assert message in output.out
+    assert output.err == ""
+
+
+@starts_a_process
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory")
+def test_a_file_that_fills_the_memory_is_not_examined(layers, capfd, monkeypatch):
+    monkeypatch.setattr(examine_command, "GIGABYTES", 0.5)
+    layers.write_text("import torch\nx = torch.ones(2**28)\n")
+    assert main(["examine", f"{layers}:x"]) == 2
+    assert "layers.py needs more memory than it may use" in capfd.readouterr().out
+
+
+@starts_a_process
+def test_python_m_attnbook_examine_works(layers):
+    command = [sys.executable, "-m", "attnbook", "examine", f"{layers}:Layer(16, 4)"]
+    done = subprocess.run([*command, "--kind", "layer"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "I take it that every row may see every row" in done.stdout
+    assert not Path(layers.parent, "__pycache__").exists()
