@@ -13,6 +13,10 @@ for name in (
     "models",
     "right_models",
     "small",
+    "other_cores",
+    "other_layers",
+    "other_right_layers",
+    "other_models",
 ):
     import_module(f"tests.examination.pieces.{name}")  # each registers its pieces
 
