@@ -122,7 +122,7 @@ MODULES = {
     ("error", "n_calls"),
     [
         (None, 0),
-        *((error, n) for error in (ValueError("no"), KeyboardInterrupt()) for n in (0, 4, 30)),
+        *((error, n) for error in (ValueError("no"), KeyboardInterrupt()) for n in (4, 30)),
         (SystemExit(1), 4),
     ],
 )
@@ -138,7 +138,7 @@ def test_a_module_is_restored(kind, error, n_calls):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("error", [None, ValueError("no"), KeyboardInterrupt()])
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt()])
 def test_each_kind_is_left_as_it_was(kind, error):
     piece = PIECES[KINDS[kind][0]]
     assert piece.facts.get("kind", "lm") == kind
@@ -237,8 +237,8 @@ def test_a_long_examination_is_announced_and_ends(capsys, monkeypatch):
     monkeypatch.setattr(pace, "PATIENCE", 1.0)
     examine(Slow(), kind="layer")
     assert re.match("A call takes 0.0 s, so this takes about [12] s", capsys.readouterr().out)
-    monkeypatch.setattr(pace, "SECONDS", 0.2)
-    monkeypatch.setattr(pace, "LONG", 0.2)
+    monkeypatch.setattr(pace, "SECONDS", 0.05)
+    monkeypatch.setattr(pace, "LONG", 0.05)
     report = examine(Slow(), kind="layer")
     assert "The experiments were stopped after 0 seconds" in str(report)
 

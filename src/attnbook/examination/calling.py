@@ -10,6 +10,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from attnbook.examination.crashes import described, own_frame
+from attnbook.language import _
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 Way = Callable[[Sequence[Any]], Arguments]
@@ -85,18 +86,31 @@ def find_way(
     """Return the first way to call the thing that raises no error and gives what fits.
 
     Raises:  CannotCall with the reader's line and the shapes, if there is none. An error inside the
-             reader's code tells more than one about arguments that do not fit.
+             reader's code, or what it returns, tells more than arguments that do not fit.
     """
     problem: Exception | None = None
+    returned = ""
     for way in ways:
         positional, named = way(values)
         try:
-            if fits(thing(*positional, **named)):
+            result = thing(*positional, **named)
+            if fits(result):
                 return way
+            returned = returned or shapes_of(result)
         except Exception as error:
             if problem is None or (own_frame(error) and not own_frame(problem)):
                 problem = error
+    if returned and not (problem and own_frame(problem)):
+        given = ", ".join(str(tuple(value.shape)) for value in values)
+        message = _("with {given} it returns {returned}, and no rows or logits that fit")
+        raise CannotCall(message.format(given=given, returned=returned))
     raise CannotCall(described(problem)) from problem
+
+
+def shapes_of(result: Any) -> str:
+    """Name the tensors of a result by their shapes, or its type."""
+    shapes = [str(tuple(t.shape)) for t in tensors_in(result)]
+    return ", ".join(shapes) or type(result).__name__
 
 
 def tensors_in(result: Any) -> Iterator[Tensor]:

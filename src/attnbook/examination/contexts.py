@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from attnbook.examination.layer_input import LayerInput
-from attnbook.examination.rebuild import name_layer
+from attnbook.examination.layer_names import name_layer
+from attnbook.examination.trace import Fused, Softmax, traced
 from attnbook.language import _
 
 
@@ -33,6 +34,8 @@ def queries_meet(given: LayerInput, output: Tensor) -> bool:
     the query is, unless weights do not sum to 1.
     """
     exam = given.exam
+    if exam.facts.block or has_self_attention(given):
+        return False
     exam.report.attempt(_("without the first query"))
     fewer = exam.subject(*given.arguments(given.x[:, 1:], given.keep[:, 1:]))
     if exam.subject.same(fewer, output[:, 1:]):
@@ -58,3 +61,17 @@ def queries_meet(given: LayerInput, output: Tensor) -> bool:
     )
     exam.report.add("softmax_axis", sentence)
     return True
+
+
+def has_self_attention(given: LayerInput) -> bool:
+    """Whether there is attention among the queries' own rows, too, as in a decoder's layer."""
+    module, n = given.exam.subject.module, given.x.size(1)
+    inside = module.modules() if module is not None else ()
+    if sum(isinstance(part, nn.MultiheadAttention) for part in inside) > 1:
+        return True
+    events = traced(lambda: given.exam.subject(*given.arguments()))
+    return any(
+        (event.seen if isinstance(event, Fused) else event.scores).shape[-2:] == (n, n)
+        for event in events
+        if isinstance(event, (Fused, Softmax))
+    )

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from attnbook.examination.calling import CannotCall
 from attnbook.examination.core_input import Core, declared_head, draw_core
-from attnbook.examination.crashes import described
+from attnbook.examination.crashes import brief
 from attnbook.examination.exam import Exam
 from attnbook.examination.masks import in_form
 from attnbook.examination.subject import Subject
@@ -88,7 +88,7 @@ def check_half(core: Core) -> None:
         try:
             problem = "" if exam.subject(*core.arguments()).isfinite().all() else "nan"
         except RuntimeError as error:  # an operation that the CPU lacks says so in other words
-            problem = described(error) if "overflow" in str(error) else ""
+            problem = brief(error) if "overflow" in str(error) else ""
         finally:
             exam.subject.dtype = dtype
         if problem == "nan":

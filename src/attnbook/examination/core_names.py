@@ -5,6 +5,7 @@ from torch import Tensor
 
 from attnbook.examination.core_input import Core, declared_head
 from attnbook.examination.reference import (
+    evidence,
     largest,
     measured_scale,
     run_head,
@@ -29,7 +30,7 @@ def name_core(core: Core, output: Tensor) -> bool:
     for fault, sentence, head in variants(has_mask=core.masked or bool(exam.facts.causal)):
         other = core.expected(head)
         if other is not None and other.shape == output.shape and same(output, other):
-            exam.report.add(fault, sentence)
+            exam.report.add(fault, sentence + evidence(output, right))
             return True
     if name_groups(core, output) or name_causal(core, output) or name_scale(core, output):
         return True
@@ -96,7 +97,10 @@ def report_causal(core: Core, shift: int, width: int | None) -> None:
         )
         report.add("alignment", sentence.format(lq=n_queries, lk=n_keys))
     elif width != window and width is not None:
-        sentence = _("A window of {window} shows {width} keys, with the row itself.")
+        sentence = _(
+            "A window of {window} shows {width} keys, with the row itself. Query i may see key j "
+            "if `0 <= i - j < {window}`."
+        )
         report.add("window", sentence.format(window=window, width=width))
     elif shift == 1:
         sentence = _("Each query sees one later key: the diagonal of the mask is off by one.")
@@ -118,7 +122,10 @@ def name_scale(core: Core, output: Tensor) -> bool:
     other = core.expected(scaled_head(scale))
     if other is None or not core.exam.subject.same(output, other):
         return False
-    sentence = _("The scores are multiplied by {scale:.3g}, and 1/√d_k is {right:.3g}.")
+    sentence = _(
+        "The scores are multiplied by {scale:.3g}, and 1/√d_k is {right:.3g}. If you mean it, say "
+        "`scale={scale:.3g}`."
+    )
     right = core.q.size(-1) ** -0.5
     core.exam.report.add("scale", sentence.format(scale=scale, right=right))
     return True

@@ -20,10 +20,9 @@ INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "p
 
 def described(error: BaseException | None) -> str:
     """Describe an error, with the line of the reader's code that raised it and what met there."""
+    text = brief(error)
     if error is None:
         return ""
-    message = str(error).splitlines()[0] if str(error) else ""
-    text = f"{type(error).__name__}: {message}".removesuffix(": ")
     own = own_frame(error)
     if own is None:
         return text
@@ -33,6 +32,14 @@ def described(error: BaseException | None) -> str:
     place = place.format(n=number, file=Path(frame.f_code.co_filename).name)
     met = shapes_in_line(line, frame)
     return f"{text} ({place}{f': `{line}`' if line else ''}{f', {met}' if met else ''})"
+
+
+def brief(error: BaseException | None) -> str:
+    """Return the type of an error and the first line of its message."""
+    if error is None:
+        return ""
+    message = str(error).splitlines()[0] if str(error) else ""
+    return f"{type(error).__name__}: {message}".removesuffix(": ")
 
 
 def own_frame(error: BaseException) -> tuple[FrameType, int] | None:

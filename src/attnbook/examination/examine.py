@@ -110,12 +110,12 @@ def blind_spots(kind: str) -> str:
     """Say what the experiments of a kind cannot see."""
     if kind in ("core", "layer", "cross"):
         return _(
-            "They cannot see the base of rotary positions, the order of a checkpoint's matrices, "
-            "or anything beyond a few rows."
+            "The experiments cannot see the base of rotary positions, the order of a checkpoint's "
+            "matrices, or anything beyond a few rows."
         )
     if kind in ("lm", "seq2seq"):
         return _(
-            "They cannot see the conventions of a checkpoint, decoding loops, data, training, or "
-            "anything beyond a few words."
+            "The experiments cannot see the conventions of a checkpoint, decoding loops, data, "
+            "training, or anything beyond a few words."
         )
-    return _("They cannot see how it is used.")
+    return _("The experiments cannot see how it is used.")

@@ -73,6 +73,7 @@ FAULTS = {
     "not_logits": Fault("8.8"),
     "shift_none": Fault("9.4", "09.shift"),
     "shift_twice": Fault("9.4", "09.shift"),
+    "loss": Fault("9.4", "09.loss"),
     "loss_padding": Fault("9.3", "09.loss"),
     "double_softmax": Fault("9.5"),
     "top_p": Fault("12.8", "12.top_p"),

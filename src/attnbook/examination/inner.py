@@ -46,26 +46,29 @@ def check_inner_softmax(exam: Exam, run: Callable[[], Any]) -> bool:
 
 def uses(event: Event, weights: Tensor) -> bool:
     """Whether a product takes these weights, or weights of this shape that were masked."""
-    return isinstance(event, Product) and event.a.shape == weights.shape and event.last
+    return isinstance(event, Product) and event.a.shape == weights.shape
 
 
 def name_softmax(exam: Exam, softmax: Softmax, product: Product) -> bool:
     """Name a softmax along another axis than the product sums over, or a mask after it."""
     used, weights = product.a, softmax.weights
     if torch.equal(used, weights):
-        if softmax.axis == -1:
+        if softmax.axis == product.axis:
             return False
         sentence = _(
             "The softmax runs over axis {axis} of the scores {shape}, and the product with the "
-            "values sums over the last: a query's weights do not sum to 1. Use `softmax(-1)`."
+            "values sums over axis {right}: a query's weights do not sum to 1. Use "
+            "`softmax({right})`."
         )
-        shape = tuple(weights.shape)
-        exam.report.add("softmax_axis", sentence.format(axis=softmax.axis, shape=shape))
+        sentence = sentence.format(
+            axis=softmax.axis, right=product.axis, shape=tuple(weights.shape)
+        )
+        exam.report.add("softmax_axis", sentence)
         return True
     cut = (used == 0) & (weights > 1e-4)
     kept = torch.where(cut, used, weights)
-    in_used_rows = cut & (used != 0).any(-1, keepdim=True)
-    if softmax.axis == -1 and in_used_rows.any() and torch.allclose(kept, used):
+    in_used_rows = cut & (used != 0).any(softmax.axis, keepdim=True)
+    if softmax.axis == product.axis and in_used_rows.any() and torch.allclose(kept, used):
         sentence = _(
             "Weights are set to 0 after the softmax, so the hidden keys stay in the denominator, "
             "and rows do not sum to 1. Fill the scores with −∞ before the softmax."

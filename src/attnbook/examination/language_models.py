@@ -10,10 +10,11 @@ from attnbook.examination.caches import check_cache
 from attnbook.examination.exam import Exam
 from attnbook.examination.inner import check_inner_scales, check_inner_softmax
 from attnbook.examination.model_input import BATCH, N_IDS, vocabulary_sizes
-from attnbook.examination.norms import mixing_norm
+from attnbook.examination.norms import mixing_norm, norm_of_columns
 from attnbook.examination.order import ORDER
 from attnbook.examination.padding import check_padding
 from attnbook.examination.parameters import check_parameters
+from attnbook.examination.roles import check_roles, check_rotations
 from attnbook.examination.rows import diagonal, judge, moves, next_id
 from attnbook.examination.subject import enlarge_small_weights
 from attnbook.language import _
@@ -38,6 +39,8 @@ def examine_lm(exam: Exam) -> None:
     check_rows(exam, ids, size)
     if not exam.report.findings or exam.facts.step:
         check_inner_scales(exam, lambda: exam.subject(ids))
+        check_roles(exam, lambda: exam.subject(ids))
+        check_rotations(exam, exam.subject, torch.full_like(ids, 1), torch.full_like(ids, 2))
     if exam.facts.step:
         check_cache(exam, ids, size)
     if exam.facts.pad is not None and (exam.facts.keep or not exam.facts.causal):
@@ -123,7 +126,7 @@ def check_rows(exam: Exam, ids: Tensor, size: int) -> None:
     if exam.facts.window:
         keep = keep.triu(1 - exam.facts.window * count_layers(exam))
     leaks = (seen & ~keep & ~diagonal(seen)).any()
-    if leaks and mixing_norm(exam, [ids], size):
+    if (leaks and mixing_norm(exam, [ids], size)) or norm_of_columns(exam, [ids]):
         return
     if leaks and check_inner_softmax(exam, lambda: exam.subject(ids)):
         return

@@ -9,10 +9,11 @@ from attnbook.examination.exam import Exam
 from attnbook.examination.inner import check_inner_scales, check_inner_softmax
 from attnbook.examination.layer_input import LayerInput, draw_layer
 from attnbook.examination.layer_limits import check_limits
-from attnbook.examination.norms import mixing_norm
-from attnbook.examination.order import check_order, check_single_row
+from attnbook.examination.layer_names import name_layer
+from attnbook.examination.norms import mixing_norm, norm_of_columns
+from attnbook.examination.order import check_blindness, check_order, check_single_row
 from attnbook.examination.parameters import check_parameters
-from attnbook.examination.rebuild import name_layer
+from attnbook.examination.roles import check_roles, check_rotations
 from attnbook.examination.rows import diagonal, judge, moves
 from attnbook.examination.subject import enlarge_small_weights
 from attnbook.language import _
@@ -66,17 +67,28 @@ def look(given: LayerInput, crossed: bool) -> LayerInput:
     n_before = len(exam.report.findings)
     if leaks and not crossed and mixing_norm(exam, given.arguments()):
         return given
+    if norm_of_columns(exam, given.arguments()):
+        return given
     name_layer(given, exam.subject(*given.arguments()))
+
+    def run_once() -> Tensor:
+        return exam.subject(*given.arguments())
+
     if len(exam.report.findings) == n_before:
-        check_inner_softmax(exam, lambda: exam.subject(*given.arguments()))
+        check_inner_softmax(exam, run_once)
     if len(exam.report.findings) > n_before:
         return given
     if not crossed and check_order(given, leaks=bool(leaks)):
         return given
+    if not crossed and check_blindness(given, seen):
+        return given
     judge(exam, seen, given.keep[0], own=not crossed)
-    if len(exam.report.findings) == n_before:
-        check_inner_scales(exam, lambda: exam.subject(*given.arguments()))
+    if len(exam.report.findings) == n_before and not check_roles(exam, run_once):
+        check_inner_scales(exam, run_once)
         check_single_row(given)
+    if not crossed and exam.facts.layout == "BLD":
+        a, b = (given.x[:, i : i + 1].expand_as(given.x).contiguous() for i in range(2))
+        check_rotations(exam, lambda x: exam.subject(*given.arguments(x)), a, b)
     return given
 
 

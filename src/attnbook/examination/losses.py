@@ -10,7 +10,7 @@ from attnbook.examination.exam import Exam
 from attnbook.language import _
 
 SIZES = (23, 32, 50, 100)  # of a vocabulary, if none was said
-SURE = 60.0  # a logit
+SURE, BIG = 60.0, 1e4  # a logit, and a loss
 N_MORE = 4  # words of padding
 N_IDS, N_REAL = 8, 5  # the second sentence has padding after its fifth word
 
@@ -36,6 +36,10 @@ def examine_loss(exam: Exam) -> None:
     exam.report.attempt(_("a model that is sure and right"))
     sure = SURE * F.one_hot(ids.roll(-1, 1), size)
     lowest, surer = (float(loss_of(exam, factor * sure, ids)) for factor in (1, 2))
+    if not abs(lowest) < BIG or lowest < -0.01:
+        sentence = _("A model that is sure and right has loss {loss:.3g}: it should be 0.")
+        exam.report.add("loss", sentence.format(loss=lowest))
+        return
     if lowest > 0.05 and surer > 0.99 * lowest and surer < 1.01 * lowest:
         sentence = _(
             "A model that is sure and right has loss {loss:.2f} instead of 0: a softmax is taken "
@@ -103,7 +107,14 @@ def check_shift(exam: Exam, gradient: Tensor, ids: Tensor) -> bool:
             }
             exam.report.add("shift_twice" if shift == 2 else "shift_none", sentences[shift])
             return True
-    return False
+    if all(scored[i] == ids[0, i + 1] for i in range(N_REAL)):
+        return False
+    sentence = _(
+        "The loss does not fall when the logit of the next word grows. It is the negative mean of "
+        "the next words' log-probabilities."
+    )
+    exam.report.add("loss", sentence)
+    return True
 
 
 def check_mean(exam: Exam, value: Tensor, logits: Tensor, ids: Tensor, pad: int) -> None:

@@ -42,10 +42,30 @@ def check_order(given: LayerInput, *, leaks: bool) -> bool:
         return False
     sentence = _(
         "Another order of the rows changes what each of them gets, and no positions explain it: "
-        "rows are mixed, as by `view` or `reshape` without `transpose`. With heads as "
-        "(B, H, L, d), join them by `y.transpose(1, 2).reshape(B, L, H * d)`."
     )
-    exam.report.add("heads", sentence)
+    exam.report.add("heads", sentence + mixed())
+    return True
+
+
+def mixed() -> str:
+    """Say how rows are mixed, and how they are not."""
+    return _(
+        "rows are mixed, as by `view` or `reshape` without `transpose`. Split heads by "
+        "`x.view(B, L, H, d).transpose(1, 2)`, and join them by "
+        "`y.transpose(1, 2).reshape(B, L, H * d)`."
+    )
+
+
+def check_blindness(given: LayerInput, seen: Tensor) -> bool:
+    """If every row may see every row and some do not, and equal rows differ, rows are mixed.
+
+    In a window equal rows stay equal, and positions hide no row.
+    """
+    if not given.keep.all() or seen.all() or spread(given, 1.0) < 1e-4:
+        return False
+    i, j = (~seen).nonzero()[0].tolist()
+    sentence = _("Row {i} does not move when row {j} changes, and equal rows get unequal outputs: ")
+    given.exam.report.add("heads", sentence.format(i=i, j=j) + mixed())
     return True
 
 
@@ -55,14 +75,14 @@ def mixes_columns(given: LayerInput) -> bool:
     Equal rows have equal values, so every average of them is the same, whatever the weights are.
     Positions that are added to the rows are small beside rows 1000 times as large.
     """
-    exam = given.exam
+    return spread(given, 1.0) > 1e-4 and spread(given, 1000.0) > 0.02
 
-    def spread(factor: float) -> float:
-        equal = (factor * given.x[:, :1]).expand_as(given.x).contiguous()
-        output = exam.subject(*given.arguments(equal))
-        return float((output - output[:, -1:]).abs().max() / output.abs().max())
 
-    return spread(1.0) > 1e-4 and spread(1000.0) > 0.02
+def spread(given: LayerInput, factor: float) -> float:
+    """Return by how much the outputs of equal rows differ, beside the largest number."""
+    equal = (factor * given.x[:, :1]).expand_as(given.x).contiguous()
+    output = given.exam.subject(*given.arguments(equal))
+    return float((output - output[:, -1:]).abs().max() / output.abs().max())
 
 
 def check_single_row(given: LayerInput) -> None:

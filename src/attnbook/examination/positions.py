@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from attnbook.examination.calling import CannotCall, tensors_in
-from attnbook.examination.crashes import described
+from attnbook.examination.crashes import brief, described
 from attnbook.examination.exam import Exam
 from attnbook.language import _
 
@@ -75,7 +75,7 @@ def check_odd_width(exam: Exam) -> None:
         pass
     except Exception as error:
         sentence = _("An odd width raises {error}. Refuse it with a sentence of your own.")
-        exam.report.add("odd_width", sentence.format(error=described(error)))
+        exam.report.add("odd_width", sentence.format(error=brief(error)))
 
 
 def examine_rotary(exam: Exam) -> None:

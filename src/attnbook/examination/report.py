@@ -11,6 +11,7 @@ from attnbook.language import _
 
 WIDTH = 88  # columns of the text
 WRONG, RARE = "✗", "△"  # wrong in any case, or right on ordinary input only
+NO_BREAK = "\N{NO-BREAK SPACE}"
 CODE = re.compile(r"`([^`]+)`")
 
 
@@ -99,8 +100,10 @@ class Report:
         if self.refusal or not self.tried:
             return ""
         tried = _("Tried: {experiments}.").format(experiments=", ".join(self.tried))
-        silent = _("Silence proves nothing.") if not self.findings else ""
-        return " ".join(filter(None, (tried, silent, self.blind_spots)))
+        after = _("Silence proves nothing.")
+        if self.findings:
+            after = _("Repair it and examine it again: a fault can hide others.")
+        return " ".join(filter(None, (tried, after, self.blind_spots)))
 
     def __str__(self) -> str:
         lines = [wrapped(sentence, "  ", first="") for sentence in self.seen]
@@ -130,13 +133,16 @@ class Report:
 
 
 def wrapped(text: str, indent: str, *, first: str) -> str:
-    """Wrap each line of a text. The first line begins with `first`, the others with `indent`."""
-    lines = text.splitlines()
+    """Wrap each line of a text. The first line begins with `first`, the others with `indent`.
+
+    Code between backticks stays on one line.
+    """
+    lines = CODE.sub(lambda code: code[0].replace(" ", NO_BREAK), text).splitlines()
     starts = [first, *[indent] * (len(lines) - 1)]
     return "\n".join(
         textwrap.fill(line, WIDTH, initial_indent=start, subsequent_indent=indent)
         for start, line in zip(starts, lines, strict=True)
-    )
+    ).replace(NO_BREAK, " ")
 
 
 def paragraph(text: str, style: str = "") -> str:

@@ -68,11 +68,17 @@ def judge(exam: Exam, seen: Tensor, keep: Tensor, *, own: bool = True) -> None:
         return
     if leak.any():
         i, j = leak.nonzero()[0].tolist()
-        sentence = _("Row {i} moves when row {j} changes, which it must not see.")
+        sentence = _(
+            "Row {i} moves when row {j} changes, which it must not see. Is it hidden along the "
+            "keys, the last axis of the scores (…, Lq, Lk), and before the softmax?"
+        )
         exam.report.add("leak", sentence.format(i=i, j=j))
     else:
         i, j = blind.nonzero()[0].tolist()
-        sentence = _("Row {i} does not move when row {j} changes, although it should see it.")
+        sentence = _(
+            "Row {i} does not move when row {j} changes, although it should see it. If that is "
+            "meant, say so with `causal=True`, `window=` or `mask=`."
+        )
         exam.report.add("blind", sentence.format(i=i, j=j))
 
 

@@ -8,6 +8,7 @@ from attnbook.examination.inner import check_inner_scales
 from attnbook.examination.memory import check_memory, exchanged_roles
 from attnbook.examination.model_input import BATCH, vocabulary_sizes
 from attnbook.examination.parameters import check_parameters
+from attnbook.examination.roles import check_roles
 from attnbook.examination.rows import judge, moves, next_id
 from attnbook.examination.subject import enlarge_small_weights
 from attnbook.language import _
@@ -40,6 +41,7 @@ def examine_seq2seq(exam: Exam) -> None:
     check_memory(exam, source, target)
     check_target(exam, source, target, size)
     check_inner_scales(exam, lambda: exam.subject(source, target))
+    check_roles(exam, lambda: exam.subject(source, target))
     if exam.facts.pad is not None and not equal:
         check_source_padding(exam, source, target)
 

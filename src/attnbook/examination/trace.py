@@ -27,7 +27,8 @@ class Product(NamedTuple):
     a: Tensor
     b: Tensor
     width: int
-    last: bool  # whether it sums over the last axis of a
+    axis: int  # of a, counted from the end, that it sums over
+    is_matmul: bool = False
 
 
 class Softmax(NamedTuple):
@@ -39,12 +40,14 @@ class Softmax(NamedTuple):
 
 
 class Fused(NamedTuple):
-    """A call of F.scaled_dot_product_attention: its queries and scale, and which keys are seen.
+    """A call of F.scaled_dot_product_attention, its scale, and which keys are seen.
 
     Shapes:  seen (..., Lq, Lk), boolean
     """
 
     q: Tensor
+    k: Tensor
+    v: Tensor
     scale: float | None
     seen: Tensor
 
@@ -89,7 +92,7 @@ def event_of(name: str, arguments: Any, named: dict[str, Any], result: Tensor) -
         if isinstance(axis, int) and isinstance(scores, Tensor):
             axis = axis if axis < 0 else axis - scores.dim()
             return Softmax(scores.detach().clone(), axis, result.detach().clone())
-    if name == "scaled_dot_product_attention" and arguments:
+    if name == "scaled_dot_product_attention":
         return fused(arguments, named)
     if name in FACTORS | DIVISIONS and len(arguments) == 2:
         number = next((single(x) for x in arguments if single(x) is not None), None)
@@ -101,7 +104,8 @@ def event_of(name: str, arguments: Any, named: dict[str, Any], result: Tensor) -
 
 def fused(arguments: Any, named: dict[str, Any]) -> Fused:
     """Return what a call of F.scaled_dot_product_attention says."""
-    q, k = arguments[0].detach().clone(), arguments[1] if len(arguments) > 1 else named["key"]
+    given = [*arguments[:3], *(named[n] for n in ("query", "key", "value") if n in named)]
+    q, k, v = (t.detach().clone() for t in given)
     mask = named.get("attn_mask", arguments[3] if len(arguments) > 3 else None)
     seen = torch.ones(q.size(-2), k.size(-2), dtype=torch.bool, device=q.device)
     if mask is not None:
@@ -110,7 +114,7 @@ def fused(arguments: Any, named: dict[str, Any]) -> Fused:
         )
     elif named.get("is_causal"):
         seen = seen.tril()
-    return Fused(q, named.get("scale"), seen)
+    return Fused(q, k, v, named.get("scale"), seen)
 
 
 def single(x: Any) -> float | None:
@@ -132,7 +136,7 @@ def product(name: str, arguments: Any, named: dict[str, Any], out: Tensor) -> Pr
         return None
     a, b = (t.detach().clone() for t in tensors)
     dots = a @ b if name == "baddbmm" else out.detach().clone()  # without its factor and its bias
-    return Product(dots, a, b, a.size(-1), True)
+    return Product(dots, a, b, a.size(-1), -1, is_matmul=True)
 
 
 def einsum_product(given: list[Any], out: Tensor) -> Product | None:
@@ -149,7 +153,35 @@ def einsum_product(given: list[Any], out: Tensor) -> Product | None:
         return None
     a, b = (t.detach().clone() for t in tensors)
     position = letters[0].index(summed[0]) - len(letters[0])
-    return Product(out.detach().clone(), a, b, a.size(position), position == -1)
+    return Product(out.detach().clone(), a, b, a.size(position), position)
+
+
+class Seen(NamedTuple):
+    """The queries, keys and values of one attention that ran, as rows.
+
+    Shapes:  q (..., Lq, d)   k (..., Lk, d)   v (..., Lk, dv)
+    """
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+
+
+def attentions(events: list[Event]) -> list[Seen]:
+    """Return the attentions whose rows can be told: those of matrix products, and fused ones."""
+    found, scores = [], None
+    for i, event in enumerate(events):
+        if isinstance(event, Fused):
+            found.append(Seen(event.q, event.k, event.v))
+        elif isinstance(event, Product):
+            scores = event if event.is_matmul else None
+        elif isinstance(event, Softmax) and scores is not None:
+            after = (e for e in events[i + 1 :] if isinstance(e, Product))
+            product = next((e for e in after if e.a.shape == event.weights.shape), None)
+            if product and product.is_matmul and scores.out.numel() == event.weights.numel():
+                found.append(Seen(scores.a, scores.b.mT, product.b))
+            scores = None
+    return found
 
 
 def traced(run: Callable[[], Any]) -> list[Event]:

@@ -17,6 +17,7 @@ for name in (
     "other_layers",
     "other_right_layers",
     "other_models",
+    "rebuilt",
 ):
     import_module(f"tests.examination.pieces.{name}")  # each registers its pieces
 

@@ -1,0 +1,140 @@
+"""Name the mistake that gives a layer's numbers."""
+
+from collections.abc import Iterator
+
+from torch import Tensor
+
+from attnbook.examination.layer_input import LayerInput
+from attnbook.examination.projections import Projections, readings
+from attnbook.examination.rebuild import Projected, Rebuilt, project
+from attnbook.examination.reference import (
+    divided_head,
+    evidence,
+    largest,
+    measured_scale,
+    scaled_head,
+    variants,
+)
+from attnbook.language import _
+from attnbook.mistakes.head import RIGHT
+
+MEASURED = 2  # readings for which the scale is measured
+
+
+def name_layer(given: LayerInput, output: Tensor) -> None:
+    """Rebuild the layer's numbers, and report the mistake if there is one.
+
+    All readings of the matrices are tried without a mistake first, because one reading with a
+    mistake may give the numbers of another reading without one.
+    """
+    exam = given.exam
+    module = exam.subject.module
+    if module is None or exam.facts.block or exam.facts.scale == "own":
+        return
+    scale = exam.facts.scale
+    right = Rebuilt(scaled_head(float(scale)) if isinstance(scale, (int, float)) else RIGHT)
+    read = list(readings(module, exam.facts))
+    if not read:
+        return
+    exam.report.attempt(_("the same matrices in an attention of our own"))
+    found = [p for p in (project(given, reading) for reading in read) if p is not None]
+    for each in found:
+        if right.fits(given, each, output):
+            heads = _("I found its matrices, and {n} heads; its numbers are those of attention.")
+            exam.report.note(heads.format(n=each.reading.n_heads))
+            return
+    if read[0].n_heads > 1 and read[0].n_in * read[0].n_heads == given.x.size(-1):
+        sentence = _(
+            "All {n} heads use the same small matrix. Each needs its own: project to the whole "
+            "width first, and split then."
+        )
+        exam.report.add("shared_heads", sentence.format(n=read[0].n_heads))
+        return
+    for each in found:
+        for fault, sentence, rebuilt in mistakes(given, each.reading):
+            if rebuilt.fits(given, each, output):
+                numbers = evidence(output, right.output(given, each))
+                exam.report.add(fault, sentence + numbers)
+                return
+    if not isinstance(scale, (int, float)):
+        name_scale(given, found, output)
+
+
+def mistakes(given: LayerInput, reading: Projections) -> Iterator[tuple[str, str, Rebuilt]]:
+    """Yield layers with one mistake each."""
+    how = {
+        "view": _("split by `view` without `transpose`: a head is a block of rows, not of columns"),
+        "reshape": _("joined by `reshape` without `transpose`: rows contain pieces of other rows"),
+        "both": _("split and joined by `view` without `transpose`"),
+    }
+    ending = _(
+        "Split by `x.view(B, L, H, d).transpose(1, 2)`, and join by "
+        "`y.transpose(1, 2).reshape(B, L, H * d)`."
+    )
+    for key, split, join in (
+        ("view", "view", ""),
+        ("reshape", "", "view"),
+        ("both", "view", "view"),
+    ):
+        rebuilt = Rebuilt(split=split or "transpose", join=join or "transpose")
+        sentence = _("The heads are {how}. {ending}").format(how=how[key], ending=ending)
+        yield "heads", sentence, rebuilt
+    d_model, n_heads = given.x.size(-1), reading.n_heads
+    if n_heads > 1:
+        for size in dict.fromkeys((d_model, reading.width, n_heads)):
+            sentence = _(
+                "The scores are divided by √{wrong}. A head is {width} / {n} = {right} wide: "
+                "divide by √{right}."
+            ).format(wrong=size, width=reading.width, n=n_heads, right=reading.width // n_heads)
+            yield "scale", sentence, Rebuilt(divided_head(size))
+        order = " ".join(str(i % 2) for i in range(4))
+        sentence = _(
+            "The set of key heads is repeated ({order}). Repeat each of them instead, with "
+            "`repeat_interleave`."
+        )
+        yield "groups", sentence.format(order=order), Rebuilt(tiled=True)
+    if not reading.usual:
+        return  # the roles are guessed, so a mistake may be another reading
+    yield from exchanged()
+    has_mask = given.scores_keep is not None
+    for fault, sentence, head in variants(has_mask=has_mask):
+        if fault == "mask_ignored" and not given.masked:
+            fault = "sees_future"
+            sentence = _(
+                "Rows see later rows: your matrices without any mask give your numbers. Hide them "
+                "before the softmax, with `torch.ones(L, L, dtype=torch.bool).triu(1)` or, in "
+                "F.scaled_dot_product_attention, with `is_causal=True`."
+            )
+        yield fault, sentence, Rebuilt(head)
+
+
+def exchanged() -> Iterator[tuple[str, str, Rebuilt]]:
+    """Yield layers in which rows of one role are used in two."""
+    names = {"q": _("queries"), "k": _("keys"), "v": _("values")}
+    for roles in ("kkv", "vkv", "qqv", "qvv", "qkq", "qkk"):
+        position = next(i for i in range(3) if roles[i] != "qkv"[i])
+        sentence = _(
+            "The {wrong} are used as {right}, too: with your matrices, that gives your numbers."
+        )
+        sentence = sentence.format(wrong=names[roles[position]], right=names["qkv"[position]])
+        yield "values" if position == 2 else "numbers", sentence, Rebuilt(roles=roles)
+
+
+def name_scale(given: LayerInput, found: list[Projected], output: Tensor) -> None:
+    """The scores may be multiplied by any other number."""
+    for each in [p for p in found if p.reading.usual][:MEASURED]:
+
+        def distance(scale: float, each: Projected = each) -> float:
+            own = Rebuilt(scaled_head(scale)).output(given, each)
+            fits = own is not None and own.shape == output.shape
+            return largest(output - own if fits and own is not None else None)
+
+        scale = measured_scale(distance)
+        if Rebuilt(scaled_head(scale)).fits(given, each, output):
+            sentence = _(
+                "The scores are multiplied by {scale:.3g}, and 1/√d_k is {right:.3g}. If you mean "
+                "it, say `scale={scale:.3g}`."
+            )
+            right = (each.reading.width // each.reading.n_heads) ** -0.5
+            given.exam.report.add("scale", sentence.format(scale=scale, right=right))
+            return

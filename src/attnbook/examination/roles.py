@@ -1,0 +1,81 @@
+"""Queries, keys and values, seen while attention runs: whose they are, and how they are rotated."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnbook.examination.exam import Exam
+from attnbook.examination.trace import Seen, attentions, traced
+from attnbook.language import _
+
+
+def check_roles(exam: Exam, run: Callable[[], Any]) -> bool:
+    """Find attention in which the same rows have two roles; return whether there is one.
+
+    If all three are the same, there are no matrices, which is meant.
+    """
+    names = {"q": _("queries"), "k": _("keys"), "v": _("values")}
+    for seen in attentions(traced(run)):
+        rows = seen._asdict()
+        for first, second in ("qk", "qv", "kv"):
+            (third,) = set("qkv") - {first, second}
+            if equal(rows[first], rows[second]) and not equal(rows[first], rows[third]):
+                sentence = _(
+                    "The {first} and the {second} of an attention {shape} are the same numbers. "
+                    "Each needs a matrix of its own."
+                ).format(first=names[first], second=names[second], shape=(*seen.q.shape,))
+                exam.report.add("values" if second == "v" else "numbers", sentence)
+                return True
+    return False
+
+
+def equal(a: Tensor, b: Tensor) -> bool:
+    return a.shape == b.shape and torch.equal(a, b)
+
+
+def check_rotations(exam: Exam, run: Callable[[Tensor], Any], a: Tensor, b: Tensor) -> None:
+    """Rotated rows must have scores that depend on their distance only.
+
+    `a` and `b` are inputs whose rows are all equal. What is rotated differs between them by what
+    depends on the position; what is added, such as a table of positions, does not.
+    """
+    exam.report.attempt(_("the same row at each position"))
+    pairs = zip(
+        attentions(traced(lambda: run(a))), attentions(traced(lambda: run(b))), strict=False
+    )
+    for one, other in pairs:
+        if one.q.shape[-2] != one.k.shape[-2] or one.q.shape[-2] != a.size(1):
+            return
+        if not is_constant(one.v) or one.q.shape != other.q.shape:
+            return
+        if is_constant(one.q - other.q) or is_stationary(one):
+            continue
+        sentence = _(
+            "With the same row at each position, the products of queries and keys should depend on "
+            "their distance only, and those at distance 1 are {first:.3g}, {second:.3g}, … So "
+            "the rotation is wrong: the angles and the pairs do not belong together, or a sign is "
+            "wrong."
+        )
+        dots = diagonals(one)[1].flatten()
+        exam.report.add("rotary", sentence.format(first=dots[0].item(), second=dots[1].item()))
+        return
+
+
+def is_constant(rows: Tensor) -> bool:
+    """Whether all rows are equal but for rounding."""
+    return bool((rows - rows[..., :1, :]).abs().max() <= 1e-4 * rows.abs().max())
+
+
+def diagonals(seen: Seen) -> list[Tensor]:
+    """Return the products of queries and keys at distances 0, 1, 2 of the first head."""
+    q, k = (t.reshape(-1, *t.shape[-2:])[0] for t in (seen.q, seen.k))
+    return [(q @ k.mT).diagonal(-distance) for distance in range(3)]
+
+
+def is_stationary(seen: Seen) -> bool:
+    """Whether products of queries and keys depend on the distance only."""
+    lines = diagonals(seen)
+    size = max(line.abs().max() for line in lines)
+    return all(bool((line - line[0]).abs().max() <= 1e-3 * size) for line in lines)
