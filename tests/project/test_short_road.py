@@ -85,15 +85,17 @@ def test_a_second_reading_is_called_so_wherever_the_short_road_names_it() -> Non
     assert unmarked == []
 
 
-@pytest.mark.parametrize("chapter", [8, 9, 12, 13])
+@pytest.mark.parametrize("chapter", range(4, 14))
 def test_before_a_second_reading_the_short_road_says_where_it_goes_on(chapter: int) -> None:
     skipped = {section: second for section, second in sections().items() if section[0] == chapter}
     ends = [pair for pair in itertools.pairwise(skipped) if [skipped[x] for x in pair] == [0, 1]]
     assert ends
+    *_, exercises, _ = skipped  # the last section is the summary
     for here, _ in ends:
         goal = next(s for s in skipped if s > here and not skipped[s])
+        name = "the exercises" if goal == exercises else f"section {chapter}.{goal[1]}"
         texts = [text for section, text in short_road() if section == here]
-        assert f"On the short road, go on to section {chapter}.{goal[1]}." in texts[-1]
+        assert re.search(rf"On the short road, go on to {re.escape(name)}[.,]", texts[-1])
 
 
 def test_a_term_is_introduced_before_the_short_road_uses_it() -> None:
