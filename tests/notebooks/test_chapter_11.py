@@ -18,12 +18,16 @@ from transformers import (
     GptOssConfig,
     KimiLinearConfig,
     LlamaConfig,
+    LlamaForCausalLM,
     MistralConfig,
+    MixtralConfig,
+    MixtralForCausalLM,
     Qwen3NextConfig,
 )
 from transformers.models.gemma3 import modeling_gemma3
 from transformers.models.kimi_linear import modeling_kimi_linear
 from transformers.models.llama import modeling_llama
+from transformers.models.mixtral import modeling_mixtral
 from transformers.models.qwen3 import modeling_qwen3
 
 from attnbook import (
@@ -69,6 +73,19 @@ def test_in_time_a_cache_saves_less_because_single_rows_are_slow():
     assert "In time the cache saves less" in chapter.source("cache-seen")
 
 
+@pytest.mark.parametrize("width", [64, 512, 4096])
+@pytest.mark.parametrize("seen", [0.5, 1])  # of the table of scores, if a kernel skips the rest
+def test_over_1000_words_a_cache_divides_the_multiplications_by_several_hundred(width, seen):
+    def saved(n: int) -> float:
+        slow = sum(4 * t * width**2 + 2 * seen * t * t * width for t in range(1, n + 1))
+        return slow / sum(4 * width**2 + 2 * t * width for t in range(1, n + 1))
+
+    assert 300 < saved(1000) < 700
+    assert saved(4000) > 3 * saved(1000)
+    assert "Over 1,000 words" in chapter.source("cache-seen")
+    assert "by several hundred, and over longer texts by more" in chapter.source("cache-seen")
+
+
 def test_seven_caches_are_more_than_half_of_what_a_step_reads():
     n_layers, _, key_heads, width = chapter.run("weight-models")["sizes"]["Llama 2 7B"]
     cache = 4096 * 2 * n_layers * key_heads * width * 2
@@ -83,6 +100,7 @@ def test_a_quarter_of_the_key_heads_have_a_quarter_of_the_parameters():
         layer = GroupedQueryAttention(4096, 32, 8)
     sizes = {name: part.weight.numel() for name, part in layer.named_children() if "w_" in name}
     assert sizes["w_q"] == sizes["w_o"] == 4 * sizes["w_k"] == 4 * sizes["w_v"]
+    assert "makes keys, values and their matrices smaller" in chapter.source("grouped-ends")
 
 
 # --- published models --------------------------------------------------------------------------
@@ -145,13 +163,71 @@ def test_qwen3_next_rotates_some_columns_in_some_layers_and_kimi_linear_none():
         (GptOssConfig(), "num_local_experts", "gpt-oss"),
         (Qwen3NextConfig(), "num_experts", "Qwen3-Next"),
         (DeepseekV2Config(), "n_routed_experts", "DeepSeek-V2"),
+        (MixtralConfig(), "num_local_experts", "Mixtral"),
     ],
 )
 def test_models_whose_layers_have_many_experts(config, experts, name):
     (row,) = re.findall(r"\| one feed-forward network \|.*", chapter.source("today-seen"))
     assert name in row
-    assert getattr(config, experts) >= 64
+    assert getattr(config, experts) >= 8
     assert not hasattr(LlamaConfig(), experts)
+
+
+def layer_of(config: MixtralConfig) -> tuple[nn.Module, Any]:
+    """Return the chapter's layer with experts, and the experts alone."""
+    space = chapter.run("today-layer", "experts-code")
+    sizes = config.hidden_size, config.intermediate_size
+    experts = space["Experts"](*sizes, config.num_local_experts, config.num_experts_per_tok)
+    heads = config.num_attention_heads, config.num_key_value_heads
+    return space["Layer"](config.hidden_size, *heads, experts), experts
+
+
+def test_the_experts_compute_what_mixtral_computes():
+    torch.manual_seed(0)
+    config = MixtralConfig(hidden_size=16, intermediate_size=24, num_attention_heads=8)
+    theirs = modeling_mixtral.MixtralSparseMoeBlock(config)
+    for parameter in theirs.parameters():
+        nn.init.normal_(parameter)
+    layer, ours = layer_of(config)
+    ours.router.weight = theirs.gate.weight
+    for expert, both, down in zip(
+        ours.experts, theirs.experts.gate_up_proj, theirs.experts.down_proj, strict=True
+    ):
+        expert.gate.weight, expert.up.weight = (nn.Parameter(part) for part in both.chunk(2))
+        expert.down.weight = nn.Parameter(down)
+    x = torch.randn(3, 7, 16)
+    torch.testing.assert_close(ours(x), theirs(x), rtol=1e-4, atol=1e-4)
+    assert layer(x).shape == x.shape
+
+
+def test_each_word_passes_through_two_experts_and_the_router_learns_from_them():
+    torch.manual_seed(0)
+    config = MixtralConfig(hidden_size=16, intermediate_size=24, num_attention_heads=8)
+    _, experts = layer_of(config)
+    rows = []
+    for expert in experts.experts:
+        expert.register_forward_hook(lambda module, inputs, output: rows.append(len(inputs[0])))
+    experts(torch.randn(3, 7, 16)).square().sum().backward()
+    assert sum(rows) == 2 * 3 * 7
+    assert experts.router.weight.grad.abs().max() > 0
+
+
+def test_mixtral_stores_and_uses_as_many_parameters_as_the_chapter_prints():
+    config = MixtralConfig()
+    with torch.device("meta"):
+        model = MixtralForCausalLM(config)
+        llama = LlamaConfig(vocab_size=128_256, intermediate_size=14_336, num_key_value_heads=8)
+        other = LlamaForCausalLM(llama)
+    total, of_llama = (sum(p.numel() for p in m.parameters()) for m in (model, other))
+    expert = 3 * config.hidden_size * config.intermediate_size
+    unused = config.num_local_experts - config.num_experts_per_tok
+    used = total - config.num_hidden_layers * unused * expert
+    stored = f"{total / 1e9:.1f} billion parameters are stored, {used / 1e9:.1f} billion are used"
+    assert stored in chapter.printed()
+    assert f"{of_llama / 1e9:.2f} billion parameters" in chapter.printed()
+    assert "13 billion" in chapter.source("experts-seen")
+    for name in "hidden_size", "intermediate_size", "num_hidden_layers", "num_key_value_heads":
+        assert getattr(config, name) == getattr(llama, name)
 
 
 def test_llama_has_neither_biases_nor_dropout_nor_norms_of_queries_and_keys():
