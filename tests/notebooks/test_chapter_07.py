@@ -69,6 +69,19 @@ def test_three_heads_whose_scores_are_straight_lines_find_the_card_two_back(n_ca
     assert mixed[:, 2:].argmax(-1).equal(cards[:, :-2])
 
 
+@pytest.mark.parametrize("n_cards", [12, 24])
+def test_after_one_head_the_card_two_back_has_the_third_largest_weight(n_cards):
+    """So a network after the head can name it, although the largest weight is another's."""
+    cards = torch.stack([torch.randperm(n_cards) for _ in range(50)])  # (B, L)
+    t = math.log(4) * torch.arange(n_cards).double()[:, None]
+    one_hot = nn.functional.one_hot(cards).double()
+    mixed, _ = scaled_dot_product_attention(torch.ones_like(t), t, one_hot, causal_mask(n_cards))
+    first, _, third = mixed[:, 2:].topk(3).indices.unbind(-1)
+    assert third.equal(cards[:, :-2])
+    assert first.equal(cards[:, 2:])
+    assert "has the third-largest weight" in chapter.source("favorites-seen")
+
+
 def test_the_text_says_that_one_head_cannot_look_two_back_by_a_number():
     assert "for one head, it is impossible" in chapter.source("favorites-seen")
     assert "no single head can use it" in chapter.source("summary")
