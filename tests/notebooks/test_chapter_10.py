@@ -58,6 +58,15 @@ def test_in_the_batched_form_attention_takes_more_of_the_time_than_of_the_multip
     assert fused < batched
 
 
+def test_many_narrow_heads_take_longer_for_as_many_multiplications():
+    wide, narrow = (torch.randn(3, 1, 512 // width, 1024, width) for width in (64, 8))
+    counts = {cost(lambda x=x: fused_attention(*x)).multiplications for x in (wide, narrow)}
+    assert len(counts) == 1
+    times = [seconds(lambda x=x: fused_attention(*x)) for x in (wide, narrow)]
+    assert times[1] > 1.5 * times[0]
+    assert "with heads as wide as here" in chapter.source("forms-times-seen")
+
+
 def test_most_of_the_loops_time_is_not_arithmetic():
     """With a single key to read, the loop hardly needs any arithmetic, and most of the time."""
     by_loop = chapter.run("forms-code")["by_loop"]
