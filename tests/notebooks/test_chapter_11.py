@@ -378,8 +378,8 @@ def test_a_learned_score_leaves_a_smaller_sink_and_a_gate_leaves_the_weight_with
                 ]
             found[name] = weights[late][:, 0].mean().item(), harm[0] - harm[1]
         assert 0.1 < found["score"][0] < plain[seed] - 0.1
-        assert found["gate"][0] > 0.4
+        assert found["gate"][0] > plain[seed] / 2
         assert found["gate"][1] < 0.03
-    assert "With a learned score that starts at 0, a smaller sink is left" in chapter.source(
-        "sum-seen"
-    )
+    text = chapter.source("sum-seen")
+    assert "With a learned score that starts at 0, a smaller sink is left" in text
+    assert "most of the weight on < stays" in text
