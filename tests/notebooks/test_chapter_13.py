@@ -111,13 +111,15 @@ def test_with_rotary_positions_the_product_does_not_determine_the_weights(transl
         assert re.search("[Ww]ithout biases, rotary positions", chapter.source(cell))
 
 
-@pytest.mark.parametrize("n_layers", [1, 2])
-def test_a_plateau_does_not_show_that_two_heads_have_to_fit_together(n_layers):
-    """With sequences in one piece, a single layer has one, too."""
+@pytest.mark.parametrize(("n_layers", "seed", "learned"), [(1, 2, 0.2), (2, 2, 0.2), (1, 5, 2.6)])
+def test_a_plateau_does_not_show_that_two_heads_have_to_fit_together(n_layers, seed, learned):
+    """With sequences in one piece, a single layer has one, too, sometimes a longer one."""
     space = chapter.run("task-draw", "task-first-layer", "grown-train", "grown-grow")
-    _, losses = space["grow"](2, steps=45, jumps=False, n_layers=n_layers)
+    _, losses = space["grow"](seed, steps=45, jumps=False, n_layers=n_layers)
     assert min(losses[5:15]) > 2.5
-    assert losses[-1] < 0.2
+    assert 15 < next(step for step, loss in enumerate(losses) if loss < 2.5) < 45
+    assert losses[-1] < learned
+    assert "about 20 to 40 steps" in chapter.source("fixed-seen")
     assert "a plateau doesn't show that two heads" in chapter.source("fixed-seen")
     assert "Two heads have to fit together" not in chapter.source("grown-predict")
 
