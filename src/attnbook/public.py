@@ -24,7 +24,9 @@ from attnbook.models.decoding import greedy_decode
 from attnbook.models.feed_forward import FeedForward, GatedFeedForward
 from attnbook.models.grouped_query import GroupedQueryAttention
 from attnbook.models.language_model import LanguageModel
+from attnbook.models.latent import LatentAttention
 from attnbook.models.layers import DecoderLayer, EncoderLayer
+from attnbook.models.read_config import read_config
 from attnbook.models.sampling import keep_top_k, keep_top_p, sample
 from attnbook.models.stacks import Decoder, Encoder
 from attnbook.models.transformer import Transformer
@@ -49,6 +51,7 @@ __all__ = [
     "GroupedQueryAttention",
     "KVCache",
     "LanguageModel",
+    "LatentAttention",
     "LearnedPositions",
     "MultiHeadAttention",
     "Rotary",
@@ -78,6 +81,7 @@ __all__ = [
     "longformer_mask",
     "merge_heads",
     "padding_mask",
+    "read_config",
     "rotation_matrix",
     "sample",
     "scaled_dot_product_attention",
