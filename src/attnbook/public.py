@@ -15,6 +15,7 @@ from attnbook.attention.sparse_masks import (
 )
 from attnbook.efficient.blocked import blocked_attention
 from attnbook.efficient.chunked import chunked_attention
+from attnbook.efficient.delta import delta_rule
 from attnbook.efficient.fused import fused_attention
 from attnbook.efficient.linear import linear_attention
 from attnbook.efficient.window import window_attention
@@ -70,6 +71,7 @@ __all__ = [
     "causal_mask",
     "chunked_attention",
     "combine_masks",
+    "delta_rule",
     "device",
     "examine",
     "fused_attention",

@@ -109,3 +109,29 @@ def check_first_derivative(name: str) -> None:
             f"{name} has first derivatives only, and create_graph=True asks for more: "
             "use scaled_dot_product_attention"
         )
+
+
+def check_delta_rule(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    beta: Tensor,
+    decay: Tensor | None,
+    state: Tensor | None,
+) -> None:
+    """Require the arguments that `delta_rule` documents."""
+    check_attention(query, key, value, None, None)
+    check_one_sequence(query, key, "the delta rule")
+    lead = leading(query=query, key=key, value=value)
+    wanted = {
+        "beta": (beta, (*lead, key.size(-2))),
+        "decay": (decay, (*lead, key.size(-2))),
+        "state": (state, (*lead, key.size(-1), value.size(-1))),
+    }
+    for name, (x, sizes) in wanted.items():
+        if x is None:
+            continue
+        check_float_tensor(name, x)
+        check_dtype_and_device(query=query, **{name: x})
+        if shape(x) != sizes:
+            raise ValueError(f"{name} has shape {shape(x)}: here it must be {tuple(sizes)}")
