@@ -11,6 +11,7 @@ import transformers
 from attnbook import read_config
 from attnbook.models.config_fields import OUTSIDE, parts
 from attnbook.models.published import published_configs
+from manuscript.common import ROOT
 from tools.configurations import CLASSES, collected
 
 PUBLISHED = published_configs()
@@ -51,6 +52,14 @@ def test_every_field_belongs_to_one_part():
     names = [name for _, _, names in parts() for name in names.split()]
     assert len(names) == len(set(names)) > 90
     assert [name for name in names if re.search(OUTSIDE, name)] == []
+
+
+def test_each_part_names_a_section_of_the_book():
+    headings = set()
+    for page in (ROOT / "book").glob("[01]*.ipynb"):
+        for cell in json.loads(page.read_text("utf-8"))["cells"]:
+            headings |= set(re.findall(r"^## (\d+\.\d+) ", "".join(cell["source"]), re.M))
+    assert {section for _, section, _ in parts()} <= headings
 
 
 def test_a_new_field_is_shown_as_unknown():

@@ -25,7 +25,8 @@ def delta_rule(
     the differences that they write. To read one position at a time, hand the state on.
 
     Shapes:  query (..., L, Dk)   key (..., L, Dk)   value (..., L, Dv)
-             beta (..., L), from 0 to 1   decay (..., L), above 0, at most 1; without it nothing fades
+             beta (..., L), from 0 to 1
+             decay (..., L), above 0, at most 1; without it, nothing fades
              state (..., Dk, Dv); without it, all zeros
     Returns: output (..., L, Dv), state (..., Dk, Dv) after the last position
     Raises:  TypeError, ValueError if the shapes, dtypes or devices do not fit
@@ -42,8 +43,9 @@ def delta_rule(
         state = query.new_zeros(*lead, key.size(-1), value.size(-1))
     state = state.to(wide)
     outputs = []
-    for parts in zip(*(x.split(STEP, -2) for x in (query, key, value, beta, level)), strict=True):
-        output, state = _at_once(*parts, state)
+    parts = (x.split(STEP, -2) for x in (query, key, value, beta, level))
+    for q, k, v, b, fading in zip(*parts, strict=True):
+        output, state = _at_once(q, k, v, b, fading, state)
         outputs.append(output)
     return torch.cat(outputs, -2).to(dtype), state.to(dtype)
 

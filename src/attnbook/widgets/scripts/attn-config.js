@@ -93,7 +93,7 @@
       const { examples, first } = this.data;
       const { words } = this;
       const option = (name) => make("option", { value: name }, name);
-      this.models = make("select", { onchange: () => {
+      this.models = make("select", { "aria-label": words.model, onchange: () => {
         if (this.models.value) this.paste.value = this.example(this.models.value);
         this.update();
       } }, ...Object.keys(examples).map(option), make("option", { value: "" }, words.yours));
