@@ -1,0 +1,177 @@
+"""Chapter 14: what its text claims beyond what its cells print."""
+
+import inspect
+import re
+
+import pytest
+import torch
+from transformers import (
+    AutoConfig,
+    DeepseekV32Config,
+    GptOssConfig,
+    Qwen3NextConfig,
+)
+from transformers.models.deepseek_v32 import modeling_deepseek_v32
+from transformers.models.gpt_oss import modeling_gpt_oss
+from transformers.models.minimax_m3_vl import modeling_minimax_m3_vl
+from transformers.models.qwen3_next import modeling_qwen3_next
+
+from attnbook import KVCache, LatentAttention, read_config
+from attnbook.models.published import published_configs
+from attnbook.notebook.cost import cost
+from tests.support.chapters import Chapter
+
+chapter = Chapter("14_todays_attention.ipynb")
+
+
+def numbers(name: str, pattern: str) -> list[list[float]]:
+    """Return the numbers that match the pattern, in each line that a cell prints."""
+    lines = "".join(chapter.cells[name]["outputs"][0]["text"]).splitlines()
+    return [[float(number) for number in re.findall(pattern, line)] for line in lines]
+
+
+# --- 14.2 and 14.3: latents ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [5, 6])
+def test_a_latent_costs_far_less_than_one_key_head_of_the_same_size(seed):
+    cells = ("latent-sentences", "latent-changes", "latent-apply")
+    source = chapter.source("latent-sentences")
+    assert "Draw(5)" in source
+    space = chapter.run(*cells, **{"latent-sentences": source.replace("(5)", f"({seed})")})
+    for model, _ in space["trained"]:
+        before = space["loss_of"](model)
+        shared = space["loss_after"](space["one_key_head"], model)
+        same, half = (space["loss_after"](space["latent_of"](rank), model) for rank in (32, 16))
+        assert shared - before > 0.3
+        assert same - before < 0.01
+        assert half < shared - 0.2
+
+
+def test_the_rise_of_the_loss_is_as_the_text_says():
+    before, shared, *_ = numbers("latent-run", r"\d\.\d\d")
+    rises = [b - a for a, b in zip(before, shared, strict=True)]
+    assert (round(min(rises), 2), round(max(rises), 2)) == (0.36, 0.57)
+    assert "rises by 0.36 to 0.57" in chapter.source("latent-seen")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_moved_query_gives_the_scores_of_rotated_keys(seed):
+    source = chapter.source("absorb-rotary-run").replace("manual_seed(0)", f"manual_seed({seed})")
+    offs: list[float] = []
+    exec(
+        source.replace("    print(", "    offs.append(off.item()); print("),
+        chapter.run() | {"offs": offs},
+    )
+    assert offs[0] < 1e-9
+    assert offs[1] > 0.2
+
+
+def test_the_queries_of_each_head_are_moved_and_an_absorbed_step_reads_a_seventh():
+    assert numbers("absorb-count", r"\d+(?= numbers)") == [[72], [72], [512]]
+    assert 6.5 < 512 / 72 < 7.5
+    (again,), (absorbed,), (kept,) = numbers("absorb-count", r"[\d.]+(?= million)")
+    assert 3 < absorbed / kept < 4
+    assert again > 10 * absorbed
+
+
+# --- 14.4 and 14.5: chosen keys ------------------------------------------------------------------
+
+
+def test_the_untrained_indexer_is_as_good_as_chance_and_the_trained_one_is_not():
+    trained, untrained, chance = numbers("indexer-print", r"(\d+)%")[1:]
+    assert min(trained) > 90
+    assert min(trained[2:]) == 100
+    assert max(untrained[:4]) - max(chance[:4]) < 5
+
+
+def test_the_counted_multiplications_of_a_key_are_those_of_an_absorbed_step():
+    n_heads, rank, rope = 4, 12, 6
+    layer, counts = LatentAttention(10, n_heads, rank, 8, rope), []
+    for n_words in (30, 40):
+        cache = KVCache()
+        cache.update(torch.randn(1, n_words, rope), torch.randn(1, n_words, rank))
+        counts.append(cost(lambda c=cache: layer(torch.randn(1, 10), cache=c)).multiplications)
+    assert counts[1] - counts[0] == 10 * n_heads * (rank + rope + rank)
+    assert "(rank + rope + rank)" in chapter.source("indexer-count")
+
+
+def test_the_indexer_is_as_narrow_as_the_text_says():
+    names = chapter.run("indexer-count")
+    assert names["per_key"] / names["per_index"] == 17
+    assert (names["v32"]["index_n_heads"], names["v32"]["index_head_dim"]) == (64, 128)
+    assert names["v32"]["index_topk"] == 2048
+    assert 131_072 / 2048 == 64
+
+
+@torch.no_grad()
+def test_deepseek_adds_up_rectified_scores_of_its_heads():
+    torch.manual_seed(0)
+    config = DeepseekV32Config(
+        hidden_size=24,
+        q_lora_rank=10,
+        qk_rope_head_dim=0,
+        index_n_heads=3,
+        index_head_dim=8,
+        index_topk=4,
+    )
+    indexer, x, q = modeling_deepseek_v32.DeepseekV32Indexer(config, 0), *torch.randn(2, 1, 9, 24)
+    q = q[..., :10]
+    flat = torch.zeros(1, 9, 0)
+    everything = torch.ones(1, 9, 9, dtype=torch.bool)
+    theirs = indexer(x, q, (flat, flat), everything, None)
+    query = indexer.wq_b(q).unflatten(-1, (3, 8)).transpose(-2, -3)  # (1, H, L, d)
+    key = indexer.k_norm(indexer.wk(x))  # (1, L, d)
+    weights = indexer.weights_proj(x).mT[..., None]  # (1, H, L, 1)
+    ours = (weights * (query @ key.mT).relu()).sum(-3).topk(4).indices
+    assert torch.equal(theirs.sort().values.squeeze().long(), ours.sort().values.squeeze())
+    assert r"$w_h \operatorname{ReLU}(q_h \cdot k)$" in chapter.source("indexer-count-seen")
+
+
+def test_the_largest_score_finds_the_block_and_the_mean_often_does_not():
+    mean, largest = numbers("blocks-run", r"(\d+)%")[1:]
+    assert min(largest) > 90
+    assert max(mean) < 85
+    source = inspect.getsource(modeling_minimax_m3_vl.MiniMaxM3VLIndexer)
+    assert "block_scores = scores.amax(dim=-1)" in source
+
+
+# --- 14.12: configurations -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", published_configs())
+def test_the_type_of_a_model_names_its_class(model):
+    assert AutoConfig.for_model(model).model_type == model
+
+
+def test_what_the_chapter_says_about_qwen3_next_is_in_its_configuration():
+    config = published_configs()["qwen3_next"]
+    assert config["layer_types"].count("linear_attention") == 36
+    assert config["rope_parameters"]["partial_rotary_factor"] == 0.25
+    per_word = read_config(config).cache_bytes(1)
+    assert per_word == 24 * 1024
+    assert read_config(published_configs()["llama"]).cache_bytes(1) == pytest.approx(
+        20 * per_word, rel=0.1
+    )
+
+
+def test_the_smallest_caches_are_those_that_the_text_names():
+    configs = published_configs()
+    sizes = {name: read_config(config).cache_bytes(2**17) for name, config in configs.items()}
+    assert sorted(sizes, key=sizes.get)[:3] == ["mistral", "kimi_linear", "falcon"]
+    assert max(sizes, key=sizes.get) == "llama"
+    assert configs["kimi_linear"]["layer_types"].count("full_attention") == 6
+    assert sizes["deepseek_v32"] > sizes["deepseek_v3"]
+
+
+def test_sinks_and_gates_are_in_the_code_and_in_no_field():
+    sinks = modeling_gpt_oss.GptOssAttention(GptOssConfig(), 0)
+    assert sinks.sinks.shape == (sinks.config.num_attention_heads,)
+    with torch.device("meta"):
+        gated = modeling_qwen3_next.Qwen3NextAttention(Qwen3NextConfig(), 3)
+    config = gated.config
+    assert gated.q_proj.out_features == 2 * config.num_attention_heads * config.head_dim
+    assert {"q_norm", "k_norm"} <= {name for name, _ in gated.named_children()}
+    for name in ("gpt_oss", "qwen3_next"):
+        fields = read_config(published_configs()[name]).fields
+        assert [field for field in fields if re.search("sink|gate|qk_norm|q_norm", field)] == []
