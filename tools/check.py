@@ -22,6 +22,7 @@ COMMANDS = [
     [
         "oxlint",
         "--config=press/oxlint.json",
+        "--ignore-pattern=press/static/minisearch",
         "press/static",
         "press/live",
         "src/attnbook/widgets/scripts",
