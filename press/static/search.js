@@ -3,7 +3,8 @@
 // `BookSearch.find` returns. Nothing of this is loaded before the search is used.
 //
 // Words are compared by their stem. Chinese has no spaces, so neighboring characters are the words:
-// 注意力 is 注意 and 意力.
+// 注意力 is 注意 and 意力. The index is a tree of letters, in which a search for a word goes through all
+// letters at a place. There are thousands of Chinese characters, so they are written by their number.
 "use strict";
 
 globalThis.BookSearch = (() => {
@@ -19,17 +20,20 @@ globalThis.BookSearch = (() => {
   function split(text) {
     return (text.match(PIECES) ?? []).flatMap((piece) => {
       if (piece.length > 1 && CHINESE.test(piece)) {
-        return [...piece].slice(1).map((character, i) => [...piece][i] + character);
+        return [...piece.slice(1)].map((character, i) => piece[i] + character);
       }
       const parts = piece.split("_").filter(Boolean);
       return parts.length > 1 ? [piece, ...parts] : [piece];
     });
   }
 
+  const number = (character) => character.codePointAt(0).toString(16);
+
   function stem(word) {
     if (!stems.has(word)) {
       const lower = word.toLowerCase();
-      stems.set(word, LEFT_OUT.has(lower) ? null : stemmer.stemWord(lower));
+      if (CHINESE.test(word)) stems.set(word, `~${[...word].map(number).join("")}`);
+      else stems.set(word, LEFT_OUT.has(lower) ? null : stemmer.stemWord(lower));
     }
     return stems.get(word);
   }
@@ -51,7 +55,7 @@ globalThis.BookSearch = (() => {
   const READ = 0.3; // how much a word counts that was read instead of the one typed
   const OPTIONS = {
     boost: { heading: 4, called: 4, text: 1, chapter: 0.3 },
-    prefix: (term) => term.length > 3 && !CHINESE.test(term),
+    prefix: (term) => (term[0] === "~" ? term.length === 5 : term.length > 3), // or one character
     weights: { prefix: 0.3, fuzzy: 0 },
     boostDocument: (id) => entries[id].weight,
   };

@@ -72,7 +72,7 @@ def test_most_of_the_loops_time_is_not_arithmetic():
     by_loop = chapter.run("forms-code")["by_loop"]
     query, key, value = torch.randn(3, 1, 1, 1024, 64)
     whole = seconds(lambda: by_loop(query, key, value))
-    assert seconds(lambda: by_loop(query, key[..., :1, :], value[..., :1, :])) > 0.4 * whole
+    assert seconds(lambda: by_loop(query, key[..., :1, :], value[..., :1, :])) > 0.3 * whole
     assert "isn't arithmetic" in chapter.source("forms-times-seen")
 
 

@@ -91,6 +91,7 @@ def test_a_section_whose_heading_or_name_fits_comes_before_one_that_repeats_a_wo
     assert found(engine, "norms")[0] == "Norms"
     assert found(engine, "attn_mask")[0] == "Masks"
     assert found(engine, "多头注意力") == ["多头"]
+    assert found(engine, "头") == ["多头"]  # which has 头注
 
 
 def test_a_query_is_read_as_what_the_book_calls_it(engine: MiniRacer) -> None:

@@ -62,6 +62,7 @@ EXERCISE = Exercise(
     level=3,
     minutes=15,
     section="14.3",
+    second_reading=True,
     prompt="""
 H heads of latent attention read the `latents` of a text, (..., Lk, d_c). Head h has the matrices
 `w_k[h]` (d_c, Dk) and `w_v[h]` (d_c, Dv): its keys would be latents @ w_k[h], and its values

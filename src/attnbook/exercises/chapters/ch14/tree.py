@@ -82,6 +82,7 @@ EXERCISE = Exercise(
     level=3,
     minutes=12,
     section="14.9",
+    second_reading=True,
     prompt="""
 Several drafts that share beginnings are a tree of new words. `parents[i]` is the number of the new
 word that comes before word i in its draft, or −1 if word i is the first of its draft. A parent
