@@ -14,6 +14,7 @@ from playwright.sync_api import BrowserContext, expect
 from attnbook.language import HAN
 from manuscript.common import ROOT
 from press import editions, pack
+from tests.press.test_search import ranks
 from tests.support.complete import ON_A_DESK, ON_A_PHONE, ON_EVERY_SCREEN, assert_complete
 from tests.support.pages import (
     CHAPTERS,
@@ -97,6 +98,38 @@ def test_its_search_finds_chinese(screens: dict[str, BrowserContext]) -> None:
     assert (link.get_attribute("href") or "").startswith("book/08_transformer.html#")
     expect(opened.page.locator("#search-results mark").first).to_contain_text("残差")
     assert opened.close() == []
+
+
+ASKED = {
+    "为什么叫查询、键和值": "1.2 3.3",
+    "为什么要除以根号dk": "3.8",
+    "位置编码为什么是相加不是拼接": "7.6",
+    "nn.Transformer 要传哪些掩码": "6.14",
+    "src_mask 和 src_key_padding_mask 的区别": "6.7",
+    "填充掩码导致 NaN": "6.10",
+    "怎么得到注意力权重 output_attentions": "10.14",
+    "注意力权重是 1.1111": "4.8",
+    "遮罩要不要遮行": "6.8",
+    "fp16 溢出 -1e9": "6.6",
+    "先 view 再 transpose": "4.6",
+    "前归一化还是后归一化": "8.10",
+    "解码器输入为什么右移一位": "9.3 9.4",
+    "训练损失很低但生成乱码": "6.13 9.4",
+    "GQA 是什么": "11.4",
+    "旋转位置嵌入 相邻还是前后两半": "11.7",
+    "KV缓存 为什么不缓存查询": "11.2",
+    "第一个词元的注意力特别大": "11.10 11.11",
+    "束搜索和贪婪解码": "9.13 9.7",
+    "每个头的维度为什么变小": "4.9",
+}
+
+
+def test_its_search_finds_what_readers_ask(screens: dict[str, BrowserContext]) -> None:
+    page = Opened(screens["light"], "search.html", BASE).page
+    found = ranks(page, ASKED)
+    assert sum(rank == 1 for rank in found.values()) >= 16, found
+    assert sum(rank <= 3 for rank in found.values()) >= 18, found
+    page.close()
 
 
 def test_the_link_to_the_other_edition_leads_to_the_section_being_read(
