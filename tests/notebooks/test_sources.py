@@ -155,6 +155,20 @@ def test_the_scaled_variance_depends_on_the_mean_but_not_on_the_width(mean: floa
     assert "with mean 0 and variance 1" in appendix.source("summary")
 
 
+def test_correlated_entries_need_not_make_the_variance_grow() -> None:
+    """The last column of S0's cell 1: up to 96 entries are made from 16 numbers."""
+    torch.manual_seed(0)
+    ratios = []
+    for d_k in (24, 96):
+        a, b = torch.randn(2, 20000, 16)
+        q, k = a @ (torch.rand(16, d_k) - 0.5), b @ (torch.rand(16, d_k) - 0.5)
+        assert (q.T.corrcoef() - torch.eye(d_k)).abs().mean() > 0.15
+        independent = (q.var(0) * k.var(0)).sum()
+        ratios.append((q * k).sum(-1).var() / independent)
+    assert all(0.5 < ratio < 1.5 for ratio in ratios)
+    assert "with correlated entries, it can" in row("S0", "更好地控制")[1]
+
+
 def test_the_products_of_s3s_listing_do_not_depend_on_the_number_of_heads() -> None:
     listing = Chapter("04_multi_head.ipynb").run("s3-init")["Listing"]
     flops, parameters = set(), set()
