@@ -37,8 +37,8 @@ def test_the_system_equals_the_steps_with_gradients(leading, length):
     inputs = [x.requires_grad_() for x in drawn_input(length, *leading)]
     results = [form(*inputs) for form in (delta_rule, steps)]
     assert_close(*results, **NEARLY)
-    towards = [drawn(*x.shape) for x in results[0]]
-    assert_close(*(torch.autograd.grad(x, inputs, towards) for x in results), **NEARLY)
+    upstream = [drawn(*x.shape) for x in results[0]]
+    assert_close(*(torch.autograd.grad(x, inputs, upstream) for x in results), **NEARLY)
 
 
 def test_a_text_can_be_read_in_parts():

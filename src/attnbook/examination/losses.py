@@ -118,7 +118,7 @@ def check_shift(exam: Exam, gradient: Tensor, ids: Tensor) -> bool:
 
 
 def check_mean(exam: Exam, value: Tensor, logits: Tensor, ids: Tensor, pad: int) -> None:
-    """More padding behind the sentences must not change the loss."""
+    """More padding after the sentences must not change the loss."""
     if exam.facts.pad is None:
         return
     exam.report.attempt(_("more padding in the batch"))
@@ -128,7 +128,7 @@ def check_mean(exam: Exam, value: Tensor, logits: Tensor, ids: Tensor, pad: int)
     if (longer - value).abs() <= 1e-4 * value.abs():
         return
     sentence = _(
-        "With {n} more words of padding behind each sentence, the loss goes from {before:.3f} to "
+        "With {n} more words of padding after each sentence, the loss goes from {before:.3f} to "
         "{after:.3f}: the padding is in the divisor of the mean. Divide by the number of real "
         "words, `(labels != {pad}).sum()`."
     )
