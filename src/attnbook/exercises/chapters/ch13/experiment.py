@@ -109,7 +109,7 @@ EXERCISE = Exercise(
     title="Five kinds with the same map",
     level=3,
     minutes=15,
-    section="13.14",
+    section="13.15",
     prompt="""
 You get ten models with two heads each, without a description. When a block of eight different
 letters is repeated in one piece, head 0 of each model puts 0.9 of its weight on the letter due, and

@@ -235,6 +235,6 @@ def patched_keys(first, second, x, other, mask):
     "and the same is true after the leaky one. The two differ in how often the models predict the "
     "wrong letter that we expect: in about 19 of 20 cases after this patch, and in about 1 of 16 "
     "after the leaky one.",
-    comes_back="Question 3 in section 13.14 is about such a path.",
+    comes_back="Question 3 in section 13.15 is about such a path.",
     others=(patched_keys_by_difference,),
 )
