@@ -4,6 +4,7 @@ from attnbook.language import _
 
 QUESTION, TIME = "Question", "Time"
 OPENING = (QUESTION, TIME, "You need", "Recap", "Goal")  # the lines of a chapter's first box
+CARD = "two-minutes"  # the id of the cell that says a chapter in two minutes, folded
 SECOND_READING = "second reading"  # at the end of a heading: the section can be skipped at first
 SECOND_READING_TAG = "second-reading"  # of the heading's cell, for programs
 PREDICT = "Predict before you run."

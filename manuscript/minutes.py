@@ -29,6 +29,7 @@ TEXT = {  # seconds for each match, which is then removed, so it is counted only
     rf"[{HAN}]": CHARACTER,
     rf"(?:[^\W{HAN}]|['’])+": WORD,
 }
+UNCOUNTED = rf"(exercise-|stub-|solution-)|{markers.CARD}$"  # exercises have minutes of their own
 CODE_LINE, OUTPUT_LINE, PICTURE = 7.0, 2.0, 45.0
 STEP = 5  # minutes are rounded to a multiple of this
 RUN_TIMES = ROOT / "manuscript" / "run_times.json"  # for each notebook, a key of RUN_STEPS
@@ -74,7 +75,7 @@ def reading_seconds(notebook: NotebookNode) -> tuple[float, float]:
         if cell.cell_type == "markdown" and cell.source.startswith("## "):
             second_reading = markers.SECOND_READING_TAG in tags
         not_shown = "remove-cell" in tags
-        if not not_shown and not re.match("(exercise-|stub-|solution-)", cell.id):
+        if not not_shown and not re.match(UNCOUNTED, cell.id):
             seconds[second_reading] += (
                 code_seconds(cell) if cell.cell_type == "code" else text_seconds(cell.source)
             )

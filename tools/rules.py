@@ -234,6 +234,8 @@ def form_rules(path: Path, cells: list[dict[str, Any]]) -> Iterator[str]:
     for word in markers.OPENING:
         if not line_after(opening, markers.label(word)):
             yield f"needs a line '**{word}:** ...' above its first section"
+    if [cell.get("id") for cell in cells[1:2]] != [markers.CARD]:
+        yield f"needs a cell {markers.CARD!r} below its opening: the chapter in two minutes, folded"
     titles = [section.partition("\n")[0].partition(" ")[2] for section in sections]
     if titles[-1:] != [markers.SUMMARY]:
         yield f"has to close with the section {markers.SUMMARY!r}"

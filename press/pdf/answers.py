@@ -14,7 +14,10 @@ def unfold(article: Tag, rounds: dict[str, Tag]) -> None:
     title, begun = one(article, "h1"), set[str]()
     for fold in article.select("details.code"):
         one(fold, "summary").decompose()
-    for wrapped in article.select(".hints, details.code"):
+    for card in article.select("details.card"):
+        summary = one(card, "summary")
+        summary.replace_with(parsed(f"<p><strong>{inner(summary)}</strong></p>"))
+    for wrapped in article.select(".hints, details.code, details.card"):
         wrapped.unwrap()
     for number, asked in enumerate(article.select("p.predict, div.exercise"), 1):
         asked["id"] = f"{title['id']}--{number}"

@@ -27,7 +27,7 @@ from press.pdf.pages import joined
 from tests.support.pages import CHAPTERS, HTML
 
 CHINESE = re.compile(f"[{HAN}]")
-FOLDS = "details:not(.code)"  # folded code stays in its place
+FOLDS = "details:not(.code, .card)"  # folded code and cards stay in their places
 OUT_OF_PRINT = "a.headerlink, nav, .toctree-wrapper, .katex-mathml, h2 > .part, .listing, .start"
 FORMULA = "formula: "
 PAINTS = {"f", "F", "f*", "S", "s", "B", "B*", "b", "b*", "sh", "Do"}  # PDF's painting operators
