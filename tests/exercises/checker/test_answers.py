@@ -59,6 +59,11 @@ def test_answers_that_count_as_right(got, wanted, right):
         ("144", 144, "returned a str. It should return a whole number."),
         (np.int64(144), 144, ""),
         (torch.tensor(144), 144, ""),
+        (torch.tensor([144]), 144, "returned a Tensor of shape (1,). It should return one number."),
+        (torch.ones(3), 44.2, "returned a Tensor of shape (3,). It should return one number."),
+        (np.ones((1, 2)), 44.2, "returned an ndarray of shape (1, 2). It should return one number."),
+        ("44.2", 44.2, "returned a str. It should return a number."),
+        (True, 44.2, "returned a bool. It should return a number."),
         ((1, 2), [1, 2], ""),
         (torch.tensor([1, 2]), [1, 2], ""),
         (3, [1, 2], "returned an int. It should return a list."),
@@ -133,3 +138,11 @@ def test_odd_answers_are_wrong_and_break_nothing(place):
         assert len(text) < 2000
     assert card_of(lambda question: odd, CHOICE).startswith("✗ 99.choice")
     assert "raised OddError" in card_of(raises_odd)
+
+
+def test_a_number_is_shown_with_as_many_digits_as_the_right_one():
+    exact = replace(TRY, reference=lambda q, k: 44.15437788, mistakes=(), properties=())
+    for wrong in (71.1703, torch.tensor(71.1703, dtype=torch.float64), np.float64(71.1703)):
+        assert "yours    71.1703 wanted   44.1544" in card_of(lambda q, k, n=wrong: n, exact)
+    assert "yours    44.154300 wanted   44.154378" in card_of(lambda q, k: 44.1543, exact)
+    assert "yours    44 wanted   44.15437788" in card_of(lambda q, k: 44, exact)

@@ -200,3 +200,21 @@ def test_an_untouched_stub_does_not_count_as_a_try(function, why, capsys):
     check(function, "99.try")
     assert capsys.readouterr().out == f"○ 99.try not attempted{why}\n"
     assert log.read() == ({}, "")
+
+
+def swapped(key, query):
+    return (query @ key.mT).exp()
+
+
+def swapped_and_failing(key, query):
+    return query @ key
+
+
+def test_parameters_in_another_order_are_named_before_what_follows_from_them():
+    for wrong in (swapped, swapped_and_failing):
+        text = card_of(wrong)
+        assert "A try Your parameters are (key, query), in another order than on the card." in text
+        assert "The checker calls `compare(query, key)`" in text
+    assert "Your parameters" not in card_of(lambda key, more: key @ more.mT)
+    assert "Your parameters" not in card_of(max)
+    assert card_of(lambda key, query: (key @ query.mT).exp()).startswith("✓")

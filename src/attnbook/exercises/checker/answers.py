@@ -102,10 +102,15 @@ def type_error(got: Any, wanted: Any) -> str:
         return _("Your function returned None: is there a `return`?")
     if isinstance(wanted, Tensor):
         return tensor_error(got, wanted)
+    if is_number(wanted) and isinstance(got, (Tensor, np.ndarray)) and got.ndim:
+        message = _("Your function returned {name} of shape {shape}. It should return one number.")
+        return message.format(name=with_article(type(got).__name__), shape=tuple(got.shape))
     holds_tensors = isinstance(wanted, (tuple, list)) and any(isinstance(x, Tensor) for x in wanted)
     name, got = with_article(type(got).__name__), got if holds_tensors else to_python(got)
-    if is_number(wanted) and isinstance(wanted, Integral) and not is_number(got):
-        message = _("Your function returned {name}. It should return a whole number.")
+    if is_number(wanted) and not is_number(got):
+        message = _("Your function returned {name}. It should return a number.")
+        if isinstance(wanted, Integral):
+            message = _("Your function returned {name}. It should return a whole number.")
         return message.format(name=name)
     if isinstance(wanted, (tuple, list)):
         if not isinstance(got, (tuple, list)):

@@ -17,6 +17,7 @@ from attnbook.exercises.checker.reader_code import (
     failing_line,
     is_filled_in,
     names_used,
+    parameter_names,
     similar_name,
 )
 from attnbook.exercises.checker.relation import relation_message
@@ -82,6 +83,18 @@ def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) ->
 
 
 # --- finders: each returns the message for one kind of problem, or "" ------------------------
+
+
+def reordered_parameters(attempt: Attempt) -> str:
+    """The function has the parameters that the card names, but in another order."""
+    own, asked = map(parameter_names, (attempt.function, attempt.exercise.reference))
+    if own == asked or sorted(own) != sorted(asked):
+        return ""
+    message = _(
+        "Your parameters are ({names}), in another order than on the card. The checker calls "
+        "`{call}`, so some of them get the argument of another."
+    )
+    return message.format(names=", ".join(own), call=attempt.exercise.call)
 
 
 def exception(attempt: Attempt) -> str:
@@ -173,7 +186,7 @@ def unexplained(attempt: Attempt) -> str:
     return _("The answer is not right yet.")
 
 
-FORM = (exception, modified_argument, wrong_type, wrong_shape)
+FORM = (reordered_parameters, exception, modified_argument, wrong_type, wrong_shape)
 CONTENT = (known_mistake, broken_property, possible_mistake, unexplained)
 FINDERS = (*FORM, *CONTENT)
 

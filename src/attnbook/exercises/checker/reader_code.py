@@ -69,6 +69,14 @@ def code_of(function: Callable[..., Any]) -> CodeType | None:
     return None
 
 
+def parameter_names(function: Callable[..., Any]) -> list[str]:
+    """Return the names of a function's parameters, or [] if Python does not know them."""
+    try:
+        return list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return []
+
+
 def names_used(function: Callable[..., Any]) -> set[str]:
     """Return the names that a function reads or calls, including those in the reader's helpers."""
     code, namespace = code_of(function), getattr(function, "__globals__", {})

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from attnbook.exercises.cards.feedback import labeled
-from attnbook.exercises.checker.answers import matches
+from attnbook.exercises.checker.answers import matches, to_python
 from attnbook.exercises.checker.excerpts import short_repr
 from attnbook.language import _
 
@@ -40,10 +40,10 @@ def side_by_side(got: Any, wanted: Any, show_wanted: bool = True) -> str:
         item = _("item {index} of 0 to {last}").format(index=index, last=len(wanted) - 1)
         return f"{labeled('', item)}\n{text}"
     if not isinstance(got, Tensor) or not isinstance(wanted, Tensor) or got.shape != wanted.shape:
-        lines = [labeled(_("yours"), short_repr(got))]
-        if show_wanted:
-            lines.append(labeled(_("wanted"), short_repr(wanted)))
-        return "\n".join(lines)
+        texts = two_numbers(to_python(got), wanted) or (short_repr(got), short_repr(wanted))
+        pairs = zip((_("yours"), _("wanted")), texts, strict=True)
+        lines = [labeled(*pair) for pair in pairs]
+        return "\n".join(lines if show_wanted else lines[:1])
     different = difference_mask(got, wanted).cpu()
     tensors = [t.detach().cpu().reshape(1, *([1] * (2 - t.dim())), *t.shape) for t in (got, wanted)]
     tensors = [t.flatten(0, -3) for t in (*tensors, different.reshape(tensors[0].shape))]
@@ -75,6 +75,14 @@ def side_by_side(got: Any, wanted: Any, show_wanted: bool = True) -> str:
     for label, block in zip((_("yours"), _("wanted")), format_grids(*windows), strict=True):
         lines += [labeled(label if not i else "", x).rstrip() for i, x in enumerate(block)]
     return "\n".join(lines)
+
+
+def two_numbers(got: Any, wanted: Any) -> tuple[str, str] | None:
+    """Format two floats alike, with enough digits to show that they differ."""
+    if not isinstance(got, float) or not isinstance(wanted, float):
+        return None
+    (mine,), (right,) = format_grids([[got]], [[wanted]], [[got != wanted]])
+    return mine.rstrip(), right.rstrip()
 
 
 def is_list_of_tensors(x: Any) -> bool:
