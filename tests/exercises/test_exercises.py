@@ -19,6 +19,7 @@ from tests.support.mutants import mutants
 DRAWS = 2  # the draw that readers get, and another, in case an answer is right by luck
 CHAPTER_FILES = Path(catalog.__file__).with_name("chapters").glob("ch*/*.py")
 ANSWER_FILES = Path(__file__).with_name("right_answers").glob("ch*/*.py")
+WRONG_FILES = Path(__file__).with_name("wrong_answers").glob("ch*/*.py")
 
 
 def id_of(path):
@@ -26,11 +27,13 @@ def id_of(path):
     return f"{path.parent.name.removeprefix('ch')}.{path.stem}"
 
 
-def right_answers(path):
-    return importlib.import_module(f"tests.exercises.right_answers.{path.parent.name}.{path.stem}")
+def module_of(path):
+    """Return the module of a file such as right_answers/ch06/heads.py."""
+    return importlib.import_module(".".join(("tests.exercises", *path.with_suffix("").parts[-3:])))
 
 
-ANSWERS = {id_of(path): right_answers(path) for path in ANSWER_FILES}
+ANSWERS = {id_of(path): module_of(path) for path in ANSWER_FILES}
+WRONG = {id_of(path): module_of(path).WRONG for path in WRONG_FILES}
 WIDTHS = {"Dk", "Dv", "D", "Dc"}
 LIMITED = ("03.backward", "10.repair")  # a case of each limits the size of results
 CODE = [name for name, exercise in ALL.items() if exercise.code]
@@ -73,6 +76,14 @@ def test_every_mistake_gets_its_own_message(name):
             assert feedback.kind == "failed"
             text = feedback.message
             assert mistake.message in text, f"{mistake.message}, draw {seed}: {text}"
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_answers_are_told_why(name):
+    for answer, words in WRONG[name].items():
+        feedback = diagnose(ALL[name], answer)
+        assert feedback.kind == "failed", answer.__name__
+        assert words in feedback.message, f"{answer.__name__}: {feedback.message}"
 
 
 @pytest.mark.parametrize("name", CODE)
