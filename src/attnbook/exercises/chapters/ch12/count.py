@@ -70,15 +70,16 @@ class Count:
     query_output: Callable[[int, int, int], int] = lambda d, h, g: 2 * d * d
     key_value: Callable[[int, int, int], int] = lambda d, h, g: 2 * d * (d // h * g)
     network: Callable[[int, int], int] = lambda d, f: 3 * d * f
-    norms: Callable[[int], int] = lambda d: 2 * d
-    last_norm: Callable[[int], int] = lambda d: d
+    norms: Callable[[int, int], int] = lambda d, n: 2 * d * n
+    last_norm: Callable[[int, int], int] = lambda d, n: d
     tables: Callable[[bool], int] = lambda tied: 1 if tied else 2
     layers: Callable[[int], int] = lambda n: n
 
     def __call__(self, v: int, d: int, h: int, g: int, n: int, f: int, tied: bool) -> int:
         attention = self.query_output(d, h, g) + self.key_value(d, h, g)
-        block = attention + self.network(d, f) + self.norms(d)
-        return self.tables(tied) * v * d + self.layers(n) * block + self.last_norm(d)
+        n = self.layers(n)
+        norms = self.norms(d, n) + self.last_norm(d, n)
+        return self.tables(tied) * v * d + n * (attention + self.network(d, f)) + norms
 
 
 COUNT_MISTAKES = (
@@ -104,6 +105,11 @@ COUNT_MISTAKES = (
         "You divided by `n_kv_heads`. A key head is as wide as a query head, d_model / n_heads, "
         "and there are `n_kv_heads` of them.",
     ),
+    WrongLine(
+        "key_value",
+        lambda d, h, g: 2 * d * g,
+        "You counted one column for each key head. A key head is d_model / n_heads wide.",
+    ),
     WrongLine("query_output", lambda d, h, g: d * d, "Attention has a fourth matrix, W_O."),
     WrongLine(
         "query_output",
@@ -122,13 +128,30 @@ COUNT_MISTAKES = (
     ),
     WrongLine(
         "norms",
-        lambda d: 4 * d,
+        lambda d, n: 4 * d * n,
         "You gave each norm a bias. RMSNorm has only a weight for each column.",
     ),
     WrongLine(
-        "norms", lambda d: d, "A block has two norms: each of its two sublayers has its own."
+        "norms",
+        lambda d, n: d * n,
+        "A block has two norms: each of its two sublayers has its own.",
     ),
-    WrongLine("last_norm", lambda d: 0, "The last norm, above all blocks, is missing."),
+    WrongLine(
+        "norms",
+        lambda d, n: 2 * d,
+        "You counted the norms of one block. Each of the `n_layers` blocks has its own two.",
+    ),
+    WrongLine(
+        "last_norm",
+        lambda d, n: n * d,
+        "You counted the last norm once for each block. There is one, above all blocks.",
+    ),
+    WrongLine(
+        "last_norm",
+        lambda d, n: 2 * d,
+        "You gave the last norm a bias. RMSNorm has only a weight for each column.",
+    ),
+    WrongLine("last_norm", lambda d, n: 0, "The last norm, above all blocks, is missing."),
     WrongLine(
         "tables",
         lambda tied: 2,
@@ -162,13 +185,28 @@ def count_parameters(
     cases=count_cases,
     mistakes=(
         Mistake(
-            Count(norms=lambda d: 0, last_norm=lambda d: 0),
+            Count(norms=lambda d, n: 0, last_norm=lambda d, n: 0),
             "The matrices are right. Each RMSNorm has d_model weights, and there are two in each "
             "block and one above all blocks.",
         ),
         Mistake(
-            Count(norms=lambda d: 4 * d, last_norm=lambda d: 2 * d),
+            Count(norms=lambda d, n: 4 * d * n, last_norm=lambda d, n: 2 * d),
             "You counted two vectors for each norm, as in LayerNorm. RMSNorm has no bias.",
+        ),
+        Mistake(
+            Count(
+                query_output=lambda d, h, g: 2 * d * (d + 1),
+                key_value=lambda d, h, g: 2 * (d + 1) * (d // h * g),
+                network=lambda d, f: 3 * d * f + 2 * f + d,
+            ),
+            "You counted a bias for each matrix of a block. None of them has one.",
+        ),
+        Mistake(
+            Count(
+                query_output=lambda d, h, g: 2 * d * (d + 1),
+                key_value=lambda d, h, g: 2 * (d + 1) * (d // h * g),
+            ),
+            "You counted biases in attention. Its four matrices have none.",
         ),
         Mistake(Count(layers=lambda n: 1), "That is one block. There are `n_layers` of them."),
         Mistake(

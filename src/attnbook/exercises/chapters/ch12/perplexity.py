@@ -61,33 +61,33 @@ def nats_of(logs: Tensor, labels: Tensor) -> Tensor:
 class Perplexity:
     """The perplexity in parts. Each is right unless it is replaced.
 
-    `logs` receives logits (B, L - 1, V), and the others receive tensors (B, L - 1). `counts`
-    receives the labels, whether the separator comes at or before each position, and whether it is
-    the label. `average` receives the nats, and whether each of them counts.
+    `align` receives logits (B, L, V), tokens (B, L), and whether the separator comes at or before
+    each position. It returns the logits to use, the labels, and whether each label belongs to a
+    target. `logs` receives these logits, and `nats` the logarithms and the labels. `counts`
+    receives the labels, whether each belongs to a target, and whether it is the separator.
+    `average` receives the nats, and whether each of them counts.
     """
 
+    align: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]] = (
+        lambda logits, tokens, after: (logits[:, :-1], tokens[:, 1:], after[:, :-1])
+    )
     logs: Callable[[Tensor], Tensor] = lambda logits: logits.log_softmax(-1)
+    nats: Callable[[Tensor, Tensor], Tensor] = nats_of
     counts: Callable[[Tensor, Tensor, Tensor], Tensor] = lambda labels, after, next_is: (
         after & (labels != PAD)
     )
     average: Callable[[Tensor, Tensor], Tensor] = lambda nats, counts: nats[counts].mean().exp()
 
     def __call__(self, logits: Tensor, tokens: Tensor) -> float:
-        labels = tokens[:, 1:]
-        after = (tokens == BEGIN).cumsum(1)[:, :-1] > 0
-        nats = nats_of(self.logs(logits[:, :-1]), labels)
+        after = (tokens == BEGIN).cumsum(1) > 0
+        logits, labels, after = self.align(logits, tokens, after)
+        nats = self.nats(self.logs(logits), labels)
         return self.average(nats, self.counts(labels, after, labels == BEGIN)).item()
 
 
-def own_positions(is_left_out: Callable[[Tensor], Tensor]) -> Callable[..., float]:
-    """Score token i by the logits at position i, from the separator on."""
-
-    def wrong(logits: Tensor, tokens: Tensor) -> float:
-        nats = nats_of(logits.log_softmax(-1), tokens)
-        counts = ((tokens == BEGIN).cumsum(1) > 0) & (tokens != PAD)
-        return nats[counts & ~is_left_out(tokens)].mean().exp().item()
-
-    return wrong
+def past_the_separator(after: Tensor) -> Tensor:
+    """Whether the separator comes *before* each position."""
+    return F.pad(after[:, :-1], (1, 0))
 
 
 def first_rows_separator(logits: Tensor, tokens: Tensor) -> float:
@@ -101,7 +101,49 @@ def mean_of_row(nats: Tensor, counts: Tensor) -> Tensor:
     return (nats * counts).sum(-1) / counts.sum(-1)
 
 
+OWN_POSITIONS = "The logits at position i are for token i + 1. You compared them with token i."
+SHIFTED_BACK = (
+    "You compared the logits at position i + 1 with token i. The logits at position i are for "
+    "token i + 1."
+)
 PERPLEXITY_MISTAKES = (
+    WrongLine("align", lambda logits, tokens, after: (logits, tokens, after), OWN_POSITIONS),
+    WrongLine(
+        "align",
+        lambda logits, tokens, after: (logits, tokens, past_the_separator(after)),
+        OWN_POSITIONS,
+    ),
+    WrongLine(
+        "align",
+        lambda logits, tokens, after: (logits[:, 1:], tokens[:, :-1], after[:, :-1]),
+        SHIFTED_BACK,
+    ),
+    WrongLine(
+        "align",
+        lambda logits, tokens, after: (
+            logits[:, 1:],
+            tokens[:, :-1],
+            past_the_separator(after)[:, :-1],
+        ),
+        SHIFTED_BACK,
+    ),
+    WrongLine(
+        "logs",
+        lambda logits: logits.softmax(-1).log_softmax(-1),
+        "You took the softmax twice. `cross_entropy` and `log_softmax` need the logits themselves.",
+    ),
+    WrongLine(
+        "nats",
+        lambda logs, labels: -logs.amax(-1),
+        "You took the probability of the most probable token. What counts is that of the token "
+        "that comes next in `tokens`.",
+    ),
+    WrongLine(
+        "nats",
+        lambda logs, labels: -(logs.exp() * logs).sum(-1),
+        "That is the entropy of the model's own distribution, whatever comes next in `tokens`. "
+        "Take the logarithm of the next token's probability.",
+    ),
     WrongLine(
         "logs",
         lambda logits: logits,
@@ -193,15 +235,6 @@ number. The tokens of a target are its words and END. PAD is {PAD}, BEGIN is {BE
     cases=perplexity_cases,
     gradients=False,
     mistakes=(
-        Mistake(
-            own_positions(lambda tokens: tokens == BEGIN),
-            "The logits at position i are for token i + 1. You compared them with token i.",
-        ),
-        Mistake(
-            own_positions(lambda tokens: tokens == PAD),
-            "The logits at position i are for token i + 1. You compared them with token i, from "
-            "the separator on.",
-        ),
         Mistake(
             first_rows_separator,
             "You took the separator's position from the first row. Each row has its own.",

@@ -41,8 +41,12 @@ def tokens_seen(thing):
     choices={
         **dict.fromkeys([("a", 5), ("c", 8)], "“sweet” comes later: the causal mask hides it."),
         **dict.fromkeys(
-            [("a", 3), ("c", 6), ("d", 6), ("e", 1)],
-            "one too few. The vector also depends on its own token, and BEGIN counts as a token.",
+            [("a", 3), *((x, n) for x in "cd" for n in (5, 6)), ("e", 1)],
+            "too few. The vector also depends on its own token, and BEGIN counts as a token.",
+        ),
+        **dict.fromkeys(
+            [("b", 6), ("d", 8), ("g", 5)],
+            "nothing is added to the input, such as another BEGIN. Count its tokens in the table.",
         ),
         **dict.fromkeys([("b", 4), ("g", 3)], "GAP is a token of the input, and it counts."),
         **dict.fromkeys(
