@@ -1,15 +1,19 @@
 """Replace a head's output by its mean over other sequences."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Generator, Tensor
 
+from attnbook.attention.heads import split_heads
 from attnbook.attention.interventions import head_outputs
 from attnbook.attention.masks import causal_mask
 from attnbook.attention.multi_head import MultiHeadAttention
 from attnbook.exercises.chapters.ch13.shared import head_is, some_layer
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake, draw
+from attnbook.mistakes.head import WrongLine
 
 
 def without_head(
@@ -52,40 +56,189 @@ def ablate_cases(generator: Generator) -> list[Case]:
     ]
 
 
-def ablated(
-    new: Callable[[Tensor, Tensor], Tensor],
-    put: Callable[[Tensor, Tensor, int], Tensor] | None = None,
-    heard: Callable[[Tensor, Tensor], Tensor] = lambda x, others: others,
-    masked: tuple[bool, bool] = (True, True),
-) -> Callable[..., Tensor]:
-    """Build a version of `without_head` that contains a mistake.
+def outputs_of(layer: MultiHeadAttention, x: Tensor, mask: Tensor | None) -> Tensor:
+    """What each head outputs for x before W_O, (B, H, L, Dv)."""
+    with head_outputs(layer) as outputs:
+        layer(x, mask=mask)
+    return outputs[0]
 
-    `heard` returns the sequences to average over. `new` makes the replacement for all heads,
-    (B, H, L, Dv), from their outputs for those sequences and for x. `put` receives the outputs, the
-    replacement and the head's number. `masked` says whether those sequences and x are masked.
+
+Given = tuple[MultiHeadAttention, Tensor, Tensor, Tensor]  # layer, x, others, mask
+
+
+def of_others(given: Given) -> Tensor:
+    layer, _x, others, mask = given
+    return outputs_of(layer, others, mask)
+
+
+def of_x(given: Given) -> Tensor:
+    layer, x, _others, mask = given
+    return outputs_of(layer, x, mask)
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """Mean ablation in parts. Each is right unless it is replaced.
+
+    `new` receives the layer, x, the others and the mask, and returns what replaces each head,
+    (B or 1, H, L or 1, Dv or 1). `put` receives the outputs of the heads for x, that replacement
+    and the number of the head. `mask_of_x` receives the mask.
     """
 
-    def only(outputs: Tensor, means: Tensor, head: int) -> Tensor:
-        return torch.where(head_is(head, outputs), means, outputs)
+    new: Callable[[Given], Tensor] = lambda given: of_others(given).mean(0, keepdim=True)
+    put: Callable[[Tensor, Tensor, int], Tensor] = lambda outputs, means, head: torch.where(
+        head_is(head, outputs), means, outputs
+    )
+    mask_of_x: Callable[[Tensor], Tensor | None] = lambda mask: mask
 
-    def wrong(
-        layer: MultiHeadAttention, x: Tensor, others: Tensor, mask: Tensor, head: int
+    def __call__(
+        self, layer: MultiHeadAttention, x: Tensor, others: Tensor, mask: Tensor, head: int
     ) -> Tensor:
-        with head_outputs(layer) as usual:
-            layer(heard(x, others), mask=mask if masked[0] else None)
-
-        def replace(outputs: Tensor) -> Tensor:
-            means = new(usual[0], outputs).expand_as(outputs)
-            return (put or only)(outputs, means, head)
-
-        with head_outputs(layer, replace):
-            return layer(x, mask=mask if masked[1] else None)[0]
-
-    return wrong
+        new = self.new((layer, x, others, mask))
+        with head_outputs(layer, lambda outputs: self.put(outputs, new.expand_as(outputs), head)):
+            return layer(x, mask=self.mask_of_x(mask))[0]
 
 
-def mean_of_others(usual: Tensor, outputs: Tensor) -> Tensor:
-    return usual.mean(0, keepdim=True)
+def without_mask(given: Given) -> Tensor:
+    layer, _x, others, _mask = given
+    return outputs_of(layer, others, None).mean(0, keepdim=True)
+
+
+def of_the_mean_sequence(given: Given) -> Tensor:
+    layer, _x, others, mask = given
+    return outputs_of(layer, others.mean(0, keepdim=True), mask)
+
+
+def of_all_sequences(given: Given) -> Tensor:
+    layer, x, others, mask = given
+    return outputs_of(layer, torch.cat((x, others)), mask).mean(0, keepdim=True)
+
+
+def by_mean_weights(given: Given) -> Tensor:
+    layer, x, others, mask = given
+    weights = layer(others, mask=mask)[1].mean(0, keepdim=True)
+    return weights @ split_heads(layer.w_v(x), layer.n_heads)
+
+
+def by_mean_values(given: Given) -> Tensor:
+    layer, x, others, mask = given
+    values = split_heads(layer.w_v(others), layer.n_heads).mean(0, keepdim=True)
+    return layer(x, mask=mask)[1] @ values
+
+
+def by_both_means(given: Given) -> Tensor:
+    layer, _x, others, mask = given
+    values = split_heads(layer.w_v(others), layer.n_heads).mean(0, keepdim=True)
+    return layer(others, mask=mask)[1].mean(0, keepdim=True) @ values
+
+
+ONE_SEQUENCE = (
+    "You took the output for one other sequence, as in resample ablation. Take the mean over all "
+    "of `others`."
+)
+ABLATION_MISTAKES = (
+    WrongLine(
+        "new",
+        lambda given: of_x(given).mean(0, keepdim=True),
+        "You took the mean over `x` itself. For one sequence, that is what the head outputs "
+        "anyway, so nothing is removed. Take the mean over `others`.",
+    ),
+    WrongLine(
+        "new",
+        lambda given: torch.zeros_like(of_x(given)),
+        "You set the head to zero, but its mean is not zero. What the head adds to every "
+        "sequence should stay.",
+    ),
+    WrongLine(
+        "new",
+        lambda given: of_others(given).mean((0, 2), keepdim=True),
+        "You took the mean over the positions too. Each position has its own mean.",
+    ),
+    WrongLine(
+        "new",
+        lambda given: of_others(given).mean((0, 3), keepdim=True),
+        "You took the mean over the columns too. Each of the Dv columns has its own mean.",
+    ),
+    WrongLine(
+        "new",
+        lambda given: of_others(given).mean((0, 2, 3), keepdim=True),
+        "You took a single mean of everything that the head outputs. Each position and each "
+        "column has its own mean.",
+    ),
+    WrongLine(
+        "new",
+        of_all_sequences,
+        "You took the mean over `x` and `others` together. Take it over `others` only.",
+    ),
+    WrongLine("new", lambda given: of_others(given)[:1], ONE_SEQUENCE),
+    WrongLine("new", lambda given: of_others(given)[-1:], ONE_SEQUENCE),
+    WrongLine("new", lambda given: of_others(given)[: len(given[1])], ONE_SEQUENCE),
+    WrongLine(
+        "new",
+        lambda given: of_others(given)[: len(given[1])].mean(0, keepdim=True),
+        "You took the mean over as many of `others` as `x` has sequences. Take it over all of "
+        "them.",
+    ),
+    WrongLine(
+        "new",
+        of_the_mean_sequence,
+        "You averaged the sequences and then computed the output of the head. Because of the "
+        "softmax, that is not the mean of the outputs.",
+    ),
+    WrongLine(
+        "new",
+        without_mask,
+        "The mask is missing for `others`, so their positions attend to later ones.",
+    ),
+    WrongLine(
+        "new",
+        by_mean_weights,
+        "You averaged the weights of `others`, but took the values of `x`. Replace what the head "
+        "outputs, its weights times its values.",
+    ),
+    WrongLine(
+        "new",
+        by_mean_values,
+        "You averaged the values of `others`, but took the weights of `x`. Replace what the head "
+        "outputs, its weights times its values.",
+    ),
+    WrongLine(
+        "new",
+        by_both_means,
+        "You multiplied the mean weights by the mean values. That is not the mean of their "
+        "products, which is what the head outputs.",
+    ),
+    WrongLine(
+        "put",
+        lambda outputs, means, head: means,
+        "You replaced all heads. The other heads have to stay as they are.",
+    ),
+    WrongLine(
+        "put",
+        lambda outputs, means, head: torch.where(head_is(head, outputs), outputs, means),
+        "You replaced all the *other* heads and kept this one.",
+    ),
+    WrongLine(
+        "put",
+        lambda outputs, means, head: torch.where(head_is(head - 1, outputs), means, outputs),
+        "You removed the head before the one you were given. Heads are counted from 0.",
+    ),
+    WrongLine(
+        "put",
+        lambda outputs, means, head: torch.where(head_is(head, outputs), outputs + means, outputs),
+        "You added the mean to the output of the head. The mean takes its place.",
+    ),
+    WrongLine(
+        "put",
+        lambda outputs, means, head: torch.where(head_is(head, outputs), outputs - means, outputs),
+        "You subtracted the mean from the output of the head. The mean takes its place.",
+    ),
+    WrongLine(
+        "mask_of_x",
+        lambda mask: None,
+        "The mask is missing for `x`, so its positions attend to later ones.",
+    ),
+)
 
 
 EXERCISE = Exercise(
@@ -106,64 +259,15 @@ the output and the weights. Return the output, (B, L, D).
     gradients=False,
     mistakes=(
         Mistake(
-            ablated(lambda usual, outputs: outputs.mean(0, keepdim=True)),
-            "You took the mean over `x` itself. For one sequence, that is what the head outputs "
-            "anyway, so nothing is removed. Take the mean over `others`.",
-        ),
-        Mistake(
-            ablated(lambda usual, outputs: torch.zeros_like(outputs)),
-            "You set the head to zero, but its mean is not zero. What the head adds to every "
-            "sequence should stay.",
-        ),
-        Mistake(
-            ablated(lambda usual, outputs: usual.mean((0, 2), keepdim=True)),
-            "You took the mean over the positions too. Each position has its own mean.",
-        ),
-        Mistake(
-            ablated(mean_of_others, heard=lambda x, others: torch.cat((x, others))),
-            "You took the mean over `x` and `others` together. Take it over `others` only.",
-        ),
-        Mistake(
-            ablated(mean_of_others, masked=(False, False)),
+            Ablation(without_mask, mask_of_x=lambda mask: None),
             "The mask is missing, so each position attends to later ones too.",
         ),
         Mistake(
-            ablated(lambda usual, outputs: usual.mean((0, 2, 3), keepdim=True)),
-            "You took a single mean of everything that the head outputs. Each position and each "
-            "column has its own mean.",
-        ),
-        Mistake(
-            ablated(mean_of_others, put=lambda outputs, means, head: means),
-            "You replaced all heads. The other heads have to stay as they are.",
-        ),
-        Mistake(
-            ablated(
-                mean_of_others,
-                put=lambda outputs, means, head: torch.where(
-                    head_is(head - 1, outputs), means, outputs
-                ),
-            ),
-            "You removed the head before the one you were given. Heads are counted from 0.",
-        ),
-        Mistake(
-            ablated(lambda usual, outputs: usual[:1]),
-            "You took the output for one other sequence, as in resample ablation. Take the mean "
-            "over all of `others`.",
-        ),
-        Mistake(
-            ablated(mean_of_others, heard=lambda x, others: others.mean(0, keepdim=True)),
-            "You averaged the sequences and then computed the output of the head. Because of the "
-            "softmax, that is not the mean of the outputs.",
-        ),
-        Mistake(
-            ablated(mean_of_others, masked=(False, True)),
-            "The mask is missing for `others`, so their positions attend to later ones.",
-        ),
-        Mistake(
-            ablated(lambda usual, outputs: outputs),
+            Ablation(of_x),
             "Nothing is removed: this is the usual output of the layer for `x`.",
         ),
     ),
+    common_mistakes=MistakeSet(lambda ablation: ablation, ABLATION_MISTAKES, right=Ablation()),
     hints=(
         "Run the layer twice: once to read what its heads output for `others`, and once to "
         "replace an output for `x`.",

@@ -1,14 +1,17 @@
 """Write the two matrices of a head by hand: QK and OV."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from attnbook.attention.masks import causal_mask
+from attnbook.exercises.chapters.mistake_sets import MistakeSet
 from attnbook.exercises.exercise import Case, Exercise, Mistake
 from attnbook.language import _
+from attnbook.mistakes.head import WrongLine
 
 Run = Callable[[Tensor, Tensor], Tensor]
 
@@ -73,29 +76,89 @@ EARLY = ("second", "first")
 COPY, COPY_PREVIOUS = ("letter", "out", "pairs"), ("previous", "out", "pairs")
 
 
-def by_entries(
-    qk: Sequence[Entry] = (SAME, EARLY), ov: Sequence[Entry] = (COPY_PREVIOUS,)
-) -> Callable[[int, int, Run], Tensor]:
-    """A head with these entries, each named by its rows and its columns.
+@dataclass(frozen=True)
+class Circuit:
+    """A head with the entries that `qk` and `ov` return, each named by its rows and its columns.
 
     Those with a third item pair rows and columns; the others combine each row with each column.
     """
 
-    def wrong(tokens: int, block: int, run: Run) -> Tensor:
+    qk: Callable[[], Sequence[Entry]] = lambda: (SAME, EARLY)
+    ov: Callable[[], Sequence[Entry]] = lambda: (COPY_PREVIOUS,)
+
+    def __call__(self, tokens: int, block: int, run: Run) -> Tensor:
         columns = torch.arange(3 * tokens + 2 * block)
         names = ("letter", "previous", "out", "first", "second")
         sizes = (tokens, tokens, tokens, block, block)
         part = dict(zip(names, columns.split(sizes), strict=True))
         part["first but one"] = part["first"][1:]
         matrices = torch.zeros(2, len(columns), len(columns))
-        for matrix, entries, number in zip(matrices, (qk, ov), (100.0, 1.0), strict=True):
-            for row, column, *pairs in entries:
+        for matrix, line, number in zip(matrices, (self.qk, self.ov), (100.0, 1.0), strict=True):
+            for row, column, *pairs in line():
                 rows = part[row] if pairs else part[row][:, None]
                 matrix[rows, part[column]] = number
         return run(matrices[0], matrices[1])
 
-    return wrong
 
+CIRCUIT_MISTAKES = (
+    WrongLine(
+        "qk",
+        lambda: (SAME,),
+        "A query can also attend to its own position. The letter there matches too, so half of "
+        "the weight stays there. Make the second half prefer the first. (The rows of `qk` "
+        "belong to the query, its columns to the key.)",
+    ),
+    WrongLine(
+        "qk",
+        lambda: (AFTER, EARLY),
+        "The head finds the position *after* the letter, and the previous letter there is the "
+        "letter itself. Make it find the letter itself.",
+    ),
+    WrongLine(
+        "qk",
+        lambda: (("previous", "letter", "pairs"), EARLY),
+        "Your query looks for its *previous* letter. The rows of `qk` belong to the query: use "
+        "its own letter there.",
+    ),
+    WrongLine(
+        "qk",
+        lambda: (EARLY,),
+        "No letters are compared, so the whole first half has equal weights.",
+    ),
+    WrongLine(
+        "qk",
+        lambda: (),
+        "All scores are 0, so each query has equal weights for all positions up to its own.",
+    ),
+    WrongLine(
+        "qk",
+        lambda: (SAME, ("second", "first", "pairs")),
+        "You paired `position[block:]` with `position[:block]`, so each position prefers only "
+        "one other. The column `position[block:, None]` makes an entry for each pair.",
+    ),
+    WrongLine(
+        "ov",
+        lambda: (COPY,),
+        "The head copies the letter that it finds, so it repeats the current one. The letter "
+        "before it is in the columns `previous`.",
+    ),
+    WrongLine(
+        "ov",
+        lambda: (),
+        "Nothing is written to `out`. The rows of `ov` are read, and its columns are written.",
+    ),
+    WrongLine(
+        "ov",
+        lambda: (COPY_PREVIOUS, COPY),
+        "Your head writes two letters. Write only the one before.",
+    ),
+    WrongLine(
+        "ov",
+        lambda: (("previous", "out"),),
+        "Each letter is written as all letters at once. `ov` needs one entry for each letter: "
+        "without `None` the two lists are paired.",
+    ),
+)
 
 EXERCISE = Exercise(
     title="A head that reads backwards",
@@ -124,61 +187,20 @@ def backwards(tokens, block, run):
     gradients=False,
     mistakes=(
         Mistake(
-            by_entries([SAME]),
-            "A query can also attend to its own position. The letter there matches too, so half of "
-            "the weight stays there. Make the second half prefer the first. (The rows of `qk` "
-            "belong to the query, its columns to the key.)",
-        ),
-        Mistake(
-            by_entries([AFTER], [COPY]),
+            Circuit(lambda: (AFTER,), lambda: (COPY,)),
             "These are the two lines of section 13.2, which write the letter that comes *after*.",
         ),
         Mistake(
-            by_entries([AFTER, ("second", "first but one")], [COPY]),
+            Circuit(lambda: (AFTER, EARLY), lambda: (COPY,)),
+            "This is the head of section 13.2, made to prefer the first half. It still writes the "
+            "letter that comes *after*.",
+        ),
+        Mistake(
+            Circuit(lambda: (AFTER, ("second", "first but one")), lambda: (COPY,)),
             "This head writes the letter that comes *after*, like the one in section 13.2.",
         ),
-        Mistake(
-            by_entries(ov=[COPY]),
-            "The head copies the letter that it finds, so it repeats the current one. The letter "
-            "before it is in the columns `previous`.",
-        ),
-        Mistake(
-            by_entries([AFTER, EARLY]),
-            "The head finds the position *after* the letter, and the previous letter there is the "
-            "letter itself. Make it find the letter itself.",
-        ),
-        Mistake(
-            by_entries([("previous", "letter", "pairs"), EARLY]),
-            "Your query looks for its *previous* letter. The rows of `qk` belong to the query: use "
-            "its own letter there.",
-        ),
-        Mistake(
-            by_entries([EARLY]),
-            "No letters are compared, so the whole first half has equal weights.",
-        ),
-        Mistake(
-            by_entries([]),
-            "All scores are 0, so each query has equal weights for all positions up to its own.",
-        ),
-        Mistake(
-            by_entries(ov=[]),
-            "Nothing is written to `out`. The rows of `ov` are read, and its columns are written.",
-        ),
-        Mistake(
-            by_entries(ov=[COPY_PREVIOUS, COPY]),
-            "Your head writes two letters. Write only the one before.",
-        ),
-        Mistake(
-            by_entries([SAME, ("second", "first", "pairs")]),
-            "You paired `position[block:]` with `position[:block]`, so each position prefers only "
-            "one other. The column `position[block:, None]` makes an entry for each pair.",
-        ),
-        Mistake(
-            by_entries(ov=[("previous", "out")]),
-            "Each letter is written as all letters at once. `ov` needs one entry for each letter: "
-            "without `None` the two lists are paired.",
-        ),
     ),
+    common_mistakes=MistakeSet(lambda circuit: circuit, CIRCUIT_MISTAKES, right=Circuit()),
     hints=(
         "The head should attend to the same letter in the first half. Which columns of the query "
         "and of the key are needed for that?",
