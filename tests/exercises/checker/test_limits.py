@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnbook.exercises.checker import guard, trial
+from attnbook.exercises.checker import guard, limits, trial
 from attnbook.exercises.checker.excerpts import format_error, short_repr, shorten
 from tests.exercises.checker.example import TRY, card_of, compare
 
@@ -112,3 +112,79 @@ def test_the_text_of_an_exception_is_cut(length, shown):
 @pytest.mark.parametrize(("length", "shown"), [(298, "x" * 298 + "'"), (299, "x" * 299 + " …")])
 def test_the_repr_of_an_answer_is_cut(length, shown):
     assert short_repr("x" * length) == f"'{shown}"
+
+
+def grows_endlessly(query, key):
+    rows = []
+    while True:
+        rows.append(torch.ones(10**6))
+
+
+def grows_in_bytes(query, key):
+    rows = []
+    while True:
+        rows.append(bytearray(10**7))
+
+
+def part_of_a_large_tensor(query, key):
+    return torch.ones(5 * 10**7)[:3]
+
+
+def large_answer(query, key):
+    return [0.0] * (25 * 10**6)
+
+
+def fails_with_a_large_tensor(query, key):
+    rows = torch.ones(5 * 10**7)
+    raise ValueError(rows.shape)
+
+
+@pytest.mark.on_cpu
+@pytest.mark.skipif(sys.platform != "linux", reason="only there memory has a limit")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        grows_endlessly,
+        grows_in_bytes,
+        part_of_a_large_tensor,
+        large_answer,
+        fails_with_a_large_tensor,
+    ],
+)
+def test_the_limit_on_memory_holds_for_all_cases_and_all_checks_together(answer, monkeypatch):
+    monkeypatch.setattr(guard, "GIGABYTES", 0.25)
+    seen = []
+
+    def measured(query, key):
+        seen.append(limits.memory_in_use())
+        return answer(query, key)
+
+    before = limits.memory_in_use()
+    for _check in range(3):
+        assert card_of(measured).startswith("✗")
+        assert limits.memory_in_use() < before + 0.1 * 2**30, "a check has left its memory in use"
+    assert max(seen) < before + 0.3 * 2**30, "a case began with more memory than all may use"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there memory has a limit")
+def test_the_limit_on_memory_is_smaller_where_a_control_group_leaves_less(monkeypatch, tmp_path):
+    own = tmp_path / "user.slice" / "session.scope"
+    own.mkdir(parents=True)
+    (tmp_path / "self").write_text("12:cpu:/elsewhere\n0::/user.slice/session.scope\n")
+    monkeypatch.setattr(limits, "OWN_GROUP", tmp_path / "self")
+    monkeypatch.setattr(limits, "CONTROL_GROUPS", tmp_path)
+
+    def allowed(**groups):
+        for name, (most, used) in groups.items():
+            folder = own if name == "own" else own.parent
+            (folder / "memory.max").write_text(f"{most}\n")
+            (folder / "memory.stat").write_text(f"anon {used}\nfile 999\n")
+        return limits.memory_budget(2**31).more
+
+    assert allowed() == 2**31
+    assert allowed(own=("max", 0)) == 2**31
+    assert allowed(own=(2**40, 0)) == 2**31
+    assert allowed(parent=(3 * 2**30, 2 * 2**30)) == pytest.approx(0.9 * 2**30)
+    assert allowed(own=(2**30, 2**29)) == pytest.approx(0.9 * 2**29)
+    assert allowed(own=(2**30, 2**30)) == limits.LEAST
+    assert "more memory than the limit (0.25 GB)" in card_of(lambda q, k: bytearray(2**30))

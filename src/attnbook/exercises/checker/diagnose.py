@@ -12,7 +12,7 @@ from attnbook.exercises.checker.answers import dtype_error, shape_error, type_er
 from attnbook.exercises.checker.attempt import Attempt
 from attnbook.exercises.checker.excerpts import format_error, printed_details
 from attnbook.exercises.checker.gradients import argument_gradients, gradient_problem
-from attnbook.exercises.checker.limits import TimeLimitExceeded
+from attnbook.exercises.checker.limits import TimeLimitExceeded, garbage_collected
 from attnbook.exercises.checker.reader_code import (
     failing_line,
     is_filled_in,
@@ -29,6 +29,7 @@ from attnbook.exercises.source import reader_source
 from attnbook.language import _, ngettext
 
 
+@garbage_collected()
 @preserved_state()
 def diagnose(exercise: Exercise, function: Callable[..., Any], seed: int = 0) -> Feedback:
     """Try a function on all cases; return a card that names the first problem or reports a pass."""
@@ -118,7 +119,7 @@ def exception(attempt: Attempt) -> str:
         return _(
             "Your function needs more memory than the limit ({limit} GB) for a small case. Is a "
             "tensor much larger than you intended, or does a list grow endlessly?"
-        ).format(limit=f"{guard.GIGABYTES:g}")
+        ).format(limit=f"{attempt.failed.outcome.gigabytes:.2g}")
     if error is None:
         return ""
     meant = similar_name(error)

@@ -14,12 +14,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from attnbook.exercises.checker.answers import is_dense
 from attnbook.exercises.checker.excerpts import format_error
-from attnbook.exercises.checker.limits import memory_limit, time_limit
+from attnbook.exercises.checker.limits import Budget, memory_budget, memory_limit, time_limit
 from attnbook.exercises.checker.restore_state import preserved_state
 
 SECONDS = 3.0
-GIGABYTES = 2.0  # of memory that a call may use, in addition to what was in use before it
+GIGABYTES = 2.0  # of memory that an answer may use in all cases together, if there is so much
 
 is_running = ContextVar("is_running", default=False)  # whether a reader's function is running
 
@@ -39,13 +40,15 @@ class Printed(io.StringIO):
 class Outcome:
     """The result of a call: an answer or an exception, and what it printed.
 
-    `modified` contains the indices of the arguments that the function wrote to.
+    `modified` contains the indices of the arguments that the function wrote to. After an exception,
+    `gigabytes` is how much memory the call was allowed.
     """
 
     answer: Any = None
     error: BaseException | None = None
     printed: str = ""
     modified: tuple[int, ...] = ()
+    gigabytes: float = GIGABYTES
 
 
 def call(
@@ -53,16 +56,17 @@ def call(
     arguments: tuple[Any, ...],
     grad: bool = False,
     seconds: float | None = None,
+    budget: Budget | None = None,
 ) -> Outcome:
     """Call a reader's function on copies of the arguments, for at most `seconds` (or SECONDS).
 
-    On Linux, unless CUDA is in use, the function gets at most GIGABYTES of memory. With `grad`, the
-    copies of floating-point tensors require gradients. What the function raises is in the outcome;
-    only KeyboardInterrupt and GeneratorExit are passed on to the caller.
+    The memory is limited by the budget, or else by a new one. With `grad`, the copies of
+    floating-point tensors require gradients. What the function raises is in the outcome; only
+    KeyboardInterrupt and GeneratorExit are passed on to the caller.
     """
     copies = tuple(copy_argument(a, grad) for a in arguments)
     stream = Printed()
-    n_bytes = None if torch.cuda.is_initialized() else round(GIGABYTES * 2**30)
+    budget = budget or new_budget()
     with preserved_state(), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", DeprecationWarning)  # meant for the libraries' authors
@@ -72,18 +76,32 @@ def call(
                 capture_displays(stream),
                 torch.set_grad_enabled(True),
                 marked_as_running(),
-                memory_limit(n_bytes),
+                memory_limit(budget),
                 time_limit(SECONDS if seconds is None else seconds),
             ):
                 answer = function(*copies)
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:  # the reader's code may raise anything, even SystemExit
-            return Outcome(error=error, printed=output_and_warnings(stream, warned))
+            gigabytes = budget.more / 2**30 if budget else GIGABYTES
+            printed = output_and_warnings(stream, warned)
+            return Outcome(error=error, printed=printed, gigabytes=gigabytes)
     if inspect.iscoroutine(answer):
         answer.close()
     printed = output_and_warnings(stream, warned)
-    return Outcome(answer, None, printed, modified_arguments(arguments, copies))
+    return Outcome(without_base(answer), None, printed, modified_arguments(arguments, copies))
+
+
+def new_budget() -> Budget | None:
+    """Return the memory for an answer: at most GIGABYTES, or no limit if CUDA is in use."""
+    return None if torch.cuda.is_initialized() else memory_budget(round(GIGABYTES * 2**30))
+
+
+def without_base(x: Any) -> Any:
+    """Copy a tensor that is a small part of a large one, which it would keep in memory."""
+    if not is_dense(x) or x.untyped_storage().nbytes() <= 2 * x.nbytes + 2**20:
+        return x
+    return x.detach().clone()
 
 
 @contextlib.contextmanager

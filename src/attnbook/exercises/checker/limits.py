@@ -2,15 +2,23 @@
 
 import contextlib
 import ctypes
+import gc
+import math
+import mmap
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
+from typing import NamedTuple
 
 INTERVAL = 0.05  # seconds between two attempts to stop the code
 MEMORY_USE = Path("/proc/self/statm")  # only Linux has it; its sixth number counts pages of data
+OWN_GROUP = Path("/proc/self/cgroup")  # names the control group of the program
+CONTROL_GROUPS = Path("/sys/fs/cgroup")
+LEAST = 2**28  # bytes that every answer gets, even if a control group is nearly full
+LEFT_BEHIND = 2**26  # bytes; less is left to the usual garbage collection
 OWN_FILES = (__file__, contextlib.__file__)
 
 
@@ -92,20 +100,62 @@ def stop_from_thread(is_over: Callable[[], bool]) -> Iterator[None]:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(target), None)
 
 
-@contextlib.contextmanager
-def memory_limit(n_bytes: int | None) -> Iterator[None]:
-    """Make allocations in the block fail once the program uses `n_bytes` more memory than before.
+class Budget(NamedTuple):
+    """Memory in bytes: what the program used at first, and how much more it may use."""
 
-    Only Linux counts memory in a way that allows a limit for a single block.
+    in_use: int
+    more: int
+
+
+def memory_in_use() -> int:
+    """Return how many bytes of data the program has allocated; 0 where only Linux would know."""
+    return int(MEMORY_USE.read_text().split()[5]) * mmap.PAGESIZE if MEMORY_USE.exists() else 0
+
+
+def memory_budget(n_bytes: int) -> Budget | None:
+    """Return a budget of n_bytes, or of less if the program's control group leaves less.
+
+    Only Linux counts memory in a way that allows a limit for a single block; elsewhere, None.
     """
-    if n_bytes is None or not MEMORY_USE.exists():
+    if not MEMORY_USE.exists():
+        return None
+    room = max(0.9 * room_in_control_groups(), LEAST)  # some is left for the program around it
+    return Budget(memory_in_use(), round(min(n_bytes, room)))
+
+
+def room_in_control_groups() -> float:
+    """Return how many bytes the program's control groups leave to it, or infinity.
+
+    Cached files do not count as used, because Linux drops them when a program needs memory.
+    """
+    rooms = [math.inf]
+    with contextlib.suppress(OSError):
+        lines = OWN_GROUP.read_text().splitlines()
+        names = [line.removeprefix("0::/") for line in lines if line.startswith("0::/")]
+        for group in [CONTROL_GROUPS / name for name in names]:
+            rooms += [room_in(folder) for folder in (group, *group.parents)]
+    return min(rooms)
+
+
+def room_in(group: Path) -> float:
+    """Return how many bytes this control group leaves, or infinity if it has no limit."""
+    with contextlib.suppress(OSError, ValueError, KeyError):  # the limit may be "max"
+        most = int((group / "memory.max").read_text())
+        lines = (group / "memory.stat").read_text().splitlines()
+        return most - int(dict(line.split() for line in lines)["anon"])
+    return math.inf
+
+
+@contextlib.contextmanager
+def memory_limit(budget: Budget | None) -> Iterator[None]:
+    """Make allocations in the block fail once the program has used up its budget."""
+    if budget is None:
         yield
         return
     import resource  # which does not exist on Windows
 
-    n_pages = int(MEMORY_USE.read_text().split()[5])
     old, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    allowed = n_pages * resource.getpagesize() + n_bytes
+    allowed = budget.in_use + budget.more
     if 0 <= old < allowed:  # a negative number means no limit
         yield
         return
@@ -114,3 +164,14 @@ def memory_limit(n_bytes: int | None) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, (old, hard))
+
+
+@contextlib.contextmanager
+def garbage_collected() -> Iterator[None]:
+    """Free what the block leaves behind if it is large: a traceback keeps all that it has seen."""
+    before = memory_in_use()
+    try:
+        yield
+    finally:
+        if memory_in_use() > before + LEFT_BEHIND:
+            gc.collect()

@@ -71,16 +71,18 @@ def draw_cases(exercise: Exercise, generator: Generator) -> list[Case]:
 def run_trials(
     exercise: Exercise, function: Callable[..., Any], solved_cases: Sequence[SolvedCase]
 ) -> list[Trial]:
-    """Run the function on each case; stop after the stub's exception or an exceeded time limit."""
+    """Run the function on each case; stop after the stub's exception or an exceeded limit."""
     trials: list[Trial] = []
+    budget = guard.new_budget()  # for all cases, whose answers and exceptions stay in memory
     seconds_left = TOTAL_LIMIT * guard.SECONDS
     for case, wanted, _gradients in solved_cases:
         started = time.process_time()
         seconds = min(seconds_left, guard.SECONDS)
-        outcome = guard.call(function, case.arguments, seconds=seconds)
+        outcome = guard.call(function, case.arguments, seconds=seconds, budget=budget)
         seconds_left = max(seconds_left - (time.process_time() - started), 0.1)
         trials.append(Trial(case, wanted, outcome, is_right(exercise, case, outcome, wanted)))
-        if is_untouched(outcome) or isinstance(outcome.error, TimeLimitExceeded):
+        has_no_more = guard.is_out_of_memory(outcome.error)
+        if is_untouched(outcome) or has_no_more or isinstance(outcome.error, TimeLimitExceeded):
             break
     return trials
 

@@ -26,7 +26,7 @@ from attnbook.examination.report import WRONG, Report
 from attnbook.exercises.cards import as_text, console
 from attnbook.exercises.cards.feedback import Feedback
 from attnbook.exercises.checker.guard import is_out_of_memory
-from attnbook.exercises.checker.limits import memory_limit
+from attnbook.exercises.checker.limits import memory_budget, memory_limit
 from attnbook.exercises.terminal.file_cards import stopped_card
 from attnbook.exercises.terminal.runner import Output, end_with_parent
 from attnbook.language import _
@@ -44,7 +44,7 @@ def main(folder: str, request: str) -> int:
     asked = json.loads(request)
     with open(Path(folder, STACK_FILE), "w") as stack:
         faulthandler.dump_traceback_later(asked["seconds"], exit=True, file=stack)
-        with memory_limit(None if torch.cuda.is_available() else asked["n_bytes"]):
+        with memory_limit(None if torch.cuda.is_available() else memory_budget(asked["n_bytes"])):
             code, output = examined(
                 Path(asked["path"]), asked["expression"], asked["kind"], asked["facts"]
             )
