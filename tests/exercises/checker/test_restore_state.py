@@ -5,14 +5,20 @@ import math
 import os
 import random
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
+import attnbook
+from attnbook.attention import heads
+from attnbook.attention.multi_head import MultiHeadAttention
 from attnbook.exercises.checker.restore_state import PATCHABLE, SETTINGS, preserved_state
-from tests.exercises.checker.example import card_of, compare
+from attnbook.exercises.exercise import Mistake
+from attnbook.models.language_model import LanguageModel
+from tests.exercises.checker.example import TRY, card_of, compare
 
 CHANGES = {  # for each setting, a function that observes it and one that changes it
     "dtype": (torch.get_default_dtype, lambda: torch.set_default_dtype(torch.float64)),
@@ -27,6 +33,15 @@ CHANGES = {  # for each setting, a function that observes it and one that change
     "recursion": (sys.getrecursionlimit, lambda: sys.setrecursionlimit(4321)),
     "threads": (torch.get_num_threads, lambda: torch.set_num_threads(1 + torch.get_num_threads())),
     "folder": (os.getcwd, lambda: os.chdir("/")),
+    "deterministic": (
+        torch.are_deterministic_algorithms_enabled,
+        lambda: torch.use_deterministic_algorithms(True),
+    ),
+    "anomalies": (torch.is_anomaly_enabled, lambda: torch.autograd.set_detect_anomaly(True)),
+    "products": (
+        torch.get_float32_matmul_precision,
+        lambda: torch.set_float32_matmul_precision("medium"),
+    ),
 }
 PATCHES = [
     (torch.Tensor, "norm"),
@@ -81,6 +96,46 @@ def test_a_function_that_an_answer_replaces_or_removes_is_restored(owner, name):
 def test_each_setting_and_each_owner_of_functions_is_tried():
     assert len(CHANGES) == len(SETTINGS)
     assert [owner for owner, _ in PATCHES] == list(PATCHABLE)
+
+
+CLASSES = [
+    (nn.Linear, "forward"),
+    (nn.Module, "__call__"),
+    (nn.LayerNorm, "forward"),
+    (MultiHeadAttention, "forward"),
+    (LanguageModel, "forward"),
+    (attnbook, "split_heads"),
+    (heads, "merge_heads"),
+]
+
+
+@pytest.mark.parametrize(("owner", "name"), CLASSES)
+def test_a_method_of_a_layer_and_a_function_of_the_library_are_restored(owner, name):
+    before = getattr(owner, name)
+
+    def replacing(query, key):
+        setattr(owner, name, lambda *given, **more: None)
+        return compare(query, key)
+
+    assert card_of(replacing).startswith("✓")
+    assert getattr(owner, name) is before
+
+
+def scores_by_a_layer(query, key):
+    layer = nn.Linear(key.size(1), key.size(0), bias=False)
+    layer.weight = nn.Parameter(key)
+    return layer(query)
+
+
+def test_a_method_that_an_answer_replaces_does_not_change_what_it_is_told():
+    """Known mistakes run after the answer, and need the methods as they were."""
+
+    def replacing(query, key):
+        nn.Linear.forward = lambda layer, x: 0 * x
+        return query @ key.mT
+
+    wrong = replace(TRY, mistakes=(Mistake(scores_by_a_layer, "No exp."),))
+    assert "A try No exp." in card_of(replacing, wrong)
 
 
 def test_a_method_that_an_answer_adds_is_removed():

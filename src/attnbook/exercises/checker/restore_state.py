@@ -17,6 +17,9 @@ from torch import nn
 
 PRINT_OPTIONS = torch._tensor_str.PRINT_OPTS
 PATCHABLE = (torch.Tensor, torch, nn.functional, torch.linalg, nn, math, np, random, builtins)
+LAYERS = tuple({x for x in vars(nn).values() if isinstance(x, type) and issubclass(x, nn.Module)})
+FOLDERS = ("attention", "positions", "efficient", "models")  # of the library's own functions
+LIBRARY = tuple(f"attnbook.{folder}" for folder in FOLDERS)
 
 
 def set_print_options(options: Any) -> None:
@@ -46,10 +49,28 @@ def working_folder() -> str | None:
         return None
 
 
+def anomaly_detection() -> tuple[bool, bool]:
+    """Return whether backward passes look for nan, and whether they raise an exception for it."""
+    return torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
+
+
 def set_working_folder(path: str | None) -> None:
     if path and path != working_folder():
         with contextlib.suppress(OSError):  # if the folder has been deleted
             os.chdir(path)
+
+
+def matmul_precision() -> str | None:
+    """Return the precision of products of float32, or None if each backend has its own."""
+    try:
+        return torch.get_float32_matmul_precision()
+    except RuntimeError:
+        return None
+
+
+def set_matmul_precision(precision: str | None) -> None:
+    if precision and precision != matmul_precision():
+        torch.set_float32_matmul_precision(precision)
 
 
 def set_num_threads(n: int) -> None:
@@ -71,6 +92,9 @@ SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (sys.getrecursionlimit, sys.setrecursionlimit),
     (torch.get_num_threads, set_num_threads),
     (working_folder, set_working_folder),
+    (torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode),
+    (anomaly_detection, lambda mode: torch.set_anomaly_enabled(*mode)),
+    (matmul_precision, set_matmul_precision),
 )
 
 
@@ -78,7 +102,8 @@ SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
 def preserved_state() -> Iterator[None]:
     """Run the block, then restore all settings and all functions that it may have replaced."""
     settings = [(write, read()) for read, write in SETTINGS]
-    attributes = [(owner, dict(vars(owner))) for owner in PATCHABLE]
+    owners = (*PATCHABLE, *LAYERS, *library())
+    attributes = [(owner, dict(vars(owner))) for owner in owners]
     try:
         yield
     finally:
@@ -86,6 +111,16 @@ def preserved_state() -> Iterator[None]:
             restore_attributes(owner, before)
         for write, value in settings:
             write(value)
+
+
+def library() -> Iterator[Any]:
+    """Yield the modules of the library that an answer may use, and the classes in them."""
+    for name, module in list(sys.modules.items()):
+        if name == "attnbook" or name.startswith(LIBRARY):
+            yield module
+            yield from (
+                x for x in vars(module).values() if isinstance(x, type) and x.__module__ == name
+            )
 
 
 def restore_attributes(owner: Any, before: dict[str, Any]) -> None:

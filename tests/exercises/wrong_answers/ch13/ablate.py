@@ -1,8 +1,6 @@
 """Wrong answers to 13.ablate, each with words of what the reader is told."""
 
-import torch
-
-from attnbook import head_outputs, scaled_dot_product_attention, split_heads
+from attnbook import head_outputs, merge_heads, scaled_dot_product_attention, split_heads
 
 
 def outputs_for(layer, rows, mask):
@@ -67,6 +65,21 @@ def as_many_as_x(layer, x, others, mask, head):
     return run(layer, x, mask, head, mean)
 
 
+def by_another_forward(layer, x, others, mask, head):
+    """Replace the method of the class for good."""
+
+    def forward(self, rows, mask):
+        query, key, value = (
+            split_heads(part(rows), self.n_heads) for part in (self.w_q, self.w_k, self.w_v)
+        )
+        found = scaled_dot_product_attention(query, key, value, mask)[0]
+        found[:, head] = 0
+        return self.w_o(merge_heads(found)), None
+
+    type(layer).forward = forward
+    return layer(x, mask=mask)[0]
+
+
 WRONG = {
     no_mask_for_x: "The mask is missing for `x`",
     all_other_heads: "You replaced all the *other* heads",
@@ -75,4 +88,5 @@ WRONG = {
     averaged_values: "You averaged the values of `others`",
     mean_over_columns: "You took the mean over the columns too.",
     as_many_as_x: "You took the mean over as many of `others` as `x` has sequences.",
+    by_another_forward: "You set the head to zero",
 }
