@@ -5,6 +5,7 @@ variable to a one-line file, which runs this file and leaves no names behind. Of
 imports only what needs no PyTorch, because a kernel has to start quickly.
 """
 
+import functools
 import json
 import os
 import re
@@ -21,23 +22,33 @@ from attnbook.language import _
 
 
 def install() -> None:
-    """Make IPython call `show_error` for each NameError; plain Python is unchanged."""
+    """Make IPython call `show_error` for each NameError; plain Python is unchanged.
+
+    `check`, which catches the errors of an answer, finds the look-up in the shell.
+    """
     if shell := get_ipython():
         shell.set_custom_exc((NameError,), show_error)
+        shell.note_on_name_error = functools.partial(note_on_name_error, shell)
 
 
 def show_error(
     shell: Any, kind: type, error: NameError, trace: TracebackType, tb_offset: int | None = None
 ) -> None:
     """Show the error as usual, and below it the cell that defines the name, if there is one."""
+    if note := note_on_name_error(shell, error, trace):
+        error.add_note(note)
+    shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+
+
+def note_on_name_error(shell: Any, error: NameError, trace: TracebackType) -> str:
+    """Say which cell of the notebook defines the name, or return ""."""
     *_, (frame, _) = traceback.walk_tb(trace)
     if frame.f_globals is shell.user_global_ns:
         with suppress(OSError, ValueError, KeyError):  # no session, no notebook
             notebook = json.loads(Path(os.environ["JPY_SESSION_NAME"]).read_text("utf-8"))
             current = shell.get_parent()["metadata"].get("cellId", "")
-            if note := where_defined(error.name or "", notebook["cells"], current):
-                error.add_note(note)
-    shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+            return where_defined(error.name or "", notebook["cells"], current)
+    return ""
 
 
 def where_defined(name: str, cells: list[dict[str, Any]], current: str) -> str:

@@ -7,19 +7,24 @@ progress()                      show what you have passed
 """
 
 import functools
+import hashlib
+import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from attnbook.exercises import log
+from attnbook.exercises import kernel, log
 from attnbook.exercises.cards.console import print_text, show_card
 from attnbook.exercises.cards.feedback import SIGNS, Feedback
 from attnbook.exercises.catalog import ALL, CHAPTERS, UsageError, find
 from attnbook.exercises.checker import guard
 from attnbook.exercises.checker.diagnose import diagnose
+from attnbook.exercises.exercise import Exercise
 from attnbook.language import _, ngettext
 
 __all__ = ["check", "hint", "progress", "solution"]
+
+_last_run = ("", 0)  # the last cell that asked for a hint, and the number of its run
 
 
 def report_usage_error(command: Callable[..., None]) -> Callable[..., None]:
@@ -66,7 +71,29 @@ def check(function: Callable[..., Any] | None = None, exercise: str | None = Non
             name=name, exercises=_(" and ").join(namesakes), footer=feedback.footer
         )
         feedback = replace(feedback, footer=footer)
-    show_card(feedback, log.record(wanted.id, "pass" if feedback.kind == "passed" else "try"))
+    show_card(feedback, recorded(wanted, function, feedback))
+
+
+def recorded(exercise: Exercise, function: Callable[..., Any], feedback: Feedback) -> str:
+    """Add a try or a pass to the progress, and return the log's warning or "".
+
+    A wrong answer counts once until it changes, however often its cell is run.
+    """
+    if feedback.kind == "passed":
+        return log.record(exercise.id, "pass")
+    mark = mark_of(function, feedback)
+    if not feedback.counts or (mark and [mark] == log.marks(exercise.id, "try")[-1:]):
+        return ""
+    return log.record(exercise.id, "try", mark)
+
+
+def mark_of(function: Callable[..., Any], feedback: Feedback) -> str:
+    """Return a short hash of an answer and its result, or "" if the source cannot be read."""
+    try:
+        text = inspect.getsource(function) + feedback.message
+    except (OSError, TypeError):
+        return ""
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 @report_usage_error
@@ -74,8 +101,7 @@ def hint(exercise: str | None = None) -> None:
     """Show the next of the exercise's three hints; after the third, show all of them."""
     wanted = find(exercise)
     exercise = wanted.id
-    n_shown = log.read()[0][exercise]["hint"]
-    warning = log.record(exercise, "hint")
+    n_shown, warning = next_hint(exercise)
     hints = tuple(map(_, wanted.hints))
     if n_shown >= len(hints):
         head = _("{id} all hints").format(id=exercise)
@@ -87,6 +113,21 @@ def hint(exercise: str | None = None) -> None:
         footer = footer.format(n=n_left, id=exercise)
     head = _("{id} hint {n} of {total}").format(id=exercise, n=n_shown + 1, total=len(hints))
     show_card(Feedback("info", head, hints[n_shown], footer=footer), warning)
+
+
+def next_hint(exercise: str) -> tuple[int, str]:
+    """Return how many hints come before the one to show, and the log's warning or "".
+
+    A cell shows its hint again, and goes on to the next one only if it runs twice in a row.
+    """
+    global _last_run
+    cell, run = kernel.running_cell()
+    cells = log.marks(exercise, "hint")
+    in_a_row = _last_run[0] == cell and run - _last_run[1] <= 1
+    _last_run = cell, run
+    if cell in filter(None, cells) and not in_a_row:
+        return len(cells) - 1 - cells[::-1].index(cell), ""
+    return len(cells), log.record(exercise, "hint", cell)
 
 
 @report_usage_error
@@ -101,7 +142,7 @@ def solution(exercise: str | None = None, insist: bool = False) -> None:
         )
         show_card(Feedback("info", wanted.head, message.format(id=exercise)))
         return
-    warning = log.record(exercise, "solution")
+    warning = "" if events["solution"] else log.record(exercise, "solution")
     head = _("{id} one right answer").format(id=exercise)
     show_card(Feedback("info", head, details=(wanted.solution(),)), warning)
 

@@ -2,9 +2,11 @@
 
 Each try, pass, hint and solution adds a line, and no line is ever changed, so two notebooks can
 write at the same time. Each entry begins with a line break, so a damaged line does not spoil any
-other.
+other. A cell that runs again adds nothing: it is recognized by the mark of a try, a hash of the
+answer, or of a hint, the id of the cell.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -34,14 +36,15 @@ def display_path() -> str:
     return re.sub(f"^{re.escape(home)}(?=[/\\\\])", "~", str(path()))
 
 
-def record(exercise: str, event: Event) -> str:
+def record(exercise: str, event: Event, mark: str = "") -> str:
     """Add a line to the log.
 
     If the line cannot be written, it still counts in this program and is written with the next one.
     Returns a one-line warning for the first entry that cannot be written, else "".
     """
     log = path()
-    entry = ("\n" + json.dumps({"exercise": exercise, "event": event})).encode()
+    fields = {"exercise": exercise, "event": event} | ({"mark": mark} if mark else {})
+    entry = ("\n" + json.dumps(fields)).encode()
     entries = _unwritten[log] + entry
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -65,23 +68,41 @@ def read() -> tuple[Counts, str]:
 
     The warning says that the log cannot be read, or that some of its lines are damaged.
     """
-    log, warning = path(), ""
-    try:
-        content = log.read_bytes()
-    except FileNotFoundError:
-        content = b""
-    except OSError as error:
-        content = b""
-        message = _("Your progress cannot be read: {log}: {reason}.")
-        warning = message.format(log=log, reason=error.strerror or error)
-    counts, n_damaged = parse(content + b"\n" + _unwritten[log])
+    content, warning = contents()
+    counts, n_damaged = parse(content)
     if n_damaged:
         warning = ngettext(
             "{n} line is damaged in {log} and ignored; the rest counts.",
             "{n} lines are damaged in {log} and ignored; the rest counts.",
             n_damaged,
-        ).format(n=n_damaged, log=log)
+        ).format(n=n_damaged, log=path())
     return counts, warning
+
+
+def contents() -> tuple[bytes, str]:
+    """Return the log, with what could not be written to it, and a one-line warning or ""."""
+    log, content, warning = path(), b"", ""
+    try:
+        content = log.read_bytes()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        message = _("Your progress cannot be read: {log}: {reason}.")
+        warning = message.format(log=log, reason=error.strerror or error)
+    return content + b"\n" + _unwritten[log], warning
+
+
+def marks(exercise: str, event: Event) -> list[str]:
+    """Return the mark of each such event of an exercise, in order, or "" for one without a mark."""
+    found = []
+    for line in contents()[0].splitlines():
+        if exercise.encode() not in line:
+            continue
+        with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):  # damaged
+            entry = json.loads(line)
+            if (entry["exercise"], entry["event"]) == (exercise, event):
+                found.append(str(entry.get("mark", "")))
+    return found
 
 
 def parse(content: bytes) -> tuple[Counts, int]:

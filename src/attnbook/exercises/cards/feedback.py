@@ -14,7 +14,8 @@ SIGNS: dict[Kind, str] = {"passed": "✓", "failed": "✗", "untouched": "○", 
 class Feedback:
     """A card: a heading, a message, details with code or numbers, and a footer.
 
-    `others` holds the code of other right answers.
+    `others` holds the code of other right answers. `counts` is false if the reader's progress
+    should not have a try for this card.
     """
 
     kind: Kind
@@ -23,6 +24,7 @@ class Feedback:
     details: tuple[str, ...] = ()
     footer: str = ""
     others: tuple[str, ...] = ()
+    counts: bool = True
 
 
 def labeled(label: str, text: str, column: int = 9) -> str:

@@ -16,9 +16,9 @@ from attnbook.exercises.checker.limits import TimeLimitExceeded, garbage_collect
 from attnbook.exercises.checker.reader_code import (
     failing_line,
     is_filled_in,
+    missing_name,
     names_used,
     parameter_names,
-    similar_name,
 )
 from attnbook.exercises.checker.relation import relation_message
 from attnbook.exercises.checker.restore_state import preserved_state, set_default_device
@@ -122,11 +122,9 @@ def exception(attempt: Attempt) -> str:
         ).format(limit=f"{attempt.failed.outcome.gigabytes:.2g}")
     if error is None:
         return ""
-    meant = similar_name(error)
-    message = _("Your function raised {error}")
-    if meant:
-        message = _("Your function raised {error}. Did you mean `{name}`?")
-    message = message.format(error=format_error(error), name=meant)
+    more = missing_name(error)
+    message = _("Your function raised {error}. {more}") if more else _("Your function raised {error}")
+    message = message.format(error=format_error(error), more=more)
     if isinstance(error, TypeError) and not failing_line(attempt.function, error):
         message += "\n" + _("The card asks for `{call}`.").format(call=attempt.exercise.call)
     return message
@@ -214,7 +212,9 @@ def explain(attempt: Attempt) -> Feedback:
         footer = _("Right in {n_right} of {total} cases. {footer}").format(
             n_right=n_right, total=len(attempt.trials), footer=footer
         )
-    return Feedback("failed", exercise.head, message, tuple(filter(None, details)), footer)
+    details = tuple(filter(None, details))
+    counts = type(error) is not NameError  # which says nothing of what the reader understood
+    return Feedback("failed", exercise.head, message, details, footer, counts=counts)
 
 
 def comparison(attempt: Attempt) -> str:

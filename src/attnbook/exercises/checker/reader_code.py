@@ -12,9 +12,20 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
+from attnbook import corpus, public
 from attnbook.examination.crashes import shapes_in_line
+from attnbook.exercises import kernel
 from attnbook.exercises.cards.feedback import labeled
 from attnbook.language import _
+
+USUAL_IMPORTS = {
+    "F": "import torch.nn.functional as F",
+    "itertools": "import itertools",
+    "math": "import math",
+    "nn": "from torch import nn",
+    "np": "import numpy as np",
+    "torch": "import torch",
+}
 
 
 def is_filled_in(stub: str, function: Callable[..., Any]) -> bool:
@@ -49,6 +60,16 @@ def failing_line(function: Callable[..., Any], error: BaseException | None) -> s
     return line and "\n".join(lines)
 
 
+def import_of(error: BaseException) -> str:
+    """Return the line that imports a name which is missing, or "" if it is not a known one."""
+    name = (error.name if isinstance(error, NameError) else "") or ""
+    if name in public.__all__:
+        return f"from attnbook import {name}"
+    if name.isupper() and name in corpus.__all__:  # such as PAD
+        return f"from attnbook.corpus import {name}"
+    return USUAL_IMPORTS.get(name, "")
+
+
 def similar_name(error: BaseException) -> str:
     """Return the name that was probably meant where a NameError was raised, or ""."""
     frames = [frame for frame, line in traceback.walk_tb(error.__traceback__)]
@@ -56,6 +77,16 @@ def similar_name(error: BaseException) -> str:
         return ""
     names = {*frames[-1].f_locals, *frames[-1].f_globals, *dir(builtins)}
     return next(iter(difflib.get_close_matches(error.name, names, n=1)), "")
+
+
+def missing_name(error: BaseException) -> str:
+    """Say where a missing name is defined, or which name was probably meant, or return ""."""
+    if cell := kernel.cell_to_run(error):
+        return cell
+    if line := import_of(error):
+        return _("Import it: `{line}`.").format(line=line)
+    meant = similar_name(error)
+    return meant and _("Did you mean `{name}`?").format(name=meant)
 
 
 def code_of(function: Callable[..., Any]) -> CodeType | None:

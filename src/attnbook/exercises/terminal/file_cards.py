@@ -8,7 +8,7 @@ from types import ModuleType
 
 from attnbook.exercises.cards.feedback import Feedback
 from attnbook.exercises.catalog import ALL
-from attnbook.exercises.checker.reader_code import similar_name
+from attnbook.exercises.checker.reader_code import missing_name
 from attnbook.exercises.terminal import answer_files
 from attnbook.language import _
 
@@ -43,9 +43,9 @@ def stopped_card(path: Path, error: BaseException, module: ModuleType) -> Feedba
 
 
 def own_name(error: BaseException, module: ModuleType) -> str:
-    """Return a sentence with the name that was meant, or with those the file defines, or ""."""
-    if meant := similar_name(error):
-        return "\n" + _("Did you mean `{name}`?").format(name=meant)
+    """Return a sentence on the name that was meant, or on those the file defines, or ""."""
+    if more := missing_name(error):
+        return f"\n{more}"
     asked = getattr(error, "name", "") if isinstance(error, NameError) else ""
     own = [name for name, x in vars(module).items() if getattr(x, "__module__", "") == "__main__"]
     if own and asked in {exercise.name for exercise in ALL.values()}:
