@@ -61,7 +61,11 @@ def test_answers_that_count_as_right(got, wanted, right):
         (torch.tensor(144), 144, ""),
         (torch.tensor([144]), 144, "returned a Tensor of shape (1,). It should return one number."),
         (torch.ones(3), 44.2, "returned a Tensor of shape (3,). It should return one number."),
-        (np.ones((1, 2)), 44.2, "returned an ndarray of shape (1, 2). It should return one number."),
+        (
+            np.ones((1, 2)),
+            44.2,
+            "returned an ndarray of shape (1, 2). It should return one number.",
+        ),
         ("44.2", 44.2, "returned a str. It should return a number."),
         (True, 44.2, "returned a bool. It should return a number."),
         ((1, 2), [1, 2], ""),

@@ -90,6 +90,7 @@ def test_each_check_has_its_own_time_limit(as_main, monkeypatch, tmp_path):
         ("\nx = np.ones(3)", ("stopped before its end", "name 'np' is", "line 2   x = np.ones(3)")),
         ("def my_score(): 0\nmy_scores", ("Did you mean `my_score`?", "line 2   my_scores")),
         ("def dot(): 0\nmy_scores", ("asks for `my_scores`; your file defines `dot`.",)),
+        ("\nx = split_heads(3)", ("split_heads' is not", "`from attnbook import split_heads`.")),
         ("import nowhere_at_all", ("No module named", "line 1   import")),
         ("import sys\nsys.exit()", ("SystemExit", "line 2   sys.exit()")),
         ("import helper", ("helper.py is not valid Python yet", "line 1   1 +")),

@@ -123,7 +123,9 @@ def exception(attempt: Attempt) -> str:
     if error is None:
         return ""
     more = missing_name(error)
-    message = _("Your function raised {error}. {more}") if more else _("Your function raised {error}")
+    message = _("Your function raised {error}")
+    if more:
+        message = _("Your function raised {error}. {more}")
     message = message.format(error=format_error(error), more=more)
     if isinstance(error, TypeError) and not failing_line(attempt.function, error):
         message += "\n" + _("The card asks for `{call}`.").format(call=attempt.exercise.call)

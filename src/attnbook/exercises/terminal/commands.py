@@ -77,8 +77,12 @@ def parser() -> Parser:
     insist = _("even before you have tried")
     parsers["solution"].add_argument("--insist", action="store_true", help=insist)
     parsers["report"].add_argument("folder", type=Path, metavar="FOLDER")
-    output = _("write the table there")
+    output = _("write a CSV file with a row for each reader and exercise")
     parsers["report"].add_argument("-o", "--output", type=Path, metavar="FILE", help=output)
+    wide = _("write one row for each reader instead, for a gradebook")
+    parsers["report"].add_argument("--wide", action="store_true", help=wide)
+    chapter = _("count only the exercises of this chapter")
+    parsers["report"].add_argument("--chapter", default="", metavar="N", help=chapter)
     examine_command.add_options(parsers["examine"])
     return parser
 
@@ -203,19 +207,24 @@ def list_all() -> None:
     print_log_warning()
 
 
-def report_class(folder: Path, output: Path | None) -> int:
-    """For teachers: a table of results, from a folder of readers' progress files."""
+def report_class(folder: Path, output: Path | None, wide: bool, chapter: str) -> int:
+    """For teachers: tables of results, from a folder of readers' progress files."""
+    if wide and not output:
+        raise UsageError(_("--wide needs -o FILE, because the table is too wide for a screen"))
+    chosen = [id for id in ALL if not chapter or id.startswith(f"{chapter.zfill(2)}.")]
+    if not chosen:
+        raise UsageError(_("there is no chapter {chapter}").format(chapter=chapter))
     readers, warnings = report.collect(folder)
     for warning in warnings:
         print(f"attnbook: {warning}", file=sys.stderr)
     if not readers:
         raise UsageError(_("{folder} contains no progress file").format(folder=folder))
     if output:
+        table = report.wide_table if wide else report.long_table
         # with the byte order mark that Excel needs
-        output.write_text(report.csv_table(readers), "utf-8-sig", newline="")
-        console.print_text(report.summary_table(readers))
-    else:
-        console.write(report.csv_table(readers))
+        output.write_text(table(readers, chosen), "utf-8-sig", newline="")
+    tables = report.reader_table(readers, chosen), report.exercise_table(readers, chosen)
+    console.print_text(tables[0], "", tables[1])
     return 1 if warnings else 0
 
 

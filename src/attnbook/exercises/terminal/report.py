@@ -3,11 +3,14 @@
 A reader's name is that of the file or of its folder: anna.jsonl or anna/progress.jsonl.
 """
 
+import codecs
 import csv
 import io
 import os
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from statistics import median
 
 from rich.table import Table
 
@@ -16,7 +19,15 @@ from attnbook.exercises.catalog import ALL
 from attnbook.language import _, ngettext
 
 MAX_BYTES = 100_000_000  # larger files are not progress files
-COLUMNS = ("reader", "exercise", "passed", "wrong tries", "hints", "solution seen")  # in the CSV
+COLUMNS = (  # in the CSV
+    "reader",
+    "exercise",
+    "passed",
+    "wrong tries",
+    "hints",
+    "solution seen",
+    "passed before solution",
+)
 # A spreadsheet would evaluate a cell that begins with one of these, so a quote is put before it.
 BEFORE_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 Readers = dict[str, log.Counts]
@@ -71,11 +82,21 @@ def files(folder: Path, on_error: Callable[[OSError], None]) -> Iterator[Path]:
 def read(path: Path) -> tuple[log.Counts, int]:
     """Count the events and the damaged lines in a progress file.
 
-    Raises:  OSError if the file cannot be read or is larger than MAX_BYTES
+    Raises:  OSError if the file cannot be read, is larger than MAX_BYTES, or is an archive
     """
     if path.stat().st_size > MAX_BYTES:
         raise OSError(_("it is too large for a progress file"))
-    return log.parse(path.read_bytes())
+    content = path.read_bytes()
+    if content.startswith(b"PK\x03\x04"):  # a zip file, which may contain readable lines
+        raise OSError(_("it is an archive: unpack it first"))
+    return log.parse(as_utf8(content))
+
+
+def as_utf8(content: bytes) -> bytes:
+    """Encode a text as UTF-8 without a mark: a shell or an editor may have written another one."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16", "replace").encode()
+    return content.removeprefix(codecs.BOM_UTF8)
 
 
 def reader_name(path: Path) -> str:
@@ -84,33 +105,101 @@ def reader_name(path: Path) -> str:
     return "/".join(parts[:-1] if len(parts) > 1 and parts[-1] == "progress" else parts)
 
 
-def rows(readers: Readers) -> Iterator[tuple[str, str, int, int, int, int]]:
-    """Yield a row for each reader and exercise, in the order of the book."""
+def rows(
+    readers: Readers, exercises: Sequence[str]
+) -> Iterator[tuple[str, str, int, int, int, int, int]]:
+    """Yield a row for each reader and exercise, in the order of the book: see COLUMNS."""
     for name, counts in readers.items():
-        for exercise in ALL:
+        for exercise in exercises:
             n = counts[exercise]
             hints = min(n["hint"], len(ALL[exercise].hints))
-            yield name, exercise, int(n["pass"] > 0), n["try"], hints, int(n["solution"] > 0)
+            yield (
+                name,
+                exercise,
+                int(n["pass"] > 0),
+                n["try"],
+                hints,
+                int(n["solution"] > 0),
+                int(passed_first(n)),
+            )
 
 
-def csv_table(readers: Readers) -> str:
+def passed_first(events: Counter[str]) -> bool:
+    """Return whether a reader passed before seeing the solution: a log keeps the order."""
+    return next((event for event in events if event in ("pass", "solution")), "") == "pass"
+
+
+def long_table(readers: Readers, exercises: Sequence[str]) -> str:
     """Return all rows as CSV."""
+    return as_csv([COLUMNS, *rows(readers, exercises)])
+
+
+def wide_table(readers: Readers, exercises: Sequence[str]) -> str:
+    """Return CSV for a gradebook, with a row for each reader and a column for each exercise.
+
+    A cell is 1 for an exercise that was passed, 0 for one that was tried, and else empty.
+    """
+    signs = {"●": "1", "◐": "0", "○": ""}
+    lines = [
+        [name, *(signs[log.status_sign(counts[exercise])] for exercise in exercises)]
+        for name, counts in readers.items()
+    ]
+    return as_csv([["reader", *exercises], *lines])
+
+
+def as_csv(lines: Iterable[Sequence[object]]) -> str:
+    """Format lines as CSV, the first of which has the columns' names, and all others readers'."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")  # so names with "\r" or "\n" are in quotes
-    writer.writerow(COLUMNS)
-    for name, *numbers in rows(readers):
-        writer.writerow([f"'{name}" if name.startswith(BEFORE_FORMULAS) else name, *numbers])
+    for name, *more in lines:
+        is_formula = str(name).startswith(BEFORE_FORMULAS)
+        writer.writerow([f"'{name}" if is_formula else name, *more])
     return text.getvalue().replace("\r\n", "\n")
 
 
-def summary_table(readers: Readers) -> Table:
+def reader_table(readers: Readers, exercises: Sequence[str]) -> Table:
     """Return a table with a row of totals for each reader."""
-    passed = _("passed of {total}").format(total=len(ALL))
-    names = (_("reader"), passed, _("wrong tries"), _("hints"), _("solution seen"))
-    sums = Table(*names, box=None, header_style="bold")
-    for column in sums.columns[1:]:
-        column.justify = "right"
+    passed = _("passed of {total}").format(total=len(exercises))
+    table = numbers_table(
+        _("reader"),
+        passed,
+        _("wrong tries"),
+        _("hints"),
+        _("solution seen"),
+        _("passed before solution"),
+    )
     for name in readers:
-        numbers = [row[2:] for row in rows({name: readers[name]})]
-        sums.add_row(name, *(str(sum(column)) for column in zip(*numbers, strict=True)))
-    return sums
+        numbers = [row[2:] for row in rows({name: readers[name]}, exercises)]
+        table.add_row(name, *(str(sum(column)) for column in zip(*numbers, strict=True)))
+    return table
+
+
+def exercise_table(readers: Readers, exercises: Sequence[str]) -> Table:
+    """Return a table with a row for each exercise that somebody has tried: what was hard."""
+    table = numbers_table(
+        _("exercise"),
+        _("tried by"),
+        _("passed by"),
+        _("wrong tries (median)"),
+        _("hints"),
+        _("solution seen"),
+        _("passed before solution"),
+    )
+    for exercise in exercises:
+        found = [row[2:] for row in rows(readers, [exercise])]
+        tried = [row for row in found if row[0] or row[1]]
+        if tried:
+            passed, _tries, hints, seen, first = (
+                sum(column) for column in zip(*found, strict=True)
+            )
+            tries = f"{median(row[1] for row in tried):g}"
+            table.add_row(exercise, *map(str, (len(tried), passed, tries, hints, seen, first)))
+    return table
+
+
+def numbers_table(*names: str) -> Table:
+    """Return an empty table with these columns, in which all but the first hold numbers."""
+    table = Table(*names, box=None, header_style="bold")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    return table

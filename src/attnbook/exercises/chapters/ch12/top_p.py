@@ -159,7 +159,9 @@ TOP_P_MISTAKES = (
         "of the probabilities before a word.",
     ),
     WrongLine(
-        "is_kept", lambda ordered, before, p: first((before < p).sum(-1).max(), ordered), SAME_NUMBER
+        "is_kept",
+        lambda ordered, before, p: first((before < p).sum(-1).max(), ordered),
+        SAME_NUMBER,
     ),
     WrongLine(
         "is_kept",
