@@ -102,7 +102,7 @@ def type_error(got: Any, wanted: Any) -> str:
         return _("Your function returned None: is there a `return`?")
     if isinstance(wanted, Tensor):
         return tensor_error(got, wanted)
-    if is_number(wanted) and isinstance(got, (Tensor, np.ndarray)) and got.ndim:
+    if is_number(wanted) and (is_dense(got) or isinstance(got, np.ndarray)) and got.ndim:
         message = _("Your function returned {name} of shape {shape}. It should return one number.")
         return message.format(name=with_article(type(got).__name__), shape=tuple(got.shape))
     holds_tensors = isinstance(wanted, (tuple, list)) and any(isinstance(x, Tensor) for x in wanted)
