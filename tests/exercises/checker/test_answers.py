@@ -81,6 +81,16 @@ def test_answers_that_count_as_right(got, wanted, right):
             torch.ones(2).long(),
             "holds numbers (torch.float32); it should hold whole numbers",
         ),
+        (
+            torch.ones(2).long(),
+            torch.ones(2),
+            "holds whole numbers (torch.int64); it should hold floating-point numbers",
+        ),
+        (
+            torch.ones(2).sort(),
+            torch.ones(2),
+            "the pair (values, indices) of `sort`: take `.values`",
+        ),
     ],
 )
 def test_messages_for_answers_of_the_wrong_kind(got, wanted, message):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from attnbook.exercises.cards import as_text
 from attnbook.exercises.catalog import ALL
 from attnbook.exercises.terminal import answer_files
 from tests.exercises.terminal.example import EXERCISE, FILE, each_exercise
@@ -22,7 +23,9 @@ def test_a_started_file_holds_all_that_the_solution_needs(name, capsys):
     ):
         exec(compile(content, FILE, "exec"), {})
         assert capsys.readouterr().out.startswith(output)
-    assert len(re.findall("^# .*", before, re.MULTILINE)) >= 3
+    comments = re.findall("^#.*", before, re.MULTILINE)
+    assert len(comments) >= 3
+    assert max(map(len, comments)) <= as_text.MAX_WIDTH
 
 
 def test_reset_restores_the_stub_and_keeps_every_answer(typed):

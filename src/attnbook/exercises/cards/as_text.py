@@ -98,9 +98,9 @@ def breakable(text: str) -> str:
     return re.sub(pattern, BREAK, text) if re.search(f"[{HAN}]", text) else text
 
 
-def wrapped(text: str) -> str:
-    """Wrap the lines of a text that are longer than MAX_WIDTH."""
-    console = Console(**SETTINGS, file=io.StringIO(), width=MAX_WIDTH, force_terminal=False)
+def wrapped(text: str, width: int) -> str:
+    """Wrap the lines of a text that are longer than this."""
+    console = Console(**SETTINGS, file=io.StringIO(), width=width, force_terminal=False)
     return render(console, *(Text(breakable(line)) for line in text.splitlines())).rstrip("\n")
 
 

@@ -153,6 +153,11 @@ def tensor_error(got: Any, wanted: Tensor) -> str:
             "Your function returned a NumPy object. Return a torch.Tensor, because NumPy has no "
             "gradients."
         )
+    if isinstance(got, tuple) and hasattr(got, "values") and hasattr(got, "indices"):
+        return _(
+            "Your function returned the pair (values, indices) of `{name}`: take `.values` or "
+            "`.indices`."
+        ).format(name=type(got).__name__)
     if not isinstance(got, Tensor):
         message = _("Your function returned {name}. It should return a torch.Tensor.")
         return message.format(name=with_article(type(got).__name__))
@@ -168,8 +173,9 @@ def tensor_error(got: Any, wanted: Tensor) -> str:
     kind, wanted_kind = content_kind(got), content_kind(wanted)
     if kind != wanted_kind:
         names = content_names()
+        right = names[wanted_kind] if wanted_kind != "numbers" else _("floating-point numbers")
         message = _("Your answer holds {kind} ({dtype}); it should hold {wanted}.")
-        return message.format(kind=names[kind], dtype=got.dtype, wanted=names[wanted_kind])
+        return message.format(kind=names[kind], dtype=got.dtype, wanted=right)
     return ""
 
 

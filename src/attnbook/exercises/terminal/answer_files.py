@@ -112,8 +112,9 @@ def set_aside(path: Path) -> Path:
 
 def file_content(exercise: Exercise) -> str:
     """Return a new file's content: the task as a comment, the imports, the stub and the check."""
-    card = as_text.wrapped("\n\n".join(title_and_task(exercise)))
-    task = re.sub(" +$", "", textwrap.indent(card, "# ", lambda line: True), flags=re.MULTILINE)
+    mark = "# "
+    card = as_text.wrapped("\n\n".join(title_and_task(exercise)), as_text.MAX_WIDTH - len(mark))
+    task = re.sub(" +$", "", textwrap.indent(card, mark, lambda line: True), flags=re.MULTILINE)
     check = f'check({exercise.name}, "{exercise.id}")'
     return f"{task}\n\n{import_lines(exercise)}\n\n\n{exercise.reader_stub()}\n\n\n{check}\n"
 

@@ -10,6 +10,7 @@ from attnbook.language import _
 from attnbook.models.sampling import keep_top_p
 
 Draw = Callable[[Tensor, int], Tensor]
+MOST_WORDS, MOST_DRAWS = 1_000, 1_000_000
 
 
 def how_it_draws(draw: Draw) -> str:
@@ -30,6 +31,8 @@ def sampler(temperature: float = 1.0, k: int | None = None, p: float = 1.0) -> D
 
     def drawn(logits: Tensor, n: int) -> Tensor:
         scaled = torch.as_tensor(logits).double() / temperature
+        if scaled.numel() > MOST_WORDS or n > MOST_DRAWS:
+            raise ValueError(_("draw takes at most 1,000 logits, and n up to a million"))
         order = scaled.argsort(descending=True, stable=True)
         kept = keep_top_p(scaled, p).index_fill(0, order[k:] if k else order[:0], -torch.inf)
         return torch.multinomial(kept.softmax(-1), n, replacement=True)
