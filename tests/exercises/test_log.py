@@ -118,6 +118,14 @@ def test_a_tilde_is_the_users_folder(monkeypatch, tmp_path):
     assert log.display_path() == "~/attn/progress.jsonl"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows names the user otherwise")
+def test_one_setting_can_name_a_folder_for_each_user(monkeypatch, tmp_path):
+    monkeypatch.setenv("USER", "anna")
+    monkeypatch.setenv("ATTNBOOK_PROGRESS", f"{tmp_path}/class/$USER")
+    log.record(NAME, "try")
+    assert (tmp_path / "class" / "anna" / "progress.jsonl").exists()
+
+
 def test_simultaneous_writers_lose_nothing():
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(log.record, [NAME] * 400, ["try"] * 400)) == {""}

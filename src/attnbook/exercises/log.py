@@ -25,9 +25,12 @@ _unwritten: defaultdict[Path, bytes] = defaultdict(bytes)  # entries that could 
 
 
 def path() -> Path:
-    """Return the log's path, in the folder named by ATTNBOOK_PROGRESS or the user's data folder."""
+    """Return the log's path, in the folder named by ATTNBOOK_PROGRESS or the user's data folder.
+
+    The name may contain ~ or variables such as $USER, so one setting can serve a whole class.
+    """
     folder = os.environ.get("ATTNBOOK_PROGRESS") or platformdirs.user_data_dir("attnbook", False)
-    return Path(os.path.expanduser(folder)) / "progress.jsonl"
+    return Path(os.path.expanduser(os.path.expandvars(folder))) / "progress.jsonl"
 
 
 def display_path() -> str:

@@ -218,3 +218,13 @@ def test_parameters_in_another_order_are_named_before_what_follows_from_them():
     assert "Your parameters" not in card_of(lambda key, more: key @ more.mT)
     assert "Your parameters" not in card_of(max)
     assert card_of(lambda key, query: (key @ query.mT).exp()).startswith("✓")
+
+
+def test_an_answer_that_differs_from_call_to_call_is_told_so():
+    exercise = replace(TRY, properties=())
+    noise = lambda q, k: compare(q, k) + 0.001 * torch.rand(len(q), len(k)).to(q)  # noqa: E731
+    told = "Two calls with the same arguments give different answers."
+    assert told in card_of(noise, exercise)
+    assert told in card_of(lambda q, k: nn.functional.dropout(compare(q, k)), exercise)
+    for steady in (lambda q, k: compare(q, k) + 1, lambda q, k: compare(q, k) * torch.nan):
+        assert told not in card_of(steady, exercise)

@@ -84,7 +84,7 @@ def answer_message(
 def is_blank(x: Any) -> bool:
     """Return whether a question was left unanswered."""
     if isinstance(x, (tuple, list)):
-        return all(map(is_blank, x))
+        return x != [] and all(map(is_blank, x))  # stubs contain (), but no []
     return x is None or x is ... or (isinstance(x, str) and not x.strip())
 
 

@@ -1,14 +1,23 @@
 """Turn a wrong answer into a helpful message. FINDERS lists, in order, what to look for."""
 
 import inspect
+import random
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import torch
 from torch import nn
 
 from attnbook.exercises.cards.feedback import Feedback, labeled
 from attnbook.exercises.checker import choice, guard
-from attnbook.exercises.checker.answers import dtype_error, shape_error, type_error
+from attnbook.exercises.checker.answers import (
+    dtype_error,
+    is_dense,
+    numbers_match,
+    shape_error,
+    type_error,
+)
 from attnbook.exercises.checker.attempt import Attempt
 from attnbook.exercises.checker.excerpts import format_error, printed_details
 from attnbook.exercises.checker.gradients import argument_gradients, gradient_problem
@@ -177,6 +186,21 @@ def broken_property(attempt: Attempt) -> str:
     return property_error(attempt.exercise, case, outcome.answer)
 
 
+def unsteady_answer(attempt: Attempt) -> str:
+    """The function gives another answer to the same arguments each time."""
+    answer = attempt.failed.outcome.answer
+    if not is_dense(answer):
+        return ""
+    torch.manual_seed(1), random.seed(1), np.random.seed(1)  # noqa: NPY002
+    again = guard.call(attempt.function, attempt.failed.case.arguments)
+    if again.error is not None or not is_dense(again.answer) or numbers_match(again.answer, answer):
+        return ""
+    return _(
+        "Two calls with the same arguments give different answers. Is something random, or does "
+        "it change from call to call?"
+    )
+
+
 def possible_mistake(attempt: Attempt) -> str:
     """A known mistake fits the failed case. This is only a guess, so the finder comes late."""
     return attempt.possible_mistake
@@ -188,7 +212,7 @@ def unexplained(attempt: Attempt) -> str:
 
 
 FORM = (reordered_parameters, exception, modified_argument, wrong_type, wrong_shape)
-CONTENT = (known_mistake, broken_property, possible_mistake, unexplained)
+CONTENT = (known_mistake, broken_property, unsteady_answer, possible_mistake, unexplained)
 FINDERS = (*FORM, *CONTENT)
 
 
