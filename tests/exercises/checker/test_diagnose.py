@@ -228,3 +228,14 @@ def test_an_answer_that_differs_from_call_to_call_is_told_so():
     assert told in card_of(lambda q, k: nn.functional.dropout(compare(q, k)), exercise)
     for steady in (lambda q, k: compare(q, k) + 1, lambda q, k: compare(q, k) * torch.nan):
         assert told not in card_of(steady, exercise)
+
+
+def test_an_assertion_where_true_or_false_is_asked_for_is_explained():
+    def asserts(query, key):
+        assert len(query) == 2
+        return True
+
+    asks = replace(TRY, reference=lambda q, k: len(q) == 2, mistakes=(), properties=())
+    told = "The card asks for True or False: return one, without `assert`."
+    assert told in card_of(asserts, asks)
+    assert told not in card_of(asserts)

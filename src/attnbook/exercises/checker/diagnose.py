@@ -138,6 +138,8 @@ def exception(attempt: Attempt) -> str:
     message = message.format(error=format_error(error), more=more)
     if isinstance(error, TypeError) and not failing_line(attempt.function, error):
         message += "\n" + _("The card asks for `{call}`.").format(call=attempt.exercise.call)
+    if isinstance(error, AssertionError) and isinstance(attempt.failed.wanted, bool):
+        message += "\n" + _("The card asks for True or False: return one, without `assert`.")
     return message
 
 
