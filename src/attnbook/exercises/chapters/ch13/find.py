@@ -89,8 +89,8 @@ def shares_without(model: TwoLayers, ids: Tensor, known: Tensor) -> Tensor:
 def grown(seed: int) -> TwoLayers:
     """A model with this seed, trained for about a second, with one head of layer 1 replaced.
 
-    The new head attends like the head that is needed most, but more sharply, and contributes next
-    to nothing. It replaces the head that is needed least.
+    The new head attends like the head of this layer that is needed most, but more sharply, and
+    contributes next to nothing. It replaces the head of the layer that is needed least.
     """
     generator = Generator().manual_seed(seed)
     model = TwoLayers(generator).cpu().requires_grad_(True)
@@ -120,13 +120,13 @@ def head_of(number: Tensor) -> tuple[int, int]:
 
 
 def most_needed_by_a_table(model: TwoLayers, ids: Tensor, known: Tensor) -> tuple[int, int]:
-    def lost(layer: nn.Module, chosen: Tensor) -> Tensor:
+    def n_wrong(layer: nn.Module, chosen: Tensor) -> Tensor:
         with head_outputs(layer, lambda x: torch.where(chosen, x.mean(0, keepdim=True), x)):
-            logits, _ = model(ids[:, :-1])
-        return F.cross_entropy(logits[known], ids[:, 1:][known])
+            said = model(ids[:, :-1])[0].argmax(-1)
+        return ((said != ids[:, 1:]) & known).sum()
 
     heads = torch.eye(4, dtype=torch.bool, device=ids.device)[:, :, None, None]
-    table = torch.stack([torch.stack([lost(x, h) for h in heads]) for x in model.layers])
+    table = torch.stack([torch.stack([n_wrong(x, h) for h in heads]) for x in model.layers])
     return divmod(int(table.argmax()), 4)
 
 
@@ -153,9 +153,10 @@ Two models like the one in 13.3, but smaller, were trained from different seeds.
 each was replaced. `model(ids[:, :-1])` returns logits (B, 13, 10) and maps (2, B, 4, 13, 13), and
 `model.layers` contains its two layers of four heads. `ids` (B, 14) are sequences in pieces, and
 `known` (B, 13) marks the predictable letters, from the second letter on. Which head does the model
-need most? It is the head whose mean ablation leaves the fewest of these letters right.
-`most_needed(model, ids, known)` returns its layer and its number, such as `(1, 0)`, both counted
-from 0: what the chapter calls layer 1 is layer 0 here.
+need most? Remove one head at a time by mean ablation, as in 13.ablate: replace what it outputs with
+the mean over `ids`, at each position. The head needed most is the one without which the fewest of
+the predictable letters are right. `most_needed(model, ids, known)` returns its layer and its
+number, such as `(1, 0)`, both counted from 0: what the chapter calls layer 1 is layer 0 here.
 """,
     reference=most_needed,
     cases=lambda generator: [
@@ -196,8 +197,9 @@ from 0: what the chapter calls layer 1 is layer 0 here.
         "In `replace`, clone the outputs (B, H, L, Dv) and set `changed[:, head]` to `outputs[:, "
         "head].mean(0)`. Keep the eight fractions of right letters and take the smallest.",
     ),
-    insight="In both models, another head has a higher previous-token score. It attends like the "
-    "needed head, and even more sharply, but it contributes next to nothing. No map shows that.",
+    insight="In both models, another head has a higher previous-token score in the first half. It "
+    "attends like the needed head, and there even more sharply, but contributes next to nothing. "
+    "A map shows only where a head attends.",
     comes_back="13.patch is about how the second layer uses such a head.",
     others=(most_needed_by_a_table,),
 )
