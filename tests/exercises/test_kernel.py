@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import pytest
 
 from attnbook.exercises import check, hint, kernel, log, solution
-from attnbook.exercises.catalog import ALL
 from tools.lab import kernel_startup
 
 NAME = "03.scores"
@@ -118,5 +117,5 @@ def test_a_cell_that_runs_again_repeats_its_hint_unless_it_runs_twice_in_a_row(r
 
 def test_a_solution_that_is_shown_again_is_not_recorded_again(run_cell):
     for _run_all in range(2):
-        assert ALL[NAME].solution() in run_cell("answer", solution, NAME, True)
+        assert "one right answer" in run_cell("answer", solution, NAME, True)
     assert log.read()[0][NAME]["solution"] == 1

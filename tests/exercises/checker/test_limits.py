@@ -156,13 +156,13 @@ def test_the_limit_on_memory_holds_for_all_cases_and_all_checks_together(answer,
     seen = []
 
     def measured(query, key):
-        seen.append(limits.memory_in_use())
+        seen.append(limits.memory_in_use(1))
         return answer(query, key)
 
-    before = limits.memory_in_use()
+    before = limits.memory_in_use(1)
     for _check in range(3):
         assert card_of(measured).startswith("✗")
-        assert limits.memory_in_use() < before + 0.1 * 2**30, "a check has left its memory in use"
+        assert limits.memory_in_use(1) < before + 0.1 * 2**30, "a check has left its memory in use"
     assert max(seen) < before + 0.3 * 2**30, "a case began with more memory than all may use"
 
 

@@ -107,9 +107,12 @@ class Budget(NamedTuple):
     more: int
 
 
-def memory_in_use() -> int:
-    """Return how many bytes of data the program has allocated; 0 where only Linux would know."""
-    return int(MEMORY_USE.read_text().split()[5]) * mmap.PAGESIZE if MEMORY_USE.exists() else 0
+def memory_in_use(place: int = 5) -> int:
+    """Return how many bytes of data the program has allocated; 0 where only Linux would know.
+
+    Place 1 counts those that are in memory, which may be fewer.
+    """
+    return int(MEMORY_USE.read_text().split()[place]) * mmap.PAGESIZE if MEMORY_USE.exists() else 0
 
 
 def memory_budget(n_bytes: int) -> Budget | None:
@@ -169,9 +172,11 @@ def memory_limit(budget: Budget | None) -> Iterator[None]:
 @contextlib.contextmanager
 def garbage_collected() -> Iterator[None]:
     """Free what the block leaves behind if it is large: a traceback keeps all that it has seen."""
-    before = memory_in_use()
+    before = memory_in_use(1)
     try:
         yield
     finally:
-        if memory_in_use() > before + LEFT_BEHIND:
+        if memory_in_use(1) > before + LEFT_BEHIND:
             gc.collect()
+            with contextlib.suppress(AttributeError, OSError):  # only glibc keeps what is freed
+                ctypes.CDLL(None).malloc_trim(0)
