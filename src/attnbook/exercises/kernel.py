@@ -12,7 +12,7 @@ def shell() -> Any:
 
 def running_cell() -> tuple[str, int]:
     """Return the id of the running cell and the number of its run, or ("", 0) without a cell."""
-    parent = getattr(shell(), "get_parent", dict)()
+    parent: dict[str, Any] = getattr(shell(), "get_parent", dict)()
     cell = parent.get("metadata", {}).get("cellId", "")
     return (cell, shell().execution_count) if cell else ("", 0)
 
