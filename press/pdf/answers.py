@@ -15,8 +15,8 @@ def unfold(article: Tag, rounds: dict[str, Tag]) -> None:
     for fold in article.select("details.code"):
         one(fold, "summary").decompose()
     for card in article.select("details.card"):
-        summary = one(card, "summary")
-        summary.replace_with(parsed(f"<p><strong>{inner(summary)}</strong></p>"))
+        heading = one(card, "summary")
+        heading.replace_with(parsed(f"<p><strong>{inner(heading)}</strong></p>"))
     for wrapped in article.select(".hints, details.code, details.card"):
         wrapped.unwrap()
     for number, asked in enumerate(article.select("p.predict, div.exercise"), 1):
