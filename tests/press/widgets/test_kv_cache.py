@@ -6,7 +6,7 @@ import pytest
 import torch
 from playwright.sync_api import Page
 
-from attnbook import GroupedQueryAttention, KVCache, causal_mask
+from attnbook import KVCache, MultiHeadAttention, causal_mask
 from attnbook.notebook.cost import cost
 from tests.support.pages import FOLDER
 
@@ -16,17 +16,13 @@ pytestmark = pytest.mark.usefixtures("book")
 def test_the_cost_of_a_word_equals_that_of_the_layer(page: Page) -> None:
     page.goto(FOLDER + "book/11_modern_attention.html")
     figure = page.locator("attn-cache").first
-    for d_model, heads, key_heads, length in ((24, 4, 2, 5), (64, 8, 1, 9)):
-        layer, cache = GroupedQueryAttention(d_model, heads, key_heads), KVCache()
+    for d_model, heads, length in ((24, 4, 5), (64, 8, 9)):
+        layer, cache = MultiHeadAttention(d_model, heads), KVCache()
         rows = torch.zeros(length, d_model)
-        anew = cost(partial(layer, rows, causal_mask(length)))
-        layer(rows[:-1], causal_mask(length - 1), cache=cache)
-        quick = cost(partial(layer, rows[-1:], cache=cache))
-        kept = key_heads * d_model // heads
-        asked = (
-            f"[{length}, 1].map(rows => cache.constructor.cost(rows, {length}, {d_model}, {kept}))"
-        )
-        assert figure.evaluate(f"cache => {asked}") == [anew.multiplications, quick.multiplications]
+        layer(rows[:-1], mask=causal_mask(length - 1), cache=cache)
+        step = cost(partial(layer, rows[-1:], cache=cache))
+        counted = figure.evaluate(f"cache => cache.constructor.cost({length}, {d_model})")
+        assert counted == step.multiplications
 
 
 def test_cache(page: Page) -> None:

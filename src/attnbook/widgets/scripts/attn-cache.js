@@ -5,11 +5,10 @@
 
   /**
    * Multiplications that one layer needs for one more word: projections, scores, mixing.
-   * @param {number} rows computed @param {number} keys that each row is compared with
-   * @param {number} width of the model @param {number} kept numbers per key: key heads times head width
+   * @param {number} keys that the word is compared with @param {number} width of the model
    */
-  function cost(rows, keys, width, kept) {
-    return rows * (2 * width * width + 2 * width * kept + 2 * keys * width);
+  function cost(keys, width) {
+    return 4 * width * width + 2 * keys * width;
   }
 
   define("attn-cache", class extends Figure {
@@ -27,17 +26,14 @@
       .side .cell { width: 1.4rem; }
       .stack { height: calc(var(--heads) * 7px); align-self: end; }
       .values { align-self: start; }
-      .stack > div { height: calc(var(--shown) * 7px - 2px); box-sizing: border-box;
+      .stack > div { height: calc(var(--heads) * 7px - 2px); box-sizing: border-box;
         mask: repeating-linear-gradient(#000 0 5px, transparent 5px 7px); }
       .keys { display: flex; flex-direction: column; justify-content: end; }
       .cell { height: 1.25rem; border-radius: 0.2rem; box-sizing: border-box; }
       .cell, .stack > div, i { --half: color-mix(in srgb, var(--fill) 30%, transparent);
         transition: background-color 0.15s; }
       .new { background: var(--fill); }
-      .again { background: repeating-linear-gradient(-45deg, var(--fill) 0 3px, var(--half) 3px 6px); }
       .read { background: var(--half); }
-      .masked { background: repeating-linear-gradient(-45deg, var(--line) 0 1px, transparent 1px 6px);
-        border: 1px solid var(--quiet); }
       .idle { border: 1px solid var(--quiet); }
       .gone { mask: none !important; border: 1px dashed var(--line); }
       .legend { display: flex; flex-wrap: wrap; gap: 0.1rem 1.1rem; margin: 0.7rem 0; color: var(--soft); }
@@ -56,19 +52,14 @@
         .said { min-height: 4.4em; } }`;
 
     build() {
-      const { labels, modes, key_heads: heads } = this.data;
+      const { labels, modes, heads } = this.data;
       const { words } = this;
       this.at = Math.floor(labels.length / 2);
       this.mode = modes.length - 1;
-      this.heads = heads[0];
       const controls = make("div", { class: "controls" },
         this.stepper(words.newest, labels, this.at, (at) => (this.at = at)),
         this.options(words.modes, modes.map(({ name }) => name), this.mode,
           (mode) => (this.mode = mode)));
-      if (heads.length > 1) {
-        controls.append(this.options(words.heads, heads.map(String), 0,
-          (position) => (this.heads = heads[position])));
-      }
       const stacks = (name) => labels.map(() => make("div", { class: `stack ${name}` }, make("div")));
       const cell = () => make("div", { class: "cell" });
       this.names = labels.map((label) => make("div", { class: "word" }, label));
@@ -81,7 +72,7 @@
       const side = (name) => make("div", { class: "side" }, name);
       const board = make("div", { class: "board", "aria-hidden": true }, side(""), ...this.names,
         side(words.keys), ...this.keys, ...rows.flat(), side(words.values), ...this.values);
-      for (const [name, value] of Object.entries({ count: labels.length, heads: heads[0] })) {
+      for (const [name, value] of Object.entries({ count: labels.length, heads })) {
         board.style.setProperty(`--${name}`, value);
       }
       const fills = { "role-query-fill": this.queries, "role-key-fill": this.keys,
@@ -100,35 +91,29 @@
         make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...this.counts))];
     }
 
-    /** The counts of one mode at a word: rows, multiplications, their total so far, bytes kept. */
-    count(mode, at) {
-      const { width, head } = this.data;
-      const steps = Array.from({ length: at + 1 }, (_, t) => mode.read
-        ? cost(1, mode.read[t].length + 1, width, this.heads * head)
-        : cost(t + 1, t + 1, width, this.heads * head));
-      return [mode.read ? 1 : at + 1, steps[at], steps.reduce((sum, one) => sum + one, 0),
-        mode.read ? 2 * 4 * mode.read[at + 1].length * this.heads * head : 0];
+    /** The counts of one mode at a word: multiplications, their total so far, bytes kept. */
+    count({ read }, at) {
+      const { width } = this.data;
+      const steps = Array.from({ length: at + 1 }, (_, t) => cost(read[t].length + 1, width));
+      return [steps[at], steps.reduce((sum, one) => sum + one, 0), 2 * 4 * read[at + 1].length * width];
     }
 
     update() {
       const { labels, modes } = this.data;
       const { at, words } = this;
       const { read } = modes[this.mode];
-      const held = new Set(read?.[at]);
-      this.board.style.setProperty("--shown", this.heads);
+      const held = new Set(read[at]);
       labels.forEach((_, i) => {
         for (const part of [this.names[i], this.queries[i].parentElement]) {
           part.classList.toggle("at", i === at);
         }
-        const row = i > at ? "idle" : i === at ? "new" : read ? "idle" : "again";
-        this.queries[i].className = `cell ${row}`;
-        const kept = i > at ? "idle" : i === at ? "new" : !read ? "again" : held.has(i) ? "read" : "gone";
+        this.queries[i].className = `cell ${i === at ? "new" : "idle"}`;
+        const kept = i > at ? "idle" : i === at ? "new" : held.has(i) ? "read" : "gone";
         this.keys[i].firstChild.className = kept;
         this.values[i].firstChild.className = kept;
         this.cells[i].forEach((cell, j) => {
-          const seen = row === "new" && (j === at || !read || held.has(j));
-          cell.className = `cell ${i > at || j > at ? "idle" : j > i ? (read ? "idle" : "masked")
-            : row === "new" ? (seen ? "new" : "idle") : row}`;
+          const seen = i === at && (j === at || held.has(j));
+          cell.className = `cell ${seen ? "new" : "idle"}`;
         });
       });
       const language = document.documentElement.lang || "en";
@@ -137,9 +122,8 @@
         this.count(mode, at).forEach((count, i) =>
           (this.counts[m].children[i + 1].textContent = count.toLocaleString(language)));
       });
-      const [rows, now, , bytes] = this.count(modes[this.mode], at);
-      this.say(fill(read ? words.cached : words.again, { word: labels[at], rows, before: at,
-        read: held.size, gone: at - held.size, now: now.toLocaleString(language),
+      const bytes = this.count(modes[this.mode], at).at(-1);
+      this.say(fill(words.said, { word: labels[at], read: held.size, gone: at - held.size,
         bytes: bytes.toLocaleString(language) }));
     }
   });

@@ -172,7 +172,8 @@ times ln of the model's probability. Return the mean over all positions that are
         "`labels != 0` as an index keeps the words and drops the padding. Then take the mean.",
     ),
     insight="The mean over all V ids does not depend on the label. Smoothing adds it as a term "
-    "that grows when any id gets too little probability, so no logit gets far above the others.",
+    "that grows when any id gets too little probability, so no logit gets arbitrarily far above "
+    "the others.",
     comes_back="09.beam adds such logarithms, word by word, to compare whole sentences.",
     others=(loss_by_distribution,),
 )
