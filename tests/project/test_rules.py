@@ -52,6 +52,9 @@ def good_chapter() -> Cells:
             "> **Question:** why?\n>\n> **Time:** 5 minutes.\n>\n> **You need:** chapter 2\n>\n"
             "> **Recap:** a word is a vector.\n>\n> **Goal:** to see [3.1](03_single_head.ipynb)."
         ),
+        "two-minutes": markdown(
+            '<details class="card">\n<summary>In two minutes</summary>\n\nA word.\n\n</details>'
+        ),
         "install": code(INSTALL),
         "imports": code("import torch\nfrom attnbook import show_source"),
         "shapes": markdown(
@@ -166,6 +169,7 @@ BROKEN: dict[str, tuple[Edit, str]] = {
     "copied lines": (source("\n".join(LOOSE)), "copies scaled_dot_product.py"),
     # the form of a chapter
     "title of another chapter": (replaced("# 3.", "# 4.", of="title"), "begin with its title"),
+    "no card": (lambda cells: cells.pop("two-minutes"), "needs a cell 'two-minutes'"),
     "no time": (replaced("**Time:** 5 minutes.", "", of="title"), "needs a line '**Time:** ...'"),
     "vague time": (replaced("5 minutes", "not long", of="title"), "not in its normal form"),
     "wrong section number": (replaced("3.2", "3.3", of="predict"), "has to be number 3.2"),
