@@ -1,4 +1,4 @@
 """Chapter 13: what heads do, and how to find out."""
 
 CHAPTER = "13. Reading attention"
-EXERCISES = "scores ablate circuit find patch experiment".split()
+EXERCISES = "scores heads ablate circuit find confidence patch experiment".split()

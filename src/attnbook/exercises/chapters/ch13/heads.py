@@ -1,0 +1,76 @@
+"""Find three heads in maps of MiniLM."""
+
+from attnbook.exercises.exercise import Case, Exercise
+from attnbook.language import _
+
+
+def which_head(question: str) -> str:
+    return {"a": "E", "b": "C", "c": "B", "d": "D"}[question]
+
+
+LOWER = "This head is in a low layer. What did section 13.13 find for layers 1 to 5?"
+
+EXERCISE = Exercise(
+    title="Find three heads of MiniLM",
+    level=1,
+    minutes=8,
+    section="13.13",
+    prompt="""
+MiniLM (section 13.13) has read the sentence “the cat was chased by a dog”. For six of its heads,
+the table says where the query of each word puts its largest weight.
+
+| head | layer | the | cat | was | chased | by | a | dog |
+|:--|--:|:--|:--|:--|:--|:--|:--|:--|
+| A | 3 | [CLS] 0.89 | [CLS] 0.83 | cat 0.48 | [CLS] 0.75 | chased 0.60 | [CLS] 0.38 | a 0.41 |
+| B | 2 | cat 0.70 | was 0.41 | chased 0.85 | [CLS] 0.62 | a 0.81 | dog 0.81 | [CLS] 0.45 |
+| C | 5 | [CLS] 0.90 | [CLS] 0.83 | [CLS] 0.96 | [CLS] 0.97 | [CLS] 0.95 | [CLS] 0.93 | [CLS] 0.95 |
+| D | 6 | cat 0.53 | cat 0.52 | cat 0.56 | cat 0.47 | cat 0.61 | cat 0.52 | cat 0.69 |
+| E | 1 | [CLS] 1.00 | the 1.00 | cat 1.00 | was 1.00 | chased 1.00 | by 1.00 | a 1.00 |
+| F | 3 | cat 0.74 | [CLS] 0.77 | chased 0.53 | [CLS] 0.83 | dog 0.72 | dog 0.80 | [CLS] 0.89 |
+
+`which_head(question)` returns a letter from `"A"` to `"F"`.
+
+- `"a"`: which head is the previous-token head?
+- `"b"`: which head rests on `[CLS]`, whatever the word?
+- `"c"`: which head attends to the next token, or else to `[CLS]`?
+- `"d"`: without which head will the sentence vector move farthest?
+""",
+    stub="""
+def which_head(question):
+    raise NotImplementedError  # fill in the answers, then delete this line
+    return {"a": "", "b": "", "c": "", "d": ""}[question]
+""",
+    reference=which_head,
+    cases=lambda generator: [Case((q,), note=_("question {name}").format(name=q)) for q in "abcd"],
+    choices={
+        (("a", "b", "c"), "A"): "From “was”, “by” and “dog”, head A attends to the previous token, "
+        "and from “cat”, “chased” and “a” to `[CLS]`.",
+        (("a", "b"), "B"): "From “the”, head B attends to “cat”, and from “chased” to `[CLS]`.",
+        (("a", "c"), "C"): "Head C attends to none of the words.",
+        (("a", "b", "c"), "D"): "Head D attends to “cat” from every word, wherever that word is.",
+        (("b", "c"), "E"): "From “cat”, head E attends to “the”.",
+        (("a", "b", "c"), "F"): "From “by”, head F attends to “dog”, two tokens on.",
+        (
+            "d",
+            "E",
+        ): "Its map is the clearest. But section 13.13 removed this head, and the sentence "
+        "vectors moved about as far as without a typical head.",
+        ("d", "C"): "It puts nearly all its weight on `[CLS]`, and it is in layer 5. What did "
+        "section 13.13 find for layers 1 to 5?",
+        ("d", "A"): LOWER,
+        ("d", "B"): LOWER,
+        ("d", "F"): LOWER,
+    },
+    hints=(
+        "A column belongs to the word that attends. In (a) and (c), count tokens from this word to "
+        "the one in the cell. `[CLS]` comes before “the”.",
+        "In (c), two heads look right at first. Read their cells under “by”.",
+        "The maps don't answer (d). Section 13.13 removed each head: in which layer were the heads "
+        "whose removal moved the sentence vectors farthest?",
+    ),
+    insight="The heads are 3.11, 2.8, 5.5, 6.11, 1.2 and 3.8, and you can open their maps in the "
+    "figure of section 13.13. Without head D, the vector of this sentence moves by 153 "
+    "thousandths, and without any other of the six by less than 2. No map shows this. You have to "
+    "remove the head.",
+    comes_back="13.confidence gives such heads a score.",
+)
