@@ -1,5 +1,8 @@
 """Section 13.13: what it says of MiniLM, on other sentences and with other measures."""
 
+import base64
+import html
+import json
 import re
 from typing import NamedTuple
 
@@ -11,6 +14,7 @@ from torch import Tensor
 from attnbook import device, head_outputs, split_heads
 from attnbook.corpus.grammar.noun_phrases import Draw
 from attnbook.corpus.grammar.sentences import draw_sentence
+from attnbook.exercises.catalog import ALL
 from attnbook.pretrained import Bert, load_minilm
 from tests.support.chapters import Chapter
 from tests.support.minilm import needs_minilm
@@ -54,7 +58,9 @@ PASSIVES = """\
 dog cat chased chased, boy girl saw seen, teacher student helped helped, cat mouse caught caught,
 woman man called called, fox rabbit followed followed, king queen loved loved,
 doctor nurse praised praised, lion zebra killed killed, bus car hit hit, thief guard shot shot,
-artist writer admired admired"""
+artist writer admired admired, wolf sheep attacked attacked, manager clerk thanked thanked,
+nurse soldier rescued rescued, lawyer witness questioned questioned, player coach blamed blamed,
+neighbor family invited invited, boss worker fired fired, police driver stopped stopped"""
 
 
 class Read(NamedTuple):
@@ -66,19 +72,28 @@ class Read(NamedTuple):
     streams: list[Tensor]  # 7 of (B, L, 384)
     maps: list[Tensor]  # 6 of (B, 12, L, L)
 
-    def vectors(self, x: Tensor) -> Tensor:
-        """The sentences' vectors, (B, 384)."""
+    def means(self, x: Tensor) -> Tensor:
+        """The means of the sentences' rows, (B, 384)."""
         real = self.real[..., None]
-        return F.normalize((x * real).sum(1) / real.sum(1), dim=-1)
+        return (x * real).sum(1) / real.sum(1)
+
+    @property
+    def end(self) -> Tensor:
+        """The sentence vectors of the whole model."""
+        return self.means(self.streams[-1])
 
     def mean(self, n: int, of_queries: Tensor) -> Tensor:
         """The mean of a (B, 12, L) over the words, for each head."""
         words = self.words[:, None]
         return (of_queries * words).sum((0, 2)) / words.sum()
 
-    @torch.no_grad()
     def without(self, n: int, head: int, new) -> Tensor:
         """1 - cosine of each sentence vector, in thousandths, if `new` replaces a head's output."""
+        return 1000 * (1 - F.cosine_similarity(self.changed(n, head, new), self.end))
+
+    @torch.no_grad()
+    def changed(self, n: int, head: int, new) -> Tensor:
+        """The sentence vectors if `new` replaces a head's output."""
 
         def replace(outputs):
             changed = outputs.clone()
@@ -90,7 +105,7 @@ class Read(NamedTuple):
             x, _ = layers[0](self.streams[n], mask)
         for layer in layers[1:]:
             x, _ = layer(x, mask)
-        return 1000 * (1 - (self.vectors(x) * self.vectors(self.streams[-1])).sum(-1))
+        return self.means(x)
 
     def only_words(self, n: int, share: bool) -> Tensor:
         """What the words contribute to the heads' outputs, without or with all the weight."""
@@ -170,11 +185,27 @@ def test_heads_look_where_the_section_says(which, request):
 @needs_minilm
 @pytest.mark.parametrize("new", [zero, mean])
 def test_the_previous_token_head_matters_no_more_than_others(own, new):
-    moved = torch.tensor(
-        [[own.without(n, head, new).mean() for head in range(12)] for n in range(6)]
-    )
-    assert 0.5 < moved[PREVIOUS] / moved.median() < 2
-    assert moved[5].min() > moved[:5].max()
+    changed = [[own.changed(n, head, new) for head in range(12)] for n in range(6)]
+    ends = torch.stack([torch.stack(layer) for layer in changed])  # (6, 12, B, 384)
+    cosine = 1 - F.cosine_similarity(ends, own.end, dim=-1).mean(-1)
+    distance = ((ends - own.end).norm(dim=-1) / own.end.norm(dim=-1)).mean(-1)
+    for moved in cosine, distance:
+        assert 0.5 < moved[PREVIOUS] / moved.median() < 2
+        assert moved[5].min() > moved[:5].max()
+        assert moved[5].mean() > 2 * moved[:5].mean(-1).max()
+
+
+@needs_minilm
+def test_without_the_previous_token_head_most_sentences_keep_their_nearest_neighbor(grammar):
+    def neighbors(vectors: Tensor) -> Tensor:
+        alike = F.normalize(vectors, dim=-1) @ F.normalize(grammar.end, dim=-1).mT
+        return alike.fill_diagonal_(-2).argmax(-1)
+
+    def n_other(n: int, head: int) -> int:
+        return (neighbors(grammar.changed(n, head, zero)) != neighbors(grammar.end)).sum().item()
+
+    assert n_other(*PREVIOUS) < 0.06 * 200
+    assert n_other(5, 8) > 2 * n_other(*PREVIOUS)
 
 
 def test_the_table_of_effects_says_so_too():
@@ -182,8 +213,7 @@ def test_the_table_of_effects_says_so_too():
     assert rows.shape == (6, 12)
     assert 0.5 < rows[PREVIOUS] / rows.median() < 2
     assert rows[:5].max() < 6
-    assert rows[5].min() > 7
-    assert rows[5].argmax() == 11
+    assert rows[5].min() > 6
 
 
 @needs_minilm
@@ -230,15 +260,85 @@ def test_two_heads_of_a_layer_have_similar_maps_and_different_effects(which, req
 
 
 @needs_minilm
-def test_a_passive_is_more_like_its_opposite_than_like_its_active(minilm):
-    model, tokenizer = minilm
-    for words in PASSIVES.replace("\n", " ").split(", "):
+def test_a_passive_is_mostly_more_like_its_opposite_than_like_its_active(minilm):
+    alike, apart = [], []
+    triples = PASSIVES.replace("\n", " ").split(", ")
+    for words in triples:
         one, other, did, done = words.split()
         told = [
             f"a {one} {did} the {other}",
             f"the {other} was {done} by a {one}",
             f"the {one} was {done} by a {other}",
         ]
-        seen = read(model, tokenizer, told)
-        active, passive, opposite = seen.vectors(seen.streams[-1])
-        assert active @ passive < passive @ opposite
+        active, passive, opposite = read(*minilm, told).end
+        cosine = F.cosine_similarity
+        alike.append(cosine(active, passive, 0) < cosine(passive, opposite, 0))
+        apart.append((active - passive).norm() > (passive - opposite).norm())
+    assert len(triples) == 20
+    assert 15 < sum(alike) < 20
+    assert sum(apart) > 15
+
+
+def shown() -> list[dict]:
+    """The sentences of the figure, with its numbers."""
+    (output,) = chapter.cells["minilm-maps"]["outputs"]
+    page = "".join(output["data"]["text/html"])
+    return json.loads(html.unescape(re.search('data="(.*?)"', page)[1]))["sentences"]
+
+
+@needs_minilm
+def test_the_figure_has_the_models_numbers(minilm):
+    sentences = shown()
+    assert len(sentences) == 8
+    for sentence in sentences:
+        seen = read(*minilm, [sentence["text"]])
+        maps = torch.stack(seen.maps)[:, 0].cpu()
+        stored = torch.tensor(list(base64.b64decode(sentence["maps"]))).view(maps.shape)
+        assert (stored - 100 * maps).abs().max() < 0.51
+        moved = torch.tensor(
+            [[seen.without(n, head, zero) for head in range(12)] for n in range(6)]
+        )
+        assert (torch.tensor(sentence["moved"]) - moved).abs().max() < 0.06
+
+
+def test_in_the_figure_other_heads_matter_more_than_the_previous_token_head():
+    for sentence in shown():
+        moved = torch.tensor(sentence["moved"])
+        assert (moved > moved[PREVIOUS]).sum() > 10
+        assert moved.argmax() >= 5 * 12  # the strongest frame is in the last row
+
+
+HEADS = {"A": (2, 11), "B": (1, 8), "C": (4, 5), "D": (5, 11), "E": PREVIOUS, "F": (2, 8)}
+
+
+@needs_minilm
+def test_the_card_of_13_heads_has_the_models_numbers(minilm):
+    prompt = ALL["13.heads"].prompt
+    sentence = re.search("“(.*?)”", prompt)[1]
+    seen, tokens = read(*minilm, [sentence]), minilm[1].encode(sentence).tokens
+    rows = dict(re.findall(r"^\| ([A-F]) \| (.*) \|$", prompt, re.M))
+    assert rows.keys() == HEADS.keys()
+    for letter, (n, head) in HEADS.items():
+        best = seen.maps[n][0, head, 1:-1].max(-1)
+        cells = [f"{tokens[i]} {x:.2f}" for x, i in zip(*map(Tensor.tolist, best), strict=True)]
+        assert rows[letter].split(" | ") == [str(n + 1), *cells]
+    moved = {letter: seen.without(*place, zero).item() for letter, place in HEADS.items()}
+    assert round(moved.pop("D")) == 153
+    assert max(moved.values()) < 2
+    named = re.findall(r"\d\.\d+", ALL["13.heads"].insight.partition("and you")[0])
+    assert named == [f"{n + 1}.{head}" for n, head in HEADS.values()]
+
+
+@needs_minilm
+@pytest.mark.parametrize("which", ["grammar", "own"])
+def test_a_score_of_confidence_is_fooled_and_repaired(which, request):
+    seen = request.getfixturevalue(which)
+    maps = torch.cat(seen.maps, dim=1)  # (B, 72, L, L)
+    fooled = maps.amax(-1).mean((0, 2))  # the stub of 13.confidence
+    repaired = ALL["13.confidence"].reference(maps, ~seen.words)
+    ranks = [scores.argsort(descending=True).tolist() for scores in (fooled, repaired)]
+    resting, previous = (12 * n + head for n, head in (HEADS["C"], PREVIOUS))
+    assert [rank.index(previous) for rank in ranks] == [0, 0]
+    assert ranks[0].index(resting) < 3
+    assert ranks[1].index(resting) == 70
+    assert 0.035 < repaired[resting] < 0.055

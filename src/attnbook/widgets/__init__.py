@@ -9,6 +9,7 @@ from attnbook.widgets.attention_map import *
 from attnbook.widgets.attention_steps import *
 from attnbook.widgets.beam_search import *
 from attnbook.widgets.depth import *
+from attnbook.widgets.encoder_heads import *
 from attnbook.widgets.induction import *
 from attnbook.widgets.kv_cache import *
 from attnbook.widgets.library import *

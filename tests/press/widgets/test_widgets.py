@@ -15,6 +15,7 @@ from tests.support.pages import FOLDER, HTML
 
 SCRIPTS = ROOT / "src" / "attnbook" / "widgets" / "scripts"
 KILOBYTES = {"script": 12, "data": 6}
+LARGER = {"attn-heads": 48}  # 72 maps for each of eight sentences, so 6 for each
 
 pytestmark = pytest.mark.usefixtures("book")
 
@@ -30,7 +31,8 @@ def test_a_figure_is_small_and_uses_its_words(path) -> None:
     for built in (HTML / "book").glob("*.html"):
         for data in re.findall(f'<{path.stem} data="([^"]*)"', built.read_text("utf-8")):
             used += 1
-            assert len(data.replace("&quot;", '"')) < 1000 * KILOBYTES["data"]
+            limit = LARGER.get(path.stem, KILOBYTES["data"])
+            assert len(data.replace("&quot;", '"')) < 1000 * limit
             words = set(json.loads(html.unescape(data))["words"])
             assert path.stem == "attn-choice" or "try" in words
             assert {word for word in words if not re.search(rf"\bwords\.{word}\b", script)} == set()
