@@ -319,9 +319,9 @@ def test_the_card_of_13_heads_has_the_models_numbers(minilm):
     rows = dict(re.findall(r"^\| ([A-F]) \| (.*) \|$", prompt, re.M))
     assert rows.keys() == HEADS.keys()
     for letter, (n, head) in HEADS.items():
-        best = seen.maps[n][0, head, 1:-1].max(-1)
-        cells = [f"{tokens[i]} {x:.2f}" for x, i in zip(*map(Tensor.tolist, best), strict=True)]
-        assert rows[letter].split(" | ") == [str(n + 1), *cells]
+        weights, best = seen.maps[n][0, head, 1:-1].max(-1)
+        cells = [str(n + 1), *(tokens[i] for i in best.tolist()), f"{weights.mean():.2f}"]
+        assert rows[letter].split(" | ") == cells
     moved = {letter: seen.without(*place, zero).item() for letter, place in HEADS.items()}
     assert round(moved.pop("D")) == 153
     assert max(moved.values()) < 2

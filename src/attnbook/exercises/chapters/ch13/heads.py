@@ -8,8 +8,6 @@ def which_head(question: str) -> str:
     return {"a": "E", "b": "C", "c": "B", "d": "D"}[question]
 
 
-LOWER = "This head is in a low layer. What did section 13.13 find for layers 1 to 5?"
-
 EXERCISE = Exercise(
     title="Find three heads of MiniLM",
     level=1,
@@ -17,16 +15,16 @@ EXERCISE = Exercise(
     section="13.13",
     prompt="""
 MiniLM (section 13.13) has read the sentence “the cat was chased by a dog”. For six of its heads,
-the table says where the query of each word puts its largest weight.
+the table says to which token each word attends most, and the mean of these seven weights.
 
-| head | layer | the | cat | was | chased | by | a | dog |
-|:--|--:|:--|:--|:--|:--|:--|:--|:--|
-| A | 3 | [CLS] 0.89 | [CLS] 0.83 | cat 0.48 | [CLS] 0.75 | chased 0.60 | [CLS] 0.38 | a 0.41 |
-| B | 2 | cat 0.70 | was 0.41 | chased 0.85 | [CLS] 0.62 | a 0.81 | dog 0.81 | [CLS] 0.45 |
-| C | 5 | [CLS] 0.90 | [CLS] 0.83 | [CLS] 0.96 | [CLS] 0.97 | [CLS] 0.95 | [CLS] 0.93 | [CLS] 0.95 |
-| D | 6 | cat 0.53 | cat 0.52 | cat 0.56 | cat 0.47 | cat 0.61 | cat 0.52 | cat 0.69 |
-| E | 1 | [CLS] 1.00 | the 1.00 | cat 1.00 | was 1.00 | chased 1.00 | by 1.00 | a 1.00 |
-| F | 3 | cat 0.74 | [CLS] 0.77 | chased 0.53 | [CLS] 0.83 | dog 0.72 | dog 0.80 | [CLS] 0.89 |
+| head | layer | the | cat | was | chased | by | a | dog | weight |
+|:--|--:|:--|:--|:--|:--|:--|:--|:--|--:|
+| A | 3 | [CLS] | [CLS] | cat | [CLS] | chased | [CLS] | a | 0.62 |
+| B | 2 | cat | was | chased | [CLS] | a | dog | [CLS] | 0.66 |
+| C | 5 | [CLS] | [CLS] | [CLS] | [CLS] | [CLS] | [CLS] | [CLS] | 0.93 |
+| D | 6 | cat | cat | cat | cat | cat | cat | cat | 0.56 |
+| E | 1 | [CLS] | the | cat | was | chased | by | a | 1.00 |
+| F | 3 | cat | [CLS] | chased | [CLS] | dog | dog | [CLS] | 0.75 |
 
 `which_head(question)` returns a letter from `"A"` to `"F"`.
 
@@ -57,9 +55,9 @@ def which_head(question):
         "vectors moved about as far as without a typical head.",
         ("d", "C"): "It puts nearly all its weight on `[CLS]`, and it is in layer 5. What did "
         "section 13.13 find for layers 1 to 5?",
-        ("d", "A"): LOWER,
-        ("d", "B"): LOWER,
-        ("d", "F"): LOWER,
+        ("d", "A"): "Head A is in layer 3. What did section 13.13 find for layers 1 to 5?",
+        ("d", "B"): "Head B is in layer 2. What did section 13.13 find for layers 1 to 5?",
+        ("d", "F"): "Head F is in layer 3. What did section 13.13 find for layers 1 to 5?",
     },
     hints=(
         "A column belongs to the word that attends. In (a) and (c), count tokens from this word to "
