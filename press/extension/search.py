@@ -7,7 +7,8 @@ an index made beforehand would be another 130 kB to load.
 
 Where a term has other names (the glossary's column "also called"), the section that introduces the
 term has them, too. An entry of book/questions.md is a question in bold and a paragraph with its
-answer, whose last link leads to the section.
+answer, whose last link leads to the section. A row of a table in book/symptoms.md is an entry, too:
+what a reader sees, the experiment that decides, and the section.
 """
 
 import json
@@ -25,7 +26,7 @@ from manuscript.edition import LANGUAGE
 
 from .glossary import places
 
-QUESTIONS = "book/questions"
+QUESTIONS, SYMPTOMS = "book/questions", "book/symptoms"
 # Left out of the texts: what is folded, because an excerpt would give it away; the visible half of
 # a formula, which has its MathML beside it; the Chinese words below a heading, which the search has
 # from the glossary; and everything that is not text.
@@ -94,6 +95,17 @@ def questions(page: str) -> list[tuple[str, str, str]]:
     return found
 
 
+def symptoms(page: str) -> list[tuple[str, str, str]]:
+    """The rows of a page's tables: a symptom, its experiment and the section's address."""
+    (article,) = html.fromstring(page).iter("article")
+    found = []
+    for row in article.iterfind(".//tbody/tr"):
+        symptom, experiment, section = list(row)[:3]
+        said = [" ".join(cell.text_content().split()) for cell in (symptom, experiment)]
+        found += [(*said, unquote(link.get("href"))) for link in list(section.iter("a"))[:1]]
+    return found
+
+
 def search_data(app: Sphinx) -> dict[str, Any]:
     """Return what searchtexts.js has: see press/static/search.js."""
     written = {
@@ -129,10 +141,11 @@ def search_data(app: Sphinx) -> dict[str, Any]:
         for word in row.words()
     }
     asked = []
-    for question, answer, address in questions(written[QUESTIONS]) if QUESTIONS in written else ():
-        page, _, anchor = address.partition("#")
-        place = (f"book/{page.removesuffix('.html')}", anchor)
-        asked.append({"question": question, "answer": answer, "at": at[place]})
+    for read, name in ((questions, QUESTIONS), (symptoms, SYMPTOMS)):
+        for question, answer, address in read(written[name]) if name in written else ():
+            page, _, anchor = address.partition("#")
+            place = (f"book/{page.removesuffix('.html')}", anchor)
+            asked.append({"question": question, "answer": answer, "at": at[place]})
     return {
         "chinese": HAN,
         "common": COMMON,

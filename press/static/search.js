@@ -16,14 +16,18 @@ globalThis.BookSearch = (() => {
   const stemmer = new Stemmer();
   const stems = new Map(); // word, as written → its stem, or null for a word like "the"
 
-  // The words of a text; of a name in code, such as attn_mask, the whole and its parts
+  // The words of a text; of a name in code, such as attn_mask or LayerNorm, the whole and its parts
+  const PARTS = /_|(?<=\p{Ll}{2})(?=\p{Lu}\p{Ll}{2})|(?<=\p{Lu})(?=\p{Lu}\p{Ll}{2})/u;
+  const compounds = new Set();
   function split(text) {
     return (text.match(PIECES) ?? []).flatMap((piece) => {
       if (piece.length > 1 && CHINESE.test(piece)) {
         return [...piece.slice(1)].map((character, i) => piece[i] + character);
       }
-      const parts = piece.split("_").filter(Boolean);
-      return parts.length > 1 ? [piece, ...parts] : [piece];
+      const parts = piece.split(PARTS).filter(Boolean);
+      if (parts.length < 2) return [piece];
+      compounds.add(piece.toLowerCase());
+      return [piece, ...parts];
     });
   }
 
@@ -38,10 +42,19 @@ globalThis.BookSearch = (() => {
     return stems.get(word);
   }
 
+  const times = new Map(); // each word of the book, in lower case → how often it occurs
+  const roots = new Set(); // the stems of these words
+  function count(word) {
+    const lower = word.toLowerCase();
+    times.set(lower, (times.get(lower) ?? 0) + 1);
+    roots.add(stem(word));
+    return stem(word);
+  }
+
   const index = new MiniSearch({
     fields: ["heading", "called", "text", "chapter"],
     tokenize: split,
-    processTerm: stem,
+    processTerm: count,
   });
   const entries = [
     ...sections.map((section) => ({ ...section, section })),
@@ -52,49 +65,94 @@ globalThis.BookSearch = (() => {
   ];
   index.addAll(entries.map((entry, id) => ({ called: "", chapter: "", ...entry, id })));
 
-  const READ = 0.3; // how much a word counts that was read instead of the one typed
+  const READ = 0.3; // how much a term counts that stands in the glossary for the one typed
+  const PHRASE = 2; // how much more a section counts that has the query, word for word
   const OPTIONS = {
+    processTerm: stem,
     boost: { heading: 4, called: 4, text: 1, chapter: 0.3 },
     prefix: (term) => (term[0] === "~" ? term.length === 5 : term.length > 3), // or one character
     weights: { prefix: 0.3, fuzzy: 0 },
     boostDocument: (id) => entries[id].weight,
   };
 
-  // All words of the book, in which the right spelling of a word is looked for
-  const words = [...new Set([...stems.keys()].map((word) => word.toLowerCase()))];
-  let lexicon;
-  function spelling(word) {
-    if (!lexicon) {
-      lexicon = new MiniSearch({ fields: ["id"] });
-      lexicon.addAll(words.map((id) => ({ id })));
+  const stemsOf = (text) => split(text).map(stem).filter(Boolean);
+  const named = Object.entries(names)
+    .map(([name, { term, at }]) => ({ name, term, at, key: stemsOf(name).join(" ") }))
+    .filter(({ key }) => key);
+  // A word of the book, another form of one, or the beginning of one that is still being typed
+  const known = (word) => times.has(word) || roots.has(stem(word))
+    || [...times.keys()].some((whole) => whole.startsWith(word));
+
+  // How many letters have to be added, left out, replaced or exchanged with the next one
+  function edits(one, other) {
+    const rows = [Array.from({ length: other.length + 1 }, (_nothing, j) => j)];
+    for (let i = 1; i <= one.length; i++) {
+      rows.push([i]);
+      for (let j = 1; j <= other.length; j++) {
+        const different = Number(one[i - 1] !== other[j - 1]);
+        const ways = [rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + different];
+        const exchanged = one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
+        if (exchanged && j > 1) ways.push(rows[i - 2][j - 2] + 1);
+        rows[i].push(Math.min(...ways));
+      }
     }
-    return lexicon.search(word, { fuzzy: 0.25 })[0]?.id;
+    return rows.at(-1).at(-1);
   }
 
-  // What the words of a query were read as, where that differs from what was typed: an abbreviation
-  // or another name of a term in the glossary, or a word of the book instead of a misspelled one
-  function readings(query) {
-    const typed = query.trim().toLowerCase();
-    const found = [];
-    for (const name of new Set([typed, ...split(typed)])) {
-      const term = Object.hasOwn(names, name) ? names[name].term : name;
-      if (!term.toLowerCase().includes(name)) found.push({ typed: name, read: term });
+  // What a word was meant to be that the book doesn't have: two words of the book (warmup is warm up)
+  // or the nearest one, and of several the one that occurs most often
+  function meant(word) {
+    if (word.length < 4 || /[\d_]/.test(word) || CHINESE.test(word) || known(word)) return word;
+    const often = (part) => (part.length > 1 && stem(part) && times.get(part)) || 0;
+    const halves = Array.from(word, (_letter, i) => [word.slice(0, i), word.slice(i)]);
+    const least = ([one, other]) => Math.min(often(one), often(other));
+    const best = halves.reduce((one, other) => (least(other) > least(one) ? other : one));
+    if (least(best) > 1) return best.join(" ");
+    let [nearest, distance] = [word, word.length < 6 ? 1 : 2];
+    for (const [other, occurs] of times) {
+      if (Math.abs(other.length - word.length) > distance || /[\d_]/.test(other)) continue;
+      const apart = edits(word, other);
+      if (apart < distance || (apart === distance && occurs > (times.get(nearest) ?? 0))) {
+        [nearest, distance] = [other, apart];
+      }
     }
-    for (const word of split(typed)) {
-      if (word.length < 4 || CHINESE.test(word) || !stem(word)) continue;
-      if (index.search(word, { prefix: true }).length) continue;
-      const read = spelling(word);
-      if (read) found.push({ typed: word, read });
-    }
-    return found;
+    return nearest;
+  }
+
+  // How a query is read: with the right spelling, as one word where the book has one (soft max), and
+  // beside an abbreviation or another name, the term of the glossary
+  function understand(query) {
+    const readings = [];
+    const note = (typed, read) => {
+      if (read !== typed) readings.push({ typed, read });
+      return read;
+    };
+    const pieces = (query.match(PIECES) ?? []).map((piece) => piece.toLowerCase());
+    const joined = pieces.slice(1).flatMap((piece, i) => {
+      const both = pieces[i] + piece;
+      const one = pieces[i].length > 2 && piece.length > 2 && times.get(both) > 1 && !compounds.has(both);
+      return one && stem(pieces[i]) && stem(piece) ? [note(`${pieces[i]} ${piece}`, both)] : [];
+    });
+    const spelled = query.replace(PIECES, (piece) => {
+      const parts = piece.split(PARTS).filter(Boolean);
+      const read = known(piece.toLowerCase()) ? [] : parts.map((part) => [part, meant(part.toLowerCase())]);
+      if (read.every(([part, word]) => part.toLowerCase() === word)) return piece;
+      return read.map(([part, word]) => note(part.toLowerCase(), word)).join(" ");
+    });
+    const typed = stemsOf(spelled);
+    const inOrder = ` ${typed.join(" ")} `;
+    const terms = named.filter(({ name, term, key }) =>
+      inOrder.includes(` ${key} `) && !term.toLowerCase().includes(name));
+    for (const { name, term } of terms) note(name, term);
+    const also = [...joined, ...terms.map(({ term }) => term)];
+    const taught = named.find(({ key }) => inOrder === ` ${key} `);
+    return { typed, asked: [spelled, ...also].join(" "), readings, taught };
   }
 
   // Returns: the sections, best first, each with the stems that it contains and the question that it
   // answers, if one was found; and how the query was read
   function find(query) {
-    const read = readings(query);
-    const asked = [query, ...read.map((reading) => reading.read)].join(" ");
-    const typed = split(query).map(stem).filter(Boolean);
+    const { typed, asked, readings, taught } = understand(query);
     const terms = new Set(typed);
     const boostTerm = (_term, i) => (i < typed.length ? 1 : READ);
     const best = new Map();
@@ -108,11 +166,16 @@ globalThis.BookSearch = (() => {
       for (const found of stemsFound) result.stems.add(found);
       best.set(section, result);
     }
-    const name = query.trim().toLowerCase();
-    const taught = Object.hasOwn(names, name) && best.get(sections[names[name].at]);
-    if (taught) taught.score = Infinity;
+    const phrase = query.trim().toLowerCase();
+    if (split(phrase).length > 2) {
+      for (const result of best.values()) {
+        if (result.section.text.toLowerCase().includes(phrase)) result.score *= PHRASE;
+      }
+    }
+    const first = taught && best.get(sections[taught.at]);
+    if (first) first.score = Infinity;
     const results = [...best.values()].sort((one, other) => other.score - one.score);
-    return { results, readings: read };
+    return { results, readings };
   }
 
   return { CHINESE, PIECES, find, questions, sections, split, stem };

@@ -9,7 +9,7 @@ from sphinx.search.en import SearchEnglish
 from attnbook.language import HAN
 from manuscript.common import ROOT
 from press.extension.formulas import render
-from press.extension.search import COMMON, questions, texts, weight
+from press.extension.search import COMMON, questions, symptoms, texts, weight
 
 STATIC = ROOT / "press" / "static"
 
@@ -29,7 +29,7 @@ def section(heading: str, text: str, called: str = "") -> dict[str, object]:
 
 @pytest.fixture(scope="module")
 def engine() -> MiniRacer:
-    """The search of a book of four sections and one question."""
+    """The search of a book of eight sections and one question."""
     data = {
         "chinese": HAN,
         "common": COMMON,
@@ -43,6 +43,10 @@ def engine() -> MiniRacer:
             section("Sharing", "Heads in groups share keys.", "grouped-query attention, gqa"),
             section("Norms", "Layer normalization; a mask, a mask; sharing, sharing, sharing."),
             section("多头", "多头注意力有几个头。"),
+            section("Softmax", "A softmax, a softmax. LayerNorm, storing, makes. To cross over."),
+            section("Crossing", "Cross over again."),
+            section("Groups", "Head head group group."),
+            section("Heads", "Group group head head."),
         ],
         "questions": [
             {"question": "Why is my output NaN?", "answer": "A row has no key left.", "at": 0}
@@ -81,6 +85,8 @@ def test_chinese_is_split_into_pairs_and_names_in_code_into_parts(engine: MiniRa
     assert split(engine, "注意力") == ["注意", "意力"]
     assert split(engine, "softmax函数, 1.1111 头") == ["softmax", "函数", "1.1111", "头"]
     assert split(engine, "attn_mask=None") == ["attn_mask", "attn", "mask", "None"]
+    assert split(engine, "LayerNorm") == ["LayerNorm", "Layer", "Norm"]
+    assert split(engine, "RMSNorm, RoPE") == ["RMSNorm", "RMS", "Norm", "RoPE"]
 
 
 def test_a_section_whose_heading_or_name_fits_comes_before_one_that_repeats_a_word(
@@ -104,6 +110,28 @@ def test_a_query_is_read_as_what_the_book_calls_it(engine: MiniRacer) -> None:
         "normalizatoin": "normalization",
     }
     assert read_as(engine, "mask keys") == {}
+    assert read_as(engine, "what is gqa?") == {"gqa": "grouped-query attention"}
+    assert found(engine, "what are masks?")[0] == "Masks"
+
+
+def test_a_misspelled_word_is_read_as_the_nearest_word_and_then_the_most_frequent_one(
+    engine: MiniRacer,
+) -> None:
+    assert read_as(engine, "maks") == {"maks": "mask"}  # two letters exchanged; not "makes"
+    assert read_as(engine, "shoring") == {"shoring": "sharing"}  # three times; "storing" once
+    assert read_as(engine, "layr_norm") == {"layr": "layer"}
+    assert read_as(engine, "mask1 zzzzzzzz") == {}  # numbers, and what is near nothing
+
+
+def test_words_are_joined_and_split_as_the_book_writes_them(engine: MiniRacer) -> None:
+    assert read_as(engine, "soft max") == {"soft max": "softmax"}
+    assert read_as(engine, "crossover") == {"crossover": "cross over"}
+    assert read_as(engine, "layer norm") == {}  # LayerNorm has both as parts
+
+
+def test_a_section_that_has_the_query_word_for_word_counts_more(engine: MiniRacer) -> None:
+    assert found(engine, "head head group group")[0] == "Groups"
+    assert found(engine, "group group head head")[0] == "Heads"
 
 
 def test_a_question_leads_to_the_section_that_answers_it(engine: MiniRacer) -> None:
@@ -136,6 +164,14 @@ def test_the_questions_of_a_page_have_their_answer_and_its_last_link() -> None:
     <p><strong>Why?</strong></p>
     <p>Because of <a href="a.html#x">this</a>. (<a href="b.html#y%20z">1.2</a>)</p></article>"""
     assert questions(page) == [("Why?", "Because of this.", "b.html#y z")]
+
+
+def test_the_symptoms_of_a_page_have_their_experiment_and_their_section() -> None:
+    page = """<article><table><thead><tr><th>seen</th></tr></thead><tbody>
+    <tr><td>NaN <code>x</code></td><td>count keys</td><td><a href="b.html#y">6.10</a></td>
+    <td><a href="c.html">06.weights</a></td></tr>
+    <tr><td>a page</td><td>without a link</td><td>–</td></tr></tbody></table></article>"""
+    assert symptoms(page) == [("NaN x", "count keys", "b.html#y")]
 
 
 def test_summaries_exercises_and_other_pages_count_less_than_sections() -> None:
