@@ -4,7 +4,7 @@ to_directives   the plain Markdown of a notebook, turned into the directives of 
 anchors         the ids of a translated page's headings, equal to those of the English one
 headings        the name of a part, the mark of a second reading
 section_links   links to numbered sections
-predictions     the class by which a page's script finds predictions and hides their answers
+predictions     the class by which a page's script finds predictions, and the button for all answers
 exercises       an exercise's questions, answered on the page with the checker's messages
 solutions       an exercise's hints and solution, folded, from the library
 folds           code that readers can skip at first
@@ -14,13 +14,14 @@ pictures        sizes, and the colors of the roles in drawings
 widgets         the scripts of interactive figures, on the pages that use them
 live            the models that run in a page (press/live), loaded on first use
 output          an interactive figure of a chapter, shown on another page
-chapters_table  the table of all chapters, and the minutes in links to a chapter
-glossary        the Chinese words below headings, and a table sorted by pinyin
+chapters_table  the table of all chapters, a chapter's drawing, the minutes in links to a chapter
+glossary        the Chinese words of each section, and a table sorted by pinyin
 chinese         marks on Chinese text, for screen readers
 search          what the search reads: the texts of all sections, the questions, the names of terms
 translations    the words around the text of a page, in the language of the edition
 repository      links to the repository, Colab and Binder, from the environment at build time
 storage         what a page stores in the reader's browser: the keys, all in one place
+descriptions    what search engines and links to a page show of it
 safety          each page's Content Security Policy: it loads only the book's own files
 styles          one style sheet: the theme's rules that are used, our own, and the colors
 licenses        the license texts of the theme and the extensions
@@ -36,6 +37,7 @@ from . import (
     anchors,
     chapters_table,
     chinese,
+    descriptions,
     exercises,
     folds,
     formulas,
@@ -63,9 +65,9 @@ from . import (
 PARTS = (
     translations, anchors, repository, to_directives, formulas, solutions, exercises, predictions,
     headings, tables, folds, chapters_table, output, section_links, glossary, chinese, pictures,
-    widgets, live, search, storage, safety, unused, styles, licenses,
+    widgets, live, search, storage, descriptions, safety, unused, styles, licenses,
 )  # fmt: skip
-ENVIRONMENT = 13  # raise this if a change in this folder requires reading every page again
+ENVIRONMENT = 14  # raise this if a change in this folder requires reading every page again
 
 
 def setup(app: Sphinx) -> dict[str, bool | int]:

@@ -1,9 +1,11 @@
 """`:::{chapters}`: the table of all chapters, from _toc.yml and the chapters' first cells.
 
-The links to the next and the previous page also state the minutes of a chapter.
+The links to the next and the previous page also state the minutes of a chapter, and each chapter
+has its drawing beside its title.
 """
 
 from pathlib import Path
+from typing import Any
 
 from docutils import nodes
 from docutils.statemachine import StringList
@@ -15,6 +17,7 @@ from manuscript.chapters import Chapter, chapters
 from manuscript.common import ROOT, UserError
 from manuscript.minutes import in_minutes
 
+DRAWINGS = ROOT / "book" / "images" / "chapters"
 HEAD = ("", _("chapter, and the question it answers"), _("short road"), _("all of it"))
 
 
@@ -39,14 +42,14 @@ class Chapters(SphinxDirective):
 def row_of(chapter: Chapter) -> str:
     """A chapter's row in the table."""
     drawing = picture_of(chapter).read_text("utf-8").strip()
-    link = f"[{chapter.short_title}]({chapter.path.name})"
+    link = f"[{chapter.number}. {chapter.short_title}]({chapter.path.name})"
     minutes = chapter.minutes, chapter.minutes + chapter.second_minutes
     return row(drawing, f"{link}<br>{chapter.question}", *map(in_minutes, minutes))
 
 
 def picture_of(chapter: Chapter) -> Path:
     """The small drawing of a chapter, in the colors of the roles."""
-    return ROOT / "book" / "images" / "chapters" / f"{chapter.number:02}.svg"
+    return DRAWINGS / f"{chapter.number:02}.svg"
 
 
 def sum_of(found: list[Chapter]) -> str:
@@ -54,7 +57,7 @@ def sum_of(found: list[Chapter]) -> str:
     short = sum(chapter.minutes for chapter in found)
     all_of_it = short + sum(chapter.second_minutes for chapter in found)
     hours = (_("{hours:.1f}\xa0h").format(hours=count / 60) for count in (short, all_of_it))
-    return row("", "", *hours)
+    return row("", _("all chapters"), *hours)
 
 
 def row(*cells: str) -> str:
@@ -70,7 +73,16 @@ def offer_minutes(app: Sphinx) -> None:
         offered["minutes_of"] = lambda link: minutes.get(Path(link).stem)
 
 
+def draw(app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Put a chapter's drawing before its title, beside which it floats."""
+    path = DRAWINGS / f"{page.rpartition('/')[2][:2]}.svg"
+    if template == "page.html" and path.is_file():
+        drawing = f'<div class="drawing">{path.read_text("utf-8").strip()}</div>'
+        context["body"] = context["body"].replace("<h1>", f"{drawing}<h1>", 1)
+
+
 def setup(app: Sphinx) -> None:
     """Register the directive, and offer the minutes to the templates."""
     app.add_directive("chapters", Chapters)
     app.connect("builder-inited", offer_minutes)
+    app.connect("html-page-context", draw)

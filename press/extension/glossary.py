@@ -4,7 +4,7 @@ A row is written once: English, the Chinese word with its pinyin, its other name
 a link to the section that introduces it, and an explanation. When the pages are written, this
 module puts
 
-- the Chinese words of a section below its heading, in small type
+- the Chinese words of a section at its end, in small type
 - the rows, sorted by pinyin, into a second table, `:::{by-pinyin}`
 
 The search (search.py) knows the words of each row, so that each of them finds the section.
@@ -26,6 +26,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from attnbook.language import _
+from manuscript.edition import LANGUAGE
 
 from .chinese import in_chinese
 from .section_links import sections
@@ -113,14 +114,19 @@ def places(app: Sphinx) -> list[tuple[Row, str, str]]:
 
 
 def put_words(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Put the Chinese words of each section of a page below the section's heading."""
+    """Put the Chinese words of each section of a page at its end.
+
+    In the Chinese edition, the line is below the heading, because there it gives the English terms.
+    """
     taught: dict[str, list[Row]] = {}
     for row, page, anchor in places(app):
         if page == docname and row.pinyin:
             taught.setdefault(anchor, []).append(row)
     for section in doctree.findall(nodes.section):
         if rows := [row for anchor in section["ids"] for row in taught.get(anchor, ())]:
-            section.insert(1, small_line(rows))
+            inner = (i for i, child in enumerate(section) if isinstance(child, nodes.section))
+            end = next(inner, len(section))
+            section.insert(end if LANGUAGE == "en" else 1, small_line(rows))
 
 
 def small_line(rows: list[Row]) -> nodes.paragraph:

@@ -31,7 +31,10 @@ def mark(app: Sphinx, doctree: nodes.document) -> None:
                 nodes.inline("", _(markers.SECOND_READING), classes=["second-reading"]),
             ]
         if part := parts.get(heading):
-            title.insert(0, nodes.inline("", part, classes=["part"]))
+            of, name, sections, minutes = part
+            range_ = [nodes.inline("", f" · {sections}", classes=["range"])] if sections else []
+            pieces = [nodes.Text(f"{of} · {name}"), *range_, nodes.Text(f" · {minutes}")]
+            title.insert(0, nodes.inline("", "", *pieces, classes=["part"]))
 
 
 def lower_indices(app: Sphinx, doctree: nodes.document) -> None:

@@ -7,6 +7,7 @@ color. (The second name is a fallback for programs that open the drawing itself.
 
 import posixpath
 import re
+import struct
 from pathlib import Path
 from urllib.parse import quote
 from xml.etree import ElementTree
@@ -20,6 +21,7 @@ from attnbook.colors import ROLES
 
 from . import private
 
+REM = 17  # pixels: the size of type on most screens; pictures grow with it (css/colors.css)
 SIDE = r"([\d.]+)(?:(pt)|px)?"  # a width or height
 COLORS = {
     f"{name}-{kind}": color
@@ -39,15 +41,20 @@ def svg_size(path: Path) -> tuple[int, int] | None:
     return (width, height) if width and height else None
 
 
+def png_size(path: Path) -> tuple[int, int]:
+    """The width and height of a PNG file in pixels, which are in its first chunk."""
+    return struct.unpack(">II", path.read_bytes()[16:24])
+
+
 def size_pictures(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Give each SVG its size, so that the text below does not jump when the picture loads.
+    """Give each picture its size, so that the text below does not jump when the picture loads.
 
     Sphinx turns a picture whose size is set into a link to its file.
     """
     for image in doctree.findall(nodes.image):
         file = Path(app.srcdir, image["uri"])
-        drawing = file.suffix == ".svg" and file.exists() and "width" not in image
-        if drawing and (size := svg_size(file)):
+        size_of = {".svg": svg_size, ".png": png_size}.get(file.suffix)
+        if size_of and file.exists() and "width" not in image and (size := size_of(file)):
             image["pixels"] = image["width"], image["height"] = [str(side) for side in size]
 
 
@@ -62,7 +69,7 @@ def visit_image(self: HTML5Translator, node: nodes.image) -> None:
     width, height = node["pixels"]
     source = posixpath.join(self.builder.imgpath, quote(self.builder.images[node["uri"]]))
     attributes = {"src": source, "alt": node.get("alt", source), "width": width, "height": height}
-    self.body.append(f'<span class="picture" style="--width: {width}px">')
+    self.body.append(f'<span class="picture" style="--width: {int(width) / REM:.3g}rem">')
     self.body.append(self.emptytag(node, "img", "", loading="lazy", decoding="async", **attributes))
     self.body.append("</span>")
 

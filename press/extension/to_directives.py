@@ -10,15 +10,18 @@ danger, exercise            a box: its title is the heading, or the bold words i
                             exercise has its questions below
 answer                      answers the prediction above: a page hides this text, or a code cell's
                             output, until the reader has made a guess (book.js)
+after-answer                follows such a text, which introduces it, so it is hidden, too; no cell
+                            has this tag, it is given here
 caption                     the caption of the picture above it
 solution                    offers hints and a solution as code to run; a page shows both, folded
 
 A heading whose metadata has a "part", such as "Training a head", begins a part of the chapter: a
 page shows its name and minutes (headings.py). A page also folds the code of the imports, and of
-cells that only draw (folds.py).
+cells that only draw (folds.py). Some chapters begin with one of their figures.
 """
 
 import ast
+import itertools
 import json
 import re
 from typing import Any
@@ -29,11 +32,14 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 from attnbook import figures, widgets
+from attnbook.language import _
 from manuscript import markers
 from manuscript.minutes import in_minutes, reading_seconds, rounded
 
 BOXES = {"opening", "danger", "exercise"}
 BOX = re.compile(r"(?:^### (?P<heading>.+)\n\n)?(?P<quote>(?:^>.*\n?)+)", re.M)
+THREADS = re.compile(r"torch\.set_num_threads\(.*")
+SECTION = re.compile(r"## (\S+\.\d+) ")
 BOLD = re.compile(r"\*\*(.+)\*\*\n")
 EXERCISE = re.compile(r'solution\("([\w.]+)"\)')
 ASKED = re.compile(r"(\d\d\.\w+)(?:: |：)")
@@ -41,34 +47,56 @@ LABELS = {markers.label(word): word.lower().replace(" ", "-") for word in marker
 LABEL = re.compile(rf"({'|'.join(map(re.escape, LABELS))}) ")
 DRAWING = {name for name in (*dir(figures), *dir(widgets)) if not name.startswith("_")}
 
+FIRST_FIGURES = {  # chapters whose text is long before its first picture: the id of a figure's cell
+    "07_positional_encoding": "dial",
+    "09_translation": "live",
+    "10_efficient_attention": "online-yours",
+    "11_modern_attention": "sinks-yours",
+    "13_reading_attention": "explore-heads",
+}
+
 Cell = dict[str, Any]
 
 
 def write_directives(app: Sphinx, docname: str, source: list[str]) -> None:
     """Write the directives into a notebook that Sphinx has just read."""
     if app.env.doc2path(docname).endswith(".ipynb"):
-        notebook = json.loads(source[0])
+        notebook, page = json.loads(source[0]), docname.rpartition("/")[2]
         app.env.temp_data["parts"] = parts(source[0])
         app.env.temp_data["second readings"] = second_readings(notebook["cells"])
         cells: list[Cell] = []
         for cell in notebook["cells"]:
-            write_cell(cell, cells, docname.rpartition("/")[2])
+            write_cell(cell, cells, page)
+        begin_with_figure(cells, page)
         source[0] = json.dumps(notebook | {"cells": cells})
 
 
-def parts(source: str) -> dict[str, str]:
-    """The name and minutes of each part of a chapter, by the heading that begins it."""
+def parts(source: str) -> dict[str, tuple[str, str, str, str]]:
+    """Return the parts of a chapter, by the heading that begins each.
+
+    A part is its number, its name, its sections and its minutes, each as a text.
+    """
     begun: list[tuple[str, str, list[Cell]]] = []
     for cell in nbformat.reads(source, as_version=4).cells:
         if name := cell.metadata.get("part"):
             begun.append((cell.source.splitlines()[0].lstrip("# "), name, []))
         if begun:
             begun[-1][2].append(cell)
-    counts = [sum(reading_seconds(new_notebook(cells=cells))[:1]) for _, _, cells in begun]
-    return {
-        heading: f"{name} · {in_minutes(rounded(seconds))}"
-        for (heading, name, _), seconds in zip(begun, counts, strict=True)
-    }
+    found = {}
+    for number, (heading, name, cells) in enumerate(begun, 1):
+        of = _("Part {number} of {count}").format(number=number, count=len(begun))
+        seconds, _second = reading_seconds(new_notebook(cells=cells))
+        found[heading] = of, name, sections_of(cells), in_minutes(rounded(seconds))
+    return found
+
+
+def sections_of(cells: list[Cell]) -> str:
+    """Return the numbers of a part's first and last section, not counting the exercises."""
+    told = itertools.takewhile(lambda cell: cell["id"] != "exercises", cells)
+    numbers = [found[1] for cell in told if (found := SECTION.match(cell["source"]))]
+    if len(numbers) < 2:
+        return "".join(numbers)
+    return _("{first} to {last}").format(first=numbers[0], last=numbers[-1])
 
 
 def second_readings(cells: list[Cell]) -> set[str]:
@@ -82,7 +110,7 @@ def second_readings(cells: list[Cell]) -> set[str]:
 
 def write_cell(cell: Cell, before: list[Cell], page: str) -> None:
     """Append a cell in the form that it has on the page."""
-    text, tags = "".join(cell["source"]), set(cell["metadata"].get("tags", []))
+    text, tags = "".join(cell["source"]), tags_of(cell)
     picture = before[-1] if before else cell
     if "caption" in tags and picture["cell_type"] == "code":
         about = picture["metadata"].setdefault("mystnb", {})
@@ -94,12 +122,40 @@ def write_cell(cell: Cell, before: list[Cell], page: str) -> None:
     for kind in BOXES & tags:
         if quotation := BOX.search(text):
             text = text[: quotation.start()] + box(quotation, kind) + text[quotation.end() :]
+    if cell["cell_type"] == "code" and THREADS.fullmatch(text) and before:
+        before[-1]["source"] += f"\n{text}"  # a setting, folded together with the imports
+        return
     if cell["cell_type"] == "markdown" and "answer" in tags:
         text = f"::::::{{container}} answer\n{text}\n::::::\n"
+    follows = "after-answer" in tags_of(picture) or (
+        picture["cell_type"] == "markdown" and "answer" in tags_of(picture)
+    )
+    if cell["cell_type"] == "code" and "answer" not in tags and follows:
+        tags.add("after-answer")
+        cell = {**cell, "metadata": {**cell["metadata"], "tags": sorted(tags)}}
     before.append({**cell, "source": text})
     if cell["cell_type"] == "code" and (cell["id"] == "imports" or only_draws(text)):
         kind = "fold-imports" if cell["id"] == "imports" else "fold-code"
         before[-1]["metadata"] = {**cell["metadata"], "tags": [*tags, kind]}
+
+
+def begin_with_figure(cells: list[Cell], page: str) -> None:
+    """Show an interactive figure of the chapter below its opening, too."""
+    if (figure := FIRST_FIGURES.get(page)) is None:
+        return
+    place = next(i for i, cell in enumerate(cells) if cell["id"] == figure)
+    heads = (SECTION.match("".join(cell["source"])) for cell in reversed(cells[:place]))
+    (number,) = next(found for found in heads if found).groups()
+    link = f"[{number}]({page}.ipynb)"
+    says = _("Try this first. Section {section} explains what you see.").format(section=link)
+    text = f"{{.try-first}}\n{says}\n\n:::{{output}} {page}.ipynb {figure}\n:::"
+    after = next(i for i, cell in enumerate(cells) if cell["id"] == "imports") + 1
+    cells.insert(after, {"cell_type": "markdown", "id": "first", "metadata": {}, "source": text})
+
+
+def tags_of(cell: Cell) -> set[str]:
+    """The tags of a cell."""
+    return set(cell["metadata"].get("tags", []))
 
 
 def only_draws(code: str) -> bool:

@@ -25,7 +25,8 @@ TEMPLATE = Path(__file__).with_name("book.html")
 
 PRINTED = SoupStrainer(["link", "article"])
 NOT_PRINTED = (
-    "h2 > .part, .listing, .start, a.headerlink, .toctree-wrapper, nav, button, script, noscript"
+    "h2 > .part, .listing, .start, .drawing, .try-first, .try-first + *, "
+    "a.headerlink, .toctree-wrapper, nav, button, script, noscript"
 )
 # Spans in code that have no color. If kept, their tags would make up half of the file.
 UNCOLORED = re.compile(r'<span class="(?:nn?|o|p|w)">([^<]*)</span>')

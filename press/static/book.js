@@ -1,7 +1,7 @@
 // The behavior of the pages. This script replaces the theme's scripts and Bootstrap: it loads
 // faster, and it never measures the whole page during layout.
 //
-//  1 light and dark   2 drawers for the two sidebars   3 search   4 the current section
+//  1 light and dark   2 the two lists   3 search   4 the current section
 //  5 scrolling from the keyboard   6 predictions   7 the reader's progress   8 hints   9 print
 "use strict";
 
@@ -51,7 +51,22 @@ function closable(dialog) {
   });
 }
 
-// 2 drawers: on a narrow screen, a sidebar's content moves into a dialog and back
+// 2 the two lists, of chapters and of sections: each keeps its marked entry in view. On a narrow
+// screen, a sidebar's content moves into a drawer (a dialog) and back.
+const CURRENT_PAGE = "nav.bd-links .current > a";
+const CURRENT_SECTION = "#pst-page-toc-nav a.active";
+
+// Scroll a list so that one of its links is in view, a third of the way down. (scrollIntoView would
+// move the page, too.)
+function keepInView(list, link) {
+  if (!list || !link) return;
+  const [box, entry] = [list, link].map((element) => element.getBoundingClientRect());
+  const [top, bottom] = [Math.max(box.top, 0), Math.min(box.bottom, innerHeight)];
+  if (entry.top >= top + entry.height && entry.bottom <= bottom - entry.height) return;
+  list.scrollTop += entry.top - top - (bottom - top) / 3;
+}
+keepInView(one("#pst-primary-sidebar"), one(CURRENT_PAGE));
+
 for (const side of ["primary", "secondary"]) {
   const button = one(`.${side}-toggle`);
   const bar = one(`#pst-${side}-sidebar`);
@@ -69,6 +84,7 @@ for (const side of ["primary", "secondary"]) {
     } else {
       move(bar, drawer);
       drawer.showModal();
+      keepInView(drawer, one(side === "primary" ? CURRENT_PAGE : CURRENT_SECTION));
     }
   });
   drawer.addEventListener("close", () => move(drawer, bar));
@@ -165,8 +181,12 @@ function sectionRead() {
   return sectionAt(Math.max(top, innerHeight - rest));
 }
 
+const heading = one(".where .section"); // in the header, beside the name of the chapter
+const far = one(".far"); // a line below the header, as long as the part of the page that is read
 let marked;
 function mark() {
+  const rest = root.scrollHeight - innerHeight;
+  far?.style.setProperty("--far", rest > 0 ? Math.min(scrollY / rest, 1) : 0);
   let section = sectionRead();
   while (section && !contents.has(section)) section = section.parentElement;
   const link = contents.get(section);
@@ -175,8 +195,23 @@ function mark() {
   marked?.removeAttribute("aria-current");
   link?.classList.add("active");
   link?.setAttribute("aria-current", "location");
+  keepInView(one("#pst-secondary-sidebar"), link);
+  if (heading) heading.textContent = link ? nameOf(link) : "";
+  if (reachesTheEnd(marked, link)) read();
   marked = link;
-  if (link && link === [...contents.values()].at(-1)) read();
+}
+
+// A chapter is read when its last section follows the one before it, not after a jump to the end.
+function reachesTheEnd(before, now) {
+  const [next, last] = [...contents.values()].slice(-2);
+  return now && now === last && before === next;
+}
+
+// The heading that a link leads to, without what the page adds to it
+function nameOf(link) {
+  const copy = link.cloneNode(true);
+  for (const added of copy.querySelectorAll(".part, .second-reading, .solved")) added.remove();
+  return copy.textContent.trim();
 }
 // The link to the other edition leads to the section that is being read.
 one(".editions a")?.addEventListener("click", ({ currentTarget }) => {
@@ -207,7 +242,7 @@ addEventListener("pagehide", () => {
   if (section) keep(() => (sessionStorage[location.href] = place));
   const link = contents.get(section?.closest("article section > section"));
   if (link && isChapter(page)) {
-    keep(() => (localStorage[STORED.last] = JSON.stringify([page + link.hash, link.innerText.split("\n").pop()])));
+    keep(() => (localStorage[STORED.last] = JSON.stringify([page + link.hash, nameOf(link)])));
   }
 });
 addEventListener("load", async () => {
@@ -247,8 +282,28 @@ for (const block of document.querySelectorAll(scrollers)) {
   if (block.matches("div.math")) sizes.observe(block.firstElementChild);
 }
 
-// 6 predictions: the answer is hidden until the reader has made a guess, or until the browser's own
-// search finds it. (The page's first script hides it before anything is drawn.)
+// On a phone, a long line of code is wrapped, with a hanging indent, so that the comment with its
+// shape stays in view; css/phones.css does so for each .line. A printed table keeps its columns.
+const COLUMNS = /\S {2,}\S|\[\[|^ *[│|]/m;
+const narrow = matchMedia("(width < 768px)");
+function wrapCode() {
+  if (!narrow.matches) return;
+  narrow.removeEventListener("change", wrapCode);
+  for (const pre of document.querySelectorAll(".highlight pre")) {
+    if (pre.closest(".cell_output :is(.text_plain, .stream)") && COLUMNS.test(pre.textContent)) continue;
+    pre.innerHTML = pre.innerHTML.replace(/^(?:<span><\/span>)?(.*)\n?/gm, (line, text) => {
+      if (!line) return "";
+      const indent = text.replace(/<[^>]*>/g, "").match(/^ */)[0].length;
+      const shown = text.replace(/( {3,})(?=<span class="c1">)/, '<span class="gap">$1</span>');
+      return `<span class="line" style="--indent: ${indent + 4}ch">${shown}\n</span>`;
+    });
+  }
+}
+narrow.addEventListener("change", wrapCode);
+wrapCode();
+
+// 6 predictions: the answer is hidden until the reader asks for it, or until the browser's own search
+// finds it. A choice shows only its own text, which often asks to think again. (The page's first script hides it before anything is drawn.)
 const answers = new Map(); // each button, and what it shows
 for (const question of document.querySelectorAll("p.predict")) {
   const parts = [];
@@ -256,7 +311,7 @@ for (const question of document.querySelectorAll("p.predict")) {
   for (let next = question; (next = next.nextElementSibling) && !next.matches(".predict, section");) {
     if (next.matches("details.choice")) choices.push(next);
     if (next.matches(".cell.tag_answer")) parts.push(next.querySelector(".cell_output"));
-    if (next.matches("div.answer")) parts.push(next);
+    if (next.matches("div.answer, .cell.tag_after-answer")) parts.push(next);
   }
   if (!parts.length) continue;
   const button = Object.assign(document.createElement("button"), {
@@ -270,7 +325,6 @@ for (const question of document.querySelectorAll("p.predict")) {
     show();
     Object.assign(parts[0], { tabIndex: -1 }).focus();
   });
-  for (const choice of choices) choice.addEventListener("toggle", show);
   for (const part of parts) part.addEventListener("beforematch", show);
 }
 
@@ -283,8 +337,8 @@ function reveal(button, shown) {
 }
 
 // The switch for all predictions; its setting is stored
-if (answers.size) {
-  const all = document.createElement("button");
+const all = one("button.guess.all");
+if (all && answers.size) {
   const set = (shown) => {
     all.textContent = shown ? _("Hide the answers to predictions")
       : _("Show the answers to all predictions");
@@ -292,12 +346,10 @@ if (answers.size) {
     for (const button of answers.keys()) reveal(button, shown);
   };
   set(root.dataset.answers === "shown");
-  all.className = "guess all";
   all.addEventListener("click", () => {
     set(root.dataset.answers !== "shown");
     keep(() => localStorage.setItem(STORED.answers, root.dataset.answers));
   });
-  (one(".opening") ?? one("h1")).after(all);
 }
 
 // 7 the reader's progress: this browser stores which chapters were read to the end, the last section
@@ -369,7 +421,23 @@ for (const row of document.querySelectorAll(".hints")) {
   });
 }
 
-// 9 print: in light colors, with all pictures loaded, all code unfolded and all hints offered
+// 9 print: with the fonts of all formulas, also of those that are far from the window and so not laid
+// out. Printing does not wait for a font, so all are loaded early, but after what the reader sees.
+const FORMULA_FONTS = { // each family: what is set in it
+  KaTeX_Main: ".katex", "KaTeX_Main bold": ".mathbf, .textbf", "KaTeX_Main italic": ".mathit, .textit",
+  KaTeX_AMS: ".amsrm, .mathbb", "KaTeX_Math italic": ".mathnormal", KaTeX_Caligraphic: ".mathcal",
+  KaTeX_Size1: ".small-op, .size1, .delim-size1", KaTeX_Size2: ".large-op, .size2",
+  KaTeX_Size3: ".size3", KaTeX_Size4: ".size4, .delim-size4",
+};
+const whenIdle = globalThis.requestIdleCallback ?? setTimeout;
+addEventListener("load", () => whenIdle(() => {
+  for (const [font, texts] of Object.entries(FORMULA_FONTS)) {
+    const [family, style = ""] = font.split(" ");
+    if (one(`.katex-html :is(${texts}), ${texts}`)) document.fonts.load(`${style} 1em ${family}`);
+  }
+}));
+
+// On paper, colors are light, with all pictures loaded, all code unfolded and all hints offered
 let theme;
 addEventListener("beforeprint", () => {
   theme = root.dataset.theme;

@@ -208,7 +208,7 @@ def test_a_notebook_of_plain_markdown_becomes_boxes_captions_and_folds(book: Pat
     assert not boxes["danger"].find(string="after it")
     assert page.select_one("h1").get_text().startswith("A page")
     part, *_others = page.select("h2, h3")
-    assert part.get_text() == "A part · 5\xa0minDeep¶"
+    assert part.get_text() == "Part 1 of 1 · A part · 5\xa0minDeep¶"
     assert page.select_one("figcaption .caption-text em").get_text() == "small"
     assert [caption.get_text() for caption in page.select("figcaption .caption-text")] == [
         "A small square."

@@ -55,6 +55,8 @@ def test_a_section_shows_its_chinese_words_once_and_a_link_leads_to_it(bilingual
     (line,) = page.select("p.in-chinese")
     assert line.get_text() == "掩码 mask · 词元 token"
     assert line.find_previous("h2").get_text().startswith("6.1 ")
+    assert line.find_next_sibling() is None  # at the end of the section
+    assert line.find_previous_sibling().name != "h2"
     (anchor,) = [section["id"] for section in page.select("section") if "6.2" in section.h2.text]
     assert page.find("a", string="6.2")["href"] == f"#{anchor}"
     assert (

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.support.pages import DESK, FOLDER, window
+from tests.support.pages import CHAPTERS, DESK, FOLDER, window
 
 pytestmark = pytest.mark.usefixtures("book")
 
@@ -14,10 +14,14 @@ IN_SIGHT = """[...document.querySelectorAll('p.predict')].flatMap(question => {
     const parts = [];
     let next = question;
     while ((next = next.nextElementSibling) && !next.matches('.predict, section'))
-        if (next.matches('div.answer, .tag_answer'))
-            parts.push(next.querySelector(':scope > .cell_output') ?? next);
+        if (next.matches('div.answer, .tag_answer, .tag_after-answer'))
+            parts.push(next.matches('.tag_answer') ? next.querySelector('.cell_output') : next);
     const seen = e => e.checkVisibility() && getComputedStyle(e).contentVisibility !== 'hidden';
     return parts.filter(seen).map(e => e.innerText.slice(0, 80)); })"""
+BARE_CODE = """[...document.querySelectorAll('article .cell')].filter(cell => {
+    let before = cell.previousElementSibling;
+    return before?.matches('div.answer[hidden], .cell[hidden]') && !cell.hasAttribute('hidden');
+}).map(cell => cell.innerText.slice(0, 80))"""
 BUTTON = "button.guess:not(.all)"
 ALL = "button.guess.all"
 
@@ -53,11 +57,23 @@ def test_a_guess_shows_its_answer_and_no_other(reader: BrowserContext) -> None:
     assert page.evaluate("document.activeElement.matches('.cell_output, .answer')")
 
 
-def test_a_choice_shows_its_answer(reader: BrowserContext) -> None:
+def test_a_choice_answers_and_the_button_shows_the_result(reader: BrowserContext) -> None:
     page = opened(reader)
     button = page.locator(BUTTON, has_text="I have chosen").first
-    button.evaluate("e => e.closest('section').querySelector('details.choice summary').click()")
+    choices = "e => e.closest('section').querySelector('details.choice')"
+    button.evaluate(f"e => ({choices})(e).querySelector('summary').click()")
+    assert button.evaluate(f"e => ({choices})(e).open")
+    expect(button).to_be_visible()
+    assert page.evaluate(IN_SIGHT) == []
+    button.click()
     expect(button).to_be_hidden()
+    assert page.evaluate(IN_SIGHT)
+
+
+@pytest.mark.parametrize("address", CHAPTERS)
+def test_no_code_stands_below_a_hidden_introduction(reader: BrowserContext, address: str) -> None:
+    page = opened(reader, FOLDER + address)
+    assert page.evaluate(BARE_CODE) == []
 
 
 def test_the_switch_for_all_is_remembered(reader: BrowserContext, server: str) -> None:

@@ -34,7 +34,7 @@ def chapter() -> Iterator[dict[str, Any]]:
 def figure(page: Page) -> Locator:
     """The figure in its initial state."""
     page.goto(FOLDER + "book/13_reading_attention.html")
-    return page.locator("attn-induction")
+    return page.locator("attn-induction").last
 
 
 def switch(figure: Locator, layer: int, head: int) -> Locator:

@@ -27,7 +27,7 @@ def test_the_cost_of_a_word_equals_that_of_the_layer(page: Page) -> None:
 
 def test_cache(page: Page) -> None:
     page.goto(FOLDER + "book/11_modern_attention.html")
-    figure = page.locator("attn-cache")
+    figure = page.locator("attn-cache").last
 
     def states() -> list[str]:
         return figure.locator(".keys > div").evaluate_all("keys => keys.map(key => key.className)")

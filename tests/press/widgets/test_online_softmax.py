@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("book")
 
 def test_online_softmax_is_the_librarys(page: Page) -> None:
     page.goto(FOLDER + "book/10_efficient_attention.html")
-    figure = page.locator("attn-online")
+    figure = page.locator("attn-online").last
     torch.manual_seed(0)
     for scale, size in ((0.1, 1), (3, 2), (300, 4), (3, 7)):
         scores, values = scale * torch.randn(7).double(), torch.randn(7, 3).double()
@@ -37,7 +37,7 @@ def test_online_softmax_is_the_librarys(page: Page) -> None:
 
 def test_online(page: Page) -> None:
     page.goto(FOLDER + "book/10_efficient_attention.html")
-    figure = page.locator("attn-online")
+    figure = page.locator("attn-online").last
     said = figure.locator(".said")
     slider = figure.locator("input[type=range]")
     keys = figure.get_by_role("button")

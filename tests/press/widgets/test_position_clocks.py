@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("book")
 
 def test_dial(page: Page) -> None:
     page.goto(FOLDER + "book/07_positional_encoding.html")
-    figure = page.locator("attn-dial")
+    figure = page.locator("attn-dial").last
     encoding = figure.evaluate("dial => [0, 7, 63, -4].map(t => dial.constructor.encoding(t, 16))")
     expected = sinusoids(torch.tensor([0, 7, 63, -4]), 16)
     torch.testing.assert_close(torch.tensor(encoding).double(), expected, atol=1e-6, rtol=0)
