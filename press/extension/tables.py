@@ -1,4 +1,8 @@
-"""Tables: the name of its column at each cell, for phones; no heading in an empty corner."""
+"""Tables: the name of its column at each cell, for phones; no heading in an empty corner.
+
+On a phone, a row of a wide table becomes a list. A matrix, whose columns are all of one kind, stays
+a matrix, because what is in it has to be compared along its columns, too.
+"""
 
 from html import escape
 
@@ -20,11 +24,24 @@ def label_cells(app: Sphinx, doctree: nodes.document) -> None:
         longest = [
             max(len(entry.astext()) for entry in column) for column in zip(*rows, strict=True)
         ]
-        if len(names) > 2 and sum(longest) > PHONE_LINE:
+        if is_matrix(names):
+            table["classes"].append("matrix")
+        elif len(names) > 2 and sum(longest) > PHONE_LINE:
             table["classes"].append("stack")
             for row in rows:
                 for name, entry in zip(names, row, strict=True):
                     entry["label"] = name
+
+
+def is_matrix(names: list[str]) -> bool:
+    """Whether the columns are numbered, or those after the first have names of one kind.
+
+    Such as "key of 苹果", "key of 很", "key of 甜", or 苹果的键, 很的键, 甜的键.
+    """
+    numbered = all(name.isdecimal() for name in names)
+    starts = {name.partition(" ")[0] for name in names[1:]}
+    ends = {name.rpartition("的")[2] for name in names[1:]}
+    return len(names) > 3 and (numbered or 1 in (len(starts), len(ends)))
 
 
 def visit_entry(self: HTML5Translator, node: nodes.entry) -> None:

@@ -129,7 +129,7 @@ def chosen(element: Locator) -> list[str]:
     """Return the text in the fields, or on the buttons that are pressed."""
     return element.evaluate(
         """element => [...element.shadowRoot.querySelectorAll("[type=number], :checked")]
-        .map((input) => input.type === "number" ? input.value : input.parentElement.innerText)
+        .map((input) => input.type === "number" ? input.value : input.nextSibling.innerText)
         .filter(Boolean)"""
     )
 

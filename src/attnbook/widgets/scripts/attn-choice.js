@@ -24,10 +24,48 @@
     return known ? known[1] : fill(other, { got: answer });
   }
 
-  function buttons({ answers }, name, onchange) {
+  /**
+   * The card's text of a question, so that it can be repeated right above the question's buttons: an
+   * item of a list, a row of a table, or a paragraph, with the texts of the answers if a list of
+   * "A: ..." follows it.
+   * @param {Element} card @param {string} name
+   * @returns {?{from: Element[], text: Node[], answers: Map<string, Node[]>}}
+   */
+  function told(card, name) {
+    const names = [name, `"${name}"`];
+    const copy = (element) => [...element.cloneNode(true).childNodes];
+    for (const block of card.querySelectorAll(":scope > div tbody tr, :scope > p, :scope > ul > li")) {
+      const [first, ...cells] = block.matches("tr") ? block.cells : [];
+      if (first ? !names.includes(first.textContent.trim())
+        : !block.textContent.trim().startsWith(names[1])) continue;
+      if (first) {
+        const heads = [...block.closest("table").tHead.rows[0].cells].slice(1);
+        const text = cells.flatMap((cell, i) => [
+          ...(cells.length > 1 ? [make("small", {}, heads[i].textContent)] : []),
+          make("span", { class: "cell" }, ...copy(cell.querySelector("p") ?? cell))]);
+        return { from: [block.closest(".pst-scrollable-table-container")], text, answers: new Map() };
+      }
+      const text = copy(block.querySelector("p") ?? block);
+      text.splice(0, text.findIndex((node) => node.textContent.includes(names[1])) + 1);
+      text[0].textContent = text[0].textContent.replace(/^[:：]\s*/, "");
+      const list = block.matches("p + ul > li") || !block.nextElementSibling?.matches("ul") ? null
+        : block.nextElementSibling;
+      const answers = new Map(Array.from(list?.children ?? [], (item) => {
+        const said = copy(item.querySelector("p") ?? item);
+        const [, letter] = said[0].textContent.match(/^\s*(\w+)[:：]\s*/) ?? [];
+        said[0].textContent = said[0].textContent.replace(/^\s*\w+[:：]\s*/, "");
+        return [letter, said];
+      }));
+      return { from: [block, ...(list ? [list] : [])], text, answers };
+    }
+    return null;
+  }
+
+  function buttons({ answers }, name, onchange, texts) {
     const inputs = answers.map(() => make("input", { type: "radio", name, onchange }));
     return {
-      controls: inputs.map((input, i) => make("label", {}, input, answers[i][0])),
+      controls: inputs.map((input, i) => make("label", {}, input,
+        make("span", {}, answers[i][0]), ...(texts.get(answers[i][0]) ?? []))),
       get: () => answers[inputs.findIndex((input) => input.checked)]?.[0],
       set: (answer) => inputs.forEach((input, i) => (input.checked = answers[i][0] === answer)),
     };
@@ -54,6 +92,14 @@
       fieldset.wrong { --mark: var(--state-failed); }
       fieldset.open { --mark: var(--soft); }
       legend { float: left; padding: 0; }
+      fieldset.told { grid-template-columns: 1fr; gap: 0.45rem; margin-bottom: 1.3rem; }
+      .told legend { max-width: 38rem; font-size: 1rem; line-height: 1.5; }
+      .told code { margin-right: 0.4em; font-weight: 600; }
+      legend small { color: var(--soft); font-size: 0.8rem; }
+      .cell + small { margin-left: 0.7em; } small + .cell { margin-left: 0.3em; }
+      .told .says { grid-column: 1; }
+      .answers.long { flex-direction: column; max-width: 38rem; }
+      .long span { margin-right: 0.6em; font-weight: 600; }
       code { font: 0.95em var(--book-mono, monospace); }
       .sign { margin-left: 0.5em; font-weight: 600; color: var(--mark); }
       .answers { display: flex; flex-wrap: wrap; gap: 0.4rem; }
@@ -81,6 +127,10 @@
 
     build() {
       this.key = STORED.solved + this.data.id;
+      const card = this.parentElement;
+      const found = this.data.questions.map(({ asks }) => told(card, asks));
+      this.told = found.every(Boolean) ? found : []; // all questions, or the card stays as it is
+      for (const { from } of this.told) for (const block of from) block.classList.add("asked");
       this.rows = this.data.questions.map((question, i) => this.row(question, i));
       this.forget = make("button", { type: "button", class: "quiet",
         onclick: () => this.startAgain() }, this.words.forget);
@@ -95,6 +145,7 @@
     row(question, i) {
       const [name, describes] = [`asks-${i}`, `says-${i}`];
       const made = question.other === undefined ? buttons : field;
+      const { text = [], answers = new Map() } = this.told[i] ?? {};
       const row = { question, sign: make("span", { class: "sign" }),
         says: make("p", { class: "says", id: describes }),
         ...made(question, name, () => {
@@ -102,10 +153,10 @@
           row.says.textContent = "";
           this.say("");
           this.update();
-        }) };
+        }, answers) };
       row.box = make("fieldset", { "aria-describedby": describes },
-        make("legend", {}, make("code", { id: name }, question.asks), row.sign),
-        make("div", { class: "answers" }, ...row.controls), row.says);
+        make("legend", { id: name }, make("code", {}, question.asks), " ", ...text, row.sign),
+        make("div", { class: answers.size ? "answers long" : "answers" }, ...row.controls), row.says);
       return row;
     }
 
@@ -151,8 +202,9 @@
       const signs = { right: words.passed, wrong: words.failed, open: words.untouched };
       for (const { box, sign, judged } of this.rows) {
         const stands = judged === "" ? "right" : judged === this.data.open ? "open" : "wrong";
-        box.className = judged === undefined ? "" : stands;
-        sign.textContent = signs[box.className] ?? "";
+        const mark = judged === undefined ? "" : stands;
+        box.className = this.told.length ? `told ${mark}` : mark;
+        sign.textContent = signs[mark] ?? "";
       }
       this.forget.hidden = !kept((storage) => storage.getItem(this.key));
       this.dispatchEvent(new Event("solved", { bubbles: true })); // updates the page's count
