@@ -27,6 +27,10 @@
     });
   }
 
+  /** A text without tones and capitals: "Māo" is "mao". */
+  const bare = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase().trim();
+  const LATIN = /[\p{Script=Latin}\p{M}' ]*[\p{Script=Latin}\p{M}]$/u; // what is being typed
+
   /** The reader's changes to one figure. */
   class Workbench {
     /** @param {HTMLElement} figure */
@@ -35,6 +39,38 @@
       this.model = attnbook.translator;
       figure.known = new Map(this.model.chinese.map(([word, ...about]) => [word, about]));
       this.right = figure.data.start.right;
+      // what else a word can be called: its meaning, or its pinyin without tones
+      this.called = this.model.chinese.filter(([, pinyin]) => pinyin).flatMap(
+        ([word, pinyin, meaning]) => [meaning, pinyin].filter(Boolean).map((name) => [bare(name), word]));
+      this.offers = make("div", { class: "offers", style: "position: absolute; "
+        + "top: 100%; z-index: 1; display: grid; justify-items: stretch" });
+      figure.field.form.style.position = "relative";
+      figure.field.after(this.offers);
+      figure.field.addEventListener("input", () => this.offer());
+    }
+
+    /** Offer the words that what is being typed, in English or pinyin, may become. */
+    offer() {
+      const { field, known } = this.figure;
+      const typed = bare(field.value.match(LATIN)?.[0] ?? "");
+      const found = this.called.filter(([name]) => typed && name.startsWith(typed))
+        .sort(([one], [other]) => one.length - other.length).map(([, word]) => word);
+      this.offers.replaceChildren(...[...new Set(found)].slice(0, 6).map((word) =>
+        this.figure.button(`offer ${word}`, [word, ...known.get(word).slice(0, 2)].join(" "), () => {
+          field.value = `${field.value.replace(LATIN, "").trimEnd()} ${word} `.trimStart();
+          this.offers.replaceChildren();
+          field.focus();
+        })));
+    }
+
+    /** The Chinese for words in English or pinyin; other words stay. @param {string[]} words */
+    inChinese(words) {
+      for (let count = Math.min(words.length, 3); count > 0; count -= 1) {
+        const name = bare(words.slice(0, count).join(" "));
+        const word = this.called.find(([one]) => one === name)?.[1];
+        if (word) return [word, ...this.inChinese(words.slice(count))];
+      }
+      return words.length ? [words[0], ...this.inChinese(words.slice(1))] : [];
     }
 
     /**
@@ -48,10 +84,12 @@
       this.set({ covered: new Set() });
     }
 
-    /** @param {string} text Chinese, with or without spaces between words */
+    /** @param {string} text Chinese, with or without spaces between words, English or pinyin */
     type(text) {
-      const source = this.model.cut(text);
+      const source = this.inChinese(this.model.cut(text));
+      this.offers.replaceChildren();
       if (source.length) this.read(source);
+      else this.figure.draw(); // shows the present sentence in the empty field again
     }
 
     /** Show the controls for a word, or hide them. @param {number} i */
@@ -98,7 +136,9 @@
       }
       [figure.plain, figure.forced, , figure.now] = made;
       const row = figure.now ? "now" : "plain";
-      figure.at = { row, index: Math.min(figure.at.index, figure[row].length - 1) };
+      const changed = figure.now ? this.marks(row).indexOf(true) : -1;
+      const index = changed < 0 ? figure.at.index : changed;
+      figure.at = { row, index: Math.min(index, figure[row].length - 1) };
       figure.draw("fresh");
     }
 
@@ -124,13 +164,18 @@
       return all;
     }
 
-    /** Let the reader pick one of the words that the model knows, grouped by kind. */
+    /**
+     * Let the reader pick one of the words that the model knows, grouped by kind. The kind of the
+     * pressed word comes first. An option begins with its meaning, because a reader may type it.
+     */
     picker(name, picked) {
-      const kinds = new Map();
-      for (const [word, pinyin, meaning, kind] of this.model.chinese) {
-        if (!pinyin) continue; // a special token
+      const { chip, source } = this.figure;
+      const all = this.model.chinese.filter(([, pinyin]) => pinyin); // no special tokens
+      const own = all.find(([word]) => word === source[chip])?.[3];
+      const kinds = new Map(own ? [[own, make("optgroup", { label: own })]] : []);
+      for (const [word, pinyin, meaning, kind] of all.toSorted((a, b) => a[2].localeCompare(b[2]))) {
         if (!kinds.has(kind)) kinds.set(kind, make("optgroup", { label: kind }));
-        kinds.get(kind).append(make("option", { value: word }, `${word} ${pinyin} ${meaning}`));
+        kinds.get(kind).append(make("option", { value: word }, `${meaning} ${word} ${pinyin}`.trim()));
       }
       return make("select", { "aria-label": name, "data-key": name,
         onchange: (event) => picked(event.target.value) },

@@ -1,5 +1,5 @@
 // A translation: the probability of each word, and where each head of the cross-attention attends.
-// The first change loads press/live: the model, and the code that applies changes.
+// The first change loads press/live: the model, and what applies changes.
 "use strict";
 (() => {
   const { Figure, define, fill, make, number, walk } = globalThis.attnbook;
@@ -8,8 +8,7 @@
     static style = `
       .figure { display: flex; flex-direction: column; }
       .said { order: 1; margin-block: 0.7rem; }
-      .detail { order: 2; }
-      .settings { order: 3; }
+      .detail, .settings { order: 2; }
       .line, form, .chips, .tools, .row { display: flex; flex-wrap: wrap; gap: 0.35rem; }
       .line { gap: 0.5rem; margin-bottom: 0.8rem; }
       form { flex: 1 1 16rem; flex-wrap: nowrap; }
@@ -29,7 +28,7 @@
       .tools { margin-top: 0.5rem; }
       .tools select { width: 9.5rem; }
       .rows { display: grid; grid-template-columns: 5.5rem 1fr; gap: 0.5rem; align-items: center;
-        margin-top: 0.9rem; }
+        margin-top: 0.9rem; min-height: 10.5rem; align-content: start; }
       .rows > button { grid-column: 2; justify-self: start; }
       .row { gap: 0.15rem; }
       .token { position: relative; border: 1px solid transparent; border-radius: 0.4rem;
@@ -61,7 +60,7 @@
       i { height: 0.7rem; }
       .settings .controls { margin: 0; }
       @media (width < 40rem) { .detail, .rows { grid-template-columns: minmax(0, 1fr); }
-        .rows { gap: 0.2rem; } .rows > button { grid-column: 1; } .said { min-height: 4.4em; }
+        .rows { gap: 0.2rem; min-height: 15rem; } .rows > button { grid-column: 1; } .said { min-height: 4.4em; }
         thead th { min-width: 1.62rem; font-size: 0.75rem; padding: 0; } table button { padding: 0 0.2rem; }
         table { font-size: 0.7rem; } }`;
 
@@ -74,7 +73,7 @@
         maps: maps.map((map) => map.map((weight) => weight / 100)) }));
       this.at = { row: "plain", index: start.index };
       this.field = make("input", { lang: "zh", "aria-label": words.type, autocomplete: "off",
-        spellcheck: false });
+        spellcheck: false, onfocus: () => this.change(() => {}) });
       this.sentences = make("select", { "aria-label": words.examples, onchange: () => {
         const [, chinese, english] = examples[this.sentences.selectedIndex];
         this.change((bench) => bench.read(chinese.split(" "), english));
@@ -94,7 +93,6 @@
         make("div", { class: "detail" }, this.maps, this.bars), this.settings];
     }
 
-    /** Undo all changes. */
     unchanged() {
       const { words } = this;
       Object.assign(this, { off: new Set(), covered: new Set(), given: [], first: 0, width: 1,
@@ -107,7 +105,7 @@
         this.slider(words.first, [...Array(21).keys()], 0, set("first", Number))));
     }
 
-    /** Call a function with the workbench; its code is loaded once for all figures. */
+    /** Call a function with the workbench, which is loaded once. */
     async change(how) {
       const { attnbook } = globalThis;
       attnbook.arriving ??= new Promise((onload, onerror) => document.head.append(
@@ -126,7 +124,7 @@
       return make("button", { type: "button", "data-key": key, onclick, ...more }, text);
     }
 
-    /** Draw all that depends on the sentence; the focus stays where it was. */
+    /** Draw what depends on the sentence; the focus stays. */
     draw(fresh = "") {
       const { bench, chip, covered, forced, now, source, words } = this;
       const key = this.shadowRoot.activeElement?.dataset.key;
@@ -152,7 +150,7 @@
       this.update();
     }
 
-    /** The words of a translation, one of them picked. */
+    /** A translation, one of its words picked. */
     row(row, name, fresh, after = () => undefined) {
       const pick = (index) => {
         this.at = { row, index };
