@@ -1,0 +1,118 @@
+"""Text and pictures stand on one axis and grow with the screen; each page begins with something."""
+
+import io
+import re
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, BrowserContext, expect
+
+from manuscript.chapters import Chapter, chapters
+from tests.support.pages import CHAPTERS, FOLDER, SHOW_ALL, window
+
+pytestmark = pytest.mark.usefixtures("book")
+
+LAPTOP = {"width": 1280, "height": 900}
+# How far the middle of each formula, and of each picture narrower than the text, is from the text's
+OFF_AXIS = """() => {
+    const middle = ({left, right}) => (left + right) / 2;
+    const box = element => element.getBoundingClientRect();
+    const text = box([...document.querySelectorAll("article section > p")].sort(
+        (a, b) => b.clientWidth - a.clientWidth)[0]);
+    return [...document.querySelectorAll("article section > :is(div.math), .picture img")]
+        .map(e => e.querySelector(".katex") ?? e)
+        .filter(e => e.checkVisibility() && !e.closest("details, .admonition"))
+        .filter(e => box(e).width < text.width)
+        .map(e => Math.abs(middle(box(e)) - middle(text))); }"""
+FIRST_SEEN = """() => Math.min(...[...document.querySelectorAll("article *")]
+    .filter(e => e.matches(".picture, div.math") || /^attn-(?!choice)/.test(e.localName))
+    .filter(e => e.checkVisibility()).map(e => e.getBoundingClientRect().top + scrollY))"""
+
+
+@pytest.mark.parametrize("address", CHAPTERS)
+def test_formulas_and_pictures_are_in_the_middle_of_the_text(
+    screens: dict[str, BrowserContext], address: str
+) -> None:
+    page = screens["light"].new_page()
+    page.goto(FOLDER + address)
+    page.evaluate(SHOW_ALL)
+    assert max(page.evaluate(OFF_AXIS), default=0) < 2
+    page.close()
+
+
+def test_everything_grows_on_a_large_screen(browser: Browser) -> None:
+    sizes = {}
+    for width in (1280, 1920):
+        with window(browser, viewport={"width": width, "height": 900}) as context:
+            page = context.new_page()
+            page.goto(FOLDER + "book/03_single_head.html")
+            page.evaluate(SHOW_ALL)
+            sizes[width] = page.evaluate(
+                """() => ["section > p", ".cell_input pre", ".picture img", "attn-steps"].map(
+                    e => document.querySelector(`article ${e}`)).map(e => e.matches("p, pre")
+                    ? parseFloat(getComputedStyle(e).fontSize) : e.getBoundingClientRect().width)"""
+            )
+    for small, large in zip(sizes[1280], sizes[1920], strict=True):
+        assert large / small == pytest.approx(20 / 17, abs=0.03)
+
+
+@pytest.mark.parametrize("chapter", chapters(), ids=lambda chapter: chapter.path.stem)
+def test_a_chapter_shows_something_within_two_screens(browser: Browser, chapter: Chapter) -> None:
+    with window(browser, viewport=LAPTOP) as context:
+        page = context.new_page()
+        page.goto(f"{FOLDER}book/{chapter.path.stem}.html")
+        expect(page.locator(".drawing svg")).to_be_in_viewport(ratio=1)
+        expect(page.locator("details.card summary")).to_be_in_viewport(ratio=1)
+        page.evaluate(SHOW_ALL)
+        assert page.evaluate(FIRST_SEEN) < 2 * LAPTOP["height"]
+
+
+def test_the_first_page_and_chapter_9_begin_with_something_to_use(browser: Browser) -> None:
+    with window(browser, viewport=LAPTOP) as context:
+        page = context.new_page()
+        page.goto(FOLDER + "book/index.html")
+        expect(page.locator("img.cover")).to_be_hidden()
+        expect(page.locator("attn-library")).to_be_in_viewport(ratio=0.5)
+        page.goto(FOLDER + "book/09_translation.html")
+        translator = page.locator("attn-translate").first
+        assert translator.bounding_box()["y"] < 900
+        expect(page.locator(".try-first a")).to_have_text("9.14")
+        translator.locator("input").fill("猫 很 大")
+        translator.get_by_role("button", name="Translate").click()
+        expect(translator.locator(".chips")).to_contain_text("猫")
+
+
+def test_thread_settings_are_folded(screens: dict[str, BrowserContext]) -> None:
+    page = screens["light"].new_page()
+    page.goto(FOLDER + "book/02_embeddings.html")
+    expect(page.get_by_text("set_num_threads")).to_be_hidden()
+    page.locator("details.code summary", has_text=re.compile("^imports$")).click()
+    expect(page.get_by_text("set_num_threads")).to_be_visible()
+    page.close()
+
+
+def test_colors_that_are_the_result_stay(screens: dict[str, BrowserContext]) -> None:
+    look = "e => [getComputedStyle(e).filter, getComputedStyle(e).mixBlendMode]"
+    page = screens["dark"].new_page()
+    page.goto(FOLDER + "book/05_cross_attention.html")
+    painted = page.locator(".tag_true-colors img")
+    assert painted.evaluate(look) == ["none", "normal"]
+    others = page.locator(".cell:not(.tag_true-colors) > .cell_output img")
+    assert others.first.evaluate(look)[0].startswith("invert")
+    page.close()
+
+
+@pytest.mark.parametrize("scale", [2, 3])
+def test_no_hairlines_beside_formulas(browser: Browser, scale: int) -> None:
+    with window(browser, viewport=LAPTOP, device_scale_factor=scale) as context:
+        page = context.new_page()
+        page.goto(FOLDER + "book/06_masked_attention.html")
+        page.evaluate(SHOW_ALL)
+        for formula in page.locator("section > div.math").all()[:8]:
+            formula.evaluate("e => e.querySelector('.katex').style.visibility = 'hidden'")
+            assert colors(formula.screenshot()) == 1
+
+
+def colors(picture: bytes) -> int:
+    """Count the colors of a picture."""
+    return len(Image.open(io.BytesIO(picture)).convert("RGB").getcolors(1 << 20) or [])
