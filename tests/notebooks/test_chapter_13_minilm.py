@@ -316,12 +316,15 @@ def test_the_card_of_13_heads_has_the_models_numbers(minilm):
     prompt = ALL["13.heads"].prompt
     sentence = re.search("“(.*?)”", prompt)[1]
     seen, tokens = read(*minilm, [sentence]), minilm[1].encode(sentence).tokens
-    rows = dict(re.findall(r"^\| ([A-F]) \| (.*) \|$", prompt, re.M))
-    assert rows.keys() == HEADS.keys()
-    for letter, (n, head) in HEADS.items():
+    rows = [row[2:-2].split(" | ") for row in re.findall(r"^\|.*\|$", prompt, re.M)]
+    assert [row[0].strip("*") for row in rows[2:-2]] == sentence.split()
+    for letter, *cells, weight, layer in zip(
+        *(row[1:] for row in [rows[0], *rows[2:]]), strict=True
+    ):
+        n, head = HEADS[letter]
         weights, best = seen.maps[n][0, head, 1:-1].max(-1)
-        cells = [str(n + 1), *(tokens[i] for i in best.tolist()), f"{weights.mean():.2f}"]
-        assert rows[letter].split(" | ") == cells
+        assert cells == [tokens[i] for i in best.tolist()]
+        assert (weight, layer) == (f"{weights.mean():.2f}", str(n + 1))
     moved = {letter: seen.without(*place, zero).item() for letter, place in HEADS.items()}
     assert round(moved.pop("D")) == 153
     assert max(moved.values()) < 2

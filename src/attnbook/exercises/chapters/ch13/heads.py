@@ -15,16 +15,20 @@ EXERCISE = Exercise(
     section="13.13",
     prompt="""
 MiniLM (section 13.13) has read the sentence “the cat was chased by a dog”. For six of its heads,
-the table says to which token each word attends most, and the mean of these seven weights.
+the table says to which token each word attends most. Below are the mean of these seven weights, and
+the head's layer.
 
-| head | layer | the | cat | was | chased | by | a | dog | weight |
-|:--|--:|:--|:--|:--|:--|:--|:--|:--|--:|
-| A | 3 | [CLS] | [CLS] | cat | [CLS] | chased | [CLS] | a | 0.62 |
-| B | 2 | cat | was | chased | [CLS] | a | dog | [CLS] | 0.66 |
-| C | 5 | [CLS] | [CLS] | [CLS] | [CLS] | [CLS] | [CLS] | [CLS] | 0.93 |
-| D | 6 | cat | cat | cat | cat | cat | cat | cat | 0.56 |
-| E | 1 | [CLS] | the | cat | was | chased | by | a | 1.00 |
-| F | 3 | cat | [CLS] | chased | [CLS] | dog | dog | [CLS] | 0.75 |
+| word | A | B | C | D | E | F |
+|:--|:--|:--|:--|:--|:--|:--|
+| **the** | [CLS] | cat | [CLS] | cat | [CLS] | cat |
+| **cat** | [CLS] | was | [CLS] | cat | the | [CLS] |
+| **was** | cat | chased | [CLS] | cat | cat | chased |
+| **chased** | [CLS] | [CLS] | [CLS] | cat | was | [CLS] |
+| **by** | chased | a | [CLS] | cat | chased | dog |
+| **a** | [CLS] | dog | [CLS] | cat | by | dog |
+| **dog** | a | [CLS] | [CLS] | cat | a | [CLS] |
+| mean weight | 0.62 | 0.67 | 0.93 | 0.56 | 1.00 | 0.76 |
+| layer | 3 | 2 | 5 | 6 | 1 | 3 |
 
 `which_head(question)` returns a letter from `"A"` to `"F"`.
 
@@ -60,9 +64,9 @@ def which_head(question):
         ("d", "F"): "Head F is in layer 3. What did section 13.13 find for layers 1 to 5?",
     },
     hints=(
-        "A column belongs to the word that attends. In (a) and (c), count tokens from this word to "
-        "the one in the cell. `[CLS]` comes before “the”.",
-        "In (c), two heads look right at first. Read their cells under “by”.",
+        "A row belongs to the word that attends, and a column to a head. In (a) and (c), count "
+        "tokens from this word to the one in the cell. `[CLS]` comes before “the”.",
+        "In (c), two heads look right at first. Read their cells in the row of “by”.",
         "The maps don't answer (d). Section 13.13 removed each head: in which layer were the heads "
         "whose removal moved the sentence vectors farthest?",
     ),
