@@ -18,6 +18,9 @@ ALLOWED = {
     "PyTorch's layer, with a mask of padding": {"empty_row"},
     "PyTorch's encoder layer, pre-norm, with padding": {"empty_row"},
     "True is hidden, one head": {"half"},
+    "vmap over batch and heads": {"half"},
+    "weights returned beside the output, dropout given": {"half"},
+    "an encoder's attention, additive mask": {"empty_row"},
 }
 
 

@@ -1,6 +1,6 @@
 """A block's residual connections: with all matrices at 0, the input must come through."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor, nn
@@ -25,20 +25,49 @@ def check_residual(given: LayerInput) -> None:
         return exam.subject(*given.arguments(x))
 
     try:
-        nothing = output_with("")
-        if exam.subject.same(nothing, output_with("", torch.randn_like(given.x))):
+        other = torch.randn_like(given.x)
+        nothing, still = output_with(""), output_with("", other)
+        step = (given.x - other).to(nothing)
+        if exam.subject.same(nothing, still):
             exam.report.add("residual", lost_sentence())
-        elif exam.facts.block == "pre" and not exam.subject.same(nothing, given.x.to(nothing)):
+        elif exam.facts.block == "pre" and not exam.subject.same(nothing - still, step):
             exam.report.add("residual", changed_sentence())
         else:
             for part in parts:
-                other = given.x.clone()
-                other[:, 0] += torch.randn_like(other[:, 0])
-                if exam.subject.same(output_with(part)[:, -1], output_with(part, other)[:, -1]):
-                    exam.report.add("residual", unused_sentence().format(part=part))
+                check_part(given, module, part, lambda x, part=part: output_with(part, x))
     finally:
         for _name, p, data in kept:
             p.data = data
+
+
+def check_part(
+    given: LayerInput, module: nn.Module, part: str, output_with: Callable[[Tensor], Tensor]
+) -> None:
+    """With all matrices at 0 but those of one part, look at what becomes of its result."""
+    exam, other = given.exam, given.x.clone()
+    other[:, 0] += torch.randn_like(other[:, 0])
+    outputs: list[Tensor] = []
+
+    def run() -> None:
+        outputs.extend(output_with(x) for x in (given.x, other))
+
+    calls = recorded(module, run, [(part, module.get_submodule(part))])[part]
+    if exam.subject.same(outputs[0][:, -1], outputs[1][:, -1]):
+        exam.report.add("residual", unused_sentence().format(part=part))
+    elif exam.facts.block == "pre" and len(calls) == 2:
+        (_x, one), (_other_x, two) = calls
+        moved, result = outputs[0] - outputs[1], (one - two).to(outputs[0])
+        if exam.subject.same(moved, (given.x - other).to(result) - result):
+            exam.report.add("residual", subtracted_sentence().format(part=part))
+
+
+def check_unused(given: LayerInput) -> bool:
+    """If no row sees another, find a part in which rows see one another."""
+    module = given.exam.subject.module
+    parts = mixing_parts(given, module) if module is not None else []
+    for part in parts[:1]:
+        given.exam.report.add("residual", unused_sentence().format(part=part))
+    return bool(parts)
 
 
 def lost_sentence() -> str:
@@ -57,6 +86,13 @@ def changed_sentence() -> str:
 
 def unused_sentence() -> str:
     return _("What `{part}` computes is not added to the residual path.")
+
+
+def subtracted_sentence() -> str:
+    return _(
+        "What `{part}` computes is subtracted from the residual path. Write "
+        "`x = x + self.{part}(...)`."
+    )
 
 
 def weights_of(module: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:

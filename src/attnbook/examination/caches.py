@@ -64,13 +64,23 @@ def name_steps(exam: Exam, ids: Tensor, words: Tensor) -> None:
         moved = run_steps(exam, other, [1] * n)
         if exam.subject.differ(words[:, -1], moved[:, -1]).any():
             seen.append(j)
-    if set(range(1, n - 1)) & set(seen):
+    whole = [j for j in range(n) if moves_last(exam, ids, j)]
+    if set(whole) <= set(seen):
         sentence = _(
             "Word by word with the cache, the logits differ from those of the whole text, although "
-            "the last word sees the others. So its position is wrong, or the order of the cache: "
-            "a new word's position is the number of words before it."
+            "the last word sees the others. So its position is wrong, or what is in the cache: "
+            "a new word's position is the number of words before it, and each layer has keys and "
+            "values of its own, the oldest first."
         )
         exam.report.add("cache_positions", sentence)
+        return
+    if set(range(1, n - 1)) & set(seen):
+        sentence = _(
+            "Word by word with the cache, the last word sees only words {seen}, and without it "
+            "words {whole}: keys and values are lost, or belong to another layer."
+        )
+        names = {"seen": ", ".join(map(str, seen)), "whole": ", ".join(map(str, whole))}
+        exam.report.add("cache_mask", sentence.format(**names))
         return
     sentence = _(
         "With the cache, the last word sees only words {seen}. `is_causal=True` shows a single "
@@ -78,6 +88,14 @@ def name_steps(exam: Exam, ids: Tensor, words: Tensor) -> None:
         "word leave the mask out; with several, use the last rows of the triangle."
     )
     exam.report.add("alignment", sentence.format(seen=", ".join(map(str, seen))))
+
+
+def moves_last(exam: Exam, ids: Tensor, j: int) -> bool:
+    """Whether the last word of the whole text moves when word j changes."""
+    other = ids.clone()
+    other[:, j] = torch.where(ids[:, j] == 1, 2, 1)
+    whole, moved = exam.subject(ids), exam.subject(other)
+    return bool(exam.subject.differ(whole[:, -1], moved[:, -1]).any())
 
 
 def room_seen(events: list[Event], n: int) -> int:

@@ -45,6 +45,13 @@ def mask_name(thing: Any, form: str) -> str:
     return next((n for p in patterns for n in names if re.fullmatch(p, n, re.IGNORECASE)), "")
 
 
+def row_names(thing: Any, mask: str, n: int) -> list[str]:
+    """Name the parameters that take the rows: those that must be given, or else the first."""
+    others = [p for p in parameters_of(thing) if p.name != mask]
+    needed = [p for p in others if p.default is p.empty]
+    return [p.name for p in (needed if len(needed) >= n else others)]
+
+
 def ways_to_call(thing: Any, n_rows: int, form: str) -> Iterator[Way]:
     """Yield ways to pass values, of which the first n_rows are rows or ids, and one more a mask.
 
@@ -66,7 +73,14 @@ def ways_to_call(thing: Any, n_rows: int, form: str) -> Iterator[Way]:
         rows, rest = rows_and_rest(values, repeated)
         return (*rows, *rest), {}
 
+    def all_by_name(values: Sequence[Any], repeated: bool = False) -> Arguments:
+        rows, rest = rows_and_rest(values, repeated)
+        names = row_names(thing, name, len(rows))
+        return (), dict(zip([*names[: len(rows)], name], [*rows, *rest], strict=False))
+
     ways = [by_name, by_position] if name else [by_position]
+    if any(p.kind is p.KEYWORD_ONLY for p in parameters_of(thing)):
+        ways.append(all_by_name)
     yield from ways
     labels = [p.name for p in parameters_of(thing) if LABELS.fullmatch(p.name)]
     for label in labels if n_rows == 1 else ():

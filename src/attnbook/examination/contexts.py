@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from attnbook.examination.layer_input import LayerInput
 from attnbook.examination.layer_names import name_layer
+from attnbook.examination.rows import noisy
 from attnbook.examination.trace import Fused, Softmax, traced
 from attnbook.language import _
 
@@ -28,7 +29,7 @@ def context_ignored(given: LayerInput, output: Tensor) -> bool:
 
 
 def queries_meet(given: LayerInput, output: Tensor) -> bool:
-    """In cross-attention, queries do not see each other: without one, the others stay.
+    """In cross-attention, queries do not see each other: when one changes, the others stay.
 
     If all rows of the context are equal, each output is the same average of equal values, whatever
     the query is, unless weights do not sum to 1.
@@ -36,9 +37,11 @@ def queries_meet(given: LayerInput, output: Tensor) -> bool:
     exam = given.exam
     if exam.facts.block or has_self_attention(given):
         return False
-    exam.report.attempt(_("without the first query"))
-    fewer = exam.subject(*given.arguments(given.x[:, 1:], given.keep[:, 1:]))
-    if exam.subject.same(fewer, output[:, 1:]):
+    exam.report.attempt(_("another first query"))
+    other_x = given.x.clone()
+    other_x[:, 0] = noisy(other_x[:, 0])
+    moved = exam.subject(*given.arguments(other_x))
+    if exam.subject.same(moved[:, 1:], output[:, 1:]):
         return False
     name_layer(given, output)
     if exam.report.findings:
@@ -48,14 +51,14 @@ def queries_meet(given: LayerInput, output: Tensor) -> bool:
     before = exam.subject(*equal.arguments())
     if exam.subject.same(before, exam.subject(*equal.arguments(torch.randn_like(given.x)))):
         sentence = _(
-            "Without the first query, the outputs of the others change, although weights sum to 1: "
+            "When the first query changes, the outputs of others move, although weights sum to 1: "
             "rows are mixed, as by `view` or `reshape` without `transpose`. With heads as "
             "(B, H, L, d), join them by `y.transpose(1, 2).reshape(B, L, H * d)`."
         )
         exam.report.add("heads", sentence)
         return True
     sentence = _(
-        "Without the first query, the outputs of the others change. Queries are independent of one "
+        "When the first query changes, the outputs of others move. Queries are independent of one "
         "another, unless the softmax runs over them: it has to run over the keys, the last axis of "
         "(Lq, Lk)."
     )
@@ -64,14 +67,16 @@ def queries_meet(given: LayerInput, output: Tensor) -> bool:
 
 
 def has_self_attention(given: LayerInput) -> bool:
-    """Whether there is attention among the queries' own rows, too, as in a decoder's layer."""
+    """Whether the queries' own rows are keys, too, as in a decoder's layer."""
+    assert given.context is not None
     module, n = given.exam.subject.module, given.x.size(1)
+    own = {(n, n), (n, n + given.context.size(1))}
     inside = module.modules() if module is not None else ()
     if sum(isinstance(part, nn.MultiheadAttention) for part in inside) > 1:
         return True
     events = traced(lambda: given.exam.subject(*given.arguments()))
     return any(
-        (event.seen if isinstance(event, Fused) else event.scores).shape[-2:] == (n, n)
+        (*(event.seen if isinstance(event, Fused) else event.scores).shape[-2:],) in own
         for event in events
         if isinstance(event, (Fused, Softmax))
     )

@@ -14,7 +14,9 @@ def random_keep(shape: tuple[int, int, int], form: str) -> Tensor:
     b, n_queries, n_keys = shape
     keep = torch.rand(b, 1 if form == "BL" else n_queries, n_keys) < 0.6
     keep[..., 0] = True
-    if b > 1:
+    if form != "BL":  # otherwise a key that no query sees looks like another mistake
+        keep[:, 1] |= ~keep.any(1)
+    elif b > 1:
         keep[0, :, 1], keep[1, :, 1] = False, True
     if form == "LL":
         keep = keep[:1]

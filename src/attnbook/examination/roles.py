@@ -28,15 +28,34 @@ def check_roles(exam: Exam, run: Callable[[], Any]) -> bool:
                 ).format(first=names[first], second=names[second], shape=(*seen.q.shape,))
                 exam.report.add("values" if second == "v" else "numbers", sentence)
                 return True
+        if tiled(exam, seen.k):
+            return True
     return False
+
+
+def tiled(exam: Exam, keys: Tensor) -> bool:
+    """Find key heads 0 1 that are used as 0 1 0 1, and not as 0 0 1 1."""
+    n_heads = keys.size(-3) if keys.dim() == 4 else 0
+    heads = keys.transpose(0, 1) if n_heads else keys
+    first = [next(j for j in range(n_heads) if equal(heads[i], heads[j])) for i in range(n_heads)]
+    n_kv = len(set(first))
+    if n_kv in (0, 1, n_heads) or first != [i % n_kv for i in range(n_heads)]:
+        return False
+    sentence = _(
+        "Query heads 0 … {last} use key heads {order}: the set of key heads is repeated. Repeat "
+        "each of them instead, with `repeat_interleave`."
+    )
+    order = " ".join(map(str, first))
+    exam.report.add("groups", sentence.format(last=n_heads - 1, order=order))
+    return True
 
 
 def equal(a: Tensor, b: Tensor) -> bool:
     return a.shape == b.shape and torch.equal(a, b)
 
 
-def check_rotations(exam: Exam, run: Callable[[Tensor], Any], a: Tensor, b: Tensor) -> None:
-    """Rotated rows must have scores that depend on their distance only.
+def check_rotations(exam: Exam, run: Callable[[Tensor], Any], a: Tensor, b: Tensor) -> bool:
+    """Rotated rows must have scores that depend on their distance only; return whether they do not.
 
     `a` and `b` are inputs whose rows are all equal. What is rotated differs between them by what
     depends on the position; what is added, such as a table of positions, does not.
@@ -47,9 +66,9 @@ def check_rotations(exam: Exam, run: Callable[[Tensor], Any], a: Tensor, b: Tens
     )
     for one, other in pairs:
         if one.q.shape[-2] != one.k.shape[-2] or one.q.shape[-2] != a.size(1):
-            return
+            return False
         if not is_constant(one.v) or one.q.shape != other.q.shape:
-            return
+            return False
         if is_constant(one.q - other.q) or is_stationary(one):
             continue
         sentence = _(
@@ -60,7 +79,8 @@ def check_rotations(exam: Exam, run: Callable[[Tensor], Any], a: Tensor, b: Tens
         )
         dots = diagonals(one)[1].flatten()
         exam.report.add("rotary", sentence.format(first=dots[0].item(), second=dots[1].item()))
-        return
+        return True
+    return False
 
 
 def is_constant(rows: Tensor) -> bool:

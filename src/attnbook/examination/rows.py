@@ -54,6 +54,8 @@ def judge(exam: Exam, seen: Tensor, keep: Tensor, *, own: bool = True) -> None:
     leak, blind = seen & ~(keep | diagonal(seen) & own), keep & ~seen
     if not leak.any() and not blind.any():
         return
+    if exam.facts.window and judge_window(exam, seen, keep):
+        return
     if keep.size(0) == keep.size(1) and (keep == keep.new_ones(keep.shape).tril()).all():
         if judge_causal(exam, seen, leak):
             return
@@ -73,6 +75,12 @@ def judge(exam: Exam, seen: Tensor, keep: Tensor, *, own: bool = True) -> None:
             "keys, the last axis of the scores (…, Lq, Lk), and before the softmax?"
         )
         exam.report.add("leak", sentence.format(i=i, j=j))
+    elif not own and seen.equal(keep.tril()):
+        sentence = _(
+            "Query i sees only rows 0 … i of the context: a causal mask is used in the "
+            "cross-attention. Only the context's padding is hidden there."
+        )
+        exam.report.add("cross_causal", sentence)
     else:
         i, j = blind.nonzero()[0].tolist()
         sentence = _(
@@ -82,8 +90,27 @@ def judge(exam: Exam, seen: Tensor, keep: Tensor, *, own: bool = True) -> None:
         exam.report.add("blind", sentence.format(i=i, j=j))
 
 
+def judge_window(exam: Exam, seen: Tensor, keep: Tensor) -> bool:
+    """Name a window of another width than that of the last row's keys; return whether it is one."""
+    width, right = (int((rows | diagonal(rows))[-1].sum()) for rows in (seen, keep))
+    band = keep.new_ones(keep.shape).tril().triu(1 - width)
+    band = band if exam.facts.causal else band | band.mT
+    if width == right or not ((seen | diagonal(seen)) == band).all():
+        return False
+    sentence = _(
+        "With a window of {window}, the last row sees {width} rows, itself included, instead of "
+        "{right}. Query i may see key j if `0 <= i - j < {window}`."
+    )
+    sentence = sentence.format(window=exam.facts.window, width=width, right=right)
+    exam.report.add("window", sentence)
+    return True
+
+
 def judge_causal(exam: Exam, seen: Tensor, leak: Tensor) -> bool:
-    """Name what is wrong with a causal pattern; return whether something was named."""
+    """Name what is wrong with a causal pattern; return whether something was named.
+
+    If each layer sees the next row, the first row sees as many rows as there are layers.
+    """
     pairs = torch.ones_like(seen)
     itself = diagonal(seen)
     if ((seen | itself) == pairs.triu()).all() and len(seen) > 1:
@@ -94,7 +121,7 @@ def judge_causal(exam: Exam, seen: Tensor, leak: Tensor) -> bool:
         exam.report.add("wrong_triangle", sentence)
     elif not leak.any():
         return False
-    elif not (leak & pairs.triu(2)).any():
+    elif not leak[0, -1] and is_band(leak):
         sentence = _(
             "Row 0 moves when row 1 changes: each row sees the next one, so the diagonal of the "
             "causal mask is off by one. `triu(1)` is what has to be hidden."
@@ -105,3 +132,9 @@ def judge_causal(exam: Exam, seen: Tensor, leak: Tensor) -> bool:
         sentence = _("Row {i} moves when row {j} changes: rows see the future.")
         exam.report.add("sees_future", sentence.format(i=i, j=int(leak[i].nonzero()[-1])))
     return True
+
+
+def is_band(leak: Tensor) -> bool:
+    """Whether each row sees equally many of the rows after it."""
+    width = int(leak[0].sum())
+    return bool((leak == torch.ones_like(leak).triu(1).tril(width)).all())

@@ -13,6 +13,7 @@ from attnbook.examination.reach import modules_of
 from attnbook.language import _
 
 LARGEST_COPY = 64 * 2**20  # numbers in parameters that are still computed in float64
+SMALL = 0.02  # a factor of a branch that has not been trained
 TOLERANCE = {torch.float64: 1e-5, torch.float32: 1e-4}  # of the largest number
 
 
@@ -86,6 +87,10 @@ class Subject:
             return (*rows.shape[:-1],)
         return (*values[self.n_rows - 1].shape,)
 
+    def is_random(self, output: Tensor, *values: Tensor) -> bool:
+        """Whether other calls with the same input give another output than the first."""
+        return not all(self.same(output, self(*values)) for _again in range(3))
+
     def cast(self, value: Tensor) -> Tensor:
         return value.to(self.device, self.dtype if value.is_floating_point() else value.dtype)
 
@@ -133,12 +138,17 @@ class Subject:
 
 
 def enlarge_small_weights(subject: Subject) -> None:
-    """Scale up matrices that are initialized at or near 0, behind which nothing could be seen."""
+    """Scale up what is initialized at or near 0, behind which nothing could be seen.
+
+    That is matrices, and the factors of a branch, such as 0 or 1e-4 for each column.
+    """
     for p in subject.parameters():
-        if not p.is_floating_point() or p.numel() < 2:
+        if not p.is_floating_point():
             continue
         size = 0.3 if p.dim() < 2 else p[0].numel() ** -0.5
         if not p.any():
-            p.data = torch.randn_like(p) * size
+            p.data = torch.randn_like(p) * size if p.numel() > 1 else torch.full_like(p, size)
+        elif p.dim() < 2 and p.abs().max() < SMALL:
+            p.data = p.data * (size / p.abs().max())
         elif p.dim() > 1 and 0 < p.std() < size:
             p.data = p.data * (size / p.std())

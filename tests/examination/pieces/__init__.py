@@ -18,6 +18,11 @@ for name in (
     "other_right_layers",
     "other_models",
     "rebuilt",
+    "functional",
+    "keywords",
+    "images",
+    "generators",
+    "translators",
 ):
     import_module(f"tests.examination.pieces.{name}")  # each registers its pieces
 
