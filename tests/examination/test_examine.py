@@ -68,3 +68,7 @@ def test_a_fact_that_does_not_exist_is_refused():
         examine(len, kind="core", causla=True)
     with pytest.raises(ValueError, match="'keep'"):
         examine(len, kind="core", mask="inverted")
+    for name in ("window", "n_heads", "d_model"):
+        for value in (0, True, 2.5, "4"):
+            with pytest.raises(ValueError, match=f"{name}=.*: it must be a whole number above 0"):
+                examine(len, kind="core", **{name: value})

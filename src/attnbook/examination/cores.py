@@ -20,7 +20,8 @@ N_HEADS = 4
 
 def examine_core(exam: Exam) -> None:
     """Examine a core. Unless it was said, try it with an axis of heads and without."""
-    options = (N_HEADS, 0) if exam.facts.heads is None else (exam.facts.heads,)
+    n_heads = 2 * exam.facts.groups if exam.facts.groups else N_HEADS
+    options = (n_heads, 0) if exam.facts.heads is None else (exam.facts.heads,)
     outcomes: list[Report] = []
     failure: CannotCall | None = None
     for n_heads in options:

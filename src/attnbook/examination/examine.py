@@ -111,11 +111,16 @@ def blind_spots(kind: str) -> str:
     if kind in ("core", "layer", "cross"):
         return _(
             "The experiments cannot see the base of rotary positions, the order of a checkpoint's "
-            "matrices, or anything beyond a few rows."
+            "matrices, the sign of a branch, or anything beyond a few rows."
         )
     if kind in ("lm", "seq2seq"):
         return _(
-            "The experiments cannot see the conventions of a checkpoint, decoding loops, data, "
-            "training, or anything beyond a few words."
+            "The experiments cannot see the base of rotary positions, the sign or the size of a "
+            "branch, the conventions of a checkpoint, decoding loops, data, training, or anything "
+            "beyond a few words."
         )
+    if kind == "rotary":
+        return _("The experiments cannot see the base of the rotation, or how it is used.")
+    if kind == "loss":
+        return _("The experiments cannot see a constant factor, or how the loss is used.")
     return _("The experiments cannot see how it is used.")

@@ -16,6 +16,7 @@ CHOICES = {
     "layout": ("BLD", "LBD", "LD"),
     "block": ("pre", "post"),
 }
+COUNTS = ("window", "groups", "n_heads", "vocabulary", "d_model", "d_context")
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,9 @@ def read_facts(said: dict[str, Any]) -> Facts:
             message = _("{name}={value!r}: it must be one of {choices}")
             choices = ", ".join(map(repr, CHOICES[name]))
             raise ValueError(message.format(name=name, value=value, choices=choices))
+        if name in COUNTS and value is not None and (type(value) is not int or value < 1):
+            message = _("{name}={value!r}: it must be a whole number above 0")
+            raise ValueError(message.format(name=name, value=value))
     return Facts(**said)
 
 

@@ -51,6 +51,7 @@ FAULTS = {
     "order_blind": Fault("7.1", "07.order"),
     "position_batch": Fault("7.2", "07.encode"),
     "position_table": Fault("7.3", "07.repair"),
+    "position_product": Fault("7.2", "07.encode"),
     "odd_width": Fault("7.3", "07.encode", is_wrong=False),
     "rotary": Fault("11.7", "11.pairs"),
     "rotary_precision": Fault("11.6", "11.pairs"),

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 from torch import Tensor
 
+from attnbook.examination.exam import Exam
+from attnbook.examination.inner import scales
 from attnbook.examination.layer_input import LayerInput
 from attnbook.examination.projections import Projections, readings
 from attnbook.examination.rebuild import Projected, Rebuilt, project
@@ -15,6 +17,7 @@ from attnbook.examination.reference import (
     scaled_head,
     variants,
 )
+from attnbook.examination.trace import traced
 from attnbook.language import _
 from attnbook.mistakes.head import RIGHT
 
@@ -32,12 +35,12 @@ def name_layer(given: LayerInput, output: Tensor) -> None:
     if module is None or exam.facts.block or exam.facts.scale == "own":
         return
     scale = exam.facts.scale
-    right = Rebuilt(scaled_head(float(scale)) if isinstance(scale, (int, float)) else RIGHT)
+    right = right_layer(exam)
     read = list(readings(module, exam.facts))
     if not read:
         return
     exam.report.attempt(_("the same matrices in an attention of our own"))
-    found = [p for p in (project(given, reading) for reading in read) if p is not None]
+    found = projected(given, read)
     for each in found:
         if right.fits(given, each, output):
             heads = _("I found its matrices, and {n} heads; its numbers are those of attention.")
@@ -50,14 +53,34 @@ def name_layer(given: LayerInput, output: Tensor) -> None:
         )
         exam.report.add("shared_heads", sentence.format(n=read[0].n_heads))
         return
+    if name_mistake(given, found, right, output):
+        return
+    if not isinstance(scale, (int, float)):
+        name_scale(given, found, output)
+
+
+def right_layer(exam: Exam) -> Rebuilt:
+    """Return a layer of our own with the scale that was said."""
+    scale = exam.facts.scale
+    return Rebuilt(scaled_head(float(scale)) if isinstance(scale, (int, float)) else RIGHT)
+
+
+def projected(given: LayerInput, read: list[Projections]) -> list[Projected]:
+    """Apply each reading of the matrices that fits the rows."""
+    return [p for p in (project(given, reading) for reading in read) if p is not None]
+
+
+def name_mistake(
+    given: LayerInput, found: list[Projected], right: Rebuilt, output: Tensor, where: str = ""
+) -> bool:
+    """Report the mistake that gives these numbers; return whether there is one."""
     for each in found:
         for fault, sentence, rebuilt in mistakes(given, each.reading):
             if rebuilt.fits(given, each, output):
                 numbers = evidence(output, right.output(given, each))
-                exam.report.add(fault, sentence + numbers)
-                return
-    if not isinstance(scale, (int, float)):
-        name_scale(given, found, output)
+                given.exam.report.add(fault, where + sentence + numbers)
+                return True
+    return False
 
 
 def mistakes(given: LayerInput, reading: Projections) -> Iterator[tuple[str, str, Rebuilt]]:
@@ -120,8 +143,13 @@ def exchanged() -> Iterator[tuple[str, str, Rebuilt]]:
         yield "values" if position == 2 else "numbers", sentence, Rebuilt(roles=roles)
 
 
+def call(given: LayerInput) -> Tensor:
+    return given.exam.subject(*given.arguments())
+
+
 def name_scale(given: LayerInput, found: list[Projected], output: Tensor) -> None:
     """The scores may be multiplied by any other number."""
+    seen = [scale for scale, _width in scales(traced(lambda: call(given)))]
     for each in [p for p in found if p.reading.usual][:MEASURED]:
 
         def distance(scale: float, each: Projected = each) -> float:
@@ -129,7 +157,7 @@ def name_scale(given: LayerInput, found: list[Projected], output: Tensor) -> Non
             fits = own is not None and own.shape == output.shape
             return largest(output - own if fits and own is not None else None)
 
-        scale = measured_scale(distance)
+        scale = seen[0] if seen else measured_scale(distance)
         if Rebuilt(scaled_head(scale)).fits(given, each, output):
             sentence = _(
                 "The scores are multiplied by {scale:.3g}, and 1/√d_k is {right:.3g}. If you mean "

@@ -7,6 +7,7 @@ from attnbook.examination.blocks import check_residual, check_unused
 from attnbook.examination.contexts import context_ignored, queries_meet
 from attnbook.examination.exam import Exam
 from attnbook.examination.inner import check_inner_scales, check_inner_softmax
+from attnbook.examination.inside import name_inside
 from attnbook.examination.layer_input import LayerInput, draw_layer
 from attnbook.examination.layer_limits import check_limits
 from attnbook.examination.layer_names import name_layer
@@ -71,11 +72,13 @@ def look(given: LayerInput, crossed: bool) -> LayerInput:
         return given
     if norm_of_columns(exam, given.arguments()):
         return given
-    name_layer(given, exam.subject(*given.arguments()))
 
     def run_once() -> Tensor:
         return exam.subject(*given.arguments())
 
+    name_layer(given, run_once())
+    if not crossed and len(exam.report.findings) == n_before:
+        name_inside(exam, run_once)
     if len(exam.report.findings) == n_before:
         check_inner_softmax(exam, run_once)
     if len(exam.report.findings) > n_before:
@@ -153,6 +156,8 @@ def sentences_meet(given: LayerInput, output: Tensor) -> bool:
     mixed = exam.subject.differ(output, exam.subject(*given.arguments(other)))
     if not mixed[[0, 2]].any():
         return False
+    if check_inner_softmax(exam, lambda: exam.subject(*given.arguments())):
+        return True
     inside = moves(exam.subject, given.arguments(rows=slice(1)))
     sentence = _("Sentence 0's output moves when sentence 1 changes: sentences see each other.")
     if given.context is None and not (inside & ~diagonal(inside)).any():

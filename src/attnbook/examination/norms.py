@@ -18,14 +18,16 @@ def recorded(module: nn.Module, run: object, parts: Sequence[tuple[str, nn.Modul
     calls: Calls = {}
 
     def hook(name: str) -> object:
-        def listen(part: nn.Module, given: tuple[object, ...], result: object) -> None:
-            out = next(tensors_in(result), None)
-            if given and isinstance(given[0], Tensor) and out is not None:
-                calls.setdefault(name, []).append((given[0].detach(), out.detach()))
+        def listen(
+            part: nn.Module, given: tuple[object, ...], named: dict[str, object], result: object
+        ) -> None:
+            rows, out = next(iter((*given, *named.values())), None), next(tensors_in(result), None)
+            if isinstance(rows, Tensor) and out is not None:
+                calls.setdefault(name, []).append((rows.detach(), out.detach()))
 
         return listen
 
-    handles = [part.register_forward_hook(hook(name)) for name, part in parts]  # type: ignore[arg-type]
+    handles = [part.register_forward_hook(hook(name), with_kwargs=True) for name, part in parts]  # type: ignore[arg-type]
     try:
         run()  # type: ignore[operator]
     finally:

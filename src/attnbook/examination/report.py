@@ -68,7 +68,7 @@ class Report:
     def add(self, fault: str, sentence: str) -> None:
         """Record a finding, unless the same fault has been recorded. What is wrong comes first."""
         if all(found.fault != fault for found in self.findings):
-            self.findings.append(Finding(fault, sentence))
+            self.findings.append(Finding(fault, closed_up(sentence)))
             self.findings.sort(key=lambda found: found.level != WRONG)
 
     def note(self, sentence: str) -> None:
@@ -99,11 +99,11 @@ class Report:
         """Say what was tried, and what the experiments cannot see."""
         if self.refusal or not self.tried:
             return ""
-        tried = _("Tried: {experiments}.").format(experiments=", ".join(self.tried))
+        tried = _("Tried: {experiments}.").format(experiments=_(", ").join(self.tried))
         after = _("Silence proves nothing.")
         if self.findings:
             after = _("Repair it and examine it again: a fault can hide others.")
-        return " ".join(filter(None, (tried, after, self.blind_spots)))
+        return closed_up(" ".join(filter(None, (tried, after, self.blind_spots))))
 
     def __str__(self) -> str:
         lines = [wrapped(sentence, "  ", first="") for sentence in self.seen]
@@ -130,6 +130,11 @@ class Report:
             parts.append(paragraph(closing, "opacity:.8"))
         style = f"border-left:.3em solid {STATES[kind][0]};padding:.2em 1em;color:inherit"
         return f'<div role="status" style="{style}">{"".join(parts)}</div>'
+
+
+def closed_up(text: str) -> str:
+    """Remove the space after each full stop that has the width of a Chinese character."""
+    return text.replace("。 ", "。")
 
 
 def wrapped(text: str, indent: str, *, first: str) -> str:

@@ -113,7 +113,8 @@ def judge_causal(exam: Exam, seen: Tensor, leak: Tensor) -> bool:
     """
     pairs = torch.ones_like(seen)
     itself = diagonal(seen)
-    if ((seen | itself) == pairs.triu()).all() and len(seen) > 1:
+    last_is_empty = slice(None, -1)  # filled with a number, it sees all rows equally
+    if ((seen | itself) == pairs.triu())[last_is_empty].all() and len(seen) > 1:
         sentence = _(
             "Rows see only later rows: the mask hides the wrong triangle. Hide what is above the "
             "diagonal: `torch.ones(L, L, dtype=torch.bool).triu(1)` is True where it is hidden."

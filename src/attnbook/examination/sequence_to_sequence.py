@@ -5,6 +5,7 @@ from torch import Tensor
 
 from attnbook.examination.exam import Exam
 from attnbook.examination.inner import check_inner_scales
+from attnbook.examination.inside import name_inside
 from attnbook.examination.memory import check_memory, exchanged_roles
 from attnbook.examination.model_input import BATCH, vocabulary_sizes
 from attnbook.examination.parameters import check_parameters
@@ -37,6 +38,8 @@ def examine_seq2seq(exam: Exam) -> None:
         return
     check_parameters(exam, lambda: exam.subject(source, target) ** 2)
     if exchanged_roles(exam, source, target):
+        return
+    if name_inside(exam, lambda: exam.subject(source, target)):
         return
     check_memory(exam, source, target)
     check_target(exam, source, target, size)

@@ -145,10 +145,11 @@ def enlarge_small_weights(subject: Subject) -> None:
     for p in subject.parameters():
         if not p.is_floating_point():
             continue
-        size = 0.3 if p.dim() < 2 else p[0].numel() ** -0.5
+        is_vector = sum(n > 1 for n in p.shape) < 2
+        size = 0.3 if is_vector else p[0].numel() ** -0.5
         if not p.any():
             p.data = torch.randn_like(p) * size if p.numel() > 1 else torch.full_like(p, size)
-        elif p.dim() < 2 and p.abs().max() < SMALL:
+        elif is_vector and p.abs().max() < SMALL:
             p.data = p.data * (size / p.abs().max())
-        elif p.dim() > 1 and 0 < p.std() < size:
+        elif not is_vector and 0 < p.std() < size:
             p.data = p.data * (size / p.std())

@@ -23,6 +23,7 @@ for name in (
     "images",
     "generators",
     "translators",
+    "variants",
 ):
     import_module(f"tests.examination.pieces.{name}")  # each registers its pieces
 

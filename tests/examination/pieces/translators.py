@@ -1,6 +1,7 @@
 """Encoders and decoders, losses and small functions in other styles."""
 
 import math
+import warnings
 
 import numpy as np
 import torch
@@ -115,7 +116,11 @@ def _():
         def __init__(self):
             super().__init__()
             self.table = nn.Embedding(V, D, padding_idx=PAD)
-            self.transformer = nn.Transformer(D, H, 1, 2, 2 * D, batch_first=True, norm_first=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self.transformer = nn.Transformer(
+                    D, H, 1, 2, 2 * D, batch_first=True, norm_first=True
+                )
 
         def forward(self, source, target):
             hidden = nn.Transformer.generate_square_subsequent_mask(target.size(1))

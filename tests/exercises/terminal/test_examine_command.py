@@ -120,7 +120,8 @@ def test_a_file_in_a_package_imports_its_neighbors(layers):
     [
         ("x = (", "layers.py is not valid Python yet"),
         ("import nothing_of_this_name", "line 1 import nothing_of_this_name"),
-        ("raise SystemExit(0)", "layers.py stopped before its end"),
+        ("raise SystemExit(0)", 'under `if __name__ == "__main__":`'),
+        ("import sys; sys.exit(3)", "layers.py ended Python (exit code 3)"),
         ("raise MemoryError", "layers.py needs more memory than it may use"),
     ],
 )

@@ -13,7 +13,12 @@ from attnbook.examination.facts import CHOICES, KINDS, Facts, meanings
 from attnbook.exercises.cards import as_text, console
 from attnbook.exercises.catalog import UsageError
 from attnbook.exercises.terminal import examine_process
-from attnbook.exercises.terminal.examine_process import CODE_FILE, NOT_EXAMINED, STACK_FILE
+from attnbook.exercises.terminal.examine_process import (
+    CODE_FILE,
+    NOT_EXAMINED,
+    STACK_FILE,
+    ended_card,
+)
 from attnbook.exercises.terminal.file_cards import crash_card, keep_lines
 from attnbook.exercises.terminal.runner import NEW_GROUP
 from attnbook.language import _
@@ -90,6 +95,7 @@ def examine_target(target: str, kind: str | None, **facts: Any) -> int:
             process.communicate()
         if Path(folder, CODE_FILE).exists():
             return int(Path(folder, CODE_FILE).read_text())
-        card = crash_card(path, Path(folder, STACK_FILE).read_text("utf-8", "replace"), code)
+        stack = Path(folder, STACK_FILE).read_text("utf-8", "replace")
+        card = crash_card(path, stack, code) if stack else ended_card(path, code)
         console.print_text(as_text.card(card))
         return NOT_EXAMINED

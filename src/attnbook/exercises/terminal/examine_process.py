@@ -68,7 +68,9 @@ def examined(
         if problem:
             return NOT_EXAMINED, as_text.card(Feedback("failed", problem))
         report = examine(build(expression, module), kind, **facts)
-    except BaseException as error:  # the file may raise anything, even SystemExit
+    except SystemExit as error:
+        return NOT_EXAMINED, as_text.card(ended_card(path, error.code))
+    except BaseException as error:  # the file may raise anything
         if is_out_of_memory(error):
             head = _("{file} needs more memory than it may use").format(file=path.name)
             return NOT_EXAMINED, as_text.card(Feedback("failed", head))
@@ -76,6 +78,16 @@ def examined(
     if report.is_faulty:
         return FAULTY, report_as_text(report)
     return NOT_EXAMINED if report.refusal else SILENT, report_as_text(report)
+
+
+def ended_card(path: Path, code: Any) -> Feedback:
+    """Return the card for a file that ended Python while it was imported or examined."""
+    head = _("{file} ended Python (exit code {code})").format(file=path.name, code=code)
+    message = _(
+        "Something in the file ends or crashes Python, so nothing was examined. If it is a "
+        'program, too, write that part under `if __name__ == "__main__":`, which does not run here.'
+    )
+    return Feedback("failed", head, message)
 
 
 def module_of(path: Path) -> ModuleType:
