@@ -1,6 +1,7 @@
 """A block's residual connections: with all matrices at 0, the input must come through."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -34,7 +35,7 @@ def check_residual(given: LayerInput) -> None:
             exam.report.add("residual", changed_sentence())
         else:
             for part in parts:
-                check_part(given, module, part, lambda x, part=part: output_with(part, x))
+                check_part(given, module, part, partial(output_with, part))
     finally:
         for _name, p, data in kept:
             p.data = data
