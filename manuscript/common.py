@@ -1,5 +1,6 @@
 """What the pages and the tools share: where the book is, and errors that the user can fix."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +12,12 @@ ROOT = Path(__file__).resolve().parents[1]
 
 class UserError(Exception):
     """An error that the user can fix; its message is one line."""
+
+
+def can_write(path: Path) -> bool:
+    """Whether this user may write a file or a folder, or create it if it does not exist."""
+    existing = next(each for each in (path, *path.parents) if each.exists())
+    return os.access(existing, os.W_OK)
 
 
 def counted(number: int, noun: str) -> str:

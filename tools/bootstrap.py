@@ -70,6 +70,11 @@ def main() -> int:
         made_with, _, made_for = stamp.read_text("utf-8").partition(" ")
         if made_for == key and (made_with == version or not this_python):
             return 0
+    if not os.access(ROOT, os.W_OK):
+        fail(
+            f"{ROOT} has no up-to-date environment, and you can't write there: ask whoever "
+            "installed the book to run make env"
+        )
     check_machine(version)
     print("Making the environment in .venv, which takes a few minutes.", flush=True)
     stamp.unlink(missing_ok=True)

@@ -25,7 +25,7 @@ from attnbook.language import _ as in_edition
 from manuscript import markers
 from manuscript.cells import exercises_of, write_exercises
 from manuscript.chapters import pages
-from manuscript.common import ROOT, UserError, run_tool
+from manuscript.common import ROOT, UserError, can_write, run_tool
 from manuscript.edition import ENDING, LANGUAGE, SOURCE, TRANSLATIONS
 from manuscript.messages import Line, library_messages, lines_of, page_messages, read_page
 from manuscript.normal_form import describe_pictures, text_of, write_minutes
@@ -38,7 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("what", choices=["update", "write"])
     options = parser.parse_args(arguments)
     if options.what == "write":
-        write_book(SOURCE)
+        if can_write(SOURCE) or not SOURCE.exists():  # a read-only installation has it written
+            write_book(SOURCE)
         return 0
     for folder in sorted(TRANSLATIONS.iterdir()):
         update(folder)

@@ -19,7 +19,7 @@ from attnbook.exercises.catalog import ALL
 from manuscript.chapters import chapters
 from manuscript.common import ROOT
 from manuscript.normal_form import INSTALL, METADATA
-from tools.lab.copies import copy_book
+from tools.lab.copies import copy_book, readers_folder
 from tools.lab.settings import arguments, to_do
 from tools.rules import RAW
 
@@ -230,6 +230,21 @@ def test_the_books_own_copies_have_no_dead_links_no_raw_text_and_the_colors_of_a
         if path.suffix == ".md":  # `make check` checks notebooks for this
             assert not [p for p in RAW.values() if re.search(p, text, re.M)], path.name
     assert colors == {role.light for role in ROLES.values()}
+
+
+def test_readers_of_a_read_only_installation_have_their_copies_at_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert readers_folder() == ROOT / "my"
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    monkeypatch.setattr(os, "access", lambda path, mode: not Path(path).is_relative_to(ROOT))
+    assert readers_folder() == tmp_path / "attention-book"
+    write_chapter(tmp_path, "Old.")
+    copy_book(tmp_path, readers_folder())
+    answer(readers_folder() / NAME, ANSWER)
+    write_chapter(tmp_path, "New.")
+    (line,) = copy_book(tmp_path, readers_folder())
+    assert line.startswith("attention-book/01_library (new).ipynb: ")
 
 
 def test_the_lab_opens_the_first_chapter_with_an_exercise_to_do(tmp_path: Path) -> None:

@@ -107,6 +107,14 @@ def test_an_incomplete_environment_is_rebuilt(
         assert bootstrap.main() == 0
 
 
+def test_a_reader_who_cannot_write_is_told_who_can(
+    commands: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert "ask whoever installed the book to run make env" in failure()
+    assert commands == []
+
+
 def test_the_cache_key_is_made_of_the_pins_the_package_and_the_machine(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

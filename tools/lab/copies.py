@@ -1,5 +1,8 @@
 """Copy the book into my/, where readers can change everything.
 
+If several readers share an installation that they can't write to, each has copies in
+~/attention-book instead.
+
 A copy that you have changed is never overwritten. If the chapter changes after its copy was made,
 the newer version is put beside the copy, as `03_single_head (new).ipynb`, with your answers in it.
 An answer whose stub now has different arguments, or is no longer in the chapter, is kept in a text
@@ -27,6 +30,8 @@ from nbformat.v4 import new_markdown_cell
 from attnbook.language import _
 from manuscript.cells import STUB
 from manuscript.chapters import chapters, drafts
+from manuscript.common import ROOT, can_write
+from manuscript.edition import LANGUAGE
 from manuscript.normal_form import text_of
 from manuscript.readers_copy import for_readers, without_directives
 
@@ -61,6 +66,14 @@ class Answer(NamedTuple):
 
     text: str
     stub: str
+
+
+def readers_folder() -> Path:
+    """Where the copies are: in my/, or in the reader's home if the installation is read-only."""
+    mine = ROOT / "my"
+    if not can_write(mine):
+        mine = Path.home() / "attention-book"
+    return mine / ("" if LANGUAGE == "en" else LANGUAGE)
 
 
 def copy_book(root: Path, mine: Path) -> list[str]:
@@ -115,11 +128,15 @@ class Copies:
             if self.put(copy, text_of(answered), current):
                 NotebookNotary().sign(nbformat.read(copy, as_version=4))
                 line = _("{copy}: a newer version of the chapter, with your answers in it")
-                return line.format(copy=f"my/{copy.name}") if copy == new else ""
+                return line.format(copy=self.shown(copy)) if copy == new else ""
             if self.notes.get(copy.name, {"texts": current})["texts"] == current:
                 return ""
         line = _("{copy}: there is a newer version; remove this copy or '{new}'")
-        return line.format(copy=f"my/{first.name}", new=new.name)
+        return line.format(copy=self.shown(first), new=new.name)
+
+    def shown(self, copy: Path) -> str:
+        """The name of a copy in a message, such as my/03_single_head.ipynb."""
+        return f"{self.folder.name}/{copy.name}"
 
     def put(self, copy: Path, text: str, book: dict[str, str]) -> bool:
         """Write a copy, or return False if the reader has changed the one that is there."""
