@@ -1,7 +1,7 @@
 """Find the head that a model needs."""
 
-import functools
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -9,11 +9,11 @@ from torch import Generator, Tensor, nn
 
 from attnbook.attention.interventions import head_outputs
 from attnbook.attention.masks import causal_mask
-from attnbook.exercises.chapters.ch13.shared import head_is, some_layer
-from attnbook.exercises.exercise import Case, Exercise, Mistake, Property, draw
+from attnbook.attention.multi_head import MultiHeadAttention
+from attnbook.exercises.chapters.ch13.shared import head_is
+from attnbook.exercises.exercise import Case, Exercise, Mistake, Property
 from attnbook.language import _
 from attnbook.notebook.show import device
-from attnbook.training.loop import train
 
 
 def most_needed(model: "TwoLayers", ids: Tensor, known: Tensor) -> tuple[int, int]:
@@ -34,7 +34,11 @@ def most_needed(model: "TwoLayers", ids: Tensor, known: Tensor) -> tuple[int, in
     return min(shares, key=shares.__getitem__)
 
 
-TOKENS, BLOCK, WIDTH, N_HEADS = 10, 7, 24, 4
+TOKENS, BLOCK, N_HEADS = 10, 7, 4
+PARTS = {"letter": TOKENS, "place": 2 * BLOCK, "previous": TOKENS, "out": TOKENS, "unread": TOKENS}
+WIDTH = 56  # the parts of the residual stream need 54, and four heads need a multiple of 4
+HEAD_WIDTH = WIDTH // N_HEADS
+COLUMNS = dict(zip(PARTS, torch.arange(54).split([*PARTS.values()]), strict=True))
 
 
 def in_pieces(n: int, generator: Generator) -> tuple[Tensor, Tensor]:
@@ -50,19 +54,91 @@ def in_pieces(n: int, generator: Generator) -> tuple[Tensor, Tensor]:
     return torch.cat((block, block.gather(1, places.T)), dim=1), known
 
 
-class TwoLayers(nn.Module):
-    """A smaller model of the kind in 13.3, with random weights."""
+class Head(NamedTuple):
+    """The four matrices of a head, each (Dk, D)."""
 
-    def __init__(self, generator: Generator) -> None:
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    output: Tensor
+
+
+def read(part: str, only: Iterable[int] | None = None, later: int = 0) -> Tensor:
+    """Read a part of the stream, or only some of its columns, `later` columns further right."""
+    matrix = torch.zeros(HEAD_WIDTH, WIDTH)
+    columns = torch.arange(PARTS[part]) if only is None else torch.tensor(tuple(only))
+    columns = columns[columns + later < HEAD_WIDTH]
+    matrix[columns + later, COLUMNS[part][columns]] = 1
+    return matrix
+
+
+def from_the_block(*places: int) -> tuple[Tensor, Tensor]:
+    """Make any query prefer the keys at these places. It uses the last column of a head."""
+    query, key = torch.zeros(2, HEAD_WIDTH, WIDTH)
+    query[-1, COLUMNS["letter"]] = 1
+    key[-1, COLUMNS["place"][list(places)]] = 1
+    return query, key
+
+
+def previous_letter(sharpness: float, letters: Iterable[int], to: str, size: float = 1) -> Head:
+    """Attend to the previous position and write its letter, if it is one of these."""
+    query, key = sharpness * read("place"), read("place", later=1)
+    return Head(query, key, read("letter", letters), size * read(to))
+
+
+def next_letter(sharpness: float, vote: float, to: str = "out") -> Head:
+    """Attend to positions of the block whose previous letter is the query's: an induction head."""
+    query, key = from_the_block(*range(BLOCK))
+    query, key = sharpness * (query + read("letter")), key + read("previous")
+    return Head(query, key, read("letter"), vote * read(to))
+
+
+def last_of_block(vote: float) -> Head:
+    """Vote for the last letter of the block, which is right more often than others."""
+    query, key = from_the_block(BLOCK - 1)
+    return Head(30 * query, key, read("letter"), vote * read("out"))
+
+
+def no_repetition(vote: float) -> Head:
+    """Vote against all earlier letters in the block, and against the current letter after it."""
+    query = 30 * read("place", range(BLOCK, 2 * BLOCK))
+    return Head(query, read("place"), read("letter"), -vote * read("out"))
+
+
+def forget_place() -> Head:
+    """Remove the position from the stream. The output is the same for all sequences."""
+    return Head(20 * read("place"), read("place"), read("place"), -read("place"))
+
+
+class TwoLayers(nn.Module):
+    """A model of the kind in 13.3 whose heads are given."""
+
+    def __init__(self, heads: Sequence[Sequence[Head]]) -> None:
         super().__init__()
-        self.embeddings = nn.ParameterList(draw(generator, n, WIDTH) for n in (TOKENS, 2 * BLOCK))
-        self.layers = nn.ModuleList(some_layer(generator, WIDTH, N_HEADS) for _ in range(2))
-        self.unembed = nn.Parameter(draw(generator, WIDTH, TOKENS) / WIDTH**0.5)
+        unembed = torch.zeros(WIDTH, TOKENS)
+        unembed[COLUMNS["out"]] = torch.eye(TOKENS)
+        # A position favors one letter strongly, unless a head has removed the position.
+        places = torch.arange(2 * BLOCK)
+        unembed[COLUMNS["place"], 3 * places % TOKENS] = 20
+        # Small preferences, so that no two letters are equally likely.
+        unembed[COLUMNS["letter"]] = torch.linspace(0, 7, TOKENS**2).sin().view(TOKENS, -1) / 5
+        self.unembed = nn.Parameter(unembed.double())
+        self.layers = nn.ModuleList(
+            MultiHeadAttention(WIDTH, N_HEADS, bias=False).double() for _ in heads
+        )
+        for layer, own in zip(self.layers, heads, strict=True):
+            query, key, value, output = map(torch.cat, zip(*own, strict=True))
+            query = query * HEAD_WIDTH**0.5
+            matrices = {"w_q": query, "w_k": key, "w_v": value, "w_o": output.T}
+            layer.load_state_dict({f"{name}.weight": each for name, each in matrices.items()})
+        self.requires_grad_(False)
 
     def forward(self, ids: Tensor) -> tuple[Tensor, Tensor]:
         """Shapes: ids (B, L) -> logits (B, L, T), maps (layer, B, H, L, L)."""
-        letters, places = self.embeddings
-        stream, maps = letters[ids] + places[: ids.size(-1)], []
+        places = F.one_hot(torch.arange(ids.size(-1), device=ids.device), 2 * BLOCK)
+        parts = F.one_hot(ids, TOKENS), places.expand(*ids.shape, -1)
+        given = torch.cat(parts, dim=-1).to(self.unembed.dtype)
+        stream, maps = F.pad(given, (0, WIDTH - given.size(-1))), []
         mask = causal_mask(ids.size(-1)).to(ids.device)
         for layer in self.layers:
             added, weights = layer(stream, mask=mask)
@@ -71,52 +147,79 @@ class TwoLayers(nn.Module):
         return stream @ self.unembed, torch.stack(maps)
 
 
-def shares_without(model: TwoLayers, ids: Tensor, known: Tensor) -> Tensor:
-    """The fraction of predictable letters that the model gets right without each head, (2, H)."""
-
-    def without(layer: int, head: int) -> float:
-        def replace(outputs: Tensor) -> Tensor:
-            return torch.where(head_is(head, outputs), outputs.mean(0), outputs)
-
-        with head_outputs(model.layers[layer], replace):
-            said = model(ids[:, :-1])[0].argmax(-1)
-        return (said == ids[:, 1:])[known].double().mean().item()
-
-    return torch.tensor([[without(n, h) for h in range(N_HEADS)] for n in range(2)])
+RARE = (3, 7)
+FREQUENT = tuple(letter for letter in range(TOKENS) if letter not in RARE)
+EVERY = range(TOKENS)
 
 
-@functools.cache
-def grown(seed: int) -> TwoLayers:
-    """A model with this seed, trained for about a second, with one head of layer 1 replaced.
+def models() -> tuple[TwoLayers, TwoLayers]:
+    """Two models. Most of their heads look important to one method or another, but only to it.
 
-    The new head attends like the head of this layer that is needed most, but more sharply, and
-    contributes next to nothing. It replaces the head of the layer that is needed least.
+    The first needs (0, 2) most: no other head writes the previous letter if it is 3 or 7. For the
+    other letters there are two heads, with clearer maps. The second needs (1, 3) most, its only
+    induction head whose output is read.
     """
-    generator = Generator().manual_seed(seed)
-    model = TwoLayers(generator).cpu().requires_grad_(True)
-
-    def loss(model: nn.Module) -> Tensor:
-        ids, known = in_pieces(32, generator)
-        logits, _ = model(ids[:, :-1])
-        return F.cross_entropy(logits[known], ids[:, 1:][known])
-
-    train(model, loss, steps=180, lr=0.02)
-    model.requires_grad_(False)
-    shares = shares_without(model, *in_pieces(256, generator))[0]
-    layer: Any = model.layers[0]
-    needed, needed_least = int(shares.argmin()), int(shares.argmax())
-    query, key, value = (
-        matrix.weight.unflatten(0, (N_HEADS, -1)) for matrix in (layer.w_q, layer.w_k, layer.w_v)
-    )  # (H, Dk, D), views
-    query[needed_least] = 2 * query[needed]
-    key[needed_least] = key[needed]
-    value[needed_least] *= 0.05
-    return model.to(device())
+    first = (
+        (
+            last_of_block(0.5),  # the best head of all if it is the only one
+            previous_letter(12, FREQUENT, "previous", 0.5),  # the clearest map
+            previous_letter(5, RARE, "previous"),
+            previous_letter(7, FREQUENT, "previous", 0.5),  # writes the same as head 1
+        ),
+        (
+            next_letter(20, 10),  # a loud vote: with another sequence's output, it outvotes head 2
+            forget_place(),  # needed, but its mean does the same
+            next_letter(25, 1.5),  # a quiet vote for the same letters as head 0
+            no_repetition(16),  # helps most where the letters are not predictable
+        ),
+    )
+    second = (
+        (
+            previous_letter(6, EVERY, "previous", 0.5),
+            forget_place(),
+            last_of_block(0.5),
+            previous_letter(9, EVERY, "previous", 0.5),
+        ),
+        (
+            no_repetition(12),
+            next_letter(40, 20, "unread"),  # the clearest map of an induction head
+            previous_letter(14, EVERY, "unread"),  # the clearest previous-token map
+            next_letter(7, 8),
+        ),
+    )
+    return TwoLayers(first), TwoLayers(second)
 
 
 def head_of(number: Tensor) -> tuple[int, int]:
     """Return the layer and the head at this flat index of a table (2, H)."""
     return divmod(int(number), N_HEADS)
+
+
+Replacement = Callable[[Tensor], Tensor]  # heads' outputs (B, H, L, Dv) -> others
+
+
+def by_mean(outputs: Tensor) -> Tensor:
+    return outputs.mean(0, keepdim=True)
+
+
+def needed(new: Replacement, everywhere: bool = False) -> Callable[..., tuple[int, int]]:
+    """Return a method that replaces the outputs of one head at a time in this way."""
+
+    def method(model: TwoLayers, ids: Tensor, known: Tensor) -> tuple[int, int]:
+        asked = torch.ones_like(known) if everywhere else known
+        n_right = []
+        for layer in model.layers:
+            for head in range(N_HEADS):
+
+                def replace(outputs: Tensor, head: int = head) -> Tensor:
+                    return torch.where(head_is(head, outputs), new(outputs), outputs)
+
+                with head_outputs(layer, replace):
+                    said = model(ids[:, :-1])[0].argmax(-1)
+                n_right.append(((said == ids[:, 1:]) & asked).sum())
+        return head_of(torch.stack(n_right).argmin())
+
+    return method
 
 
 def most_needed_by_a_table(model: TwoLayers, ids: Tensor, known: Tensor) -> tuple[int, int]:
@@ -149,24 +252,38 @@ EXERCISE = Exercise(
     minutes=12,
     section="13.9",
     prompt="""
-Two models like the one in 13.3, but smaller, were trained from different seeds. Then one head of
-each was replaced. `model(ids[:, :-1])` returns logits (B, 13, 10) and maps (2, B, 4, 13, 13), and
-`model.layers` contains its two layers of four heads. `ids` (B, 14) are sequences in pieces, and
-`known` (B, 13) marks the predictable letters, from the second letter on. Which head does the model
-need most? Remove one head at a time by mean ablation, as in 13.ablate: replace what it outputs with
-the mean over `ids`, at each position. The head needed most is the one without which the fewest of
-the predictable letters are right. `most_needed(model, ids, known)` returns its layer and its
+Two models like the one in 13.3 were written by hand, and some of their heads only look important.
+`model(ids[:, :-1])` returns logits (B, 13, 10) and maps (2, B, 4, 13, 13), and `model.layers`
+contains its two layers of four heads. `ids` (B, 14) are sequences in pieces, and `known` (B, 13)
+marks the predictable letters, from the second letter on. Which head does the model need most?
+Remove one head at a time by mean ablation, as in 13.ablate: replace what it outputs with the mean
+over `ids`, at each position. The head needed most is the one without which the fewest of the
+predictable letters are right. `most_needed(model, ids, known)` returns its layer and its
 number, such as `(1, 0)`, both counted from 0: what the chapter calls layer 1 is layer 0 here.
 """,
     reference=most_needed,
     cases=lambda generator: [
-        Case(
-            (grown(seed), *in_pieces(100, Generator().manual_seed(1))),
-            note=_("seed {name}").format(name=seed),
-        )
-        for seed in (17, 29)
+        Case((model.to(device()), *in_pieces(100, Generator().manual_seed(1))), note=note)
+        for model, note in zip(models(), (_("the first model"), _("the second model")), strict=True)
     ],
     mistakes=(
+        Mistake(
+            needed(torch.zeros_like),
+            "The output of this head is the same for all sequences, so its mean over `ids`, at "
+            "each position, changes nothing. Replace it with this mean, not with zeros or with one "
+            "mean for all positions.",
+        ),
+        Mistake(
+            needed(lambda outputs: outputs.roll(1, 0)),
+            "Without this head, the model is less sure, but nearly all predictable letters are "
+            "still right. Count right letters, and replace the head's output with the mean over "
+            "`ids`: another sequence's output would vote for that sequence's letters.",
+        ),
+        Mistake(
+            needed(by_mean, everywhere=True),
+            "This head helps to guess letters that are not predictable. Count only where `known` "
+            "is True.",
+        ),
         Mistake(
             by_induction_score,
             "This head has the highest induction score, but another head is needed more.",
@@ -197,9 +314,10 @@ number, such as `(1, 0)`, both counted from 0: what the chapter calls layer 1 is
         "In `replace`, clone the outputs (B, H, L, Dv) and set `changed[:, head]` to `outputs[:, "
         "head].mean(0)`. Keep the eight fractions of right letters and take the smallest.",
     ),
-    insight="In both models, another head has a higher previous-token score in the first half. It "
-    "attends like the needed head, and there even more sharply, but contributes next to nothing. "
-    "A map shows only where a head attends.",
+    insight="In the first model, layer 0's head 1 has the clearest previous-token map, but head 3 "
+    "writes the same. In the second, layer 1's head 1 has the clearest induction map, but nothing "
+    "reads what it writes. No map shows that. And how a head is removed matters: with zeros, you "
+    "would have found a head that outputs the same for all sequences.",
     comes_back="13.patch is about how the second layer uses such a head.",
     others=(most_needed_by_a_table,),
 )
