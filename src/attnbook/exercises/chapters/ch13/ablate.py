@@ -278,6 +278,6 @@ the output and the weights. Return the output, (B, L, D).
     ),
     insight="The mean over a batch of one is the head's own output, so such an ablation removes "
     "nothing. Take the mean over many sequences.",
-    comes_back="13.find removes each head of a trained model in this way.",
+    comes_back="13.find removes each head of a model in this way.",
     others=(without_head_by_a_choice,),
 )
