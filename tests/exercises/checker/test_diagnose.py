@@ -230,6 +230,15 @@ def test_an_answer_that_differs_from_call_to_call_is_told_so():
         assert told not in card_of(steady, exercise)
 
 
+def test_a_factor_is_explained_only_by_sizes_on_the_card():
+    def too_large(query, key):
+        return compare(query, key) * 3
+
+    assert "(Lk in this case)" in card_of(too_large)
+    without = replace(TRY, prompt="Compare.")
+    assert "is 3 times the right one. " in card_of(too_large, without)
+
+
 def test_an_assertion_where_true_or_false_is_asked_for_is_explained():
     def asserts(query, key):
         assert len(query) == 2

@@ -1,7 +1,11 @@
 """A file is run in a process of its own, and whatever stops it is explained."""
 
+import importlib
+import os
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -70,6 +74,29 @@ def test_a_file_that_runs_ends_with_the_program_that_runs_it():
         assert process.stdout.readline().strip() == b"begun"
         process.kill()
         process.communicate(timeout=5)  # returns only when no process is left that could write
+
+
+@starts_a_process
+@pytest.mark.skipif(os.name != "posix", reason="Windows cannot fork")
+def test_a_process_that_a_file_leaves_behind_is_ended():
+    fcntl = importlib.import_module("fcntl")  # which Windows lacks
+    Path(FILE).write_text(
+        "import fcntl, os, pathlib, time\n"
+        "if not os.fork():\n"
+        "    file = open('held', 'w')\n"
+        "    fcntl.flock(file, fcntl.LOCK_EX)\n"
+        "    pathlib.Path('begun').touch()\n"
+        "    time.sleep(100)\n"
+        "while not pathlib.Path('begun').exists():\n"
+        "    time.sleep(0.1)\n"
+    )
+    Runner().run(Path(FILE))
+    with open("held") as file:
+        for _ in range(100):  # a process needs a moment to end
+            with suppress(BlockingIOError):
+                return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            time.sleep(0.1)
+    pytest.fail("the process still holds its file")
 
 
 def test_each_check_has_its_own_time_limit(as_main, monkeypatch, tmp_path):

@@ -2,7 +2,8 @@
 
 import inspect
 import random
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -251,6 +252,11 @@ def comparison(attempt: Attempt) -> str:
     lines = [labeled(_("case"), _(case.note))] if case.note else []
     lines.append(side_by_side(outcome.answer, wanted, show_wanted=attempt.exercise.code))
     if not attempt.mistake:
-        cases = [(t.outcome.answer, t.wanted, t.case.sizes) for t in attempt.trials]
-        lines.append(relation_message((outcome.answer, wanted, case.sizes), cases))
+        names = set(re.findall(r"\w+", attempt.exercise.prompt))
+
+        def on_card(sizes: Mapping[str, int]) -> dict[str, int]:
+            return {name: size for name, size in sizes.items() if name in names}
+
+        cases = [(t.outcome.answer, t.wanted, on_card(t.case.sizes)) for t in attempt.trials]
+        lines.append(relation_message((outcome.answer, wanted, on_card(case.sizes)), cases))
     return "\n".join(filter(None, lines))

@@ -80,8 +80,11 @@ class Runner:
             self.close()
 
     def close(self) -> None:
-        """Kill the process."""
+        """Kill the process and, except on Windows, those that it has started."""
         self._process.kill()
+        if os.name == "posix":
+            with suppress(ProcessLookupError, PermissionError):  # nothing is left
+                os.killpg(self._process.pid, signal.SIGKILL)  # it has a session of its own
         self._process.communicate()
         self._folder.cleanup()
 

@@ -90,7 +90,8 @@ the six looks back farther than 8 words.
     },
     properties=(
         Property(
-            "none of the six looks that far back. Count from the word that you changed.",
+            "none of the six looks that far back. Count from the word that you changed, and "
+            "change it to numbers: 0 times nan is nan.",
             lambda answer, case: answer <= 8,
         ),
         Property(
