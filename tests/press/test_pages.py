@@ -74,6 +74,32 @@ def use(page: Page) -> None:
     page.evaluate("['beforeprint', 'afterprint'].forEach((on) => dispatchEvent(new Event(on)))")
 
 
+OPEN_ALL = "document.querySelectorAll('details').forEach((part) => { part.open = true; })"
+
+
+def test_what_is_folded_fits_on_a_phone_once_it_is_open(
+    screens: dict[str, BrowserContext], server: str
+) -> None:
+    opened = Opened(screens["phone"], "book/12_language_model.html", server)
+    opened.settle()
+    opened.page.evaluate(OPEN_ALL)
+    wide = "(parts) => parts.filter((x) => x.getBoundingClientRect().right > innerWidth).length"
+    assert opened.page.locator("details.solution").count() > 3
+    assert opened.page.locator("details").evaluate_all(wide) == 0
+    assert opened.close() == []
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_card_of_a_chapter_has_the_colors_of_the_page(
+    screens: dict[str, BrowserContext], theme: str
+) -> None:
+    opened = Opened(screens[theme], "book/12_language_model.html")
+    opened.settle()
+    opened.page.evaluate(OPEN_ALL)
+    assert opened.violations(("color-contrast",), "details.card") == []
+    assert opened.close() == []
+
+
 @pytest.mark.parametrize("theme", THEMES)
 def test_text_and_formulas_stand_out_in_the_colors_of_the_roles(
     screens: dict[str, BrowserContext], theme: str
