@@ -52,18 +52,17 @@ def cache_becomes(change):
         ("b", "smaller"): "More query heads share the same key heads, which are as wide as before.",
         ("e", "equal"): "A layer kept 2 · 8 · 128 = 2,048 numbers for a word. Count what it keeps "
         "now, for all heads together.",
-        ("e", "larger"): "A layer kept 2 · 8 · 128 = 2,048 numbers for a word. Count what it keeps "
-        "now, for all heads together.",
+        ("e", "larger"): "All heads share one latent and one rotary key: 512 + 64 numbers a word.",
         ("f", "smaller"): "A later query may choose any word, so no key is dropped. The indexer "
         "saves reading and computing, not memory.",
         ("f", "equal"): "No key is dropped, and the indexer has a narrow key of its own for each "
         "word. It is kept, too.",
         ("g", "equal"): "A linear layer keeps a state of fixed size and no keys. Only every fourth "
         "layer has a cache that grows.",
-        ("g", "larger"): "A linear layer keeps a state of fixed size and no keys. Only every "
-        "fourth layer has a cache that grows.",
+        ("g", "larger"): "The states of linear layers do not grow with the text, and three of four "
+        "layers no longer keep keys.",
         (("d", "h"), "smaller"): "This changes neither how many keys are kept nor their width.",
-        (("d", "h"), "larger"): "This changes neither how many keys are kept nor their width.",
+        (("d", "h"), "larger"): "This adds no keys and makes none wider.",
         (("a", "c"), "equal"): "Count the numbers that a layer keeps for a word, and for how many "
         "words it keeps them. One of the two has changed.",
         (("a", "c"), "larger"): "The change leaves fewer keys: count those of one layer.",

@@ -63,6 +63,11 @@ def kept(x: Tensor, k: int, *, largest: bool = True, dim: int = -1) -> Tensor:
     return torch.zeros_like(x).scatter(dim, best, 1.0) == 1
 
 
+def first_values(query: Tensor, key: Tensor, value: Tensor, index: Tensor, k: int) -> Tensor:
+    scores = query @ key.mT / math.sqrt(query.size(-1))
+    return scores.gather(-1, index.topk(k).indices).softmax(-1) @ value[..., :k, :]
+
+
 def only_chosen(output: Tensor, case: Case) -> bool:
     """With k = 1, each output is a row of the values."""
     value, k = case.arguments[2], case.arguments[4]
@@ -127,6 +132,11 @@ index scores, and to no others. Its weights come from the usual scores of `query
                 )
             ),
             "All your queries attend to the same keys. Each query chooses its own.",
+        ),
+        Mistake(
+            first_values,
+            "Your weights belong to the chosen keys, but you mixed the first k values. Each query "
+            "needs the values of its chosen keys.",
         ),
         Mistake(
             in_parts(size=lambda query, k: k),

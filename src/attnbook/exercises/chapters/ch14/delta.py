@@ -1,4 +1,4 @@
-"""The gated delta rule, word by word."""
+"""The delta rule, word by word."""
 
 from collections.abc import Callable
 from typing import Any
@@ -53,7 +53,7 @@ Line = Callable[..., Any]
 
 def delta(
     difference: Line = lambda v, held, b: b * (v - held),
-    new: Line = lambda state, write: state + write,
+    new: Line = lambda state, write, b: state + write,
     read: Line = lambda before, after: after,
     held_by: Line = lambda q, k: k,
 ) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
@@ -65,8 +65,9 @@ def delta(
         for t in range(key.size(-2)):
             q, k, v = query[..., t, None, :], key[..., t, None, :], value[..., t, None, :]
             before = state
-            write = difference(v, held_by(q, k) @ state, beta[..., t, None, None])
-            state = new(state, k.mT @ write)
+            b = beta[..., t, None, None]
+            write = difference(v, held_by(q, k) @ state, b)
+            state = new(state, k.mT @ write, b)
             rows.append(q @ read(before, state))
         return torch.cat(rows, dim=-2)
 
@@ -113,11 +114,19 @@ at this key, and then read the new state with the word's query. Return the outpu
             "You added what the state holds. Subtract it.",
         ),
         Mistake(
+            delta(
+                difference=lambda v, held, b: b * v,
+                new=lambda state, write, b: (1 - b) * state + write,
+            ),
+            "You multiplied the whole state by 1 − β, so all keys lose something. Subtract only "
+            "what the state holds for the word's key.",
+        ),
+        Mistake(
             delta(read=lambda before, after: before),
             "You read the state before the word is written, so the first output is zero.",
         ),
         Mistake(
-            delta(new=lambda state, write: write),
+            delta(new=lambda state, write, b: write),
             "Your state holds only the newest word. Add what is written to the old state.",
         ),
         Mistake(
