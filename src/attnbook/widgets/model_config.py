@@ -56,7 +56,8 @@ def explore_configs(first: str) -> None:
             "unknown": _("unknown"),
             "outside": _("not about attention"),
             "said": _(
-                "{rows} things found, {unknown} unknown fields. Cache of 131,072 words: {size}."
+                "{rows} things found, {unknown} unknown fields. "
+                "Cache of 131,072 words, in bytes: {size}."
             ),
             "broken": _("This is not a JSON object: {error}"),
         },

@@ -11,6 +11,7 @@ from attnbook import read_config
 from attnbook.models.published import published_configs
 from attnbook.widgets import model_config
 from attnbook.widgets.element import SCRIPTS
+from tests.support.pages import DESK, PHONE
 
 PUBLISHED = published_configs()
 
@@ -88,7 +89,25 @@ def test_a_text_that_is_no_object_is_refused_in_a_sentence(figure: Page) -> None
     for text in "{", "[1]", "3", "":
         assert paste(figure, text).startswith("This is not a JSON object: ")
         assert rows(figure) == []
+        assert figure.locator("attn-config .figure table").is_hidden()
     assert figure.get_by_label("model", exact=True).input_value() == ""
+
+
+def test_on_a_phone_only_the_fields_are_broken_into_lines_within_a_word(figure: Page) -> None:
+    figure.set_viewport_size(PHONE)
+    paste(figure, json.dumps(PUBLISHED["qwen3_next"] | {"a" * 80: "b" * 80}))
+    widths = "(cells) => cells.map((cell) => [cell.scrollWidth, cell.clientWidth])"
+    for needed, given in figure.locator("attn-config .figure td").evaluate_all(widths):
+        assert needed <= given
+    broken = figure.locator("attn-config .figure td").evaluate_all(
+        "(cells) => cells.map((cell) => getComputedStyle(cell).overflowWrap)"
+    )
+    assert [*dict.fromkeys(broken[::3])] == [*dict.fromkeys(broken[1::3])] == ["normal"]
+    assert (
+        figure.locator("attn-config .figure table").evaluate("(x) => x.scrollWidth")
+        <= PHONE["width"]
+    )
+    figure.set_viewport_size(DESK)
 
 
 def test_nothing_leaves_the_page(figure: Page) -> None:

@@ -83,8 +83,9 @@
         outline-offset: 2px; }
       table { width: 100%; border-collapse: collapse; }
       th { text-align: left; font-weight: normal; color: var(--soft); padding: 0.2rem 0.4rem; }
-      td { padding: 0.2rem 0.4rem; border-top: 1px solid var(--quiet); vertical-align: top;
-        overflow-wrap: anywhere; }
+      table:not(:has(td)) { display: none; }
+      td { padding: 0.2rem 0.4rem; border-top: 1px solid var(--quiet); vertical-align: top; }
+      td:nth-child(3) { overflow-wrap: anywhere; }
       td:nth-child(2), th:nth-child(2) { text-align: right; }
       tr.unknown { background: color-mix(in srgb, var(--accent) 14%, transparent); }
       @media (width < 30rem) { td, th { padding-inline: 0.2rem; font-size: 0.8rem; } }`;
