@@ -15,6 +15,7 @@ from attnbook.widgets.kv_cache import *
 from attnbook.widgets.library import *
 from attnbook.widgets.live_translator import *
 from attnbook.widgets.model_config import *
+from attnbook.widgets.moves import *
 from attnbook.widgets.online_softmax import *
 from attnbook.widgets.position_clocks import *
 from attnbook.widgets.sampling import *
