@@ -243,6 +243,19 @@ def test_a_long_examination_is_announced_and_ends(capsys, monkeypatch):
     assert "The experiments were stopped after 0 seconds" in str(report)
 
 
+def test_a_call_that_waited_once_announces_nothing(capsys):
+    """As when another program needs the processor."""
+    first = iter([0.5])
+
+    class Waiting(Fused):
+        def forward(self, x):
+            time.sleep(next(first, 0))
+            return super().forward(x)
+
+    examine(Waiting(), kind="layer")
+    assert capsys.readouterr().out == ""
+
+
 def test_a_short_examination_says_nothing(capsys):
     examine(Fused(), kind="layer")
     assert capsys.readouterr().out == ""
