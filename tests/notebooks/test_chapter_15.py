@@ -1,5 +1,6 @@
 """Chapter 15: what its text claims beyond what its cells print."""
 
+import itertools
 import math
 import re
 
@@ -17,6 +18,7 @@ from attnbook import (
 )
 from attnbook.exercises.catalog import ALL
 from attnbook.exercises.chapters.ch15.patients import PATIENTS, diagnosis
+from attnbook.widgets.moves import contradictions, who_moves_whom
 from tests.support.chapters import BOOK, Chapter
 
 chapter = Chapter("15_debugging.ipynb")
@@ -71,7 +73,7 @@ def test_the_floor_that_the_text_names():
     assert "1.26" in chapter.source("loss-tasks")
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", range(5))
 def test_which_experiment_notices_which_fault(faults, double, seed):
     for fault, parts in faults["FAULTS"].items():
         torch.manual_seed(seed)
@@ -163,12 +165,56 @@ def test_padded_rows_are_zero_on_the_fast_path_and_it_makes_the_difference(modul
         torch.backends.mha.set_fastpath_enabled(True)
 
 
+@pytest.mark.parametrize(
+    ("n_heads", "options", "left", "zeros"),
+    [
+        (4, {}, False, True),
+        (3, {}, False, False),
+        (4, {"batch_first": False}, False, False),
+        (4, {"norm_first": True}, False, False),
+        (4, {"activation": F.silu}, False, False),
+        (4, {"activation": "gelu"}, False, True),
+        (4, {}, True, False),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*nested")
+def test_when_the_encoder_takes_its_fast_path(double, n_heads, options, left, zeros):
+    """And it is the padded rows alone that it changes."""
+    options = {"batch_first": True, "dropout": 0.0} | options
+    layer = nn.TransformerEncoderLayer(24, n_heads, 32, **options)
+    encoder = nn.TransformerEncoder(layer, 2).eval()
+    rows, at = torch.randn(2, 6, 24), torch.arange(6).expand(2, 6)
+    pad = at < 2 if left else at >= 4
+    if not options["batch_first"]:
+        rows = rows.transpose(0, 1)
+    recorded = encoder(rows, src_key_padding_mask=pad).detach()
+    with torch.no_grad():
+        quick = encoder(rows, src_key_padding_mask=pad)
+    if not options["batch_first"]:
+        recorded, quick = recorded.transpose(0, 1), quick.transpose(0, 1)
+    torch.testing.assert_close(recorded[~pad], quick[~pad])
+    assert bool((quick[pad] == 0).all()) is zeros
+
+
 def test_the_memory_needs_the_mask_of_the_source(modules, double):
     with_masks, alone, pad = (modules[name] for name in ("with_masks", "alone", "pad"))
     for recorded in (True, False):
         assert (with_masks(recorded) - alone).abs().max() > 0.1
         right = with_masks(recorded, memory_key_padding_mask=pad)
         torch.testing.assert_close(right, alone)
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_positions_may_be_counted_in_two_ways_but_not_mixed(double, seed):
+    setup = chapter.source("padding-setup").replace("manual_seed(0)", f"manual_seed({seed})")
+    space = chapter.run("loss-model", "padding-setup", "padding-run", **{"padding-setup": setup})
+    off = {
+        (first, then): (space["new_word"](prefill, step) - space["alone"]).abs().max()
+        for first, prefill in space["by"].items()
+        for then, step in space["by"].items()
+    }
+    for (first, then), difference in off.items():
+        assert (difference < 1e-9) == (first == then)
 
 
 def test_with_absolute_positions_only_the_place_in_the_text_is_right(double):
@@ -241,6 +287,31 @@ def test_a_repair_that_is_tried_on_one_sentence_is_none(faults):
     printed = "".join(chapter.cells["repair-run"]["outputs"][0]["text"])
     assert "1 sentences: off by 0.0" in printed
     assert "sentences mix: True" in printed
+
+
+def test_with_as_many_sentences_as_heads_the_repair_mixes_them_too(double):
+    space = chapter.run(*LAYER, "repair-run")
+    right, again, x = (space[name] for name in ("right", "again", "x"))
+    with torch.no_grad():
+        assert (right(x[:2]) - again(x[:2])).abs().max() > 0.1
+
+
+def test_the_ten_layers_of_the_figure_can_be_told_apart_but_for_two(faults, double):
+    faults["explore_moves"] = lambda *arguments: faults.update(given=arguments)
+    for cell in ("moves-suspects", "moves-explore"):
+        exec(chapter.source(cell), faults)
+    layers, rows, sentences = faults["given"]
+    keep = torch.tensor([[word != "" for word in sentence] for sentence in sentences])
+    moved = {name: who_moves_whom(layer, rows, keep) for name, layer in layers.items()}
+    assert len(moved) == 10
+    alike = {
+        frozenset((one, other))
+        for one, other in itertools.combinations(moved, 2)
+        if torch.equal(moved[one], moved[other])
+    }
+    assert alike == {frozenset(("no fault", "not divided by the root"))}
+    faulty = [name for name, moves in moved.items() if any(contradictions(moves, keep))]
+    assert len(faulty) == 8
 
 
 def test_each_exhibit_has_its_link_and_its_state():

@@ -263,3 +263,64 @@ def test_the_search_finds_what_readers_ask(screens: dict[str, BrowserContext]) -
     assert sum(rank == 1 for rank in found.values()) >= 29, found
     assert sum(rank <= 3 for rank in found.values()) >= 35, found
     page.close()
+
+
+# what people see when something is wrong, as they wrote it in reports, with the group of the page
+# of symptoms, and sections that explain it
+SEEN = {
+    "nan gradients": ("NaN", "6.10 15.10"),
+    "output is nan": ("NaN", "3.7 6.10"),
+    "nan loss": ("NaN", "6.10"),
+    "overflow in half precision": ("NaN", "6.6 15.8"),
+    "loss is suspiciously low": ("too good", "15.1"),
+    "loss goes to zero": ("too good", "15.1 6.13"),
+    "mask is inverted": ("too good", "6.7"),
+    "mask has no effect": ("too good", "15.5 6.11"),
+    "causal mask off by one": ("too good", "6.3 6.2"),
+    "layer norm axis": ("too good", "8.4"),
+    "label shift": ("too good", "9.3 9.4 15.10"),
+    "ignore_index": ("too good", "9.3"),
+    "initial loss too high": ("learn", "15.8"),
+    "parameters without gradient": ("learn", "15.8"),
+    "heads are mixed up": ("learn", "4.6"),
+    "view instead of transpose": ("learn", "4.6"),
+    "sqrt(d_k)": ("learn", "3.8"),
+    "softmax axis": ("same output", "3.7"),
+    "order has no effect": ("same output", "7.1"),
+    "weights do not sum to one": ("same output", "6.5 3.7"),
+    "source is ignored": ("same output", "5.3"),
+    "padding changes the output": ("Padding", "6.8 15.2"),
+    "different result with padding": ("Padding", "6.8 15.2"),
+    "results depend on the batch": ("Padding", "15.2"),
+    "left padding": ("Padding", "15.7 6.10"),
+    "batch_first": ("Padding", "15.4"),
+    "repeat_interleave": ("Padding", "15.10 11.4 6.9"),
+    "generates garbage": ("garbage", "15.1"),
+    "wrong with kv cache": ("garbage", "11.2"),
+    "is_causal with cache": ("garbage", "15.5 6.15"),
+    "dropout at inference": ("garbage", "15.8"),
+    "top p keeps too few": ("garbage", "12.8"),
+    "sliding window off by one": ("garbage", "11.10 15.10"),
+    "rotary wrong": ("disagrees", "11.6 11.7"),
+}
+
+
+def test_the_search_finds_what_readers_see(screens: dict[str, BrowserContext]) -> None:
+    page = Opened(screens["light"], "search.html").page
+    found = {}
+    for words, (group, sections) in SEEN.items():
+        results = page.evaluate(
+            "query => BookSearch.find(query).results.map(({section}) => "
+            "[section.page, section.heading])",
+            words,
+        )
+        right = [
+            i
+            for i, (where, heading) in enumerate(results, 1)
+            if heading.split()[0] in sections.split()
+            or (where == "book/symptoms" and group in heading)
+        ]
+        found[words] = min(right, default=99)
+    assert sum(rank == 1 for rank in found.values()) >= 28, found
+    assert sum(rank <= 3 for rank in found.values()) >= 32, found
+    page.close()
