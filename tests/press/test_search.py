@@ -214,6 +214,16 @@ ASKED = {
     "which corner has is_causal": "6.12 6.15",
     "weights of 1.1111": "4.8",
     "mask only the columns?": "6.8",
+    "output is shorter than the input": "15.6 15.10",
+    "warning enable_nested_tensor": "15.6 15.10",
+    "other output under no_grad": "15.6",
+    'padding mask "does not work in eval()"': "15.6 15.10",
+    "attention map from TransformerEncoder": "15.11",
+    "positions in a padded batch with cache": "15.7",
+    "last real token of a padded batch": "15.10",
+    "batch and sequence swapped": "15.4",
+    "need_weights": "4.8 15.11",
+    "sines first or alternating": "7.3 A.10",
     "padded targets in cross-attention": "6.8 6.14",
     "source's or target's mask": "6.14",
     "-1e10 overflows in fp16": "6.6",
@@ -229,7 +239,7 @@ ASKED = {
     "RoPE on longer texts": "11.9",
     "GPT-2 looks at the first token": "11.10 11.11",
     "average over heads, softmax again": "4.8",
-    "MLA and RoPE": "14.3 14.2",
+    "MLA and RoPE": "11.5 14.2 14.3",
     "deepseek sparse attention": "14.4",
     "gated deltanet": "14.7 14.6",
     "speculative decoding": "14.9",
@@ -260,8 +270,10 @@ def ranks(page: Page, asked: dict[str, str]) -> dict[str, int]:
 def test_the_search_finds_what_readers_ask(screens: dict[str, BrowserContext]) -> None:
     page = Opened(screens["light"], "search.html").page
     found = ranks(page, ASKED)
-    assert sum(rank == 1 for rank in found.values()) >= 29, found
-    assert sum(rank <= 3 for rank in found.values()) >= 35, found
+    assert sum(rank == 1 for rank in found.values()) >= len(found) * 24 / 35, found
+    assert sum(rank <= 3 for rank in found.values()) >= len(found) * 31 / 35, found
+    for question in ASKED:
+        assert page.evaluate("query => BookSearch.find(query).results.length", question), question
     page.close()
 
 
@@ -323,4 +335,39 @@ def test_the_search_finds_what_readers_see(screens: dict[str, BrowserContext]) -
         found[words] = min(right, default=99)
     assert sum(rank == 1 for rank in found.values()) >= 28, found
     assert sum(rank <= 3 for rank in found.values()) >= 32, found
+    page.close()
+
+
+# as newcomers and engineers type: misspelled, joined, names of arguments, error messages
+TYPED = {
+    "what is atention": "1.2 1.6",
+    "soft max": "1.2 3.7",
+    "waht does softmax do": "1.2 3.7 10.4",
+    "diffrence between encoder and decoder": "12.11 5.5",
+    "what does the temperture do": "1.4 12.8",
+    "seqence length memory quadratic": "10.1 10.3",
+    "crossattention": "5.1",
+    "warmup": "8.10",
+    "positonal encodng": "7.3",
+    "rotary embeding": "7.9 11.6",
+    "beam serach": "9.7 9.13",
+    "sliding windw attention": "10.8 11.10",
+    "num_key_value_heads": "11.4",
+    "average_attn_weights": "4.8",
+    "attn_implementation eager": "10.14",
+    "LayerNorm vs BatchNorm": "8.4",
+    "RMS norm": "12.2 11.12",
+    "rotate_half": "11.7",
+    "rope_theta": "11.9",
+    "flash attn": "10.5 10.2 10.4",
+}
+
+
+def test_the_search_finds_what_is_misspelled_or_copied_from_code(
+    screens: dict[str, BrowserContext],
+) -> None:
+    page = Opened(screens["light"], "search.html").page
+    found = ranks(page, TYPED)
+    assert sum(rank == 1 for rank in found.values()) >= 16, found
+    assert sum(rank <= 3 for rank in found.values()) >= 18, found
     page.close()
