@@ -71,6 +71,7 @@ def test_another_sentence_and_the_keyboard(figure: Locator, page: Page) -> None:
     assert said.inner_text().startswith("Layer 2, head 8:")  # it stays open
     assert said.inner_text() != before
     assert rows(figure)[0] == ["", *"[CLS] token ##izer ##s cut words [SEP]".split()]
+    assert [len(row) for row in rows(figure)] == [8] * 8
     small(figure, 2, 8).focus()
     page.keyboard.press("End")
     assert said.inner_text().startswith("Layer 2, head 11:")
