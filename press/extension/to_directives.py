@@ -48,6 +48,8 @@ LABEL = re.compile(rf"({'|'.join(map(re.escape, LABELS))}) ")
 DRAWING = {name for name in (*dir(figures), *dir(widgets)) if not name.startswith("_")}
 
 FIRST_FIGURES = {  # chapters whose text is long before its first picture: the id of a figure's cell
+    "04_multi_head": "switch-figure",
+    "05_cross_attention": "looks-figure",
     "07_positional_encoding": "dial",
     "09_translation": "live",
     "10_efficient_attention": "online-yours",

@@ -294,8 +294,9 @@ function wrapCode() {
     pre.innerHTML = pre.innerHTML.replace(/^(?:<span><\/span>)?(.*)\n?/gm, (line, text) => {
       if (!line) return "";
       const indent = text.replace(/<[^>]*>/g, "").match(/^ */)[0].length;
-      const shown = text.replace(/( {3,})(?=<span class="c1">)/, '<span class="gap">$1</span>');
-      return `<span class="line" style="--indent: ${indent + 4}ch">${shown}\n</span>`;
+      const shown = text.replace(/( {3,})(?=<span class="c1">)/, '<span class="gap">$1</span>')
+        .replace(/^ {13,}/, '<span class="gap deep">$&</span>'); // aligned with a bracket far right
+      return `<span class="line" style="--indent: ${indent > 12 ? 12 : indent + 4}ch">${shown}\n</span>`;
     });
   }
 }

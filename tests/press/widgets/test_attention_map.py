@@ -10,7 +10,7 @@ pytestmark = pytest.mark.usefixtures("book")
 
 def test_attention_map(page: Page) -> None:
     page.goto(FOLDER + "book/05_cross_attention.html")
-    figure = page.locator("attn-look")
+    figure = page.locator("attn-look").last
     queries = figure.get_by_role("option")
     said = figure.locator(".said")
     assert said.inner_text().startswith("red attends most to 红 red: weight 1.00. It writes red.")
@@ -32,7 +32,7 @@ def test_attention_map(page: Page) -> None:
 
 def test_a_head_switched_off(page: Page) -> None:
     page.goto(FOLDER + "book/04_multi_head.html")
-    figure = page.locator("attn-look")
+    figure = page.locator("attn-look").last
     off = figure.get_by_role("group", name="switched off")
     reports, said = figure.locator(".left .word .outcome"), figure.locator(".said")
     changed = figure.locator(".left .word .changed")
@@ -68,7 +68,7 @@ def test_a_head_switched_off(page: Page) -> None:
 )
 def test_the_chapters_answers_can_be_seen(page: Page, chapter: str, off: str, changed: int) -> None:
     page.goto(f"{FOLDER}book/{chapter}.html")
-    figure = page.locator("attn-look")
+    figure = page.locator("attn-look").last
     figure.get_by_role("group", name="switched off").get_by_role("radio", name=off).check(
         force=True
     )
