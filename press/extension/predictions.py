@@ -1,6 +1,6 @@
 """Mark the predictions: paragraphs that begin with the bold words of manuscript/markers.py.
 
-They get the class "predict", by which press/static/book.js finds them and hides their answers. A
+They get the class "predict", by which press/static/answers.js finds them and hides their answers. A
 page with predictions also gets the button that shows all answers; it is in the page from the start,
 because a button that a script inserts would move the text below it.
 """

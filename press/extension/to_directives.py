@@ -9,7 +9,7 @@ danger, exercise            a box: its title is the heading, or the bold words i
                             line of the block quote; the rest of the quote is inside, and an
                             exercise has its questions below
 answer                      answers the prediction above: a page hides this text, or a code cell's
-                            output, until the reader has made a guess (book.js)
+                            output, until the reader has made a guess (answers.js)
 after-answer                follows such a text, which introduces it, so it is hidden, too; no cell
                             has this tag, it is given here
 caption                     the caption of the picture above it

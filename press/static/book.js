@@ -2,7 +2,9 @@
 // faster, and it never measures the whole page during layout.
 //
 //  1 light and dark   2 the two lists   3 search   4 the current section
-//  5 scrolling from the keyboard   6 predictions   7 the reader's progress   8 hints   9 print
+//  5 scrolling from the keyboard   6 the reader's progress
+//
+// Its first names also serve answers.js and print.js, which are loaded after it.
 "use strict";
 
 const root = document.documentElement;
@@ -303,57 +305,7 @@ function wrapCode() {
 narrow.addEventListener("change", wrapCode);
 wrapCode();
 
-// 6 predictions: the answer is hidden until the reader asks for it, or until the browser's own search
-// finds it. A choice shows only its own text, which often asks to think again. (The page's first script hides it before anything is drawn.)
-const answers = new Map(); // each button, and what it shows
-for (const question of document.querySelectorAll("p.predict")) {
-  const parts = [];
-  const choices = [];
-  for (let next = question; (next = next.nextElementSibling) && !next.matches(".predict, section");) {
-    if (next.matches("details.choice")) choices.push(next);
-    if (next.matches(".cell.tag_answer")) parts.push(next.querySelector(".cell_output"));
-    if (next.matches("div.answer, .cell.tag_after-answer")) parts.push(next);
-  }
-  if (!parts.length) continue;
-  const button = Object.assign(document.createElement("button"), {
-    className: "guess",
-    textContent: choices.length ? _("I have chosen: show") : _("I have a guess: show"),
-  });
-  parts[0].before(button);
-  answers.set(button, parts);
-  const show = () => reveal(button, true);
-  button.addEventListener("click", () => {
-    show();
-    Object.assign(parts[0], { tabIndex: -1 }).focus();
-  });
-  for (const part of parts) part.addEventListener("beforematch", show);
-}
-
-function reveal(button, shown) {
-  button.hidden = shown;
-  for (const part of answers.get(button)) {
-    if (shown) part.removeAttribute("hidden");
-    else part.setAttribute("hidden", "until-found");
-  }
-}
-
-// The switch for all predictions; its setting is stored
-const all = one("button.guess.all");
-if (all && answers.size) {
-  const set = (shown) => {
-    all.textContent = shown ? _("Hide the answers to predictions")
-      : _("Show the answers to all predictions");
-    root.dataset.answers = shown ? "shown" : "";
-    for (const button of answers.keys()) reveal(button, shown);
-  };
-  set(root.dataset.answers === "shown");
-  all.addEventListener("click", () => {
-    set(root.dataset.answers !== "shown");
-    keep(() => localStorage.setItem(STORED.answers, root.dataset.answers));
-  });
-}
-
-// 7 the reader's progress: this browser stores which chapters were read to the end, the last section
+// 6 the reader's progress: this browser stores which chapters were read to the end, the last section
 // visited, and which exercises were solved. Nothing is sent anywhere; a button on the first page erases it.
 function kept(ask) {
   try {
@@ -413,38 +365,3 @@ if (start && progress().length) {
   });
   one(".chapters").after(forget);
 }
-
-// 8 hints: each is offered once the one before it has been opened
-for (const row of document.querySelectorAll(".hints")) {
-  [...row.querySelectorAll(":scope > details")].forEach((hint, i, hints) => {
-    hint.hidden = i > 0;
-    hint.addEventListener("toggle", () => hints[i + 1]?.removeAttribute("hidden"), { once: true });
-  });
-}
-
-// 9 print: with the fonts of all formulas, also of those that are far from the window and so not laid
-// out. Printing does not wait for a font, so all are loaded early, but after what the reader sees.
-const FORMULA_FONTS = { // each family: what is set in it
-  KaTeX_Main: ".katex", "KaTeX_Main bold": ".mathbf, .textbf", "KaTeX_Main italic": ".mathit, .textit",
-  KaTeX_AMS: ".amsrm, .mathbb", "KaTeX_Math italic": ".mathnormal", KaTeX_Caligraphic: ".mathcal",
-  KaTeX_Size1: ".small-op, .size1, .delim-size1", KaTeX_Size2: ".large-op, .size2",
-  KaTeX_Size3: ".size3", KaTeX_Size4: ".size4, .delim-size4",
-};
-const whenIdle = globalThis.requestIdleCallback ?? setTimeout;
-addEventListener("load", () => whenIdle(() => {
-  for (const [font, texts] of Object.entries(FORMULA_FONTS)) {
-    const [family, style = ""] = font.split(" ");
-    if (one(`.katex-html :is(${texts}), ${texts}`)) document.fonts.load(`${style} 1em ${family}`);
-  }
-}));
-
-// On paper, colors are light, with all pictures loaded, all code unfolded and all hints offered
-let theme;
-addEventListener("beforeprint", () => {
-  theme = root.dataset.theme;
-  root.dataset.theme = "light";
-  for (const picture of document.images) picture.loading = "eager";
-  for (const fold of document.querySelectorAll("details.code")) fold.open = true;
-  for (const hint of document.querySelectorAll(".hints > details")) hint.hidden = false;
-});
-addEventListener("afterprint", () => (root.dataset.theme = theme));
