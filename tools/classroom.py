@@ -123,7 +123,7 @@ def running(folder: Path, token: str) -> Iterator[None]:
     path = f"{folder / 'venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
     environment = os.environ | {"PATH": path, "CONFIGPROXY_AUTH_TOKEN": token}
     address = ["--ip", "127.0.0.1", "--port", str(PORT), "--api-port", str(PORT + 2)]
-    commands = (
+    commands: tuple[list[str | Path], ...] = (
         [folder / "node_modules" / ".bin" / "configurable-http-proxy", *address],
         [folder / "venv" / "bin" / "jupyterhub", "-f", write_settings(folder, token)],
     )

@@ -101,8 +101,8 @@ def symptoms(page: str) -> list[tuple[str, str, str]]:
     found = []
     for row in article.iterfind(".//tbody/tr"):
         symptom, experiment, section = list(row)[:3]
-        said = [" ".join(cell.text_content().split()) for cell in (symptom, experiment)]
-        found += [(*said, unquote(link.get("href"))) for link in list(section.iter("a"))[:1]]
+        said, tried = (" ".join(cell.text_content().split()) for cell in (symptom, experiment))
+        found += [(said, tried, unquote(link.get("href"))) for link in list(section.iter("a"))[:1]]
     return found
 
 
