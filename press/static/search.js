@@ -92,22 +92,17 @@ globalThis.BookSearch = (() => {
         const different = Number(one[i - 1] !== other[j - 1]);
         const ways = [rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + different];
         const exchanged = one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
-        if (exchanged && j > 1) ways.push(rows[i - 2][j - 2] + 1);
+        if (exchanged && j > 1) ways.push(rows[i - 2][j - 2] + 0.9); // the likeliest slip
         rows[i].push(Math.min(...ways));
       }
     }
     return rows.at(-1).at(-1);
   }
 
-  // What a word was meant to be that the book doesn't have: two words of the book (warmup is warm up)
-  // or the nearest one, and of several the one that occurs most often
+  // What a word was meant to be that the book doesn't have: a word with one edit; two words of the
+  // book (warmup is warm up); or one with two edits. Of several, the one that occurs most often
   function meant(word) {
     if (word.length < 4 || /[\d_]/.test(word) || CHINESE.test(word) || known(word)) return word;
-    const often = (part) => (part.length > 1 && stem(part) && times.get(part)) || 0;
-    const halves = Array.from(word, (_letter, i) => [word.slice(0, i), word.slice(i)]);
-    const least = ([one, other]) => Math.min(often(one), often(other));
-    const best = halves.reduce((one, other) => (least(other) > least(one) ? other : one));
-    if (least(best) > 1) return best.join(" ");
     let [nearest, distance] = [word, word.length < 6 ? 1 : 2];
     for (const [other, occurs] of times) {
       if (Math.abs(other.length - word.length) > distance || /[\d_]/.test(other)) continue;
@@ -116,7 +111,12 @@ globalThis.BookSearch = (() => {
         [nearest, distance] = [other, apart];
       }
     }
-    return nearest;
+    if (nearest !== word && distance <= 1) return nearest;
+    const often = (part) => (part.length > 1 && stem(part) && times.get(part)) || 0;
+    const halves = Array.from(word, (_letter, i) => [word.slice(0, i), word.slice(i)]);
+    const least = ([one, other]) => Math.min(often(one), often(other));
+    const best = halves.reduce((one, other) => (least(other) > least(one) ? other : one));
+    return least(best) > 1 ? best.join(" ") : nearest;
   }
 
   // How a query is read: with the right spelling, as one word where the book has one (soft max), and
