@@ -55,6 +55,8 @@ FIRST_FIGURES = {  # chapters whose text is long before its first picture: the i
     "10_efficient_attention": "online-yours",
     "11_modern_attention": "sinks-yours",
     "13_reading_attention": "explore-heads",
+    "14_todays_attention": "config-yours",
+    "15_debugging": "moves-explore",
 }
 
 Cell = dict[str, Any]
