@@ -71,9 +71,9 @@ def test_a_question_is_repeated_with_its_answers(phone: BrowserContext) -> None:
     question = page.locator("attn-choice[data*='01.experiment'] fieldset").first
     assert question.locator("legend").inner_text().startswith("fading with each additional input")
     assert "in every input; how far apart" in question.locator("label").first.inner_text()
-    row = page.goto(FOLDER + "book/10_efficient_attention.html") and page.locator(
-        "attn-choice[data*='10.cheapest'] fieldset"
-    )
+    page.close()
+    page = opened(phone, "book/10_efficient_attention.html")
+    row = page.locator("attn-choice[data*='10.cheapest'] fieldset")
     assert row.nth(1).locator("legend").inner_text().split() == "b L 512 D 64 w 64 g 0".split()
     page.close()
 

@@ -48,9 +48,13 @@ def test_words_marked_by_a_search_are_readable_in_text_and_in_code(
 @pytest.mark.parametrize(
     ("words", "page", "shown"),
     [
-        ("queries", "book/11_modern_attention.html", ["queries"]),  # matched by its stem
+        ("queries", "book/01_library.html", ["query"]),  # matched by its stem
         ("overfl", "book/appendix_sources.html", ["overflow"]),  # a part of a word
-        ("注意力", "book/notation.html", ["注意力", "attention"]),  # pairs, and the English word
+        (
+            "注意力",
+            "book/10_efficient_attention.html",
+            ["注意力", "attention"],
+        ),  # pairs, and the English word
         ("multi 多头", "book/notation.html", ["multi", "多头"]),
     ],
 )

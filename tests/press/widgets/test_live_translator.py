@@ -269,7 +269,10 @@ def test_the_group_of_a_pressed_word_comes_first(opened: Opened) -> None:
 
 def test_a_change_selects_the_first_word_that_differs_and_moves_nothing(opened: Opened) -> None:
     figure = figure_of(opened)
-    top = "figure => figure.shadowRoot.querySelector('.detail').getBoundingClientRect().top"
+    top = (
+        "figure => figure.shadowRoot.querySelector('.detail').getBoundingClientRect().top"
+        " - figure.getBoundingClientRect().top"
+    )
     figure.locator(".chip").nth(3).click()
     before = figure.evaluate(top)
     figure.get_by_role("button", name="cover", exact=True).click()

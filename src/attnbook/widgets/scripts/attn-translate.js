@@ -183,7 +183,7 @@
         make("th", { scope: "row" }, this.button(`head ${h}`, fill(words.head, { head: h % heads }),
           () => this.change((bench) => bench.toggle(off, h)), { "aria-pressed": !off.has(h) })),
         ...cells))));
-      this.maps.replaceChildren(this.caption, make("div", { class: "scroll", tabindex: 0, role: "region",
+      this.maps.replaceChildren(this.caption, make("div", { class: "scroll", tabindex: 0, role: "group",
         "aria-label": words.maps }, table));
     }
 
