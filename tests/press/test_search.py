@@ -121,7 +121,7 @@ def test_search_offers_the_nearest_questions_if_it_finds_nothing(
 def test_search_says_how_it_read_the_query(screens: dict[str, BrowserContext]) -> None:
     opened = Opened(screens["light"], f"search.html?q={quote('GQA 掩码 normalizatoin')}")
     expect(opened.page.get_by_role("status")).to_contain_text(
-        "Read as: gqa → grouped-query attention, 掩码 → mask, normalizatoin → normalization."
+        "Read as: normalizatoin → normalization, gqa → grouped-query attention, 掩码 → mask."
     )
     assert opened.close() == []
 

@@ -220,7 +220,10 @@ def _():
 @right("the batch second, masks made outside", kind="seq2seq", layout="LBD", pad=PAD)
 def _():
     words, head = nn.Embedding(V, D), nn.Linear(D, V)
-    transformer = nn.Transformer(D, H, 1, 1, D)
+    encoder = nn.TransformerEncoder(
+        nn.TransformerEncoderLayer(D, H, D), 1, enable_nested_tensor=False
+    )
+    transformer = nn.Transformer(D, H, 1, 1, D, custom_encoder=encoder)
 
     def translate(src, tgt):
         hidden = torch.ones(len(tgt), len(tgt), dtype=torch.bool).triu(1)
