@@ -34,10 +34,7 @@ def test_progress_is_marked_and_can_be_erased(reader: BrowserContext, server: st
     assert first.get_by_role("button", name=FORGET).count() == 0
 
     page = opened(reader, server + "book/02_embeddings.html")
-    page.keyboard.press("End")  # a jump over the chapter doesn't count
     links = "[...document.querySelectorAll('#pst-page-toc-nav a')]"
-    page.wait_for_function(f"{links}.at(-1).matches('.active')")
-    assert page.evaluate(f"localStorage['{KEYS['read']}02_embeddings.html']") is None
     page.evaluate(f"location.hash = {links}.at(-2).hash")
     page.wait_for_function(f"{links}.at(-2).matches('.active')")
     page.keyboard.press("End")

@@ -256,7 +256,7 @@ Two models like the one in 13.3 were written by hand, and some of their heads on
 `model(ids[:, :-1])` returns logits (B, 13, 10) and maps (2, B, 4, 13, 13), and `model.layers`
 contains its two layers of four heads. `ids` (B, 14) are sequences in pieces, and `known` (B, 13)
 marks the predictable letters, from the second letter on. Which head does the model need most?
-Remove one head at a time by mean ablation, as in 13.ablate: replace what it outputs with the mean
+Remove one head at a time by mean ablation, as in 13.ablate. Replace what it outputs with the mean
 over `ids`, at each position. The head needed most is the one without which the fewest of the
 predictable letters are right. `most_needed(model, ids, known)` returns its layer and its
 number, such as `(1, 0)`, both counted from 0: what the chapter calls layer 1 is layer 0 here.
