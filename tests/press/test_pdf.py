@@ -28,7 +28,10 @@ from tests.support.pages import CHAPTERS, HTML
 
 CHINESE = re.compile(f"[{HAN}]")
 FOLDS = "details:not(.code, .card)"  # folded code and cards stay in their places
-OUT_OF_PRINT = "a.headerlink, nav, .toctree-wrapper, .katex-mathml, h2 > .part, .listing, .start, button.guess, .try-first, .try-first + *"
+OUT_OF_PRINT = (
+    "a.headerlink, nav, .toctree-wrapper, .katex-mathml, h2 > .part, .listing, .start, "
+    "button.guess, .try-first, .try-first + *"
+)
 FORMULA = "formula: "
 PAINTS = {"f", "F", "f*", "S", "s", "B", "B*", "b", "b*", "sh", "Do"}  # PDF's painting operators
 FOOT = 24 * 72 / 25.4  # the bottom margin of a page, in points
